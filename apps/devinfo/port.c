@@ -27,7 +27,7 @@ static const struct column_name mtus[] = {
 };
 
 /* Values of fields of struct ibv_port_attr for which verbs.h has no names [IBA 14.2.5.6]. */
-static const struct column_name lanes[] = {
+static const struct column_name vl_nums[] = {
 	{ 1, "1" }, { 2, "2" }, { 3, "4" }, { 4, "8" }, { 5, "15" }, { 0, NULL },
 };
 
@@ -79,7 +79,7 @@ print_more(const struct ibv_port_attr *attr)
 	column_print(OF_PORT, "max_msg_sz", "0x%x", attr->max_msg_sz);
 	column_print(OF_PORT, "port_cap_flags", "0x%08x", attr->port_cap_flags);
 	column_print(OF_PORT, "port_cap_flags2", "0x%04x", attr->port_cap_flags2);
-	column_print_named(OF_PORT, "max_vl_num", lanes, attr->max_vl_num);
+	column_print_named(OF_PORT, "max_vl_num", vl_nums, attr->max_vl_num);
 	column_print(OF_PORT, "bad_pkey_cntr", "0x%x", attr->bad_pkey_cntr);
 	column_print(OF_PORT, "qkey_viol_cntr", "0x%x", attr->qkey_viol_cntr);
 	column_print(OF_PORT, "sm_sl", "%d", attr->sm_sl);

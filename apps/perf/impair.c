@@ -81,7 +81,7 @@ struct queue {
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
-static uint64_t judged; /* mbuf flag of frames that were decided on; 0: not registered yet */
+static uint64_t decided; /* mbuf flag of frames that were decided on; 0: not registered yet */
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
 static unsigned nb_queues;
@@ -330,9 +330,9 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 	for (uint16_t i = 0; i < nb; i++) {
 		struct rte_mbuf *frame = frames[i];
 
-		if (frame->ol_flags & judged || !is_roce(frame))
+		if (frame->ol_flags & decided || !is_roce(frame))
 			continue;
-		frame->ol_flags |= judged;
+		frame->ol_flags |= decided;
 		queue->nb_frames++;
 		if (draw(queue, wanted.loss)) {
 			hide(frame);
@@ -407,7 +407,7 @@ add_queue(uint16_t port, uint16_t idx)
 static int
 make_mark(void)
 {
-	static const struct rte_mbuf_dynflag flag = { .name = "uroce_perf_judged" };
+	static const struct rte_mbuf_dynflag flag = { .name = "uroce_perf_decided" };
 	const int bit = rte_mbuf_dynflag_register(&flag);
 
 	if (bit < 0) {
@@ -415,7 +415,7 @@ make_mark(void)
 			rte_strerror(rte_errno));
 		return -1;
 	}
-	judged = UINT64_C(1) << bit;
+	decided = UINT64_C(1) << bit;
 	return 0;
 }
 
@@ -427,7 +427,7 @@ impair_add_port(const char *port_name)
 
 	if (!is_open)
 		return 0;
-	if (wanted.side & SIDE_TX && judged == 0 && make_mark() != 0)
+	if (wanted.side & SIDE_TX && decided == 0 && make_mark() != 0)
 		return -1;
 	if (rte_eth_dev_get_port_by_name(port_name, &port) != 0 ||
 	    rte_eth_dev_info_get(port, &info) != 0) {

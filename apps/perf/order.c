@@ -26,9 +26,9 @@ draw(struct order *order)
 }
 
 static void
-fetch_lane(const struct order *order, uint32_t qp_idx)
+fetch_stream(const struct order *order, uint32_t qp_idx)
 {
-	__builtin_prefetch(&order->requests->lane[qp_idx], 1);
+	__builtin_prefetch(&order->requests->stream[qp_idx], 1);
 }
 
 static void
@@ -36,14 +36,14 @@ fetch_qp(const struct order *order, uint32_t ahead, unsigned nb)
 {
 	const uint32_t qp_idx = order->drawn[(order->at + ahead) % ORDER_AHEAD];
 
-	uroce_prefetch_qp(order->requests->lane[qp_idx].qp, nb);
+	uroce_prefetch_qp(order->requests->stream[qp_idx].qp, nb);
 }
 
 static void
 enter(struct order *order, uint32_t at)
 {
 	order->drawn[at % ORDER_AHEAD] = draw(order);
-	fetch_lane(order, order->drawn[at % ORDER_AHEAD]);
+	fetch_stream(order, order->drawn[at % ORDER_AHEAD]);
 }
 
 void

@@ -97,21 +97,21 @@ make_requests(struct requests *requests)
  * Allocate the state of each QP. Accesses to many QPs are random, so the state is in huge pages if
  * there are any.
  */
-static struct lane *
-make_lanes(const struct endpoint *endpoint)
+static struct stream *
+make_streams(const struct endpoint *endpoint)
 {
 	const size_t len =
-		(endpoint->nb_qp * sizeof(struct lane) + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-	struct lane *lanes = aligned_alloc(HUGE_PAGE, len);
+		(endpoint->nb_qp * sizeof(struct stream) + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	struct stream *streams = aligned_alloc(HUGE_PAGE, len);
 
-	if (lanes == NULL)
+	if (streams == NULL)
 		return NULL;
-	madvise(lanes, len, MADV_HUGEPAGE);
+	madvise(streams, len, MADV_HUGEPAGE);
 	for (unsigned i = 0; i < endpoint->nb_qp; i++)
-		lanes[i] = (struct lane){ .qp = endpoint->qp[i],
-					  .peer_vaddr = endpoint->peer[i].vaddr,
-					  .peer_rkey = endpoint->peer[i].rkey };
-	return lanes;
+		streams[i] = (struct stream){ .qp = endpoint->qp[i],
+					      .peer_vaddr = endpoint->peer[i].vaddr,
+					      .peer_rkey = endpoint->peer[i].rkey };
+	return streams;
 }
 
 int
@@ -121,10 +121,10 @@ requests_init(struct requests *requests, struct session *session, uint64_t size)
 
 	*requests = (struct requests){ .session = session,
 				       .layout = layout_of(opt, session->endpoint.mtu, size) };
-	requests->lane = make_lanes(&session->endpoint);
+	requests->stream = make_streams(&session->endpoint);
 	requests->send = calloc(opt->post_list, sizeof(*requests->send));
 	requests->send_sge = calloc(opt->post_list, sizeof(*requests->send_sge));
-	if (requests->lane == NULL || requests->send == NULL || requests->send_sge == NULL)
+	if (requests->stream == NULL || requests->send == NULL || requests->send_sge == NULL)
 		return -1;
 	make_requests(requests);
 	return 0;
@@ -133,10 +133,10 @@ requests_init(struct requests *requests, struct session *session, uint64_t size)
 void
 requests_free(struct requests *requests)
 {
-	free(requests->lane);
+	free(requests->stream);
 	free(requests->send);
 	free(requests->send_sge);
-	requests->lane = NULL;
+	requests->stream = NULL;
 	requests->send = NULL;
 	requests->send_sge = NULL;
 }
@@ -146,12 +146,12 @@ requests_begin(struct requests *requests, uint64_t first)
 {
 	requests->first = first;
 	for (unsigned i = 0; i < requests->session->endpoint.nb_qp; i++) {
-		requests->lane[i].posted = 0;
-		requests->lane[i].completed = 0;
-		requests->lane[i].received = 0;
-		requests->lane[i].slot = 0;
-		requests->lane[i].unsignaled = 0;
-		requests->lane[i].recv_slot = (uint32_t)requests_next_recv_slot(requests, i, 0);
+		requests->stream[i].posted = 0;
+		requests->stream[i].completed = 0;
+		requests->stream[i].received = 0;
+		requests->stream[i].slot = 0;
+		requests->stream[i].unsignaled = 0;
+		requests->stream[i].recv_slot = (uint32_t)requests_next_recv_slot(requests, i, 0);
 	}
 }
 
@@ -165,9 +165,9 @@ aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struc
 	const struct endpoint *endpoint = &requests->session->endpoint;
 	uint64_t before = requests->first + idx;
 
-	wr->wr.atomic.remote_addr = requests->lane[qp_idx].peer_vaddr +
+	wr->wr.atomic.remote_addr = requests->stream[qp_idx].peer_vaddr +
 				    layout_out(&requests->layout, endpoint->area_len, qp_idx, 0);
-	wr->wr.atomic.rkey = requests->lane[qp_idx].peer_rkey;
+	wr->wr.atomic.rkey = requests->stream[qp_idx].peer_rkey;
 	if (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP) {
 		wr->wr.atomic.compare_add = before;
 		wr->wr.atomic.swap = before + 1;
@@ -185,8 +185,8 @@ aim_rdma(const struct requests *requests, unsigned qp_idx, uint64_t slot, struct
 				? layout_in(layout, endpoint->area_len, qp_idx, slot)
 				: layout_out(layout, endpoint->area_len, qp_idx, slot);
 
-	wr->wr.rdma.rkey = requests->lane[qp_idx].peer_rkey;
-	wr->wr.rdma.remote_addr = requests->lane[qp_idx].peer_vaddr + offset;
+	wr->wr.rdma.rkey = requests->stream[qp_idx].peer_rkey;
+	wr->wr.rdma.remote_addr = requests->stream[qp_idx].peer_vaddr + offset;
 }
 
 static void
@@ -234,16 +234,16 @@ int
 requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint64_t signal_every,
 		   uint64_t last)
 {
-	struct lane *lane = &requests->lane[qp_idx];
+	struct stream *stream = &requests->stream[qp_idx];
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
 	/* a counter, because a division for each request would slow down the test */
-	uint32_t slot = lane->slot;
-	uint32_t unsignaled = lane->unsignaled;
+	uint32_t slot = stream->slot;
+	uint32_t unsignaled = stream->unsignaled;
 
 	for (unsigned i = 0; i < nb; i++) {
 		struct ibv_send_wr *wr = &requests->send[i];
-		uint64_t idx = lane->posted + i;
+		uint64_t idx = stream->posted + i;
 
 		aim(requests, qp_idx, idx, slot, wr);
 		if (++slot == requests->layout.slots)
@@ -256,14 +256,14 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 			unsignaled = 0;
 		wr->next = i + 1 < nb ? wr + 1 : NULL;
 	}
-	int error = ibv_post_send(lane->qp, requests->send, &bad);
+	int error = ibv_post_send(stream->qp, requests->send, &bad);
 	if (error != 0) {
 		fprintf(stderr, "uroce-perf: post %u requests: %s\n", nb, strerror(error));
 		return -1;
 	}
-	lane->posted += nb;
-	lane->slot = slot;
-	lane->unsignaled = unsignaled;
+	stream->posted += nb;
+	stream->slot = slot;
+	stream->unsignaled = unsignaled;
 	return 0;
 }
 
@@ -292,7 +292,7 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
 	const size_t stride = requests->layout.stride;
 	/* a counter, because a division for each request would slow down the test */
-	uint64_t slot = requests->lane[qp_idx].recv_slot;
+	uint64_t slot = requests->stream[qp_idx].recv_slot;
 
 	for (unsigned i = 0; i < nb; i++) {
 		requests->recv_sge[i].addr = base + slot * stride;
@@ -308,7 +308,7 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 		return -1;
 	}
 	endpoint->receives[qp_idx].posted += nb;
-	requests->lane[qp_idx].recv_slot = (uint32_t)slot;
+	requests->stream[qp_idx].recv_slot = (uint32_t)slot;
 	return 0;
 }
 

@@ -22,7 +22,7 @@ struct session;
  * What one QP has done in this batch, and the data that a post needs: one cache line, because there
  * may be many QPs.
  */
-struct lane {
+struct stream {
 	_Alignas(64) uint64_t posted; /* number of send requests posted */
 	uint64_t completed;           /* number of send requests completed */
 	uint64_t received;            /* number of messages received */
@@ -37,8 +37,8 @@ struct lane {
 struct requests {
 	struct session *session;
 	struct layout layout;
-	struct lane *lane; /* one entry for each QP */
-	uint64_t first;    /* number of the first message of this batch */
+	struct stream *stream; /* one entry for each QP */
+	uint64_t first;        /* number of the first message of this batch */
 	/* `post_list` requests, which every post of every QP uses again */
 	struct ibv_send_wr *send;
 	struct ibv_sge *send_sge;

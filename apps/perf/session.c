@@ -455,7 +455,7 @@ run_sizes(struct session *session)
 
 /* Print the result of the checks. @return the exit status */
 static int
-judge(const struct session *session)
+evaluate_checks(const struct session *session)
 {
 	bool is_found = session->wrong > 0;
 
@@ -492,7 +492,7 @@ run_connected(struct session *session)
 	endpoint_destroy_qps(&session->endpoint);
 	if (report_end(&session->report, &session->endpoint) != 0)
 		return PERF_EXIT_FAILED;
-	return judge(session);
+	return evaluate_checks(session);
 }
 
 /*

@@ -74,18 +74,19 @@ seconds_of(uint64_t tsc)
 
 /* The number of requests that a QP may post now: 0, or the length of the next list. */
 static unsigned
-room_for(const struct pump *pump, const struct lane *lane)
+room_for(const struct pump *pump, const struct stream *stream)
 {
 	const struct options *opt = pump->session->opt;
 	/* a batch ends with a signaled request, so that the completion of every request is known */
-	const uint64_t left = pump->goal == UNTIL_DEADLINE ? opt->cq_mod - lane->unsignaled
-							   : pump->goal - lane->posted;
+	const uint64_t left = pump->goal == UNTIL_DEADLINE ? opt->cq_mod - stream->unsignaled
+							   : pump->goal - stream->posted;
 	const uint64_t nb = left < opt->post_list ? left : opt->post_list;
 
-	if (lane->posted + nb - lane->completed > opt->tx_depth)
+	if (stream->posted + nb - stream->completed > opt->tx_depth)
 		return 0;
 	/* the clock is read last, because most QPs have no room when there are many */
-	if (pump->goal == UNTIL_DEADLINE && lane->unsignaled == 0 && rte_rdtsc() >= pump->deadline)
+	if (pump->goal == UNTIL_DEADLINE && stream->unsignaled == 0 &&
+	    rte_rdtsc() >= pump->deadline)
 		return 0;
 	return (unsigned)nb;
 }
@@ -117,9 +118,9 @@ post_in_random_order(struct pump *pump)
 		if (pump->posted + nb - pump->completed > PERF_IN_FLIGHT)
 			return 0;
 		unsigned qp_idx = order_next(&pump->order);
-		const struct lane *lane = &pump->requests.lane[qp_idx];
+		const struct stream *stream = &pump->requests.stream[qp_idx];
 
-		if (lane->posted + nb - lane->completed <= opt->tx_depth &&
+		if (stream->posted + nb - stream->completed <= opt->tx_depth &&
 		    post_list(pump, qp_idx, (unsigned)nb) != 0)
 			return -1;
 	}
@@ -134,7 +135,7 @@ post_sends(struct pump *pump)
 	for (unsigned i = 0; i < pump->session->endpoint.nb_qp; i++) {
 		unsigned nb;
 
-		while ((nb = room_for(pump, &pump->requests.lane[i])) > 0)
+		while ((nb = room_for(pump, &pump->requests.stream[i])) > 0)
 			if (post_list(pump, i, nb) != 0)
 				return -1;
 	}
@@ -147,8 +148,8 @@ post_sends(struct pump *pump)
 static void
 take_send(struct pump *pump, const struct ibv_wc *wc)
 {
-	struct lane *lane = &pump->requests.lane[requests_qp_idx(wc)];
-	uint32_t nb = requests_idx(wc) - (uint32_t)lane->completed + 1;
+	struct stream *stream = &pump->requests.stream[requests_qp_idx(wc)];
+	uint32_t nb = requests_idx(wc) - (uint32_t)stream->completed + 1;
 
 	if (pump->completed_tsc != NULL) {
 		uint64_t now = rte_rdtsc();
@@ -156,7 +157,7 @@ take_send(struct pump *pump, const struct ibv_wc *wc)
 		for (uint32_t i = 0; i < nb && pump->completed + i < pump->times_max; i++)
 			pump->completed_tsc[pump->completed + i] = now;
 	}
-	lane->completed += nb;
+	stream->completed += nb;
 	pump->completed += nb;
 }
 
@@ -167,7 +168,7 @@ check_received(struct pump *pump, const struct ibv_wc *wc)
 	const struct requests *requests = &pump->requests;
 	unsigned qp_idx = requests_qp_idx(wc);
 	size_t head = requests->layout.head, len = wc->byte_len - head;
-	uint64_t message = requests->first + requests->lane[qp_idx].received;
+	uint64_t message = requests->first + requests->stream[qp_idx].received;
 
 	if (len != requests->layout.size) {
 		fprintf(stderr, "uroce-perf: verify: a message of %zu bytes instead of %zu\n", len,
@@ -197,7 +198,7 @@ take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 {
 	const struct options *opt = pump->session->opt;
 	unsigned qp_idx = requests_qp_idx(wc);
-	struct lane *lane = &pump->requests.lane[qp_idx];
+	struct stream *stream = &pump->requests.stream[qp_idx];
 	int n = 0;
 
 	if (pump->received == 0)
@@ -205,7 +206,7 @@ take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 	do {
 		if (opt->is_verify)
 			check_received(pump, &wc[n]);
-		lane->received++;
+		stream->received++;
 	} while (++n < nb && is_received_by(&wc[n], qp_idx));
 	pump->session->endpoint.receives[qp_idx].done += (uint64_t)n;
 	pump->received += (uint64_t)n;
@@ -275,7 +276,7 @@ tell_progress(struct pump *pump)
 }
 
 static bool
-is_progress_told(const struct pump *pump)
+is_progress_shown(const struct pump *pump)
 {
 	return pump->goal == UNTIL_DEADLINE && pump->session->is_client && isatty(STDERR_FILENO);
 }
@@ -395,7 +396,7 @@ static int
 run_pump(struct pump *pump)
 {
 	struct session *session = pump->session;
-	bool is_shown = is_progress_told(pump);
+	bool is_shown = is_progress_shown(pump);
 	int result;
 
 	stages_begin(&session->stages);

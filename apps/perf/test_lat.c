@@ -81,7 +81,8 @@ check_received(struct pingpong *pp, const struct ibv_wc *wc)
 		pp->session->verify.wrong += requests->layout.size;
 		return;
 	}
-	verify_message(&pp->session->verify, at, requests->layout.size, requests->lane[0].received);
+	verify_message(&pp->session->verify, at, requests->layout.size,
+		       requests->stream[0].received);
 }
 
 static void
@@ -98,9 +99,9 @@ take(struct pingpong *pp, const struct ibv_wc *wc)
 	}
 	if (is_recv) {
 		pp->session->endpoint.receives[0].done++;
-		pp->requests.lane[0].received++;
+		pp->requests.stream[0].received++;
 	} else {
-		pp->requests.lane[0].completed++;
+		pp->requests.stream[0].completed++;
 	}
 }
 
@@ -156,9 +157,9 @@ look_around(struct pingpong *pp)
 static bool
 has_received(struct pingpong *pp)
 {
-	if (pp->requests.lane[0].received <= pp->rounds)
+	if (pp->requests.stream[0].received <= pp->rounds)
 		take_completions(pp);
-	return pp->requests.lane[0].received > pp->rounds;
+	return pp->requests.stream[0].received > pp->rounds;
 }
 
 /*
@@ -182,7 +183,7 @@ has_arrived(struct pingpong *pp)
 static uint64_t
 nb_open_now(const struct pingpong *pp)
 {
-	return pp->requests.lane[0].posted - pp->requests.lane[0].completed;
+	return pp->requests.stream[0].posted - pp->requests.stream[0].completed;
 }
 
 /*

@@ -49,9 +49,9 @@ post_lists(struct worker *worker)
 	const uint64_t nb = opt->post_list;
 
 	for (unsigned i = 0; i < worker->ends[0].endpoint.nb_qp; i++) {
-		const struct lane *lane = &worker->requests.lane[i];
+		const struct stream *stream = &worker->requests.stream[i];
 
-		while (lane->posted + nb - lane->completed <= opt->tx_depth) {
+		while (stream->posted + nb - stream->completed <= opt->tx_depth) {
 			if (requests_post_send(&worker->requests, i, (unsigned)nb, opt->cq_mod,
 					       UINT64_MAX) != 0)
 				return -1;
@@ -68,15 +68,15 @@ take_completions(struct worker *worker)
 	int nb = endpoint_poll(&worker->ends[0].endpoint, POLL_BATCH, wc);
 
 	for (int i = 0; i < nb; i++) {
-		struct lane *lane = &worker->requests.lane[requests_qp_idx(&wc[i])];
-		uint32_t done = requests_idx(&wc[i]) - (uint32_t)lane->completed + 1;
+		struct stream *stream = &worker->requests.stream[requests_qp_idx(&wc[i])];
+		uint32_t done = requests_idx(&wc[i]) - (uint32_t)stream->completed + 1;
 
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			failures_add(&worker->ends[0].failures, &wc[i],
 				     requests_name(&worker->requests));
 			return -1;
 		}
-		lane->completed += done;
+		stream->completed += done;
 		worker->completed += done;
 	}
 	return nb;

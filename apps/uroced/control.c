@@ -392,7 +392,7 @@ leave_broken(struct control *control)
 		if (client && atomic_load(&client->is_broken))
 			handler_refuse(
 				control, client, EPROTO,
-				"an index in a lane cannot be: allowed are up to %u slots from "
+				"an index in a ring cannot be: allowed are up to %u slots from "
 				"uroced's on",
 				client->shm.plan.nb_slots);
 	}

@@ -79,12 +79,12 @@ accept_hello(struct control *control, struct client *client)
 
 	if (ret < 0) {
 		(void)lease_end(control->leases, &lessee, control_now_ns());
-		handler_refuse(control, client, -ret, "no bell for it: %s", strerror(-ret));
+		handler_refuse(control, client, -ret, "no doorbell for it: %s", strerror(-ret));
 		return;
 	}
 	atomic_store(&client->nb_leases, nb_good);
 	set_attached(control, client);
-	log_client_line("client %u: attached: pid %d, uid %u, %u pairs of lanes, %u leases of %u",
+	log_client_line("client %u: attached: pid %d, uid %u, %u pairs of rings, %u leases of %u",
 			client->slot, client->pid, client->uid, client->shm.plan.nb_pairs, nb_good,
 			in.attach.nb_leases);
 	out.attached.type = UROCE_MUX_ATTACHED;

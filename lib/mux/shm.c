@@ -249,7 +249,7 @@ check_rings(const struct uroce_shm_layout *plan)
 	}
 	for (uint32_t i = 0; i < nb; i++) {
 		if (at[i] % LINE != 0 || at[i] > plan->size || plan->size - at[i] < len)
-			return "a lane of it is not within it, at a multiple of 64";
+			return "a ring of it is not within it, at a multiple of 64";
 		for (uint32_t j = 0; j < i; j++) {
 			if (at[i] < at[j] + len && at[j] < at[i] + len)
 				return "lanes of it overlap";

@@ -18,7 +18,7 @@ sum(const struct uroce_dev *dev, enum uroce_verdict verdict)
 }
 
 static uint64_t
-sum_hops_in(const struct uroce_dev *dev)
+sum_forwarded_in(const struct uroce_dev *dev)
 {
 	uint64_t nb = 0;
 
@@ -51,7 +51,7 @@ forward__every_frame_reaches_its_qp(void **state)
 		nb_frames += b[i]->wqp.qpc.stats.rx_packets;
 	}
 	assert_int_equal(sum(dev_b, UROCE_VERDICT_FORWARDED), nb_frames);
-	assert_int_equal(sum_hops_in(dev_b), nb_frames);
+	assert_int_equal(sum_forwarded_in(dev_b), nb_frames);
 	assert_int_equal(sum(dev_b, UROCE_VERDICT_REQUEST), nb_frames);
 	assert_int_equal(sum(dev_b, UROCE_VERDICT_OVERRUN), 0);
 	for (unsigned i = 0; i < 3; i++) {

@@ -120,7 +120,7 @@ take_frames(uint8_t *opcodes, unsigned max)
 
 /* A request that may not use inline transmit: it uses the doorbell, and arrives. */
 static void
-expect_bell(struct rig_qp *qp, uint64_t wr_id)
+expect_doorbell(struct rig_qp *qp, uint64_t wr_id)
 {
 	queue(qp, wr_id, 8);
 	assert_false(send_now(qp));
@@ -132,7 +132,7 @@ static void
 inline_tx__without_a_habit_a_post_rings(void **state)
 {
 	(void)state;
-	expect_bell(qp_a, 1);
+	expect_doorbell(qp_a, 1);
 }
 
 static void
@@ -230,7 +230,7 @@ inline_tx__single_posts_make_the_habit(void **state)
 
 /* Take the worker's doorbells, which no other thread takes. */
 static unsigned
-take_bells(void)
+take_doorbells(void)
 {
 	return uroce_doorbell_take(worker_a());
 }
@@ -240,14 +240,14 @@ inline_tx__two_posts_to_one_qp_are_no_single_one(void **state)
 {
 	(void)state;
 	uroce_lock_take(&worker_a()->lock);
-	assert_int_equal(take_bells(), 0);
+	assert_int_equal(take_doorbells(), 0);
 	ring(qp_a);
-	assert_int_equal(take_bells(), 1);
+	assert_int_equal(take_doorbells(), 1);
 	ring(qp_a);
 	ring(qp_a);
-	assert_int_equal(take_bells(), 2);
+	assert_int_equal(take_doorbells(), 2);
 	ring(qp_a);
-	assert_int_equal(take_bells(), 1);
+	assert_int_equal(take_doorbells(), 1);
 	uroce_lock_release(&worker_a()->lock);
 }
 
@@ -273,7 +273,7 @@ inline_tx__behind_a_doorbell_a_post_rings(void **state)
 	post_singly(HABIT);
 	rig_drive(dev_a);
 	ring(other);
-	expect_bell(qp_a, 1);
+	expect_doorbell(qp_a, 1);
 	rig_qp_free(other);
 }
 

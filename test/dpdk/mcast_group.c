@@ -144,7 +144,7 @@ mcast_group__every_member_gets_one_copy(void **state)
 {
 	struct rig_qp *qp[] = { member(0, group), member(0, group), member(1, group) };
 	struct rig_qp *other = member(2, group6), *none = datagram_qp(dev_b, 0);
-	const uint64_t nb_hopped = count(0, UROCE_VERDICT_FORWARDED);
+	const uint64_t nb_forwarded = count(0, UROCE_VERDICT_FORWARDED);
 	const uint64_t nb_out = nb_multicast(dev_a, true), nb_in = nb_multicast(dev_b, false);
 
 	(void)state;
@@ -155,7 +155,7 @@ mcast_group__every_member_gets_one_copy(void **state)
 	assert_int_equal(nb_received(qp[0]), 1);
 	assert_int_equal(nb_received(qp[1]), 1);
 	assert_int_equal(nb_received(qp[2]), 0);
-	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_hopped, 1);
+	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_forwarded, 1);
 	/* the other worker still has the mbuf */
 	assert_int_equal(rig_nb_away(dev_a), 1);
 	rig_drive(dev_b);
@@ -174,14 +174,14 @@ static void
 mcast_group__members_on_other_workers_alone(void **state)
 {
 	struct rig_qp *qp[] = { member(1, group6), member(2, group6) };
-	const uint64_t nb_hopped = count(0, UROCE_VERDICT_FORWARDED);
+	const uint64_t nb_forwarded = count(0, UROCE_VERDICT_FORWARDED);
 
 	(void)state;
 	post(group6);
 	rig_drive(dev_b);
 	assert_int_equal(nb_received(qp[0]), 1);
 	assert_int_equal(nb_received(qp[1]), 1);
-	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_hopped, 2);
+	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_forwarded, 2);
 	assert_int_equal(rig_nb_away(dev_a), 0);
 	free_member(qp[0], group6);
 	free_member(qp[1], group6);
@@ -270,7 +270,7 @@ mcast_group__members_at_home_get_theirs(void **state)
 
 /* Number of frames that dev_a received and that are not RoCE. */
 static uint64_t
-nb_told(void)
+nb_reports(void)
 {
 	return uroce_worker_stats(dev_a->worker[0])->verdict[UROCE_VERDICT_NOT_ROCE];
 }
@@ -286,9 +286,9 @@ static const uint8_t mld_query[] = {
 };
 
 static void
-mcast_group__the_network_is_told(void **state)
+mcast_group__is_reported_to_the_network(void **state)
 {
-	const uint64_t begin = nb_told();
+	const uint64_t begin = nb_reports();
 	struct rig_qp *first = member(0, group), *second = member(1, group);
 	struct rig_qp *other = member(2, group6);
 	uint8_t frame[sizeof(mld_query)];
@@ -296,25 +296,25 @@ mcast_group__the_network_is_told(void **state)
 
 	(void)state;
 	/* one report for the group, not for each member */
-	assert_int_equal(nb_told() - begin, 2);
+	assert_int_equal(nb_reports() - begin, 2);
 	memcpy(frame, mld_query, sizeof(frame));
 	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
 			 UROCE_NEIGH_LEARNT);
 	rig_drive(dev_b); /* time passes until the report is due */
 	uroce_mcast_group_report(dev_b->worker[0]);
 	settle();
-	assert_int_equal(nb_told() - begin, 4);
+	assert_int_equal(nb_reports() - begin, 4);
 	free_member(first, group);
-	assert_int_equal(nb_told() - begin, 4);
+	assert_int_equal(nb_reports() - begin, 4);
 	free_member(second, group);
-	assert_int_equal(nb_told() - begin, 5);
+	assert_int_equal(nb_reports() - begin, 5);
 	free_member(other, group6);
-	assert_int_equal(nb_told() - begin, 6);
+	assert_int_equal(nb_reports() - begin, 6);
 }
 
 /* More reports than the port can take at once. */
 static void
-mcast_group__the_network_is_told_of_many(void **state)
+mcast_group__many_are_reported_to_the_network(void **state)
 {
 	enum { NB = 300 };
 	struct rig_qp *qp = datagram_qp(dev_b, 0);
@@ -329,7 +329,7 @@ mcast_group__the_network_is_told_of_many(void **state)
 		assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->wqp, gid), 0);
 		settle();
 	}
-	const uint64_t begin = nb_told();
+	const uint64_t begin = nb_reports();
 
 	memcpy(frame, mld_query, sizeof(frame));
 	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
@@ -341,8 +341,8 @@ mcast_group__the_network_is_told_of_many(void **state)
 			settle();
 	}
 	/* reports of new groups may be sent twice */
-	assert_true(nb_told() - begin >= NB);
-	assert_int_equal((nb_told() - begin) % NB, 0);
+	assert_true(nb_reports() - begin >= NB);
+	assert_int_equal((nb_reports() - begin) % NB, 0);
 	for (unsigned i = 0; i < NB; i++) {
 		gid[13] = (uint8_t)(i >> 8);
 		gid[14] = (uint8_t)i;
@@ -419,8 +419,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(mcast_group__the_network_is_told),
-		cmocka_unit_test(mcast_group__the_network_is_told_of_many),
+		cmocka_unit_test(mcast_group__is_reported_to_the_network),
+		cmocka_unit_test(mcast_group__many_are_reported_to_the_network),
 		cmocka_unit_test(mcast_group__every_member_gets_one_copy),
 		cmocka_unit_test(mcast_group__members_on_other_workers_alone),
 		cmocka_unit_test(mcast_group__without_members_the_frame_is_a_strangers),

@@ -181,7 +181,7 @@ nb_moved(const struct uroce_dev *dev)
 }
 
 static uint64_t
-nb_hopped(void)
+nb_forwarded(void)
 {
 	return sum(dev_a, UROCE_VERDICT_FORWARDED) + sum(dev_b, UROCE_VERDICT_FORWARDED);
 }
@@ -276,9 +276,9 @@ migration__a_qp_goes_where_its_frames_arrive(void **state)
 	for (unsigned i = 0; i < nb_pairs; i++)
 		assert_int_not_equal(uroce_worker_qp_worker(&qa[i]->wqp)->idx,
 				     uroce_worker_qp_worker(&qb[i]->wqp)->idx);
-	nb_before = nb_hopped();
+	nb_before = nb_forwarded();
 	exchange(IBV_WR_RDMA_WRITE, RIG_BUF_LEN);
-	assert_int_equal(nb_hopped(), nb_before);
+	assert_int_equal(nb_forwarded(), nb_before);
 	expect_order();
 	close_pair();
 }
@@ -444,7 +444,7 @@ finish(unsigned at)
 
 /* Repeat until worker 1 of B is the target worker of the QP. */
 static void
-carry_until_heir(void)
+write_until_target_worker(void)
 {
 	for (unsigned i = 0; i < 100 && atomic_load(&qb[0]->wqp.target_worker) == 0; i++) {
 		memset(qb[0]->buf, 0, RIG_BUF_LEN);
@@ -465,7 +465,7 @@ migration__a_qp_leaves_no_cq_behind(void **state)
 	(void)state;
 	open_pair(2);
 	make_pairs_by_own_clock(1);
-	carry_until_heir();
+	write_until_target_worker();
 	/*
 	 * the frame of the first message is forwarded, like one that was received before the target
 	 * worker was set
@@ -493,7 +493,7 @@ migration__what_is_parked_is_acted_on_first(void **state)
 	(void)state;
 	open_pair(2);
 	make_pairs_by_own_clock(1);
-	carry_until_heir();
+	write_until_target_worker();
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
@@ -520,7 +520,7 @@ migration__a_frame_on_the_owners_queue_ends_it(void **state)
 	(void)state;
 	open_pair(2);
 	make_pairs_by_own_clock(1);
-	carry_until_heir();
+	write_until_target_worker();
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 4);
@@ -545,7 +545,7 @@ migration__a_qp_that_ends_leaves_nothing_parked(void **state)
 	(void)state;
 	open_pair(2);
 	make_pairs_by_own_clock(1);
-	carry_until_heir();
+	write_until_target_worker();
 	pool = dev_a->port->pool[0];
 	nb_before = rte_mempool_in_use_count(pool);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
@@ -566,7 +566,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 	(void)state;
 	open_pair(2);
 	make_pairs_by_own_clock(1);
-	carry_until_heir();
+	write_until_target_worker();
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	for (unsigned i = 0; i < 6; i++)
 		rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);

@@ -96,7 +96,7 @@ mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
 
 /* Frames of a QP arrive on any ring, and are forwarded to its worker. */
 static void
-mux_client__each_worker_has_its_lanes(void **state)
+mux_client__each_worker_has_its_rings(void **state)
 {
 	(void)state;
 	attached_begin("drive=none,workers=3");
@@ -337,7 +337,7 @@ mux_client__requests_live_through_restarts(void **state)
 
 /* More frames than a ring holds, while no reader takes them. */
 static void
-mux_client__a_full_lane_holds_back(void **state)
+mux_client__a_full_ring_holds_back(void **state)
 {
 	(void)state;
 	attached_begin("drive=none");
@@ -522,7 +522,7 @@ main(void)
 		cmocka_unit_test(mux_client__the_device_is_what_uroced_says),
 		cmocka_unit_test(mux_client__frames_of_all_lengths_cross),
 		cmocka_unit_test(mux_client__a_uroced_that_is_late_gets_no_more_barriers),
-		cmocka_unit_test(mux_client__each_worker_has_its_lanes),
+		cmocka_unit_test(mux_client__each_worker_has_its_rings),
 		cmocka_unit_test(mux_client__frames_of_its_own_do_not_leave),
 		cmocka_unit_test(mux_client__lost_frames_are_sent_again),
 		cmocka_unit_test(mux_client__wrong_slots_are_dropped_and_counted),
@@ -531,7 +531,7 @@ main(void)
 		cmocka_unit_test(mux_client__wrong_words_end_the_connection),
 		cmocka_unit_test(mux_client__the_link_goes_and_comes_with_uroced),
 		cmocka_unit_test(mux_client__requests_live_through_restarts),
-		cmocka_unit_test(mux_client__a_full_lane_holds_back),
+		cmocka_unit_test(mux_client__a_full_ring_holds_back),
 		cmocka_unit_test(mux_client__refusals_are_errors),
 		cmocka_unit_test(mux_client__a_full_queue_is_waited_for),
 		cmocka_unit_test(mux_client__a_refusal_is_lived_with),

@@ -220,7 +220,7 @@ expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
 }
 
 static void
-neigh_input__routers_are_told_in_time(void **state)
+neigh_input__routers_get_reports_in_time(void **state)
 {
 	(void)state;
 	expect_due(igmp_query, sizeof(igmp_query), 10000);
@@ -522,7 +522,7 @@ main(void)
 		TEST(neigh_request__frames),
 		TEST(neigh_report__frames),
 		TEST(neigh_report__a_new_group_is_reported_once_more),
-		TEST(neigh_input__routers_are_told_in_time),
+		TEST(neigh_input__routers_get_reports_in_time),
 		TEST(neigh_input__queries_from_elsewhere_or_damaged_are_ignored),
 		TEST(neigh_input__malformed_is_ignored),
 		TEST(neigh_input__an_echo_from_a_groups_mac_is_ignored),

@@ -38,7 +38,7 @@ keep(void)
 }
 
 static bool
-is_told(void)
+has_event(void)
 {
 	struct pollfd fd = { notify_b.event_fd, POLLIN, 0 };
 
@@ -53,7 +53,7 @@ look(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void 
 	(void)frames;
 	(void)arg;
 	nb_bursts += nb > 0;
-	nb_late += nb > 0 && (!uroce_cq_is_empty(&qp_b->rcq) || is_told());
+	nb_late += nb > 0 && (!uroce_cq_is_empty(&qp_b->rcq) || has_event());
 	return nb;
 }
 
@@ -118,7 +118,7 @@ publish__is_behind_the_ack(void **state)
 		uroce_cq_arm(&qp_b->rcq, false);
 		send_one(i);
 		assert_int_equal(rig_await(&qp_b->rcq, dev_b, dev_b).status, IBV_WC_SUCCESS);
-		while (!is_told())
+		while (!has_event())
 			rig_drive(dev_b);
 		(void)eventfd_read(notify_b.event_fd, &one);
 		assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);

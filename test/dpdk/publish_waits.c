@@ -101,7 +101,7 @@ send_one(uint64_t wr_id)
 }
 
 static bool
-is_told(void)
+has_event(void)
 {
 	struct pollfd fd = { notify_b.event_fd, POLLIN, 0 };
 
@@ -111,7 +111,7 @@ is_told(void)
 static bool
 is_visible(void)
 {
-	return !uroce_cq_is_empty(&qp_b->rcq) || is_told();
+	return !uroce_cq_is_empty(&qp_b->rcq) || has_event();
 }
 
 static void
@@ -128,7 +128,7 @@ publish__waits_while_the_port_is_full(void **state)
 	is_full = false;
 	rig_drive(dev_b);
 	assert_true(has_acked);
-	assert_true(is_told());
+	assert_true(has_event());
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }

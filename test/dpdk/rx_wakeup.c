@@ -464,9 +464,9 @@ service__polls_memif_of_an_unknown_release(void **state)
 	uroce_worker_leave(dev[0]->worker[0]);
 	uroce_worker_leave(dev[1]->worker[0]);
 	for (unsigned i = 0; i < 10; i++) {
-		const uint64_t naps = atomic_load(&stats(1)->timed_sleeps);
+		const uint64_t nb_sleeps = atomic_load(&stats(1)->timed_sleeps);
 
-		while (atomic_load(&stats(1)->timed_sleeps) < naps + 10)
+		while (atomic_load(&stats(1)->timed_sleeps) < nb_sleeps + 10)
 			sched_yield();
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
 		assert_int_equal(rig_wait(&qp[0]->scq).status, IBV_WC_SUCCESS);

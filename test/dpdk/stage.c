@@ -57,7 +57,7 @@ lap__counts_what_was_since_the_last_one(void **state)
 }
 
 static void
-lap__costs_next_to_nothing_that_is_told(void **state)
+lap__costs_next_to_nothing_that_is_reported(void **state)
 {
 	const struct uroce_stage_sum before = read_stage(UROCE_STAGE_LINK);
 	const uint64_t begin = rte_rdtsc();
@@ -135,7 +135,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lap__counts_what_was_since_the_last_one),
-		cmocka_unit_test(lap__costs_next_to_nothing_that_is_told),
+		cmocka_unit_test(lap__costs_next_to_nothing_that_is_reported),
 		cmocka_unit_test(skip__is_nobodys_time),
 		cmocka_unit_test(read__sums_over_threads),
 		cmocka_unit_test(read__names_every_stage),

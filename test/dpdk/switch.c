@@ -153,7 +153,7 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 
 /* @return frames or barriers that were passed or met */
 static unsigned
-serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
+serve_ring(struct a_switch *sw, struct client *client, uint32_t pair)
 {
 	struct uroce_spsc_end *end = &client->up[pair];
 	const int32_t nb_ready = uroce_spsc_ready(end);
@@ -179,7 +179,7 @@ serve_lane(struct a_switch *sw, struct client *client, uint32_t pair)
 }
 
 static unsigned
-serve_lanes(struct a_switch *sw)
+serve_rings(struct a_switch *sw)
 {
 	unsigned nb = 0;
 
@@ -189,7 +189,7 @@ serve_lanes(struct a_switch *sw)
 		struct client *client = &sw->client[i];
 
 		for (uint32_t j = 0; client->is_attached && j < client->shm.plan.nb_pairs; j++)
-			nb += serve_lane(sw, client, j);
+			nb += serve_ring(sw, client, j);
 	}
 	return nb;
 }
@@ -212,7 +212,7 @@ drop(struct a_switch *sw, struct client *client)
 }
 
 static uint64_t
-ticket_of(uint32_t block)
+token_of(uint32_t block)
 {
 	return (block + 1) * SECRET;
 }
@@ -275,7 +275,7 @@ attach(struct a_switch *sw, struct client *client, const union uroce_mux_message
 	for (uint32_t i = 0; i < request->nb_leases && !sw->conf.is_forgetful; i++) {
 		const struct uroce_mux_lease *lease = &request->lease[i];
 
-		if (lease->token != ticket_of(lease->block) || is_somebodys(sw, lease->block))
+		if (lease->token != token_of(lease->block) || is_somebodys(sw, lease->block))
 			continue;
 		client->has_block[lease->block] = true;
 		response.attached.block[nb++] = lease->block;
@@ -300,7 +300,7 @@ lease(struct a_switch *sw, struct client *client, uint32_t nb)
 			sw->next_block++;
 		client->has_block[sw->next_block] = true;
 		response.leased.lease[i].block = sw->next_block;
-		response.leased.lease[i].token = ticket_of(sw->next_block);
+		response.leased.lease[i].token = token_of(sw->next_block);
 		response.leased.nb++;
 		sw->next_block++;
 	}
@@ -398,7 +398,7 @@ run(void *arg)
 
 	pthread_mutex_lock(&sw->lock);
 	while (!atomic_load(&sw->is_stopping)) {
-		if (serve_lanes(sw) > 0)
+		if (serve_rings(sw) > 0)
 			nb_idle = 0;
 		if (++nb_idle > IDLE_LOOKS && may_sleep(sw)) {
 			atomic_store(&sw->is_asleep, true);

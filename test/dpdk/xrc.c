@@ -148,7 +148,7 @@ xrc__a_request_finds_the_queue_that_it_names(void **state)
 }
 
 static void
-xrc__each_queues_consumer_is_told_once(void **state)
+xrc__each_queues_consumer_is_notified_once(void **state)
 {
 	(void)state;
 	post_recv(one, 1);
@@ -294,7 +294,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		pair_test(xrc__a_request_finds_the_queue_that_it_names),
-		pair_test(xrc__each_queues_consumer_is_told_once),
+		pair_test(xrc__each_queues_consumer_is_notified_once),
 		pair_test(xrc__a_queue_below_its_limit_is_an_event),
 		pair_test(xrc__a_queue_whose_cq_overruns_fails_the_target),
 		pair_test(xrc__reads_are_served_from_the_workers_pool),

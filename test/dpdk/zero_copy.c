@@ -36,7 +36,7 @@ worker(void)
 }
 
 static uint64_t
-nb_lent(void)
+nb_zero_copy(void)
 {
 	return uroce_worker_counted(worker(), UROCE_COUNTER_TX_ZERO_COPY);
 }
@@ -116,10 +116,10 @@ static void
 zero_copy__a_capture_is_that_of_copies(void **state)
 {
 	static uint8_t file[1 << 18];
-	char name[] = "/tmp/uroce-loan-XXXXXX", args[64];
+	char name[] = "/tmp/uroce-zero-copy-XXXXXX", args[64];
 	const int fd = mkstemp(name);
 	struct record record[4 * NB_FRAMES + 1];
-	struct rte_mempool *loans;
+	struct rte_mempool *pool;
 	ssize_t len;
 
 	(void)state;
@@ -128,15 +128,15 @@ zero_copy__a_capture_is_that_of_copies(void **state)
 	open_dev("net_pcap0", args, 0);
 
 	send_both();
-	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	assert_int_equal(nb_zero_copy(), 2 * NB_FRAMES);
 	assert_false(uroce_qpc_has_tx_refs(&qp->wqp.qpc));
 	reset();
 	rig_connect_nowhere(qp, 0);
-	loans = worker()->zero_copy_pool;
+	pool = worker()->zero_copy_pool;
 	worker()->zero_copy_pool = NULL;
 	send_both();
-	worker()->zero_copy_pool = loans;
-	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	worker()->zero_copy_pool = pool;
+	assert_int_equal(nb_zero_copy(), 2 * NB_FRAMES);
 	close_dev("net_pcap0");
 
 	len = pread(fd, file, sizeof(file), 0);
@@ -160,7 +160,7 @@ zero_copy__null_counts_every_frame(void **state)
 	(void)state;
 	open_dev("net_null0", "size=64,copy=0", 0);
 	send_both();
-	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	assert_int_equal(nb_zero_copy(), 2 * NB_FRAMES);
 	assert_int_equal(rte_eth_stats_get(dev->port->id, &stats), 0);
 	assert_int_equal(stats.opackets, uroce_worker_counted(worker(), UROCE_COUNTER_TX_FRAMES));
 	assert_true(stats.opackets >= 2 * NB_FRAMES);
@@ -252,7 +252,7 @@ zero_copy__what_is_sent_again_is_copied(void **state)
 		assert_true(rte_rdtsc() < end);
 		rig_drive(dev);
 	}
-	assert_int_equal(nb_lent(), 2 * NB_FRAMES);
+	assert_int_equal(nb_zero_copy(), 2 * NB_FRAMES);
 	close_keeper();
 }
 
@@ -536,7 +536,7 @@ zero_copy__frames_that_are_handed_out_are_copies(void **state)
 	assert_int_equal(uroce_worker_output(worker(), frames, 8), NB_FRAMES);
 	for (unsigned i = 0; i < NB_FRAMES; i++)
 		assert_int_equal(frames[i]->nb_segs, 1);
-	assert_int_equal(nb_lent(), 0);
+	assert_int_equal(nb_zero_copy(), 0);
 	rte_pktmbuf_free_bulk(frames, NB_FRAMES);
 	close_dev("net_null0");
 }
@@ -599,7 +599,7 @@ read_frame(const struct rte_mbuf *frame, uint32_t at, uint32_t len, uint8_t *to)
  * layout refers to memory that could be transmitted directly.
  */
 static void
-zero_copy__what_an_mkey_makes_is_never_lent(void **state)
+zero_copy__what_an_mkey_makes_is_copied(void **state)
 {
 	static uint8_t payload[2][4096];
 	void *mem = aligned_alloc(64, (uroce_mkey_memsize(1) + 63) & ~(size_t)63);
@@ -614,7 +614,7 @@ zero_copy__what_an_mkey_makes_is_never_lent(void **state)
 	for (unsigned i = 0; i < 4; i++)
 		rig_drive(dev);
 	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
-	assert_int_equal(nb_lent(), NB_FRAMES);
+	assert_int_equal(nb_zero_copy(), NB_FRAMES);
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), NB_FRAMES);
 	for (unsigned i = 0; i < NB_FRAMES; i++) {
 		const struct rte_mbuf *zero_copied = keeper.clone[i],
@@ -658,7 +658,7 @@ main(void)
 		cmocka_unit_test(zero_copy__frames_that_wait_for_a_port_are_recalled),
 		cmocka_unit_test(zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself),
 		cmocka_unit_test(zero_copy__frames_that_are_handed_out_are_copies),
-		cmocka_unit_test(zero_copy__what_an_mkey_makes_is_never_lent),
+		cmocka_unit_test(zero_copy__what_an_mkey_makes_is_copied),
 	};
 
 	if (!rig_init())

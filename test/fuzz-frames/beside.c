@@ -22,7 +22,7 @@
 /* The buffers have the same address in every run, because captured frames contain it. */
 #define BUFS_AT  UINT64_C(0x420000000000)
 #define BUF_ROOM ((BUF_LEN + 63) / 64 * 64)
-#define BUFS_LEN ((size_t)2 * BESIDE_LANES * BUF_ROOM)
+#define BUFS_LEN ((size_t)2 * BESIDE_CONNS * BUF_ROOM)
 
 static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ };
 
@@ -101,9 +101,9 @@ connect_end(struct beside_end *end, const struct beside_end *peer, enum host hos
 
 /* The host of end `i` of a connection: connections exist in both directions. */
 static enum host
-host_of(unsigned lane, unsigned i)
+host_of(unsigned conn, unsigned i)
 {
-	return (lane + i) % 2 ? HOST_BESIDE : HOST_TARGET;
+	return (conn + i) % 2 ? HOST_BESIDE : HOST_TARGET;
 }
 
 bool
@@ -115,15 +115,15 @@ beside_open(struct beside *beside, struct fabric *fabric, struct rng *rng)
 	if (bufs == MAP_FAILED)
 		return false;
 	*beside = (struct beside){ .fabric = fabric, .rng = rng };
-	for (unsigned i = 0; i < BESIDE_LANES; i++) {
-		struct beside_lane *lane = &beside->lane[i];
+	for (unsigned i = 0; i < BESIDE_CONNS; i++) {
+		struct beside_conn *conn = &beside->conn[i];
 
-		lane->end[0].buf = bufs + 2 * i * BUF_ROOM;
-		lane->end[1].buf = lane->end[0].buf + BUF_ROOM;
-		if (!open_end(&lane->end[0], fabric, host_of(i, 0)) ||
-		    !open_end(&lane->end[1], fabric, host_of(i, 1)) ||
-		    !connect_end(&lane->end[0], &lane->end[1], host_of(i, 1), i / 2 % 2) ||
-		    !connect_end(&lane->end[1], &lane->end[0], host_of(i, 0), i / 2 % 2))
+		conn->end[0].buf = bufs + 2 * i * BUF_ROOM;
+		conn->end[1].buf = conn->end[0].buf + BUF_ROOM;
+		if (!open_end(&conn->end[0], fabric, host_of(i, 0)) ||
+		    !open_end(&conn->end[1], fabric, host_of(i, 1)) ||
+		    !connect_end(&conn->end[0], &conn->end[1], host_of(i, 1), i / 2 % 2) ||
+		    !connect_end(&conn->end[1], &conn->end[0], host_of(i, 0), i / 2 % 2))
 			return false;
 	}
 	return true;
@@ -132,8 +132,8 @@ beside_open(struct beside *beside, struct fabric *fabric, struct rng *rng)
 void
 beside_close(struct beside *beside)
 {
-	for (unsigned i = 0; i < 2 * BESIDE_LANES; i++) {
-		struct beside_end *end = &beside->lane[i / 2].end[i % 2];
+	for (unsigned i = 0; i < 2 * BESIDE_CONNS; i++) {
+		struct beside_end *end = &beside->conn[i / 2].end[i % 2];
 
 		(void)uroce_destroy_qp(end->qp);
 		(void)uroce_destroy_cq(end->cq);
@@ -144,80 +144,80 @@ beside_close(struct beside *beside)
 }
 
 static bool
-complain(struct beside *beside, const struct beside_lane *lane, const char *what)
+complain(struct beside *beside, const struct beside_conn *conn, const char *what)
 {
 	static char text[160];
 
-	snprintf(text, sizeof(text), "traffic beside, lane %u, opcode %u, %u bytes: %s",
-		 (unsigned)(lane - beside->lane), lane->opcode, lane->len, what);
+	snprintf(text, sizeof(text), "traffic beside, connection %u, opcode %u, %u bytes: %s",
+		 (unsigned)(conn - beside->conn), conn->opcode, conn->len, what);
 	beside->violation = text;
 	return false;
 }
 
 static struct beside_end *
-source_of(struct beside_lane *lane)
+source_of(struct beside_conn *conn)
 {
-	return &lane->end[lane->opcode == IBV_WR_RDMA_READ];
+	return &conn->end[conn->opcode == IBV_WR_RDMA_READ];
 }
 
 static struct beside_end *
-sink_of(struct beside_lane *lane)
+sink_of(struct beside_conn *conn)
 {
-	return &lane->end[lane->opcode != IBV_WR_RDMA_READ];
+	return &conn->end[conn->opcode != IBV_WR_RDMA_READ];
 }
 
 static bool
-begin(struct beside *beside, struct beside_lane *lane)
+begin(struct beside *beside, struct beside_conn *conn)
 {
 	struct rng *rng = beside->rng;
 
-	lane->opcode = opcodes[rng_below(rng, 3)];
-	lane->len = 1 + rng_below(rng, LEN_MAX);
-	lane->off = MARGIN + rng_below(rng, 64);
-	lane->seed = rng_next(rng);
-	for (uint32_t i = 0; i < lane->len; i++)
-		source_of(lane)->buf[lane->off + i] = pattern(lane->seed, i);
-	memset(sink_of(lane)->buf, (uint8_t)lane->seed, BUF_LEN);
+	conn->opcode = opcodes[rng_below(rng, 3)];
+	conn->len = 1 + rng_below(rng, LEN_MAX);
+	conn->off = MARGIN + rng_below(rng, 64);
+	conn->seed = rng_next(rng);
+	for (uint32_t i = 0; i < conn->len; i++)
+		source_of(conn)->buf[conn->off + i] = pattern(conn->seed, i);
+	memset(sink_of(conn)->buf, (uint8_t)conn->seed, BUF_LEN);
 
-	struct beside_end *from = &lane->end[0], *to = &lane->end[1];
-	struct ibv_sge sge = { (uintptr_t)from->buf + lane->off, lane->len, from->mr->lkey };
-	struct ibv_sge recv_sge = { (uintptr_t)to->buf + lane->off, lane->len, to->mr->lkey };
+	struct beside_end *from = &conn->end[0], *to = &conn->end[1];
+	struct ibv_sge sge = { (uintptr_t)from->buf + conn->off, conn->len, from->mr->lkey };
+	struct ibv_sge recv_sge = { (uintptr_t)to->buf + conn->off, conn->len, to->mr->lkey };
 	struct ibv_recv_wr *bad_recv, recv = { .sg_list = &recv_sge, .num_sge = 1 };
 	struct ibv_send_wr *bad, wr = {
-		.opcode = lane->opcode,
+		.opcode = conn->opcode,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.wr.rdma = { (uintptr_t)to->buf + lane->off, to->mr->rkey },
+		.wr.rdma = { (uintptr_t)to->buf + conn->off, to->mr->rkey },
 	};
 
-	lane->is_busy = true;
-	lane->is_sent = false;
-	lane->is_received = lane->opcode != IBV_WR_SEND;
-	if (!lane->is_received && uroce_post_recv(to->qp, &recv, &bad_recv) != 0)
-		return complain(beside, lane, "the receive cannot be posted");
+	conn->is_busy = true;
+	conn->is_sent = false;
+	conn->is_received = conn->opcode != IBV_WR_SEND;
+	if (!conn->is_received && uroce_post_recv(to->qp, &recv, &bad_recv) != 0)
+		return complain(beside, conn, "the receive cannot be posted");
 	return uroce_post_send(from->qp, &wr, &bad) == 0 ||
-	       complain(beside, lane, "the request cannot be posted");
+	       complain(beside, conn, "the request cannot be posted");
 }
 
 static bool
-verify(struct beside *beside, struct beside_lane *lane)
+verify(struct beside *beside, struct beside_conn *conn)
 {
-	const uint8_t *buf = sink_of(lane)->buf;
+	const uint8_t *buf = sink_of(conn)->buf;
 
-	for (uint32_t i = 0; i < lane->len; i++) {
-		if (buf[lane->off + i] != pattern(lane->seed, i))
-			return complain(beside, lane, "wrong data");
+	for (uint32_t i = 0; i < conn->len; i++) {
+		if (buf[conn->off + i] != pattern(conn->seed, i))
+			return complain(beside, conn, "wrong data");
 	}
 	for (uint32_t i = 0; i < BUF_LEN; i++) {
-		if (i >= lane->off && i < lane->off + lane->len)
+		if (i >= conn->off && i < conn->off + conn->len)
 			continue;
-		if (buf[i] != (uint8_t)lane->seed)
-			return complain(beside, lane, "memory around the data was written to");
+		if (buf[i] != (uint8_t)conn->seed)
+			return complain(beside, conn, "memory around the data was written to");
 	}
-	beside->nb_bytes += lane->len;
+	beside->nb_bytes += conn->len;
 	for (unsigned i = 0; i < 3; i++)
-		beside->nb_ops[i] += opcodes[i] == lane->opcode;
-	lane->is_busy = false;
+		beside->nb_ops[i] += opcodes[i] == conn->opcode;
+	conn->is_busy = false;
 	return true;
 }
 
@@ -237,20 +237,20 @@ take(struct beside_end *end, bool *is_done)
 }
 
 static bool
-step(struct beside *beside, struct beside_lane *lane)
+step(struct beside *beside, struct beside_conn *conn)
 {
-	if (!lane->is_busy)
-		return begin(beside, lane);
-	if (!take(&lane->end[0], &lane->is_sent) || !take(&lane->end[1], &lane->is_received))
-		return complain(beside, lane, "an error completion, or one too many");
-	return !lane->is_sent || !lane->is_received || verify(beside, lane);
+	if (!conn->is_busy)
+		return begin(beside, conn);
+	if (!take(&conn->end[0], &conn->is_sent) || !take(&conn->end[1], &conn->is_received))
+		return complain(beside, conn, "an error completion, or one too many");
+	return !conn->is_sent || !conn->is_received || verify(beside, conn);
 }
 
 bool
 beside_step(struct beside *beside)
 {
-	for (unsigned i = 0; i < BESIDE_LANES; i++) {
-		if (!step(beside, &beside->lane[i]))
+	for (unsigned i = 0; i < BESIDE_CONNS; i++) {
+		if (!step(beside, &beside->conn[i]))
 			return false;
 	}
 	return true;
@@ -261,16 +261,16 @@ beside_retransmits(const struct beside *beside)
 {
 	uint64_t nb = 0;
 
-	for (unsigned i = 0; i < 2 * BESIDE_LANES; i++)
-		nb += uroce_vqp(beside->lane[i / 2].end[i % 2].qp)->wqp.qpc.stats.retransmits;
+	for (unsigned i = 0; i < 2 * BESIDE_CONNS; i++)
+		nb += uroce_vqp(beside->conn[i / 2].end[i % 2].qp)->wqp.qpc.stats.retransmits;
 	return nb;
 }
 
 bool
 beside_is_ours(const struct beside *beside, uint32_t qpn)
 {
-	for (unsigned i = 0; i < BESIDE_LANES; i++) {
-		if (beside->lane[i].end[i % 2].qp->qp_num == qpn)
+	for (unsigned i = 0; i < BESIDE_CONNS; i++) {
+		if (beside->conn[i].end[i % 2].qp->qp_num == qpn)
 			return true;
 	}
 	return false;

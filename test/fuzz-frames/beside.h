@@ -11,7 +11,7 @@
 
 #include "fabric.h"
 
-#define BESIDE_LANES 4
+#define BESIDE_CONNS 4
 
 /** One end of a connection. */
 struct beside_end {
@@ -23,7 +23,7 @@ struct beside_end {
 };
 
 /** A connection; end[0] posts the requests. */
-struct beside_lane {
+struct beside_conn {
 	struct beside_end end[2];
 	enum ibv_wr_opcode opcode; /* the operation in progress */
 	uint32_t len, off;
@@ -36,7 +36,7 @@ struct beside_lane {
 struct beside {
 	struct fabric *fabric;
 	struct rng *rng;
-	struct beside_lane lane[BESIDE_LANES];
+	struct beside_conn conn[BESIDE_CONNS];
 	uint64_t nb_ops[3]; /* number of SENDs, WRITEs and READs */
 	uint64_t nb_bytes;
 	const char *violation; /* text of a violation of the contract; NULL: no violation */

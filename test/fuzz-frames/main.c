@@ -231,9 +231,9 @@ open_run(struct run *run)
 	if (!beside_open(&run->beside, &run->fabric, &run->rng))
 		return fail("the traffic beside cannot be set up");
 	seeds_init(&run->seeds, &run->victims);
-	run->seeds.beside_qpn = run->beside.lane[0].end[0].qp->qp_num;
-	run->seeds.beside_key = run->beside.lane[0].end[0].mr->rkey;
-	run->seeds.beside_va = (uintptr_t)run->beside.lane[0].end[0].buf;
+	run->seeds.beside_qpn = run->beside.conn[0].end[0].qp->qp_num;
+	run->seeds.beside_key = run->beside.conn[0].end[0].mr->rkey;
+	run->seeds.beside_va = (uintptr_t)run->beside.conn[0].end[0].buf;
 	return true;
 }
 
@@ -289,19 +289,19 @@ static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
 {
 	const uint64_t nb_received = stats->counters.nb[UROCE_COUNTER_RX_FRAMES];
-	const uint64_t nb_hopped = stats->counters.nb[UROCE_COUNTER_FORWARDED_PKTS];
+	const uint64_t nb_forwarded = stats->counters.nb[UROCE_COUNTER_FORWARDED_PKTS];
 	uint64_t sum = 0;
 
 	for (unsigned v = 0; v < UROCE_VERDICT_NB; v++)
 		sum += stats->verdict[v];
 	printf("received %" PRIu64 ", verdicts %" PRIu64 " (%" PRIu64
-	       " hopped and got a second, %" PRIu64
+	       " forwarded and got a second, %" PRIu64
 	       " were for groups on both workers), sent to the "
 	       "target %" PRIu64 ", lost on the way %" PRIu64 "\n",
 	       nb_received, sum, stats->verdict[UROCE_VERDICT_FORWARDED], stats->rx_shared,
 	       run->fabric.nb_sent, run->fabric.nb_lost);
-	return sum == nb_received + nb_hopped + stats->rx_shared &&
-	       nb_hopped == stats->verdict[UROCE_VERDICT_FORWARDED] &&
+	return sum == nb_received + nb_forwarded + stats->rx_shared &&
+	       nb_forwarded == stats->verdict[UROCE_VERDICT_FORWARDED] &&
 	       nb_received == run->fabric.nb_sent;
 }
 
@@ -356,7 +356,7 @@ print_summary(const struct run *run, double seconds)
 }
 
 static bool
-judge(struct run *run, double seconds)
+check_run(struct run *run, double seconds)
 {
 	struct uroce_worker_stats stats;
 	bool is_good = true;
@@ -431,8 +431,8 @@ main(int argc, char **argv)
 	while (is_good && run.nb_mutated < run.nb_wanted)
 		is_good = run_burst(&run);
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	is_good = judge(&run, (double)(end.tv_sec - begin.tv_sec) +
-				      1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) &&
+	is_good = check_run(&run, (double)(end.tv_sec - begin.tv_sec) +
+					  1e-9 * (double)(end.tv_nsec - begin.tv_nsec)) &&
 		  is_good;
 	is_good = close_run(&run) && is_good;
 	puts(is_good ? "ok" : "not ok");

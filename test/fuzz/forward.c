@@ -284,7 +284,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 
 /* Check the new frames in a down ring: each descriptor must refer to the buffer of its slot. */
 static void
-look_at_lane(struct side *side, uint32_t pair)
+check_down_ring(struct side *side, uint32_t pair)
 {
 	const struct uroce_shm *area = &side->client->shm;
 	const struct uroce_spsc_ring *down = uroce_shm_down(area, pair);
@@ -324,7 +324,7 @@ look_at_client(struct side *side)
 		expect_same(side, plan->up[pair] + offsetof(struct uroce_spsc_ring, slot),
 			    NB_SLOTS * sizeof(uint64_t));
 		expect_same(side, uroce_shm_buffer(plan, pair, false, 0), NB_SLOTS * ROOM);
-		look_at_lane(side, pair);
+		check_down_ring(side, pair);
 	}
 }
 

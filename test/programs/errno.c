@@ -106,7 +106,7 @@ create_qp(struct ibv_srq *shared)
  * counts, or -1.
  */
 static bool
-is_told_twice(int ret, int err)
+matches_errno(int ret, int err)
 {
 	return ret == -1 ? err > 0 && err != UNTOUCHED : ret != 0 && abs(ret) == err;
 }
@@ -119,7 +119,7 @@ test_all(void)
 #define X(call)                                                                                    \
 	errno = UNTOUCHED;                                                                         \
 	ret = (int)(call);                                                                         \
-	tap_test(is_told_twice(ret, errno), "%s returns %d, errno is %d", #call, ret, errno);
+	tap_test(matches_errno(ret, errno), "%s returns %d, errno is %d", #call, ret, errno);
 	CALLS(X)
 #undef X
 }

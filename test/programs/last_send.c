@@ -115,14 +115,14 @@ connect_tcp(const char *server)
 }
 
 static void
-say(int fd, const void *what, size_t len)
+write_all(int fd, const void *what, size_t len)
 {
 	if (write(fd, what, len) != (ssize_t)len)
 		fail("write");
 }
 
 static void
-hear(int fd, void *what, size_t len)
+read_all(int fd, void *what, size_t len)
 {
 	if (conf.is_spinning)
 		while (recv(fd, what, len, MSG_PEEK | MSG_DONTWAIT) < (ssize_t)len &&
@@ -153,8 +153,8 @@ connect_qp(int fd, struct ibv_cq *cq)
 	check(ibv_modify_qp(qp, &attr,
 			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 	      "to INIT");
-	say(fd, &ours, sizeof(ours));
-	hear(fd, &theirs, sizeof(theirs));
+	write_all(fd, &ours, sizeof(ours));
+	read_all(fd, &theirs, sizeof(theirs));
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = IBV_MTU_1024,
@@ -256,8 +256,8 @@ run_client(int fd, struct ibv_cq *cq)
 
 	for (unsigned i = 1; i < conf.nb_messages; i++)
 		post_recv(qp);
-	say(fd, "r", 1);
-	hear(fd, &word, 1);
+	write_all(fd, "r", 1);
+	read_all(fd, &word, 1);
 	for (unsigned i = 0; i < conf.nb_messages; i++) {
 		post_send(qp);
 		/* the reply, and completions before it */
@@ -269,7 +269,7 @@ run_client(int fd, struct ibv_cq *cq)
 			nb_sent += wc.opcode == IBV_WC_SEND;
 		}
 	}
-	hear(fd, &word, 1);
+	read_all(fd, &word, 1);
 	if (conf.wait_us)
 		wait_us(conf.wait_us);
 	check(ibv_modify_qp(qp, &error, IBV_QP_STATE), "to ERR");
@@ -294,8 +294,8 @@ run_server(int fd, struct ibv_cq *cq)
 
 	for (unsigned i = 0; i < conf.nb_messages; i++)
 		post_recv(qp);
-	hear(fd, &word, 1);
-	say(fd, "r", 1);
+	read_all(fd, &word, 1);
+	write_all(fd, "r", 1);
 	for (unsigned i = 0; i < conf.nb_messages;) {
 		take(cq, &wc);
 		if (wc.status != IBV_WC_SUCCESS)
@@ -305,7 +305,7 @@ run_server(int fd, struct ibv_cq *cq)
 		if (++i < conf.nb_messages)
 			post_send(qp);
 	}
-	say(fd, "d", 1);
+	write_all(fd, "d", 1);
 	check(ibv_modify_qp(qp, &error, IBV_QP_STATE), "to ERR");
 	check(ibv_destroy_qp(qp), "ibv_destroy_qp");
 }

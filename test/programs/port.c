@@ -51,7 +51,7 @@ set_interface(const char *name, bool is_up)
  * as in programs with a loop.
  */
 static bool
-is_told(struct ibv_context *context, enum ibv_event_type type)
+is_next_event(struct ibv_context *context, enum ibv_event_type type)
 {
 	struct pollfd fd = { .fd = context->async_fd, .events = POLLIN };
 	struct ibv_async_event event;
@@ -75,10 +75,12 @@ follow_interface(struct ibv_context *context, const char *name, const char *how)
 	if (name == NULL)
 		return;
 	set_interface(name, false);
-	tap_test(is_told(context, IBV_EVENT_PORT_ERR), "%s: the port's error is told", how);
+	tap_test(is_next_event(context, IBV_EVENT_PORT_ERR), "%s: the port's error is reported",
+		 how);
 	tap_test(state_of(context) == IBV_PORT_DOWN, "%s: the port is down", how);
 	set_interface(name, true);
-	tap_test(is_told(context, IBV_EVENT_PORT_ACTIVE), "%s: that it is active is told", how);
+	tap_test(is_next_event(context, IBV_EVENT_PORT_ACTIVE), "%s: that it is active is reported",
+		 how);
 	tap_test(state_of(context) == IBV_PORT_ACTIVE, "%s: the port is active again", how);
 }
 
@@ -92,11 +94,11 @@ change_with_the_first_object(struct ibv_context *context, const char *name)
 
 	tap_need(pd != NULL, "ibv_alloc_pd");
 	if (name != NULL) {
-		tap_test(is_told(context, IBV_EVENT_PORT_ERR),
-			 "with the first object: the port's error is told");
+		tap_test(is_next_event(context, IBV_EVENT_PORT_ERR),
+			 "with the first object: the port's error is reported");
 		set_interface(name, true);
-		tap_test(is_told(context, IBV_EVENT_PORT_ACTIVE),
-			 "with the first object: that it is active is told");
+		tap_test(is_next_event(context, IBV_EVENT_PORT_ACTIVE),
+			 "with the first object: that it is active is reported");
 	}
 	return pd;
 }
@@ -117,14 +119,14 @@ leave_it_to_a_child(struct ibv_context *context, const char *name)
 
 		if (name != NULL) {
 			set_interface(name, false);
-			is_ok &= is_told(context, IBV_EVENT_PORT_ERR);
+			is_ok &= is_next_event(context, IBV_EVENT_PORT_ERR);
 			set_interface(name, true);
-			is_ok &= is_told(context, IBV_EVENT_PORT_ACTIVE);
+			is_ok &= is_next_event(context, IBV_EVENT_PORT_ACTIVE);
 		}
 		_exit(is_ok ? 0 : 1);
 	}
 	tap_need(waitpid(pid, &status, 0) == pid, "waitpid");
-	tap_test(status == 0, "in a child: the port's events are told");
+	tap_test(status == 0, "in a child: the port's events are reported");
 }
 
 int

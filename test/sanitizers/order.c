@@ -147,20 +147,20 @@ rte_eal_init(int argc, char **argv)
 
 /* --- threads --------------------------------------------------------------------------------------- */
 
-static struct errand {
+static struct launch {
 	lcore_function_t *call;
 	void *arg;
-} errands[RTE_MAX_LCORE];
+} launches[RTE_MAX_LCORE];
 
 static int
-run_errand(void *arg)
+run_launch(void *arg)
 {
-	struct errand *const errand = arg;
+	struct launch *const launch = arg;
 
-	__tsan_acquire(errand);
-	const int ret = errand->call(errand->arg);
+	__tsan_acquire(launch);
+	const int ret = launch->call(launch->arg);
 
-	__tsan_release(errand);
+	__tsan_release(launch);
 	return ret;
 }
 
@@ -169,9 +169,9 @@ rte_eal_remote_launch(lcore_function_t *call, void *arg, unsigned lcore_id)
 {
 	int (*const real)(lcore_function_t *, void *, unsigned) = behind(__func__);
 
-	errands[lcore_id] = (struct errand){ .call = call, .arg = arg };
-	__tsan_release(&errands[lcore_id]);
-	return real(run_errand, &errands[lcore_id], lcore_id);
+	launches[lcore_id] = (struct launch){ .call = call, .arg = arg };
+	__tsan_release(&launches[lcore_id]);
+	return real(run_launch, &launches[lcore_id], lcore_id);
 }
 
 int
@@ -180,7 +180,7 @@ rte_eal_wait_lcore(unsigned lcore_id)
 	int (*const real)(unsigned) = behind(__func__);
 	const int ret = real(lcore_id);
 
-	__tsan_acquire(&errands[lcore_id]);
+	__tsan_acquire(&launches[lcore_id]);
 	return ret;
 }
 

@@ -141,8 +141,8 @@ is_right(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t
 
 /* Compare the signature of one block; return the first error. */
 static struct uroce_sig_error
-judge(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
-      uint8_t *wanted)
+compare_signature(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
+		  uint8_t *wanted)
 {
 	const bool is_dif = kinds[domain->kind].is_dif;
 	struct uroce_sig_error error = { .fault = UROCE_SIG_GOOD };
@@ -250,7 +250,7 @@ find_bad(struct mkey *mkey, const struct uroce_sig_domain *domain, const uint8_t
 
 		sign(domain, block, i, wanted);
 		memcpy(found, block + domain->block_len, domain->len);
-		const struct uroce_sig_error error = judge(mkey, domain, found, wanted);
+		const struct uroce_sig_error error = compare_signature(mkey, domain, found, wanted);
 
 		if (!error.fault)
 			continue;
@@ -299,7 +299,7 @@ mkey_draw_domain(struct rng *rng)
 	return domain;
 }
 
-/* Draw the two sides. More often than at random both are alike but for the tags. */
+/* Draw the two sides. More often than at random both are the same but for the tags. */
 static void
 draw_sides(struct mkey *mkey, struct rng *rng, const struct uroce_sig_domain *wire)
 {

@@ -722,7 +722,8 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 			       qp->asked_state);
 	/* the payload of the request is read from its memory when the frame is built */
 	if (req - qp->reqs < (ptrdiff_t)qp->done)
-		world_complain(world, "qp 0x%x: request %u is complete, and its memory is lent",
+		world_complain(world,
+			       "qp 0x%x: request %u is complete, and a frame refers to its memory",
 			       qp->qpn, (unsigned)(req - qp->reqs));
 	if (idx >= qp->sqd_limit)
 		world_complain(world, "qp 0x%x begins a request in SQD", qp->qpn);

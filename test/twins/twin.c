@@ -137,8 +137,8 @@ is_same_view(const struct uroce_pkt *a, const struct uroce_pkt *b)
 
 /* Check that a frame that matched a template gets the same result as by parsing. */
 static void
-check_alike(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
-	    enum uroce_verdict verdict, const struct uroce_pkt *pkt)
+check_template_match(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
+		     enum uroce_verdict verdict, const struct uroce_pkt *pkt)
 {
 	struct uroce_pkt like;
 
@@ -166,7 +166,7 @@ twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb)
 		enum uroce_verdict verdict = uroce_parse(bytes, len, pkt);
 
 		if (twin->is_in_bursts && model)
-			check_alike(bytes, len, model, verdict, pkt);
+			check_template_match(bytes, len, model, verdict, pkt);
 		/*
 		 * views[i] refers to the original frame, because the copy may be freed before the
 		 * burst ends

@@ -98,7 +98,7 @@ attack(enum attack attack)
 
 	for (;;) {
 		memset(&eve, 0, sizeof(eve));
-		eve.bell = eve.socket = -1;
+		eve.doorbell = eve.socket = -1;
 		plan.frame_max = 4400;
 		if (attack == SPARSE_AREAS) {
 			plan.size = UROCE_SHM_SIZE_MAX;

@@ -44,7 +44,7 @@ attacker_begin(void **state)
 {
 	(void)state;
 	memset(&eve, 0, sizeof(eve));
-	eve.socket = eve.bell = -1;
+	eve.socket = eve.doorbell = -1;
 	return 0;
 }
 

@@ -111,18 +111,18 @@ slots__at_the_edges(void **state)
  * wants.
  */
 static uint64_t
-lane_slot(void)
+ring_slot(void)
 {
 	return uroce_spsc_pack((struct uroce_spsc_desc){ (uint32_t)random() % 2048, 600 });
 }
 
 static void
-slots__that_name_the_lanes(void **state)
+slots__that_name_the_rings(void **state)
 {
 	(void)state;
 	attacker_open();
-	fill(&eve.down[0], lane_slot);
-	fill(&eve.down[1], lane_slot);
+	fill(&eve.down[0], ring_slot);
+	fill(&eve.down[1], ring_slot);
 	(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0), 500);
 	for (unsigned i = 0; i < 200; i++) {
 		if (peer_put(&pair.from, 0, frame, 500))
@@ -142,14 +142,14 @@ index__that_cannot_be(void **state)
 		attacker_open();
 		if (i % 2 == 0) {
 			atomic_fetch_add(&eve.up[1].ring->head, off[i / 2]);
-			(void)eventfd_write(eve.bell, 1);
+			(void)eventfd_write(eve.doorbell, 1);
 		} else {
 			/* uroced reads the tail of a ring down when it has a frame for the ring */
 			atomic_fetch_sub(&eve.down[0].ring->tail, off[i / 2]);
 			(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 			peer_send(&pair.from, 0, frame, 500);
 		}
-		peer_expect_refusal(&eve, "an index in a lane cannot be");
+		peer_expect_refusal(&eve, "an index in a ring cannot be");
 		peer_close(&eve);
 	}
 }
@@ -549,18 +549,18 @@ client__that_never_reads(void **state)
 }
 
 static void
-bell__that_is_full_and_blocks(void **state)
+doorbell__that_is_full_and_blocks(void **state)
 {
 	eventfd_t value;
 
 	(void)state;
 	attacker_open();
-	assert_int_equal(fcntl(eve.bell, F_SETFL, 0), 0);
-	assert_int_equal(eventfd_write(eve.bell, UINT64_MAX - 1), 0);
+	assert_int_equal(fcntl(eve.doorbell, F_SETFL, 0), 0);
+	assert_int_equal(eventfd_write(eve.doorbell, UINT64_MAX - 1), 0);
 	pair_run(&pair, 1000);
 	for (unsigned i = 0; i < 1000; i++) {
-		(void)eventfd_read(eve.bell, &value);
-		(void)eventfd_write(eve.bell, UINT64_MAX - 1);
+		(void)eventfd_read(eve.doorbell, &value);
+		(void)eventfd_write(eve.doorbell, UINT64_MAX - 1);
 		pair_step(&pair);
 	}
 	(void)usleep(50000); /* uroced sleeps now, and the doorbell wakes it */
@@ -569,20 +569,20 @@ bell__that_is_full_and_blocks(void **state)
 
 /* A client that has left still has a descriptor of its doorbell. */
 static void
-bell__of_one_that_left_is_not_heard(void **state)
+doorbell__of_one_that_left_is_not_heard(void **state)
 {
-	int bells[20];
+	int doorbells[20];
 
 	for (unsigned i = 0; i < 20; i++) {
 		(void)attacker_begin(NULL);
 		attacker_open();
-		bells[i] = dup(eve.bell);
+		doorbells[i] = dup(eve.doorbell);
 		peer_close(&eve);
 	}
 	(void)attacker_check(state);
 	for (unsigned i = 0; i < 20; i++) {
-		(void)eventfd_write(bells[i], 1);
-		(void)close(bells[i]);
+		(void)eventfd_write(doorbells[i], 1);
+		(void)close(doorbells[i]);
 	}
 	(void)attacker_begin(NULL);
 }
@@ -594,7 +594,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		ATTACK(slots__of_garbage),
 		ATTACK(slots__at_the_edges),
-		ATTACK(slots__that_name_the_lanes),
+		ATTACK(slots__that_name_the_rings),
 		ATTACK(index__that_cannot_be),
 		ATTACK(frame__that_changes_meanwhile_passes_as_it_was_judged),
 		ATTACK(holes__cannot_be_punched),
@@ -605,8 +605,8 @@ main(int argc, char **argv)
 		ATTACK(messages__of_garbage),
 		ATTACK(messages__out_of_turn),
 		ATTACK(client__that_never_reads),
-		ATTACK(bell__that_is_full_and_blocks),
-		ATTACK(bell__of_one_that_left_is_not_heard),
+		ATTACK(doorbell__that_is_full_and_blocks),
+		ATTACK(doorbell__of_one_that_left_is_not_heard),
 	};
 
 	daemon_program = argc > 1 ? argv[1] : "uroced";

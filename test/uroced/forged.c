@@ -134,7 +134,7 @@ static const struct attack attacks[] = {
 	{ "request__ahead_in_the_place_of_the_peers_is_forgotten_with_it",
 	  .steps = { WRITE(FORGES, 1), WRITE(PEER, 1), { PEER, UROCE_OP_WRITE_ONLY, 0, .len = 64 }, WRITE(PEER, 1) },
 	  .byte = PEERS_BYTE, .grown = { GROWN(RX_PSN_CONFLICT, 1) } },
-	{ "request__ahead_that_was_executed_is_told",
+	{ "request__ahead_that_was_executed_is_reported",
 	  .steps = { WRITE(FORGES, 1), { PEER, UROCE_OP_WRITE_ONLY, 0, .len = 64 }, WRITE(PEER, 1) },
 	  .byte = FORGED_BYTE, .grown = { GROWN(RX_PSN_CONFLICT, 1), GROWN(DUPLICATE_REQUEST, 1) } },
 	{ "request__of_the_expected_psn_is_executed",

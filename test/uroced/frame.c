@@ -82,7 +82,7 @@ static struct uroce_mux_host told = {
 
 /* Parse and filter the first `len` bytes, in memory that ends there. */
 static enum frame_drop
-judge(const uint8_t *bytes, uint32_t len, bool is_up)
+filter(const uint8_t *bytes, uint32_t len, bool is_up)
 {
 	uint8_t *exact = malloc(len);
 	struct frame_host host;
@@ -103,7 +103,7 @@ frame__of_an_engine_passes(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < NB_ROWS; i++) {
-		if (judge(rows[i].bytes, rows[i].len, true) != FRAME_PASSES)
+		if (filter(rows[i].bytes, rows[i].len, true) != FRAME_PASSES)
 			fail_msg("%s", rows[i].name);
 	}
 }
@@ -114,7 +114,7 @@ frame__that_is_cut_off_does_not_pass(void **state)
 	(void)state;
 	for (size_t i = 0; i < NB_ROWS; i++) {
 		for (uint32_t len = 14; len <= rows[i].len; len++) {
-			if ((judge(rows[i].bytes, len, true) == FRAME_PASSES) !=
+			if ((filter(rows[i].bytes, len, true) == FRAME_PASSES) !=
 			    (len >= rows[i].needed))
 				fail_msg("%s of %u bytes", rows[i].name, len);
 		}
@@ -142,7 +142,7 @@ frame__of_another_sender_does_not_pass(void **state)
 		for (unsigned j = 0; j < 4; j++) {
 			memcpy(bytes, row->bytes, row->len);
 			bytes[places[i].at[j]] ^= 4;
-			if (judge(bytes, row->len, true) != FRAME_DROP_SOURCE)
+			if (filter(bytes, row->len, true) != FRAME_DROP_SOURCE)
 				fail_msg("%s, byte %u", row->name, places[i].at[j]);
 		}
 	}
@@ -160,8 +160,8 @@ frame__of_any_bytes_is_judged(void **state)
 			for (unsigned value = 0; value < 256; value++) {
 				memcpy(bytes, rows[i].bytes, rows[i].len);
 				bytes[at] = (uint8_t)value;
-				assert_true(judge(bytes, rows[i].len, true) <= FRAME_PASSES);
-				assert_true(judge(bytes, rows[i].len, false) <= FRAME_PASSES);
+				assert_true(filter(bytes, rows[i].len, true) <= FRAME_PASSES);
+				assert_true(filter(bytes, rows[i].len, false) <= FRAME_PASSES);
 			}
 		}
 	}
@@ -169,7 +169,7 @@ frame__of_any_bytes_is_judged(void **state)
 	for (unsigned i = 0; i < 200000; i++) {
 		for (size_t at = 0; at < sizeof(bytes); at++)
 			bytes[at] = (uint8_t)random();
-		assert_int_equal(judge(bytes, 14 + (uint32_t)random() % 114, true),
+		assert_int_equal(filter(bytes, 14 + (uint32_t)random() % 114, true),
 				 FRAME_DROP_KIND);
 	}
 }
@@ -183,14 +183,14 @@ frame__has_our_tag(void **state)
 	memcpy(tagged, rc4, 12);
 	memcpy(tagged + 12, (const uint8_t[]){ 0x81, 0, 0x20, 7 }, 4);
 	memcpy(tagged + 16, rc4 + 12, sizeof(rc4) - 12);
-	assert_int_equal(judge(tagged, sizeof(tagged), true), FRAME_DROP_SOURCE);
+	assert_int_equal(filter(tagged, sizeof(tagged), true), FRAME_DROP_SOURCE);
 	told.has_vlan = 1;
 	told.vlan_tci = 7;
-	assert_int_equal(judge(tagged, sizeof(tagged), true), FRAME_PASSES);
-	assert_int_equal(judge(rc4, sizeof(rc4), true), FRAME_DROP_SOURCE);
+	assert_int_equal(filter(tagged, sizeof(tagged), true), FRAME_PASSES);
+	assert_int_equal(filter(rc4, sizeof(rc4), true), FRAME_DROP_SOURCE);
 	told.has_vlan = 0;
 	tagged[14] = tagged[15] = 0; /* a VLAN tag with a priority alone */
-	assert_int_equal(judge(tagged, sizeof(tagged), true), FRAME_PASSES);
+	assert_int_equal(filter(tagged, sizeof(tagged), true), FRAME_PASSES);
 }
 
 /* Frames from the wire. */
@@ -201,36 +201,36 @@ frame__from_the_wire_is_for_us(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < NB_ROWS; i++)
-		assert_int_not_equal(judge(rows[i].bytes, rows[i].len, false), FRAME_PASSES);
+		assert_int_not_equal(filter(rows[i].bytes, rows[i].len, false), FRAME_PASSES);
 	memcpy(bytes, rc4, sizeof(rc4));
 	memcpy(bytes, (const uint8_t[]){ MAC, PEER }, 12);
 	memcpy(bytes + 26, (const uint8_t[]){ IP4_, IP4 }, 8);
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_PASSES);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_PASSES);
 	bytes[33] ^= 4;
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
 	bytes[33] ^= 4;
 	bytes[29] = 1;
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
 	bytes[29] = 9;
 	bytes[11] = 1;
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_DROP_OUR_SOURCE);
 	bytes[11] = 9;
 	bytes[5] ^= 4;
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_DROP_NOT_OURS);
 	bytes[5] ^= 4;
 	bytes[47] = bytes[48] = 0;
 	bytes[49] = 1;
-	assert_int_equal(judge(bytes, sizeof(rc4), false), FRAME_DROP_MANAGEMENT);
+	assert_int_equal(filter(bytes, sizeof(rc4), false), FRAME_DROP_MANAGEMENT);
 	memcpy(bytes, ud4, sizeof(ud4));
 	bytes[11] = bytes[29] = 9;
-	assert_int_equal(judge(bytes, sizeof(ud4), false), FRAME_PASSES);
+	assert_int_equal(filter(bytes, sizeof(ud4), false), FRAME_PASSES);
 	bytes[0] = 2;
-	assert_int_equal(judge(bytes, sizeof(ud4), false), FRAME_DROP_NOT_OURS);
+	assert_int_equal(filter(bytes, sizeof(ud4), false), FRAME_DROP_NOT_OURS);
 	memcpy(bytes, arp, sizeof(arp));
 	bytes[11] = bytes[27] = 9;
-	assert_int_equal(judge(bytes, sizeof(arp), false), FRAME_DROP_OUR_SOURCE);
+	assert_int_equal(filter(bytes, sizeof(arp), false), FRAME_DROP_OUR_SOURCE);
 	bytes[31] = 9;
-	assert_int_equal(judge(bytes, sizeof(arp), false), FRAME_PASSES);
+	assert_int_equal(filter(bytes, sizeof(arp), false), FRAME_PASSES);
 }
 
 int

@@ -117,7 +117,7 @@ block__rests_before_it_is_anothers(void **state)
 
 /* The clients of a user have different tokens. */
 static void
-ticket__is_of_one_lease(void **state)
+token__is_of_one_lease(void **state)
 {
 	struct uroce_mux_lease lease = take_one(&ann), other = take_one(&bob);
 
@@ -337,7 +337,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(block__is_one_clients),
 		TEST(block__rests_before_it_is_anothers),
-		TEST(ticket__is_of_one_lease),
+		TEST(token__is_of_one_lease),
 		TEST(block__that_was_released_does_not_return),
 		TEST(block__of_nobody_cannot_be_had),
 		TEST(block__returns_to_its_last_user_after_a_start),

@@ -97,7 +97,7 @@ leases__are_exclusive_and_bounded(void **state)
 }
 
 static void
-ticket__brings_a_lease_back(void **state)
+token__brings_a_lease_back(void **state)
 {
 	struct uroce_mux_lease lease;
 
@@ -369,7 +369,7 @@ build(uint32_t nth)
  * the receiver still reads those in rings down.
  */
 static void
-daemon__that_is_killed_loses_nothing_in_lanes(void **state)
+daemon__that_is_killed_loses_nothing_in_rings(void **state)
 {
 	uint32_t nth;
 
@@ -453,8 +453,8 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leases__are_exclusive_and_bounded),
-		cmocka_unit_test(ticket__brings_a_lease_back),
-		cmocka_unit_test(daemon__that_is_killed_loses_nothing_in_lanes),
+		cmocka_unit_test(token__brings_a_lease_back),
+		cmocka_unit_test(daemon__that_is_killed_loses_nothing_in_rings),
 		cmocka_unit_test(daemon__that_is_killed_has_the_same_mac_again),
 		cmocka_unit_test(lease__is_not_given_to_others_after_a_start),
 		cmocka_unit_test(file__that_is_gone_frees_all),

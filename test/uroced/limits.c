@@ -53,7 +53,7 @@ tear_down(void **state)
 }
 
 static uint64_t
-ask_of_user(uid_t uid, const char *name)
+query_user(uid_t uid, const char *name)
 {
 	char command[64];
 
@@ -81,7 +81,7 @@ static void
 connect_other(struct peer *peer)
 {
 	memset(peer, 0, sizeof(*peer));
-	peer->bell = -1;
+	peer->doorbell = -1;
 	assert_int_equal(seteuid(OTHER_UID), 0);
 	peer_connect(peer, daemon_.socket);
 	assert_int_equal(seteuid(0), 0);
@@ -118,11 +118,11 @@ expect_service(uint32_t nb_pairs, uint32_t nb_slots, uint32_t nb_blocks)
 static void
 wait_for_the_end(void)
 {
-	while (ask_of_user(OTHER_UID, "clients") > 0 || ask_of_user(OTHER_UID, "areas") > 0)
+	while (query_user(OTHER_UID, "clients") > 0 || query_user(OTHER_UID, "areas") > 0)
 		(void)usleep(1000);
-	assert_int_equal(ask_of_user(OTHER_UID, "area_bytes"), 0);
-	assert_int_equal(ask_of_user(OTHER_UID, "pairs"), 0);
-	assert_int_equal(ask_of_user(OTHER_UID, "leases"), 0);
+	assert_int_equal(query_user(OTHER_UID, "area_bytes"), 0);
+	assert_int_equal(query_user(OTHER_UID, "pairs"), 0);
+	assert_int_equal(query_user(OTHER_UID, "leases"), 0);
 }
 
 static void
@@ -135,7 +135,7 @@ pairs__beyond_the_limit_are_refused(void **state)
 	assert_int_equal(count_refused("refused_pairs"), 1);
 	expect_service(8, SLOTS, 1);
 	open_other(&crowd[1], 3, SLOTS);
-	assert_int_equal(ask_of_user(OTHER_UID, "pairs"), NB_PAIRS);
+	assert_int_equal(query_user(OTHER_UID, "pairs"), NB_PAIRS);
 	expect_refusal(&crowd[2], 1, SLOTS, "allowed are 8 (--user-pairs)");
 	peer_close(&crowd[0]);
 	/* the client that left is not counted when the next ATTACH is handled */
@@ -153,7 +153,7 @@ memory__beyond_the_limit_is_refused(void **state)
 	(void)state;
 	skip_without_users();
 	open_other(&crowd[0], 1, BIG_SLOTS);
-	assert_int_equal(ask_of_user(OTHER_UID, "area_bytes"), crowd[0].area.plan.size);
+	assert_int_equal(query_user(OTHER_UID, "area_bytes"), crowd[0].area.plan.size);
 	expect_refusal(&crowd[1], 1, BIG_SLOTS, "64 MiB (--user-memory)");
 	assert_int_equal(count_refused("refused_memory"), 1);
 	expect_service(1, BIG_SLOTS, 1);
@@ -175,7 +175,7 @@ clients__beyond_the_limit_are_refused(void **state)
 	skip_without_users();
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		open_other(&crowd[i], 1, SLOTS);
-	assert_int_equal(ask_of_user(OTHER_UID, "clients"), NB_CLIENTS);
+	assert_int_equal(query_user(OTHER_UID, "clients"), NB_CLIENTS);
 	assert_int_equal(seteuid(OTHER_UID), 0);
 	crowd[NB_CLIENTS].socket = uroce_mux_connect(daemon_.socket);
 	assert_int_equal(seteuid(0), 0);
@@ -200,7 +200,7 @@ blocks__beyond_the_limit_are_refused(void **state)
 	assert_int_equal(count_refused("refused_blocks"), 0);
 	assert_int_equal(peer_lease(&crowd[1], 30), 10);
 	assert_int_equal(count_refused("refused_blocks"), 1);
-	assert_int_equal(ask_of_user(OTHER_UID, "leases"), NB_BLOCKS);
+	assert_int_equal(query_user(OTHER_UID, "leases"), NB_BLOCKS);
 	expect_service(1, SLOTS, NB_BLOCKS);
 	peer_close(&crowd[0]);
 	peer_close(&crowd[1]);

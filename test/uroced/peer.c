@@ -39,7 +39,7 @@ peer_hear(struct peer *peer, uint32_t type)
 		if (got >= 0 && type != UROCE_MUX_ATTACHED)
 			(void)close(got);
 		else if (got >= 0)
-			peer->bell = got;
+			peer->doorbell = got;
 		if (peer_message.type == type)
 			return true;
 		peer->nb_wakes += peer_message.type == UROCE_MUX_WAKE;
@@ -54,7 +54,7 @@ peer_connect(struct peer *peer, const char *path)
 	const uint64_t until_ms = now_ms() + PATIENCE_MS;
 	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
 
-	peer->bell = -1;
+	peer->doorbell = -1;
 	do {
 		peer->socket = uroce_mux_connect(path);
 		if (peer->socket < 0)
@@ -157,7 +157,7 @@ peer_attach(struct peer *peer)
 		renew_area(peer);
 	peer_ask_attach(peer);
 	assert_true(peer_hear(peer, UROCE_MUX_ATTACHED));
-	assert_true(peer->bell >= 0);
+	assert_true(peer->doorbell >= 0);
 	keep_good_leases(peer);
 }
 
@@ -201,9 +201,9 @@ peer_hang_up(struct peer *peer)
 {
 	if (peer->socket >= 0)
 		(void)close(peer->socket);
-	if (peer->bell >= 0)
-		(void)close(peer->bell);
-	peer->socket = peer->bell = -1;
+	if (peer->doorbell >= 0)
+		(void)close(peer->doorbell);
+	peer->socket = peer->doorbell = -1;
 }
 
 void
@@ -250,7 +250,7 @@ peer_push(struct peer *peer, uint32_t pair, uint32_t nb)
 {
 	uroce_spsc_push(&peer->up[pair], nb);
 	if (uroce_spsc_must_wake(&peer->up[pair]))
-		(void)eventfd_write(peer->bell, 1);
+		(void)eventfd_write(peer->doorbell, 1);
 }
 
 void

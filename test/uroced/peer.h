@@ -18,7 +18,7 @@
 
 struct peer {
 	int socket; /* -1: not connected */
-	int bell;
+	int doorbell;
 	int area_fd;
 	struct uroce_shm area;
 	struct uroce_spsc_end up[PEER_PAIRS_MAX], down[PEER_PAIRS_MAX];

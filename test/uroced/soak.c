@@ -3,7 +3,7 @@
 /*
  * A soak of uroced: hostile clients and good clients use it at the same time.
  *
- *     soak [--judge-time] UROCED [SECONDS [SEED]]
+ *     soak [--check-time] UROCED [SECONDS [SEED]]
  *
  * Eight good clients are in four pairs. Each pair is of a user of its own. The two clients of a pair have
  * connected RC QPs of liburoce, and check each byte of their messages. They attach and leave repeatedly:
@@ -13,7 +13,7 @@
  * The soak checks that no good client lost a message or received a wrong byte, that each good client
  * attached, that uroced runs, and that uroced has as many resources at the end as before. A long run also
  * checks memory and descriptors during the run. The time to attach and the throughput of good clients
- * depend on the machine. They are printed, and checked only with --judge-time. SIGINT ends the soak early.
+ * depend on the machine. They are printed, and checked only with --check-time. SIGINT ends the soak early.
  * The output is TAP. The soak needs root.
  */
 
@@ -50,8 +50,8 @@
 #define LONG_S       120   /* a run of this length or more checks the samples, too */
 #define KIB_SPARE    4096u /* memory that an allocator may keep */
 #define FDS_SPARE    64u   /* variation of descriptors caused by the choice of attacks */
-#define ATTACH_MS    100   /* maximum wait of an attach, with --judge-time */
-#define SHARE_MIN    80    /* minimum percentage of the offered messages, with --judge-time */
+#define ATTACH_MS    100   /* maximum wait of an attach, with --check-time */
+#define SHARE_MIN    80    /* minimum percentage of the offered messages, with --check-time */
 #define SAMPLES_MAX  (1u << 17)
 
 /* A sample of the resources of uroced and of its readers. */
@@ -372,7 +372,7 @@ spread_of(const struct soak *soak, enum soak_phase phase, size_t offset)
 
 /* @return the longest time in ms that an attach slept, waiting for other processes */
 static double
-judge_attaches(const struct soak *soak, enum soak_phase phase, const char *beside)
+evaluate_attaches(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
 	const struct spread all = spread_of(soak, phase, offsetof(struct soak_attach, us));
 	const struct spread asleep =
@@ -387,7 +387,7 @@ judge_attaches(const struct soak *soak, enum soak_phase phase, const char *besid
 
 /* @return the smallest percentage of its offered messages that a good client completed */
 static unsigned
-judge_messages(const struct soak *soak, enum soak_phase phase, const char *beside)
+evaluate_messages(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
 	uint64_t nb_verified = 0, nb_bytes = 0;
 	unsigned least = 100;
@@ -436,7 +436,7 @@ static const struct {
 };
 
 static void
-judge_drift(const struct run *run)
+evaluate_drift(const struct run *run)
 {
 	const bool is_long = run->nb_samples >= LONG_S;
 
@@ -471,7 +471,7 @@ tell_attacks(const struct soak *soak)
 }
 
 static void
-judge_good(const struct run *run, bool has_time)
+evaluate_good_clients(const struct run *run, bool has_time)
 {
 	const struct soak *soak = run->soak;
 	double worst;
@@ -486,10 +486,10 @@ judge_good(const struct run *run, bool has_time)
 		     (unsigned long long)good->tally[SOAK_ATTACKED].nb_verified,
 		     good->failure[0] ? ": " : "", good->failure);
 	}
-	(void)judge_messages(soak, SOAK_ALONE, "alone");
-	least = judge_messages(soak, SOAK_ATTACKED, "beside attacks");
-	(void)judge_attaches(soak, SOAK_ALONE, "alone");
-	worst = judge_attaches(soak, SOAK_ATTACKED, "beside attacks");
+	(void)evaluate_messages(soak, SOAK_ALONE, "alone");
+	least = evaluate_messages(soak, SOAK_ATTACKED, "beside attacks");
+	(void)evaluate_attaches(soak, SOAK_ALONE, "alone");
+	worst = evaluate_attaches(soak, SOAK_ATTACKED, "beside attacks");
 	if (!has_time)
 		return;
 	tell(worst <= ATTACH_MS,
@@ -512,12 +512,12 @@ judge_good(const struct run *run, bool has_time)
 #endif
 
 static void
-judge_uroced(struct run *run)
+evaluate_uroced(struct run *run)
 {
 	tell_sample("before", &run->before);
 	run->after = settle(run);
 	tell_sample("afterwards", &run->after);
-	judge_drift(run);
+	evaluate_drift(run);
 	tell(run->after.nb_fds == run->before.nb_fds &&
 		     run->after.nb_threads == run->before.nb_threads,
 	     "descriptors and threads of uroced are as before");
@@ -578,9 +578,9 @@ run_soak(bool has_time, unsigned seconds, unsigned seed)
 	watch(&run, seconds);
 	end_children(&run);
 	tell_attacks(run.soak);
-	judge_good(&run, has_time);
+	evaluate_good_clients(&run, has_time);
 	if (uroced_lives(&run))
-		judge_uroced(&run);
+		evaluate_uroced(&run);
 	else
 		tell_death(&run);
 	if (nb_failed > 0)
@@ -599,13 +599,13 @@ make_shared(size_t size)
 int
 main(int argc, char **argv)
 {
-	const bool has_time = argc > 1 && strcmp(argv[1], "--judge-time") == 0;
+	const bool has_time = argc > 1 && strcmp(argv[1], "--check-time") == 0;
 	const struct sigaction action = { .sa_handler = note_signal };
 
 	argc -= has_time;
 	argv += has_time;
 	if (argc < 2 || argc > 4) {
-		(void)fprintf(stderr, "usage: soak [--judge-time] UROCED [SECONDS [SEED]]\n");
+		(void)fprintf(stderr, "usage: soak [--check-time] UROCED [SECONDS [SEED]]\n");
 		return 2;
 	}
 	if (geteuid() != 0) {

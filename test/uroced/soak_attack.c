@@ -126,7 +126,7 @@ write_garbage_into_indexes(void)
 	for (;;) {
 		atomic_store(&eve.up[0].ring->head, (uint32_t)draw());
 		atomic_store(&eve.down[1].ring->tail, (uint32_t)draw());
-		(void)eventfd_write(eve.bell, 1);
+		(void)eventfd_write(eve.doorbell, 1);
 	}
 }
 
@@ -152,7 +152,7 @@ send_to_rings_that_sleep(void)
 }
 
 static void
-punch_holes(void)
+punch_pages(void)
 {
 	peer_open(&eve, path, NB_PAIRS, 256);
 	name_frame(frame, peer_build(&eve, frame, NULL, peer_qpn(&eve, 0), 4000));
@@ -437,7 +437,7 @@ send_garbage_messages(void)
 }
 
 static void
-ask_and_never_read(void)
+request_and_never_read(void)
 {
 	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
 
@@ -532,7 +532,7 @@ punch_on(void *arg)
 
 /* Punch a hole while uroced attaches the memory. uroced refuses it, or has sealed the memory before. */
 static void
-punch_holes_amid_attach(void)
+punch_pages_amid_attach(void)
 {
 	pthread_t thread;
 
@@ -593,8 +593,8 @@ static const struct {
 	ATTACK(send_to_groups),
 	ATTACK(forge_requests_of_good_ones),
 	ATTACK(forge_requests_of_anybody),
-	ATTACK(punch_holes),
-	ATTACK(punch_holes_amid_attach),
+	ATTACK(punch_pages),
+	ATTACK(punch_pages_amid_attach),
 	ATTACK(truncate_the_area),
 	ATTACK(attach_large_areas),
 	ATTACK(leave_amid_attach),
@@ -605,7 +605,7 @@ static const struct {
 	ATTACK(take_back_blocks_of_others),
 	ATTACK(connect_and_leave),
 	ATTACK(send_garbage_messages),
-	ATTACK(ask_and_never_read),
+	ATTACK(request_and_never_read),
 	ATTACK(stay_idle_in_a_crowd),
 #undef ATTACK
 };

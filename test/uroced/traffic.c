@@ -87,7 +87,7 @@ close_two(void **state)
 }
 
 static void
-host__is_told(void **state)
+host__is_reported(void **state)
 {
 	static const uint8_t mac[6] = { 2, 0, 0, 0, 0, 1 };
 	static const uint8_t local[16] = { 0xfe, 0x80, [11] = 0xff, 0xfe, 0, 0, 1 };
@@ -127,7 +127,7 @@ frame__arrives_byte_for_byte(void **state)
 }
 
 static void
-frames__arrive_in_order_across_the_end_of_a_lane(void **state)
+frames__arrive_in_order_across_the_end_of_a_ring(void **state)
 {
 	uint32_t nb_sent = 0, nb_got = 0;
 
@@ -341,7 +341,7 @@ spsc_ring__that_is_full_is_waited_for(void **state)
 	 */
 	if (nb_gaps > GAPS_MAX || ms > NB_POURED / 20) {
 		print_message(
-			"# the receiver was kept from its lane %u times here, and took %u ms\n",
+			"# the receiver was kept from its ring %u times here, and took %u ms\n",
 			nb_gaps, (unsigned)ms);
 		skip();
 	}
@@ -455,13 +455,13 @@ sleepers__are_woken(void **state)
  * again.
  */
 static void
-bell__that_is_late_is_not_the_last(void **state)
+doorbell__that_is_late_is_not_the_last(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < 20; i++) {
 		(void)usleep(5000);
 		atomic_store(&a.up[0].ring->sleeps, 0);
-		assert_int_equal(eventfd_write(a.bell, 1), 0);
+		assert_int_equal(eventfd_write(a.doorbell, 1), 0);
 		(void)usleep(i * 500);
 		send_and_compare(&a, &b, 200);
 	}
@@ -491,9 +491,9 @@ main(int argc, char **argv)
 {
 #define TWO(test) cmocka_unit_test_setup_teardown(test, open_two, close_two)
 	const struct CMUnitTest tests[] = {
-		TWO(host__is_told),
+		TWO(host__is_reported),
 		TWO(frame__arrives_byte_for_byte),
-		TWO(frames__arrive_in_order_across_the_end_of_a_lane),
+		TWO(frames__arrive_in_order_across_the_end_of_a_ring),
 		TWO(spsc_ring__is_chosen_by_qpn),
 		TWO(frame__that_may_not_pass_is_counted),
 		TWO(frame__to_a_group_reaches_all_others),
@@ -502,7 +502,7 @@ main(int argc, char **argv)
 		TWO(spsc_ring__that_nobody_empties_is_not_waited_for),
 		TWO(spsc_ring__that_is_emptied_slowly_holds_nobody_up),
 		TWO(sleepers__are_woken),
-		TWO(bell__that_is_late_is_not_the_last),
+		TWO(doorbell__that_is_late_is_not_the_last),
 		TWO(idle__costs_little),
 		TWO(daemon__ends_well_under_load),
 	};

@@ -127,12 +127,12 @@ to_us(const void *bytes, size_t len)
 
 /* @return the length of the next frame with this EtherType; 0: none came */
 static size_t
-from_us(uint16_t type, int patience_ms)
+from_us(uint16_t type, int timeout_ms)
 {
 	struct pollfd fd = { wire, POLLIN, 0 };
 	ssize_t len;
 
-	while (poll(&fd, 1, patience_ms) == 1) {
+	while (poll(&fd, 1, timeout_ms) == 1) {
 		len = recv(wire, got, sizeof(got), 0);
 		if (len >= 14 && got[12] == type >> 8 && got[13] == (type & 0xff))
 			return (size_t)len;
@@ -544,7 +544,7 @@ mcast_group__goes_out_and_comes_in(void **state)
 }
 
 static void
-link__that_is_down_is_told_and_keeps_nobody_waiting(void **state)
+link__that_is_down_is_reported_and_keeps_nobody_waiting(void **state)
 {
 	(void)state;
 	shell("ip link set ua1 down");
@@ -637,7 +637,7 @@ main(int argc, char **argv)
 		TWO(solicitation__is_answered),
 		TWO(mcast_group__goes_out_and_comes_in),
 		TWO(wire__wakes_who_sleeps_and_idle_costs_little),
-		TWO(link__that_is_down_is_told_and_keeps_nobody_waiting),
+		TWO(link__that_is_down_is_reported_and_keeps_nobody_waiting),
 		cmocka_unit_test(addresses__are_the_kernels),
 	};
 

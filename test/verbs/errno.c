@@ -250,7 +250,7 @@ teardown(void **state)
  * counts, or -1.
  */
 static bool
-is_told_twice(int ret, int err)
+matches_errno(int ret, int err)
 {
 	return ret == -1 ? err > 0 && err != UNTOUCHED : ret != 0 && abs(ret) == err;
 }
@@ -266,7 +266,7 @@ errno__is_what_a_failed_call_returns(void **state)
 		errno = UNTOUCHED;
 		const int ret = rows[i].call();
 
-		if (is_told_twice(ret, errno))
+		if (matches_errno(ret, errno))
 			continue;
 		print_message("%s returns %d, and errno is %d\n", rows[i].name, ret, errno);
 		nb_failed++;

@@ -507,7 +507,7 @@ recv__into_memory_of_the_srqs_domain(void **state)
 /* --- events and the end ------------------------------------------------------------------------- */
 
 static void
-limit__is_told_once(void **state)
+limit__is_reported_once(void **state)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 2 };
 	struct ibv_async_event event;
@@ -533,7 +533,7 @@ limit__is_told_once(void **state)
 }
 
 static void
-limit__is_told_at_once_where_fewer_are_posted(void **state)
+limit__is_reported_at_once_where_fewer_are_posted(void **state)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
 	struct ibv_async_event event;
@@ -549,7 +549,7 @@ limit__is_told_at_once_where_fewer_are_posted(void **state)
  * Each limit is disarmed when its event is raised. No event may be lost, however few QPs there are.
  */
 static void
-limit__of_many_queues_is_told_of_each(void **state)
+limit__of_many_queues_is_reported_for_each(void **state)
 {
 	struct ibv_srq_attr attr = { .srq_limit = 1 };
 	struct ibv_async_event event;
@@ -569,7 +569,7 @@ limit__of_many_queues_is_told_of_each(void **state)
 }
 
 static void
-last_wqe__is_told_of_a_qp_in_error(void **state)
+last_wqe__is_reported_of_a_qp_in_error(void **state)
 {
 	struct ibv_async_event event;
 
@@ -728,10 +728,10 @@ main(void)
 		TEST(recv__of_two_qps),
 		TEST(recv__empty_queue_puts_off),
 		TEST(recv__into_memory_of_the_srqs_domain),
-		TEST(limit__is_told_once),
-		TEST(limit__is_told_at_once_where_fewer_are_posted),
-		TEST_ON(limit__of_many_queues_is_told_of_each, setup_few),
-		TEST(last_wqe__is_told_of_a_qp_in_error),
+		TEST(limit__is_reported_once),
+		TEST(limit__is_reported_at_once_where_fewer_are_posted),
+		TEST_ON(limit__of_many_queues_is_reported_for_each, setup_few),
+		TEST(last_wqe__is_reported_of_a_qp_in_error),
 		TEST(destroy__refuses_while_qps_use_it),
 		TEST(destroy__waits_until_events_are_acknowledged),
 	};

@@ -64,7 +64,7 @@ static void (*const acts[])(struct actor *) = {
 	exchange,
 	wait_for_events,
 	change_state,
-	ask,
+	query_qps,
 	resize,
 	join_group,
 	rebuild,
@@ -82,7 +82,7 @@ static void (*const acts[])(struct actor *) = {
 	make_mkeys,
 	take_events,
 	take_events,
-	ask_device,
+	query_device,
 };
 
 static void *

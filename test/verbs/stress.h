@@ -77,7 +77,7 @@ void make_targets(struct actor *self);
 void make_contexts(struct actor *self);
 void make_mkeys(struct actor *self);
 void take_events(struct actor *self);
-void ask_device(struct actor *self);
+void query_device(struct actor *self);
 
 /* --- links: acts --- */
 
@@ -87,7 +87,7 @@ void close_links(void);
 void exchange(struct actor *self);
 void wait_for_events(struct actor *self);
 void change_state(struct actor *self);
-void ask(struct actor *self);
+void query_qps(struct actor *self);
 void resize(struct actor *self);
 void join_group(struct actor *self);
 void make_windows(struct actor *self);

@@ -286,7 +286,7 @@ change_state(struct actor *self)
 }
 
 void
-ask(struct actor *self)
+query_qps(struct actor *self)
 {
 	struct link *const link = begin_link(self);
 	const struct end *const end = &link->end[draw(self, 2)];

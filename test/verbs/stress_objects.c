@@ -293,7 +293,7 @@ take_events(struct actor *self)
 }
 
 void
-ask_device(struct actor *self)
+query_device(struct actor *self)
 {
 	struct host *const host = any_host(self);
 	struct ibv_context *const context = host->context;

@@ -38,7 +38,7 @@ dial(void)
 
 /* The response of a command, without the JSON that EAL adds around it. */
 static void
-ask_by(int fd, const char *command, char answer[ANSWER_LEN])
+query_by(int fd, const char *command, char answer[ANSWER_LEN])
 {
 	ssize_t len;
 	char *begin;
@@ -53,23 +53,23 @@ ask_by(int fd, const char *command, char answer[ANSWER_LEN])
 }
 
 static const char *
-ask(const char *command)
+query(const char *command)
 {
 	static char response[ANSWER_LEN];
 	const int fd = dial();
 
-	ask_by(fd, command, response);
+	query_by(fd, command, response);
 	close(fd);
 	return response;
 }
 
 static const char *
-ask_qp(const char *device, uint32_t qpn)
+query_qp(const char *device, uint32_t qpn)
 {
 	char command[64];
 
 	snprintf(command, sizeof(command), "/uroce/qp,%s,0x%x", device, qpn);
-	return ask(command);
+	return query(command);
 }
 
 static uint64_t
@@ -101,11 +101,11 @@ devices__that_are_up(void **state)
 
 	(void)state;
 	/* the first device registers the commands */
-	assert_string_equal(ask("/uroce/devices"), "null");
+	assert_string_equal(query("/uroce/devices"), "null");
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
-	assert_string_equal(ask("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
+	assert_string_equal(query("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
 	pair_close(&net);
-	assert_string_equal(ask("/uroce/devices"), "[]");
+	assert_string_equal(query("/uroce/devices"), "[]");
 }
 
 static void
@@ -121,7 +121,7 @@ device__tells_what_the_program_reads(void **state)
 	pair_connect(&net);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 3000), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-	answer = ask("/uroce/device,uroce1");
+	answer = query("/uroce/device,uroce1");
 	nb = uroce_query_counters(net.b.context, counter, 128);
 	/* the device is idle; only rounds are counted meanwhile */
 	for (unsigned i = 0; i < nb; i++)
@@ -151,7 +151,7 @@ counters__each_has_its_sentence(void **state)
 	nb += uroce_query_qp_counters(net.a.qp, counter + nb, 128 - nb);
 	for (unsigned i = 0; i < nb; i++) {
 		snprintf(wanted, sizeof(wanted), "\"%s\":\"%s\"", counter[i].name, counter[i].text);
-		expect_text(ask("/uroce/counters"), wanted);
+		expect_text(query("/uroce/counters"), wanted);
 	}
 	pair_close(&net);
 }
@@ -166,14 +166,14 @@ qp__tells_its_state_and_its_peer(void **state)
 	(void)state;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	qpn = net.a.qp->qp_num;
-	answer = ask_qp("uroce0", qpn);
+	answer = query_qp("uroce0", qpn);
 	expect_text(answer, "\"state\":\"RESET\"");
 	expect_text(answer, "\"type\":\"RC\"");
 	assert_null(strstr(answer, "peer"));
 	pair_connect(&net);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 3000), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-	answer = ask_qp("uroce0", qpn);
+	answer = query_qp("uroce0", qpn);
 	expect_text(answer, "\"state\":\"RTS\"");
 	expect_text(answer, "\"peer\":\"192.0.2.2\"");
 	assert_int_equal(number(answer, "dest_qpn"), net.b.qp->qp_num);
@@ -181,10 +181,10 @@ qp__tells_its_state_and_its_peer(void **state)
 	assert_int_equal(number(answer, "mtu"), 1024);
 	assert_int_equal(number(answer, "sent_pkts"), 3);
 	assert_int_equal(number(answer, "sent_bytes"), 3000);
-	assert_string_equal(ask_qp("uroce1", qpn), "null");
+	assert_string_equal(query_qp("uroce1", qpn), "null");
 	assert_int_equal(uroce_destroy_qp(net.a.qp), 0);
 	net.a.qp = NULL;
-	assert_string_equal(ask_qp("uroce0", qpn), "null");
+	assert_string_equal(query_qp("uroce0", qpn), "null");
 	pair_close(&net);
 }
 
@@ -196,13 +196,13 @@ qp__of_other_types(void **state)
 	(void)state;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_UD, .is_ipv6 = true });
 	pair_connect(&net);
-	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UD\"");
-	assert_null(strstr(ask_qp("uroce0", net.a.qp->qp_num), "peer"));
+	expect_text(query_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UD\"");
+	assert_null(strstr(query_qp("uroce0", net.a.qp->qp_num), "peer"));
 	pair_close(&net);
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_UC, .is_ipv6 = true });
 	pair_connect(&net);
-	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UC\"");
-	expect_text(ask_qp("uroce0", net.a.qp->qp_num), "\"peer\":\"2001:db8::2\"");
+	expect_text(query_qp("uroce0", net.a.qp->qp_num), "\"type\":\"UC\"");
+	expect_text(query_qp("uroce0", net.a.qp->qp_num), "\"peer\":\"2001:db8::2\"");
 	pair_close(&net);
 }
 
@@ -231,13 +231,13 @@ request__for_what_is_not_there(void **state)
 	(void)state;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
-		assert_string_equal(ask(commands[i]), "null");
+		assert_string_equal(query(commands[i]), "null");
 	pair_close(&net);
 }
 
 /* Each QP is listed once, in several responses. */
 static void
-qps__are_told_in_pieces(void **state)
+qps__are_listed_in_pieces(void **state)
 {
 	static uint32_t seen[NB_MANY + 2];
 	struct ibv_qp *qp[NB_MANY];
@@ -256,7 +256,7 @@ qps__are_told_in_pieces(void **state)
 		qp[i] = uroce_create_qp(net.a.pd, &init);
 		assert_non_null(qp[i]);
 	}
-	for (const char *at = ask(command); *at != '\0' && strcmp(at, "[]") != 0; nb_answers++) {
+	for (const char *at = query(command); *at != '\0' && strcmp(at, "[]") != 0; nb_answers++) {
 		char *end;
 
 		for (at++; *at != '\0' && *at != ']'; at = *end == ',' ? end + 1 : end) {
@@ -264,7 +264,7 @@ qps__are_told_in_pieces(void **state)
 			seen[nb++] = (uint32_t)strtoul(at, &end, 10);
 		}
 		snprintf(command, sizeof(command), "/uroce/qps,uroce0,%u", seen[nb - 1]);
-		at = ask(command);
+		at = query(command);
 	}
 	assert_true(nb_answers > 1);
 	assert_int_equal(nb, NB_MANY + 1);
@@ -280,10 +280,10 @@ qps__are_told_in_pieces(void **state)
 /* --- all at once ------------------------------------------------------------------------------------ */
 
 static atomic_bool is_over;
-static atomic_uint last_qpn, nb_asked;
+static atomic_uint last_qpn, nb_queries;
 
 static void *
-ask_on(void *arg)
+query_on(void *arg)
 {
 	char *const answer = malloc(ANSWER_LEN);
 	const int fd = dial();
@@ -291,12 +291,12 @@ ask_on(void *arg)
 
 	(void)arg;
 	while (!atomic_load(&is_over)) {
-		ask_by(fd, "/uroce/devices", answer);
-		ask_by(fd, "/uroce/device,uroce0", answer);
-		ask_by(fd, "/uroce/qps,uroce1", answer);
+		query_by(fd, "/uroce/devices", answer);
+		query_by(fd, "/uroce/device,uroce0", answer);
+		query_by(fd, "/uroce/qps,uroce1", answer);
 		snprintf(command, sizeof(command), "/uroce/qp,uroce0,%u", atomic_load(&last_qpn));
-		ask_by(fd, command, answer);
-		atomic_fetch_add(&nb_asked, 1);
+		query_by(fd, command, answer);
+		atomic_fetch_add(&nb_queries, 1);
 	}
 	close(fd);
 	free(answer);
@@ -314,17 +314,17 @@ request__while_they_come_and_go(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&thread[i], NULL, ask_on, NULL), 0);
+		assert_int_equal(pthread_create(&thread[i], NULL, query_on, NULL), 0);
 	for (unsigned round = 0; round < 12; round++) {
 		pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys[round % 3] });
 		atomic_store(&last_qpn, net.a.qp->qp_num);
 		pair_connect(&net);
-		before = atomic_load(&nb_asked);
+		before = atomic_load(&nb_queries);
 		do {
 			post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 30000),
 				  0);
 			expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-		} while (atomic_load(&nb_asked) - before < 4);
+		} while (atomic_load(&nb_queries) - before < 4);
 		pair_close(&net);
 	}
 	atomic_store(&is_over, true);
@@ -357,7 +357,7 @@ main(void)
 		cmocka_unit_test(qp__tells_its_state_and_its_peer),
 		cmocka_unit_test(qp__of_other_types),
 		cmocka_unit_test(request__for_what_is_not_there),
-		cmocka_unit_test(qps__are_told_in_pieces),
+		cmocka_unit_test(qps__are_listed_in_pieces),
 		cmocka_unit_test(request__while_they_come_and_go),
 	};
 

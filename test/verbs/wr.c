@@ -323,7 +323,7 @@ data__of_a_list_and_inline(void **state)
 }
 
 static void
-datagram__goes_where_it_is_told(void **state)
+datagram__goes_where_its_request_says(void **state)
 {
 	struct ibv_ah *ah;
 
@@ -551,7 +551,7 @@ main(void)
 		TEST(windows__bind_and_invalidate),
 		TEST(windows__send_with_invalidate),
 		TEST(data__of_a_list_and_inline),
-		TEST_ON(datagram__goes_where_it_is_told, setup_ud),
+		TEST_ON(datagram__goes_where_its_request_says, setup_ud),
 		TEST(xrc__names_the_queue),
 		TEST(abort__sends_nothing),
 		TEST(complete__says_what_is_wrong),

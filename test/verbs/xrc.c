@@ -438,7 +438,7 @@ open_qp__keeps_the_qp(void **state)
 }
 
 static void
-open_qp__all_are_told_of_events(void **state)
+open_qp__all_get_the_events(void **state)
 {
 	struct ibv_async_event event;
 	struct receiver to;
@@ -588,7 +588,7 @@ main(int argc, char **argv)
 		TEST(event__limit_of_an_xrc_queue),
 		TEST(open_qp__checks_its_arguments),
 		TEST(open_qp__keeps_the_qp),
-		TEST(open_qp__all_are_told_of_events),
+		TEST(open_qp__all_get_the_events),
 		cmocka_unit_test_setup_teardown(drive__a_poll_of_the_queues_cq_serves_the_target,
 						setup_workers, teardown_workers),
 	};

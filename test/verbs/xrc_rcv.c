@@ -108,7 +108,7 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 
 /* The caller gets the granted sizes [RDMA Aware Programming User Manual, 3.4.9 and 3.4.11]. */
 static void
-rcv_qp__what_was_granted_is_told(void **state)
+rcv_qp__what_was_granted_is_returned(void **state)
 {
 	struct ibv_srq_init_attr srq_init = { .srq_context = &net, .attr = { 0, 0, 5 } };
 	struct uroce_xrc_rcv_init_attr init = {
@@ -190,7 +190,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(rcv_qp__lives_as_long_as_somebody_is_registered),
-		TEST(rcv_qp__what_was_granted_is_told),
+		TEST(rcv_qp__what_was_granted_is_returned),
 		TEST(rcv_qp__is_of_its_domain),
 	};
 

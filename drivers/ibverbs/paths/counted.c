@@ -23,7 +23,7 @@
 #include "eal/runtime.h"
 
 #define ANSWER_MAX 17408 /* telemetry's own limit, and the text around the data */
-#define PATIENCE_S 2     /* timeout of a response */
+#define TIMEOUT_S  2     /* timeout of a response */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 
@@ -32,7 +32,7 @@ typedef bool query_fn(const char *device, const char *name, uint64_t *value);
  * device.
  */
 static bool
-ask_library(const char *device, const char *name, uint64_t *value)
+query_library(const char *device, const char *name, uint64_t *value)
 {
 	void *const library = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
 	query_fn *query;
@@ -49,7 +49,7 @@ ask_library(const char *device, const char *name, uint64_t *value)
 static int
 connect_to(const char *path)
 {
-	static const struct timeval timeout = { .tv_sec = PATIENCE_S };
+	static const struct timeval timeout = { .tv_sec = TIMEOUT_S };
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
@@ -79,7 +79,7 @@ find_number(const char *response, const char *name)
 
 /* Read the counter from another process, by telemetry; 0: no response, or no such device. */
 static uint64_t
-ask_process(const char *path, const char *device, const char *name)
+query_process(const char *path, const char *device, const char *name)
 {
 	char text[ANSWER_MAX];
 	uint64_t value = 0;
@@ -108,7 +108,7 @@ counted(const char *device, const char *name)
 	uint64_t sum = 0;
 	glob_t found;
 
-	if (ask_library(device, name, &sum))
+	if (query_library(device, name, &sum))
 		return sum;
 	if (folder == NULL || snprintf(pattern, sizeof(pattern), "%s/dpdk/*/dpdk_telemetry.v2*",
 				       folder) >= (int)sizeof(pattern))
@@ -116,7 +116,7 @@ counted(const char *device, const char *name)
 	if (glob(pattern, GLOB_NOSORT, NULL, &found) != 0)
 		return 0;
 	for (size_t i = 0; i < found.gl_pathc; i++)
-		sum += ask_process(found.gl_pathv[i], device, name);
+		sum += query_process(found.gl_pathv[i], device, name);
 	globfree(&found);
 	return sum;
 }

@@ -247,7 +247,7 @@ strikes(struct rule *rule, uint64_t random, uint64_t now_ns)
 }
 
 struct verdict
-rules_judge(struct rules *rules, enum direction direction, uint8_t opcode, uint64_t now_ns)
+rules_classify(struct rules *rules, enum direction direction, uint8_t opcode, uint64_t now_ns)
 {
 	struct verdict verdict = { .fault = FAULT_NONE };
 

@@ -67,7 +67,7 @@ bool rules_add(struct rules *rules, const char *text, struct reason *why);
 void rules_clear(struct rules *rules);
 
 /** Count a frame, and return its verdict. */
-struct verdict rules_judge(struct rules *rules, enum direction direction, uint8_t opcode,
-			   uint64_t now_ns);
+struct verdict rules_classify(struct rules *rules, enum direction direction, uint8_t opcode,
+			      uint64_t now_ns);
 
 #endif /* BADWIRE_RULE_H */

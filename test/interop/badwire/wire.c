@@ -43,12 +43,12 @@ wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t see
 		return false;
 	}
 	for (int i = 0; i < DIRECTION_NB; i++) {
-		struct lane *lane = &wire->lane[i];
+		struct pipe *pipe = &wire->pipe[i];
 
-		lane->from = &wire->end[i];
-		lane->to = &wire->end[DIRECTION_NB - 1 - i];
-		TAILQ_INIT(&lane->late);
-		TAILQ_INIT(&lane->reordered);
+		pipe->from = &wire->end[i];
+		pipe->to = &wire->end[DIRECTION_NB - 1 - i];
+		TAILQ_INIT(&pipe->late);
+		TAILQ_INIT(&pipe->reordered);
 	}
 	return true;
 }
@@ -56,10 +56,10 @@ wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t see
 /* --- a frame ----------------------------------------------------------------------------------- */
 
 static void
-send_held(struct lane *lane, struct held *held)
+send_held(struct pipe *pipe, struct held *held)
 {
-	end_put(lane->to, held->frame, held->len);
-	end_flush(lane->to);
+	end_put(pipe->to, held->frame, held->len);
+	end_flush(pipe->to);
 	free(held);
 }
 
@@ -81,26 +81,26 @@ damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t random)
 }
 
 static void
-forward_as(struct lane *lane, const struct frame *frame, const struct uroce_pkt *pkt,
+forward_as(struct pipe *pipe, const struct frame *frame, const struct uroce_pkt *pkt,
 	   struct verdict verdict, uint64_t now)
 {
 	switch (verdict.fault) {
 	case FAULT_DROP:
 		return;
 	case FAULT_DUPLICATE:
-		end_put(lane->to, frame->bytes, frame->len);
+		end_put(pipe->to, frame->bytes, frame->len);
 		break;
 	case FAULT_CORRUPT:
 		damage(frame->bytes, pkt, verdict.dice);
 		break;
 	case FAULT_DELAY:
-		if (hold_put(&lane->late, frame->bytes, frame->len,
+		if (hold_put(&pipe->late, frame->bytes, frame->len,
 			     now + verdict.amount * NS_PER_US, HOLD_NEVER))
 			return;
 		break;
 	case FAULT_REORDER:
-		if (hold_put(&lane->reordered, frame->bytes, frame->len, now + REORDER_MAX_NS,
-			     lane->tally.nb_roce + verdict.amount))
+		if (hold_put(&pipe->reordered, frame->bytes, frame->len, now + REORDER_MAX_NS,
+			     pipe->tally.nb_roce + verdict.amount))
 			return;
 		break;
 	case FAULT_NONE:
@@ -108,7 +108,7 @@ forward_as(struct lane *lane, const struct frame *frame, const struct uroce_pkt 
 	case FAULT_NB:
 		break;
 	}
-	end_put(lane->to, frame->bytes, frame->len);
+	end_put(pipe->to, frame->bytes, frame->len);
 }
 
 /*
@@ -140,23 +140,23 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 static void
 forward_frame(struct wire *wire, enum direction direction, const struct frame *frame, uint64_t now)
 {
-	struct lane *lane = &wire->lane[direction];
+	struct pipe *pipe = &wire->pipe[direction];
 	struct verdict verdict = { .fault = FAULT_NONE };
 	struct held *held;
 	struct uroce_pkt pkt;
 
 	capture_frame(&wire->capture, frame->bytes, frame->len);
-	if (!count(&lane->tally, frame, &pkt)) {
+	if (!count(&pipe->tally, frame, &pkt)) {
 		capture_verdict(&wire->capture, direction, FAULT_NONE);
-		end_put(lane->to, frame->bytes, frame->len);
+		end_put(pipe->to, frame->bytes, frame->len);
 		return;
 	}
-	verdict = rules_judge(&wire->rules, direction, pkt.opcode, now);
+	verdict = rules_classify(&wire->rules, direction, pkt.opcode, now);
 	capture_verdict(&wire->capture, direction, verdict.fault);
-	lane->tally.nb_fault[verdict.fault]++;
-	forward_as(lane, frame, &pkt, verdict, now);
-	while ((held = hold_take_overtaken(&lane->reordered, lane->tally.nb_roce)))
-		send_held(lane, held);
+	pipe->tally.nb_fault[verdict.fault]++;
+	forward_as(pipe, frame, &pkt, verdict, now);
+	while ((held = hold_take_overtaken(&pipe->reordered, pipe->tally.nb_roce)))
+		send_held(pipe, held);
 }
 
 /* --- all frames -------------------------------------------------------------------------------- */
@@ -164,26 +164,26 @@ forward_frame(struct wire *wire, enum direction direction, const struct frame *f
 static unsigned
 forward_burst(struct wire *wire, enum direction direction)
 {
-	struct lane *lane = &wire->lane[direction];
-	const unsigned nb = end_receive(lane->from);
+	struct pipe *pipe = &wire->pipe[direction];
+	const unsigned nb = end_receive(pipe->from);
 	const uint64_t now = now_ns();
 
 	for (unsigned i = 0; i < nb; i++)
-		forward_frame(wire, direction, &lane->from->burst[i], now);
-	end_flush(lane->to);
+		forward_frame(wire, direction, &pipe->from->burst[i], now);
+	end_flush(pipe->to);
 	return nb;
 }
 
 static void
-let_go(struct lane *lane, uint64_t now)
+let_go(struct pipe *pipe, uint64_t now)
 {
 	struct held *held;
 
-	while ((held = hold_take_due(&lane->late, now)))
-		send_held(lane, held);
-	while ((held = hold_take_due(&lane->reordered, now))) {
-		lane->tally.nb_let_go++;
-		send_held(lane, held);
+	while ((held = hold_take_due(&pipe->late, now)))
+		send_held(pipe, held);
+	while ((held = hold_take_due(&pipe->reordered, now))) {
+		pipe->tally.nb_let_go++;
+		send_held(pipe, held);
 	}
 }
 
@@ -193,7 +193,7 @@ wire_forward(struct wire *wire)
 	for (unsigned i = 0, nb = 1; i < ROUNDS_MAX && nb > 0; i++) {
 		nb = forward_burst(wire, A_TO_B) + forward_burst(wire, B_TO_A);
 		for (int k = 0; k < DIRECTION_NB; k++)
-			let_go(&wire->lane[k], now_ns());
+			let_go(&wire->pipe[k], now_ns());
 	}
 }
 
@@ -210,8 +210,8 @@ wire_wait_ns(const struct wire *wire)
 	uint64_t due = HOLD_NEVER;
 
 	for (int i = 0; i < DIRECTION_NB; i++) {
-		due = earlier(due, hold_due(&wire->lane[i].late));
-		due = earlier(due, hold_due(&wire->lane[i].reordered));
+		due = earlier(due, hold_due(&wire->pipe[i].late));
+		due = earlier(due, hold_due(&wire->pipe[i].reordered));
 	}
 	if (due == HOLD_NEVER)
 		return HOLD_NEVER;
@@ -222,7 +222,7 @@ bool
 wire_close(struct wire *wire, struct reason *why)
 {
 	for (int i = 0; i < DIRECTION_NB; i++)
-		let_go(&wire->lane[i], HOLD_NEVER);
+		let_go(&wire->pipe[i], HOLD_NEVER);
 	for (int i = 0; i < DIRECTION_NB; i++)
 		end_close(&wire->end[i]);
 	return capture_end(&wire->capture, why);
@@ -234,14 +234,14 @@ wire_print(struct wire *wire, FILE *out)
 	for (int i = 0; i < DIRECTION_NB; i++)
 		end_count_losses(&wire->end[i]);
 	for (int i = 0; i < DIRECTION_NB; i++) {
-		struct lane *lane = &wire->lane[i];
+		struct pipe *pipe = &wire->pipe[i];
 
-		lane->tally.nb_overflow = lane->from->nb_overflow;
-		lane->tally.nb_sent = lane->to->nb_sent;
-		lane->tally.nb_unsent = lane->to->nb_unsent;
-		lane->tally.nb_device_drops = lane->to->nb_dropped;
+		pipe->tally.nb_overflow = pipe->from->nb_overflow;
+		pipe->tally.nb_sent = pipe->to->nb_sent;
+		pipe->tally.nb_unsent = pipe->to->nb_unsent;
+		pipe->tally.nb_device_drops = pipe->to->nb_dropped;
 		fprintf(out, "%s\"%s\": ", i == 0 ? "{" : ", ", direction_name(i));
-		tally_print(&lane->tally, out);
+		tally_print(&pipe->tally, out);
 	}
 	fputs(", \"rules\": [", out);
 	for (unsigned i = 0; i < wire->rules.nb; i++)

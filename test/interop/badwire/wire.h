@@ -20,7 +20,7 @@
 #include "tally.h"
 
 /** One direction of the wire. */
-struct lane {
+struct pipe {
 	struct end *from, *to;
 	struct hold late;      /* frames that wait because of a delay */
 	struct hold reordered; /* frames that wait for later frames */
@@ -30,7 +30,7 @@ struct lane {
 struct wire {
 	/* A and B, indexed by the direction of the frames that arrive there */
 	struct end end[DIRECTION_NB];
-	struct lane lane[DIRECTION_NB];
+	struct pipe pipe[DIRECTION_NB];
 	struct rules rules;
 	struct capture capture;
 };

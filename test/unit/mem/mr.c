@@ -104,7 +104,7 @@ mr_add__key_resolves_to_the_memory(void **state)
 }
 
 static void
-mr_add__regions_are_told_apart(void **state)
+mr_add__regions_are_distinguished(void **state)
 {
 	enum { NB = 1000 };
 	static uint8_t bytes[NB];
@@ -631,7 +631,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(mr_table_memsize__grows_by_a_line_for_each_region),
 		TABLE_TEST(mr_add__key_resolves_to_the_memory),
-		cmocka_unit_test(mr_add__regions_are_told_apart),
+		cmocka_unit_test(mr_add__regions_are_distinguished),
 		TABLE_TEST(mr_add__full_table_is_enomem),
 		TABLE_TEST(mr_add__wrapping_ranges_are_einval),
 		TABLE_TEST(mr_add__null_is_for_length_0),

@@ -113,7 +113,7 @@ send_raw(size_t len, unsigned nb_fds)
 }
 
 static void
-message__that_is_not_well_formed_is_told(void **state)
+message__that_is_not_well_formed_is_refused(void **state)
 {
 	const struct {
 		uint32_t type, nb;
@@ -155,7 +155,7 @@ message__that_is_not_well_formed_is_told(void **state)
 }
 
 static void
-message__that_is_too_long_is_told(void **state)
+message__that_is_too_long_is_refused(void **state)
 {
 	static uint8_t bytes[sizeof(out) + 1] = { UROCE_MUX_HELLO };
 	int fd;
@@ -233,9 +233,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(message__goes_and_comes, open_pair, close_pair),
-		cmocka_unit_test_setup_teardown(message__that_is_not_well_formed_is_told, open_pair,
-						close_pair),
-		cmocka_unit_test_setup_teardown(message__that_is_too_long_is_told, open_pair,
+		cmocka_unit_test_setup_teardown(message__that_is_not_well_formed_is_refused,
+						open_pair, close_pair),
+		cmocka_unit_test_setup_teardown(message__that_is_too_long_is_refused, open_pair,
 						close_pair),
 		cmocka_unit_test_setup_teardown(message__waits_for_nobody, open_pair, close_pair),
 		cmocka_unit_test(socket__path_is_of_one_who_lives),

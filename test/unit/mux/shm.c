@@ -247,7 +247,7 @@ shm__is_renewed_pair_by_pair(void **state)
  * these seals that is `missing` bytes too short.
  */
 static const char *
-judge(void (*spoil)(struct uroce_shm_layout *), unsigned seals, int64_t missing)
+check_layout(void (*spoil)(struct uroce_shm_layout *), unsigned seals, int64_t missing)
 {
 	struct uroce_shm_layout plan;
 	const int fd = memfd_create("uroce-test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -301,25 +301,25 @@ odd_size(struct uroce_shm_layout *plan)
 }
 
 static void
-lane_behind_the_end(struct uroce_shm_layout *plan)
+ring_behind_the_end(struct uroce_shm_layout *plan)
 {
 	plan->up[1] = plan->size - 64;
 }
 
 static void
-lane_far_away(struct uroce_shm_layout *plan)
+ring_far_away(struct uroce_shm_layout *plan)
 {
 	plan->down[0] = UINT64_MAX - 63;
 }
 
 static void
-odd_lane(struct uroce_shm_layout *plan)
+odd_ring(struct uroce_shm_layout *plan)
 {
 	plan->up[0] = 8;
 }
 
 static void
-one_lane_twice(struct uroce_shm_layout *plan)
+one_ring_twice(struct uroce_shm_layout *plan)
 {
 	plan->up[0] = plan->down[1] + 64;
 }
@@ -358,10 +358,10 @@ shm__is_judged(void **state)
 		short_frames,
 		large,
 		odd_size,
-		lane_behind_the_end,
-		lane_far_away,
-		odd_lane,
-		one_lane_twice,
+		ring_behind_the_end,
+		ring_far_away,
+		odd_ring,
+		one_ring_twice,
 		many_bindings,
 		odd_bindings,
 		bindings_behind_the_end,
@@ -370,16 +370,16 @@ shm__is_judged(void **state)
 	const unsigned seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 	(void)state;
-	assert_null(judge(NULL, seals, 0));
+	assert_null(check_layout(NULL, seals, 0));
 	for (size_t i = 0; i < sizeof(spoils) / sizeof(spoils[0]); i++)
-		assert_non_null(judge(spoils[i], seals, 0));
-	assert_non_null(judge(NULL, F_SEAL_GROW, 0));
-	assert_non_null(judge(NULL, F_SEAL_SHRINK, 0));
-	assert_non_null(judge(NULL, seals | F_SEAL_SEAL, 0));
-	assert_non_null(judge(NULL, seals | F_SEAL_WRITE, 0));
-	assert_non_null(judge(NULL, seals | F_SEAL_FUTURE_WRITE, 0));
-	assert_non_null(judge(NULL, seals, 1));
-	assert_non_null(judge(NULL, seals, -1));
+		assert_non_null(check_layout(spoils[i], seals, 0));
+	assert_non_null(check_layout(NULL, F_SEAL_GROW, 0));
+	assert_non_null(check_layout(NULL, F_SEAL_SHRINK, 0));
+	assert_non_null(check_layout(NULL, seals | F_SEAL_SEAL, 0));
+	assert_non_null(check_layout(NULL, seals | F_SEAL_WRITE, 0));
+	assert_non_null(check_layout(NULL, seals | F_SEAL_FUTURE_WRITE, 0));
+	assert_non_null(check_layout(NULL, seals, 1));
+	assert_non_null(check_layout(NULL, seals, -1));
 }
 
 static void

@@ -98,8 +98,8 @@ spsc_ring__tells_indexes_that_cannot_be(void **state)
 	free(pair.ring);
 }
 
-/* The consumer sleeps whenever it may; the producer that must wake it increments `bell`. */
-static atomic_uint bell;
+/* The consumer sleeps whenever it may; the producer that must wake it increments `doorbell`. */
+static atomic_uint doorbell;
 
 static void
 fall_asleep(struct pair *pair)
@@ -108,9 +108,9 @@ fall_asleep(struct pair *pair)
 		uroce_spsc_awake(&pair->consumer);
 		return;
 	}
-	while (atomic_load(&bell) == 0)
+	while (atomic_load(&doorbell) == 0)
 		sched_yield();
-	atomic_store(&bell, 0);
+	atomic_store(&doorbell, 0);
 }
 
 #define NB_FRAMES 200000u
@@ -132,14 +132,14 @@ consume(void *arg)
 }
 
 static void
-spsc_ring__loses_neither_frames_nor_bells(void **state)
+spsc_ring__loses_neither_frames_nor_doorbells(void **state)
 {
 	struct pair pair;
 	pthread_t thread;
 
 	(void)state;
 	make_at(&pair, UINT32_MAX - 1000);
-	atomic_store(&bell, 0);
+	atomic_store(&doorbell, 0);
 	assert_int_equal(pthread_create(&thread, NULL, consume, &pair), 0);
 	for (uint32_t n = 0; n < NB_FRAMES;) {
 		if (uroce_spsc_room(&pair.producer) == 0) {
@@ -148,7 +148,7 @@ spsc_ring__loses_neither_frames_nor_bells(void **state)
 		}
 		push_number(&pair, n++);
 		if (uroce_spsc_must_wake(&pair.producer))
-			atomic_store(&bell, 1);
+			atomic_store(&doorbell, 1);
 	}
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(uroce_spsc_room(&pair.producer), NB_SLOTS);
@@ -161,7 +161,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(spsc_ring__is_full_and_empty_exactly),
 		cmocka_unit_test(spsc_ring__tells_indexes_that_cannot_be),
-		cmocka_unit_test(spsc_ring__loses_neither_frames_nor_bells),
+		cmocka_unit_test(spsc_ring__loses_neither_frames_nor_doorbells),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,7 +88,7 @@ completion_recv__says_what_arrived(void **state)
 }
 
 static void
-completion_send__the_consumer_is_told_once_for_a_batch(void **state)
+completion_send__the_consumer_is_notified_once_for_a_batch(void **state)
 {
 	(void)state;
 	uroce_cq_arm(&pair.host[A].send_cq, false);
@@ -212,7 +212,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		DONE_TEST(completion_send__every_opcode_has_its_own),
 		DONE_TEST(completion_recv__says_what_arrived),
-		DONE_TEST(completion_send__the_consumer_is_told_once_for_a_batch),
+		DONE_TEST(completion_send__the_consumer_is_notified_once_for_a_batch),
 		DONE_TEST(completion_flush__wakes_who_waits_for_solicited),
 		cmocka_unit_test(completion_flush__unsignaled_requests_leave_an_entry_too),
 		cmocka_unit_test(completion_send__entries_that_do_not_fit_are_an_overrun),

@@ -461,7 +461,7 @@ drain_or_resume(struct trial *t, enum pair_side at)
 static void
 run_trial(struct trial *t)
 {
-	uint32_t nb_steps = 0;
+	uint32_t nb_pair_steps = 0;
 
 	while (!is_over(t)) {
 		for (unsigned at = A; at <= B; at++) {
@@ -476,7 +476,7 @@ run_trial(struct trial *t)
 			pair_step(&t->pair);
 		poll_all(t, A);
 		poll_all(t, B);
-		assert_true(++nb_steps < STEPS_MAX);
+		assert_true(++nb_pair_steps < STEPS_MAX);
 	}
 	pair_run(&t->pair);
 	for (unsigned at = A; at <= B; at++) {

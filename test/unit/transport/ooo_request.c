@@ -466,7 +466,7 @@ ooo_request__a_placed_one_that_differs_is_asked_for_again(void **state)
  * is counted.
  */
 static void
-ooo_request__a_forged_packet_that_was_executed_is_told(void **state)
+ooo_request__a_forged_packet_that_was_executed_is_counted(void **state)
 {
 	struct pair_pkt forged = write_pkt(UROCE_OP_WRITE_MIDDLE, 2, 8192, 256, 0);
 
@@ -700,7 +700,7 @@ main(void)
 		PAIR_TEST(ooo_request__a_forged_packet_that_is_refused_costs_one_repetition),
 		PAIR_TEST(ooo_request__two_that_differ_are_both_forgotten),
 		PAIR_TEST(ooo_request__a_placed_one_that_differs_is_asked_for_again),
-		PAIR_TEST(ooo_request__a_forged_packet_that_was_executed_is_told),
+		PAIR_TEST(ooo_request__a_forged_packet_that_was_executed_is_counted),
 		PAIR_TEST(ooo_request__a_repetition_of_what_came_ahead_is_none),
 		PAIR_TEST(ooo_request__held_send_without_a_receive_is_an_rnr_nak),
 		PAIR_TEST(ooo_request__what_is_held_is_given_back_when_a_long_read_fails),

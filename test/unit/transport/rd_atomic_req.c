@@ -42,7 +42,7 @@ let_answer(void)
 }
 
 static void
-ask_all(void)
+request_all(void)
 {
 	post_reads(NB);
 	let_answer();
@@ -216,7 +216,7 @@ fetch_recv__all_are_placed_and_complete(void **state)
 	const struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	ask_all();
+	request_all();
 	arrive_at(A);
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(verdicts[i], UROCE_VERDICT_RESPONSE);
@@ -235,7 +235,7 @@ fetch_recv__some_leave_the_timer_on(void **state)
 	const struct uroce_qpc *qpc = &pair.host[A].qpc;
 
 	(void)state;
-	ask_all();
+	request_all();
 	assert_int_equal(
 		uroce_qpc_recv_burst(&pair.host[A].qpc, pkts, NB - 1, verdicts, pair.now_ns),
 		NB - 1);
@@ -313,7 +313,7 @@ fetch_recv__what_is_different_is_asked_everything(void **state)
 
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		open_rc(state);
-		ask_all();
+		request_all();
 		rows[i].make();
 		assert_int_equal(uroce_qpc_recv_burst(&pair.host[A].qpc, pkts, ODD_ONE + 1,
 						      verdicts, pair.now_ns),
@@ -330,7 +330,7 @@ static void
 fetch_recv__marks_are_counted(void **state)
 {
 	(void)state;
-	ask_all();
+	request_all();
 	for (unsigned i = ODD_ONE; i < NB; i++)
 		pkts[i].tclass |= UROCE_ECN_CE;
 	arrive_at(A);

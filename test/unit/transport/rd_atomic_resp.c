@@ -55,7 +55,7 @@ reth(unsigned i)
 	return (struct uroce_reth *)uroce_pkt_reth(&pkts[i]);
 }
 
-/* --- all alike --- */
+/* --- all the same --- */
 
 static void
 reply_run__reads_bring_each_its_own(void **state)

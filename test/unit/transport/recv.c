@@ -105,7 +105,7 @@ recv__none_posted_is_rnr_and_then_goes_on(void **state)
 }
 
 static void
-recv__limit_is_told_once(void **state)
+recv__limit_is_reported_once(void **state)
 {
 	(void)state;
 	post_recvs(3);
@@ -152,7 +152,7 @@ recv__error_flushes_what_was_taken_and_no_more(void **state)
 }
 
 static void
-recv__error_between_messages_is_told_all_the_same(void **state)
+recv__error_between_messages_is_reported_all_the_same(void **state)
 {
 	(void)state;
 	post_recvs(1);
@@ -266,10 +266,10 @@ main(void)
 		TEST(recv__one_request_for_each_message),
 		TEST(recv__taken_with_the_first_packet),
 		TEST(recv__none_posted_is_rnr_and_then_goes_on),
-		TEST(recv__limit_is_told_once),
+		TEST(recv__limit_is_reported_once),
 		TEST(recv__keys_are_of_the_queues_domain),
 		TEST(recv__error_flushes_what_was_taken_and_no_more),
-		TEST(recv__error_between_messages_is_told_all_the_same),
+		TEST(recv__error_between_messages_is_reported_all_the_same),
 		TEST(recv__reset_puts_what_was_taken_back),
 		TEST(qpc_fini__puts_what_was_taken_back),
 		cmocka_unit_test(recv__uc_uses_the_request_of_a_lost_message_again),

@@ -470,7 +470,7 @@ req_send__run_ends_with_the_window(void **state)
  * after the completion: retransmissions are copied.
  */
 static void
-req_send__what_is_sent_again_is_not_to_be_lent(void **state)
+req_send__what_is_retransmitted_is_copied(void **state)
 {
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
 	uint8_t hdr[2][UROCE_HDR_MAX];
@@ -678,7 +678,7 @@ main(void)
 		cmocka_unit_test(req_send__asks_once_in_a_while_and_at_the_window_end),
 		cmocka_unit_test(req_send__asks_at_the_window_end_wherever_it_falls),
 		cmocka_unit_test(req_send__run_ends_with_the_window),
-		cmocka_unit_test(req_send__what_is_sent_again_is_not_to_be_lent),
+		cmocka_unit_test(req_send__what_is_retransmitted_is_copied),
 		cmocka_unit_test(req_send__read_asks_for_what_is_before_it),
 		cmocka_unit_test(req_send__fence_waits_for_reads),
 		cmocka_unit_test(req_send__fence_does_not_hold_a_request_that_has_begun),

@@ -39,7 +39,7 @@ resp_recv__expected_write_is_placed_and_acked(void **state)
 /* --- asked for what is owed alone --- */
 
 static unsigned
-ask_for_answers(struct uroce_txd *txd, uint8_t hdr[][UROCE_HDR_MAX], unsigned max)
+send_responses(struct uroce_txd *txd, uint8_t hdr[][UROCE_HDR_MAX], unsigned max)
 {
 	for (unsigned i = 0; i < max; i++)
 		txd[i].hdr = hdr[i];
@@ -61,11 +61,11 @@ qpc_send_responses__is_the_ack_and_no_request(void **state)
 
 	(void)state;
 	pair_post(&pair, B, &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = 10 });
-	assert_int_equal(ask_for_answers(txd, hdr, 4), 0);
+	assert_int_equal(send_responses(txd, hdr, 4), 0);
 	write_only(0, 16, 5);
-	assert_int_equal(ask_for_answers(txd, hdr, 4), 1);
+	assert_int_equal(send_responses(txd, hdr, 4), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_ACK);
-	assert_int_equal(ask_for_answers(txd, hdr, 4), 0);
+	assert_int_equal(send_responses(txd, hdr, 4), 0);
 	/* a call that also sends requests sends the request */
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 4, 0), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_WRITE_ONLY);
@@ -79,9 +79,9 @@ qpc_send_responses__is_all_responses_in_turn(void **state)
 
 	(void)state;
 	read_request(0, 0, 3 * MTU);
-	assert_int_equal(ask_for_answers(txd, hdr, 2), 2);
+	assert_int_equal(send_responses(txd, hdr, 2), 2);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_READ_RESPONSE_FIRST);
-	assert_int_equal(ask_for_answers(txd, hdr, 2), 1);
+	assert_int_equal(send_responses(txd, hdr, 2), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_READ_RESPONSE_LAST);
 	assert_int_equal(pair.host[B].qpc.stats.tx_packets, 3);
 }

@@ -421,7 +421,7 @@ completer_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 }
 
 static void
-completer_expire__what_fails_is_not_complete_while_its_memory_is_lent(void **state)
+completer_expire__what_fails_is_not_complete_while_it_has_tx_refs(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 	struct uroce_qpc *qpc = &pair.host[A].qpc;
@@ -577,8 +577,7 @@ main(void)
 		cmocka_unit_test(completer_expire__answer_that_waits_to_be_asked_for_uses_no_retry),
 		cmocka_unit_test(completer_expire__waiting_ends_with_an_answer),
 		cmocka_unit_test(completer_expire__port_that_never_sends_costs_the_longest_budget),
-		cmocka_unit_test(
-			completer_expire__what_fails_is_not_complete_while_its_memory_is_lent),
+		cmocka_unit_test(completer_expire__what_fails_is_not_complete_while_it_has_tx_refs),
 		cmocka_unit_test(completer_expire__failure_is_forgotten_in_reset),
 		cmocka_unit_test(completer_expire__timeout_0_waits_for_ever),
 		cmocka_unit_test(completer_expire__progress_refills_the_retries),

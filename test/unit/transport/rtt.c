@@ -94,9 +94,9 @@ rtt_update__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **stat
 
 /* The shortest round trip after a sample of a new packet or of a retransmission. */
 static unsigned
-shortest_after(struct uroce_rtt *rtt, uint64_t ns, bool is_again)
+shortest_after(struct uroce_rtt *rtt, uint64_t ns, bool is_retransmit)
 {
-	rtt->is_retransmit = is_again;
+	rtt->is_retransmit = is_retransmit;
 	rtt->is_ambiguous = false;
 	(void)uroce_rtt_update(rtt, ns);
 	return rtt->min_rtt_ns;

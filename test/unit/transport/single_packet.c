@@ -43,7 +43,7 @@ expect_executed(unsigned nb)
 	expect_placed(nb);
 }
 
-/* --- all alike --- */
+/* --- all the same --- */
 
 static void
 single_packet__sends_fill_receives_in_order(void **state)

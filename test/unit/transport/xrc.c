@@ -288,7 +288,7 @@ qpc_limited_srq__names_each_queue_that_fell(void **state)
 }
 
 static void
-qpc_event_srq__names_the_queue_whose_completions_are_news(void **state)
+qpc_event_srq__names_the_queue_that_has_new_completions(void **state)
 {
 	struct pair_pkt pkt = { .opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY,
 				.srqn = pair.host[B].srq.srqn };
@@ -367,7 +367,7 @@ main(void)
 		TEST(xrc__states_of_a_target_without_a_send_queue),
 		TEST(xrc__reset_of_a_target_takes_its_completions_along),
 		TEST(qpc_limited_srq__names_each_queue_that_fell),
-		TEST(qpc_event_srq__names_the_queue_whose_completions_are_news),
+		TEST(qpc_event_srq__names_the_queue_that_has_new_completions),
 		cmocka_unit_test(qpc_event_srq__names_the_queue_whose_completions_do_not_fit),
 		TEST(qpc_forget_srq__cuts_off_the_message_that_uses_it),
 	};

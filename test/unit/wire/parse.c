@@ -660,19 +660,19 @@ parse__mutated_frames_are_never_read_past_their_end(void **state)
  * `model`. If so, the parser must give the same result.
  */
 static bool
-is_alike(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
-	 size_t len)
+matches_template(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
+		 size_t len)
 {
 	uint8_t *exact = malloc(len > 0 ? len : 1);
-	struct uroce_pkt alike = { .owner = NULL }, parsed = { .owner = NULL };
+	struct uroce_pkt fast = { .owner = NULL }, parsed = { .owner = NULL };
 	bool is;
 
 	assert_non_null(exact);
 	memcpy(exact, data, len);
-	is = uroce_parse_by_template(exact, (uint32_t)len, model, &alike);
+	is = uroce_parse_by_template(exact, (uint32_t)len, model, &fast);
 	if (is) {
 		assert_int_equal(uroce_parse(exact, (uint32_t)len, &parsed), accepted_as);
-		assert_memory_equal(&alike, &parsed, sizeof(parsed));
+		assert_memory_equal(&fast, &parsed, sizeof(parsed));
 	}
 	free(exact);
 	return is;
@@ -699,8 +699,9 @@ parse_by_template__every_byte_of_every_opcode(void **state)
 			make(&other, &kinds[0], &spec_opcodes[i], 17);
 			for (unsigned bit = 0; bit < 8; bit++) {
 				other.data[at] = (uint8_t)(frame.data[at] ^ 1u << bit);
-				assert_int_equal(is_alike(&model, spec_opcodes[i].accepted_as,
-							  other.data, other.len),
+				assert_int_equal(matches_template(&model,
+								  spec_opcodes[i].accepted_as,
+								  other.data, other.len),
 						 is_free);
 			}
 		}
@@ -730,7 +731,7 @@ static void
 parse_make_template__outlives_the_frame(void **state)
 {
 	struct frame frame;
-	struct uroce_pkt pkt = { .owner = NULL }, model, alike = { .owner = NULL },
+	struct uroce_pkt pkt = { .owner = NULL }, model, fast = { .owner = NULL },
 			 parsed = { .owner = NULL };
 	uint8_t hdr[UROCE_TEMPLATE_LEN], gone[sizeof(frame.data)];
 
@@ -740,12 +741,12 @@ parse_make_template__outlives_the_frame(void **state)
 	assert_int_equal(uroce_parse(gone, (uint32_t)frame.len, &pkt), UROCE_VERDICT_REQUEST);
 	uroce_parse_make_template(&pkt, hdr, &model);
 	memset(gone, 0xff, sizeof(gone));
-	assert_true(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &alike));
+	assert_true(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &fast));
 	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &parsed),
 			 UROCE_VERDICT_REQUEST);
-	assert_memory_equal(&alike, &parsed, sizeof(parsed));
+	assert_memory_equal(&fast, &parsed, sizeof(parsed));
 	frame.data[UROCE_TEMPLATE_LEN - 1] ^= 1;
-	assert_false(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &alike));
+	assert_false(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &fast));
 }
 
 static void
@@ -761,7 +762,7 @@ parse_by_template__length_of_the_frame(void **state)
 			 UROCE_VERDICT_REQUEST);
 	memcpy(padded, frame.data, frame.len);
 	for (size_t len = 0; len < frame.len + 20; len++)
-		assert_int_equal(is_alike(&model, UROCE_VERDICT_REQUEST, padded, len),
+		assert_int_equal(matches_template(&model, UROCE_VERDICT_REQUEST, padded, len),
 				 len >= frame.len);
 }
 
