@@ -105,7 +105,7 @@ static const struct {
 	{ UROCE_COUNTER_NP_CNP_SENT, AT(cnps_sent) },
 	{ UROCE_COUNTER_RP_CNP_HANDLED, AT(cnps_handled) },
 };
-static_assert(RTE_DIM(qp_counters) == UROCE_STATS_QP_NB, "as many as are told");
+static_assert(RTE_DIM(qp_counters) == UROCE_STATS_QP_NB, "one row for each counter of a QP");
 
 void
 uroce_stats_read_qp(const struct uroce_qpc *qpc, struct uroce_stats_row rows[UROCE_STATS_QP_NB])
