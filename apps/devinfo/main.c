@@ -48,11 +48,11 @@ static const struct option long_options[] = {
 
 static const char usage[] =
 	"uroce-devinfo [EAL options] -- --uroce=PORT[,key=value...] [options]\n\n"
-	"  --uroce=PORT[,key=value...]  a device to look at; may be given more than once\n"
-	"  -d, --ib-dev=DEVICE          only this device (default all)\n"
-	"  -i, --ib-port=PORT           only this port of it (default all)\n"
-	"  -l, --list                   only the names\n"
-	"  -v, --verbose                all there is to say\n";
+	"  --uroce=PORT[,key=value...]  a device to show; may be given more than once\n"
+	"  -d, --ib-dev=DEVICE          show only this device (default: all)\n"
+	"  -i, --ib-port=PORT           show only this port of the device (default: all)\n"
+	"  -l, --list                   show only the names of the devices\n"
+	"  -v, --verbose                show all attributes\n";
 
 __attribute__((format(printf, 1, 2))) static int
 refuse(const char *format, ...)

@@ -93,5 +93,5 @@ client_take_up(struct client *client, struct mapper *mapper)
 	client->doorbell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (client->doorbell < 0)
 		return strerror(errno);
-	return client_take_rings(client) ? NULL : "the indexes in a ring of it cannot be";
+	return client_take_rings(client) ? NULL : "the indexes of an SPSC ring are invalid";
 }

@@ -173,7 +173,7 @@ end_connection(struct control *control, int socket, uid_t uid)
 	if (control->is_ending || try_close(control, socket, uid))
 		return;
 	if (control->nb_parked == CONTROL_PARKED_MAX) {
-		log_client_line("a connection of user %u stays open: descriptors in it", uid);
+		log_client_line("a connection of user %u stays open: it contains descriptors", uid);
 		return;
 	}
 	control->parked[control->nb_parked] = socket;
@@ -241,8 +241,9 @@ accept_client(struct control *control, int socket)
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	handler_refuse(control, client, EUSERS, "too many clients of user %u: allowed are %u (%s)",
 		       client->uid, nb_allowed,
-		       nb_allowed == control->limits.nb_clients ? "--user-clients"
-								: "half of what other users leave");
+		       nb_allowed == control->limits.nb_clients
+			       ? "--user-clients"
+			       : "half of the connections that other users leave");
 }
 
 static void
@@ -270,7 +271,7 @@ accept_waiting(struct control *control)
 	if (socket >= 0)
 		return;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		log_client_line("a client is kept waiting: %s", strerror(errno));
+		log_client_line("a client waits for its connection: %s", strerror(errno));
 		set_deaf(control, true);
 	}
 }
@@ -331,7 +332,7 @@ refuse_all(struct control *control, unsigned reader)
 		if (client && client->reader == (int)reader)
 			handler_refuse(
 				control, client, ETIMEDOUT,
-				"descriptors of user %u keep uroced waiting: allowed are those "
+				"descriptors of user %u block uroced: allowed are descriptors "
 				"that can be closed at once",
 				client->uid);
 	}
@@ -390,11 +391,10 @@ leave_broken(struct control *control)
 		struct client *client = control->client[i];
 
 		if (client && atomic_load(&client->is_broken))
-			handler_refuse(
-				control, client, EPROTO,
-				"an index in a ring cannot be: allowed are up to %u slots from "
-				"uroced's on",
-				client->shm.plan.nb_slots);
+			handler_refuse(control, client, EPROTO,
+				       "an index of an SPSC ring is invalid: allowed are up to %u "
+				       "slots ahead of uroced's index",
+				       client->shm.plan.nb_slots);
 	}
 }
 
@@ -473,7 +473,7 @@ static void
 leave_early(struct control *control, struct client *client)
 {
 	if (client->reader < 0)
-		control_leave(control, client, "it hung up");
+		control_leave(control, client, "it closed the connection");
 }
 
 /* Handle all events that are not messages of clients, and one message of each user. */

@@ -79,12 +79,12 @@ accept_hello(struct control *control, struct client *client)
 
 	if (ret < 0) {
 		(void)lease_end(control->leases, &lessee, control_now_ns());
-		handler_refuse(control, client, -ret, "no doorbell for it: %s", strerror(-ret));
+		handler_refuse(control, client, -ret, "no doorbell: %s", strerror(-ret));
 		return;
 	}
 	atomic_store(&client->nb_leases, nb_good);
 	set_attached(control, client);
-	log_client_line("client %u: attached: pid %d, uid %u, %u pairs of rings, %u leases of %u",
+	log_client_line("client %u: attached: pid %d, uid %u, %u ring pairs, %u leases of %u",
 			client->slot, client->pid, client->uid, client->shm.plan.nb_pairs, nb_good,
 			in.attach.nb_leases);
 	out.attached.type = UROCE_MUX_ATTACHED;
@@ -99,15 +99,16 @@ refuse_shm(struct control *control, struct client *client, const char *wrong)
 {
 	handler_refuse(
 		control, client, EINVAL,
-		"the area cannot be used: %s: allowed is a sealed file of tmpfs, whole, with "
-		"buffers of %u bytes or more",
+		"the shared memory is invalid: %s: allowed is a sealed tmpfs file without holes, "
+		"with buffers of %u bytes or more",
 		wrong, control->host->told.frame_limit);
 }
 
 static void
 refuse_second(struct control *control, struct client *client)
 {
-	handler_refuse(control, client, EBUSY, "a second ATTACH: allowed is one a connection");
+	handler_refuse(control, client, EBUSY,
+		       "a second ATTACH: allowed is one for each connection");
 }
 
 /* Have a reader seal the shared memory, which is mapped. The ATTACH message is kept until then. */
@@ -120,13 +121,13 @@ seal_shm(struct control *control, struct client *client, int fd)
 
 	client->attaching = malloc(size);
 	if (!client->attaching) {
-		handler_refuse(control, client, ENOMEM, "no memory for it");
+		handler_refuse(control, client, ENOMEM, "no memory for the ATTACH message");
 		return;
 	}
 	memcpy(client->attaching, &in.attach, size);
 	ret = control_ask_reader(control, client, &job, fd);
 	if (ret < 0)
-		handler_refuse(control, client, -ret, "nobody can seal the area: %s",
+		handler_refuse(control, client, -ret, "no process can seal the shared memory: %s",
 			       strerror(-ret));
 }
 
@@ -144,11 +145,10 @@ refuse_excess(struct control *control, struct client *client, const struct uroce
 
 	if (plan->nb_pairs > limits->nb_pairs || nb_pairs > limits->nb_pairs - plan->nb_pairs) {
 		counter_add(&control->refused[USER_LIMIT_PAIRS], 1);
-		handler_refuse(
-			control, client, EDQUOT,
-			"%u pairs of rings more than the %u that user %u has: allowed are %u "
-			"(--user-pairs)",
-			plan->nb_pairs, nb_pairs, client->uid, limits->nb_pairs);
+		handler_refuse(control, client, EDQUOT,
+			       "%u ring pairs in addition to the %u of user %u: allowed are %u "
+			       "(--user-pairs)",
+			       plan->nb_pairs, nb_pairs, client->uid, limits->nb_pairs);
 		return true;
 	}
 	if (mapped.nb_areas < 2 * limits->nb_clients && plan->size <= nb_bytes &&
@@ -157,8 +157,8 @@ refuse_excess(struct control *control, struct client *client, const struct uroce
 	counter_add(&control->refused[USER_LIMIT_MEMORY], 1);
 	handler_refuse(
 		control, client, EDQUOT,
-		"an area of %llu KiB: user %u has %u areas of %llu KiB, with those that uroced is "
-		"unmapping: allowed are %u areas of %u MiB (--user-memory)",
+		"%llu KiB of shared memory: user %u has %u files of %llu KiB, including files that "
+		"uroced is unmapping: allowed are %u files of %u MiB (--user-memory)",
 		(unsigned long long)plan->size >> 10, client->uid, mapped.nb_areas,
 		(unsigned long long)mapped.nb_bytes >> 10, 2 * limits->nb_clients, limits->mib);
 	return true;
@@ -230,8 +230,8 @@ send_leases(struct control *control, struct client *client)
 	if (leased->nb < nb_asked) {
 		counter_add(&control->refused[USER_LIMIT_BLOCKS], 1);
 		log_client_line(
-			"client %u: %u blocks less than it asks for: user %u has %u: allowed "
-			"are %u (--user-blocks), and half of what others leave",
+			"client %u: %u blocks fewer than requested: user %u has %u: allowed "
+			"are %u (--user-blocks), and half of the blocks that others leave",
 			client->slot, nb_asked - leased->nb, client->uid,
 			lease_count(control->leases, client->uid), control->limits.nb_blocks);
 	}
@@ -247,7 +247,7 @@ handle_lease(struct control *control, struct client *client)
 	if (!client->is_attached || client->has_request) {
 		handler_refuse(control, client, EPROTO,
 			       "LEASE before %s: allowed is one at a time, after ATTACHED",
-			       client->has_request ? "the answer to another" : "ATTACHED");
+			       client->has_request ? "the reply to another" : "ATTACHED");
 		return;
 	}
 	client->has_request = true;
@@ -270,8 +270,8 @@ handle_release(struct control *control, struct client *client)
 		}
 		handler_refuse(
 			control, client, EPROTO,
-			"RELEASE of block %u, which it does not hold: allowed are those that it "
-			"does",
+			"RELEASE of block %u, which the client does not hold: allowed are blocks "
+			"that it holds",
 			ask->block[i]);
 		return;
 	}
@@ -329,10 +329,11 @@ handle_received(struct control *control, struct client *client, int ret, int fd)
 		handle_message(control, client, fd);
 	else if (ret == -EPROTO)
 		handler_refuse(control, client, EPROTO,
-			       "a message that is not well-formed: allowed are those of version %u",
+			       "a malformed message: allowed are messages of version %u",
 			       UROCE_MUX_VERSION);
 	else if (ret != -EAGAIN && ret != -EINTR)
-		control_leave(control, client, ret == 0 ? "it hung up" : strerror(-ret));
+		control_leave(control, client,
+			      ret == 0 ? "it closed the connection" : strerror(-ret));
 }
 
 void
@@ -352,8 +353,8 @@ handler_take(struct control *control, struct client *client)
 	if (ret < 0)
 		handler_refuse(
 			control, client, -ret,
-			"nobody can receive its descriptors: %s: allowed are those that can be "
-			"closed at once",
+			"no process can receive the descriptors: %s: allowed are descriptors that "
+			"can be closed at once",
 			strerror(-ret));
 }
 

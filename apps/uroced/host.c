@@ -44,7 +44,7 @@ check_keys(const char *spec)
 
 		if (is_key(at, len))
 			continue;
-		log_line("%s: key '%.*s' is none of uroced's: allowed are addr, gw, vlan and mtu",
+		log_line("%s: key '%.*s' is no key of uroced: allowed are addr, gw, vlan and mtu",
 			 spec, (int)len, at);
 		return -1;
 	}
@@ -60,9 +60,7 @@ check_mtu(const struct host *host)
 	if (mtu + UROCE_FRAME_OVERHEAD <= limit && limit <= UROCE_SHM_FRAME_MAX)
 		return 0;
 	log_line("%s: path MTU %u needs frames of %u bytes, the port's limit is %u: allowed are "
-		 "limits "
-		 "up to %u, "
-		 "and a mtu that fits",
+		 "limits up to %u, and an mtu that fits",
 		 host->conf.port, mtu, mtu + UROCE_FRAME_OVERHEAD, limit, UROCE_SHM_FRAME_MAX);
 	return -1;
 }
@@ -150,7 +148,7 @@ open_groups(struct host *host)
 	host->groups_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (host->groups_fd < 0 ||
 	    setsockopt(host->groups_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof(all)) < 0)
-		log_line("%s: what is sent to groups may not be received", host->port->name);
+		log_line("%s: the port may not receive multicast frames", host->port->name);
 }
 
 /*
@@ -197,7 +195,7 @@ host_open(struct host *host, const char *spec, uint64_t mac_seed)
 	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, &host->conf) < 0)
 		return -1;
 	if (host->conf.is_attached) {
-		log_line("%s: the port is another uroced's: allowed is one of ethdev", spec);
+		log_line("%s: the port belongs to another uroced: allowed is an ethdev port", spec);
 		return -1;
 	}
 	uroce_clock_init();

@@ -37,7 +37,7 @@ lock_file(int fd)
 
 	if (fcntl(fd, F_SETLK, &all) == 0)
 		return NULL;
-	return errno == EACCES || errno == EAGAIN ? "another uroced has it" : strerror(errno);
+	return errno == EACCES || errno == EAGAIN ? "another uroced uses it" : strerror(errno);
 }
 
 static const char *
@@ -47,9 +47,9 @@ check_lease_file(int fd)
 	int error;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return "it is no file";
+		return "it is no regular file";
 	if (st.st_uid != geteuid() || st.st_mode & 077)
-		return "others than uroced may get at it";
+		return "it belongs to another user, or other users may access it";
 	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
 		return "it is no file of leases";
 	/*

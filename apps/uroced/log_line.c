@@ -48,7 +48,7 @@ log_client_line(const char *format, ...)
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	if (now.tv_sec != second) {
 		if (nb_left_out > 0)
-			log_line("%u lines about clients left out", nb_left_out);
+			log_line("%u lines about clients were omitted", nb_left_out);
 		second = now.tv_sec;
 		nb = nb_left_out = 0;
 	}

@@ -99,16 +99,14 @@ listen_at(const struct options *opt)
 	const int listener = uroce_mux_listen(opt->socket, opt->mode);
 
 	if (listener < 0) {
-		log_line(
-			"--socket=%s: %s: allowed is a path in a folder where uroced may write, at "
-			"which "
-			"nobody listens",
-			opt->socket, strerror(-listener));
+		log_line("--socket=%s: %s: allowed is a path in a folder where uroced may write, "
+			 "without a listening socket",
+			 opt->socket, strerror(-listener));
 		return -1;
 	}
 	if (opt->group != (gid_t)-1 && chown(opt->socket, (uid_t)-1, opt->group) < 0) {
-		log_line("--group: %s cannot be given to it: %s: allowed is a group that uroced is "
-			 "in",
+		log_line("--group: %s cannot get this group: %s: allowed is a group that uroced "
+			 "belongs to",
 			 opt->socket, strerror(errno));
 		(void)unlink(opt->socket);
 		(void)close(listener);
@@ -184,9 +182,9 @@ main(int argc, char **argv)
 	}
 	wrong = lease_file_open(&file, opt.leases);
 	if (wrong) {
-		log_line("--leases=%s: %s: allowed is a path where uroced may write, with a file "
-			 "that "
-			 "it made or none, of its user, mode 0600, that no other uroced uses",
+		log_line("--leases=%s: %s: allowed is a path where uroced may write, without a "
+			 "file, or with a file of leases of its user, mode 0600, that no other "
+			 "uroced uses",
 			 opt.leases, wrong);
 		return EXIT_FAILURE;
 	}

@@ -24,17 +24,18 @@
 const char options_usage[] =
 	"uroced [EAL options] -- [options] "
 	"PORT[,addr=ADDRESS/BITS...][,gw=ADDRESS][,vlan=ID][,mtu=BYTES]\n\n"
-	"  --socket=PATH  where clients come to (default " UROCE_MUX_SOCKET ")\n"
-	"  --mode=MODE    of that socket, octal: who may come (default 0660)\n"
-	"  --group=NAME   of that socket\n"
-	"  --leases=FILE  says who holds which numbers; made if it is not there (default "
+	"  --socket=PATH  UNIX socket to which clients connect (default " UROCE_MUX_SOCKET ")\n"
+	"  --mode=MODE    mode of the socket, octal: users with write access may attach (default "
+	"0660)\n"
+	"  --group=NAME   group of the socket (default: the group of the process)\n"
+	"  --leases=FILE  file of the leases of QP numbers; created if it does not exist (default "
 	"PATH.leases)\n"
 	"  --user-clients=N, --user-pairs=N, --user-memory=MIB, --user-blocks=N\n"
-	"                 that clients of one user may have: connections (512), pairs of rings "
-	"(4096),\n"
-	"                 mapped memory (16384), blocks of numbers (32768)\n"
-	"  --no-sandbox   keep privileges and system calls: for a port whose driver needs them\n"
-	"  --help         this\n";
+	"                 limits for all clients of one user: connections (default 512), pairs of "
+	"rings\n"
+	"                 (4096), MiB of mapped memory (16384), blocks of 256 QP numbers (32768)\n"
+	"  --no-sandbox   keep privileges and system calls, for a port whose driver needs them\n"
+	"  --help         print this text and exit\n";
 
 #define LIMIT_OPTION                                                                               \
 	256 /* getopt_long() returns this plus the enum user_limit for an option without a letter */
@@ -57,8 +58,8 @@ static int
 set_socket(struct options *opt, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) > PATH_MAX_) {
-		log_line("--socket=%s: no path of a socket: allowed are 1 to %zu characters", path,
-			 PATH_MAX_);
+		log_line("--socket=%s: not a path of a socket: allowed are 1 to %zu characters",
+			 path, PATH_MAX_);
 		return -1;
 	}
 	opt->socket = path;
@@ -72,7 +73,7 @@ set_mode(struct options *opt, const char *text)
 	const unsigned long mode = strtoul(text, &end, 8);
 
 	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777) {
-		log_line("--mode=%s: no mode: allowed is octal, 0 to 0777", text);
+		log_line("--mode=%s: not a mode: allowed is octal, 0 to 0777", text);
 		return -1;
 	}
 	opt->mode = (unsigned)mode;
@@ -85,9 +86,8 @@ set_group(struct options *opt, const char *name)
 	const struct group *group = getgrnam(name);
 
 	if (!group) {
-		log_line("--group=%s: no such group: allowed is the name of one, as getent group "
-			 "lists "
-			 "them",
+		log_line("--group=%s: no such group: allowed is the name of a group of `getent "
+			 "group`",
 			 name);
 		return -1;
 	}
@@ -130,8 +130,8 @@ set_limit(struct options *opt, enum user_limit limit, const char *text)
 
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 ||
 	    value > rows[limit].most) {
-		log_line("--%s=%s: no number of them: allowed are 1 to %u", rows[limit].name, text,
-			 rows[limit].most);
+		log_line("--%s=%s: not a number in the allowed range: allowed are 1 to %u",
+			 rows[limit].name, text, rows[limit].most);
 		return -1;
 	}
 	*values[limit] = (uint32_t)value;
@@ -159,11 +159,12 @@ set_option(struct options *opt, int letter, char **argv)
 		opt->is_help = true;
 		return 0;
 	case ':':
-		log_line("%s: needs a value; uroced -- --help shows those that are allowed",
+		log_line("%s: needs a value; uroced -- --help shows the allowed values",
 			 argv[optind - 1]);
 		return -1;
 	}
-	log_line("%s: unknown option; uroced -- --help lists the allowed ones", argv[optind - 1]);
+	log_line("%s: unknown option; uroced -- --help lists the allowed options",
+		 argv[optind - 1]);
 	return -1;
 }
 
@@ -182,7 +183,8 @@ options_parse(struct options *opt, int argc, char **argv)
 	if (ret != 0 || opt->is_help)
 		return ret;
 	if (optind != argc - 1) {
-		log_line("%s: allowed is one: PORT[,key=value...], PORT the name of an ethdev port",
+		log_line("%s: allowed is one: PORT[,key=value...], where PORT is the name of an "
+			 "ethdev port",
 			 optind == argc ? "no port" : "more than one port");
 		return -1;
 	}

@@ -49,8 +49,7 @@ static int
 refuse(const char *what, int error)
 {
 	log_line("the sandbox cannot be entered: %s: %s: allowed are a kernel and a container that "
-		 "let "
-		 "it, or --no-sandbox",
+		 "permit it, or --no-sandbox",
 		 what, strerror(error));
 	return -1;
 }

@@ -201,12 +201,14 @@ stats_begin(struct control *control)
 	(void)rte_telemetry_register_cmd("/uroced/clients", list_clients,
 					 "The numbers of the clients that are attached");
 	(void)rte_telemetry_register_cmd("/uroced/client", tell_client,
-					 "A client. Parameter: its number");
+					 "A client. Parameter: the number of the client");
 	(void)rte_telemetry_register_cmd("/uroced/users", list_users,
 					 "The users that have clients");
-	(void)rte_telemetry_register_cmd("/uroced/user", describe_user,
-					 "What a user's clients have. Parameter: its number");
-	(void)rte_telemetry_register_cmd("/uroced/host", tell_host, "The wire, and the daemon");
+	(void)rte_telemetry_register_cmd(
+		"/uroced/user", describe_user,
+		"The sums of the clients of a user. Parameter: the UID of the user");
+	(void)rte_telemetry_register_cmd("/uroced/host", tell_host,
+					 "Traffic of the wire, drops, refusals and load of uroced");
 }
 
 void

@@ -10,7 +10,7 @@
  *
  *	client             uroced
  *	HELLO          ->           request the host's properties
- *	               <-  HOST     the properties; sent again after each change
+ *	               <-  HOST     the properties; another HOST follows each change
  *	ATTACH + shm   ->           attach shared memory, show the client's leases
  *	               <-  ATTACHED + doorbell   the shared memory is in use; the valid leases
  *	LEASE          ->           request more blocks of QP numbers

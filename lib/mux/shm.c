@@ -249,10 +249,10 @@ check_rings(const struct uroce_shm_layout *plan)
 	}
 	for (uint32_t i = 0; i < nb; i++) {
 		if (at[i] % LINE != 0 || at[i] > plan->size || plan->size - at[i] < len)
-			return "a ring of it is not within it, at a multiple of 64";
+			return "an SPSC ring is not within the shared memory, at a multiple of 64";
 		for (uint32_t j = 0; j < i; j++) {
 			if (at[i] < at[j] + len && at[j] < at[i] + len)
-				return "lanes of it overlap";
+				return "SPSC rings overlap";
 		}
 	}
 	return NULL;
@@ -267,7 +267,7 @@ check_bindings(const struct uroce_shm_layout *plan)
 {
 	if (plan->bindings % LINE != 0 || plan->bindings > plan->size ||
 	    plan->size - plan->bindings < bindings_len(plan))
-		return "its table of bindings is not within it, at a multiple of 64";
+		return "the table of bindings is not within the shared memory, at a multiple of 64";
 	return NULL;
 }
 
@@ -279,19 +279,19 @@ check_file(uint64_t size, int fd)
 	struct stat st;
 
 	if (fstatfs(fd, &fs) < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return "it is no file";
+		return "the descriptor is no regular file";
 	if (fs.f_type != TMPFS)
-		return "its file is not in tmpfs";
+		return "the file is not in tmpfs";
 	if (seals < 0 || !(seals & F_SEAL_SHRINK))
-		return "its file can become shorter";
+		return "the file can become shorter";
 	if (!(seals & F_SEAL_GROW))
-		return "its file can become longer";
+		return "the file can become longer";
 	if (seals & (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE))
-		return "its file cannot be written to, or was attached before";
+		return "the file cannot be written to, or was attached before";
 	if (seals & F_SEAL_SEAL)
-		return "its file cannot be sealed against holes";
+		return "the file cannot be sealed against hole punching";
 	if ((uint64_t)st.st_size != size)
-		return "its file is not as long as its plan";
+		return "the length of the file is not the size of the layout";
 	return NULL;
 }
 
@@ -301,12 +301,13 @@ uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max)
 	const char *wrong;
 
 	if (!is_in_bounds(plan))
-		return "pairs, slots, bindings or bytes of a frame are out of bounds";
+		return "the number of ring pairs, slots, bindings or bytes of a frame is out of "
+		       "bounds";
 	if (plan->frame_max < frame_max)
-		return "its buffers are shorter than the port's frames";
+		return "the buffers are shorter than the port's frames";
 	if (plan->size > UROCE_SHM_SIZE_MAX || plan->size % PAGE != 0 ||
 	    plan->size < plan->frame_max)
-		return "its size is out of bounds";
+		return "the size is out of bounds";
 	wrong = check_rings(plan);
 	if (!wrong)
 		wrong = check_bindings(plan);
@@ -321,9 +322,9 @@ const char *
 uroce_shm_seal(const struct uroce_shm_layout *plan, int fd)
 {
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) < 0)
-		return "its file cannot be sealed against holes";
+		return "the file cannot be sealed against hole punching";
 	if (lseek(fd, 0, SEEK_HOLE) != (off_t)plan->size)
-		return "pages of it are not there";
+		return "the file has holes";
 	return NULL;
 }
 

@@ -30,76 +30,76 @@ enum uroce_counter_source {
 /* clang-format off */
 #define UROCE_COUNTER_LIST(X) \
 	/* the port */ \
-	X(PORT_XMIT_DATA,             IBTA,  "octets of the RoCE packets that the port took, divided by 4") \
-	X(PORT_RCV_DATA,              IBTA,  "octets of the RoCE packets received for our addresses, divided by 4") \
-	X(PORT_XMIT_PACKETS,          IBTA,  "RoCE packets that the port took") \
-	X(PORT_RCV_PACKETS,           IBTA,  "RoCE packets received for our addresses, those with errors included") \
-	X(UNICAST_XMIT_PACKETS,       IBTA,  "of port_xmit_packets, those to one receiver") \
-	X(UNICAST_RCV_PACKETS,        IBTA,  "of port_rcv_packets, those not to a multicast group") \
-	X(MULTICAST_XMIT_PACKETS,     IBTA,  "of port_xmit_packets, those to a multicast group") \
-	X(MULTICAST_RCV_PACKETS,      IBTA,  "of port_rcv_packets, those to a multicast group with members here") \
-	X(PORT_RCV_ERRORS,            IBTA,  "of port_rcv_packets, those malformed or with a wrong ICRC") \
-	X(PORT_XMIT_DISCARDS,         IBTA,  "RoCE packets lost since the port was down, or took none") \
-	X(LINK_DOWNED,                IBTA,  "times that the port's link went down") \
+	X(PORT_XMIT_DATA,             IBTA,  "octets of RoCE packets that the port accepted for transmission, divided by 4") \
+	X(PORT_RCV_DATA,              IBTA,  "octets of RoCE packets received for addresses of the device, divided by 4") \
+	X(PORT_XMIT_PACKETS,          IBTA,  "RoCE packets that the port accepted for transmission") \
+	X(PORT_RCV_PACKETS,           IBTA,  "RoCE packets received for addresses of the device, including packets with errors") \
+	X(UNICAST_XMIT_PACKETS,       IBTA,  "of port_xmit_packets, packets that are not to a multicast group") \
+	X(UNICAST_RCV_PACKETS,        IBTA,  "of port_rcv_packets, packets that are not to a multicast group") \
+	X(MULTICAST_XMIT_PACKETS,     IBTA,  "of port_xmit_packets, packets to a multicast group") \
+	X(MULTICAST_RCV_PACKETS,      IBTA,  "of port_rcv_packets, packets to a multicast group that has member QPs on the device") \
+	X(PORT_RCV_ERRORS,            IBTA,  "of port_rcv_packets, packets that are malformed or have a wrong ICRC") \
+	X(PORT_XMIT_DISCARDS,         IBTA,  "RoCE packets discarded because the port was down or accepted no frames") \
+	X(LINK_DOWNED,                IBTA,  "times that the link of the port went down") \
 	/* packets and messages */ \
-	X(SENT_PKTS,                  RXE,   "RoCE packets sent, those to ourselves included") \
-	X(RCVD_PKTS,                  RXE,   "RoCE packets that a QP took, those from ourselves included") \
+	X(SENT_PKTS,                  RXE,   "RoCE packets sent, including loopback packets") \
+	X(RCVD_PKTS,                  RXE,   "RoCE packets that were passed to a QP, including loopback packets") \
 	X(RDMA_SENDS,                 RXE,   "SENDs that completed") \
 	X(RDMA_RECVS,                 RXE,   "receive requests that completed") \
 	X(RX_WRITE_REQUESTS,          MLX5,  "WRITEs of peers that began") \
-	X(RX_READ_REQUESTS,           MLX5,  "READs of peers that were granted, a long one as often as it asks") \
-	X(RX_ATOMIC_REQUESTS,         MLX5,  "atomics of peers that were executed, ATOMIC_WRITE included") \
+	X(RX_READ_REQUESTS,           MLX5,  "READ requests of peers that were granted; each READ chunk counts") \
+	X(RX_ATOMIC_REQUESTS,         MLX5,  "atomics of peers that were executed, including ATOMIC_WRITE") \
 	/* the responder */ \
 	X(DUPLICATE_REQUEST,          RXE,   "requests of peers received again after they were executed") \
-	X(OUT_OF_SEQUENCE,            MLX5,  "requests of peers received ahead of one that is missing") \
-	X(RX_BEYOND_WINDOW,           UROCE, "of out_of_sequence, those farther ahead than the peer was seen to have outstanding") \
-	X(RX_PSN_CONFLICT,            UROCE, "requests of peers with the PSN of another that came ahead, but not the same, or impossible at their turn") \
-	X(OUT_OF_SEQ_REQUEST,         RXE,   "NAKs sent: PSN sequence error, one for each hole") \
+	X(OUT_OF_SEQUENCE,            MLX5,  "requests of peers received out of order, behind a PSN gap") \
+	X(RX_BEYOND_WINDOW,           UROCE, "of out_of_sequence, requests dropped because their PSN is too far ahead of the expected PSN") \
+	X(RX_PSN_CONFLICT,            UROCE, "requests of peers that differ from an out-of-order request of the same PSN, or are invalid at their turn") \
+	X(OUT_OF_SEQ_REQUEST,         RXE,   "NAKs sent: PSN sequence error, one for each PSN gap") \
 	X(OUT_OF_BUFFER,              MLX5,  "requests of peers that found no receive request posted") \
 	X(SEND_RNR_ERR,               RXE,   "RNR NAKs sent") \
 	X(RESP_LOCAL_LENGTH_ERROR,    MLX5,  "messages of peers longer than the receive request") \
-	X(RESP_REMOTE_ACCESS_ERRORS,  MLX5,  "requests of peers refused: key, range or right") \
-	X(RX_WRITE_UNREAD,            UROCE, "WRITEs on UC dropped unread, since too many keys of the last second were bad") \
-	X(RESP_CQE_ERROR,             MLX5,  "receive requests that completed in error, those flushed included") \
+	X(RESP_REMOTE_ACCESS_ERRORS,  MLX5,  "requests of peers refused because of an invalid key, range or access right") \
+	X(RX_WRITE_UNREAD,            UROCE, "UC WRITEs dropped before a check of their key, because too many keys in the last second were invalid") \
+	X(RESP_CQE_ERROR,             MLX5,  "receive requests that completed in error, including flushed requests") \
 	X(RESP_CQE_FLUSH_ERROR,       MLX5,  "receive requests that were flushed") \
 	/* the requester */ \
-	X(RETRANSMITTED_PKTS,         UROCE, "request packets sent again") \
+	X(RETRANSMITTED_PKTS,         UROCE, "request packets retransmitted") \
 	X(PACKET_SEQ_ERR,             MLX5,  "NAKs received: PSN sequence error") \
-	X(RCVD_SEQ_ERR,               RXE,   "the same") \
-	X(IMPLIED_NAK_SEQ_ERR,        MLX5,  "holes found since an answer passed by that of a READ or atomic") \
+	X(RCVD_SEQ_ERR,               RXE,   "the same as packet_seq_err") \
+	X(IMPLIED_NAK_SEQ_ERR,        MLX5,  "implied NAKs: responses received behind a missing response to a READ or an atomic, one for each PSN gap") \
 	X(RCVD_RNR_ERR,               RXE,   "RNR NAKs received") \
-	X(RCVD_RNR_FALSE,             UROCE, "of rcvd_rnr_err, those whose request was acknowledged without being repeated") \
-	X(RNR_NAK_RETRY_ERR,          MLX5,  "of rcvd_rnr_err, those after which there were retries left") \
-	X(LOCAL_ACK_TIMEOUT_ERR,      MLX5,  "ACK timeouts after which there were retries left") \
-	X(ACK_TIMEOUTS,               UROCE, "ACK timeouts, those after the last retry included") \
+	X(RCVD_RNR_FALSE,             UROCE, "of rcvd_rnr_err, NAKs whose request was acknowledged without a retransmission") \
+	X(RNR_NAK_RETRY_ERR,          MLX5,  "of rcvd_rnr_err, NAKs after which retries were left") \
+	X(LOCAL_ACK_TIMEOUT_ERR,      MLX5,  "ACK timeouts after which retries were left") \
+	X(ACK_TIMEOUTS,               UROCE, "ACK timeouts, including timeouts after the last retry") \
 	X(RETRY_EXCEEDED_ERR,         RXE,   "requests that failed after their last retry") \
 	X(RETRY_RNR_EXCEEDED_ERR,     RXE,   "requests that failed after their last RNR retry") \
-	X(REQ_REMOTE_INVALID_REQUEST, MLX5,  "requests that failed by a NAK: invalid request") \
-	X(REQ_REMOTE_ACCESS_ERRORS,   MLX5,  "requests that failed by a NAK: remote access error") \
-	X(REQ_CQE_ERROR,              MLX5,  "send requests that completed in error, those flushed included") \
+	X(REQ_REMOTE_INVALID_REQUEST, MLX5,  "requests that failed because of a NAK: invalid request") \
+	X(REQ_REMOTE_ACCESS_ERRORS,   MLX5,  "requests that failed because of a NAK: remote access error") \
+	X(REQ_CQE_ERROR,              MLX5,  "send requests that completed in error, including flushed requests") \
 	X(REQ_CQE_FLUSH_ERROR,        MLX5,  "send requests that were flushed") \
 	/* congestion */ \
-	X(NP_ECN_MARKED_ROCE_PACKETS, MLX5,  "packets for our QPs that a switch had marked") \
-	X(NP_CNP_SENT,                MLX5,  "congestion notifications sent") \
-	X(RP_CNP_HANDLED,             MLX5,  "congestion notifications received that lowered a rate") \
-	X(RP_CNP_IGNORED,             MLX5,  "the others received") \
-	X(RP_CNP_IMPLAUSIBLE,         UROCE, "of rp_cnp_ignored, those that came too soon, or answer nothing that was sent") \
+	X(NP_ECN_MARKED_ROCE_PACKETS, MLX5,  "packets for QPs of the device that a switch had marked (ECN)") \
+	X(NP_CNP_SENT,                MLX5,  "congestion notification packets (CNPs) sent") \
+	X(RP_CNP_HANDLED,             MLX5,  "CNPs received that reduced a rate") \
+	X(RP_CNP_IGNORED,             MLX5,  "CNPs received that reduced no rate") \
+	X(RP_CNP_IMPLAUSIBLE,         UROCE, "of rp_cnp_ignored, CNPs that arrived too soon after another CNP, or for a QP that had sent no payload since") \
 	/* integrity */ \
 	X(RX_ICRC_ENCAPSULATED,       MLX5,  "RoCE packets received whose ICRC was wrong") \
 	/* workers */ \
-	X(LOOPBACK_PKTS,              UROCE, "packets from us to us, which the port did not see") \
-	X(FORWARDED_PKTS,             UROCE, "packets that arrived at another worker than their QP's") \
+	X(LOOPBACK_PKTS,              UROCE, "packets from the device to itself, which did not use the port") \
+	X(FORWARDED_PKTS,             UROCE, "packets that arrived at another worker than the worker of their QP") \
 	X(MIGRATED_QPS,               UROCE, "QPs that moved to the worker at which their packets arrive") \
-	X(RX_FRAMES,                  UROCE, "frames received of any kind") \
-	X(TX_FRAMES,                  UROCE, "frames that the port took of any kind") \
-	X(TX_FULL,                    UROCE, "rounds in which the port took fewer frames than offered") \
+	X(RX_FRAMES,                  UROCE, "frames of any kind received") \
+	X(TX_FRAMES,                  UROCE, "frames of any kind that the port accepted for transmission") \
+	X(TX_FULL,                    UROCE, "rounds in which the port accepted fewer frames than offered") \
 	X(TX_ZERO_COPY,               UROCE, "packets sent whose payload was not copied") \
-	X(NO_MBUF,                    UROCE, "rounds in which nothing was sent since the packet pool was empty") \
-	X(RX_OUR_SOURCE,              UROCE, "frames from the wire with an address of ours as their source, dropped") \
-	X(RX_LINEARISED,              UROCE, "frames received in pieces, and copied into one") \
-	X(RX_COPIED,                  UROCE, "frames copied since they had to wait behind a hole") \
+	X(NO_MBUF,                    UROCE, "rounds in which nothing was sent because the packet pool was empty") \
+	X(RX_OUR_SOURCE,              UROCE, "frames from the wire dropped because their source is an address of the device") \
+	X(RX_LINEARISED,              UROCE, "frames received in several segments and copied into one") \
+	X(RX_COPIED,                  UROCE, "frames copied because they had to wait in the reorder buffer") \
 	X(ROUNDS,                     UROCE, "rounds of the workers") \
-	X(IDLE_ROUNDS,                UROCE, "of these, those in which there was nothing to do")
+	X(IDLE_ROUNDS,                UROCE, "of rounds, rounds in which there was nothing to do")
 
 enum uroce_counter {
 #define UROCE_COUNTER_ENUM(name, source, text) UROCE_COUNTER_##name,

@@ -20,7 +20,7 @@
 	X(DATAGRAM,        "datagram delivered") \
 	/* parser: wire/parse.c */ \
 	X(NOT_ROCE,        "not RoCEv2: other EtherType, protocol or UDP port") \
-	X(TRUNCATED,       "frame shorter than its headers say") \
+	X(TRUNCATED,       "frame shorter than the lengths in its headers") \
 	X(BAD_IP,          "IP header malformed, or a first fragment") \
 	X(BAD_UDP_LEN,     "UDP length disagrees with the IP length") \
 	X(BAD_BTH_VERSION, "BTH transport version is not 0") \
@@ -29,16 +29,16 @@
 	X(BAD_ICRC,        "invariant CRC wrong") \
 	/* look-up: which QP is addressed, and may this peer use it */ \
 	X(NO_QP,           "no QP of that number") \
-	X(WRONG_SERVICE,   "opcode of another transport service than the QP's") \
+	X(WRONG_SERVICE,   "opcode of another transport service than that of the QP") \
 	X(NOT_READY,       "QP in a state that does not receive") \
 	X(WRONG_PEER,      "source or destination address is not the connected one") \
 	X(BAD_PKEY,        "P_Key does not match") \
 	X(BAD_QKEY,        "Q_Key does not match") \
 	/* responder */ \
-	X(DUPLICATE,       "duplicate request, answered again") \
-	X(STALE,           "duplicate request that can no longer be answered") \
-	X(OOO_PLACED,      "middle of a WRITE or READ ahead of a hole: placed") \
-	X(OOO_BUFFERED,    "ahead of a hole: kept until that is filled") \
+	X(DUPLICATE,       "duplicate request, response repeated") \
+	X(STALE,           "duplicate request whose response is no longer available") \
+	X(OOO_PLACED,      "middle of a WRITE or READ behind a PSN gap: placed") \
+	X(OOO_BUFFERED,    "behind a PSN gap: buffered until the gap is closed") \
 	X(PSN_GAP,         "request ahead of the expected PSN, dropped: NAK, PSN sequence error") \
 	X(BAD_SEQUENCE,    "opcode out of sequence in its message: NAK, invalid request") \
 	X(BAD_REQUEST,     "request malformed or not allowed: NAK, invalid request") \
@@ -46,19 +46,19 @@
 	X(LOCAL_FAULT,     "local memory of the responder refused: NAK, operation error") \
 	X(NO_RECEIVE,      "no receive request posted: RNR NAK, or dropped (UC, UD)") \
 	X(BAD_INVALIDATE,  "key of a SEND with invalidate refused: NAK, remote operation error") \
-	X(NO_RESOURCE,     "no memory to answer a READ or atomic from: RNR NAK") \
+	X(NO_RESOURCE,     "no resource for a READ or atomic: RNR NAK") \
 	X(TOO_LONG,        "message longer than the receive buffer") \
 	/* requester */ \
-	X(GHOST,           "response to nothing outstanding, or to what was answered before") \
-	X(RESPONSE_GAP,    "response that skips a READ or atomic: implied NAK, resent") \
-	X(NAK_SEQ,         "NAK, PSN sequence error: resent from there") \
-	X(NAK_RNR,         "RNR NAK: resent after the responder's delay") \
+	X(GHOST,           "response to no outstanding request, or a duplicate response") \
+	X(RESPONSE_GAP,    "response behind a READ or atomic without response: implied NAK, retransmission") \
+	X(NAK_SEQ,         "NAK, PSN sequence error: retransmission from its PSN") \
+	X(NAK_RNR,         "RNR NAK: retransmission after the RNR timer") \
 	X(NAK_FATAL,       "NAK that ends the request in error") \
 	X(BAD_RESPONSE,    "response malformed for its request") \
-	X(CNP,             "congestion notification, heeded where congestion control is on") \
+	X(CNP,             "congestion notification packet") \
 	/* floor 3, the data path */ \
-	X(FORWARDED,       "handed to the worker that owns the QP") \
-	X(OVERRUN,         "handed over, but the owner's ring was full: dropped")
+	X(FORWARDED,       "forwarded to the worker that owns the QP") \
+	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped")
 
 enum uroce_verdict {
 #define UROCE_VERDICT_ENUM(name, text) UROCE_VERDICT_##name,

@@ -347,7 +347,7 @@ print_summary(const struct run *run, double seconds)
 	       victims->nb_completions[1], victims->nb_failures, victims->nb_events);
 	printf("beside: %" PRIu64 " SEND, %" PRIu64 " WRITE, %" PRIu64 " READ, %" PRIu64
 	       " bytes verified, %" PRIu64
-	       " packets sent again; handed back as an embedder: %" PRIu64 "\n",
+	       " packets retransmitted; handed back as an embedder: %" PRIu64 "\n",
 	       beside->nb_ops[0], beside->nb_ops[1], beside->nb_ops[2], beside->nb_bytes,
 	       beside_retransmits(beside), run->fabric.nb_rest);
 	printf("%" PRIu64 " frames sent to the attacker, %" PRIu64
@@ -374,7 +374,7 @@ check_run(struct run *run, double seconds)
 	if (run->nb_sealed * 10 < run->nb_mutated * 9)
 		is_good = fail("the ICRC was recomputed in fewer than 90 % of the frames");
 	if (beside_retransmits(&run->beside) > 0)
-		is_good = fail("the traffic beside was disturbed: packets had to be sent again");
+		is_good = fail("the traffic beside was disturbed: packets had to be retransmitted");
 	if (!run->beside.nb_ops[0] || !run->beside.nb_ops[1] || !run->beside.nb_ops[2])
 		is_good = fail("the traffic beside did not move");
 	if (land_check(&run->land))

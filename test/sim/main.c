@@ -261,7 +261,7 @@ print_text(const struct findings *sum, double seconds)
 		printf("seed %llu: %s\n", (unsigned long long)sum->complaints[i].seed,
 		       sum->complaints[i].text);
 	printf("%llu seeds, %llu violations, %llu packets (%llu a seed), %llu requests (%llu a "
-	       "seed), %llu sent again, trace hash %016llx, %.1f s\n",
+	       "seed), %llu retransmitted, trace hash %016llx, %.1f s\n",
 	       (unsigned long long)sum->seeds, (unsigned long long)sum->violations,
 	       (unsigned long long)sum->tally.packets,
 	       (unsigned long long)(sum->tally.packets / nb),

@@ -149,7 +149,7 @@ index__that_cannot_be(void **state)
 			(void)peer_build(&pair.from, frame, NULL, peer_qpn(&eve, 0) & ~1u, 500);
 			peer_send(&pair.from, 0, frame, 500);
 		}
-		peer_expect_refusal(&eve, "an index in a ring cannot be");
+		peer_expect_refusal(&eve, "an index of an SPSC ring is invalid");
 		peer_close(&eve);
 	}
 }
@@ -333,28 +333,27 @@ shm__that_cannot_be_used_is_refused(void **state)
 	size = good.size;
 	refuse_area(make_file(&good, F_SEAL_GROW, 0, PAGES), &good, "can become shorter");
 	refuse_area(make_file(&good, F_SEAL_SHRINK, 0, PAGES), &good, "can become longer");
-	refuse_area(make_file(&good, seals, 4096, PAGES), &good, "not as long as its plan");
-	refuse_area(make_file(&good, seals, -4096, PAGES), &good, "not as long as its plan");
-	refuse_area(make_file(&good, seals, 0, NO_PAGES), &good, "pages of it are not there");
-	refuse_area(make_file(&good, seals, 0, PAGES_BEHIND_THE_END), &good,
-		    "pages of it are not there");
+	refuse_area(make_file(&good, seals, 4096, PAGES), &good, "is not the size of the layout");
+	refuse_area(make_file(&good, seals, -4096, PAGES), &good, "is not the size of the layout");
+	refuse_area(make_file(&good, seals, 0, NO_PAGES), &good, "the file has holes");
+	refuse_area(make_file(&good, seals, 0, PAGES_BEHIND_THE_END), &good, "the file has holes");
 	refuse_area(make_file(&good, seals | F_SEAL_WRITE, 0, PAGES), &good, "written");
 	refuse_area(make_file(&good, seals | F_SEAL_FUTURE_WRITE, 0, PAGES), &good, "written");
 	refuse_area(make_file(&good, seals | F_SEAL_SEAL, 0, PAGES), &good,
-		    "cannot be sealed against holes");
+		    "cannot be sealed against hole punching");
 	fd = mkstemp(path);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
 	(void)unlink(path);
 	refuse_area(fd, &good, ""); /* another file system, or one without seals */
-	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "it is no file");
-	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "it is no file");
+	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "no regular file");
+	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "no regular file");
 	plan.up[1] = good.down[0];
 	refuse_area(make_file(&good, seals, 0, PAGES), &plan, "overlap");
 	plan = good;
 	plan.up[0] += 8;
 	refuse_area(-1, &plan, "at a multiple of 64");
 	plan.up[0] = good.size - 64;
-	refuse_area(-1, &plan, "not within it");
+	refuse_area(-1, &plan, "not within the shared memory");
 	plan = good;
 	plan.frame_max = 4000;
 	refuse_area(-1, &plan, "shorter than the port's frames");
@@ -440,7 +439,7 @@ descriptors__that_nobody_wants(void **state)
 		peer_connect(&eve, daemon_.socket);
 		send_raw(&hello, i % 7 == 6 ? 0 : sizeof(hello), nb[i % 6]);
 		if (i % 7 != 6)
-			peer_expect_refusal(&eve, "not well-formed");
+			peer_expect_refusal(&eve, "a malformed message");
 		peer_hang_up(&eve);
 	}
 }

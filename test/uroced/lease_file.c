@@ -130,11 +130,11 @@ file__that_is_not_ours_alone_is_refused(void **state)
 	expect_refusal(other, "it is a link");
 	assert_int_equal(unlink(other), 0);
 	assert_int_equal(chmod(path, 0640), 0);
-	expect_refusal(path, "others than uroced may get at it");
+	expect_refusal(path, "it belongs to another user, or other users may access it");
 	assert_int_equal(chmod(path, 0600), 0);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path, 65534, 65534), 0);
-		expect_refusal(path, "others than uroced may get at it");
+		expect_refusal(path, "it belongs to another user, or other users may access it");
 		assert_int_equal(chown(path, 0, 0), 0);
 	}
 	assert_int_equal(truncate(path, st.st_size - 1), 0);
@@ -150,7 +150,7 @@ file__that_is_not_ours_alone_is_refused(void **state)
 	expect_refusal(folder, "Is a directory");
 	expect_refusal("/nowhere/leases", "No such file or directory");
 	assert_int_equal(mkfifo(other, 0600), 0);
-	expect_refusal(other, "it is no file");
+	expect_refusal(other, "it is no regular file");
 	assert_int_equal(unlink(other), 0);
 }
 
@@ -187,7 +187,7 @@ file__is_one_daemons_at_a_time(void **state)
 	(void)state;
 	pid = start_writer(ends);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
-	expect_refusal(path, "another uroced has it");
+	expect_refusal(path, "another uroced uses it");
 	assert_int_equal(kill(pid, SIGKILL), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	(void)close(ends[0]);

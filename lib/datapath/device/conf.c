@@ -321,7 +321,7 @@ check_icrc(const struct uroce_dev_conf *conf)
 		return 0;
 	UROCE_LOG(ERR, dev,
 		  "this library was built for benchmarks and neither makes nor checks ICRCs: "
-		  "allowed is icrc=off, which says that this is known");
+		  "allowed is icrc=off, which confirms this");
 	return -EINVAL;
 }
 
@@ -371,14 +371,14 @@ check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 		if (!is_given(uroceds[i], seen))
 			continue;
 		UROCE_LOG(ERR, dev,
-			  "key '%s' is uroced's to say, which owns the port: allowed are socket, "
+			  "key '%s' is a key of uroced, which owns the port: allowed are socket, "
 			  "mtu, workers, drive, qps, mrs, cc and " CC_PREFIX "...",
 			  uroceds[i]);
 		return -EINVAL;
 	}
 	if (!conf->is_attached || conf->max_qp <= UROCE_ATTACHED_QPS_MAX)
 		return 0;
-	UROCE_LOG(ERR, dev, "qps=%u: allowed is up to %u, as many numbers as uroced leases",
+	UROCE_LOG(ERR, dev, "qps=%u: allowed is up to %u, the numbers that uroced leases",
 		  conf->max_qp, UROCE_ATTACHED_QPS_MAX);
 	return -EINVAL;
 }

@@ -165,7 +165,7 @@ uroce_hugemem_alloc_beyond(size_t len, int socket_id)
 	if (!mem)
 		mem = alloc_of_heap(len, socket_id);
 	if (!mem)
-		UROCE_LOG(ERR, mem, "no memory for %zu bytes: the machine has no more of it", len);
+		UROCE_LOG(ERR, mem, "no memory for %zu bytes: the machine has no free memory", len);
 	return mem;
 }
 

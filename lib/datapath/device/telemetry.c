@@ -318,7 +318,8 @@ static const struct {
 	{ "/uroce/device", reply_device, "A device. Parameter: its name" },
 	{ "/uroce/counters", reply_counters, "What each counter counts" },
 	{ "/uroce/qps", list_qps,
-	  "Numbers of QPs. Parameters: a device's name, and the number after which to go on" },
+	  "Numbers of QPs. Parameters: the name of the device, the number after which the list "
+	  "begins" },
 	{ "/uroce/qp", reply_qp, "A QP. Parameters: its device's name, its number" },
 };
 
@@ -328,7 +329,8 @@ register_commands(void)
 	for (unsigned i = 0; i < RTE_DIM(commands); i++) {
 		if (rte_telemetry_register_cmd(commands[i].cmd, commands[i].call,
 					       commands[i].help) < 0)
-			UROCE_LOG(WARNING, dev, "%s is not known to telemetry", commands[i].cmd);
+			UROCE_LOG(WARNING, dev, "%s is not registered with telemetry",
+				  commands[i].cmd);
 	}
 }
 

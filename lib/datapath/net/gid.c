@@ -177,7 +177,9 @@ uroce_gid_fill(struct uroce_dev *dev)
 	if (ret < 0)
 		return ret;
 	if (dev->conf.nb_addr == 0 && dev->port && dev->port->netif.news_fd < 0)
-		UROCE_LOG(WARNING, dev, "%s: no notices of addresses: those that %s has now stay",
+		UROCE_LOG(WARNING, dev,
+			  "%s: changes of the addresses of %s are not reported: the present ones "
+			  "stay",
 			  dev->conf.port, dev->port->netif.name);
 	atomic_init(&dev->gids, gids);
 	return 0;

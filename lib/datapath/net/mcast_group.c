@@ -134,8 +134,9 @@ set_port_filter(const struct uroce_dev *dev)
 		uroce_mcast_group_mac(at->gid, macs[nb++].addr_bytes);
 	ret = rte_eth_dev_set_mc_addr_list(port->id, nb > 0 ? macs : NULL, nb);
 	if (ret < 0 && ret != -ENOTSUP)
-		UROCE_LOG(WARNING, port, "%s: its filter cannot be told of %u groups: %s",
-			  port->name, nb, strerror(-ret));
+		UROCE_LOG(WARNING, port,
+			  "%s: the MAC filter does not accept %u multicast groups: %s", port->name,
+			  nb, strerror(-ret));
 }
 
 /* Start to receive a group's datagrams. Under the device's lock. */

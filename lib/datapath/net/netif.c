@@ -222,7 +222,7 @@ open_udp_guard(const struct uroce_netif *netif, int family)
 		return fd;
 	if (errno != EADDRINUSE)
 		UROCE_LOG(WARNING, neigh,
-			  "%s: cannot hold UDP port 4791 (%s): the kernel may answer peers with "
+			  "%s: cannot bind UDP port 4791 (%s): the kernel may answer peers with "
 			  "port unreachable",
 			  netif->name, strerror(errno));
 	close(fd);

@@ -276,8 +276,8 @@ start_port(struct uroce_port *port)
 		return 0;
 	}
 	if (port->is_client) {
-		UROCE_LOG(WARNING, port, "%s: nobody listens yet: connecting again until one does",
-			  port->name);
+		UROCE_LOG(WARNING, port,
+			  "%s: no server listens yet: the port connects when one does", port->name);
 		return 0;
 	}
 	UROCE_LOG(ERR, port, "%s: cannot be started: %s", port->name, strerror(-ret));
@@ -289,7 +289,7 @@ check_queues(const struct uroce_port *port, uint16_t max)
 {
 	if (port->nb_queues <= max)
 		return 0;
-	UROCE_LOG(ERR, port, "%s: workers=%u: allowed is up to %u, the port's pairs of queues",
+	UROCE_LOG(ERR, port, "%s: workers=%u: allowed is up to %u, the port's RX and TX queues",
 		  port->name, port->nb_queues, max);
 	return -EINVAL;
 }
@@ -354,12 +354,14 @@ open_claimed(struct uroce_port *port)
 	int ret = rte_eth_dev_info_get(port->id, &info);
 
 	if (ret < 0) {
-		UROCE_LOG(ERR, port, "%s: cannot be asked: %s", port->name, strerror(-ret));
+		UROCE_LOG(ERR, port, "%s: the driver does not report its properties: %s",
+			  port->name, strerror(-ret));
 		return ret;
 	}
 	port->policy = uroce_port_policy_of(info.driver_name);
 	if (port->policy->has_peer && uroce_fault_guard_install() < 0)
-		UROCE_LOG(WARNING, port, "%s: no handler for faults: a peer's end may be ours",
+		UROCE_LOG(WARNING, port,
+			  "%s: no fault handler: the end of a peer may end this process",
 			  port->name);
 	port->socket_id = rte_eth_dev_socket_id(port->id);
 	ret = port->is_handed_over ? inspect_port(port, &info) : set_up_port(port, &info);
@@ -385,8 +387,8 @@ claim_mux_port(uint16_t *id)
 			return 0;
 		}
 	}
-	UROCE_LOG(ERR, port, "%s: allowed are %u devices of one process", UROCE_PORT_UROCED,
-		  UROCE_PORTS_MAX - RTE_MAX_ETHPORTS);
+	UROCE_LOG(ERR, port, "%s: too many devices: allowed are %u in one process",
+		  UROCE_PORT_UROCED, UROCE_PORTS_MAX - RTE_MAX_ETHPORTS);
 	return -EBUSY;
 }
 

@@ -73,8 +73,8 @@ uroce_port_plan(const char *vdev, struct uroce_port_plan *plan)
 	if (!policy->driver || !policy->is_virtual) {
 		UROCE_LOG(ERR, port,
 			  "'" UROCE_QUOTED
-			  "' is no virtual port: allowed are those whose arguments say what "
-			  "they are",
+			  "' is no virtual port: allowed are virtual devices whose arguments "
+			  "define the port",
 			  UROCE_QUOTE(vdev));
 		return -EINVAL;
 	}

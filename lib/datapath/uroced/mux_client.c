@@ -315,7 +315,7 @@ create_shm(const struct uroce_mux_client *client, const struct uroce_shm_layout 
 		(void)madvise(shm->mem, plan->size, MADV_DONTFORK);
 	pthread_mutex_unlock(&fork_lock);
 	if (ret < 0)
-		UROCE_LOG(ERR, port, "%s: no memory for an area of %u KiB: %s", client->path,
+		UROCE_LOG(ERR, port, "%s: no memory for %u KiB of shared memory: %s", client->path,
 			  (unsigned)(plan->size >> 10), strerror(-ret));
 	return ret;
 }
@@ -328,7 +328,7 @@ make_shm(struct uroce_mux_client *client)
 
 	if (!uroce_shm_lay_out(&plan, client->nb_pairs, UROCE_MUX_CLIENT_SLOTS,
 			       client->host.frame_limit, client->nb_bindings)) {
-		UROCE_LOG(ERR, port, "%s: an area for %u workers is larger than the %u MiB of one",
+		UROCE_LOG(ERR, port, "%s: shared memory for %u workers exceeds the limit of %u MiB",
 			  client->path, client->nb_pairs, (unsigned)(UROCE_SHM_SIZE_MAX >> 20));
 		return -EINVAL;
 	}
@@ -531,7 +531,7 @@ run_mux_thread(void *arg)
 			nb_tries = 0;
 			ret = serve_connection(client);
 			if (ret < 0)
-				UROCE_LOG(WARNING, port, "%s: the connection is over: %s",
+				UROCE_LOG(WARNING, port, "%s: the connection was lost: %s",
 					  client->path, strerror(-ret));
 		} else {
 			ret = attach_now(client);

@@ -99,7 +99,8 @@ fail_all(struct uroce_mux_client *client, struct loss *loss)
 	struct uroce_dev *dev = client->dev;
 
 	UROCE_LOG(ERR, port,
-		  "%s: %u blocks of QP numbers are somebody else's now: QPs that have one fail",
+		  "%s: %u leases of QP numbers were lost to other clients: QPs with these numbers "
+		  "fail",
 		  client->path, loss->nb);
 	pthread_mutex_lock(&dev->lock);
 	for (unsigned i = 0; i < dev->nb_workers; i++) {

@@ -25,12 +25,12 @@ uroce_mux_client_log_absence(const char *path, int err)
 {
 	if (err == -EACCES || err == -EPERM)
 		UROCE_LOG(ERR, port,
-			  "uroced: %s: no permission: allowed are those who may write to it, who "
-			  "are its owner and group (ls -l %s)",
+			  "uroced: %s: no permission: allowed are users who may write to the "
+			  "socket, by its owner, group and mode (ls -l %s)",
 			  path, path);
 	else
 		UROCE_LOG(ERR, port,
-			  "uroced: %s: %s: allowed is the socket of a uroced that runs "
+			  "uroced: %s: %s: allowed is the socket of a running uroced "
 			  "(socket=PATH)",
 			  path, strerror(-err));
 }

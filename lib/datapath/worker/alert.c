@@ -21,18 +21,17 @@ static const struct {
 	const char *text;
 } rows[] = {
 	[UROCE_ALERT_CNP] = { UROCE_QPC_CNP_IMPLAUSIBLE, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 8,
-			      "congestion notifications that no notification point sends: they are "
+			      "CNPs that a correct notification point does not send: they are "
 			      "forged, or its interval is below cc_reduce_us" },
 	[UROCE_ALERT_KEYS] = { UROCE_QPC_KEYS_GUESSED, UROCE_COUNTER_RX_WRITE_UNREAD, 1,
-			       "WRITEs under keys that there are not: somebody guesses keys" },
+			       "WRITEs with invalid keys: an attacker may be guessing keys" },
 	[UROCE_ALERT_CONFLICT] = { UROCE_QPC_PSN_CONFLICT, UROCE_COUNTER_RX_PSN_CONFLICT, 1,
-				   "two requests of one PSN that are not the same, or one that "
-				   "cannot be at its turn: one of them is forged, or the peer's "
+				   "two different requests with one PSN, or a buffered request "
+				   "that is invalid at its turn: one is forged, or the peer's "
 				   "program changed memory while it was sent" },
 	[UROCE_ALERT_RNR] = { UROCE_QPC_RNR_FALSE, UROCE_COUNTER_RCVD_RNR_FALSE, 16,
-			      "RNR NAKs of requests that the peer has executed: they are forged, "
-			      "or "
-			      "the network repeats frames" },
+			      "RNR NAKs for requests that the peer has executed: they are "
+			      "forged, or the network duplicates frames" },
 };
 static_assert(RTE_DIM(rows) == UROCE_ALERT_NB, "a row for each kind");
 

@@ -53,8 +53,8 @@ reclaim_all(struct uroce_dev *dev, unsigned nb_waits)
 	}
 	if (nb_waits == LOG_AT)
 		UROCE_LOG(WARNING, port,
-			  "%s: frames that were given to the port are not freed; "
-			  "what lent them memory waits",
+			  "%s: the port does not free frames that it has accepted; "
+			  "calls that release their memory wait",
 			  dev->conf.port);
 	if (nb_waits > 0)
 		rte_delay_us_sleep(WAIT_US);

@@ -26,18 +26,18 @@
 
 const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS] = {
 	PARAM(rate_mbps, 0, 1000000, 0, "full rate in Mb/s, 0: that of the port"),
-	PARAM(min_mbps, 1, 1000000, 10, "least rate in Mb/s"),
+	PARAM(min_mbps, 1, 1000000, 10, "minimum rate in Mb/s"),
 	PARAM(ai_mbps, 1, 100000, 40, "additive increase in Mb/s"),
 	PARAM(hai_mbps, 1, 100000, 200, "hyper increase in Mb/s"),
-	PARAM(gain, 2, 65536, 256, "what alpha changes by, as its inverse"),
-	PARAM(alpha_us, 1, 1000000, 55, "microseconds without a CNP after which alpha sinks"),
+	PARAM(gain, 2, 65536, 256, "inverse of the gain g of alpha"),
+	PARAM(alpha_us, 1, 1000000, 55, "microseconds without a CNP after which alpha decreases"),
 	PARAM(timer_us, 1, 1000000, 55, "microseconds between increases by time"),
 	PARAM(byte_kb, 10, 4000000, 10000, "kB sent between increases by volume"),
 	PARAM(stages, 1, 1000, 5, "stages of fast recovery"),
-	PARAM(cnp_us, 1, 1000000, 50, "least microseconds between two CNPs of a QP"),
-	PARAM(reduce_us, 0, 1000000, 25, "least microseconds between two reductions of a QP's rate"),
+	PARAM(cnp_us, 1, 1000000, 50, "minimum microseconds between two CNPs of a QP"),
+	PARAM(reduce_us, 0, 1000000, 25, "minimum microseconds between two reductions of the rate of a QP"),
 	PARAM(cnp_dscp, 0, 63, 48, "DSCP of CNPs"),
-	PARAM(burst_kb, 1, 16384, 32, "kB that may be sent at once when sending was late"),
+	PARAM(burst_kb, 1, 16384, 32, "kB that may be sent at once after a late start"),
 };
 /* clang-format on */
 
@@ -77,12 +77,13 @@ uroce_cc_conf_check(const struct uroce_cc_conf *conf)
 		const uint32_t value = get_param(conf, &uroce_cc_params[i]);
 
 		if (value < uroce_cc_params[i].min || value > uroce_cc_params[i].max)
-			return "a value is out of its range: allowed is what the table says";
+			return "a value is out of its range: allowed are the values of the table "
+			       "of parameters";
 	}
 	if (conf->min_mbps * BPS_PER_MBPS > full_bps(conf))
 		return "cc_min_mbps is above the full rate: allowed is at most cc_rate_mbps";
 	if (conf->alpha_us <= conf->cnp_us)
-		return "cc_alpha_us is not above cc_cnp_us, so that alpha would sink between two "
+		return "cc_alpha_us is not above cc_cnp_us, so alpha would decrease between two "
 		       "CNPs: allowed is more";
 	return NULL;
 }

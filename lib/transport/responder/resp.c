@@ -3,8 +3,8 @@
  * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
  *
  * By its PSN, a request is a duplicate, expected, or ahead of a PSN gap. The expected request is
- * executed. The response to a duplicate is sent again: a READ by reading again, an atomic from its
- * saved result, other requests by an ACK. A request ahead shows a gap, for which one NAK is sent.
+ * executed. The response to a duplicate is repeated: a READ is executed again, an atomic gets its
+ * saved result, and other requests get an ACK. A request ahead shows a gap, for which one NAK is sent.
  *
  * Responses leave in PSN order, because every response acknowledges all requests before it. READ
  * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for

@@ -208,7 +208,7 @@ bind_mw__refused_behind_what_is_not_acknowledged(void **state)
 	post_writes(B, 1, 8);
 	pair_run(&pair);
 	/*
-	 * the preceding WRITE is sent again with an ACK request when it turns out to be the last
+	 * the preceding WRITE is retransmitted with an ACK request when it turns out to be the last
 	 * one
 	 */
 	pair_expect_trace(&pair, "B>A WRITE_ONLY psn 1000\n"

@@ -223,7 +223,7 @@ ooo_response_put__fault_of_an_atomic_write_ends_it(void **state)
 	post_and_flush((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE, 8);
 	post_and_flush(IBV_WR_RDMA_READ, MTU);
 	uroce_mr_invalidate(pair.host[A].mrs, pair.host[A].key);
-	/* the request must be sent again, but its memory is no longer registered */
+	/* the request must be retransmitted, but its memory is no longer registered */
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE_GAP);
 	pair_flush(&pair, A);
 	pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\nsend 1 WR_FLUSH_ERR\n");
