@@ -201,7 +201,7 @@ parse_cc(const char *value, struct uroce_dev_conf *conf)
 }
 
 /*
- * Parse the path of uroced's socket. A socket address limits its length, with the terminating zero.
+ * Parse the path of uroced's socket. The path and its terminating zero must fit a socket address.
  */
 static int
 parse_socket(const char *value, struct uroce_dev_conf *conf)

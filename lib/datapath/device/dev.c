@@ -411,9 +411,9 @@ uroce_dev_destroy(struct uroce_dev *dev)
 }
 
 /*
- * Whether a planned port still has to be reported as up. It was reported so before it was open, and
- * this stays so until a peer connects to it. The reason is that most programs check the link only
- * once.
+ * Whether a planned port must still be reported as up. The port was reported as up before it was
+ * open. Most programs check the link only once. So the port is reported as up until a peer has
+ * connected to it.
  */
 static bool
 is_awaiting_peer(const struct uroce_dev *dev)

@@ -45,8 +45,8 @@ struct uroce_dev {
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
 	/*
-	 * The addresses of the kernel interface have changed, and were not read again yet; under
-	 * `lock`.
+	 * The addresses of the kernel interface or of uroced may have changed, and were not read
+	 * again yet; under `lock`.
 	 */
 	bool has_gid_changes;
 	uint8_t mac[6];
@@ -209,8 +209,8 @@ void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *w
 
 /**
  * Resolve an address vector to a path. The call checks the GRH and sgid_index, finds the next hop,
- * requests its MAC and waits up to a second for the reply. Meanwhile the call drives the worker
- * where no other thread would.
+ * requests its MAC and waits up to a second for the reply. Meanwhile the call drives the workers,
+ * unless only an embedder may drive them.
  * @param sport  UDP source port
  * @return 0; -EINVAL: the vector is malformed; -ENETUNREACH: no route; -ETIMEDOUT: no reply
  */

@@ -59,8 +59,8 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroc
 	uroce_wheel_init_qp(wqp);
 	pthread_mutex_lock(&dev->lock);
 	/*
-	 * The client may have lost the lease of this number since the number was allocated. From
-	 * now on the QP is notified of that.
+	 * The client may have lost the lease of the QPN since the QPN was allocated. If the client
+	 * loses the lease of a published QP's QPN, the QP fails.
 	 */
 	if (dev->port->mux_client && !uroce_mux_client_holds(dev->port->mux_client, wqp->qpc.qpn))
 		ret = -ENOTCONN;

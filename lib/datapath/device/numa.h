@@ -18,8 +18,8 @@
 int uroce_numa_has_nodes(void);
 
 /**
- * Allocate pages that were not touched yet from this node. With SOCKET_ID_ANY the kernel's policy
- * stays.
+ * Set the policy of a range: the kernel allocates its pages that were not touched yet from `node`.
+ * SOCKET_ID_ANY: the policy does not change.
  */
 void uroce_numa_place(void *mem, size_t len, int node);
 

@@ -158,7 +158,7 @@ reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
 
-/* Parse the QPN at the beginning of the parameters; 0, which is no QP's number: there is none. */
+/* Parse the QPN at the beginning of the parameters. Without a valid QPN the result is 0. */
 static uint32_t
 qpn_of(const char *params)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The GID table of a device. The link-local address is the first entry. The configured addresses
- * follow. If none is configured and the port shares a kernel interface, the addresses of the
- * interface follow instead.
+ * The GID table of a device. The link-local address, if any, is the first entry. The configured
+ * addresses follow. If none is configured and the port shares a kernel interface, the addresses of
+ * the interface follow instead.
  *
  * The kernel owns those addresses that the interface has. It replies to ARP and ND for them, and
  * resolves their neighbours. A device that is attached to uroced has the GID table of uroced, and
@@ -285,8 +285,8 @@ update_gids(struct uroce_dev *dev)
 }
 
 /*
- * Whether the table follows the changes of the kernel interface or of uroced. Beside the kernel all
- * addresses are the kernel's then, and the device resolves no neighbours.
+ * Whether the table follows the changes of the kernel interface or of uroced. If it follows the
+ * kernel interface, all addresses are the kernel's, and the device resolves no neighbours.
  */
 static bool
 is_following(const struct uroce_dev *dev)

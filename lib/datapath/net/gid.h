@@ -6,9 +6,9 @@
  * @file
  * The GID table of a device: its addresses.
  *
- * If the addresses are those of a kernel interface, the table follows the interface. There are two
- * tables. A change writes the unpublished table, publishes it, and then waits until all workers
- * have left the rounds in which they may use the older table.
+ * If the addresses are those of a kernel interface or of uroced, the table follows their changes.
+ * There are two tables. A change writes the unpublished table, publishes it, and then waits until
+ * all workers have left the rounds in which they may use the older table.
  */
 
 #include "datapath/device/dev.h"
@@ -40,9 +40,9 @@ bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
 
 /**
- * Check whether the addresses of the kernel interface have changed, and update the table. An
- * address keeps its index while it exists; a new address takes the first free index. Called by the
- * first worker, inside its round.
+ * Check whether the addresses of the kernel interface or of uroced have changed, and update the
+ * table. An address keeps its index while it exists; a new address takes the first free index.
+ * Called by the first worker, inside its round.
  */
 void uroce_gid_follow(struct uroce_worker *worker);
 

@@ -21,7 +21,7 @@
  * entries keep their index.
  */
 struct uroce_gid_table {
-	/* Entry 0: the link-local IPv6 address of the MAC; then the keys addr=. */
+	/* The addresses by GID index; their order is that of datapath/net/gid.c. */
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	unsigned nb; /* one more than the index of the last used entry */
 	/* Bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings. */

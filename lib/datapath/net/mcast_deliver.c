@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames to multicast groups. A frame is one mbuf for all workers that have members of its group. Each of these workers holds a
- * reference, and none writes to the frame.
+ * Frames to multicast groups. A frame is one mbuf for all workers that have members of its group.
+ * Each of these workers holds a reference, and none writes to the frame.
  */
 
 #include "datapath/net/mcast_group.h"
@@ -54,7 +54,7 @@ enum uroce_verdict
 uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 			  struct rte_mbuf *mbuf, bool is_first)
 {
-	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* no member lives on this worker */
+	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* this worker has no member */
 	struct uroce_mcast_walk walk;
 	struct uroce_worker_qp *wqp;
 	uint32_t others = 0;
@@ -82,7 +82,7 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	}
 	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
-	/* Only other workers have references now. The caller counts one of the verdicts. */
+	/* Only other workers keep references. The caller counts one of the FORWARDED verdicts. */
 	rte_pktmbuf_free(mbuf);
 	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded - 1);
 	uroce_count(&worker->stats.rx_shared, nb_forwarded - 1);

@@ -43,8 +43,8 @@ struct uroce_mcast_group {
 bool uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 
 /**
- * Deliver a datagram to the members that live on this worker. With `is_first` the worker received
- * the frame from the port, and also forwards it to the workers of the other members.
+ * Deliver a datagram to the member QPs that this worker owns. If `is_first`, no other worker has
+ * the frame yet, and this worker also forwards it to the workers that own the other member QPs.
  * @return UROCE_VERDICT_FORWARDED: the frame belongs to other workers now. Any other verdict: the
  *   caller still owns the frame. This is the verdict of a member that accepted the datagram, or
  *   else of the last member
@@ -61,8 +61,8 @@ void uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **
 				 unsigned nb);
 
 /**
- * Report the groups whose reports are due, as many as there is room for. The first worker calls
- * this several times a second.
+ * Report the groups whose reports are due, until half of the room for pending frames is used. The
+ * first worker calls this several times a second.
  */
 void uroce_mcast_group_report(struct uroce_worker *worker);
 

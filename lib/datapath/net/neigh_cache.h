@@ -33,7 +33,8 @@ struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache
 						 const uint8_t ip[16]);
 
 /**
- * The entry of an address. If there is none, it replaces the oldest entry of its set.
+ * Find or create the entry of an address. A new entry replaces an unused entry of its set, else the
+ * oldest unsolicited entry, else the oldest entry.
  * @return NULL: all entries of the set were requested, and the new one is not
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What all frames of ARP, neighbour discovery and ping have in common: their Ethernet headers, and the rules for addresses.
+ * What all frames of ARP, neighbour discovery and ping have in common: their Ethernet headers, and
+ * the rules for addresses.
  */
 
 #include "datapath/net/neigh_frame.h"

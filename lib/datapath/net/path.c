@@ -24,7 +24,7 @@
 
 #define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
 #define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
-#define POLL_US            50 /* time between two checks, where another thread drives the workers */
+#define POLL_US            50 /* sleep after a check, if no frame was processed meanwhile */
 
 /* The addresses of a path. */
 struct route {
@@ -181,7 +181,7 @@ await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 	do {
 		const bool is_due = now_ns >= request_ns;
 
-		/* The kernel repeats its own requests, so netlink is not queried more often. */
+		/* The kernel itself repeats its requests. So it is queried only once in a while. */
 		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
 		if (ret != -EAGAIN)
 			return ret;

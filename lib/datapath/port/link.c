@@ -95,8 +95,8 @@ set_gone(struct uroce_port *port)
 }
 
 /*
- * Handle a reset that the driver requests. The owner of a port that was handed over may reset it,
- * which the link check finds. The library itself does not reset its ports.
+ * Handle the driver's request for a reset. The library does not reset its ports. An embedder may
+ * reset a port that it handed over. Then the link check finds that the link is up again.
  */
 static void
 set_reset(struct uroce_port *port)

@@ -31,7 +31,7 @@ struct uroce_planned_link {
 	atomic_bool is_up;
 	pthread_mutex_t lock; /* guards the fields below */
 	int notice_fd;        /* rtnetlink socket, or the connection to uroced; -1: none */
-	int retry_fd;         /* timer for the next attempt; -1: none */
+	int retry_fd;         /* timer for the next attempt to connect to uroced; -1: none */
 	bool is_over;
 };
 
@@ -153,7 +153,7 @@ uroce_planned_link_is_up(const struct uroce_planned_link *link)
 
 /* --- uroced ------------------------------------------------------------------------------------ */
 
-/* Start the timer for the next attempt. A restart makes the timer unreadable. */
+/* Start the timer for the next attempt to connect. A restart makes the timer unreadable. */
 static void
 retry_later(struct uroce_planned_link *link)
 {
@@ -208,7 +208,7 @@ recv_uroced(struct uroce_planned_link *link)
 	return false;
 }
 
-/* --- any --------------------------------------------------------------------------------------- */
+/* --- all links --------------------------------------------------------------------------------- */
 
 static bool
 check_now(struct uroce_planned_link *link)

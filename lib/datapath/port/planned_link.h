@@ -5,8 +5,8 @@
 /**
  * @file
  * The link of a planned port, which is not open yet. There is no worker and no thread that checks
- * the link. So the application's call checks it. A file descriptor polls readable when a check is
- * useful, which costs nothing until then.
+ * the link. So calls of the application check it. A file descriptor polls readable when a check is
+ * useful. Until then no check is needed.
  *
  * If the port will share a kernel interface, its link is that of the interface, and rtnetlink
  * notifies of changes. If the port will be attached to uroced, uroced reports the link over a

@@ -30,13 +30,13 @@
 #include "datapath/log.h"
 #include "datapath/port/pool.h"
 
-/* Descriptors of an RX and of a TX ring, where the port has no preference. */
+/* Number of descriptors of an RX or TX ring, if the driver has no preference. */
 #define NB_DESC    1024
 #define NB_THREADS 4 /* threads that may cache mbufs: application threads, the service thread */
 
 /*
- * By port ID: a port can have one device only. The IDs beyond those of ethdev are for ports that
- * are attached to uroced.
+ * By port ID: the port has a device. It can have one device only. The IDs beyond those of ethdev
+ * are for ports that are attached to uroced.
  */
 static atomic_bool is_in_use[UROCE_PORTS_MAX];
 
@@ -97,7 +97,7 @@ is_zero_mac(const uint8_t mac[6])
 
 /*
  * Get the MAC of a port. Some virtual ports have none. Such a port gets a random MAC, so that no
- * two of them have the same.
+ * two ports have the same MAC.
  */
 static int
 get_mac(struct uroce_port *port)
@@ -455,8 +455,8 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 
 /*
  * Stop and close a port. The close makes a driver forget the mempools of the library; until then
- * AF_XDP's kernel side writes to them. A memif server must stay open, because its close frees an
- * interrupt source that EAL still uses.
+ * AF_XDP's kernel side writes to them. A memif port stays open, because the close of a memif server
+ * frees an interrupt source that EAL still uses.
  */
 static void
 stop_and_close(const struct uroce_port *port)
@@ -488,8 +488,8 @@ stop_port(void *arg)
 }
 
 /*
- * Stop and close a port that has a peer in the interrupt thread. Drivers run their own control
- * callbacks in this thread, so that both never run at the same time.
+ * Stop and close a port. If the port has a peer, this is done in the interrupt thread, where the
+ * driver also runs its control callbacks. So no callback runs at the same time.
  */
 static void
 stop_in_intr_thread(struct uroce_port *port)

@@ -12,7 +12,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "datapath/port/port.h"
 
-/* A search for descriptors costs as much as several wake-ups. */
+/* Minimum time between two searches. A search costs as much as several wake-ups. */
 #define RETRY_NS UINT64_C(1000000000)
 
 void

@@ -12,12 +12,12 @@
  *   descriptor is an eventfd.
  * - The memory is one of the memfds of the process: one that has a ring at the offset in the
  *   record.
- * - A test proves each time that both are right: the mask is cleared, the eventfd is written, and
- *   the driver must read it in a receive of zero frames. If the link is a new one, the driver does
- *   not read it.
+ * - Each arming tests whether the ring and the eventfd are right: the mask is cleared, the eventfd
+ *   is written, and the driver must read the eventfd in a receive of zero frames. If the ring is
+ *   one of an earlier link, the driver does not read the eventfd.
  *
- * The mapping and the duplicate of the eventfd belong to this file. So the driver may unmap and
- * close its own at any time.
+ * The mapping and the duplicate of the eventfd belong to this file. So the driver may unmap its
+ * mapping and close its eventfd at any time.
  */
 
 #include "datapath/dpdk.h"

@@ -8,7 +8,7 @@
  *
  * The connection's thread also wakes threads that sleep until a frame arrives. When the message
  * WAKE arrives, it writes to an eventfd. Only the connection's thread reads the socket, so that no
- * message is taken by a thread for which it is not. The eventfd stays when connections end.
+ * other thread takes one of its messages. The eventfd stays when connections end.
  *
  * A child of fork() would keep the connection open, and uroced would take it for a client that
  * still runs. So the child closes the descriptors that it inherits. A lock prevents a fork while a
@@ -40,10 +40,10 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-/* Time between attempts if uroced refused, or has been away for long. */
+/* Time between two attempts to connect if uroced refused, or has been away for long. */
 #define SELDOM_MS    100
-#define NB_RETRIES   300 /* attempts after which uroced counts as away for long */
-#define MESSAGES_MAX 64  /* messages that are handled before anything else is checked */
+#define NB_RETRIES   300 /* number of failed attempts after which uroced counts as away for long */
+#define MESSAGES_MAX 64  /* number of messages that are handled before `is_broken` is checked */
 
 /* --- fork() ------------------------------------------------------------------------------------ */
 
@@ -112,7 +112,7 @@ link_client(struct uroce_mux_client *client)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* Remove the client from the list, and close its descriptors before a child could inherit them. */
+/* Remove the client from the list and close its descriptors, without a fork() in between. */
 static void
 unlink_client(struct uroce_mux_client *client)
 {
@@ -201,7 +201,7 @@ set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *mess
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-/* Wake a thread that sleeps until a frame arrives. It checks itself what has happened. */
+/* Wake a thread that sleeps until a frame arrives. The thread looks for frames and other work. */
 static void
 wake_rx_sleeper(const struct uroce_mux_client *client)
 {
@@ -209,8 +209,8 @@ wake_rx_sleeper(const struct uroce_mux_client *client)
 }
 
 /*
- * Replace the doorbell by that of a new connection. It is rung at once for frames that were put
- * into the rings before.
+ * Replace the doorbell by that of a new connection. The new doorbell is rung at once for frames
+ * that were put into the rings before.
  */
 static void
 replace_doorbell(struct uroce_mux_client *client, int *fd)
@@ -277,7 +277,7 @@ handle_message(struct uroce_mux_client *client)
 }
 
 /*
- * Handle all messages up to and including one of this type.
+ * Handle messages until one of type `type` was handled.
  * @return 0, or -errno
  */
 static int
@@ -488,7 +488,7 @@ close_connection(struct uroce_mux_client *client)
 	if (!was_attached)
 		return;
 	update_link(client);
-	/* A frame may have arrived whose sender ended before it could send the wake-up. */
+	/* uroced may have put a frame into a ring, and ended before it sent the message WAKE. */
 	wake_rx_sleeper(client);
 }
 

@@ -78,9 +78,9 @@ struct uroce_mux_client {
 	const char *path;
 	/* Used by bursts; constant while the client exists. */
 	struct uroce_shm shm;
-	uint32_t stride; /* distance between two buffers */
+	uint32_t stride; /* distance between two buffers, in bytes */
 	uint32_t nb_pairs;
-	uint32_t nb_bindings; /* slots of the table of bindings */
+	uint32_t nb_bindings; /* number of slots of the table of bindings */
 	struct uroce_mux_client_pair *pair;
 	pthread_mutex_t binding_lock; /* held to write bindings, or to replace their memory */
 	/*

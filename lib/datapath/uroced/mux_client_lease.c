@@ -22,7 +22,7 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-#define LEASE_TIMEOUT_S 2   /* more than the time to restart uroced */
+#define LEASE_TIMEOUT_S 2   /* maximum time to wait for leases; uroced restarts in less time */
 #define LEASE_MAX       64u /* maximum of blocks in a request */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */

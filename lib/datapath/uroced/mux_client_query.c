@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests to uroced that need no client: connect, send HELLO, receive HOST, and read what HOST says.
+ * Requests to uroced that need no client: connect, send HELLO, receive HOST, and read the content
+ * of HOST.
  */
 
 #include "datapath/uroced/mux_client.h"
@@ -62,7 +63,7 @@ uroce_mux_client_wait(int fd, int work_fd, int ms)
 	if (poll(fds, RTE_DIM(fds), ms) <= 0)
 		return;
 	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
-		/* The process has closed a descriptor, so that poll() returns at once. */
+		/* The process has closed a descriptor. Sleep, because poll() returns at once. */
 		rte_delay_us_sleep(UROCE_MUX_CLIENT_RETRY_MS * 1000);
 	else if (fds[1].revents)
 		(void)eventfd_read(work_fd, &nothing);

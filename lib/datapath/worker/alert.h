@@ -23,12 +23,12 @@ enum uroce_alert {
 };
 
 /**
- * The alert state of a worker: one record for each kind of attack. All zero means that no such
- * frame has arrived. Only the worker writes this state.
+ * The alert state of a worker: one record for each kind of attack. All zero: no frame of an attack
+ * of this kind has arrived. Only the worker writes this state.
  */
 struct uroce_alerts {
 	struct uroce_alert_second {
-		uint64_t begin_ns; /* start of the current second; 0: no such frame has arrived */
+		uint64_t begin_ns; /* start of the current second; 0: no frame of the kind so far */
 		uint64_t base;     /* value of the kind's counter at the start of the second */
 		uint64_t seen;     /* value of the kind's counter at the latest check */
 		bool is_told;      /* a line was logged in this second */

@@ -88,8 +88,8 @@ receive_arrived(struct uroce_worker *worker)
 }
 
 /*
- * Receive the frames that uroced still has for this client. The barrier passes uroced after all
- * earlier frames of this client have been forwarded. Meanwhile the worker goes on receiving and
+ * Receive the frames that uroced still has for this client. uroced passes a barrier after it has
+ * forwarded all earlier frames to this client. Meanwhile the worker goes on receiving and
  * responding.
  */
 static void
@@ -180,8 +180,8 @@ try_ourselves(struct uroce_worker *worker)
 }
 
 /*
- * Push a command to a worker, and wait until it has run. The QP may migrate meanwhile. Then the old
- * worker passes the command to the new one, and this loop follows.
+ * Push a command to a worker, and wait until the command has run. If its QP migrates meanwhile, the
+ * old worker passes the command to the new one, and this loop goes on with the new one.
  */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)

@@ -17,23 +17,23 @@
 #include "datapath/worker/round.h"
 
 #define SOON_MIN 8 /* polls in quick succession after which a program counts as spinning */
-/* Messages in a row with a reply after which a program counts as replying. */
+/* Number of messages in a row with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
 /* Maximum time between polls in quick succession; a poll may transmit. */
 #define SOON_NS UINT64_C(10000)
 /* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
-/* Further polls of a program that waits for a completion before it replies. */
+/* Number of further polls before a reply is missing, if a request is outstanding. */
 #define MORE_POLLS 4
 /*
  * Maximum of frames in a round that may delay an ACK; more frames are a stream, whose sender needs
  * its window.
  */
 #define FEW      2u
-#define KEPT_MAX 8 /* messages that one ACK may acknowledge */
+#define KEPT_MAX 8 /* maximum of messages that one delayed ACK acknowledges */
 /* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */
 #define KEEP_NS UINT64_C(10000)
-#define GAP_MIN 64u /* messages between a failed trial and the next one: minimum and maximum */
+#define GAP_MIN 64u /* number of messages from a failed trial to the next: minimum and maximum */
 #define GAP_MAX 32768u
 
 static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
@@ -75,7 +75,7 @@ is_only_ack(const struct uroce_worker *worker)
 	       uroce_qpc_has_only_ack(&wqp->qpc);
 }
 
-/* The program has replied. Keep the ACK for the peer's next message, if a trial is due. */
+/* After a reply of the program: keep the ACK for the peer's next message, if a trial is due. */
 static void
 delay_further(struct uroce_worker *worker)
 {
@@ -146,7 +146,7 @@ uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
 	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
 }
 
-/* A message has arrived to which the program may reply. */
+/* Note that a message has arrived to which the program may reply. */
 static void
 open_delay(struct uroce_worker *worker)
 {

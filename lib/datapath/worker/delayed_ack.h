@@ -24,8 +24,8 @@
  * - Nothing completed, as with a WRITE. A program that sees a completion may inform its peer by
  *   other means (publish.h).
  * - Nothing else is to be sent.
- * - The program has polled without a break until now, and has replied to its latest messages within
- *   the polls above.
+ * - The program has polled without a break until now, and has replied to its latest messages
+ *   before the poll at which a delayed ACK is sent.
  *
  * No timer is involved. A program that replies saves a transmission. One missing reply ends the
  * delays.
@@ -55,24 +55,24 @@ struct uroce_delayed_ack {
 	unsigned nb_answered;
 	/* The latest two polls had little between them but the check of the result. */
 	bool is_tight;
-	bool is_open;    /* the latest poll returned a message to which the program may reply */
-	uint8_t nb_left; /* polls that the program may still make before its reply is missing */
+	bool is_open;    /* the program has got a message to which it may still reply */
+	uint8_t nb_left; /* number of further polls before the reply counts as missing */
 	bool is_on;      /* an ACK was left to the next round */
 	bool is_kept;    /* the ACK was kept behind the reply, and waits for the next message */
-	uint8_t nb_kept; /* messages that arrived while the ACK was kept */
-	uint32_t nb_to_trial; /* messages before the next trial to keep an ACK */
-	uint32_t trial_gap;   /* messages between a failed trial and the next one */
-	uint32_t kept_msn;    /* messages of the peer that had arrived when the ACK was kept */
+	uint8_t nb_kept; /* number of messages that arrived while the ACK was kept */
+	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
+	uint32_t trial_gap;   /* number of messages from a failed trial to the next one */
+	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept */
 	uint64_t kept_ns;     /* time at which the ACK was kept */
 };
 
-/** A round of the application begins. */
+/** Note that a round of the application begins. */
 void uroce_delayed_ack_polled(struct uroce_worker *worker);
 
 /** Whether the application does nothing but poll. */
 bool uroce_delayed_ack_is_spinning(const struct uroce_worker *worker);
 
-/** Whether an ACK waits for a reply that has not been posted. */
+/** Whether an ACK waits for a reply of the program or for the next message of the peer. */
 bool uroce_delayed_ack_is_waiting(const struct uroce_worker *worker);
 
 /**
@@ -84,7 +84,7 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
  * Whether all pending frames must be sent with a reply that is transmitted inline. This is so if
- * the peer is known to wait for the delayed ACK.
+ * the peer is known to wait for the delayed ACK. A result of true counts towards the next trial.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
@@ -100,7 +100,10 @@ void uroce_delayed_ack_end(struct uroce_worker *worker);
  */
 struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);
 
-/** Whether this process registered the workers with delayed ACKs. It did not if it is a child of fork() of that process. */
+/**
+ * Whether this process registered the workers with delayed ACKs. false: no worker was registered,
+ * or a process registered them of which this process is a child by fork().
+ */
 bool uroce_delayed_ack_is_own_process(void);
 
 /**

@@ -18,7 +18,7 @@
 
 #define SINGLE_MIN 16 /* consecutive rounds with one post that enable inline transmit */
 /*
- * Maximum time since the application drove last. It is shorter than the service thread's timeout.
+ * Maximum time since the application drove the worker. It is less than TAKE_OVER_NS.
  */
 #define DRIVEN_NS UINT64_C(100000)
 
@@ -58,7 +58,7 @@ can_send_inline(const struct uroce_worker *worker)
 
 /*
  * Transmit a post. All pending frames are sent in the same burst if a burst is a system call, or if
- * the peer waits for more than the reply.
+ * the peer is known to wait for a delayed ACK.
  */
 static void
 transmit_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)

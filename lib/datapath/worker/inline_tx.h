@@ -28,12 +28,12 @@ struct uroce_worker;
 
 /** The inline transmit state of a worker. */
 struct uroce_inline_tx {
-	unsigned nb_single; /* consecutive rounds that found one post */
-	unsigned nb_posts;  /* posts that were transmitted inline since the latest round */
+	unsigned nb_single; /* number of consecutive rounds with one post */
+	unsigned nb_posts;  /* number of posts transmitted inline since the latest round */
 };
 
 /**
- * A round of the application has taken doorbells.
+ * Note that a round of the application has taken doorbells.
  * @param nb_rung  number of posts that rang a doorbell: 0, 1, or at least 2
  */
 void uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung);

@@ -6,9 +6,10 @@
  * @file
  * Loopback: frames to the device's own addresses.
  *
- * A frame for a QP of the device never reaches the port. It waits here, and the worker that built
- * it processes it in the next round, as if it had been received. A frame whose destination QPN is
- * unknown here is transmitted: another host or process behind the port may own that QPN.
+ * A frame for a QP of the device never reaches the port. It waits in the loopback queue of the
+ * worker that built it. This worker processes it in the next round, as if it had been received. A
+ * frame to a QPN that the device does not have is transmitted: another host or process behind the
+ * port may own this QPN.
  *
  * The queue is bounded. While it has no room for a burst, the worker polls no QP for frames. Each
  * round receives before it transmits, so this lasts for one round.
@@ -23,7 +24,7 @@
 #include "datapath/device/dev.h"
 #include "datapath/port/port.h"
 
-/** Capacity for frames from a worker to itself. */
+/** Capacity of the loopback queue of a worker, in frames. */
 #define UROCE_LOOPBACK_MAX (2 * UROCE_BURST)
 
 struct uroce_loopback {
@@ -31,7 +32,7 @@ struct uroce_loopback {
 	struct rte_mbuf *frame[UROCE_LOOPBACK_MAX]; /* oldest first; each frame has one segment */
 };
 
-/** Whether there is room for a burst. */
+/** Whether the loopback queue has room for a burst. */
 static inline bool
 uroce_loopback_has_room(const struct uroce_loopback *loop)
 {
@@ -56,8 +57,8 @@ uroce_loopback_is_likely(const struct uroce_dev *dev, const uint8_t *hdr)
 }
 
 /**
- * A path with this next hop is created. The call notes whether the path may lead to the device
- * itself. To be called before any frame uses the path.
+ * Note whether a new path, whose next hop has this MAC, may lead to the device itself. To be called
+ * before any frame uses the path.
  */
 void uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6]);
 

@@ -8,7 +8,7 @@
  * frames of a QP are forwarded for long enough, the QP migrates to the worker that receives them.
  * The migration takes one request and one reply, in the rings that also carry forwarded frames:
  *
- *	owner   sets the other worker as the QP's target worker
+ *	owner   sets the worker that forwards the frames as the QP's target worker
  *	target  sees this with the next frame of the QP. It queues this frame and all later ones,
  *	        and puts a request into the owner's ring, behind the frames that it has forwarded
  *	owner   reaches the request after it has processed all those frames. It removes the QP
@@ -18,9 +18,10 @@
  * So frames stay in order, and only the worker that `worker` names touches the QP. Doorbells and
  * commands for the previous owner are passed on to the new one.
  *
- * Two events cancel a migration: a frame arrives on the owner's own queue, or the QP has a PSN gap.
- * The frames behind the gap are in the owner's reorder buffer. After a cancellation there is no
- * target worker, the request is ignored, and queued frames are forwarded to the owner.
+ * A migration is cancelled if a frame of the QP arrives on another queue than the target worker's,
+ * or if the QP has a PSN gap, because the frames behind the gap are in the owner's reorder buffer.
+ * After a cancellation there is no target worker, the request is ignored, and queued frames are
+ * forwarded to the owner.
  *
  * Two connected QPs may follow one another or swap their workers. Therefore the threshold of a QP
  * doubles with each migration, and has an additional part that depends on the QPN.
@@ -40,7 +41,7 @@
  * worker by chance.
  */
 #define MIGRATE_AFTER       1024u
-#define MIGRATE_BACKOFF_MAX 5u /* migrations that double the threshold */
+#define MIGRATE_BACKOFF_MAX 5u /* number of migrations that double the threshold */
 
 static uint32_t
 get_migrate_threshold(const struct uroce_worker_qp *wqp)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The round of a worker: the stages of the data path in their order. And the threads that drive a worker: those of the
- * application, a dedicated lcore, the service thread, and the loop of an embedder.
+ * The round of a worker: the stages of the data path in their order. And the threads that drive a
+ * worker: those of the application, a dedicated lcore, the service thread, and the loop of an
+ * embedder.
  */
 
 #include "datapath/worker/worker.h"
@@ -134,7 +135,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	if (is_apps)
 		uroce_delayed_ack_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
-	/* Frames behind those in the reorder buffer would have to wait there as well. */
+	/* No frames are received while those in the reorder buffer are ready for execution. */
 	if (!uroce_reorder_buffer_has_ready(worker->reorder_buffer))
 		nb = receive_frames(worker, is_apps);
 	nb_rung = uroce_doorbell_take(worker);
@@ -142,8 +143,8 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 		uroce_inline_tx_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_DOORBELLS, 0);
 	/*
-	 * The program's message has arrived. The rest of the work is left to one of the next
-	 * rounds.
+	 * If an ACK is delayed, the round ends here, so that the program gets its message early.
+	 * The next rounds do the work that is left.
 	 */
 	if (has_tx && is_apps && uroce_delayed_ack_begin(worker, nb))
 		return finish_round(worker, nb);
@@ -151,8 +152,8 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 		nb += uroce_tx_run(worker);
 	uroce_publish(worker);
 	/*
-	 * A command may destroy a QP whose last message the program has just seen. The ACK of that
-	 * message has left before.
+	 * Commands run after the transmission. A command may destroy a QP whose last message the
+	 * program has just seen, and the ACK of this message must leave before.
 	 */
 	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);
@@ -206,8 +207,8 @@ register_thread(void)
 }
 
 /*
- * Wake the service thread if it sleeps until a wake-up. It does not see the timers that this round
- * sets.
+ * Wake the service thread if it sleeps until a wake-up. Otherwise it would not see the timers that
+ * this round sets.
  */
 static void
 wake_service(struct uroce_worker *worker)

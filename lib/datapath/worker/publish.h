@@ -69,7 +69,7 @@ bool uroce_publish_is_pending(const struct uroce_worker *worker);
 void uroce_publish_await_ack(struct uroce_worker *worker);
 
 /**
- * Note that a pending frame is dropped: a frame less is ahead of the ACKs that are waited for.
+ * Note that a pending frame is dropped. It may have been ahead of the ACKs that are waited for.
  * @param idx  index of the frame in the pending frames, without those that were dropped before it
  */
 void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);

@@ -3,8 +3,9 @@
 /*
  * Memory of zero-copy transmit is reclaimed from the port, before a region or a QP is freed.
  *
- * Three steps are taken. Pending frames are dropped, like frames lost on the network. Then the port is requested to free
- * transmitted frames (tx_done_cleanup). If this does not help, the queue is stopped and started again.
+ * Three steps are taken. Pending frames are dropped, like frames lost on the network. Then the port
+ * is requested to free transmitted frames (tx_done_cleanup). If this does not help, the TX queue is
+ * stopped and started again.
  */
 
 #include "datapath/worker/zero_copy.h"

@@ -6,9 +6,10 @@
  *
  * The worker's own pool has UROCE_REORDER_BUFFER_FRAMES additional mbufs. So mbufs of this pool are
  * kept as they are, and the receive queue never runs short. A frame from any other pool is copied,
- * because the owner of that pool depends on its mbufs. If no mbuf is free, or the frame does not fit
- * into one, the frame's own mbuf is kept. Such frames were forwarded from another
- * worker, came from a sender's pool through a port, or were passed in by an embedder.
+ * because the owner of that pool depends on its mbufs. If no mbuf of the worker's pool is free, or
+ * the frame does not fit into one, the frame's own mbuf is kept. Frames from other pools were
+ * forwarded by another worker, came from a sender's pool through a port, or were passed in by an
+ * embedder.
  */
 
 #include <string.h>

@@ -344,7 +344,7 @@ unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, u
 void uroce_migrate_count(struct uroce_worker_qp *wqp, struct uroce_worker *worker, unsigned from,
 			 unsigned nb);
 
-/** Cancel a migration: a frame of the QP has arrived on the queue of the QP's own worker. */
+/** Reset the count of forwarded frames and the target worker of a QP. */
 static inline void
 uroce_migrate_stay(struct uroce_worker_qp *wqp)
 {
@@ -370,8 +370,8 @@ bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wq
 			 struct rte_mbuf *mbuf);
 
 /**
- * Remove the waiting frames whose QPs have arrived, for the caller to process them. Frames whose QPs will not migrate any more are
- * forwarded.
+ * Remove the waiting frames whose QPs have migrated to this worker, for the caller to process them.
+ * Frames whose QPs will not migrate any more are forwarded.
  * @param[out] ready  the frames, in the order of their arrival. Their ICRCs have been verified.
  * @return number of frames in `ready`
  */

@@ -11,16 +11,17 @@
  * Applications that spin in poll_cq: each check costs such an application some microseconds of CPU.
  * After several checks in a row that found the application polling, the checks come every
  * POLLER_SLEEP_NS. If a check finds the application silent for longer than POLLER_IDLE_NS, the next
- * check comes at the end of its timeout. So the thread takes over within POLLER_SLEEP_NS and
+ * check comes at the end of its timeout. So the thread takes over at most POLLER_SLEEP_NS plus
  * POLLER_IDLE_NS after the last poll.
  *
  * Applications that wait by other means than polling: they watch memory to which their peer writes,
  * or they compute. If the thread takes over and has frames before the application polls, the
  * takeover was late. After LATE_MAX late takeovers the timeout becomes shorter. Such an application
  * may also poll in between, for a completion that its peer's service thread delays. So a single
- * poll does not restore the timeout. Only after many checks in a row that found the application
- * polling it is restored. The application may share its CPU with the thread. So the thread does not
- * spin while the application is active, and checks it later each time it is found active.
+ * poll does not restore the timeout. Many checks in a row that find the application polling restore
+ * it, and a takeover without frames doubles it. The application may share its CPU with the thread.
+ * So the thread does not spin while the application is active, and checks it later each time it is
+ * found active.
  *
  * Timed sleep: the thread sets `is_asleep`. Then it checks the doorbells once more, and compares
  * `wakes` with its value before the latest check of the workers. Then it waits for the eventfd. A
@@ -30,9 +31,9 @@
  * Sleep until a wake-up: this needs a port with RX wake-ups (rx_wakeup.h), workers that are all at
  * rest, and no active application. The thread arms the RX wake-ups, marks the workers as
  * unattended, sleeps for the minimum time, and checks once more. If there is still nothing to do,
- * it waits for the eventfd, the port and the nearest timer only. A round of the application may set
- * a timer. So a thread that drives an unattended worker wakes the service thread, as every doorbell
- * does.
+ * it waits for the eventfd, the port and the nearest timer, for at most SLEEP_MAX_NS. A round of
+ * the application may set a timer. So a thread that drives an unattended worker wakes the service
+ * thread, as every doorbell does.
  */
 
 #include "datapath/worker/service_thread.h"
@@ -58,16 +59,17 @@
 #include "datapath/stage.h"
 
 #define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
-/* Late takeovers from the application before its timeout becomes shorter. */
+/* Number of late takeovers from the application before its timeout becomes shorter. */
 #define LATE_MAX 4
 /*
- * Checks in a row that found the application active, after which its late takeovers are forgotten.
+ * Number of checks in a row that found the application active, after which the number of late
+ * takeovers is reset.
  */
 #define FORGET_CHECKS       32
 #define SPIN_NS             UINT64_C(50000) /* time to spin after activity */
 #define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
 #define TIMED_SLEEP_MAX_NS  UINT64_C(1000000)
-#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* maximum while the port has no link */
+#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* maximum of a timed sleep without a link */
 /*
  * Length of the timed sleeps after which the thread sleeps until a wake-up. To wake it takes the
  * sender some microseconds. A program that sends at intervals should not pay this each time.
@@ -102,8 +104,8 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * Whether a worker is left to its application. It is not if it has pending frames that only the
- * service thread may transmit. If the worker has a delayed ACK, for which the peer may wait, the
+ * Whether a worker is left to its application. A worker with pending frames that only the service
+ * thread may transmit is not. If the worker has a delayed ACK, for which the peer may wait, the
  * timeout is the minimum.
  */
 static bool
@@ -261,7 +263,7 @@ count_sleep(_Atomic uint64_t *counter)
 }
 
 /*
- * Wait for any of these descriptors, the first of which is the eventfd.
+ * Wait for any of the `nb` descriptors in `fds`, the first of which is the eventfd.
  * @return number of ready descriptors; -1: there was no wait
  */
 static int

@@ -29,7 +29,8 @@ struct uroce_service_stats {
 	_Atomic uint64_t sleeps;       /* sleeps that received frames may end */
 	_Atomic uint64_t rx_wakeups;   /* sleeps that received frames have ended */
 	/*
-	 * Workers with a short timeout, because their frames arrived before the application polled.
+	 * Number of workers whose timeout is short, because takeovers from the application were
+	 * late.
 	 */
 	_Atomic unsigned early_takeovers;
 };
@@ -43,7 +44,7 @@ int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **ser
 /** Stop the service thread and wait for its end. NULL is allowed. */
 void uroce_service_stop(struct uroce_service_thread *service);
 
-/** A doorbell was pushed: wake the thread, unless the application is polling. */
+/** Wake the thread for a doorbell that was pushed, unless the application is polling. */
 void uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
 				     const struct uroce_worker *worker);
 

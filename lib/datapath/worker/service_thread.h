@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The state of a service thread: for service.c, which is the thread, and for service_wake.c, which wakes it.
+ * The state of a service thread: for service.c, which is the thread, and for service_wake.c, which
+ * wakes it.
  */
 
 #include "datapath/dpdk.h"

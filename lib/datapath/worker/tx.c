@@ -78,8 +78,9 @@ uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame)
 
 /*
  * Initialize an mbuf from the pool as an empty frame. A freed mbuf is a single segment with one
- * reference [rte_mbuf_raw_alloc]. These fields and the headroom are written in one store. Most of
- * the other fields that rte_pktmbuf_reset() writes are only read if a flag of the frame is set.
+ * reference [rte_mbuf_raw_alloc]. The data offset, the reference count, the number of segments and
+ * the port are written in one store. Most of the other fields that rte_pktmbuf_reset() writes are
+ * only read if a flag of the frame is set.
  */
 static inline void
 begin_frame(struct rte_mbuf *mbuf)

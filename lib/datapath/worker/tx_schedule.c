@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The list of a worker's active QPs: those that may have something to send, in the order of their turns.
+ * The list of a worker's active QPs: those that may have something to send, in the order of their
+ * turns.
  */
 
 #include "datapath/worker/round.h"

@@ -13,9 +13,9 @@
 #include "datapath/worker/round.h"
 
 /*
- * Threshold of QPs in the timing wheel. Below it, QPs without an armed timer stay filed: they
- * expire without effect, while they are still in the cache. Above it each such expiry would cost a
- * cache miss, and so these QPs are removed.
+ * Threshold of the number of QPs in the timing wheel. Below it, QPs without an armed timer stay
+ * filed: they expire without effect, while they are still in the cache. Above it each such expiry
+ * would cost a cache miss, and so these QPs are removed.
  */
 #define FEW_TIMERS 256u
 
@@ -93,8 +93,8 @@ fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t 
 }
 
 /*
- * Events that report that all requests have completed, or that a CQ is overrun. A program that polls
- * after such an event must find all completions and the overrun.
+ * Events that report that all requests have completed, or that a CQ is overrun. A program that
+ * polls after such an event must find all completions and the overrun.
  */
 #define PUBLISHED_EVENTS                                                                           \
 	(UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE | UROCE_QPC_SEND_CQ_OVERRUN |                   \

@@ -54,16 +54,16 @@ struct uroce_worker_qp {
 	atomic_bool is_rung_again;
 	/* The fields below are used only by the worker that owns the QP. */
 	bool is_active;
-	/* With is_active: the QP may have requests to send, not only responses. */
+	/* If is_active: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
 	/* The QP came from another worker, and the transport was not called for it since. */
 	bool is_migrated;
-	uint8_t nb_migrations; /* migrations so far; the count saturates */
-	/* With nb_forwarded: index of the worker that received the latest forwarded frames. */
+	uint8_t nb_migrations; /* number of migrations so far; saturates */
+	/* If nb_forwarded > 0: index of the worker that received the latest forwarded frames. */
 	uint8_t forwarded_from;
 	/* One more than the index of the worker that may request the QP; 0: no target worker. */
 	_Atomic uint8_t target_worker;
-	/* Consecutive frames of the QP that were forwarded to its worker; saturates. */
+	/* Number of consecutive frames that were forwarded to the QP's worker; saturates. */
 	uint32_t nb_forwarded;
 	struct uroce_worker_qp *active_next;
 	struct uroce_worker_qp *timer_next; /* list of a slot of the timing wheel */
@@ -73,7 +73,7 @@ struct uroce_worker_qp {
 	_Alignas(64) struct uroce_qpc qpc;
 	/* The fields below are rarely used. */
 	void *event_cookie; /* cookie of the QP's asynchronous events */
-	/* Multicast groups of which the QP is a member; under the device's lock. */
+	/* Number of multicast groups of which the QP is a member; under the device's lock. */
 	uint32_t nb_groups;
 };
 
@@ -177,9 +177,9 @@ bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 void uroce_worker_leave(struct uroce_worker *worker);
 
 /**
- * Run `call(arg)` in the context of the worker: under its lock, or in its mailbox where a dedicated
- * lcore keeps the lock. Returns after the call has run. Afterwards the QP is checked for work and
- * timers.
+ * Run `call(arg)` in the context of the worker: in the calling thread under the worker's lock, or
+ * in the thread that holds the lock. Returns after the call has run. Afterwards the QP is checked
+ * for work and timers.
  * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: none
  * @return the result of the call
  */

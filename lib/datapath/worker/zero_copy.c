@@ -15,10 +15,10 @@
 #include "datapath/worker/publish.h"
 #include "wire/icrc.h"
 
-/* Shorter payload is copied in less time than a chain takes. */
+/* Minimum length of zero-copy payload. Shorter payload is copied in less time. */
 #define LEN_MIN 1024
 
-/* Enough for the pending frames and for a TX ring. */
+/* Number of zero-copy records: enough for the pending frames and for a TX ring. */
 #define NB_EXT_BUFS 2047
 #define NB_CACHED   256
 
