@@ -2,7 +2,7 @@
 
 /*
  * CRCs of data blocks, computed by ISA-L. The exception is CRC-64: ISA-L has this polynomial only
- * from release 2.31 on. The code here processes eight bytes at a time. A table for each byte
+ * from release 2.31 on. So this file computes CRC-64, eight bytes at a time. A table for each byte
  * position gives what the byte contributes to the state after the eight bytes.
  */
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Generation of keys. The secret of a table has 128 bits. One half is the start of a counter, the
- * other half is a key. Each number is the counter, mixed, combined with the key, and mixed again.
- * Thus two numbers of the sequence do not reveal the third.
+ * Generation of the random numbers from which keys are made. The secret of a table has 128 bits.
+ * One half is the start of a counter, the other half is a secret word. Each random number is the
+ * counter, mixed, combined with the secret word, and mixed again. Thus two random numbers do not
+ * reveal the next.
  */
 
 #include <string.h>

@@ -26,8 +26,8 @@
 /** A keyed permutation of [0, 2^24). Read-only after uroce_key_perm_init(). */
 struct uroce_key_perm {
 	struct {
-		uint32_t flip; /* any value */
-		/* a large odd multiplier, so that every bit of the product depends on the half */
+		uint32_t flip; /* exclusive-or-ed with the half; any value */
+		/* odd and large: bits 20 to 43 of the product depend on all bits of the half */
 		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];
 };
@@ -53,8 +53,8 @@ uroce_key_round(const struct uroce_key_perm *perm, unsigned round, uint32_t half
 {
 	const uint64_t x = (uint64_t)(half ^ perm->round[round].flip) * perm->round[round].mul;
 
-	/* Both shifts select bits that depend on the whole product. The exclusive-or makes the
-	 * round function non-linear. */
+	/* Both shifts select bits of the product that depend on all bits of the half. The
+	 * exclusive-or makes the round function non-linear. */
 	return (uint32_t)(x >> 32 ^ x >> 20) & 0xfff;
 }
 

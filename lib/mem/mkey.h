@@ -108,8 +108,8 @@ void uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key);
 
 /**
  * Configure an mkey. A configuration that is refused changes nothing.
- * @return 0; -EINVAL: no such mkey, another PD, too many pieces, or signatures for an mkey that
- *	was created without UROCE_MKEY_SIGNATURE
+ * @return 0; -EINVAL: no such mkey, another PD, too many pieces or bytes, or signatures for an mkey
+ *	that was created without UROCE_MKEY_SIGNATURE
  */
 int uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 			 const struct uroce_mkey_conf *conf);

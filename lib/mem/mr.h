@@ -168,7 +168,7 @@ uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);
 }
 
-/** Number of TX references of a region, which may be invalidated. */
+/** Number of TX references of a region. The region may already be invalidated. */
 uint32_t uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key);
 
 /**

@@ -15,8 +15,9 @@
  *
  *	| count:30 | life:2 | key:32 |
  *
- * The count of a region is the number of windows bound to it. A region with windows cannot be
- * withdrawn. The count of a window is its generation, which changes with every bind.
+ * `life` is the state of the entry. The count of a region is the number of windows bound to it. A
+ * region with windows cannot be withdrawn. The count of a window is its generation, which changes
+ * with every bind.
  *
  * The other fields of an entry are written only while no thread reads them. A region's fields are
  * written while it is free. A window's fields are written while it is DEAD, which it is briefly in
@@ -37,7 +38,7 @@
 #include "mem/odp.h"
 #include "mem/key.h"
 
-/** Life: the two state bits of an entry, at their position in the word. FREE is 0. */
+/** States of an entry: the two bits `life`, at their position in the first word. FREE is 0. */
 #define UROCE_ENTRY_FREE UINT64_C(0)
 #define UROCE_ENTRY_LIVE (UINT64_C(1) << 32)
 #define UROCE_ENTRY_DEAD (UINT64_C(2) << 32)
@@ -45,13 +46,13 @@
 #define UROCE_ENTRY_IDLE (UINT64_C(3) << 32)
 #define UROCE_ENTRY_LIFE (UINT64_C(3) << 32)
 
-/** The value 1 in the count bits of the word. */
+/** The value 1 in the count bits of the first word. */
 #define UROCE_ENTRY_ONE (UINT64_C(1) << 34)
 
-/** Mask of life and key, without the count. */
+/** Mask of the state bits and the key, without the count. */
 #define UROCE_ENTRY_WHO (UROCE_ENTRY_ONE - 1)
 
-/** Slots of the cache of recent keys; a power of two. */
+/** Number of slots of the cache of recent keys; a power of two. */
 #define UROCE_NB_RECENT 64
 
 /**
@@ -65,7 +66,10 @@
 /** The index that means "no entry". */
 #define UROCE_ENTRY_NONE UINT32_MAX
 
-/* All fields but `state` are accessed with relaxed order. Accesses to `state` order them. */
+/*
+ * The atomic fields but `state` and `nb_tx_refs` are accessed with relaxed order. Accesses to
+ * `state` order them.
+ */
 struct uroce_entry {
 	_Alignas(64) _Atomic uint64_t state;
 	_Atomic uint64_t iova;

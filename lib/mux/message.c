@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FDS_MAX 8 /* fds received with a message; the kernel closes others */
+#define FDS_MAX 8 /* most fds that are received with a message; the kernel closes others */
 
 static const struct shape {
 	size_t fixed;
@@ -173,7 +173,7 @@ uroce_mux_peek(int socket, bool *has_fds)
 	*has_fds = false;
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	/* The control data, which has the descriptors, was truncated since no room was given. */
+	/* MSG_CTRUNC: the message has descriptors, for which this call gave no room. */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
 }

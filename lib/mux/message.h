@@ -10,7 +10,7 @@
  *
  *	client             uroced
  *	HELLO          ->           request the host's properties
- *	               <-  HOST     the properties; another HOST follows each change
+ *	               <-  HOST     the properties, first and after each change
  *	ATTACH + shm   ->           attach shared memory, show the client's leases
  *	               <-  ATTACHED + doorbell   the shared memory is in use; the valid leases
  *	LEASE          ->           request more blocks of QP numbers
@@ -23,8 +23,8 @@
  *
  * QP numbers are leased in blocks. Each lease has a token, a random number that uroced stores
  * beyond its own end. A client that connects again shows the token and gets the block back under
- * three conditions: the lease was the last one of the block, it had the same user, and it was not
- * released.
+ * four conditions: the token is that of the block's last lease, the client has the user ID of that
+ * lease, the block was not released, and the limits of the user permit it.
  */
 
 #include <stdbool.h>
@@ -38,7 +38,10 @@
 /** Default path of uroced's socket. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
-/** Connections that wait to be accepted. A connect() beyond that fails with EAGAIN, and is tried again. */
+/**
+ * Most connections that wait to be accepted. A connect() beyond this number fails with EAGAIN, and
+ * the client tries again.
+ */
 #define UROCE_MUX_BACKLOG 64
 
 /** QP numbers of a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
@@ -79,7 +82,7 @@ struct uroce_mux_lease {
 /** Properties of the host that clients of uroced are part of. They are equal for all clients. */
 struct uroce_mux_host {
 	uint8_t mac[6];
-	uint8_t is_up; /* the host's link is up */
+	uint8_t is_up; /* 1: the host's link is up */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
 	uint16_t path_mtu;    /* configured path MTU; 0: the largest that fits */
@@ -93,7 +96,7 @@ struct uroce_mux_host {
 	struct {
 		uint8_t ip[16]; /* address; IPv4 in its mapped form */
 		uint8_t prefix_len;
-		uint8_t is_kernels; /* the kernel responds to ARP and ND for this address */
+		uint8_t is_kernels; /* 1: the kernel responds to ARP and ND for this address */
 	} addr[UROCE_MUX_ADDRS_MAX];
 	uint8_t gw4[16]; /* IPv4 gateway; all zero: none */
 	uint8_t gw6[16];
@@ -127,7 +130,7 @@ struct uroce_mux_attach {
 /** Message ATTACHED, with the doorbell: an eventfd to which a client writes when uroced sleeps. */
 struct uroce_mux_attached {
 	uint32_t type;
-	/* valid leases, whose blocks follow; the client's other leases belong to others now */
+	/* number of valid leases, whose blocks follow; the client has lost its other leases */
 	uint32_t nb_good;
 	uint32_t block[];
 };
@@ -135,7 +138,7 @@ struct uroce_mux_attached {
 /** Message LEASE. */
 struct uroce_mux_lease_more {
 	uint32_t type;
-	uint32_t nb; /* requested blocks */
+	uint32_t nb; /* number of requested blocks */
 };
 
 /** Message LEASED. */

@@ -13,8 +13,8 @@
  * Either S3 comes before S4, and the producer raises the event; or S1 comes before S2, and the
  * consumer finds the entries.
  *
- * Only producers write to slots. So a producer that has the producer lock may still read a batch
- * after its publication.
+ * Slots are written only under push_lock. So a producer that has push_lock may still read the
+ * entries of a batch after their publication.
  */
 
 #include <assert.h>

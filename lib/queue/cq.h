@@ -19,7 +19,7 @@
  *
  * A CQ that overflows is unusable, as the specification requires [IBA 11.6.3.1]. Entries that did
  * not fit are lost, and `is_overrun` stays set. The owner of the QP is notified, so that it can
- * raise the event.
+ * raise IBV_EVENT_CQ_ERR.
  */
 
 #include <assert.h>
@@ -102,15 +102,16 @@ struct uroce_cq {
 	_Alignas(64) struct uroce_ring ring;
 	/* cache line of the producers; consumers also write `arm` */
 	_Alignas(64) struct uroce_lock push_lock;
-	uint32_t nb_open; /* entries that are written and not yet published */
-	uint32_t nb_due;  /* entries among `nb_open` that are published next */
-	bool has_overrun; /* some of the `nb_open` entries did not fit */
+	uint32_t nb_open; /* number of entries that are written and not yet published */
+	uint32_t nb_due;  /* number of the open entries that are published next */
+	/* an entry did not fit; `is_overrun` is set when all open entries are published */
+	bool has_overrun;
 	/* the consumer was armed for an entry; the event is raised when the list is published */
 	bool is_awaited;
 	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
 	struct uroce_cq_list *list; /* list that will publish the entries; NULL: none */
 	struct uroce_cq *list_next;
-	void *cookie; /* the CQ owner's, for events; set before the first batch */
+	void *cookie; /* the owner's cookie, for events; set before the first batch */
 	/* cache line of the consumers; a producer also sets `is_overrun`, once */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;
@@ -160,7 +161,7 @@ uroce_cq_put(struct uroce_cq *cq)
  */
 bool uroce_cq_end(struct uroce_cq *cq);
 
-/** Producer: end the batch. Its entries are published with the list at the latest. */
+/** Producer: end the batch. Its entries are published with `list`, or earlier. */
 void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
 
 /** Producer: mark all entries on the list as due. Entries added later are not due. */

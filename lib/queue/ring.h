@@ -61,7 +61,7 @@ uroce_ring_at(const struct uroce_ring *ring, uint32_t idx)
 	return ring->slots + (size_t)(idx & ring->mask) * ring->stride;
 }
 
-/** Producer: number of entries that may be added now. */
+/** Producer: a number of entries that may be added now. It is 0 only if the ring is full. */
 static inline uint32_t
 uroce_ring_room(struct uroce_ring *ring)
 {

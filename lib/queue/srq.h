@@ -31,7 +31,7 @@ struct uroce_srq_conf {
 	uint32_t pdn;        /* protection domain of the requests' keys */
 	uint32_t xrcd;       /* XRC: number of the XRC domain; 0: not XRC */
 	struct uroce_cq *cq; /* XRC: CQ of the queue's completions; else NULL */
-	void *cookie;        /* the owner's, for events */
+	void *cookie;        /* the owner's cookie, for events */
 };
 
 struct uroce_srq {
@@ -49,7 +49,7 @@ struct uroce_srq {
 	uint32_t first_idx; /* oldest posted slot; UROCE_SRQ_NONE: none */
 	uint32_t last_idx;  /* newest posted slot; UROCE_SRQ_NONE: none */
 	uint32_t nb_posted;
-	uint32_t nb_taken; /* requests that QPs have taken */
+	uint32_t nb_taken; /* number of requests that QPs have taken */
 	uint32_t max_wr;
 	uint8_t *slots;
 	uint32_t *next; /* for each slot, the next slot in its list */

@@ -19,7 +19,9 @@
 
 struct uroce_srq_table {
 	uint32_t nb_slots;
-	uint32_t next; /* where add begins its search, so that a number is reused late */
+	/* where uroce_srq_table_add() begins to search: behind the last queue that was added, so
+	 * that a number is reused late */
+	uint32_t next;
 	_Atomic(struct uroce_srq *) slot[];
 };
 

@@ -28,7 +28,8 @@ enum opcode_fact {
 	CAN_INLINE = 1 << 2,
 	/* the last packet of a message may request a solicited event [IBA 9.2.3] */
 	CAN_SOLICIT = 1 << 3,
-	IS_RDMA = 1 << 4, /* the request names memory of the peer */
+	/* the request uses `wr.rdma`: memory of the peer, or the mkey that DRIVER1 configures */
+	IS_RDMA = 1 << 4,
 	IS_ATOMIC = 1 << 5,
 	IS_LOCAL = 1 << 6, /* the request sends no packet: no message, no scatter list */
 	IS_BIND = 1 << 7,
@@ -137,7 +138,7 @@ is_bind_sound(const struct ibv_send_wr *wr)
 
 	if (mw == NULL)
 		return false;
-	/* Another thread may be changing the other fields of `mw`. */
+	/* Another thread may change the rkey of `mw` at the same time. */
 	const uint32_t rkey = __atomic_load_n(&mw->rkey, __ATOMIC_RELAXED);
 
 	if (((rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)

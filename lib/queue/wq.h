@@ -29,7 +29,7 @@ struct uroce_wq {
 	/* These fields share the cache line of the worker's index. A post and a response seldom
 	 * coincide, and with many QPs one cache line less is used. */
 	struct uroce_lock lock; /* serialises posts */
-	uint32_t max_sge;       /* most elements of a slot */
+	uint32_t max_sge;       /* most scatter/gather elements of a slot */
 	uint32_t max_inline;    /* most bytes of inline data of a slot; 0 for a receive queue */
 	/* set by the owner: bit i means that opcode i of enum ibv_wr_opcode may be posted */
 	uint32_t opcodes;
@@ -78,13 +78,13 @@ struct uroce_send_wqe {
 	uint32_t nb_psn;
 	uint8_t opcode;   /* enum ibv_wr_opcode */
 	uint8_t flags;    /* enum uroce_wqe_flag */
-	uint8_t nb_sge;   /* elements of the scatter list; 0 with UROCE_WQE_INLINE */
+	uint8_t nb_sge;   /* number of elements of the scatter list; 0 with UROCE_WQE_INLINE */
 	uint8_t data_off; /* offset of scatter list or inline data in the entry */
 	uint8_t resv[4];
 	union {
 		struct {
 			uint64_t compare_add; /* FLUSH: bytes of the range */
-			uint64_t swap;        /* FLUSH: placement type, and level << 4 */
+			uint64_t swap; /* FLUSH: placement type, and selectivity level << 4 */
 		} atomic;
 		struct {
 			uint32_t dest_qpn;

@@ -331,7 +331,10 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 {
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
-	/* clear the padding between fields, too, because callers compare */
+	/*
+	 * clear the padding between fields, too, so that callers can compare attributes with
+	 * memcmp()
+	 */
 	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = (enum ibv_qp_state)qpc->state;
 	attr->cur_qp_state = (enum ibv_qp_state)qpc->state;

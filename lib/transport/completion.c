@@ -68,7 +68,7 @@ uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 }
 
 /*
- * End the batch, now or when the worker publishes.
+ * End the batch. Its entries are published now, or later with the worker's list.
  * @return whether the consumer has to be notified now
  */
 static bool

@@ -66,11 +66,11 @@ struct uroce_txd {
 	 */
 	uint8_t *hdr;
 	uint32_t icrc;        /* out: ICRC state after the masked UDP header (see wire/icrc.h) */
-	uint32_t payload_len; /* out: payload bytes in all slices */
+	uint32_t payload_len; /* out: number of payload bytes in all slices */
 	uint16_t hdr_len;     /* out: length of the headers */
 	uint8_t bth_off;      /* out: offset of the BTH in hdr */
-	uint8_t pad_len;      /* out: zero bytes between payload and ICRC, 0..3 */
-	uint8_t nb_slices;    /* out: slices of the payload */
+	uint8_t pad_len;      /* out: number of zero bytes between payload and ICRC, 0..3 */
+	uint8_t nb_slices;    /* out: number of slices of the payload */
 	struct uroce_slice slice[UROCE_SGE_MAX]; /* out: the first nb_slices are valid */
 };
 
@@ -80,8 +80,8 @@ struct uroce_txd {
  */
 enum uroce_qpc_event {
 	/*
-	 * The CQ was armed, and has a new completion. These two events come only from a context
-	 * that publishes completions at once.
+	 * SEND_CQ_EVENT, RECV_CQ_EVENT: the CQ was armed, and has a new completion. Only a context
+	 * that publishes completions at once raises these two events.
 	 */
 	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,
 	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,
@@ -125,10 +125,10 @@ struct uroce_qpc_conf {
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq; /* NULL for XRC_RECV: completions go to the CQ of the SRQ */
 	struct uroce_mr_table *mrs;
-	struct uroce_rd_pool *rd_pool; /* the worker's; NULL: READs and atomics are refused */
-	/* the worker's; NULL: no out-of-order packet is kept, and both roles go back N */
+	struct uroce_rd_pool *rd_pool; /* pool of the worker; NULL: READs and atomics are refused */
+	/* buffer of the worker; NULL: no out-of-order packet is kept, and both roles go back N */
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* the worker's; NULL: events are counted in the QP's own counters only */
+	/* counters of the worker; NULL: events are counted in the QP's own counters only */
 	struct uroce_counters *counters;
 	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
 	struct uroce_cq_list *unpublished;
@@ -207,12 +207,13 @@ enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PE
  * The transitions are the table in recovery_state.c.
  */
 enum uroce_recovery_state {
-	UROCE_RECOVERY_OPEN,       /* no packet is known to be lost */
-	UROCE_RECOVERY_PROBE,      /* a probe is in flight */
-	UROCE_RECOVERY_FAST_RETX,  /* the packet at una_psn was retransmitted alone */
-	UROCE_RECOVERY_RNR_WAIT,   /* the requester sends nothing until rnr_deadline */
-	UROCE_RECOVERY_LOSS,       /* the requester went back N, and una_psn has not moved since */
-	UROCE_RECOVERY_LOSS_PROBE, /* LOSS, and a probe is in flight */
+	UROCE_RECOVERY_OPEN,      /* no packet is known to be lost */
+	UROCE_RECOVERY_PROBE,     /* a probe is in flight */
+	UROCE_RECOVERY_FAST_RETX, /* the packet at una_psn was retransmitted alone */
+	UROCE_RECOVERY_RNR_WAIT,  /* the requester sends nothing until rnr_deadline */
+	/* the requester went back N because of a loss, and una_psn has not moved since */
+	UROCE_RECOVERY_LOSS,
+	UROCE_RECOVERY_LOSS_PROBE,     /* LOSS, and a probe is in flight */
 	UROCE_RECOVERY_LOSS_FAST_RETX, /* LOSS, and the packet at una_psn was retransmitted alone */
 	UROCE_RECOVERY_STATE_NB
 };
@@ -227,7 +228,7 @@ enum uroce_recovery_due {
 
 /**
  * Loss recovery of requests, see loss_recovery.c. Every packet and every response reads the first
- * half of the fields.
+ * 16 bytes.
  */
 struct uroce_loss_recovery {
 	uint64_t probe_deadline; /* when a probe is sent; UROCE_NEVER: no probe timer */
@@ -236,15 +237,16 @@ struct uroce_loss_recovery {
 	uint8_t state; /* enum uroce_recovery_state */
 	uint8_t due;   /* enum uroce_recovery_due */
 	uint8_t resv[2];
-	/* The following fields are valid while there are PSN gaps. */
+	/* The following fields change only in loss recovery. */
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
 	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
-	/* while nb_gaps is not 0: a gap before this PSN belongs to the same round trip */
+	/* while nb_gaps is not 0: a gap before this PSN is one more gap of the round trip */
 	uint32_t round_psn;
 	uint8_t peer; /* enum uroce_peer_arq */
-	/* fast retransmissions in a row after which the next packet was missing, too */
+	/* number of fast retransmissions in a row after which the next packet was missing, too */
 	uint8_t nb_adjacent;
-	uint8_t nb_gaps; /* gaps of the last round trip that had one; 0: none since going back N */
+	/* number of gaps in the last round trip that had any; 0: none since going back N */
+	uint8_t nb_gaps;
 	/*
 	 * the previous round trip had many gaps; not part of `state`, because the next gaps are
 	 * counted differently even after all gaps are closed
@@ -255,10 +257,11 @@ struct uroce_loss_recovery {
 	 * of `state`, because it affects only how the next response in FAST_RETX is judged
 	 */
 	bool is_ambiguous;
-	/* responses in a row that acknowledged only the probe, with more in flight */
+	/* number of responses in a row that acknowledged only the probe while more was in flight */
 	uint8_t nb_probe_steps;
-	uint32_t inflation_psns; /* in FAST_RETX: packets that may be in flight beyond the window */
-	uint64_t retransmit_ns;  /* when gap_psn was retransmitted; 0: not yet */
+	/* in FAST_RETX: number of packets that may be in flight beyond the window */
+	uint32_t inflation_psns;
+	uint64_t retransmit_ns; /* when gap_psn was retransmitted; 0: not yet */
 };
 
 /** States of the recovery of responses. The transitions are the table in ooo_response_state.c. */
@@ -305,7 +308,8 @@ struct uroce_ooo_responses {
 	 * PSN
 	 */
 	uint32_t resume_psn;
-	struct uroce_psn_range again; /* in LOST: the range that is requested another time */
+	/* in LOST: a range whose missing responses were requested again and are lost, too */
+	struct uroce_psn_range again;
 	/* missing responses before this PSN were requested again when max_psn was round_max_psn */
 	uint32_t round_psn;
 	/*
@@ -335,7 +339,7 @@ struct uroce_req {
 	uint64_t rnr_ignore_ns; /* RNR NAKs are ignored until this time */
 	uint64_t rnr_ns;        /* in RNR_WAIT: when the wait began */
 	uint32_t rnr_psn; /* in RNR_WAIT: the PSN of the request that found no receive request */
-	uint8_t nb_false_rnrs; /* false RNR NAKs in a row, saturated */
+	uint8_t nb_false_rnrs; /* number of false RNR NAKs in a row, saturated */
 	uint8_t resv[3];       /* padding that puts the next fields into one cache line */
 	/* when the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no timeout */
 	uint64_t ack_deadline;
@@ -346,22 +350,21 @@ struct uroce_req {
 	uint32_t max_psn;      /* the newest PSN ever sent, plus one */
 	uint32_t una_idx;      /* send queue index of the oldest incomplete request */
 	uint32_t next_idx;     /* send queue index of the request that next_psn belongs to */
-	uint32_t next_pkt;     /* PSNs of the request at next_idx that lie before next_psn */
+	uint32_t next_pkt;     /* number of PSNs of the request at next_idx before next_psn */
 	uint32_t begun_idx;    /* send queue index behind the newest request that has PSNs */
-	uint8_t since_ack_req; /* packets sent since the last one that asks for an ACK */
+	uint8_t since_ack_req; /* number of packets sent since the last one that asks for an ACK */
 	/*
-	 * while the ACK timer runs for the port: the timeouts that the port has left, the present
-	 * one included; 0: the timer runs for the peer
+	 * while the ACK timer runs for the port: number of timeouts that the port has left, the
+	 * present one included; 0: the timer runs for the peer
 	 */
 	uint8_t port_retry_left;
-	uint8_t nb_rd_out; /* READ and atomic requests in flight */
-	uint8_t nb_probes; /* probes since una_psn moved last */
+	uint8_t nb_rd_out; /* number of READ and atomic requests in flight */
+	uint8_t nb_probes; /* number of probes since una_psn moved last */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	uint8_t fault; /* enum ibv_wc_status that the request at next_idx ends with; 0: none */
 	/*
-	 * The following fields are not part of the recovery state: ACK requests, SQD and local
-	 * requests go on in every state.
+	 * The following fields do not depend on the recovery state: they are used in every state.
 	 */
 	bool is_ack_wanted; /* the next packet asks for an ACK, whatever the ACK rule says */
 	bool is_draining;   /* in SQD: requests that were begun have not yet completed */
@@ -391,7 +394,7 @@ struct uroce_resp {
 	bool is_fill_doubtful;
 	bool is_peer_gbn;          /* the peer goes back N: gaps are reported to it without delay */
 	bool has_dropped;          /* a packet ahead of a PSN gap was dropped */
-	uint32_t msn;              /* messages completed, modulo 2^24 */
+	uint32_t msn;              /* number of messages completed, modulo 2^24 */
 	uint32_t msg_len;          /* payload bytes received of the present message */
 	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: none */
 	struct uroce_reorder_window reorder_window;
@@ -401,7 +404,7 @@ struct uroce_resp {
 	uint32_t write_rkey; /* rkey of the WRITE that is being received */
 	uint32_t write_len;  /* bytes that the present WRITE has announced */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
-	/* READs and atomics received so far; modulo the ring's size, the next slot of `res` */
+	/* number of READs and atomics received so far; modulo the size of `res`, its next slot */
 	uint32_t res_head;
 	/* The following fields are used for PSN gaps, READs and atomics. */
 	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: no block was taken yet */
@@ -409,7 +412,7 @@ struct uroce_resp {
 	uint32_t dropped_psn; /* with has_dropped: the PSN behind the newest dropped packet */
 	uint32_t fill_psn;    /* PSN that filled the last gap */
 	uint32_t fill_ns;     /* how long the last gap was open */
-	/* `res_head` when an ACK was sent for a request behind all READs and atomics */
+	/* value of `res_head` when an ACK was sent for a request behind all READs and atomics */
 	uint32_t passed_head;
 };
 
@@ -446,9 +449,9 @@ struct uroce_qpc {
 	bool is_established; /* the event COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	/* frames of this burst refer to the memory of requests, which must not be flushed */
+	/* frames that are not gathered yet refer to the memory of requests: do not flush these */
 	bool is_zero_copy;
-	bool is_req_turn;  /* the odd frame of a burst is a request, not a response */
+	bool is_req_turn;  /* the odd frame of the next burst goes to requests, not to responses */
 	bool is_recv_open; /* completed receive requests are not yet published, see completion.h */
 	/*
 	 * The following fields say how the oldest request ends. Its completion is written when no
@@ -456,16 +459,19 @@ struct uroce_qpc {
 	 */
 	uint8_t end_status; /* enum ibv_wc_status; 0: IBV_WC_WR_FLUSH_ERR */
 	uint8_t end_vendor_err;
-	/* pieces of the requests' memory that a port still transmits from; written by floor 3 */
+	/*
+	 * number of pieces of the requests' memory that a port still transmits from; written by
+	 * floor 3
+	 */
 	_Atomic uint32_t nb_tx_refs;
 	uint32_t qpn;
 	uint32_t events; /* enum uroce_qpc_event, or-ed; the caller reads and clears it */
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* the most responses that one READ request asks for */
 	uint16_t pkey;
-	/* one packet in so many asks for an ACK, while there is more to send */
+	/* one of this number of packets asks for an ACK, while there is more to send */
 	uint8_t ack_every;
-	uint8_t nb_bad_keys; /* UC: wrong keys that the peer used since bad_key_ns; see msg.c */
+	uint8_t nb_bad_keys; /* UC: number of wrong keys since bad_key_ns; see msg.c */
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;       /* protection domain; XRC_RECV: that of `srq` */
 	uint32_t access;    /* enum ibv_access_flags granted to the peer */
@@ -488,9 +494,9 @@ struct uroce_qpc {
 	/* The following field is used by the responder. */
 	struct uroce_resp resp;
 	/* The following fields are used by both roles; of `stats`, the first 32 bytes. */
-	struct uroce_counters *counters; /* the worker's; NULL: none */
+	struct uroce_counters *counters; /* counters of the worker; NULL: none */
 	struct uroce_qpc_stats stats;
-	/* the worker's; NULL: no out-of-order packet is kept */
+	/* buffer of the worker; NULL: no out-of-order packet is kept */
 	struct uroce_reorder_buffer *reorder_buffer;
 	/* The following fields are used by the requester. */
 	struct uroce_req req;
@@ -507,7 +513,7 @@ struct uroce_qpc {
 	uint32_t xrcd;
 	bool is_pipelined;
 	bool is_stopped; /* with is_pipelined: the QP went to SQD because of a bad signature */
-	/* twice the PSNs that the peer was seen to have outstanding at once; see ooo_request.c */
+	/* twice the most PSNs that the peer had outstanding at once; see ooo_request.c */
 	uint16_t ooo_window_psns;
 	/* PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: none */
 	uint32_t ooo_first_psn;
@@ -516,9 +522,10 @@ struct uroce_qpc {
 };
 
 /*
- * The offset of the cache line that a field is in. The assertions below check the layout that
- * uroce_qpc_fetch() and its like rely on. A field that breaks an assertion belongs behind the fields
- * that are used for each packet: move it to the end of the struct.
+ * The offset of the cache line that a field is in. The assertions below check the layout on which
+ * uroce_qpc_fetch(), uroce_qpc_fetch_req() and uroce_qpc_fetch_resp() rely. A field that breaks an
+ * assertion belongs behind the fields that are used for each packet: move it to the end of the
+ * struct.
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 

@@ -33,8 +33,8 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 #define LINE 64u /* bytes of a cache line */
 
 /*
- * Cache lines that are prefetched for the next packet: a packet of up to 1 KiB, or a quarter of the
- * largest packet.
+ * Number of cache lines that are prefetched for the next packet: all of a packet of up to 1 KiB, or
+ * a quarter of the largest packet.
  */
 #define AHEAD_LINES 16u
 

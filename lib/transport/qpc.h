@@ -12,9 +12,9 @@
  * clock. A context belongs to one worker at a time. That worker makes every call below, or a
  * control thread does that holds the worker's lock.
  *
- * Each noun is a file with a header of its own. Calls go down the following list: no two files call
- * each other in a circle (devtools/check-floors). From top to bottom, first the requester and then
- * the responder:
+ * Each name in the following list is a file with a header of its own. Calls go down the list: no
+ * two files call each other in a circle (devtools/check-floors). From top to bottom, first the
+ * requester and then the responder:
  *
  *	qpc		the calls of this header; passes each event to one of the roles
  *	requester	chooses what is sent next: packets of loss recovery, then new requests
@@ -140,8 +140,8 @@ void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /**
- * The earliest deadline that requests of the peer may have changed. After a request of the peer,
- * uroce_qpc_deadline() is this deadline or as before.
+ * The earliest of the deadlines that a request of the peer can change. The other deadlines of the
+ * context stay as they are, unless the request puts the QP into ERR.
  */
 static inline uint64_t
 uroce_qpc_response_deadline(const struct uroce_qpc *qpc)

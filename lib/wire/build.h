@@ -45,7 +45,8 @@ struct uroce_path_conf {
  * freely.
  */
 struct uroce_path {
-	/* lengths are 0 or as set; BTH is 0 except MigReq, or as the owner set it */
+	/* lengths are 0, or as uroce_path_set_len() set them; BTH is 0 except MigReq, or as the
+	 * path's owner set it */
 	uint8_t hdr[UROCE_PATH_HDR_MAX];
 	uint8_t ip_off;
 	uint8_t udp_off;

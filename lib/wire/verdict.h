@@ -7,9 +7,10 @@
  * Verdicts: the result of the checks of a received frame. One list gives the enum, the text and
  * the counter.
  *
- * A bad packet is no error of the library. It is counted, and may cause a NAK; it is never logged.
- * The list is on the lowest floor, because the parser makes the first checks. The order of the
- * list is the order of the checks: parser, look-up, responder, requester.
+ * A bad packet is no error of the library. It is counted, and may cause a NAK. It is not logged,
+ * except by an alert that names a suspected attack. The list is on the lowest floor, because the
+ * parser makes the first checks. The order of the list is the order of the checks: parser, look-up,
+ * responder, requester.
  */
 
 /* clang-format off */

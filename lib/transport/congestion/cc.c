@@ -16,7 +16,7 @@
 #define NEVER        UINT64_MAX
 #define NS_PER_US    UINT64_C(1000)
 #define BPS_PER_MBPS UINT64_C(1000000)
-#define RATE_UNKNOWN 100000 /* Mb/s */
+#define RATE_UNKNOWN 100000 /* Mb/s, assumed if the rate of the port is not known */
 #define LEAP_AFTER   64
 
 /* clang-format off */
@@ -190,8 +190,8 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 }
 
 /*
- * Whether a CNP is plausible: it comes at least reduce_us after the last one, and something was
- * sent since. The time of the last CNP is alpha_ns, because only a CNP updates alpha.
+ * Whether a CNP is plausible: it comes at least reduce_us after the last one, and a limited QP has
+ * sent something since. The time of the last CNP is alpha_ns, because only a CNP updates alpha.
  */
 static bool
 dcqcn_may_react(const struct uroce_cc *cc, uint64_t now_ns)
@@ -308,7 +308,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
 
-		/* the clock may have started after now_ns - lag_ns */
+		/* lag_ns exceeds now_ns if the clock began at 0 less than lag_ns ago */
 		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
 	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /

@@ -17,14 +17,14 @@
  *	every `timer_us`, and every `byte_kb` sent:  an event. The first `stages` - 1 of either kind
  *	               rate = (target + rate) / 2                          fast recovery
  *	then           target += ai_mbps,     rate as above                additive increase
- *	and, when more than `stages` of both came, by the i-th of the lesser kind
+ *	and, if i > 0, where i is the smaller of the two numbers of events, minus `stages`
  *	               target += i * hai_mbps, rate as above               hyper increase
  *
  * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is
  * lowered at most once in `reduce_us`. The default is half of the default interval of notification
- * points, because two CNPs may arrive closer together than they were sent. A limited QP reacts only if it has sent
- * something since the last CNP. So forged CNPs lower a rate no faster than a congested path does,
- * and no faster than packets leave.
+ * points (`cnp_us`), because two CNPs may arrive closer together than they were sent. A limited QP
+ * reacts only if it has sent something since the last CNP. So forged CNPs lower a rate no faster
+ * than a congested path does, and no faster than packets leave.
  *
  * A QP at its full rate is not limited: no timer runs for it, and no byte is counted. Periods of
  * timers that have passed are processed when the QP sends or receives a CNP, so an idle QP costs
@@ -46,15 +46,15 @@ struct uroce_cc_conf {
 	uint32_t min_mbps;  /* the lowest rate */
 	uint32_t ai_mbps;   /* additive increase of the target, per event */
 	uint32_t hai_mbps;  /* hyper increase of the target, per event, times i */
-	uint32_t gain;      /* the inverse of g in the paper */
+	uint32_t gain;      /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
 	uint32_t alpha_us;  /* alpha decreases after this time without a CNP */
 	uint32_t timer_us;  /* time between two events of the timer */
-	uint32_t byte_kb;   /* 1000 bytes sent between two events of the byte counter */
-	uint32_t stages;    /* F in the paper */
+	uint32_t byte_kb;   /* kB (1000 bytes) sent between two events of the byte counter */
+	uint32_t stages;    /* events of one kind that end fast recovery: F in [Zhu et al.] */
 	uint32_t cnp_us;    /* shortest time between two CNPs that a QP sends */
 	uint32_t reduce_us; /* shortest time between two CNPs that lower the rate of a QP */
 	uint32_t cnp_dscp;  /* DSCP of CNPs */
-	uint32_t burst_kb;  /* units of 1000 bytes that may be sent at once when sending was late */
+	uint32_t burst_kb;  /* kB (1000 bytes) that may be sent at once when sending was late */
 };
 
 /**
@@ -89,9 +89,10 @@ struct uroce_cc {
 	/* The following fields are used while the QP is limited, or receives marked packets. */
 	const struct uroce_cc_conf *conf; /* must outlive the QP; NULL: no congestion control */
 	uint32_t bytes_left;              /* bytes until the next event of the byte counter */
-	uint16_t nb_timer;   /* events of the increase timer since the last CNP, saturated */
-	uint16_t nb_bytes;   /* events of the byte counter since the last CNP, saturated */
-	uint64_t rate_bps;   /* present rate */
+	/* number of events of the increase timer since the last CNP, saturated */
+	uint16_t nb_timer;
+	uint16_t nb_bytes; /* number of events of the byte counter since the last CNP, saturated */
+	uint64_t rate_bps; /* present rate */
 	uint64_t target_bps; /* the rate to which rate_bps returns step by step */
 	uint64_t alpha_ns;   /* when alpha changed last */
 	uint64_t timer_ns;   /* when the present period of the increase timer began */

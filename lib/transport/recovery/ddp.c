@@ -97,7 +97,7 @@ read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 
 /*
  * Add the WRITE that begins at `psn`.
- * @return false: its first packet has not arrived, or there is no room
+ * @return false: there is no room, or no first packet of a permitted WRITE has arrived at `psn`
  */
 static bool
 learn_next_write(struct uroce_qpc *qpc, uint32_t psn)

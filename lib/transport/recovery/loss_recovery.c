@@ -43,8 +43,8 @@
 #include "wire/psn.h"
 
 /*
- * Fast retransmissions in a row, each followed by a gap at the next packet, until a selective peer
- * is no longer known to be selective.
+ * Number of fast retransmissions in a row, each followed by a gap at the next packet, after which a
+ * selective peer is no longer known to be selective.
  */
 #define ADJACENT_MAX 4
 #define BACKOFF_MAX  10
@@ -149,14 +149,14 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	if (uroce_req_is_fast_retx(req) && !(recovery->due & UROCE_RECOVERY_DUE_FIRST)) {
 		/*
 		 * A response that comes sooner than a round trip after the retransmission belongs
-		 * to the original packet, which was late. Such a response shows nothing of the
-		 * peer.
+		 * to the original packet, which was late. Such a response does not show what the
+		 * peer does behind a gap.
 		 */
 		const bool is_answer = is_rtt_plausible(req, now_ns);
 		const bool is_last = recovery->recover_psn == req->max_psn;
 
 		/*
-		 * Newer packets followed the retransmission. If one of them is missing, the peer
+		 * If newer packets followed the retransmission and one of them is missing, the peer
 		 * sends a NAK. So nothing has to be decided after this ACK.
 		 */
 		if (moved == 1 && !is_nak && !is_last)
@@ -326,7 +326,7 @@ adjust_cwnd(struct uroce_qpc *qpc)
 	else if (rtt->is_cwnd_used)
 		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
 						window);
-	/* a removed entry is not written again: another QP has found that the host is selective */
+	/* the entry is not written if another QP has removed it, because the host is selective */
 	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
 				  hash_peer_address(&qpc->path)))
 		save_peer_metrics(qpc);
@@ -334,8 +334,8 @@ adjust_cwnd(struct uroce_qpc *qpc)
 
 /*
  * Start the probe timer. A probe is sent before the ACK timeout, which may be the last. The ACK
- * timeout is at most four times the time that the attribute `timeout` gives, and a probe waits at
- * most three. So the response to the probe has as long as the attribute says.
+ * timeout is at most four times the time that the attribute `timeout` gives. A probe waits at most
+ * three times that time. So that time is left for its response.
  */
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)

@@ -30,12 +30,13 @@
  * differ, at most one is the peer's, and nothing shows which. Then the kept packet is discarded,
  * the PSN is requested again, and the next packet in order decides. If the kept packet was already
  * executed, the conflict is only counted. A buffered packet that is refused at its turn might end
- * the QP: it is discarded and requested again, too. A peer that meant it sends it again.
+ * the QP: it is discarded and requested again, too. If the packet was the peer's, the peer
+ * retransmits it.
  *
  * Whether a gap was loss or reordering is learnt from what fills it. A packet that asks for an ACK
- * is a retransmission, or a probe that came before the NAK. If the packet behind it follows again,
- * although it is here, the peer goes back N. If a duplicate of the packet itself or a new packet
- * follows, the packet was late.
+ * is a retransmission, or a probe that came before the NAK. Otherwise the next packet decides. If
+ * that is a duplicate of the packet behind the gap, which was kept, the peer goes back N. If it is
+ * a duplicate of the packet that filled the gap, or a new packet, then the gap was reordering.
  */
 #include "transport/recovery/ooo_request.h"
 
@@ -52,7 +53,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* Buffered packets that are executed in one slice. */
+/* Number of buffered packets that are executed in one slice. */
 #define DRAIN_BURST 32
 
 /* Whether the packet at epsn is buffered or placed, and waits for its turn. */

@@ -9,7 +9,10 @@
 
 #include "transport/context.h"
 
-/** Process a request ahead of epsn: place it, buffer it or drop it. Have the PSN gap reported. */
+/**
+ * Process a request ahead of epsn: place it, buffer it or drop it. Schedule the report of the PSN
+ * gap.
+ */
 enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 

@@ -20,8 +20,8 @@
  *
  * Such a request, or its responses, may be lost too. The peer responds in the order of the
  * requests. So a response to a later request proves that responses which are still missing are
- * lost, and they are requested once more. Where no later request exists, the probe requests them
- * (loss_recovery.c).
+ * lost, and they are requested once more. Where no later request exists, a probe requests the
+ * missing responses (loss_recovery.c).
  */
 #include "transport/recovery/ooo_response.h"
 
@@ -88,7 +88,7 @@ request_missing(struct uroce_qpc *qpc)
 	answers->round_max_psn = qpc->req.max_psn;
 }
 
-/* Check whether responses have to be requested, after more was seen or una_psn has moved. */
+/* Check whether responses have to be requested, after seen_psn or una_psn has moved. */
 static void
 check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -206,8 +206,8 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * React to the response to a repeated request, which arrived at `psn` ahead of una_psn. Responses
- * that are missing before `psn` were requested before that. So they are lost, unless they were
+ * React to a response to a repeated request. The response has the PSN `psn`, ahead of una_psn. The
+ * missing responses before `psn` were requested again before it. So they are lost, unless they were
  * requested once more since.
  */
 static void

@@ -4,9 +4,9 @@
  * the action and the next state. An empty cell is an event that cannot happen in this state or
  * means nothing there: the state stays, and there is nothing to do.
  *
- * The LOSS states remember that the requester went back N for this una_psn. Another loss at the
- * same una_psn does not make the requester go back again, because the retransmission is in flight
- * already. Progress of una_psn leads out of the LOSS states.
+ * The LOSS states remember that the requester went back N because of a loss at this una_psn.
+ * Another loss at the same una_psn does not make the requester go back again, because the
+ * retransmission is in flight already. Progress of una_psn leads out of the LOSS states.
  */
 #include "transport/recovery/recovery_state.h"
 
@@ -29,7 +29,7 @@ struct cell {
 		UROCE_RECOVERY_DO_##action, TO(state)                                              \
 	}
 
-/* Events that end every state in the same way. */
+/* Events that end each state but RNR_WAIT in the same way. */
 #define GO_BACK                                                                                    \
 	[UROCE_RECOVERY_ON_ACK_TIMEOUT] = GO(GO_BACK_N, OPEN), [UROCE_RECOVERY_ON_RNR_NAK] =       \
 								       GO(GO_BACK_N, RNR_WAIT)

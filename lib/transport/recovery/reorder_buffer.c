@@ -36,9 +36,9 @@ struct uroce_reorder_buffer {
 	uint32_t dead;        /* first released frame; NONE: there is none */
 	uint32_t used_gaps;   /* gaps from this index on were never used */
 	uint32_t used_frames; /* frames from this index on were never used */
-	uint32_t nb_taken;    /* gaps in use */
-	uint32_t nb_ready;    /* gaps that are filled, with packets that wait for execution */
-	uint32_t nb_held;     /* frames that are buffered */
+	uint32_t nb_taken;    /* number of gaps in use */
+	uint32_t nb_ready;    /* number of filled gaps with packets that wait for execution */
+	uint32_t nb_held;     /* number of buffered frames */
 	uint32_t newest;      /* the frame that was buffered last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
@@ -184,7 +184,7 @@ uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const
 
 /*
  * Find the link to a frame.
- * @return where the frame's index is stored, or NONE if there is no such frame
+ * @return the field that has the frame's index; the field is NONE if there is no such frame
  */
 static uint32_t *
 find_frame(const struct uroce_reorder_buffer *reorder_buffer, const struct uroce_psn_gap *gap,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The requester's timers and retries [IBA 9.7.6]. Retransmission after a timeout sets the send
- * position (position.h) back to the oldest unacknowledged PSN. Only a timeout uses a retry. Every
- * response that acknowledges something restores all retries.
+ * position (position.h) back to the oldest unacknowledged PSN. Only an ACK timeout uses a retry of
+ * `retry_cnt`, and only an RNR NAK one of `rnr_retry`. Every response that acknowledges something
+ * restores all retries.
  *
  * The ACK timer measures the peer: it counts from when a packet that asks for an ACK was sent.
  * After the send position went back, no packet is in flight until the QP has its turn, which may
@@ -17,9 +18,9 @@
  * An RNR NAK says that the peer had no receive request. The requester is silent until the RNR timer
  * expires, and then repeats the request. If the request is acknowledged before, the RNR NAK was
  * false or was about a duplicate; an attacker may forge RNR NAKs. Then the wait ends, and RNR NAKs
- * are ignored for two round trips. Each further false RNR NAK doubles that time, until an RNR NAK
- * is true. A true RNR NAK that is ignored still shows that the peer is alive, and the peer sends
- * another when a probe repeats the request.
+ * are ignored for two round trips, or for twice the duration of the wait if that is longer. Each
+ * further false RNR NAK doubles that time, until an RNR NAK is true. A true RNR NAK that is ignored
+ * still shows that the peer is alive, and the peer sends another when a probe repeats the request.
  */
 #include "transport/recovery/retry.h"
 
@@ -30,9 +31,7 @@
 #include "transport/recovery/recovery_state.h"
 #include "wire/psn.h"
 
-/*
- * The limits of the RNR ignore time: the most doublings of two round trips, and the longest time.
- */
+/* The limits of the RNR ignore time: the most doublings of a round trip, and the longest time. */
 #define RNR_IGNORE_SHIFT_MAX 10
 #define RNR_IGNORE_MAX_NS    UINT64_C(10000000)
 
@@ -97,8 +96,8 @@ note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	req->nb_false_rnrs += req->nb_false_rnrs < RNR_IGNORE_SHIFT_MAX;
 	/*
-	 * in go-back-N mode no round trip is measured, so the duration of the RNR wait is used
-	 * instead
+	 * in go-back-N mode no round trip is measured, so the duration of the RNR wait is used;
+	 * otherwise the longer of the two
 	 */
 	const uint64_t wait_ns = now_ns - req->rnr_ns, srtt_ns = req->rtt.srtt_ns;
 	const uint64_t ignore_ns = (wait_ns < srtt_ns ? srtt_ns : wait_ns) << req->nb_false_rnrs;

@@ -20,8 +20,8 @@
 
 /* A batch of requests that complete together. */
 struct batch {
-	bool is_open;      /* some of the requests are signaled */
-	unsigned nb_sends; /* SENDs in the batch */
+	bool is_open;      /* a batch of completions is open: some of the requests are signaled */
+	unsigned nb_sends; /* number of SENDs in the batch */
 };
 
 /*

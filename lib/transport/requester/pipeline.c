@@ -39,8 +39,8 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 		return;
 	req->begun_idx--;
 	/*
-	 * the fault may be that of the request, and is found again then, unless the request is
-	 * cancelled
+	 * The fault may be that of the request at the fence, which counts as not begun from now on.
+	 * The fault is found again when the request is sent, unless the request is cancelled.
 	 */
 	req->fault = 0;
 }

@@ -13,9 +13,9 @@
 #include "wire/psn.h"
 
 /**
- * Packets from one that asks for an ACK to the next, while there is more to send. Within these
- * limits the distance is a quarter of the send queue, so that requests complete well before the
- * queue is empty.
+ * Number of packets from one that asks for an ACK to the next, while there is more to send. Within
+ * these limits the distance is a quarter of the send queue, so that requests complete well before
+ * the queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64

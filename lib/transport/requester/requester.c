@@ -119,9 +119,7 @@ skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
 	struct uroce_req *req = &qpc->req;
 
-	/*
-	 * the end of a READ chunk, or an atomic: it counts as outstanding while an earlier one is
-	 */
+	/* the end of a READ chunk, or an atomic: it counts as in flight until una_psn passes it */
 	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
 		req->nb_rd_out++;
 	uroce_position_move(req, wqe, nb);

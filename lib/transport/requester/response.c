@@ -64,8 +64,8 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
 	/*
-	 * A true RNR NAK shows that the peer is alive. The peer sends another when the request is
-	 * repeated.
+	 * An RNR NAK before rnr_ignore_ns is ignored. If it is true, the peer is alive, and sends
+	 * another RNR NAK when the request is repeated.
 	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;

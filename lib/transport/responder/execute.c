@@ -321,7 +321,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	/* an earlier request that was refused may have left a receive request */
 	if (srq != qpc->srq) {
-		/* the new SRQ has another CQ, so the open batch ends */
+		/* the new SRQ may have another CQ, so the open batch ends */
 		uroce_completion_recv_end(qpc);
 		uroce_recv_put_back(qpc);
 	}

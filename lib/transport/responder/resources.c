@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that a
- * block to be taken from its holder is at the front. Free blocks are a stack. Blocks that were
- * never used lie behind `nb_used`.
+ * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that the
+ * block which another QP may take is at the front. Free blocks are a stack. Blocks that were never
+ * used lie behind `nb_used`.
  *
- * A block that moved to another worker with its holder is in neither, and cannot be taken from its
- * holder. It is given back by a thread that is not the pool's. So it goes to a stack of its own
- * (`returned`): any thread may push, and the pool's thread takes the whole stack at once. B1 labels
- * both ends.
+ * A block that moved to another worker with its QP is in neither the list nor the stack, and no
+ * other QP can take it. The thread that gives it back may not be the pool's. So the block goes to a
+ * stack of its own (`returned`): any thread may push, and the pool's thread takes the whole stack
+ * at once. B1 labels the push and the take.
  */
 #include "transport/responder/resources.h"
 
@@ -19,7 +19,7 @@
 struct block {
 	/* first field, because a pointer to the resources is cast to a pointer to the block */
 	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
-	struct uroce_resp *holder; /* NULL: the block is free */
+	struct uroce_resp *holder; /* the responder that uses the block */
 	struct block *older;       /* next older block in use; NULL: this is the oldest */
 	/* in use: next newer block, NULL: this is the newest; free: next block of the stack */
 	struct block *newer;
@@ -118,7 +118,8 @@ find_free_block(struct uroce_rd_pool *pool)
 }
 
 /*
- * Take the least recently used block from its holder, if it was not used for UROCE_RD_KEEP_NS.
+ * Take a block from a QP that has no response to send, the least recently used block first. The
+ * block must not have been used for UROCE_RD_KEEP_NS.
  * @return NULL: none
  */
 static struct block *

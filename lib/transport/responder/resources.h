@@ -49,9 +49,9 @@ struct uroce_rd_res {
 	uint32_t pdn;
 	uint32_t len; /* READ: length in bytes; otherwise 0 */
 	uint32_t psn; /* PSN of the request, and of the first response to it */
-	/* responses that the present pass has sent: the next has the PSN psn + sent */
+	/* index of the response that the pass sends next, which has the PSN psn + sent */
 	uint32_t sent;
-	uint32_t end;      /* the response where the pass ends; 0: the slot was never used */
+	uint32_t end; /* index behind the last response of the pass; 0: the slot was never used */
 	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;
 	uint32_t is_begun : 1; /* the present pass has sent its first response */
@@ -70,9 +70,10 @@ size_t uroce_rd_pool_memsize(uint32_t nb_blocks);
 struct uroce_rd_pool *uroce_rd_pool_init(void *mem, uint32_t nb_blocks);
 
 /**
- * Take a block of UROCE_RD_ATOMIC_MAX unused resources for `holder`, which stores it in its `res`.
- * If the block belonged to another holder, the `res` of that holder becomes NULL.
- * @return NULL: all blocks are in use
+ * Take a block of UROCE_RD_ATOMIC_MAX unused resources for the responder `holder`. The caller
+ * stores the block in `holder->res`. If the block belonged to another responder, the `res` of that
+ * responder becomes NULL.
+ * @return NULL: all blocks are in use, and none may be taken from its QP
  */
 struct uroce_rd_res *uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder,
 					uint64_t now_ns);

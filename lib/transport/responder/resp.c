@@ -65,7 +65,7 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Send the responses `[begin, end)` of a resource again. Where responses of the resource are still
+ * Repeat the responses `[begin, end)` of a resource. Where responses of the resource are still
  * being sent, the range grows to include these: a duplicate request for a part does not cut them
  * off.
  */
@@ -184,8 +184,8 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 }
 
 /*
- * Opcodes of READ responses. Index 1: a response was sent before in this pass. Index 2: the packet
- * is the last of the pass.
+ * Opcodes of READ responses. First index: 1 if a response was sent before in this pass. Second
+ * index: 1 if the packet is the last of the pass.
  */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
