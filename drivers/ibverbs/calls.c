@@ -19,8 +19,8 @@
 #define OF(object) ((object) != NULL ? (object)->context : NULL)
 
 /*
- * Define a call on an object of a context. `dead` is the return value if that engine is dead;
- * errno is set.
+ * Define a call on an object of a context. If the context's engine is dead, the call returns
+ * `dead`, and errno is EIO.
  */
 #define PASS(type, name, params, args, context, dead)                                              \
 	type ibv_##name params                                                                     \
@@ -31,7 +31,8 @@
 	}
 
 /*
- * Variants of PASS for calls that return: an object, or NULL with errno; an errno; -1 with errno.
+ * Variants of PASS. If the engine is dead, PASS_OBJECT returns NULL, PASS_ERRNO the errno, and
+ * PASS_MINUS -1.
  */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
@@ -111,7 +112,7 @@ ibv_import_device(int cmd_fd)
 /*
  * Close a context. A context may still have objects, and programs rely on that: the kernel then
  * closes the objects. Here such objects stay open until the process ends, and so does the context.
- * A context of a dead engine keeps its memory, which the parent process allocated.
+ * For a context of a dead engine the call fails with EIO, and the context's memory is not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -265,8 +266,8 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned nb)
 }
 
 /*
- * Acknowledge an event. An event does not name its context. A program that has an event has a
- * working engine.
+ * Acknowledge an event. A port event does not name its context, so the call goes to the process's
+ * present engine. The event must be of this engine, not of a dead one.
  */
 void
 ibv_ack_async_event(struct ibv_async_event *event)

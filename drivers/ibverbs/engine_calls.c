@@ -25,7 +25,7 @@
 #include "xrcd.h"
 
 #define FILE_NAME       "liburoce-engine.so"
-#define NB_COUNTERS_MAX 128 /* more than the engine has */
+#define NB_COUNTERS_MAX 128 /* more than a device has */
 
 /* An open context. */
 struct kept {

@@ -9,8 +9,9 @@
  *
  * A child of fork() has neither the threads of an engine that was started nor its own copy of the
  * engine's memory. So in the child that engine is dead: each call on an object of the engine fails
- * with EIO. A program that requests devices there gets another engine. An engine is also dead if
- * the program has closed its descriptors. If such an engine was started, no other can be loaded.
+ * with EIO. A child that requests devices gets another engine. An engine is also dead if the
+ * program has closed its descriptors. If EAL was started in such an engine, the process cannot load
+ * another one.
  */
 
 #include <stdbool.h>
@@ -97,7 +98,8 @@ struct engine_calls {
 /**
  * Get the engine; load it if necessary.
  * @mt Safe.
- * @return NULL with errno, after one line on stderr: the engine cannot be loaded
+ * @return NULL with errno: the engine cannot be loaded (a line on stderr says why); EIO: the
+ *	threads of a dead engine still run in this process
  */
 const struct engine_calls *engine(void);
 
@@ -109,14 +111,15 @@ const struct engine_calls *engine(void);
 const struct engine_calls *engine_of(const struct ibv_context *context);
 
 /**
- * Find a device of this engine: `device` itself, or the device with the same name if `device` is
- * of a dead engine.
+ * Find a device of the engine `calls`: `device` itself, or the device with the same name if
+ * `device` is of a dead engine.
  * @return NULL: no such device
  */
 struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
 
 /**
- * Record an open context of this engine, so that its inline calls can be made to fail in a child.
+ * Record an open context of the engine `calls`. If the engine dies, the inline calls on all
+ * recorded contexts are made to fail.
  * @return the context; NULL if `context` is NULL, or with errno ENOMEM
  */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Contexts of a dead engine. The inline calls of a context are function pointers; after a fork()
- * they are set to the functions of this file.
+ * Contexts of a dead engine. The inline calls of a context are function pointers. When the engine
+ * dies, by fork() or because the program closed its descriptors, they are set to the functions of
+ * this file.
  */
 
 #include "fork.h"
@@ -80,8 +81,8 @@ dead_dealloc_mw(struct ibv_mw *mw)
 }
 
 /*
- * Device memory of a child: plain memory, which needs no engine. No region can be registered in
- * it.
+ * Device memory that is allocated after the engine died: plain memory, which needs no engine. No
+ * region can be registered in it.
  */
 struct own_dm {
 	struct ibv_dm ibv;
@@ -134,7 +135,7 @@ own_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 	return &dm->ibv;
 }
 
-/* Free device memory of a child. Device memory of the parent is not freed. */
+/* Free memory of own_alloc_dm(). Device memory of the dead engine is not freed. */
 static int
 own_free_dm(struct ibv_dm *ibv)
 {
@@ -145,8 +146,8 @@ own_free_dm(struct ibv_dm *ibv)
 }
 
 /*
- * Replace all calls of a context. Extended calls are removed, which means "not supported". The
- * other calls fail.
+ * Replace all calls of a context. Extended calls are removed, which means "not supported", except
+ * query_device_ex and those of device memory. The other calls fail with EIO.
  */
 void
 fork_kill_context(struct ibv_context *context)

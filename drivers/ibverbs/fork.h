@@ -4,14 +4,15 @@
 
 /**
  * @file
- * Contexts that a child of fork() inherited.
+ * Contexts of a dead engine: a child of fork() inherited them, or the program has closed the
+ * engine's descriptors.
  */
 
 #include <infiniband/verbs.h>
 
 /**
- * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the parent's
- * memory. Device memory can still be allocated: it is the child's own.
+ * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the dead
+ * engine's memory. Device memory can still be allocated: it is plain memory of this process.
  */
 void fork_kill_context(struct ibv_context *context);
 

@@ -10,7 +10,7 @@
 #include <errno.h>
 
 /**
- * Set errno, because programs print it and do not use the return value.
+ * Set errno as well as return it, because programs print errno and not the return value.
  * @return `err`
  */
 static inline int

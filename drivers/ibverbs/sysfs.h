@@ -16,8 +16,8 @@
 const char *ibv_get_sysfs_path(void);
 
 /**
- * Read a file of one line, without the line's end.
- * @return bytes, or -1 with errno
+ * Read a file of one line, without the line's end. If the file fills `buf`, no NUL is appended.
+ * @return number of bytes, or -1 with errno
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 

@@ -39,7 +39,7 @@ add_place(const struct stat *stat)
 	return place;
 }
 
-/* Whether the file of a record is still open. A child may have closed what it inherited. */
+/* Whether the file of `place` is still open. A child may have closed what it inherited. */
 static bool
 has_file(const struct place *place)
 {
@@ -60,7 +60,7 @@ make_file(const struct engine_calls *calls, struct place *place)
 
 /*
  * Get the file that stands for the inode of `fd`, and create it if necessary.
- * @return -1: no such file
+ * @return its descriptor; -1: `fd` is not open, or the file cannot be created
  */
 static int
 own_file(const struct engine_calls *calls, int fd)

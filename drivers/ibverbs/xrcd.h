@@ -10,9 +10,9 @@
 #include <infiniband/verbs.h>
 
 /**
- * Open a domain as uroce_open_xrcd() does. That call refuses the domain of an inode that another
- * process has. In this case the process gets a domain of its own, common to all its contexts.
- * Processes have separate devices here, and transfers over the wire need no common domain.
+ * Open a domain as uroce_open_xrcd() does. That call refuses an inode for which another process has
+ * a domain. In this case the process gets a domain of its own, common to all its contexts. That
+ * suffices: each process has devices of its own, and transfers over the wire need no common domain.
  * @mt Safe.
  */
 struct ibv_xrcd *xrcd_open(struct ibv_context *context, struct ibv_xrcd_init_attr *attr);

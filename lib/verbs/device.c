@@ -94,9 +94,9 @@ static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
 /*
  * Runs in the child after fork(). A device that is up stays with the parent, so the child must not
- * use it (verbs/fork.h). An announced device has no port yet, of which there can be only one owner.
- * So the child can use it, too, with event descriptors of its own. No lock is taken, because the
- * thread that held the lock may not exist in the child.
+ * use it (verbs/fork.h). A port can have only one owner, but an announced device has no port yet.
+ * So the child can use the announced device, too, with event descriptors of its own. No lock is
+ * taken, because the thread that held the lock may not exist in the child.
  */
 static void
 become_child(void)
@@ -199,8 +199,8 @@ uroce_vcontext_start(struct ibv_context *ibv)
 }
 
 /*
- * Parse the specification of a port that the embedder hands over: the port's name, followed by the
- * keys that the caller gave.
+ * Parse the specification of a device on a port that the embedder hands over: the port's name,
+ * followed by the `keys` of the embedder.
  */
 static int
 parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)

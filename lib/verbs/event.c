@@ -58,7 +58,7 @@ subject_of(enum ibv_event_type type)
 }
 
 /*
- * Append an event to the context's list. Without memory for it the event is lost, as in a NIC whose
+ * Append an event to the context's list. If there is no memory the event is lost, as in a NIC whose
  * event queue overflows.
  */
 static void

@@ -10,7 +10,7 @@
 #include "mem/mkey.h"
 #include "verbs/object.h"
 
-/** Pieces of memory that one mkey may have: as many as fit into the inline data of one request. */
+/** Maximum number of pieces of an mkey: as many as fit into the inline data of one request. */
 #define UROCE_MAX_MKEY_ENTRIES                                                                     \
 	((UROCE_MAX_INLINE - sizeof(struct uroce_mkey_conf)) / sizeof(struct uroce_mkey_piece))
 

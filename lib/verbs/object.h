@@ -34,7 +34,7 @@
 #include "queue/wq.h"
 #include "wire/build.h"
 
-/** Zero bytes behind a struct that newer headers may make longer. */
+/** Number of zero bytes behind a struct of verbs that newer headers may make longer. */
 #define UROCE_ABI_ROOM 128
 
 /** Limits that ibv_device_attr reports and the create calls enforce. */
@@ -71,8 +71,8 @@ struct uroce_vdevice {
 	struct uroce_vdevice *next; /* next device in the list, which is sorted by idx */
 	unsigned idx;               /* number in the device's name */
 	/*
-	 * Announced devices alone: `start` starts EAL. It is called for the first object, before
-	 * the device is started. NULL: not announced, or called already.
+	 * Announced devices alone: `start` starts EAL. It is called once, when the first object of
+	 * the device is made, and before the port is started. NULL: not announced, or called.
 	 */
 	int (*start)(void *arg);
 	void *start_arg;
@@ -122,7 +122,7 @@ struct uroce_vpd {
 	unsigned nb_users;      /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
 	struct uroce_vpd *base; /* the PD that a parent domain extends; NULL: not a parent domain */
 	struct uroce_vtd *td;   /* thread domain of a parent domain; NULL: none */
-	/* list of the device's PDs, under the device's lock */
+	/* links of the list of the device's PDs, under the device's lock */
 	struct uroce_vpd *next, **link; /* `*link` is the pointer to this PD */
 };
 
@@ -207,8 +207,8 @@ struct uroce_vsrq {
 	struct ibv_srq ibv;
 	uint64_t word; /* check word, see handle.h */
 	struct uroce_worker_srq wsrq;
-	void *mem;     /* slots of the queue */
-	void *old_mem; /* slots from before resizes, linked by their first word; QPs may use them */
+	void *mem;     /* memory of the queue's requests */
+	void *old_mem; /* such memory from before resizes, linked by first words; QPs may use it */
 	unsigned nb_users; /* number of QPs */
 	uint32_t nb_async; /* asynchronous events that the program took; under ibv.mutex */
 	/* Set if the SRQ is of type XRC, else NULL: */
@@ -228,8 +228,8 @@ struct uroce_vqp {
 	struct ibv_qp_cap cap;
 	uint64_t word;           /* check word, see handle.h */
 	uint32_t nb_async;       /* asynchronous events that the program took; under ibv.mutex */
-	struct uroce_vwr *vwr;   /* request that ibv_wr_*() calls build (wr.c); NULL: none */
-	atomic_bool is_building; /* from ibv_wr_start() to its end: `sq` is locked */
+	struct uroce_vwr *vwr;   /* for ibv_wr_*() calls (wr.c); NULL: the QP does not have them */
+	atomic_bool is_building; /* between ibv_wr_start() and complete or abort: `sq` is locked */
 	/* Handles of an XRC target alone: */
 	bool is_silent;       /* no program sees the handle: it gets no events */
 	bool is_registration; /* the silent handle stands for a registration, see xrc_rcv.c */
@@ -260,8 +260,8 @@ uroce_vcontext(struct ibv_context *ibv)
 }
 
 /**
- * Start the device of a context if it is only announced. Each call that makes an object from a
- * context alone calls this first.
+ * Start the device of a context if it is only announced. The calls that make a PD, CQ, XRC domain
+ * or block of device memory do this first, and so does the query of the clock.
  * @return 0, or -errno
  */
 int uroce_vcontext_start(struct ibv_context *ibv);
@@ -364,7 +364,7 @@ uroce_vqp_behind(struct ibv_qp *ibv)
 }
 
 /**
- * Count one more object of the device.
+ * Count one more object of the device, in `*nb`.
  * @return 0; -ENOMEM: the device has `max` of these objects
  */
 static inline int
@@ -378,7 +378,7 @@ uroce_vdevice_count(struct uroce_vdevice *device, unsigned *nb, unsigned max)
 	return has_room ? 0 : -ENOMEM;
 }
 
-/** Count one object of the device less. */
+/** Count one object less, in the device's count `*nb`. */
 static inline void
 uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 {
@@ -387,7 +387,7 @@ uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/** Count one more user of an object. */
+/** Count one more user of an object of this context. */
 static inline void
 uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 {
@@ -396,7 +396,7 @@ uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** Count one user of an object less. */
+/** Count one user of an object of this context less. */
 static inline void
 uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 {

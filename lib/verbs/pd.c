@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Protection domains. A domain is a number that QPs, regions and address handles have in common.
- * Numbers are unique in the process, so that the keys of one context, or device, do not work in
- * another.
+ * Numbers are unique in the process, so that the keys of one context, or of one device, do not work
+ * in another.
  *
  * Several PDs may be one domain, which means that they have the same number. A parent domain is a
  * second PD of the domain that it extends, and an imported PD is a second PD of its original's

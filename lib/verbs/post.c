@@ -22,8 +22,8 @@
 /*
  * @return the QP's state, which its worker may be changing. Posting is not allowed before RTS (send
  *         queue) or in RESET (receive queue). A QP leaves and enters these states under the locks
- *         of its queues (transport/attr.c), so the thread that holds such a lock sees it. Other
- *         changes of the state do not matter to a post.
+ *         of its queues (transport/attr.c), so a thread that holds such a lock sees the change.
+ *         Other changes of the state do not matter to a post.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
@@ -47,7 +47,7 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * At most so many slots are prefetched, because a CPU fetches no more cache lines at the same time.
+ * Most slots that one call prefetches: a CPU fetches no more cache lines at the same time.
  */
 #define FETCH_MAX 16u
 
@@ -138,9 +138,9 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Publish receive requests. They wait for packets, so the worker needs no doorbell for them. But a
- * worker in ERR must flush them. The fence makes sure that the worker sees the requests when the QP
- * enters ERR, or that this thread sees ERR and rings the doorbell.
+ * Publish receive requests. They wait for packets, so the worker needs no doorbell for them. But
+ * for a QP in ERR the worker must flush them. The fence makes sure that the worker sees the
+ * requests when the QP enters ERR, or that this thread sees ERR and rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)

@@ -17,14 +17,14 @@
 int uroce_vqp_check_send(const struct uroce_vqp *qp);
 
 /**
- * Fill the slot of a request, after the slots of `nth` requests that are not published yet.
+ * Write a request to the send queue, behind `nth` requests that are not published yet.
  * @return 0; -EINVAL: the QP's type does not have the opcode, or UD: there is no address handle of
  *         the QP's domain; otherwise as uroce_sq_fill()
  */
 int uroce_vqp_fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr);
 
 /**
- * Publish `nb` requests whose slots are filled, have them transmitted, and unlock the send queue.
+ * Publish the next `nb` requests, transmit them or ring the doorbell, and unlock the send queue.
  */
 void uroce_vqp_end_send(struct uroce_vqp *qp, uint32_t nb);
 

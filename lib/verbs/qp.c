@@ -22,7 +22,7 @@ struct change {
 	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	const struct uroce_path *path; /* NULL: the call sets no address vector */
+	const struct uroce_path *path; /* path of the new address vector; NULL: none is set */
 };
 
 static int
@@ -46,7 +46,7 @@ struct doubt {
 	const struct uroce_qpc *qpc;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	uint32_t dest_qpn; /* out: destination QPN after the call */
+	uint32_t dest_qpn; /* out: destination QPN after the modify call */
 };
 
 static int
@@ -135,8 +135,8 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	};
 
 	/*
-	 * -EAGAIN: a thread is posting and holds a queue's lock, for as long as its program likes.
-	 * This thread waits for it, because the worker must not wait.
+	 * -EAGAIN: a thread is posting and holds the lock of a queue, for an unlimited time between
+	 * ibv_wr_start() and ibv_wr_complete(). This thread tries again: the worker must not wait.
 	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();

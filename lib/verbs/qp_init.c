@@ -138,8 +138,8 @@ uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init
 /* --- memory ---------------------------------------------------------------------------------------- */
 
 /*
- * @return the capabilities of the new QP: at least those that were requested, and what its slots
- *         hold in any case
+ * @return the capabilities of the new QP: at least those that were requested, and at least 1.
+ *         Inline data takes the room of the scatter list in a slot, and so is at least as long.
  */
 static struct ibv_qp_cap
 get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
@@ -161,7 +161,7 @@ get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32
 
 /*
  * Round up to an odd number of cache lines. QPs that are created one after the other lie side by
- * side. If their distance were a power of two, the lines that are used of each would be in the same
+ * side. If their distance were a power of two, the most used lines of all QPs would be in the same
  * few cache sets and evict each other.
  */
 static size_t
@@ -180,8 +180,8 @@ slots_len(uint32_t max_wr, uint32_t stride)
 }
 
 /*
- * Allocate a QP: the object, its queues behind it, and `room` bytes for requests that are built by
- * calls.
+ * Allocate a QP: the object, its queues behind it, and `room` bytes for the request that ibv_wr_*()
+ * calls build.
  */
 static struct uroce_vqp *
 alloc_qp(const struct ibv_qp_cap *cap, bool has_path, size_t room, int socket_id)
@@ -251,7 +251,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 /*
  * Choose the worker for a QP. An XRC target has no send CQ that would give the worker. With
  * drive=app programs drive only the workers of the CQs that they poll, mostly worker 0, and other
- * workers are driven late. So with drive=app a target is placed on worker 0.
+ * workers wait for the service thread. So with drive=app a target is placed on worker 0.
  */
 static struct uroce_worker *
 choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
@@ -385,8 +385,8 @@ purge_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 }
 
 /*
- * Wait until no thread posts to the QP. A thread may still be at its doorbell when its requests
- * have completed, and hold the queue's lock. Another thread of the program may have seen the
+ * Wait until no thread posts to the QP. A thread may still be ringing the doorbell, and hold the
+ * queue's lock, when its requests have completed. Another thread of the program may have seen the
  * completions and destroy the QP. Requests that are being built (ibv_wr_*) are not waited for: this
  * thread may be the one that builds them, and would wait for ever. The locks are not released,
  * because no thread posts to the QP any more.

@@ -24,14 +24,14 @@ enum uroce_region_kind {
 };
 
 struct uroce_region {
-	struct uroce_mr_conf conf; /* read and changed under `lock` */
+	struct uroce_mr_conf conf; /* changed under `lock` and the device's lock, read under one */
 	uint32_t key;
 	enum uroce_region_kind kind;
 	struct uroce_vdm *dm; /* device memory of which the region is a user; else NULL */
 	void *map;            /* mapping to unmap when the region ends; NULL: none */
 	size_t map_len;
 	pthread_mutex_t lock; /* held by the thread that changes the region */
-	/* under the lock of struct uroce_vdevice */
+	/* from here on under the lock of struct uroce_vdevice: */
 	unsigned nb_handles;
 	bool is_registered;
 	bool is_ending; /* its last handle was dropped, so no handle can be added */
@@ -61,8 +61,8 @@ struct ibv_mr *uroce_region_register(struct ibv_pd *pd, const struct uroce_regio
 				     void *addr, size_t length);
 
 /**
- * Give a region another configuration. Its key stays, and requests that name the key meanwhile are
- * refused. The caller holds `lock` and has checked `conf`. A call that fails changes nothing.
+ * Give a region another configuration. Its key stays. Requests that name the key during this call
+ * are refused. The caller holds `lock` and has checked `conf`. A call that fails changes nothing.
  * @return 0; -EBUSY: windows are bound to the region; -EINVAL: it was deregistered
  */
 int uroce_region_replace(struct uroce_vdevice *device, struct uroce_region *region,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shared receive queues. After a resize QPs may still use requests in the old memory. So the old
- * memory stays until a later call finds that no QP uses any of it.
+ * memory stays until a later resize finds that no QP uses any of it, or the SRQ is destroyed.
  */
 
 #include <errno.h>
@@ -223,7 +223,7 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* the old free list is not used any more: its first word links blocks of old memory */
+	/* its links are not used any more: the first word of the memory links old blocks */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

@@ -36,7 +36,7 @@ extern "C" {
 struct rte_mbuf;
 struct uroce_worker;
 
-/* --- devices: ours, beside verbs --------------------------------------------------------------- */
+/* --- devices: calls that verbs do not have ------------------------------------------------------ */
 
 /**
  * Create a RoCE device on an ethdev port, which the call configures and starts. Afterwards
@@ -74,9 +74,9 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
 /**
  * Announce a device whose port is started later, when the first object of the device is made (a PD,
  * CQ, XRC domain or block of device memory). Before that the device can be listed, opened and
- * queried. This is for programs that look at each device and use one of them, or that fork in
- * between. One query, uroce_query_rt_values_ex(), starts the port, because it reads the device's
- * clock.
+ * queried. This is for programs that look at each device and use one of them, or that fork before
+ * they use one. One query, uroce_query_rt_values_ex(), starts the port, because it reads the
+ * device's clock.
  *
  * @lcore  Any thread. EAL need not have been started.
  * @mt     Safe.
@@ -120,8 +120,8 @@ int uroce_get_worker_count(struct ibv_context *context);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The device owns the worker, which is valid until the device is destroyed.
- * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1, or `context` is
- *         NULL
+ * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1, `context` is NULL,
+ *         or the device is announced and not started
  */
 struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
 
@@ -203,7 +203,7 @@ const char *uroce_get_device_name(struct ibv_device *device);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return the GUID in network byte order
+ * @return the GUID in network byte order; 0: `device` is NULL
  */
 __be64 uroce_get_device_guid(struct ibv_device *device);
 
@@ -500,8 +500,9 @@ int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
  * @owner  The caller owns the QP and destroys it by uroce_destroy_qp(). Until then the QP uses
  *         `pd`, both CQs and the SRQ.
  * @param[in,out] init_attr  `cap` is set to what the QP has: exactly what was requested, but at
- *         least 1 of each and at least 64 bytes of inline data. With an SRQ the QP has no receive
- *         queue, and max_recv_wr and max_recv_sge are 0.
+ *         least 1 of each, and for inline data at least 64 bytes and 16 bytes for each element of
+ *         max_send_sge. With an SRQ the QP has no receive queue, and max_recv_wr and max_recv_sge
+ *         are 0.
  * @return the QP, or NULL with errno. EINVAL: the type is unknown, a CQ is missing or of another
  *         context, the SRQ is of another context or of type XRC, `cap` is beyond the device's
  *         limits, or an argument is NULL; EOPNOTSUPP: a QP type of verbs that this device does not
@@ -517,7 +518,7 @@ struct ibv_qp *uroce_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init_
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  As uroce_create_qp(). A QP of type XRC_RECV uses its XRC domain.
- * @param[in,out] init_attr  as for uroce_create_qp(). create_flags is 0. send_ops_flags
+ * @param[in,out] init_attr  as for uroce_create_qp(). create_flags must be 0. send_ops_flags
  *         (IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) names the requests that ibv_wr_*() calls will build.
  * @return as uroce_create_qp(). EINVAL: also if comp_mask lacks what the type needs; EOPNOTSUPP:
  *         also for other bits in comp_mask, for create_flags, and for a bit of send_ops_flags that
@@ -599,7 +600,7 @@ int uroce_destroy_qp(struct ibv_qp *qp);
 /**
  * Post a chain of work requests to the send queue. Requests in front of an invalid one are posted.
  *
- * @lcore  Any thread. The thread that drives the QP's worker sends the packets.
+ * @lcore  Any thread. The thread that drives the QP's worker sends the packets, or this call does.
  * @mt     Safe.
  * @owner  `wr` and inline data may be reused on return. The memory of other elements belongs to the
  *         library until the request's completion is polled. An address handle may be destroyed on

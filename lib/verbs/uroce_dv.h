@@ -159,9 +159,9 @@ unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *cou
 
 /**
  * Prefetch a QP to which send requests will be posted soon. This is a hint, which changes nothing.
- * It is for programs with so many QPs that a QP is in no cache when its turn comes, and that know
- * the turn a few posts ahead. Such a program calls it first with `nb` 0. A few posts later, when
- * this data has arrived, it calls it again with `nb` set to the number of requests.
+ * It is for programs with so many QPs that a QP is in no cache when it is used, and that know the
+ * QP a few posts ahead. Such a program first calls uroce_prefetch_qp() with `nb` 0. A few posts
+ * later, when that data is in the cache, it calls it again with `nb` set to the number of requests.
  *
  * @lcore  Any thread.
  * @mt     Safe, as long as the QP exists.
@@ -175,8 +175,8 @@ void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
 struct uroce_dv_stage {
 	const char *name; /* such as "parse"; a constant of the library */
 	uint64_t cycles;  /* of the time stamp counter, without the cost of counting */
-	uint64_t laps;    /* how often threads passed through the stage */
-	uint64_t items;   /* packets, requests or completions that were processed; 0: none */
+	uint64_t laps;    /* number of times that threads passed through the stage */
+	uint64_t items;   /* number of packets, requests or completions that were processed */
 };
 
 /**

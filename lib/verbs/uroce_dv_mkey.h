@@ -13,7 +13,8 @@
  * generated, or passed on [mlx5dv_wr_set_mkey_sig_block(3)]. A bad signature does not make the
  * transfer fail; uroce_dv_mkey_check() reports it.
  *
- *	struct uroce_dv_qp_ex *dv = uroce_dv_qp_ex_from_ibv_qp_ex(ibv_qp_to_qp_ex(qp));
+ *	struct ibv_qp_ex *qpx = ibv_qp_to_qp_ex(qp);
+ *	struct uroce_dv_qp_ex *dv = uroce_dv_qp_ex_from_ibv_qp_ex(qpx);
  *
  *	ibv_wr_start(qpx);
  *	qpx->wr_flags = IBV_SEND_INLINE;
@@ -32,7 +33,7 @@
 extern "C" {
 #endif
 
-/* --- what there is --------------------------------------------------------------------------------- */
+/* --- capabilities ---------------------------------------------------------------------------------- */
 
 enum uroce_dv_sig_type {
 	UROCE_DV_SIG_TYPE_T10DIF,
@@ -58,12 +59,12 @@ enum uroce_dv_block_size {
 	UROCE_DV_BLOCK_SIZE_4160,
 };
 
-/** Supported signatures. Each member has a bit for each value of the enum of its name. */
+/** Supported signatures. Each member has the bit 1 << value for each value of its enum. */
 struct uroce_dv_sig_caps {
-	uint64_t block_size;
+	uint64_t block_size; /* enum uroce_dv_block_size */
 	uint32_t block_prot; /* enum uroce_dv_sig_type */
-	uint16_t t10dif_bg;
-	uint16_t crc_type;
+	uint16_t t10dif_bg;  /* enum uroce_dv_sig_t10dif_bg_type */
+	uint16_t crc_type;   /* enum uroce_dv_sig_crc_type */
 };
 
 enum uroce_dv_context_comp_mask {
@@ -73,7 +74,7 @@ enum uroce_dv_context_comp_mask {
 struct uroce_dv_context {
 	uint64_t comp_mask; /* in: what is requested; out: what of it was written */
 	struct uroce_dv_sig_caps sig_caps;
-	uint16_t max_mkey_entries; /* maximum for one mkey */
+	uint16_t max_mkey_entries; /* maximum number of pieces of one mkey */
 };
 
 /**
@@ -116,7 +117,7 @@ struct uroce_dv_qp_init_attr {
 /**
  * Create a QP as uroce_create_qp_ex(), with attributes that verbs do not have. For a QP that
  * configures mkeys, `qp_attr` has IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. The max_inline_data of such a QP
- * suffices for at least four pieces.
+ * suffices to configure an mkey with four pieces.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -208,7 +209,7 @@ struct uroce_dv_mkey_conf_attr {
 void uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint8_t num_setters, struct uroce_dv_mkey_conf_attr *attr);
 
-/** Setter: the access rights of the mkey, enum ibv_access_flags. 0: its own process may read. */
+/** Setter: the access rights of the mkey, enum ibv_access_flags. 0: only local reads. */
 void uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *qp, uint32_t access_flags);
 
 /** Setter: the memory of the mkey is the pieces of a list, one after the other. */

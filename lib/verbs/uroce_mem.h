@@ -110,12 +110,13 @@ void uroce_unimport_pd(struct ibv_pd *pd);
  * @mt     Safe.
  * @owner  The library may access the memory until uroce_dereg_mr().
  * @param access  enum ibv_access_flags: LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC,
- *         MW_BIND, ZERO_BASED, ON_DEMAND. The hints HUGETLB and those of IBV_ACCESS_OPTIONAL_RANGE
- *         are accepted.
+ *         MW_BIND, ZERO_BASED, ON_DEMAND, and UROCE_DV_ACCESS_FLUSH_GLOBAL. The hints HUGETLB and
+ *         those of IBV_ACCESS_OPTIONAL_RANGE are accepted.
  * @return the region, or NULL with errno. EINVAL: the flags are unknown, or have remote write or
  *         atomic without local write, `length` is beyond max_mr_size, the range wraps, or `pd` is
- *         NULL; EOPNOTSUPP: ON_DEMAND on Linux before 5.14; EFAULT: the memory is not mapped, or
- *         not writable with LOCAL_WRITE; ENOMEM: there are max_mr regions, or there is no memory.
+ *         NULL; EOPNOTSUPP: ON_DEMAND on Linux before 5.14, or UROCE_DV_ACCESS_FLUSH_PERSISTENT;
+ *         EFAULT: the memory is not mapped, or not writable with LOCAL_WRITE; ENOMEM: there are
+ *         max_mr regions, windows and mkeys, or there is no memory.
  */
 struct ibv_mr *uroce_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access);
 
@@ -165,7 +166,8 @@ struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
  * @param flags  IBV_REREG_MR_CHANGE_TRANSLATION (`addr`, `length`), _PD (`pd`), _ACCESS (`access`,
  *         which is 0 without this flag), or-ed
  * @return 0, or IBV_REREG_MR_ERR_INPUT with errno. EINVAL: as uroce_reg_mr(), or there are no or
- *         unknown flags, `pd` is of another context, or the region is not of the program's memory;
+ *         unknown flags, the new `addr` is NULL, the new `length` is 0, `pd` is of another context,
+ *         `access` is not 0 without its flag, or the region is not of the program's memory;
  *         EFAULT, EOPNOTSUPP: as uroce_reg_mr(); EBUSY: memory windows are bound to the region.
  */
 int uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,
@@ -208,8 +210,9 @@ int uroce_dereg_mr(struct ibv_mr *mr);
  * @param access  LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, RELAXED_ORDERING
  * @return the region, whose `addr` is `offset`; or NULL with errno. EINVAL: the flags are unknown,
  *         or have remote write or atomic without local write, `fd` is not a dma-buf, the range is
- *         not in it, `iova` and `offset` differ within a page, or `pd` is NULL; EBADF; EACCES: the
- *         dma-buf may not be written; EOPNOTSUPP: its exporter does not let the CPU map it; ENOMEM.
+ *         empty or not in it, `iova` and `offset` differ within a page, or `pd` is NULL; EBADF;
+ *         EACCES: the dma-buf may not be written; EOPNOTSUPP: its exporter does not let the CPU map
+ *         it; ENOMEM.
  */
 struct ibv_mr *uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				   int fd, int access);
@@ -238,7 +241,7 @@ struct ibv_mr *uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
 void uroce_unimport_mr(struct ibv_mr *mr);
 
 /**
- * Allocate device memory, which is hugepage memory of the device. All blocks of the device together
+ * Allocate device memory, which is hugepage memory of this host. All blocks of the device together
  * have at most max_dm_size bytes.
  *
  * @lcore  Any thread.
@@ -289,8 +292,8 @@ struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm
 			       size_t length, unsigned int access);
 
 /**
- * Create a memory window, which is not bound. Regions and windows of a device share a table with
- * max_mr places.
+ * Create a memory window, which is not bound. Regions, windows and mkeys of a device share a table
+ * with max_mr entries.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -319,9 +322,9 @@ int uroce_dealloc_mw(struct ibv_mw *mw);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  `bind` may be reused on return.
- * @return 0; EINVAL: `mw` is not of type 1, `mr` is NULL with an address or a length, the flags are
- *         unknown, or an argument is NULL; EPERM: region and window belong to different PDs;
- *         otherwise as uroce_post_send()
+ * @return 0; EINVAL: `mw` is not of type 1, `mr` is NULL with an address or a length or is a null
+ *         region, the flags are unknown, or an argument is NULL; EPERM: region and window belong to
+ *         different PDs; otherwise as uroce_post_send()
  */
 int uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 

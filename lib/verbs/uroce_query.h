@@ -125,7 +125,7 @@ int uroce_query_pkey(struct ibv_context *context, uint8_t port_num, int index, _
  */
 int uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 pkey);
 
-/* --- words ----------------------------------------------------------------------------------------- */
+/* --- texts ----------------------------------------------------------------------------------------- */
 
 /**
  * The text for a completion status.

@@ -31,7 +31,7 @@ struct ibv_xrc_domain {
  */
 struct uroce_xrc_rcv_init_attr {
 	void *qp_context;
-	struct ibv_cq *send_cq; /* from here on all is ignored, except xrc_domain */
+	struct ibv_cq *send_cq; /* this and all later members are ignored, except xrc_domain */
 	struct ibv_cq *recv_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp_cap cap;
@@ -51,7 +51,7 @@ struct uroce_xrc_rcv_init_attr {
  * @owner  The caller owns the XRCD and closes it by uroce_close_xrcd(). `fd` may be closed on
  *         return.
  * @param init_attr  comp_mask has IBV_XRCD_INIT_ATTR_FD and _OFLAGS. oflags: O_CREAT creates the
- *         domain if there is none. With O_EXCL the call fails if there is one.
+ *         domain if there is none. With O_CREAT | O_EXCL the call fails if there is one.
  * @return the XRCD, or NULL with errno. EINVAL: the domain exists and O_CREAT | O_EXCL was given,
  *         the flags are unknown, `fd` is -1 and `oflags` is not O_CREAT, comp_mask lacks a bit, or
  *         an argument is NULL; EAGAIN: there is no domain, and O_CREAT was not given; EBADF;
@@ -164,8 +164,8 @@ int uroce_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_nu
 			   struct uroce_xrc_rcv_init_attr *init_attr);
 
 /**
- * Register for a QP of the domain, so that the QP stays. A domain is registered at most once: to
- * register it again changes nothing.
+ * Register a domain for one of its QPs, so that the QP stays. A domain has at most one registration
+ * for a QP: to register it again changes nothing.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -4,8 +4,8 @@
  * setters add to it. wr_complete() publishes all requests, or none of them.
  *
  * A request is collected in a struct ibv_send_wr. It is written to its slot when the next request
- * begins, or at the end, after the same checks as in uroce_post_send(). After the first error all
- * further calls have no effect.
+ * begins, or by wr_complete(), after the same checks as in uroce_post_send(). After the first error
+ * no request is written to a slot.
  */
 
 #include <errno.h>
@@ -304,10 +304,7 @@ wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 }
 #endif
 
-/*
- * --- giving the calls to a QP
- * ------------------------------------------------------------------------
- */
+/* --- operations of a QP ---------------------------------------------------------------------------- */
 
 #define OP(flag, opcode, member)                                                                   \
 	{                                                                                          \

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The request that is being built by calls. The builders and setters of wr.c and mkey_wr.c share
- * it.
+ * The request that ibv_wr_*() calls are building. The builders and setters of wr.c and mkey_wr.c
+ * share it.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@ struct uroce_vwr {
 	struct ibv_send_wr wr;
 	bool is_open;   /* `wr` was begun, and was not written to its slot yet */
 	bool has_mkeys; /* the QP may configure mkeys */
-	uint32_t nb;    /* requests whose slots are filled */
+	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
 	int err;        /* -errno of the first builder or setter that failed; 0: none */
 	struct ibv_sge sge[UROCE_SGE_MAX];
 	/* Used while the request is the configuration of an mkey: */
@@ -43,8 +43,9 @@ uroce_vwr_of(const struct uroce_vqp *qp)
 }
 
 /**
- * Begin a request, whose scatter list is `sge`. This also completes the request that was begun
- * before.
+ * Begin a request, whose scatter list is the `sge` of struct uroce_vwr. The request that was begun
+ * before is written to its slot first.
+ * @return the new request, which builders and setters fill in
  */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
 
@@ -54,7 +55,7 @@ struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op
  */
 #define UROCE_VWR_CONF_KEY UINT32_MAX
 
-/** Whether the request still has the configuration that its builder and setters made. */
+/** Whether the request's data is still the mkey configuration of its builder and setters. */
 static inline bool
 uroce_vwr_is_conf(const struct uroce_vwr *vwr)
 {

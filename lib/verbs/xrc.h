@@ -19,11 +19,11 @@
 struct uroce_vdomain {
 	struct uroce_vdomain *next; /* next domain of the device */
 	uint32_t number;            /* number of the domain, unique on the device; never 0 */
-	struct uroce_vinode *inode; /* inode by which others open it; NULL: nobody else can */
+	struct uroce_vinode *inode; /* inode by which other contexts open it; NULL: none can */
 	unsigned nb_xrcds;
 };
 
-/** A handle of a domain, for both generations of verbs. Both structs begin with the same member. */
+/** A handle of a domain, for both generations of verbs, whose structs begin with `context`. */
 struct uroce_vxrcd {
 	union {
 		struct ibv_xrcd ibv;
@@ -42,8 +42,8 @@ uroce_vxrcd(struct ibv_xrcd *ibv)
 /** Attributes of a new QP that verbs do not have. */
 struct uroce_vqp_conf {
 	uint32_t xrcd;     /* XRC target: the number of its domain */
-	bool has_mkeys;    /* configures mkeys; the QP also has the ibv_wr_*() calls */
-	bool is_pipelined; /* the QP stops after a bad signature */
+	bool has_mkeys;    /* the QP may configure mkeys; it also has the ibv_wr_*() calls */
+	bool is_pipelined; /* the send queue stops behind a transfer with a bad signature */
 };
 
 /**
@@ -62,7 +62,7 @@ int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_
 		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);
 
 /**
- * Destroy a QP. It has no handles any more.
+ * Destroy a QP. An XRC target must have no handles any more.
  * @return 0; -EBUSY: the QP is a member of a multicast group
  */
 int uroce_vqp_destroy(struct uroce_vqp *qp);

@@ -35,8 +35,8 @@ static pthread_mutex_t inodes_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_vinode *inodes;
 
 /*
- * Open the file of descriptor `fd` anew, and lock it. The program's descriptor is not used, because
- * a lock that the program takes on it would be the same lock.
+ * Open the file of descriptor `fd` anew, and lock it. The program's descriptor is not locked,
+ * because locks of one open file are one lock: the program could release it.
  */
 static int
 open_locked(int fd)
@@ -109,8 +109,8 @@ give_inode(struct uroce_vinode *inode)
 			link = &(*link)->next;
 		*link = inode->next;
 		/*
-		 * unlocked before the close, because a forked child may have the descriptor and
-		 * keep the lock
+		 * Unlocked before the close, because a forked child may have the descriptor open,
+		 * and would keep the lock.
 		 */
 		(void)flock(inode->fd, LOCK_UN);
 		close(inode->fd);

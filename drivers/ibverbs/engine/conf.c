@@ -134,7 +134,8 @@ conf_read(struct conf *conf)
 
 /*
  * Get the value of the option at index `*i` if the option is --vdev: the text after '=', or the
- * next option.
+ * next option, whose index `*i` then becomes.
+ * @return NULL: the option is not --vdev, or has no value
  */
 static const char *
 vdev_at(const struct conf *conf, unsigned *i)

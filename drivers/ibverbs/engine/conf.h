@@ -36,7 +36,7 @@ int conf_read(struct conf *conf);
 /**
  * Find the arguments of the virtual port that a specification names, among EAL's options. A device
  * that is attached to uroced has no such arguments; for it the result is "uroced".
- * @return NULL: there are none
+ * @return NULL: no --vdev option of EAL makes this port
  */
 const char *conf_vdev(const struct conf *conf, const char *spec);
 

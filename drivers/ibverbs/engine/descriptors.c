@@ -7,13 +7,14 @@
  * descriptors of EAL's memory, and could write to all registered buffers and rings. Setting the
  * flag later would be a race with a thread of the program that forks.
  *
- * Each descriptor has a large number and is in a table. A program that closes all descriptors
- * through libc does not close those in the table, see paths/descriptors.c. A program that makes
- * the system call itself closes them. Such a program then opens its next files under small
- * numbers. So a later use of the engine's numbers fails, and does not affect those files.
+ * Each descriptor, except those of streams (fopen()), has a large number and is in a table. A
+ * program that closes all descriptors through libc does not close those in the table, see
+ * paths/descriptors.c. A program that makes the system call itself closes them. Such a program
+ * then opens its next files under small numbers. So a later use of the engine's numbers fails, and
+ * does not affect those files.
  *
- * One descriptor, the witness, shows whether this has happened: it is an open file that fstat()
- * identifies.
+ * One descriptor, the witness, shows whether a program has closed the engine's descriptors: it is
+ * an open file that fstat() identifies.
  */
 
 #include "descriptors.h"
@@ -38,7 +39,7 @@
 #include "engine.h"
 #include "paths/descriptors.h"
 
-#define LOWEST 512 /* lowest number; select() supports numbers below 1024 */
+#define LOWEST 512 /* lowest number to which descriptors are moved; select() needs < 1024 */
 
 int __real_fcntl64(int fd, int cmd, ...);
 int __real_open64(const char *path, int flags, ...);
@@ -138,7 +139,8 @@ close_now(int fd)
 
 /*
  * Move a new descriptor to a large number and add it to the table. If the witness is closed, the
- * new descriptor is closed, too, and the call fails.
+ * new descriptor is closed, too. The caller has the table's lock.
+ * @return the descriptor, or -1 with errno
  */
 static int
 take(int fd)
@@ -176,8 +178,8 @@ end_fork(void)
 }
 
 /*
- * After fork(), in the child. If the engine was not started, its devices also belong to the child.
- * Otherwise the child may close the descriptors that it inherited.
+ * After fork(), in the child. If EAL was not started, the child uses the engine, too, and must not
+ * close the engine's descriptors. Otherwise it may close the descriptors that it inherited.
  */
 static void
 begin_child(void)
@@ -198,7 +200,7 @@ descriptors_begin(void)
 	(void)pthread_atfork(hold, end_fork, begin_child);
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
-		atomic_store(&table->bits[i], 0); /* bits of an earlier engine */
+		atomic_store(&table->bits[i], 0); /* an earlier engine may have set bits */
 	atomic_store(&table->pid, getpid());
 	witness = take(__real_memfd_create("uroce", MFD_CLOEXEC));
 	if (witness >= 0 && fstat(witness, &stat) == 0) {
@@ -224,7 +226,7 @@ descriptors_are_there(void)
 
 /* --- creation of descriptors ---------------------------------------------------------------------- */
 
-/* The file mode argument, if the flags create a file; otherwise 0. */
+/* @return the file mode argument of open(), if `flags` can create a file; otherwise 0 */
 static mode_t
 next_mode(int flags, va_list args)
 {
@@ -265,7 +267,7 @@ __wrap_socket(int domain, int type, int protocol)
 	return keep(__real_socket(domain, type | SOCK_CLOEXEC, protocol));
 }
 
-/* accept() is called without the lock, since it may block. */
+/* accept4() is called without the table's lock, since it may block. */
 int
 __wrap_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
@@ -347,7 +349,7 @@ __wrap_mkstemp64(char *path)
 	return keep(mkostemp64(path, O_CLOEXEC));
 }
 
-/* Take the descriptors of a received message. */
+/* Add the descriptors of a received message (SCM_RIGHTS) to the table. */
 static void
 keep_received(struct msghdr *msg)
 {

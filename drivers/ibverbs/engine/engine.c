@@ -26,13 +26,13 @@
 #include "eal/args.h"
 #include "eal/runtime.h"
 
-/* memory without hugepages, in MiB: reserved, and allocated when it is used */
+/* MiB of memory if hugepages are not used: reserved at start, allocated when it is used */
 #define MIB      1024
 #define HUGE_MIB 512 /* fewest MiB of hugepages; with less, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int started; /* errno of start_once(); 0: EAL has started */
+static int started; /* errno of start_once(), after it has run; 0: EAL has started */
 static atomic_bool is_started;
 static _Atomic(char *)
 	folder; /* folder of EAL's sockets while EAL starts; NULL: from the environment */
@@ -61,8 +61,9 @@ char *__wrap_getenv(const char *name);
 /*
  * Read an environment variable, in place of getenv() (by --wrap). EAL reads the folder of its
  * sockets from the environment. The engine must not change the environment, since other threads of
- * the program may read it. So the engine returns its own value for this one name. In a set-uid
- * program, EAL and its drivers read nothing from the environment, which the caller controls.
+ * the program may read it. So the engine returns its own value for RUNTIME_DIRECTORY. In a set-uid
+ * program, EAL and its drivers read nothing from the environment, which the program's caller
+ * controls.
  */
 char *
 __wrap_getenv(const char *name)

@@ -12,9 +12,10 @@
 #include <stdbool.h>
 
 /**
- * Announce the devices of the configuration: UROCE, or the file that UROCE_CONFIG names. No device
- * is no error. EAL is started once, with the first object of any device, in a thread that then
- * ends. UROCE_EAL or the file gives EAL's options.
+ * Announce the devices of the configuration: UROCE, or the file that UROCE_CONFIG names. A
+ * configuration without devices is no error. EAL is started once, in a thread that then ends: by
+ * this call if a device's port is neither a --vdev of EAL nor of uroced, otherwise with the first
+ * object of any device. UROCE_EAL or the file gives EAL's options.
  *
  * @mt Once.
  * @return 0, or an errno after one logged line
@@ -32,7 +33,7 @@ int uroce_engine_make_file(const char *name);
 
 /**
  * Whether the process has the engine's descriptors. If the program has closed them, no device
- * works any more. The first call that finds this prints a line on stderr.
+ * works any more. The first call that returns false prints a line on stderr.
  */
 bool uroce_engine_is_whole(void);
 

@@ -178,7 +178,7 @@ CALL(int, scandir64,
      (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
      (path, names, filter, compare))
 
-/* A shell's `cd`, and the functions that report the current directory. */
+/* chdir(), for the `cd` of a shell, and the functions that report the current directory. */
 CALL(int, chdir, (const char *path), (path))
 
 #define CALL_FOR_CWD(name, params, args)                                                           \
@@ -268,7 +268,7 @@ CALL_ON_OPEN(fstat64)
 OLD(__fxstat, (int version, int fd, struct stat *buf), fstat, (fd, buf))
 OLD(__fxstat64, (int version, int fd, struct stat *buf), fstat64, (fd, buf))
 
-/* --- links: those of the tree lead to places beside them, or outside of the tree ------------------- */
+/* --- links: those of the tree are relative, or lead out of the tree ------------------------------- */
 
 CALL(ssize_t, readlink, (const char *path, char *buf, size_t size), (path, buf, size))
 CALL(ssize_t, __readlink_chk, (const char *path, char *buf, size_t size, size_t room),

@@ -22,8 +22,8 @@
 
 #include "eal/runtime.h"
 
-#define ANSWER_MAX 17408 /* telemetry's own limit, and the text around the data */
-#define TIMEOUT_S  2     /* timeout of a response */
+#define ANSWER_MAX 17408 /* bytes of a response: telemetry's limit for data, and the text around */
+#define TIMEOUT_S  2     /* timeout of a request and of a response */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Files of counters. A counter is a file in memory whose name is the path of the counter. So the
- * descriptor alone identifies the counter. The bits of opened descriptors avoid a look-up of the
- * name for all other reads.
+ * descriptor alone identifies the counter. counters_opened has a bit for each such descriptor, so
+ * that a read of another descriptor needs no look-up of the name.
  */
 
 #include "counters.h"
@@ -32,7 +32,7 @@ struct counter {
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
-/* Names in the directory counters, as in the kernel: those that uroce counts. */
+/* Files in the directory counters, with the kernel's names: those that uroce counts. */
 static const char *const port_names[] = {
 	"port_xmit_data",         "port_rcv_data",         "port_xmit_packets",
 	"port_rcv_packets",       "unicast_xmit_packets",  "unicast_rcv_packets",
@@ -40,7 +40,7 @@ static const char *const port_names[] = {
 	"port_xmit_discards",     "link_downed",
 };
 
-/* Names in the directory hw_counters, as of the drivers rxe and mlx5. */
+/* Files in the directory hw_counters, with the names of the drivers rxe and mlx5. */
 static const char *const hw_names[] = {
 	"sent_pkts",
 	"rcvd_pkts",

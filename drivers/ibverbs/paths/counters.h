@@ -18,8 +18,8 @@
 
 /**
  * Limit of the descriptors of counters. A counter with a smaller descriptor shows its current
- * value at each read. A counter with a larger descriptor keeps the value of the time when it was
- * opened.
+ * value at each read from the beginning. A counter with this or a larger descriptor keeps the value
+ * of the time when it was opened.
  */
 #define COUNTERS_FDS_MAX 4096
 #define COUNTERS_WORD    (sizeof(unsigned long) * CHAR_BIT)

@@ -3,8 +3,8 @@
  * Replacements of those libc functions that close descriptors. Daemons close all descriptors that
  * they do not know, and would close those of the engine. The engine would then read and write
  * files that the program opens under the same numbers. So a range is closed except for the
- * engine's descriptors. A single descriptor of the engine appears to the program as not open, and
- * cannot be closed or replaced.
+ * engine's descriptors. A close(), dup2() or dup3() that would close a descriptor of the engine
+ * fails with EBADF, as if the descriptor were not open.
  */
 
 #include "descriptors.h"

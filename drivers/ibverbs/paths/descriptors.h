@@ -5,9 +5,9 @@
 /**
  * @file
  * Table of the engine's descriptors. The engine writes the table. The replacements of close(),
- * closefrom(), close_range(), dup2() and dup3() read it, and do not close or replace these
- * descriptors. The engine finds the table by dlsym(). Without the preloaded library the engine
- * uses a table of its own.
+ * closefrom(), close_range(), dup2() and dup3() read it, and do not close or replace the engine's
+ * descriptors. The table is in the preloaded library, where the engine finds it by dlsym(). Without
+ * this library the engine uses a table of its own.
  */
 
 #include <pthread.h>
@@ -16,13 +16,13 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define DESCRIPTORS_MAX  65536u /* larger descriptors are not in the table */
+#define DESCRIPTORS_MAX  65536u /* this and larger descriptors are not in the table */
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
 #define DESCRIPTORS_NAME "uroce_paths_descriptors" /* symbol of the table, for dlsym() */
 
 struct descriptors {
-	/* held while the engine creates, moves or closes a descriptor, and while the program
-	 * closes a range */
+	/* held while the engine adds, moves or closes a descriptor, while the program closes a
+	 * range, and during fork() */
 	pthread_mutex_t lock;
 	/* process of the engine; a child may close the descriptors that it inherited */
 	_Atomic pid_t pid;

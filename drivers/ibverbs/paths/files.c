@@ -35,7 +35,7 @@
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 
-/* Calls of libibverbs that are used. */
+/* Calls of libibverbs that this file uses. */
 #define CALLS(X)                                                                                   \
 	X(ibv_get_device_list)                                                                     \
 	X(ibv_free_device_list)                                                                    \
@@ -172,7 +172,7 @@ static const char *const phys_state_names[] = {
 	"Phy Test",
 };
 
-/* Speed of a lane, by its code. The last row, without a name, is used for all other codes. */
+/* Speed of a lane, by active_speed. The last row, without a name, is used for all other codes. */
 static const struct {
 	uint8_t code;
 	const char *name;
@@ -182,7 +182,7 @@ static const struct {
 	{ 32, " EDR", 250 }, { 64, " HDR", 500 }, { 1, "", 25 },
 };
 
-/* Number of lanes, by the bit of the code. */
+/* Number of lanes; the index is the number of the bit that is set in active_width. */
 static const unsigned widths[] = { 1, 4, 8, 12, 2 };
 
 static bool
@@ -226,7 +226,7 @@ put_port_attr(const struct dir *port, const struct ibv_port_attr *attr)
 		   attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 }
 
-/* Write a GID, which may be empty, and its type and interface if it is not. */
+/* Write a GID, which may be empty. If it is not, write its type and interface, too. */
 static bool
 put_gid(const struct facts *facts, const struct dir dirs[3], unsigned idx)
 {
@@ -306,8 +306,8 @@ put_port(const struct facts *facts, const struct dir *device)
 /* --- the device of the kernel interface ------------------------------------------------------------- */
 
 /*
- * Link to the kernel's file of an interface's device. If there is none, write the value for a
- * device without one.
+ * Make `name` a link to the kernel's file of that name for the hardware of an interface. If the
+ * kernel has no such file, write a file with the text `without`.
  */
 static bool
 put_locality(const struct dir *device, const char *ifname, const char *name, const char *without)

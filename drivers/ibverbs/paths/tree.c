@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The private tree of files. Each process has one tree, created under a lock. The name of a tree
- * has the PID namespace and the PID of its creator. So the trees of terminated processes are found
- * by their names alone.
+ * The private tree of files. Each process uses one tree: that of its parent, or one that it creates
+ * under a lock. The name of a tree has the PID namespace and the PID of its creator. So the trees
+ * of terminated processes are found by their names alone.
  */
 
 #include "tree.h"
@@ -28,7 +28,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const char *)
 	tree;       /* directory of the tree; "": no devices; NULL: not determined yet */
-static pid_t maker; /* process that created `tree`; 0: another process */
+static pid_t maker; /* process that created `tree`; 0: `tree` is from UROCE_TREE */
 /* this thread is creating the tree: its own calls must not be redirected */
 static __thread bool is_making;
 
@@ -51,8 +51,8 @@ remove_tree(const char *path)
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /*
- * Find the parent directory of trees. realpath() gives the name that it also reports for files in
- * the tree.
+ * Find the directory in which trees are created, without symbolic links. So tree_hide() recognises
+ * the paths of files in the tree that realpath() and getcwd() report.
  */
 static char *
 parent_dir(char *parent)

@@ -6,10 +6,10 @@
  * @file
  * The private tree of files, in place of the files that the kernel has for RDMA devices.
  *
- * The first call on such a path creates the tree: a directory under $XDG_RUNTIME_DIR or /tmp.
- * UROCE_TREE has its name, so that children use the same tree. The tree is removed when the
- * process that created it exits. A tree that a killed process left is removed when another process
- * creates a tree.
+ * The first call on a path of an RDMA device creates the tree: a directory under $XDG_RUNTIME_DIR
+ * or /tmp. UROCE_TREE has its name, so that children use the same tree. The tree is removed when
+ * the process that created it exits. A tree that a killed process left is removed when another
+ * process creates a tree.
  */
 
 #include <stdbool.h>
