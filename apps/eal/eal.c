@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EAL prints messages on stdout, which belongs to the program's own output, and prints its whole
- * usage after a wrong option. So EAL is started with its output redirected to a temporary file. If
- * EAL starts, the whole file is printed, because it holds warnings. If EAL does not start, the
- * first line that names the error is printed.
+ * EAL and its drivers print on stdout, which belongs to the program's own output, and after a wrong
+ * option EAL prints its whole usage there. So EAL is started with stdout and stderr redirected to
+ * temporary files. What is printed on stdout meanwhile is discarded. If EAL starts, all that it
+ * printed on stderr is printed, because it holds warnings. If EAL does not start, the first line
+ * that names the error is printed.
  */
 
 #include "eal/eal.h"
@@ -90,7 +91,8 @@ start_quietly(struct args *args, int argc, char **argv)
 			program_invocation_short_name);
 		return -1;
 	}
-	int usage_fd = memfd_create("usage", MFD_CLOEXEC); /* receives EAL's usage text */
+	/* receives EAL's usage text, and is discarded */
+	int usage_fd = memfd_create("usage", MFD_CLOEXEC);
 	fflush(stdout);
 	dup2(usage_fd, STDOUT_FILENO);
 	dup2(fileno(output), STDERR_FILENO);

@@ -20,11 +20,11 @@
 #define UNIQUE       ".XXXXXX"
 #define NAME_MAX_LEN (sizeof(RUNTIME_OWN) + sizeof("4294967295"))
 
-static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* static: EAL keeps a pointer to the path */
+static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* static: runtime_folder() returns it */
 
 /*
- * Whether `path` is a folder of this user, not a symbolic link, that grants others none of these
- * rights.
+ * Whether `path` is a folder of this user, not a symbolic link, that grants others none of
+ * `rights_of_others`.
  */
 static bool
 is_mine(const char *path, mode_t rights_of_others)
@@ -35,7 +35,9 @@ is_mine(const char *path, mode_t rights_of_others)
 	       (stat.st_mode & rights_of_others) == 0;
 }
 
-/* Whether EAL can create its sockets below a folder, and no other user can. */
+/*
+ * Whether EAL can create its sockets below a folder, and no other user can write to their folder.
+ */
 static bool
 is_usable(const char *folder)
 {

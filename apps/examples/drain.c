@@ -93,7 +93,8 @@ send_nothing(void)
 
 /*
  * Drain the send queue. Requests that were begun complete; the others stay posted.
- * @return how many requests have completed
+ * @param nb_done  number of requests that had completed before
+ * @return number of requests that have completed
  */
 static unsigned
 drain(unsigned nb_done)
@@ -116,7 +117,10 @@ drain(unsigned nb_done)
 	return nb_done;
 }
 
-/* Change an attribute of the connection. Nothing is in flight now, so the attribute may change. */
+/*
+ * Change an attribute of the connection. The send queue is drained, so nothing is in flight, and
+ * the attribute may change.
+ */
 static void
 change(void)
 {
@@ -185,7 +189,7 @@ be_server(void)
 	side_wait(&side, cq, IBV_WC_SUCCESS);
 	side_sync(&side);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "the QP does not go to error");
-	/* no request refers to the QP any more, so it may be destroyed */
+	/* after this event no request refers to the QP, so the QP may be destroyed */
 	wait_for_event(IBV_EVENT_QP_LAST_WQE_REACHED);
 	printf("%u blocks of %u bytes, and the last request reached\n", NB_WR, BLOCK_LEN);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * 65,536 queue pairs, each connected to one of the other process, and one message on each. The
- * program prints how long this took, and how much memory a QP needs. The device must be created for
- * that many: --uroce=...,qps=65536.
+ * program prints how long connections and messages took, and how much memory a QP needs. The device
+ * must have room for 65,536 queue pairs: --uroce=...,qps=65536.
  *
  * See side.h for how to run this example.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the two processes of an example have in common. An alarm ends the process if any wait takes
- * a minute.
+ * What the two processes of an example have in common. An alarm ends a process that has exchanged
+ * nothing with the other one for a minute.
  */
 
 #define _GNU_SOURCE 1 /* for POLLRDHUP, and for the name of the program */
@@ -261,7 +261,10 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 	const struct side_link link = side_meet(side, qp->qp_num);
 
 	side_raise(&link, qp);
-	/* a packet that arrives in RTR would raise an event, which the example does not expect */
+	/*
+	 * wait for the other QP: a packet that arrives in RTR would raise an event, which the
+	 * example does not expect
+	 */
 	side_sync(side);
 }
 

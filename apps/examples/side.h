@@ -43,7 +43,7 @@ struct side_link {
 	} ours, theirs;
 };
 
-/** End the program with this line unless `is_ok`. */
+/** End the program with this line on stderr, unless `is_ok`. */
 void check(bool is_ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /**

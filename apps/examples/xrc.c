@@ -68,7 +68,7 @@ be_client(void)
 		srqn[i] = (uint32_t)side_swap(&side, 0);
 	for (unsigned number = 0; number < NB_MSG; number++) {
 		if (number == NB_MSG / 2)
-			side_sync(&side); /* the server replaces its objects */
+			side_sync(&side); /* with the older calls the server hands over the QP */
 		send_to(qp, srqn[number % NB_QUEUE], number);
 	}
 	side_sync(&side);
@@ -77,7 +77,7 @@ be_client(void)
 	check(uroce_destroy_qp(qp) == 0 && uroce_destroy_cq(cq) == 0, "QP or CQ stay");
 }
 
-/* --- the server, by any calls ------------------------------------------------------------------ */
+/* --- the server, with both kinds of calls ----------------------------------------------------- */
 
 static void
 post_all(struct ibv_srq *const srqs[])
@@ -124,7 +124,7 @@ destroy_queues(struct ibv_srq *const srqs[], struct ibv_cq *const cqs[])
 		      "SRQ or CQ stay");
 }
 
-/* --- the server, by today's calls -------------------------------------------------------------- */
+/* --- the server, with the current calls ------------------------------------------------------- */
 
 static struct ibv_srq *
 make_srq(struct ibv_xrcd *xrcd, struct ibv_cq *cq)
@@ -178,7 +178,7 @@ serve(void)
 	printf("%u messages by one QP to %u queues: XRC_RECV\n", NB_MSG, NB_QUEUE);
 }
 
-/* --- the server, by the calls before ----------------------------------------------------------- */
+/* --- the server, with the older calls --------------------------------------------------------- */
 
 static struct side_link
 connect_number(struct ibv_xrc_domain *domain, uint32_t qpn)
@@ -197,8 +197,9 @@ connect_number(struct ibv_xrc_domain *domain, uint32_t qpn)
 }
 
 /*
- * Register another context's domain for the QP, and unregister the first. Both domains are those of
- * one file.
+ * Register the domain of context `to` for the QP, and unregister `domain`. Both domains are those
+ * of one file.
+ * @return the domain of `to`
  */
 static struct ibv_xrc_domain *
 hand_over(struct ibv_xrc_domain *domain, int fd, uint32_t qpn, struct ibv_context *to)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writes captures as classic pcap files with nanosecond timestamps and Ethernet frames. The threads
- * that poll the ports write, two of them in loopback. The lock of stdio keeps records of different
- * threads apart.
+ * that poll the ports write the records; in loopback there are two such threads. The lock of stdio
+ * keeps records of different threads apart.
  */
 
 #include "capture.h"

@@ -403,7 +403,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	int error = ETIMEDOUT;
 
-	/* the peer must resolve its address, and it may still be starting */
+	/* the peer must reply to ARP or neighbour discovery, and it may still be starting */
 	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
 		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
 	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;

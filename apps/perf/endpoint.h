@@ -57,8 +57,8 @@ struct endpoint {
 	/* path MTU in bytes: at first the port's, later the smaller one of both sides */
 	unsigned mtu;
 	/*
-	 * outstanding READs and atomics: at first this device's limit, later the smaller one of
-	 * both sides
+	 * number of outstanding READs and atomics: at first this device's limit, later the smaller
+	 * one of both sides
 	 */
 	unsigned outs;
 

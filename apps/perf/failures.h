@@ -16,7 +16,8 @@ struct failures {
 	/* number of failed send requests for each enum ibv_wc_status */
 	uint64_t sends[FAILURES_STATUSES];
 	uint64_t recvs[FAILURES_STATUSES];
-	uint64_t told; /* completions that were described on stderr */
+	/* number of completions in error, of which the first are described on stderr */
+	uint64_t told;
 };
 
 /**

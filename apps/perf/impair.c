@@ -4,8 +4,8 @@
  *
  * A receive callback for each queue: random numbers decide for each frame whether it is lost,
  * duplicated, corrupted or reordered. A frame to be reordered waits in a list, with the number of
- * frames that may overtake it. EAL also calls the callback when nothing was received. Then waiting
- * frames are delivered, because no later frame may ever arrive.
+ * frames that may overtake it. ethdev also calls the callback when nothing was received. Then
+ * waiting frames are delivered, because no later frame may ever arrive.
  *
  * Optionally also a transmit callback. It must pass on as many frames as it was given, else the
  * sender takes the last ones for not sent. So a frame to be lost is sent with an EtherType that no
@@ -81,7 +81,8 @@ struct queue {
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
-static uint64_t decided; /* mbuf flag of frames that were decided on; 0: not registered yet */
+/* mbuf flag of frames that were decided on; 0: the flag is not registered yet */
+static uint64_t decided;
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
 static unsigned nb_queues;
@@ -259,8 +260,8 @@ meet_fate(struct queue *queue, struct rte_mbuf *frame)
 }
 
 /*
- * Count `nb_passed` frames that overtook the waiting ones, and deliver those that were overtaken
- * often enough, as far as there is room.
+ * Count `nb_passed` frames that overtook the waiting frames, and deliver the waiting frames that
+ * were overtaken often enough, as far as there is room.
  * @return how many frames were delivered
  */
 static uint16_t
@@ -298,7 +299,7 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 	return nb_now + release(queue, nb > 0 ? nb : UINT32_MAX, frames + nb_now, max - nb_now);
 }
 
-/* Make a frame to be lost: with this EtherType no host takes the frame for RoCE. */
+/* Lose a frame that is to be transmitted: with EtherType NOBODYS no host takes it for RoCE. */
 static void
 hide(struct rte_mbuf *frame)
 {
@@ -343,7 +344,7 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			i -= frames[i] != frame; /* the next frame has moved to this place */
+			i -= frames[i] != frame; /* if the frame moved, the next one is at i now */
 		}
 	}
 	return nb;

@@ -11,7 +11,10 @@
 #define MANY_QPS 1024u
 #define LINE     64u
 #define PAGE     4096u
-/* Memory for the slots of one area under --verify, for all QPs together. */
+/*
+ * The most memory under --verify for the slots of the `in` areas of all QPs, and of the `out`
+ * areas.
+ */
 #define VERIFY_BYTES (64u << 20)
 
 static size_t
@@ -33,8 +36,8 @@ layout_size_max(const struct options *opt, size_t mtu)
 }
 
 /*
- * Whether receive requests can remain. With --verify on RC as many receives are posted as messages
- * are sent.
+ * Whether receive requests can remain after the messages of a size. With --verify on RC a bandwidth
+ * test posts as many receive requests as messages are sent.
  */
 static bool
 has_leftovers(const struct options *opt)

@@ -7,10 +7,11 @@
  * The layout of messages in the registered buffer. Both sides compute the same layout, because each
  * side addresses slots in the other's buffer.
  *
- * Each QP has two areas. Its side sends from `out`, and the peer reads from there; the word that
- * the peer's atomics change is there, too. Messages arrive in `in`. An area is divided into slots.
- * With --verify there is one slot for each outstanding message. With --working-set as many slots as
- * fill it. Otherwise as many as fit in a page, as in perftest, or one slot if there are very many
+ * Each QP has two areas. The QP sends from `out`, and the peer's READs read from `out`; the word
+ * that the peer's atomics change is in `out`, too. Messages arrive in `in`. An area is divided into
+ * slots. A latency test has one slot. With --verify there is one slot for each outstanding message,
+ * if the memory suffices. With --working-set there are as many slots as fill the working set.
+ * Otherwise there are as many as fit in a page, as in perftest, or one slot if there are very many
  * QPs.
  */
 
@@ -24,9 +25,9 @@
 struct layout {
 	size_t size;     /* bytes of a message */
 	size_t head;     /* bytes before a message in an `in` slot: 0, or the GRH area */
-	size_t stride;   /* distance of two slots */
+	size_t stride;   /* bytes from one slot to the next */
 	size_t recv_len; /* length of a receive request, including `head` */
-	unsigned slots;  /* slots in each area */
+	unsigned slots;  /* number of slots in each area */
 };
 
 /**
@@ -37,7 +38,7 @@ size_t layout_size_max(const struct options *opt, size_t mtu);
 
 struct layout layout_of(const struct options *opt, size_t mtu, size_t size);
 
-/** Whether areas are as small as possible; their size then depends on the depth of the queues. */
+/** Whether there are so many QPs that areas are not rounded up to pages. */
 bool layout_is_compact(const struct options *opt);
 
 /** Bytes of an area that is large enough for every size of this run. */

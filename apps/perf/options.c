@@ -467,7 +467,7 @@ complete(struct options *opt, const bool *given)
 	if (opt->is_lat && !is_given(given, "inline_size") &&
 	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
 		opt->inline_len = 220; /* the default of perftest's write_lat */
-	/* a full send queue must contain a request that completes */
+	/* a full send queue must contain a request that is signaled */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
 	/*

@@ -5,8 +5,8 @@
 /**
  * @file
  * The options of the command line. Flags are those of perftest, so that users and scripts can keep
- * theirs. Flags of uroce-perf alone are --uroce, --loopback, --qp-order, --verify, --working-set,
- * --capture and --impair.
+ * theirs. Flags of uroce-perf alone are --uroce, --loopback, --workers, --qp-order, --verify,
+ * --verify-selftest, --working-set, --capture and --impair.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #define PERF_GRH_LEN          40u /* area before a UD message in a receive buffer [IBA 11.4.1.2] */
 #define PERF_ATOMIC_LEN       8u
 #define PERF_QPS_MAX          131072u
-#define PERF_QPS_DEFAULT_MAX  16384u /* QPs of a device whose specification has no number */
+#define PERF_QPS_DEFAULT_MAX  16384u /* the most QPs of a device without key qps */
 #define PERF_WORKERS_MAX      16u
 #define PERF_DEPTH_MAX        8192u
 #define PERF_IN_FLIGHT        512u /* limit of messages in flight over all QPs, in random order */

@@ -11,7 +11,10 @@
 
 #include <uroce_dv.h>
 
-/* How many draws before its post a QP is prefetched. */
+/*
+ * Number of draws before its post at which a QP is prefetched, and at which the slots of its send
+ * queue for this post are.
+ */
 #define QP_AHEAD   10u
 #define SLOT_AHEAD 3u
 

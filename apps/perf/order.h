@@ -6,7 +6,7 @@
  * @file
  * Selects the QP that posts next, at random. Some QPs are drawn ahead, so that the program's own
  * data of a QP can be prefetched before it is used. A program that serves many peers, in the order
- * of their requests, would do the same.
+ * of their requests, could prefetch in this way.
  */
 
 #include <stdint.h>
@@ -19,7 +19,7 @@ struct order {
 	const struct requests *requests;
 	uint64_t state; /* state of the random generator */
 	uint32_t nb_qp;
-	uint32_t at; /* number of draws so far */
+	uint32_t at; /* number of QPs that order_next() has returned */
 	uint32_t drawn[ORDER_AHEAD];
 };
 

@@ -307,7 +307,7 @@ write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 static int
 save_json(struct report *report, const struct endpoint *endpoint)
 {
-	fclose(report->rows_file); /* after this, `rows` holds all that was written */
+	fclose(report->rows_file); /* from now on `rows` holds all that was written to the stream */
 	report->rows_file = NULL;
 	FILE *file = fopen(report->opt->json_file, "w");
 	if (file != NULL) {

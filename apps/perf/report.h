@@ -21,7 +21,7 @@ struct bandwidth {
 	uint64_t size;
 	uint64_t messages;
 	double average_bps; /* bytes of payload per second */
-	double peak_bps;    /* highest rate in bytes per second; 0: not computed */
+	double peak_bps;    /* highest rate, in bytes of payload per second; 0: not computed */
 	double messages_per_s;
 };
 

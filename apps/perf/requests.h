@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The work requests of a test. Message `idx` of a batch uses slot idx % slots on both sides. Fields
+ * The work requests of a test. Send request `idx` of a batch uses slot idx % slots; WRITE and READ
+ * use this slot on both sides. Receive requests use the slots in turn, also across batches. Fields
  * that differ between QPs are set when a request is posted; all others once for each size.
  */
 
@@ -56,7 +57,7 @@ void requests_free(struct requests *requests);
 /** Begin a batch whose messages are numbered from `first`. */
 void requests_begin(struct requests *requests, uint64_t first);
 
-/** The number from which the content of a message of a QP is computed and checked. */
+/** The number from which the content of message `message` of a QP is computed and checked. */
 uint64_t requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message);
 
 /**
@@ -68,8 +69,8 @@ uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t 
 
 /**
  * Post the next `nb` send requests of a QP, at most post_list.
- * @param signal_every  every so many-th request is signaled; constant throughout a batch
- * @param last            index in the batch of a request that is signaled, too
+ * @param signal_every  one of so many requests is signaled; constant throughout a batch
+ * @param last          index in the batch of a further request that is signaled
  * @return 0, or -1 after a line on stderr
  */
 int requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb,
@@ -81,7 +82,10 @@ int requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb,
  */
 int requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t wanted);
 
-/** Slot of the `ahead`-th receive request to be posted next. */
+/**
+ * Slot of a receive request to be posted: with `ahead` 0 of the next one, with 1 of the one after
+ * it.
+ */
 uint64_t requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead);
 
 /** The number of pending receive requests of a QP. */
@@ -98,7 +102,10 @@ uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
 #define REQUESTS_QP_SHIFT 32
 #define REQUESTS_QP_MASK  0x7fffffffu
 
-/** Whether a completion is that of a receive request; the index of its QP. */
+/**
+ * requests_is_recv(): whether a completion is that of a receive request; requests_qp_idx(): the
+ * index of its QP.
+ */
 static inline bool
 requests_is_recv(const struct ibv_wc *wc)
 {

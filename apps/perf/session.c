@@ -3,10 +3,10 @@
  * Runs one side of a test. The two sides exchange these lines, in this order. In each step a side
  * sends its line and then waits for the same line of the other side:
  *
- *	uroce-perf VERSION key=value...      parameters of the test, which must be equal
+ *	uroce-perf VERSION key=value...      parameters, which must be equal but for mtu and outs
  *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
- *	fail WHY                             in place of any other line: this side ends the test
+ *	fail WHY                             in place of any other line: its sender ends the test
  */
 
 #include "session.h"
@@ -23,7 +23,7 @@
 
 #define VERSION             1
 #define HELLO_S             10
-#define CLOSE_S             5  /* time for the client to close its port */
+#define CLOSE_S             5  /* seconds that the client has to close its port */
 #define LOOK_US             20 /* interval in which a polling loop reads the socket */
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
@@ -390,7 +390,7 @@ session_iters(const struct session *session, uint64_t size)
 
 /*
  * Make the TCP connection. The device is already open, so errors in its specification were printed
- * before any wait.
+ * before this side waits for the other.
  */
 static int
 open_exchange(struct session *session)

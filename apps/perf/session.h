@@ -33,14 +33,17 @@ struct session {
 	struct endpoint endpoint;
 	struct exchange exchange;
 	struct failures failures;
-	struct verify verify; /* checks of the current size, by this side */
-	struct stages stages; /* stage clock of the current size, of this process */
+	struct verify verify; /* results of the checks of the current size */
+	struct stages stages; /* cycles of this process in each stage, for the current size */
 	struct report report;
 	uint64_t wrong;      /* wrong bytes of all sizes, on both sides */
 	uint64_t looked_tsc; /* when session_poll() last read the socket */
 };
 
-/** Values that a side sends with a step. Their meaning depends on the step. */
+/**
+ * Values that a side sends with a step. Their meaning depends on the step; see test_bw.c and
+ * test_lat.c.
+ */
 struct sync {
 	uint64_t value[SYNC_VALUES];
 };
@@ -58,7 +61,10 @@ int session_open(struct session *session, const char *spec);
  */
 int session_run(struct session *session);
 
-/** Messages of `size` for each QP when the user gave no number. */
+/**
+ * Number of messages of `size` for each QP: that of --iters, or a default that large messages
+ * reduce.
+ */
 uint64_t session_iters(const struct session *session, uint64_t size);
 
 /**

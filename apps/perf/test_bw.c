@@ -5,12 +5,12 @@
  * a batch:
  *
  *	sync `batch`: the client sends the number of messages, 0 to end the size
- *	prepare: slots filled and spoiled, receives posted
+ *	prepare: slots are filled and spoiled (verify.h), receive requests are posted
  *	sync `go`
- *	pump: requests posted and completed; a side whose requests have completed sends `done`
- *	check, under --verify
+ *	pump: requests are posted and completed; a side whose requests have completed sends `done`
+ *	check: received data is checked, with --verify
  *
- * A size ends with sync `checked`. Only the pump is measured.
+ * A size ends with sync `checked` and sync `rate`. Only the pump is measured.
  */
 
 #include "order.h"
@@ -43,14 +43,18 @@ struct pump {
 	uint64_t goal;      /* messages of this batch for each QP, or UNTIL_DEADLINE */
 	uint64_t deadline;  /* end of --duration, as a TSC value */
 	uint64_t posted, completed, received; /* numbers of requests of all QPs in this batch */
-	uint64_t begin_tsc, end_tsc;          /* begin and end of the requests of this batch */
+	/* TSC at the begin and the end of the requests of this batch */
+	uint64_t begin_tsc, end_tsc;
 	uint64_t recv_begin_tsc, recv_end_tsc;
 	uint64_t told_tsc; /* time of the last line about progress */
 	bool is_failed;
 	bool is_told; /* the step `done` was sent */
 	bool is_peer_done;
 	uint64_t peer_sent; /* messages that the peer sent; valid if is_peer_done */
-	/* Time of each request in the order of posting, for the peak; NULL: no peak is computed. */
+	/*
+	 * TSC values of the posts and of the completions, in order, for the peak; NULL: no peak is
+	 * computed.
+	 */
 	uint64_t *posted_tsc, *completed_tsc;
 	uint64_t times_max;
 };
@@ -360,7 +364,7 @@ tell_done(struct pump *pump)
 }
 
 /*
- * Execute one round of the loop.
+ * Execute one round of run_pump(): post, complete, and check whether the batch is over.
  * @return 1: finished; 0: continue; -1: failed
  */
 static int
@@ -381,8 +385,8 @@ pump_round(struct pump *pump, bool is_requester)
 	if (taken > 0)
 		return 0;
 	/*
-	 * poll_cq drives the worker of its CQ. If there are more workers, this call drives them. If
-	 * another thread drives the worker, the call costs little.
+	 * ibv_poll_cq() drives the worker of its CQ. If there are more workers, endpoint_drive()
+	 * drives them. If another thread drives a worker, the call costs little.
 	 */
 	if (session->endpoint.nb_workers > 1 || !is_requester)
 		endpoint_drive(&session->endpoint);
@@ -454,8 +458,8 @@ prepare_slots(struct pump *pump, unsigned qp_idx)
 }
 
 /*
- * Post receive requests. They are used in the order of posting: if none remain from before, message
- * i uses request i.
+ * Post receive requests. They are used in the order of posting: if none remain from an earlier
+ * batch, message i uses request i.
  */
 static int
 prepare_recvs(struct pump *pump, unsigned qp_idx)

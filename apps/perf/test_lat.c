@@ -65,8 +65,8 @@ stamp_of(uint64_t round)
 /* ------------------------------------------------------------------------------ completions */
 
 /*
- * Check a received message. The next message may arrive before this round ends, so its number is
- * the count of earlier messages.
+ * Check a received message. The next message may arrive before this round ends, so the number of a
+ * message is the number of messages received before it.
  */
 static void
 check_received(struct pingpong *pp, const struct ibv_wc *wc)
@@ -163,8 +163,8 @@ has_received(struct pingpong *pp)
 }
 
 /*
- * Whether the message of this round has arrived by WRITE. A1 pairs with the transport's placement:
- * the bytes before the last one are visible.
+ * Whether the message of this round has arrived by WRITE. The transport places the last byte last:
+ * after the acquire load the bytes before it are visible.
  */
 static bool
 has_arrived(struct pingpong *pp)
@@ -223,8 +223,8 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 }
 
 /*
- * Wait until the send queue has room. Inline requests are not waited for: they complete while the
- * program waits for the response.
+ * Wait until the send queue has room for one request. Other requests may complete while the program
+ * waits for the response.
  */
 static int
 wait_depth(struct pingpong *pp)
@@ -260,8 +260,8 @@ post(struct pingpong *pp)
 }
 
 /*
- * Check a message that a WRITE placed. The number of the round is first replaced by the byte that
- * belongs there, so that all bytes are checked.
+ * Check a message that a WRITE placed, but for its last byte, which is the number of the round.
+ * Then spoil the buffer for the next message.
  */
 static void
 check_written(struct pingpong *pp)
@@ -293,7 +293,7 @@ check_answer(struct pingpong *pp)
 		verify_message(verify, at, requests->layout.size, 0);
 }
 
-/* Post a receive request for the one that was used. */
+/* Post a receive request in place of the one that a message used. */
 static int
 renew_receive(struct pingpong *pp)
 {
@@ -304,10 +304,7 @@ renew_receive(struct pingpong *pp)
 
 /* ------------------------------------------------------------------------------ rounds */
 
-/*
- * Execute one round of the client.
- * @return 1: done; 0: the client has ended the size; -1: failed
- */
+/* Execute one round of the client. @return 1: done; -1: failed, or the run was stopped */
 static int
 client_round(struct pingpong *pp)
 {

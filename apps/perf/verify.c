@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_MAX 3u /* wrong bytes that are described on stderr */
+#define TOLD_MAX 3u /* the most wrong bytes that are described on stderr */
 
 static uint64_t
 word_of(uint64_t message, uint64_t idx)

@@ -21,7 +21,7 @@ struct verify {
 	uint64_t bytes;
 	uint64_t wrong;   /* number of wrong bytes */
 	uint64_t lost;    /* messages of an unreliable transport that did not arrive in whole */
-	bool is_selftest; /* flip one byte before the first check */
+	bool is_selftest; /* flip one bit before the first check */
 	bool is_flipped;
 };
 

@@ -23,7 +23,7 @@
 
 #define POLL_BATCH 16
 
-/* When the launched workers start. */
+/* What launched workers do: wait, run, or return without a run. */
 enum start { START_LATER, START_NOW, START_NEVER };
 
 struct worker {
@@ -40,7 +40,7 @@ struct worker {
 	bool is_failed;
 };
 
-/* ------------------------------------------------------------------------------ what is looped */
+/* ------------------------------------------------------------------------------ the loop */
 
 static int
 post_lists(struct worker *worker)
@@ -122,7 +122,7 @@ run_worker(void *arg)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ life */
+/* ------------------------------------------------------------------------------ begin and end */
 
 static int
 make_worker(struct worker *worker, const struct options *opt, unsigned idx)

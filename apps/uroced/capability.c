@@ -67,7 +67,7 @@ has_dropped(pid_t tid)
 	return true;
 }
 
-/* @return 0: the thread has given up its capabilities, or has ended; -errno */
+/* @return 0: the thread has handled the signal, or has ended; -errno */
 static int
 drop_of(pid_t tid)
 {
@@ -84,7 +84,7 @@ drop_of(pid_t tid)
 	return 0;
 }
 
-/* @param[out] nb  the number of threads that had capabilities */
+/* @param[in,out] nb  grows by the number of threads that had more than the kept capabilities */
 static int
 drop_of_others(DIR *tasks, unsigned *nb)
 {
@@ -102,7 +102,10 @@ drop_of_others(DIR *tasks, unsigned *nb)
 	return ret;
 }
 
-/* Repeat until no thread has capabilities: telemetry starts and ends threads at any time. */
+/*
+ * Repeat until no thread has more than the kept capabilities: telemetry starts and ends threads at
+ * any time.
+ */
 static int
 drop_of_all(void)
 {

@@ -44,11 +44,11 @@ struct client;
 /** The data path's end of a ring down. */
 struct client_down {
 	struct uroce_spsc_end end;
-	uint32_t nb_new; /* descriptors that are filled and not published yet */
-	/* if is_touched: descriptors that could be filled when the ring was first used */
+	uint32_t nb_new; /* number of descriptors that are filled and not published yet */
+	/* if is_touched: number of descriptors that uroced could fill when it marked the ring */
 	int32_t room;
 	bool is_touched; /* the ring is in the list of rings with frames to publish */
-	uint32_t taken;  /* the client's index when the ring was last found full */
+	uint32_t taken;  /* the client's index in the ring when the ring was last found full */
 	struct client *client;
 	struct client_down *next;
 };
@@ -58,8 +58,8 @@ struct client_barrier {
 	bool is_met;
 	uint64_t number;     /* the barrier's number; barriers are counted from 1 */
 	uint64_t round;      /* the round in which the barrier was reached */
-	uint64_t nb_emptied; /* wire.nb_emptied at that time */
-	uint64_t nb_heard;   /* data.nb_heard at that time */
+	uint64_t nb_emptied; /* wire.nb_emptied when the barrier was reached */
+	uint64_t nb_heard;   /* data.nb_heard when the barrier was reached */
 };
 
 /**
@@ -68,8 +68,8 @@ struct client_barrier {
  */
 struct client_marks {
 	uint64_t number; /* the barrier for which the rings were marked last */
-	uint64_t passed; /* all frames that were in the rings before this barrier have been taken */
-	/* if number != passed: the index where the marked frames end */
+	uint64_t passed; /* number of the newest barrier before which all frames have been taken */
+	/* if number != passed: the index in each ring up where the marked frames end */
 	uint32_t index[UROCE_SHM_PAIRS_MAX];
 };
 
@@ -85,10 +85,10 @@ struct client {
 	int64_t credit_ns;
 	/* a ring down has frames for a client that sleeps: a WAKE is sent in the client's turn */
 	bool is_wake_due;
-	bool is_cut_short; /* a frame found no room: the turn is continued in the next round */
+	bool is_cut_short; /* a frame or a barrier waits: the turn is continued in the next round */
 	/* the barrier that comes next in each ring up */
 	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX];
-	/* rings up in which a barrier was reached */
+	/* number of rings up in which a barrier was reached and is not passed yet */
 	unsigned nb_barriers;
 	struct client_marks marks;
 	/*
@@ -111,10 +111,11 @@ struct client {
 	 */
 	atomic_bool is_broken;
 	/* Fields of the control thread. */
-	bool is_greeted; /* the client has sent HELLO, and is sent HOST when the host changes */
+	/* the client has sent HELLO of this version, and is sent HOST when the host changes */
+	bool is_greeted;
 	bool is_attached;
 	bool is_host_due; /* HOST is to be sent when the socket has room */
-	bool has_request; /* a LEASE is to be answered, for `nb_wanted` blocks */
+	bool has_request; /* a LEASE message for `nb_wanted` blocks has no reply yet */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
@@ -122,12 +123,12 @@ struct client {
 	 * received
 	 */
 	int reader;
-	uint64_t job_number; /* the number of that job */
-	/* the ATTACH message, while a reader seals the shared memory; NULL: none */
+	uint64_t job_number; /* the number of the job that `reader` has */
+	/* the ATTACH message, while a reader seals the shared memory; NULL: no reader does */
 	struct uroce_mux_attach *attaching;
 	/* the mapper's record of the shared memory; NULL: nothing is mapped */
 	struct mapper_area *part;
-	/* the number of the client's last message, or of its connection */
+	/* control.nb_served at the client's last message, or at its connection */
 	uint64_t served;
 	pid_t pid;
 	uid_t uid;
@@ -140,7 +141,7 @@ struct client *client_create(int socket, uint16_t slot);
 void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
- * Check and map the shared memory of a client. It has to be sealed afterwards.
+ * Check and map the shared memory of a client. The memory has to be sealed afterwards.
  * @param mapper       unmaps the memory later
  * @param fd           the file of the memory; stays the caller's
  * @param frame_limit  the least size of a buffer, in bytes
@@ -158,12 +159,12 @@ const char *client_map(struct client *client, struct mapper *mapper,
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /**
- * Take over the rings of the shared memory. This is all that the data path needs.
- * @return whether the indexes are possible
+ * Take over the rings of the shared memory. The data path needs nothing else of the memory.
+ * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);
 
-/** The client, as lease.h names it. */
+/** The slot and the user of a client, by which lease.h identifies the client. */
 static inline struct lessee
 client_lessee(const struct client *client)
 {

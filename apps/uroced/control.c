@@ -22,15 +22,13 @@
 #include "log_line.h"
 #include "user_turns.h"
 
-/* All clients and readers are reported at once, so that users can have turns. */
+/* One epoll_wait() reports all clients and readers, so that users can have turns. */
 #define EVENTS      (CLIENTS_MAX + READERS_MAX + 8)
-#define ACCEPTS_MAX UROCE_MUX_BACKLOG /* connections accepted in a round */
+#define ACCEPTS_MAX UROCE_MUX_BACKLOG /* the most connections that are accepted in a round */
 #define TICK_MS     10  /* the timeout of epoll while a client has a message to be sent */
 #define DEAF_MS     100 /* the timeout of epoll while the process has no descriptor left */
 
-/*
- * What an event is about: the slot of a client, one of these, or READER and the index of a reader.
- */
+/* What an event is about: a client's slot, one of these, or READER plus the index of a reader. */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
 
 #define DRAIN_MAX 64 /* the most messages that are dropped when a connection ends */
@@ -85,7 +83,8 @@ get_allowed_clients(const struct control *control, uid_t uid)
 }
 
 /*
- * Slots are used in turn, so that a slot is not soon another client's.
+ * Find a free slot. Slots are used in turn, so that the slot of a client that has ended is not soon
+ * given to another.
  * @return CLIENTS_MAX: all are used
  */
 static unsigned
@@ -116,9 +115,9 @@ uid_of(int socket)
  * Whether messages in a socket bring descriptors, which close() of the socket would close. The
  * socket was shut down, so no messages are added.
  *
- * Credentials distinguish a message without bytes from the end of the queue: other messages may be
- * behind it. An error is reported once, before the queue: ECONNRESET, if the peer has closed its
- * end without reading.
+ * A message without bytes has credentials, and the end of the queue has none. Other messages may be
+ * behind a message without bytes. An error is reported once, before the queue: ECONNRESET, if the
+ * peer has closed its end without reading.
  */
 static bool
 has_descriptors(int socket)
@@ -132,7 +131,7 @@ has_descriptors(int socket)
 				      .msg_controllen = sizeof(credentials) };
 		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
 
-		/* there was no room for them */
+		/* there was no room for the descriptors of this message */
 		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
 			return true;
 		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)
@@ -145,7 +144,7 @@ has_descriptors(int socket)
 
 /*
  * Close a socket, or have a reader close it.
- * @return false: no reader accepts it now
+ * @return false: the socket is open, because no reader accepts the job now
  */
 static bool
 try_close(struct control *control, int socket, uid_t uid)
@@ -163,7 +162,7 @@ try_close(struct control *control, int socket, uid_t uid)
 }
 
 /*
- * End a connection. The peer sees that at once. While uroced ends, sockets stay open: the kernel
+ * End a connection. The peer is notified at once. While uroced ends, sockets stay open: the kernel
  * closes them when the process has ended, and does not wait for the descriptors in them.
  */
 static void
@@ -257,7 +256,10 @@ set_deaf(struct control *control, bool is_deaf)
 	(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_MOD, control->listener, &event);
 }
 
-/* A whole queue in one round, so that a client does not wait for a round for each of those who connect and leave in a loop. */
+/*
+ * Accept all connections of the queue in one round. Otherwise clients that connect and leave in a
+ * loop would make another client wait one round for each of them.
+ */
 static void
 accept_waiting(struct control *control)
 {
@@ -285,7 +287,10 @@ control_leave(struct control *control, struct client *client, const char *why)
 
 	set_client(control, client->slot, NULL);
 	if (was_attached) {
-		/* first, so that no frame of the client finds another client's QP */
+		/*
+		 * the leases end first: from then on no frame of the client reaches the QP of
+		 * another
+		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
 		control->nb_attached--;
@@ -311,7 +316,7 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	ret = readers_ask(&control->readers, client->uid, job, fd, control_now_ns());
 	if (ret < 0)
 		return ret;
-	/* EEXIST: the reader was not made just now, and is watched */
+	/* EEXIST: the epoll has the socket of this reader since an earlier job */
 	if (watch(control, control->readers.of[ret].socket, READER + (uint32_t)ret) < 0 &&
 	    errno != EEXIST)
 		return -errno;
@@ -322,7 +327,7 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	return 0;
 }
 
-/* Refuse all clients that have a job of a reader: the jobs will not be done. */
+/* Refuse all clients whose job a reader has: the jobs will not be done. */
 static void
 refuse_all(struct control *control, unsigned reader)
 {
@@ -453,7 +458,7 @@ handle_event(struct control *control, uint32_t of)
 	}
 }
 
-/* Handle a message of a client, unless the client was freed or has a job of a reader. */
+/* Handle a message of a client, unless the client was freed or a reader has a job of it. */
 static void
 handle_client(struct control *control, unsigned slot)
 {
@@ -505,8 +510,8 @@ static void
 end_control(struct control *control)
 {
 	/*
-	 * the kernel closes the listener when the process has ended: connections that were not
-	 * accepted may have descriptors
+	 * the listener is not closed here, because connections that were not accepted may have
+	 * descriptors: the kernel closes it when the process has ended
 	 */
 	(void)shutdown(control->listener, SHUT_RDWR);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {

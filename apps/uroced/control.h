@@ -21,7 +21,10 @@
 #include "host.h"
 #include "readers.h"
 
-/** The most sockets that wait for a reader to close them. Beyond that a socket stays open. */
+/**
+ * The most sockets that wait for a reader to close them. A further one stays open until uroced
+ * ends.
+ */
 #define CONTROL_PARKED_MAX 1024u
 
 struct control {
@@ -29,7 +32,7 @@ struct control {
 	struct data *data;
 	struct lease_table *leases;
 	struct user_limits limits;
-	counter refused[NB_USER_LIMITS]; /* clients that were refused something, by the limit */
+	counter refused[NB_USER_LIMITS]; /* number of refusals, for each limit of a user */
 	struct mapper mapper;
 	struct readers readers;
 	/* sockets that a reader has to close, and that no reader accepts now */
@@ -41,15 +44,15 @@ struct control {
 	atomic_uint nb_attached; /* the control thread writes it, and telemetry reads it */
 	unsigned next_slot;
 	/*
-	 * until this time no block is leased, since clients of the former uroced are taking theirs
-	 * back
+	 * until this time no block is leased, since clients of the former uroced take back their
+	 * blocks
 	 */
 	uint64_t lease_ns;
 	int listener;
 	int epoll_fd, signal_fd;
 	/* the listener is not polled, since the process has no descriptor left */
 	bool is_deaf;
-	uint64_t nb_served; /* the number of the last message or connection */
+	uint64_t nb_served; /* number of messages and connections that were handled */
 	bool has_due;       /* some client has a message to be sent */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
@@ -64,10 +67,10 @@ struct control {
  */
 int control_start(struct control *control, int listener);
 
-/** Wait until the control thread has ended. It ends the data path first. */
+/** Wait until the control thread has ended. Before its end it ends the data path. */
 void control_join(struct control *control);
 
-/** What all clients of a user have. */
+/** Sums over all clients of a user. */
 struct user_sum {
 	uint32_t nb_clients;
 	uint32_t nb_pairs;
@@ -108,7 +111,7 @@ __attribute__((format(printf, 4, 5))) void
 handler_refuse(struct control *control, struct client *client, int error, const char *format, ...);
 
 /**
- * Send a client the messages that found no room before.
+ * Send a client the messages for which its socket had no room before.
  * @return whether some are left
  */
 bool handler_send_due(struct control *control, struct client *client);

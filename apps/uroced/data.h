@@ -56,7 +56,7 @@ struct uroce_neigh;
 
 struct wire {
 	struct uroce_port *port;
-	/* answers ARP and neighbour discovery; NULL: the kernel owns all addresses */
+	/* replies to ARP and neighbour discovery; NULL: the kernel owns all addresses */
 	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
 	unsigned nb_pending;
@@ -102,9 +102,10 @@ struct data {
 	struct uroce_rx_wakeups notices;
 	int epoll_fd; /* watches the doorbells, and wake_fd */
 	int wake_fd;  /* an eventfd by which the control thread wakes the data path */
-	/* an eventfd that tells the control thread that a client wrote an impossible index */
+	/* an eventfd that wakes the control thread after a client wrote an impossible index */
 	int broken_fd;
-	bool is_down; /* clients and the port were told that the data path may sleep */
+	/* the rings ask for doorbells, and the RX wake-up is armed if the port has one */
+	bool is_down;
 	bool is_ending;
 	_Alignas(64) _Atomic(struct data_cmd *) cmd;
 	atomic_bool is_asleep;
@@ -120,7 +121,7 @@ void data_destroy(struct data *data);
 /** Run rounds until data_end(). */
 void data_run(struct data *data);
 
-/* Calls of the control thread. Each waits until the data path has done it. */
+/* Functions of the control thread. Each waits until the data path has run the command. */
 
 /** Add a client. @return 0, or -errno: the client was not added */
 int data_link(struct data *data, struct client *client);
@@ -135,22 +136,22 @@ void data_end(struct data *data);
 
 /* forward.c */
 
-/** Run one round. @return frames that were forwarded or dropped */
+/** Run one round. @return 0: no frame was forwarded or dropped, and no barrier or WAKE waits */
 unsigned data_round(struct data *data);
 
-/** Whether a frame of some client waits for room in a ring or in the port. */
+/** Whether a frame of some client waits for room in a ring or in the port, or a barrier waits. */
 bool data_waits(const struct data *data);
 
 /**
- * Ask all active clients for doorbells.
+ * Request doorbells from all clients that have turns.
  * @return whether the rings up of all of them are empty
  */
 bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
 
 /**
- * A frame in two parts. The first bytes are a copy of uroced's own; the others may change, where
- * they are a client's memory.
+ * A frame in two parts. The first is a copy of uroced's own. The second may be in the memory of a
+ * client, which may change it at any time.
  */
 struct pieces {
 	const uint8_t *head;
@@ -161,7 +162,7 @@ struct pieces {
 
 /**
  * Deliver a frame from the wire to the client that holds the QP number. If the client has no room,
- * the client's drop is counted.
+ * the drop is counted for the client, and the result is FRAME_PASSES.
  * @return FRAME_PASSES, or why the frame is dropped
  */
 enum frame_drop data_deliver(struct data *data, const struct frame *frame,
@@ -178,7 +179,7 @@ void data_publish(struct data *data);
 
 /* run_queue.c */
 
-/** Add a client; it has turns. */
+/** Add a client to those that have turns. */
 void runq_add(struct data *data, struct client *client);
 
 /** Remove a client. */
@@ -197,12 +198,12 @@ void runq_park_idle(struct data *data);
 void runq_on_doorbell(struct data *data, struct client *client);
 
 /**
- * Ask a client to ring its doorbell when it fills a ring up.
+ * Request the doorbell of a client for its next frame.
  * @return whether all of its rings up are empty
  */
 bool runq_may_sleep(struct client *client);
 
-/** A client need not ring its doorbell any more. */
+/** Withdraw the request for the doorbell of a client. */
 void runq_awake(struct client *client);
 
 /* wire.c */
@@ -216,13 +217,13 @@ void wire_fini(struct wire *wire);
  */
 bool wire_has_room(struct wire *wire);
 
-/** Send a frame. @return FRAME_PASSES, or FRAME_DROP_WIRE */
+/** Copy a frame to the pending frames. @return FRAME_PASSES, or FRAME_DROP_WIRE */
 enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);
 
 /** Pass the pending frames to the port. */
 void wire_flush(struct wire *wire, uint64_t now_ns);
 
-/** Receive a burst, and deliver or answer its frames. @return the number of frames */
+/** Receive a burst, and deliver its frames or reply to them. @return the number of frames */
 unsigned wire_receive(struct data *data);
 
 #endif /* UROCED_DATA_H */

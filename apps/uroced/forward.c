@@ -10,9 +10,9 @@
  * move the frames, publish. An index of the client is read once for each batch, and each descriptor
  * once. Their values are checked before they are used.
  *
- * A ring up waits where the wire or a ring down has no room. The client's bursts then return less,
- * as with any port. The waiting turn is continued in the next round, before other turns. A client
- * that does not empty its rings down is not waited for: frames for it are dropped.
+ * A ring up waits where the wire or a ring down has no room. The transmit bursts of its client then
+ * accept fewer frames. The waiting turn is continued in the next round, before other turns. A
+ * client that does not empty its rings down is not waited for: frames for it are dropped.
  */
 
 #include <assert.h>
@@ -71,7 +71,7 @@ is_broken(const struct client *client)
 	return atomic_load_explicit(&client->is_broken, memory_order_relaxed);
 }
 
-/* Charge the time since `since_ns` to a client. */
+/* Charge the time since `since_ns` to a client, but no more than `max_ns`. */
 static void
 charge_turn(const struct data *data, struct client *client, uint64_t since_ns, uint64_t max_ns)
 {
@@ -217,9 +217,9 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 }
 
 /*
- * Send a WAKE. It takes the time of many frames, so the sleeping client is charged for it, in its
- * own turn, and gets one WAKE for all of its rings. If the socket is full, the client has earlier
- * WAKEs to read.
+ * Send a client a WAKE message, because its rings down have frames. WAKE takes the time of many
+ * frames, so the sleeping client is charged for it, in its own turn, and gets one WAKE for all of
+ * its rings. If the socket is full, the client has earlier WAKEs to read.
  */
 static void
 wake(const struct data *data, struct client *client)
@@ -256,7 +256,7 @@ data_publish(struct data *data)
 
 /* --- up ------------------------------------------------------------------------------------------ */
 
-/* What happened to a frame. */
+/* What happened to a frame: it is forwarded or dropped (GONE), or stays in the ring (WAITS). */
 enum forward_verdict {
 	GONE,
 	/*
@@ -268,10 +268,9 @@ enum forward_verdict {
 };
 
 /*
- * FRAME_NS: time that a client earns for its senders with each frame that it takes.
- * WAIT_BUDGET_MIN_NS: senders begin to wait for a client when it has earned this much.
- * ROUND_MAX_NS: the most that is charged for a round, since this thread may have been kept from the
- * CPU.
+ * FRAME_NS: added to the wait budget of a client for each frame that it takes. WAIT_BUDGET_MIN_NS:
+ * senders begin to wait for a client when its budget exceeds this. ROUND_MAX_NS: the most that a
+ * round takes off a budget, since this thread may have been kept from the CPU.
  */
 #define FRAME_NS           UINT64_C(100000)
 #define WAIT_BUDGET_MIN_NS (DATA_STALL_NS / 20)
@@ -362,8 +361,8 @@ classify_frame(const struct data *data, const struct client *from, const struct 
 /* --- barriers ------------------------------------------------------------------------------------ */
 
 /*
- * Mark the frames that a client has in its rings, for the barriers that were reached meanwhile. A
- * broken client has no frames.
+ * Mark the frames that a client has in its rings, for the barriers that were reached since it was
+ * marked last. A broken client has no frames.
  */
 static void
 mark_rings(const struct data *data, struct client *client)
@@ -434,9 +433,9 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
 
 /*
  * A barrier was reached in a ring up. It is passed after the doorbells were polled, so that parked
- * clients have turns; after the frames that other clients had in their rings at that time have been
- * taken; and after the wire was found empty. A client that fills its rings faster than its turns
- * allow delays other clients' barriers by BARRIER_ROUNDS_MAX rounds at most.
+ * clients have turns; after the frames that other clients had in their rings when it was reached
+ * have been taken; and after the wire was found empty. A client that fills its rings faster than
+ * its turns allow delays other clients' barriers by BARRIER_ROUNDS_MAX rounds at most.
  */
 static enum forward_verdict
 wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
@@ -568,7 +567,7 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 /*
  * Take batches from the rings of a client in turn, until its time is used up or the rings are
  * empty.
- * @return frames
+ * @return the number of descriptors that were taken
  */
 static unsigned
 take_turn(struct data *data, struct client *client)
@@ -627,7 +626,7 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		/* the client has something left to do, so the next round has to come soon */
+		/* a barrier or a WAKE of the client waits, so the next round has to come soon */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		if (n > 0) /* the wire has a turn as well, since its ring is short */
 			nb += n + wire_receive(data);

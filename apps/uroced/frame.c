@@ -185,7 +185,7 @@ read_icmpv6(struct rest rest, uint32_t len, struct frame *frame)
 		frame->kind = FRAME_ANSWER;
 }
 
-/* Skip the hop-by-hop option Router Alert. */
+/* Parse an MLD message behind 8 bytes of hop-by-hop options, which have Router Alert. */
 static void
 read_mld(struct rest rest, struct frame *frame)
 {
@@ -268,7 +268,10 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 	       (!frame->sender || memcmp(frame->sender, host->mac, sizeof(host->mac)) == 0);
 }
 
-/* Whether QPN and MAC agree: the multicast QPN goes with a multicast MAC, and no other QPN does. */
+/*
+ * Whether a frame is for QP 0 or QP 1, or its QPN and its MAC disagree: the multicast QPN goes with
+ * a multicast MAC, and no other QPN does.
+ */
 static bool
 is_management(const struct frame *frame)
 {
@@ -305,8 +308,8 @@ frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 	if (frame->kind == FRAME_REPORT)
 		return FRAME_DROP_KIND;
 	/*
-	 * a frame that the port returns, or that another host forges: clients trust the source
-	 * address of frames
+	 * the port returned a frame of this host, or another host forged one: clients trust the
+	 * source address of frames
 	 */
 	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 ||
 	    (frame->kind != FRAME_OTHER && is_our_ip(host, frame->sip, frame->is_ipv6)))

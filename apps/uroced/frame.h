@@ -65,7 +65,7 @@ struct frame_host {
 	X(SLOT, "slot")             /* the descriptor names no frame */                            \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
 	X(KIND, "kind")             /* a frame of another kind than those that pass */             \
-	X(MANAGEMENT, "qp1")        /* for QP 0 or QP 1, which no client has */                    \
+	X(MANAGEMENT, "qp1")        /* for QP 0 or 1, or a MAC that the QPN excludes */            \
 	X(FORGED, "forged")         /* a datagram whose source QP is not the sender's */           \
 	X(UNBOUND, "unbound")       /* for a QP that is not connected to the sender */             \
 	X(QKEY, "qkey")             /* a privileged Q_Key, and the user is not root */             \
@@ -73,8 +73,8 @@ struct frame_host {
 	X(OUR_SOURCE, "our_source") /* from the wire, with this host's MAC or address */           \
 	X(NOBODY, "nobody")         /* for a QPN that no client holds */                           \
 	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
-	X(BUFFER, "buffer")         /* the receiver's descriptor names no buffer */                \
-	X(WIRE, "wire")             /* no link, or the port takes no frames */
+	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
+	X(WIRE, "wire")             /* no link, no mbuf, or the port takes no frames */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,
@@ -86,13 +86,10 @@ enum frame_drop {
 
 extern const char *const frame_drop_text[FRAME_NB_DROPS];
 
-/** Set the addresses from what clients are sent in HOST. */
+/** Set the addresses of this host from the contents of HOST, which clients are sent. */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
-/**
- * Parse a frame.
- * @param len  the number of bytes that are there; they do not change
- */
+/** Parse a frame. @param len  the number of bytes in `bytes`, which do not change */
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 
 /** Whether a frame from a client passes. */
@@ -109,8 +106,8 @@ frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /**
- * Whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. Such a Q_Key is that of a QP
- * to which a privileged user gave it, since a work request cannot give it.
+ * Whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot give
+ * such a Q_Key: it is the Q_Key that a privileged user gave the sending QP.
  */
 static inline bool
 frame_has_privileged_qkey(const struct frame *frame)

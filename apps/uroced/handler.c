@@ -111,7 +111,10 @@ refuse_second(struct control *control, struct client *client)
 		       "a second ATTACH: allowed is one for each connection");
 }
 
-/* Have a reader seal the shared memory, which is mapped. The ATTACH message is kept until then. */
+/*
+ * Have a reader seal the shared memory, which is mapped. The ATTACH message is kept until the
+ * reader has replied.
+ */
 static void
 seal_shm(struct control *control, struct client *client, int fd)
 {
@@ -319,7 +322,7 @@ handle_message(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Handle what uroced or a reader received from a client.
+ * Handle a message that uroced or a reader received from a client, or the error of receiving it.
  * @param ret  the result of uroce_mux_receive()
  */
 static void

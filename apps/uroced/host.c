@@ -173,7 +173,7 @@ has_drawn_mac(const struct uroce_port *port)
 	return !is_told;
 }
 
-/* Keep the MAC over restarts: peers of clients have it. */
+/* Keep the MAC over restarts, because the neighbours of clients have learnt it. */
 static void
 keep_mac(struct uroce_port *port, uint64_t seed)
 {
@@ -231,7 +231,7 @@ host_link_fd(const struct host *host)
 	return uroce_event_fd(host->events);
 }
 
-/* Addresses that were configured do not change. */
+/* If the addresses were configured, they do not change, and there is no descriptor. */
 int
 host_addrs_fd(const struct host *host)
 {
@@ -249,7 +249,7 @@ host_look(struct host *host)
 		;
 	if (host_addrs_fd(host) >= 0)
 		(void)uroce_netif_has_changed(&host->port->netif);
-	/* an interface that has no address for a while keeps the last ones */
+	/* if an interface has no address for a while, the host keeps the last ones */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;
 	host->told = told;

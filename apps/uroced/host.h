@@ -36,8 +36,8 @@ int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 void host_close(struct host *host);
 
 /**
- * Descriptors that are readable when the link, or the addresses, may have changed; -1: there are no
- * such events.
+ * Descriptors: the first is readable when the link may have changed, the second when the addresses
+ * may have. -1: there are no such events.
  */
 int host_link_fd(const struct host *host);
 int host_addrs_fd(const struct host *host);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of blocks, by number. A pass through all blocks takes some tens of microseconds of the
- * control thread, so there are no lists of free or owned blocks.
+ * The table of blocks of QP numbers. A pass through all blocks takes some tens of microseconds of
+ * the control thread, so there are no lists of free or owned blocks.
  */
 
 #include "lease.h"
@@ -105,8 +105,8 @@ static bool
 count_block(struct holding *holding, bool is_resting)
 {
 	/*
-	 * a file of leases may name more blocks than the limit, so the limit of the sum does not
-	 * bound the number of owned blocks
+	 * the second limit does not bound the blocks that are taken back from quarantine, of which
+	 * a file of leases may have any number
 	 */
 	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
@@ -125,7 +125,7 @@ struct random_pool {
 	uint8_t bytes[4096];
 };
 
-/* @return whether there are so many */
+/* @return false: the kernel gave fewer than `len` bytes */
 static bool
 take_random(struct random_pool *pool, void *to, size_t len)
 {
@@ -144,8 +144,8 @@ take_random(struct random_pool *pool, void *to, size_t len)
 /*
  * A search for free blocks. Random numbers are tried first. When that has failed, all blocks are
  * looked at, from a random one on: first those that no client of the former uroced may take back. A
- * search continues where it found the last block, so all blocks of a message take two passes at
- * most.
+ * search continues where it found the last block, so the blocks of one LEASE message take two
+ * passes at most.
  */
 struct search {
 	struct random_pool pool;

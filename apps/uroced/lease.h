@@ -20,21 +20,24 @@
 #include "lease_record.h"
 #include "mux/message.h"
 
-/** Longer than a frame lives, and than a client takes to connect again. */
+/**
+ * The length of the quarantine: longer than a frame stays in the network, and than a client takes
+ * to connect again.
+ */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
  * The default of the number of blocks that clients of one user may hold: half of all. A new lease
  * also leaves at least half of what other users do not have; blocks in quarantine count. So any
- * number of users leave some blocks to the next one. Blocks that are taken back are bounded by this
- * number alone.
+ * number of users leave some blocks to the next one. Blocks that are taken back from quarantine are
+ * bounded by this number alone.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 
 /** Fields of a block that the data path does not need. */
 struct lease {
-	uint64_t free_ns; /* the end of its quarantine */
-	uint32_t uid;     /* the user of the client that holds it, or held it last */
+	uint64_t free_ns; /* the end of the block's quarantine */
+	uint32_t uid;     /* the user of the client that holds the block, or held it last */
 	/*
 	 * a client of the former uroced held the block and has not taken it back: it is leased
 	 * after all other blocks
@@ -43,7 +46,7 @@ struct lease {
 };
 
 struct lease_table {
-	/* the slot of the client that holds it, plus 1; 0: none */
+	/* the slot of the client that holds the block, plus 1; 0: no client holds it */
 	_Atomic uint16_t owner[UROCE_MUX_BLOCKS];
 	struct lease lease[UROCE_MUX_BLOCKS];
 	struct lease_record *record; /* the record of each block; the memory is the caller's */

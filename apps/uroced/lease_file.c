@@ -53,8 +53,8 @@ check_lease_file(int fd)
 	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
 		return "it is no file of leases";
 	/*
-	 * also for a file that was there: a store to a page for which the file system has no room
-	 * would raise SIGBUS
+	 * an existing file is allocated, too: a store to a page for which the file system has no
+	 * room would raise SIGBUS
 	 */
 	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
 	return error == 0 ? NULL : strerror(error);

@@ -18,7 +18,7 @@
 struct lease_file_image;
 
 struct lease_file {
-	int fd; /* a descriptor with the lock */
+	int fd; /* descriptor of the file, which is locked */
 	struct lease_file_image *image;
 	struct lease_record *record; /* UROCE_MUX_BLOCKS records, by block */
 	uint64_t mac_seed;           /* a random number that was chosen when the file was made */

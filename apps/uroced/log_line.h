@@ -11,8 +11,8 @@
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /**
- * Write a line that clients cause. Only some are written in a second; the others are counted. The
- * control thread alone calls this.
+ * Write a line that clients cause. Only a limited number is written in a second; the others are
+ * counted. The control thread alone calls this.
  */
 __attribute__((format(printf, 1, 2))) void log_client_line(const char *format, ...);
 

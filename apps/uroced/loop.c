@@ -2,10 +2,10 @@
 
 /*
  * The loop of rounds, and the idle policy. When no frame moves, the thread spins for a while, then
- * sleeps for growing times, then sleeps until a wake-up. Before that it stores `sleeps` in each
- * ring (W2) and reads the ring once more. It arms the port's RX wake-up (datapath/port/rx_wakeup.h), and
- * polls the port once more after a short sleep. A port without RX wake-up is polled each
- * millisecond, or two.
+ * sleeps for growing times, then sleeps until a wake-up. Before the last of these it stores
+ * `sleeps` in each ring and reads the ring once more (W2 in mux/spsc_ring.h). It also arms the
+ * port's RX wake-up (datapath/port/rx_wakeup.h), and polls the port once more after a short sleep.
+ * A port without RX wake-up is polled each 1 to 5 ms.
  *
  * Commands: the control thread stores a command, then loads `is_asleep`. The data path stores
  * `is_asleep`, then loads the command. So at least one of the two threads sees what the other one
@@ -32,7 +32,8 @@
 /* after a timed sleep of this length the thread waits for a wake-up */
 #define TIMED_SLEEP_LAST_NS UINT64_C(80000)
 #define TIMED_SLEEP_MAX_NS  UINT64_C(1000000) /* between polls of a port without RX wake-up */
-#define TIMED_SLEEP_LONG_NS UINT64_C(2000000) /* the same, when no frame has come for LONG_NS */
+/* between polls of a port without RX wake-up, when no frame has come for LONG_NS */
+#define TIMED_SLEEP_LONG_NS UINT64_C(2000000)
 #define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* between polls of a port without a link */
 #define LONG_NS             UINT64_C(100000000)
 #define SLEEP_MAX_NS        UINT64_C(100000000) /* the thread checks the link at least this often */
@@ -42,10 +43,10 @@
 #define LINK_NS      UINT64_C(100000000) /* between checks of the link */
 
 #define EVENTS       16
-/* what an epoll event is about, other than a client's slot */
+/* what an epoll event is about: a client's slot, or CMDS, which is `wake_fd` */
 #define CMDS CLIENTS_MAX
 
-/* @param of  the slot of the client whose doorbell it is, or CMDS */
+/* @param of  the slot of the client whose doorbell `fd` is, or CMDS */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)
 {
@@ -239,7 +240,7 @@ update_runq(struct data *data)
 }
 
 /*
- * Wait for a doorbell, a command, or the port.
+ * Wait for a doorbell, a command, or the port, at most `max_ns`.
  * @return whether the port raised its RX wake-up
  */
 static bool
@@ -329,7 +330,7 @@ wait_idle(struct data *data, struct idle_state *self)
 	}
 	self->has_notices = false;
 	disarm_wakeup(data);
-	/* a client that has to make room may get the CPU */
+	/* sleep, so that a client that has to make room in its ring may get the CPU */
 	if (data_waits(data))
 		self->sleep_ns = TIMED_SLEEP_MIN_NS;
 }

@@ -150,7 +150,10 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 	if (control->data)
 		listener = listen_at(opt);
 	if (listener >= 0) {
-		/* clients of the former uroced have taken back their blocks by then */
+		/*
+		 * until `lease_ns` no block is leased, so that clients of the former uroced can
+		 * take theirs back
+		 */
 		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);
 		ret = run(control, opt, listener);

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 struct mapper_area {
-	struct uroce_shm shm; /* without a mapping, `fd` is to be closed instead */
+	struct uroce_shm shm; /* without a mapping (`mem` is NULL) `fd` is to be closed instead */
 	int fd;
 	struct mapper_user *user;
 	TAILQ_ENTRY(mapper_area) next;
 	uint64_t at;     /* up to this offset the pages are entered, or removed */
 	bool is_queued;  /* the area is in its user's queue, or the thread does a step for it */
-	bool is_removed; /* no other thread uses it any more */
+	bool is_removed; /* the area is to be unmapped: no other thread uses it any more */
 };
 
 struct mapper_user {
@@ -99,7 +99,7 @@ queue_area(struct mapper *mapper, struct mapper_area *area)
 }
 
 /*
- * Take the next area, and put its user behind all others.
+ * Take the next area from its queue, and put its user behind all others.
  * @return NULL: nothing is queued
  */
 static struct mapper_area *
@@ -123,7 +123,7 @@ pop_area(struct mapper *mapper)
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
-/* @return whether there is more to do */
+/* @return whether the area has pages left */
 static bool
 step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 {
@@ -139,7 +139,7 @@ step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 }
 
 /*
- * Do a step. The caller has the lock, which is released meanwhile.
+ * Do a step for the next area. The caller has the lock, which is released during the step.
  * @return false: nothing is queued
  */
 static bool
@@ -164,8 +164,8 @@ step_locked(struct mapper *mapper)
 		return true;
 	}
 	/*
-	 * mapper_remove() may have been called meanwhile: the area is then unmapped from its first
-	 * page on
+	 * if mapper_remove() was called during the step, the area is unmapped from its first page
+	 * on
 	 */
 	area->is_queued = has_more || area->is_removed;
 	if (area->is_queued)

@@ -52,7 +52,7 @@ struct mapper {
 
 void mapper_init(struct mapper *mapper);
 
-/** Start the thread of a mapper that is new. @return 0, or a positive errno */
+/** Start the thread, after mapper_init(). @return 0, or a positive errno */
 int mapper_start(struct mapper *mapper);
 
 /** End the thread, if there is one; work that is left is not done. */
@@ -64,7 +64,7 @@ bool mapper_step(struct mapper *mapper);
 /** Take over a mapping, which the thread unmaps later. @return NULL: no memory */
 struct mapper_area *mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm);
 
-/** Have the pages of an area entered. The file has all of them. */
+/** Have the pages of an area entered into the page table. The file must have no holes. */
 void mapper_populate(struct mapper *mapper, struct mapper_area *area);
 
 /**
@@ -73,7 +73,7 @@ void mapper_populate(struct mapper *mapper, struct mapper_area *area);
  */
 void mapper_close(struct mapper *mapper, uid_t uid, int fd);
 
-/** Have an area unmapped. No other thread uses it any more. */
+/** Have an area unmapped, which no other thread uses any more. */
 void mapper_remove(struct mapper *mapper, struct mapper_area *area);
 
 /** @return the bytes of an area that are not entered yet, or not unmapped yet */

@@ -19,7 +19,8 @@ struct options {
 	char leases[4096]; /* the path of the file of leases */
 	const char *spec;  /* the specification of the port */
 	struct user_limits limits;
-	bool is_unconfined; /* uroced keeps its privileges */
+	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
+	bool is_unconfined;
 	bool is_help;
 };
 

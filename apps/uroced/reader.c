@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* the limit of a job's time, in seconds; longer than uroced waits for the reply */
+/* the longest time of a job, in seconds; uroced waits less for the reply */
 #define JOB_S         5u
 #define INHERITED_MAX 1024 /* the most descriptors that uroced may have inherited */
 

@@ -31,7 +31,7 @@ enum reader_kind {
 /** A job of a reader. A descriptor is sent with it. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;                /* the client */
+	uint32_t slot;                /* the slot of the job's client */
 	uint64_t number;              /* the job's number; the reply has the same number */
 	struct uroce_shm_layout plan; /* READER_SEAL: the layout of the shared memory */
 };
@@ -46,7 +46,7 @@ struct reader_answer {
 	uint64_t number;
 	int32_t ret;  /* READER_TAKE: the result of uroce_mux_receive(), or -EINVAL: see `why` */
 	char why[96]; /* the end of a sentence: why shared memory is refused; empty: it is not */
-	union uroce_mux_message message; /* if READER_TAKE and `ret` is 1 */
+	union uroce_mux_message message; /* valid if `kind` is READER_TAKE and `ret` is 1 */
 };
 
 /**
@@ -79,7 +79,7 @@ int reader_do(const struct reader_job *job, int fd, struct reader_answer *answer
 /**
  * Receive a reply. Does not wait.
  * @param[out] fd  the descriptor that came with the reply, the caller's from now on; -1: none
- * @return 1; 0: the reader has ended; -EAGAIN: there is no reply; -errno
+ * @return 1: a reply; 0: the reader has ended; -EAGAIN: there is no reply; -errno
  */
 int reader_answered(int reader, struct reader_answer *answer, int *fd);
 

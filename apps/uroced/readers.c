@@ -40,7 +40,7 @@ find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
 	return at;
 }
 
-/* @return the index of the user's reader, which is made if need be; -EBUSY; -errno */
+/* @return the index of the user's reader, which is made if there is none; -EBUSY; -errno */
 static int
 provide(struct readers *readers, uid_t uid)
 {
@@ -76,7 +76,7 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		one = &readers->of[i];
 		ret = reader_ask(one->socket, job, fd);
 		/*
-		 * the reader has ended and its hang-up was not handled yet: another reader is made
+		 * EPIPE: the reader has ended, and its hang-up was not handled yet: another is made
 		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);

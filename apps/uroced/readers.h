@@ -27,9 +27,10 @@
 struct readers_one {
 	int socket; /* for jobs and replies; -1: this entry is free */
 	uid_t uid;
-	unsigned nb_jobs;  /* jobs without a reply */
-	uint64_t since_ns; /* when the last reply came, or the first job was given */
-	bool is_stuck;     /* the reader was given up */
+	unsigned nb_jobs; /* jobs without a reply */
+	/* when the last reply came, or, if later, when the reader got a job while idle */
+	uint64_t since_ns;
+	bool is_stuck; /* the reader was given up */
 };
 
 struct readers {
@@ -49,7 +50,7 @@ void readers_init(struct readers *readers, int start);
 int readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd,
 		uint64_t now_ns);
 
-/** Receive a reply of a reader, as reader_answered() does. */
+/** Receive a reply of a reader. The parameters and the result are those of reader_answered(). */
 int readers_answered(struct readers *readers, unsigned i, struct reader_answer *answer, int *fd,
 		     uint64_t now_ns);
 
@@ -63,8 +64,8 @@ void readers_end(struct readers *readers, unsigned i);
 void readers_end_idle(struct readers *readers, uid_t uid);
 
 /**
- * Whether a reader has a job or was given up, so that readers_give_up() has to be called now and
- * then.
+ * Whether some reader has a job or was given up, so that readers_give_up() has to be called at
+ * intervals.
  */
 bool readers_are_due(const struct readers *readers);
 

@@ -3,9 +3,9 @@
 /*
  * The run queue: the clients whose rings a round reads. Reading an empty ring takes little time,
  * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
- * that has sent nothing for RUNQ_PARK_NS is parked. Its rings say that the data path sleeps (W2),
- * as all rings do while it does sleep. The client gets no turns until it rings its doorbell. A
- * client that sends now and then is not parked: it needs no doorbell, and its frames do not wait
+ * that has sent nothing for RUNQ_PARK_NS is parked: it gets no turns until it rings its doorbell.
+ * `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings while the data path sleeps.
+ * A client that sends now and then is not parked: it needs no doorbell, and its frames do not wait
  * until doorbells are polled.
  *
  * The queue is an array of two parts: the clients that have turns, and behind them the parked
@@ -86,14 +86,14 @@ runq_may_sleep(struct client *client)
 {
 	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
 		atomic_store_explicit(&client->up[i].ring->sleeps, 1, memory_order_relaxed);
-	atomic_thread_fence(memory_order_seq_cst); /* W2 */
+	/* W2: orders the stores of `sleeps` before the loads of `head` */
+	atomic_thread_fence(memory_order_seq_cst);
 	return !has_frames(client);
 }
 
 /*
- * A doorbell may be late: the client saw the data path sleep and put that out in its ring, after
- * the data path had taken the frame and parked the client. So `sleeps` is stored again in all
- * rings.
+ * A doorbell may arrive late: the client may have cleared `sleeps` after the data path had taken
+ * the frame and had parked the client. So `sleeps` is stored again in all rings.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The steps have an order. First no new privileges, which the filter requires. Then no core file
- * and no tracing, since frames and tokens of clients are in memory. Then no capabilities. The
- * filter is last: it forbids the system calls by which the others could be undone.
+ * The steps have an order. First no new privileges, which the filter requires. Then no core file,
+ * no capabilities and no tracing: frames and tokens of clients are in memory. The filter is last:
+ * it forbids the system calls by which the other steps could be undone.
  */
 
 #include "sandbox.h"
@@ -21,13 +21,13 @@
 #include "log_line.h"
 #include "syscall_filter.h"
 
-/* What a driver needs when its port is stopped. */
+/* The capabilities and system calls that a driver needs when its port is stopped. */
 static const struct need {
 	const char *driver;
 	uint64_t capabilities;
 	bool is_xdp;
 } needs[] = {
-	/* its driver detaches its program from the interface */
+	/* the driver detaches its XDP program from the interface */
 	{ "net_af_xdp",
 	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 		  CAPABILITY(39 /* CAP_BPF */),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Replies to telemetry requests, in EAL's telemetry thread. The control thread adds and removes
- * clients under the same lock.
+ * Replies to telemetry requests, in EAL's telemetry thread, under `lock`. The control thread adds
+ * and removes clients under this lock, too.
  */
 
 #include "stats.h"

@@ -173,7 +173,7 @@ static const int calls[] = {
 #endif
 };
 
-/* Matches if an argument, masked, has one of these values. */
+/* A rule matches if argument `arg` of `call`, masked, has one of these values. */
 struct rule {
 	int call;
 	uint32_t arg;
@@ -183,7 +183,7 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	/* telemetry has a thread for each connection; uroced itself makes no process */
+	/* telemetry has a thread for each connection; uroced makes no process after its start */
 	{ SYS_clone, 0, CLONE_THREAD, 1, { CLONE_THREAD } },
 	/* memory is never writable and executable */
 	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
@@ -245,7 +245,7 @@ emit_return(struct program *program, uint32_t verdict)
 	emit(program, BPF_RET | BPF_K, verdict, 0, 0);
 }
 
-/* Add a rule. The number of the call is loaded before and after it. */
+/* Return `verdict` if the loaded word, the number of the call or an argument, equals `call`. */
 static void
 emit_call(struct program *program, int call, uint32_t verdict)
 {
@@ -253,6 +253,7 @@ emit_call(struct program *program, int call, uint32_t verdict)
 	emit_return(program, verdict);
 }
 
+/* Add a rule. The number of the call is loaded before the rule, and again behind it. */
 static void
 emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 {
@@ -269,7 +270,7 @@ emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 static void
 write_program(struct program *program, bool with_xdp)
 {
-	/* a signal to its own process: abort() */
+	/* uroced may signal its own process: abort() does */
 	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
 
 	emit_load(program, offsetof(struct seccomp_data, arch));
@@ -279,8 +280,8 @@ write_program(struct program *program, bool with_xdp)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		emit_call(program, calls[i], SECCOMP_RET_ALLOW);
 	/*
-	 * the flags are behind a pointer, so no rule can check them; after ENOSYS the C library
-	 * calls clone()
+	 * the flags of clone3() are behind a pointer, so no rule can check them; after ENOSYS the C
+	 * library calls clone()
 	 */
 	emit_call(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)

@@ -24,8 +24,9 @@ struct user_limits {
 };
 
 /**
- * The defaults. The memory is that of 32 of the largest areas. Its page tables take 32 MiB of
- * uroced's own memory. A pair of rings takes some 10 ns of each round while its client sends.
+ * The defaults. The memory is that of 32 clients whose shared memory has the largest size. Its page
+ * tables take 32 MiB of uroced's own memory. A pair of rings takes some 10 ns of each round while
+ * its client sends.
  */
 #define USER_LIMITS_DEFAULT                                                                        \
 	((struct user_limits){ CLIENTS_MAX / 2, 4 * CLIENTS_MAX, UROCE_MUX_BLOCKS / 2, 16384 })

@@ -16,7 +16,10 @@
 struct user_turn {
 	uid_t uid;
 	uint32_t slot; /* the slot of the client */
-	/* grows with each message of any client; 0: to be served before all others */
+	/*
+	 * when the client was served last, counted in messages of all clients; 0: it is served
+	 * first
+	 */
 	uint64_t served;
 };
 

@@ -112,7 +112,10 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	nb_sent = wire->port->policy->burst == UROCE_BURST_GUARDED
 			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
-	/* a fault: the process at the other end of the port has ended, and the frames are lost */
+	/*
+	 * more than `nb`: a fault was caught. The process at the other end of the port has ended,
+	 * and the frames are lost
+	 */
 	if (nb_sent > nb) {
 		wire->nb_pending = 0;
 		return;
@@ -161,6 +164,7 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 
 /*
  * Append zeros up to the shortest frame that clients accept. Virtual ports deliver shorter frames.
+ * @return false: the mbuf has no room
  */
 static bool
 fill_up(struct rte_mbuf *mbuf)

@@ -160,8 +160,8 @@ send_datagram(struct host *host)
 }
 
 /*
- * Make a datagram its own response. The checksums are sums of the swapped fields, so they stay
- * valid.
+ * Make a datagram its own response. A checksum is a sum, which does not depend on the order of the
+ * addresses and ports, so it stays valid.
  */
 static void
 turn_round(struct datagram *datagram)
@@ -192,7 +192,7 @@ handle(struct host *host, struct rte_mbuf *frame)
 	transmit(host, &frame, 1);
 }
 
-/* --- the loop: the usual one, and two lines -------------------------------------------------------- */
+/* --- the loop: the usual one, with two lines more --------------------------------------------- */
 
 static void
 serve(struct host *host)
@@ -200,7 +200,7 @@ serve(struct host *host)
 	struct rte_mbuf *frames[BURST];
 	unsigned nb = rte_eth_rx_burst(host->port_id, 0, frames, BURST);
 
-	/* leaves the frames that are not RoCE */
+	/* afterwards `frames` holds those that are not RoCE */
 	nb = uroce_worker_input(host->worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(host, frames[i]);
