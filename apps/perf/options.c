@@ -3,6 +3,8 @@
  * The options as a table. Each row has an option's name, the place of its value, the allowed
  * values, and the tests to which the option applies. Parsing, the help text and all error messages
  * use the rows.
+ *
+ * The file has more than 500 lines: the table of options and what they imply belong together.
  */
 
 #include "options.h"

@@ -7,6 +7,8 @@
  *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
  *	fail WHY                             in place of any other line: its sender ends the test
+ *
+ * The file has more than 500 lines: all lines of the protocol share one connection.
  */
 
 #include "session.h"

@@ -11,6 +11,9 @@
  *	check: received data is checked, with --verify
  *
  * A size ends with sync `checked` and sync `rate`. Only the pump is measured.
+ *
+ * The file has more than 500 lines: requests, completions and the result share the state of one
+ * pump.
  */
 
 #include "order.h"

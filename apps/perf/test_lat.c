@@ -8,6 +8,8 @@
  * side that polls this byte also drives its workers, because no other thread would do so as fast.
  *
  * The client decides when a size ends; the server receives the step `over`.
+ *
+ * The file has more than 500 lines: both sides of a round share the state of one test.
  */
 
 #include "requests.h"

@@ -12,6 +12,8 @@
  * Memory is resolved piece by piece at each use, since a region may be deregistered at any time. A
  * walk is a range of the layout together with the operation that is applied to each piece of the
  * range.
+ *
+ * The file has more than 500 lines: both directions share the walks over memory and over the wire.
  */
 
 #include "mem/mkey.h"

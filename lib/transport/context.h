@@ -8,6 +8,8 @@
  * several roles share.
  *
  * The calls for users of the transport are in qpc.h.
+ *
+ * The file has more than 500 lines: all fields of a QP are laid out in one struct.
  */
 
 #include <assert.h>

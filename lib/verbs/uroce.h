@@ -19,6 +19,8 @@
  * the same time (@mt), and who owns what is passed and returned (@owner). As verbs promise, any
  * thread may make any call on any object at any time, so "Safe" is the rule. An object must not be
  * used while it is being destroyed, or afterwards. No call ends the process.
+ *
+ * The file has more than 500 lines: a program includes one header for all calls that mirror verbs.
  */
 
 #include <stdint.h>

@@ -4,6 +4,9 @@
  * Open and close a port. ethdev requires three steps: configure the port, set up the queues, start
  * the port. The policy table determines the parameters of these steps. Afterwards the link is
  * watched. A port that was handed over by an embedder is only inspected.
+ *
+ * The file has more than 500 lines: the steps of opening are undone in reverse order when one
+ * fails.
  */
 
 #include "datapath/port/port.h"

@@ -13,6 +13,9 @@
  * A child of fork() would keep the connection open, and uroced would take it for a client that
  * still runs. So the child closes the descriptors that it inherits. A lock prevents a fork while a
  * descriptor is created or received.
+ *
+ * The file has more than 500 lines: attach, messages and fork share one lock and the state of one
+ * connection.
  */
 
 #ifndef _GNU_SOURCE

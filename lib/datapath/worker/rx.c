@@ -13,6 +13,9 @@
  *
  * A burst of large frames exceeds the first-level cache. So a burst is processed in groups of
  * frames.
+ *
+ * The functions are in one file of more than 500 lines, so the compiler can inline the passes into
+ * the burst.
  */
 
 #include <string.h>

@@ -34,6 +34,8 @@
  * it waits for the eventfd, the port and the nearest timer, for at most SLEEP_MAX_NS. A round of
  * the application may set a timer. So a thread that drives an unattended worker wakes the service
  * thread, as every doorbell does.
+ *
+ * The file has more than 500 lines: the timeouts of all workers share one thread.
  */
 
 #include "datapath/worker/service_thread.h"

@@ -42,7 +42,8 @@ uroce_zero_copy_pool_create(const struct uroce_worker *worker)
 		pool = rte_mempool_create(name, NB_EXT_BUFS, sizeof(struct ext_buf), NB_CACHED, 0,
 					  NULL, NULL, NULL, NULL, SOCKET_ID_ANY, 0);
 	if (!pool)
-		UROCE_LOG(ERR, mem, "no memory for zero-copy transmit: %s", rte_strerror(rte_errno));
+		UROCE_LOG(ERR, mem, "no memory for zero-copy transmit: %s",
+			  rte_strerror(rte_errno));
 	return pool;
 }
 

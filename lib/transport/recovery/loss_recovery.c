@@ -32,6 +32,8 @@
  * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If that
  * probe also brings one packet only, everything is retransmitted, because otherwise each packet
  * would wait for a probe of its own.
+ *
+ * The file has more than 500 lines: the reactions to all events share one state machine.
  */
 #include "transport/recovery/loss_recovery.h"
 

@@ -37,6 +37,9 @@
  * is a retransmission, or a probe that came before the NAK. Otherwise the next packet decides. If
  * that is a duplicate of the packet behind the gap, which was kept, the peer goes back N. If it is
  * a duplicate of the packet that filled the gap, or a new packet, then the gap was reordering.
+ *
+ * The file has more than 500 lines: every function acts on the one PSN gap and the reorder buffer
+ * of a QP.
  */
 #include "transport/recovery/ooo_request.h"
 

@@ -22,6 +22,9 @@
  * requests. So a response to a later request proves that responses which are still missing are
  * lost, and they are requested once more. Where no later request exists, a probe requests the
  * missing responses (loss_recovery.c).
+ *
+ * The file has more than 500 lines: every function acts on the one state of the recovery of
+ * responses.
  */
 #include "transport/recovery/ooo_response.h"
 
