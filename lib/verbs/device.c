@@ -118,7 +118,8 @@ register_fork_handler(void)
 /* ----------------------------------------------------------------------------------------------- */
 
 static struct ibv_device *
-create_device(const struct uroce_dev_conf *conf, const char *vdev)
+create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(void *arg),
+	      void *arg)
 {
 	struct uroce_vdevice *device = NULL;
 
@@ -126,6 +127,11 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev)
 	pthread_mutex_lock(&list_lock);
 	const int ret = add_device(conf, vdev, &device);
 
+	/* before another thread can find the device in the list */
+	if (ret == 0) {
+		device->start = start;
+		device->start_arg = arg;
+	}
 	pthread_mutex_unlock(&list_lock);
 	if (ret != 0) {
 		errno = -ret;
@@ -144,14 +150,13 @@ uroce_create_device(const char *spec)
 		errno = -ret;
 		return NULL;
 	}
-	return create_device(&conf, NULL);
+	return create_device(&conf, NULL, NULL, NULL);
 }
 
 struct ibv_device *
 uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg), void *arg)
 {
 	struct uroce_dev_conf conf;
-	struct ibv_device *device = NULL;
 	const int ret = spec != NULL && vdev != NULL && start != NULL
 				? uroce_dev_conf_parse(spec, &conf)
 				: -EINVAL;
@@ -160,12 +165,7 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 		errno = -ret;
 		return NULL;
 	}
-	device = create_device(&conf, vdev);
-	if (device != NULL) {
-		uroce_vdevice(device)->start = start;
-		uroce_vdevice(device)->start_arg = arg;
-	}
-	return device;
+	return create_device(&conf, vdev, start, arg);
 }
 
 /* Start an announced device. It is tried once: after a failed start all later calls return -EIO. */
@@ -237,7 +237,7 @@ uroce_create_device_on_port(uint16_t port_id, const char *spec)
 		errno = -ret;
 		return NULL;
 	}
-	return create_device(&conf, NULL);
+	return create_device(&conf, NULL, NULL, NULL);
 }
 
 /* Remove a device from the list and destroy it. The caller holds `list_lock`. */
