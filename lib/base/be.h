@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_BE_H
-#define UROCE_WIRE_BE_H
+#ifndef UROCE_BASE_BE_H
+#define UROCE_BASE_BE_H
 
 /**
  * @file
@@ -99,4 +99,4 @@ be64_make(uint64_t v)
 	return made;
 }
 
-#endif /* UROCE_WIRE_BE_H */
+#endif /* UROCE_BASE_BE_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_BLOCK_CRC_H
-#define UROCE_WIRE_BLOCK_CRC_H
+#ifndef UROCE_BASE_BLOCK_CRC_H
+#define UROCE_BASE_BLOCK_CRC_H
 
 /**
  * @file
@@ -23,4 +23,4 @@ uint32_t uroce_crc32c(uint32_t state, const void *data, size_t len);
 /** CRC-64 of XP10 and NVMe: polynomial 0xad93d23594c93659, reflected. */
 uint64_t uroce_crc64(uint64_t state, const void *data, size_t len);
 
-#endif /* UROCE_WIRE_BLOCK_CRC_H */
+#endif /* UROCE_BASE_BLOCK_CRC_H */

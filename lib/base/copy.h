@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_MEM_COPY_H
-#define UROCE_MEM_COPY_H
+#ifndef UROCE_BASE_COPY_H
+#define UROCE_BASE_COPY_H
 
 /**
  * @file
@@ -28,4 +28,4 @@ uroce_copy(void *dst, const void *src, size_t len)
 	memcpy((uint8_t *)dst + len - sizeof(last), &last, sizeof(last));
 }
 
-#endif /* UROCE_MEM_COPY_H */
+#endif /* UROCE_BASE_COPY_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_CRC32_H
-#define UROCE_WIRE_CRC32_H
+#ifndef UROCE_BASE_CRC32_H
+#define UROCE_BASE_CRC32_H
 
 /**
  * @file
@@ -44,4 +44,4 @@ uint32_t uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len
 uint32_t uroce_crc32_masked(uint32_t state, const void *data, size_t len,
 			    const uint8_t mask[UROCE_CRC32_MASK_LEN]);
 
-#endif /* UROCE_WIRE_CRC32_H */
+#endif /* UROCE_BASE_CRC32_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_CRC32_KERNEL_H
-#define UROCE_WIRE_CRC32_KERNEL_H
+#ifndef UROCE_BASE_CRC32_KERNEL_H
+#define UROCE_BASE_CRC32_KERNEL_H
 
 /**
  * @file
@@ -52,4 +52,4 @@ uint32_t uroce_crc32_vclmul_masked(uint32_t state, const void *data, size_t len,
 
 #endif
 
-#endif /* UROCE_WIRE_CRC32_KERNEL_H */
+#endif /* UROCE_BASE_CRC32_KERNEL_H */

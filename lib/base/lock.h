@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_LOCK_H
-#define UROCE_WIRE_LOCK_H
+#ifndef UROCE_BASE_LOCK_H
+#define UROCE_BASE_LOCK_H
 
 /**
  * @file
@@ -44,4 +44,4 @@ uroce_lock_release(struct uroce_lock *lock)
 	atomic_store_explicit(&lock->is_held, false, memory_order_release);
 }
 
-#endif /* UROCE_WIRE_LOCK_H */
+#endif /* UROCE_BASE_LOCK_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_LOWER_H
-#define UROCE_WIRE_LOWER_H
+#ifndef UROCE_BASE_LOWER_H
+#define UROCE_BASE_LOWER_H
 
 /**
  * @file
@@ -31,4 +31,4 @@
 			UROCE_LOWER_FOUR(s, 24)                                                    \
 	}
 
-#endif /* UROCE_WIRE_LOWER_H */
+#endif /* UROCE_BASE_LOWER_H */

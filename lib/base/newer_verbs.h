@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_WIRE_NEWER_VERBS_H
-#define UROCE_WIRE_NEWER_VERBS_H
+#ifndef UROCE_BASE_NEWER_VERBS_H
+#define UROCE_BASE_NEWER_VERBS_H
 
 /**
  * @file
@@ -41,4 +41,4 @@ enum {
 	UROCE_FLUSH_MR = 1,
 };
 
-#endif /* UROCE_WIRE_NEWER_VERBS_H */
+#endif /* UROCE_BASE_NEWER_VERBS_H */
