@@ -200,7 +200,7 @@ def transfers_live_through_its_death(uroced, transfer):
         wait_for(lambda nb=nb: nb_attached() == nb_before + nb, 'clients that are back')
     code, said = client.end()
     check(code == 0, 'the transfer ended with', code, said)
-    check(said.count('the connection is over') == 4, said)
+    check(said.count('the connection was lost') == 4, said)
     check(uroced.log().count('1 leases of 1') >= 4, uroced.log())
     print(f'# {said.splitlines()[-1]}')
 

@@ -497,7 +497,7 @@ messages__out_of_turn(void **state)
 	out.release.type = UROCE_MUX_RELEASE;
 	out.release.nb = 1;
 	out.release.block[0] = pair.to.lease[0].block;
-	expect_refusal_of(&out, "which it does not hold");
+	expect_refusal_of(&out, "which the client does not hold");
 	attacker_open();
 	peer_ask_attach(&eve);
 	peer_expect_refusal(&eve, "a second ATTACH");
