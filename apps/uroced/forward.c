@@ -629,7 +629,7 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		/* a barrier or a WAKE of the client waits, so the next round has to come soon */
+		/* a barrier or a WAKE message to the client is pending: the next round has to come soon */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		if (n > 0) /* the wire has a turn as well, since its ring is short */
 			nb += n + wire_receive(data);

@@ -8,8 +8,8 @@
  * like select what is logged.
  *
  * The function that decides that something is an error logs it once, in one line. The line has the
- * subject, the reason and what is allowed. Levels: ERR, a function is lost; WARNING, degraded;
- * INFO, creation and destruction of objects; DEBUG, control operations. Nothing is logged per
+ * subject, the reason and the allowed values. Levels: ERR, a feature does not work; WARNING,
+ * a feature works worse; INFO, creation and destruction of objects; DEBUG, control operations. Nothing is logged per
  * packet.
  */
 

@@ -235,8 +235,8 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 }
 
 /*
- * Find the cache slot of a key. Keys of different entries differ in their upper bits. The lowest
- * of the upper bits are as random as the others.
+ * Find the cache slot of a key. The upper 24 bits of a key name its entry, and all of them are
+ * equally random. The lowest of them select the slot.
  */
 static _Atomic uint64_t *
 recent_of(const struct uroce_mr_table *table, uint32_t key)

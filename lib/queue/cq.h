@@ -18,8 +18,8 @@
  * publish entries of the other.
  *
  * A CQ that overflows is unusable, as the specification requires [IBA 11.6.3.1]. Entries that did
- * not fit are lost, and `is_overrun` stays set. The owner of the QP is notified, so that it can
- * raise IBV_EVENT_CQ_ERR.
+ * not fit are lost, and `is_overrun` stays set. The worker of the QP whose
+ * entry was lost raises IBV_EVENT_CQ_ERR.
  */
 
 #include <assert.h>

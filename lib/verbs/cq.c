@@ -289,8 +289,8 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 /*
  * With drive=app: wait until the CQ's worker has run one whole round, driven by this thread or by
  * another one. By then posted requests that can complete at once have their entries in the CQ, and
- * a resize takes these entries into account. Two passes are needed, because the first pass may meet
- * the worker in the middle of a round.
+ * a resize takes these entries into account. The loop runs twice, because the worker may be in the
+ * middle of a round at first.
  */
 static void
 complete_posted(struct uroce_vcq *cq)

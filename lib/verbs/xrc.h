@@ -23,7 +23,10 @@ struct uroce_vdomain {
 	unsigned nb_xrcds;
 };
 
-/** A handle of a domain, for both generations of verbs, whose structs begin with `context`. */
+/**
+ * A program's handle of an XRC domain. Both generations of verbs have a struct for it, and both
+ * structs begin with `context`.
+ */
 struct uroce_vxrcd {
 	union {
 		struct ibv_xrcd ibv;
@@ -89,8 +92,8 @@ int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, 
 		      struct uroce_vqp **handle);
 
 /**
- * Close a handle of a target, and wait until all its events are acknowledged. Closing the last
- * handle destroys the target.
+ * Close a handle of an XRC target, and wait until all events of the handle are acknowledged.
+ * Closing the last handle destroys the target.
  */
 void uroce_target_close(struct uroce_vqp *handle);
 

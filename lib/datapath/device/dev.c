@@ -241,8 +241,9 @@ tear_down(struct uroce_dev *dev)
 }
 
 /*
- * Set MAC and addresses of the device. The MAC and the addresses of a planned device are known to
- * programs already. So a planned MAC stays, and changes of its addresses raise events.
+ * Set MAC and addresses of the device. A planned device is visible to programs before its port is
+ * started. Programs may know its MAC and its addresses already. So its MAC stays, and changes of its
+ * addresses raise events.
  */
 static int
 set_addresses(struct uroce_dev *dev)
