@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Checks packets: what may be written to memory, what was executed, what may be sent.
+ * The oracle's checks of received packets and of the state of a QP: what may be written to memory,
+ * and what was executed. oracle_sent.c checks the frames that a QP sends.
  *
  * The oracle reads two values of the transport, una_psn of the requester and epsn of the responder,
  * as claims. It checks independently whether the claims are true.
@@ -12,37 +13,16 @@
 #include <assert.h>
 #include <string.h>
 
-#include "frame.h"
 #include "completion_check.h"
+#include "flow.h"
 #include "mkey.h"
 #include "paced.h"
-#include "shared.h"
 #include "signed.h"
 #include "wire/psn.h"
-#include "wire/syndrome.h"
 #include "world.h"
-
-#define NO_PACKET UINT32_MAX
 
 /* The memory where an out-of-order packet would be placed, before the call. */
 static uint8_t before_call[4096];
-
-static uint32_t
-mtu_of(const struct qp *qp)
-{
-	return 128u << qp->conf.mtu;
-}
-
-/*
- * The index of the packet of a flow that has a PSN; NO_PACKET: the PSN is before the first packet.
- */
-static uint32_t
-packet_of(const struct qp *flow, uint32_t psn)
-{
-	const int32_t diff = uroce_psn_diff(psn, flow->conf.psn);
-
-	return diff < 0 ? NO_PACKET : (uint32_t)diff;
-}
 
 static bool
 has_arrived(const struct qp *flow, uint32_t idx)
@@ -62,14 +42,6 @@ note_arrival(struct qp *flow, uint32_t idx, uint32_t nb)
 	}
 }
 
-static uint32_t
-payload_of(const struct qp *flow, const struct request *req, uint32_t idx)
-{
-	const uint32_t at = (idx - req->first) * mtu_of(flow);
-
-	return req->len - at < mtu_of(flow) ? req->len - at : mtu_of(flow);
-}
-
 /* --- executed: what the responder claims --- */
 
 /* Whether packet `nth` of a request that is wrong on purpose may be executed. */
@@ -79,9 +51,9 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 	if (req->bad == BAD_NONE)
 		return true;
 	if (req->bad == BAD_TOO_LONG)
-		return (nth + 1) * mtu_of(flow) <= qp_recv_len(flow->peer);
+		return (nth + 1) * flow_mtu(flow) <= qp_recv_len(flow->peer);
 	if (req->bad == BAD_LKEY_LATE)
-		return (nth + 1) * mtu_of(flow) <= req->len / 2;
+		return (nth + 1) * flow_mtu(flow) <= req->len / 2;
 	/* a READ without a valid place for its response is executed by the peer without harm */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
@@ -104,15 +76,15 @@ apply_atomic(struct qp *flow, struct request *req)
 static void
 apply(struct qp *flow, struct request *req, uint32_t idx)
 {
-	const uint32_t off = (idx - req->first) * mtu_of(flow);
+	const uint32_t off = (idx - req->first) * flow_mtu(flow);
 
 	if (request_is_atomic(req))
 		apply_atomic(flow, req);
 	else if (request_is_write(req) && req->into)
-		mkey_apply(req->into, off, off + payload_of(flow, req, idx));
+		mkey_apply(req->into, off, off + flow_payload(flow, req, idx));
 	else if (request_is_write(req) && req->len)
 		memcpy(flow->peer->shadow + req->land + off, request_bytes(flow, req) + off,
-		       payload_of(flow, req, idx));
+		       flow_payload(flow, req, idx));
 }
 
 /*
@@ -142,7 +114,7 @@ is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
 	for (uint32_t i = flow->exec_req; i < flow->nb_posted; i++) {
 		const struct request *req = &flow->reqs[i];
 		const uint32_t off = at - req->land;
-		const uint32_t theirs = req->first + off / mtu_of(flow);
+		const uint32_t theirs = req->first + off / flow_mtu(flow);
 
 		if (!request_is_write(req) || at < req->land || off >= req->len || theirs <= idx)
 			continue;
@@ -171,7 +143,7 @@ is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes,
 static bool
 is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 {
-	const uint32_t off = (idx - req->first) * mtu_of(flow), at = req->land + off;
+	const uint32_t off = (idx - req->first) * flow_mtu(flow), at = req->land + off;
 	const struct qp *peer = flow->peer;
 
 	if (request_is_atomic(req))
@@ -179,8 +151,8 @@ is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 	if (!request_is_write(req) || !req->len)
 		return true;
 	if (req->into)
-		return mkey_is_there(req->into, off, off + payload_of(flow, req, idx));
-	return is_there(flow, idx, at, peer->shadow + at, payload_of(flow, req, idx));
+		return mkey_is_there(req->into, off, off + flow_payload(flow, req, idx));
+	return is_there(flow, idx, at, peer->shadow + at, flow_payload(flow, req, idx));
 }
 
 static struct request *
@@ -233,7 +205,7 @@ execute(struct qp *flow, uint32_t upto)
 static void
 settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 {
-	const uint32_t off = (idx - req->first) * mtu_of(flow);
+	const uint32_t off = (idx - req->first) * flow_mtu(flow);
 	struct world *world = flow->world;
 	uint8_t *at = flow->mem + req->local;
 
@@ -259,7 +231,7 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	}
 	if (!req->len)
 		return;
-	const uint32_t len = payload_of(flow, req, idx);
+	const uint32_t len = flow_payload(flow, req, idx);
 
 	if (req->into ? !mkey_is_there(req->into, off, off + len)
 		      : memcmp(at + off, request_bytes(flow, req) + off, len))
@@ -301,12 +273,6 @@ oracle_settle(struct qp *flow, uint32_t upto)
 
 /* --- where a QP stands --- */
 
-static bool
-is_connected(const struct qp *qp)
-{
-	return qp_is_reliable(qp) && !qp->is_forged;
-}
-
 static uint64_t
 retries_of(const struct qp *qp)
 {
@@ -329,9 +295,9 @@ check_requester(struct qp *qp)
 {
 	const struct uroce_req *req = &qp->qpc.req;
 	struct world *world = qp->world;
-	const uint32_t una = packet_of(qp, req->una_psn);
+	const uint32_t una = flow_packet(qp, req->una_psn);
 
-	if (una == NO_PACKET || una < qp->acked) {
+	if (una == FLOW_NO_PACKET || una < qp->acked) {
 		world_complain(world, "qp 0x%x: what was acknowledged is open again", qp->qpn);
 		return;
 	}
@@ -354,12 +320,12 @@ static void
 check_responder(struct qp *qp)
 {
 	struct qp *flow = qp->peer;
-	const uint32_t epsn = packet_of(flow, qp->qpc.resp.epsn);
+	const uint32_t epsn = flow_packet(flow, qp->qpc.resp.epsn);
 
 	/* a READ of withdrawn memory moves epsn back, and the QP to ERR */
-	if (qp->qpc.state == IBV_QPS_ERR && (epsn == NO_PACKET || epsn < flow->exec))
+	if (qp->qpc.state == IBV_QPS_ERR && (epsn == FLOW_NO_PACKET || epsn < flow->exec))
 		return;
-	if (epsn == NO_PACKET || epsn < flow->exec) {
+	if (epsn == FLOW_NO_PACKET || epsn < flow->exec) {
 		world_complain(qp->world, "qp 0x%x expects again what it executed", qp->qpn);
 		return;
 	}
@@ -372,13 +338,14 @@ oracle_check(struct qp *qp)
 {
 	const enum ibv_qp_state state = (enum ibv_qp_state)qp->qpc.state;
 
-	if (is_connected(qp) && state >= IBV_QPS_RTR)
+	if (flow_is_connected(qp) && state >= IBV_QPS_RTR)
 		check_responder(qp);
-	if (is_connected(qp) && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
+	if (flow_is_connected(qp) && (state == IBV_QPS_RTS || state == IBV_QPS_SQD))
 		check_requester(qp);
 	ledger_collect(qp, NULL);
 	paced_check(qp);
-	if (qp->has_drained && is_connected(qp) && state == IBV_QPS_SQD && qp->sent != qp->acked)
+	if (qp->has_drained && flow_is_connected(qp) && state == IBV_QPS_SQD &&
+	    qp->sent != qp->acked)
 		world_complain(qp->world, "qp 0x%x says it has drained, with packets on the wire",
 			       qp->qpn);
 	qp->has_drained = false;
@@ -406,7 +373,7 @@ static void
 find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
 {
 	const struct request *req = view->req;
-	const uint32_t off = (view->idx - req->first) * mtu_of(qp);
+	const uint32_t off = (view->idx - req->first) * flow_mtu(qp);
 	uint32_t at;
 
 	if (request_is_atomic(req)) {
@@ -454,7 +421,7 @@ note_request(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 	if (pkt->op->operation == UROCE_OPERATION_READ) {
 		const uint32_t len = be32_get(uroce_pkt_reth(pkt)->dma_len);
 
-		nb = len ? (len + mtu_of(qp) - 1) / mtu_of(qp) : 1;
+		nb = len ? (len + flow_mtu(qp) - 1) / flow_mtu(qp) : 1;
 	}
 	note_arrival(view->flow, view->idx, nb);
 	if (view->req && view->req->is_mortal && qp->mortal.is_dead)
@@ -475,8 +442,8 @@ oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view 
 	paced_received(qp, pkt);
 	if (qp->is_forged || pkt->op->operation == UROCE_OPERATION_CNP)
 		return;
-	view->idx = packet_of(view->flow, pkt->psn);
-	view->req = view->idx == NO_PACKET ? NULL : qp_request_at(view->flow, view->idx);
+	view->idx = flow_packet(view->flow, pkt->psn);
+	view->req = view->idx == FLOW_NO_PACKET ? NULL : qp_request_at(view->flow, view->idx);
 	if (!view->req)
 		return;
 	if (is_response)
@@ -636,7 +603,7 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 static bool
 is_ahead(const struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
 {
-	const uint32_t epsn = packet_of(qp->peer, qp->qpc.resp.epsn);
+	const uint32_t epsn = flow_packet(qp->peer, qp->qpc.resp.epsn);
 
 	return view->req && !(pkt->op->flags & UROCE_OPF_RESPONSE) && view->idx >= epsn;
 }
@@ -650,193 +617,10 @@ oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracl
 	for (unsigned i = 0; i < nb; i++) {
 		oracle_after_recv(qp, &pkts[i], &views[i], (enum uroce_verdict)verdicts[i]);
 		if (verdicts[i] == UROCE_VERDICT_REQUEST && pkts[i].has_ack_req &&
-		    is_connected(qp) && qp->qpc.state != IBV_QPS_ERR && !qp->qpc.cc.is_limited &&
-		    !uroce_qpc_has_work(&qp->qpc))
+		    flow_is_connected(qp) && qp->qpc.state != IBV_QPS_ERR &&
+		    !qp->qpc.cc.is_limited && !uroce_qpc_has_work(&qp->qpc))
 			world_complain(qp->world, "qp 0x%x: packet %u asks for an ACK, in vain",
 				       qp->qpn, views[i].idx);
 	}
 	qp->peer->is_overlaid = false;
-}
-
-/* --- a frame goes --- */
-
-static void
-note_rd(struct qp *qp, uint32_t begin, uint32_t end)
-{
-	if (begin < qp->sent)
-		return; /* this packet is a retransmission */
-	qp->rd_begin[qp->rd_last % 32] = begin;
-	qp->rd_end[qp->rd_last % 32] = end;
-	qp->rd_last++;
-	if (qp->rd_last - qp->rd_first > qp->conf.max_rd_atomic)
-		world_complain(qp->world, "qp 0x%x: %u READs and atomics on the wire, %u allowed",
-			       qp->qpn, qp->rd_last - qp->rd_first, qp->conf.max_rd_atomic);
-}
-
-/*
- * Note that the oldest packet was retransmitted alone. This says nothing about the other packets in
- * flight.
- */
-static void
-note_repair(struct qp *qp, uint32_t idx)
-{
-	if (idx != qp->acked)
-		return;
-	qp->has_repaired = true;
-	qp->repaired = idx;
-	qp->repaired_end = qp->sent;
-}
-
-/*
- * The limit of packets in flight: while the oldest packet is retransmitted, the window is twice as
- * large.
- */
-static uint32_t
-window_of(const struct qp *qp)
-{
-	const uint32_t window = qp->qpc.window_psns;
-	const uint32_t nb = qp->repaired_end - qp->repaired;
-
-	if (!qp->has_repaired || qp->acked - qp->repaired > 1)
-		return window;
-	return window + (nb < window ? nb : window);
-}
-
-static void
-sent_request(struct qp *qp, const struct uroce_pkt *pkt)
-{
-	struct world *world = qp->world;
-	const uint32_t idx = packet_of(qp, pkt->psn);
-	const struct request *req = idx == NO_PACKET ? NULL : qp_request_at(qp, idx);
-	uint32_t end = idx + 1;
-
-	if (!req) {
-		world_complain(world, "qp 0x%x sends PSN %u, which nobody posted", qp->qpn,
-			       pkt->psn);
-		return;
-	}
-	qp->sent_ns = world->now_ns;
-	/* a response behind the request in the same burst may have failed */
-	if (qp->asked_state != IBV_QPS_RTS && qp->asked_state != IBV_QPS_SQD)
-		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
-			       qp->asked_state);
-	/* the payload of the request is read from its memory when the frame is built */
-	if (req - qp->reqs < (ptrdiff_t)qp->done)
-		world_complain(world,
-			       "qp 0x%x: request %u is complete, and a frame refers to its memory",
-			       qp->qpn, (unsigned)(req - qp->reqs));
-	if (idx >= qp->sqd_limit)
-		world_complain(world, "qp 0x%x begins a request in SQD", qp->qpn);
-	if (is_connected(qp) && idx < qp->acked)
-		world_complain(world, "qp 0x%x sends packet %u, which is acknowledged", qp->qpn,
-			       idx);
-	/*
-	 * a fence keeps a request back until the responses to earlier READs and atomics have
-	 * arrived
-	 */
-	if (is_connected(qp) && (req->flags & IBV_SEND_FENCE) && idx == req->first &&
-	    qp->rd_first != qp->rd_last && qp->rd_begin[qp->rd_first % 32] < idx)
-		world_complain(world, "qp 0x%x: packet %u passes its fence", qp->qpn, idx);
-	if (pkt->op->operation == UROCE_OPERATION_READ) {
-		const uint32_t len = be32_get(uroce_pkt_reth(pkt)->dma_len);
-
-		end = idx + (len ? (len + mtu_of(qp) - 1) / mtu_of(qp) : 1);
-	} else if (!request_is_atomic(req) && pkt->payload_len != payload_of(qp, req, idx)) {
-		world_complain(world, "qp 0x%x: packet %u has %u bytes of %u", qp->qpn, idx,
-			       pkt->payload_len, payload_of(qp, req, idx));
-	}
-	if (request_needs_answer(req))
-		note_rd(qp, idx, end);
-	signed_sent(qp, req, pkt, idx);
-	const bool is_new = end > qp->sent;
-
-	if (is_new) {
-		qp->sent = end;
-	} else {
-		world->tally.retransmits++;
-		note_repair(qp, idx);
-	}
-	if (!is_connected(qp) || !is_new)
-		return;
-	/* a READ may request more than the window, if it begins within the window */
-	if (idx - qp->acked >= window_of(qp))
-		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
-	if (qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
-		world_complain(world, "qp 0x%x has %u packets on the wire", qp->qpn,
-			       qp->sent - qp->acked);
-}
-
-static void
-sent_aeth(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
-{
-	const struct qp *flow = qp->peer;
-	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
-
-	if (uroce_syndrome_kind(syndrome) == UROCE_AETH_ACK) {
-		if (idx >= flow->exec)
-			world_complain(qp->world,
-				       "qp 0x%x acknowledges packet %u, which it did "
-				       "not execute",
-				       qp->qpn, idx);
-	} else if (idx > flow->exec) {
-		world_complain(qp->world, "qp 0x%x: a NAK acknowledges what was not executed",
-			       qp->qpn);
-	}
-}
-
-static void
-sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
-{
-	struct world *world = qp->world;
-	struct qp *flow = qp->peer;
-	const struct request *req = qp_request_at(flow, idx);
-
-	if (!req || idx >= flow->exec || !request_needs_answer(req)) {
-		world_complain(world, "qp 0x%x answers packet %u, which it was not asked", qp->qpn,
-			       idx);
-		return;
-	}
-	if (request_is_atomic(req)) {
-		if (pkt->op->operation != UROCE_OPERATION_ATOMIC_ACK ||
-		    be64_get(uroce_pkt_atomicacketh(pkt)->orig) != req->orig)
-			world_complain(world, "qp 0x%x: packet %u: the answer of an atomic changed",
-				       qp->qpn, idx);
-		return;
-	}
-	if (req->is_mortal && req->len && qp->mortal.is_dead)
-		world_complain(world, "qp 0x%x: packet %u is read through a key that was withdrawn",
-			       qp->qpn, idx);
-	const uint8_t *bytes = request_bytes(flow, req) + (idx - req->first) * mtu_of(qp);
-	/* FLUSH and ATOMIC_WRITE are responded to like a READ of no bytes */
-	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? payload_of(flow, req, idx) : 0;
-
-	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE || pkt->payload_len != len ||
-	    memcmp(pkt->payload, bytes, pkt->payload_len))
-		world_complain(world, "qp 0x%x: packet %u: a READ response is wrong", qp->qpn, idx);
-}
-
-void
-oracle_sent(struct qp *qp, const struct frame *frame)
-{
-	struct uroce_pkt pkt;
-
-	if (uroce_parse(frame->bytes, frame->len, &pkt) > UROCE_VERDICT_DATAGRAM) {
-		world_complain(qp->world, "qp 0x%x sends what nobody can read", qp->qpn);
-		return;
-	}
-	paced_sent(qp, frame, &pkt);
-	if (qp->is_forged || pkt.op->operation == UROCE_OPERATION_CNP)
-		return;
-	if (!(pkt.op->flags & UROCE_OPF_RESPONSE)) {
-		sent_request(qp, &pkt);
-		return;
-	}
-	const uint32_t idx = packet_of(qp->peer, pkt.psn);
-
-	if (idx == NO_PACKET)
-		return; /* an ACK of what is before the first packet acknowledges nothing */
-	if (pkt.op->operation == UROCE_OPERATION_ACK)
-		sent_aeth(qp, &pkt, idx);
-	else
-		sent_answer(qp, &pkt, idx);
 }

@@ -19,6 +19,15 @@ const uint8_t frame_dip[2][16] = {
 	{ 0x20, 0x01, 0x0d, 0xb8, 0xff, 0xee, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x22 },
 };
 
+const struct frame_conf frame_kinds[FRAME_NB_KINDS] = {
+	{ .is_ipv6 = false },
+	{ .is_ipv6 = true },
+	{ .is_ipv6 = false, .has_vlan = true },
+	{ .is_ipv6 = true, .has_vlan = true },
+	{ .is_ipv6 = false, .ip_options_len = 4 },
+	{ .is_ipv6 = false, .has_vlan = true, .ip_options_len = 40 },
+};
+
 void
 frame_put16(uint8_t *at, uint32_t v)
 {

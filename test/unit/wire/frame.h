@@ -33,6 +33,10 @@ struct frame_conf {
 	uint16_t payload_len;  /* number of payload bytes; byte i is i * 7 + 1 */
 };
 
+/* The kinds of outer headers: both IP versions with and without a VLAN tag, IPv4 with options. */
+#define FRAME_NB_KINDS 6
+extern const struct frame_conf frame_kinds[FRAME_NB_KINDS];
+
 /* A frame, and the offsets of its parts. */
 struct frame {
 	uint8_t data[FRAME_MAX];

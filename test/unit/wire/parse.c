@@ -18,45 +18,6 @@
 #include "frame.h"
 #include "spec.h"
 
-/* The four kinds of outer headers, and IPv4 with options. */
-static const struct frame_conf kinds[] = {
-	{ .is_ipv6 = false },
-	{ .is_ipv6 = true },
-	{ .is_ipv6 = false, .has_vlan = true },
-	{ .is_ipv6 = true, .has_vlan = true },
-	{ .is_ipv6 = false, .ip_options_len = 4 },
-	{ .is_ipv6 = false, .has_vlan = true, .ip_options_len = 40 },
-};
-#define NB_KINDS (sizeof(kinds) / sizeof(kinds[0]))
-
-/*
- * Make a frame of an opcode with about `len` bytes of payload, and with padding where the opcode
- * allows it.
- */
-static void
-make(struct frame *frame, const struct frame_conf *kind, const struct spec_opcode *spec,
-     uint16_t len)
-{
-	struct frame_conf conf = *kind;
-
-	conf.opcode = spec->code;
-	conf.ext_len = spec->ext_len;
-	conf.payload_len = spec_payload_len(spec, len);
-	conf.pad_len = (uint8_t)(-conf.payload_len & 3);
-	frame_make(frame, &conf);
-}
-
-static const struct spec_opcode *
-spec_of(const char *name)
-{
-	for (size_t i = 0; i < spec_nb_opcodes; i++) {
-		if (strcmp(spec_opcodes[i].name, name) == 0)
-			return &spec_opcodes[i];
-	}
-	fail_msg("no opcode %s", name);
-	return NULL;
-}
-
 /* The verdict on the first `len` bytes of a frame, in a buffer of that size. */
 static enum uroce_verdict
 verdict_of(const uint8_t *data, size_t len)
@@ -91,11 +52,11 @@ parse__every_opcode_on_every_kind_of_frame(void **state)
 	struct uroce_pkt pkt;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
 		for (size_t i = 0; i < spec_nb_opcodes; i++) {
 			const struct spec_opcode *spec = &spec_opcodes[i];
 
-			make(&frame, &kinds[k], spec, 17);
+			spec_make(&frame, &frame_kinds[k], spec, 17);
 			assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &pkt),
 					 spec->accepted_as);
 			assert_ptr_equal(pkt.op, &uroce_opcode_table[spec->code]);
@@ -107,8 +68,8 @@ parse__every_opcode_on_every_kind_of_frame(void **state)
 			assert_ptr_equal(pkt.payload, frame.data + frame.payload_off);
 			assert_int_equal(pkt.payload_len, spec_payload_len(spec, 17));
 			assert_int_equal(pkt.pad_len, -spec_payload_len(spec, 17) & 3);
-			assert_int_equal(pkt.has_vlan, kinds[k].has_vlan);
-			assert_int_equal(pkt.is_ipv6, kinds[k].is_ipv6);
+			assert_int_equal(pkt.has_vlan, frame_kinds[k].has_vlan);
+			assert_int_equal(pkt.is_ipv6, frame_kinds[k].is_ipv6);
 			assert_true(uroce_pkt_check_icrc(&pkt));
 		}
 	}
@@ -207,7 +168,7 @@ parse__traffic_class_of_both_families(void **state)
 static void
 parse_ext(struct frame *frame, const char *name, struct uroce_pkt *pkt)
 {
-	make(frame, &kinds[0], spec_of(name), 8);
+	spec_make(frame, &frame_kinds[0], spec_find(name), 8);
 	assert_true(uroce_parse(frame->data, (uint32_t)frame->len, pkt) <= UROCE_VERDICT_DATAGRAM);
 }
 
@@ -250,9 +211,9 @@ parse__every_truncation_is_truncated(void **state)
 	struct frame frame;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
 		for (size_t i = 0; i < spec_nb_opcodes; i++) {
-			make(&frame, &kinds[k], &spec_opcodes[i], 5);
+			spec_make(&frame, &frame_kinds[k], &spec_opcodes[i], 5);
 			for (size_t len = 0; len < frame.len; len++)
 				assert_int_equal(verdict_of(frame.data, len),
 						 UROCE_VERDICT_TRUNCATED);
@@ -268,8 +229,8 @@ parse__ethernet_padding_is_ignored(void **state)
 	struct uroce_pkt pkt;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 0);
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 0);
 		memset(frame.data + frame.len, 0xee, 46);
 		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len + 46, &pkt),
 				 UROCE_VERDICT_REQUEST);
@@ -285,23 +246,23 @@ parse__other_traffic_is_not_roce(void **state)
 	struct frame frame;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-			make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
+			spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
 			/*
 			 * a second VLAN tag is not accepted; 0x8100 in an untagged frame would turn
 			 * the rest into a tag
 			 */
-			if (types[i] == 0x8100 && !kinds[k].has_vlan)
+			if (types[i] == 0x8100 && !frame_kinds[k].has_vlan)
 				continue;
 			frame_put16(frame.data + frame.ip_off - 2, types[i]);
 			assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_NOT_ROCE);
 		}
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
-		frame.data[frame.ip_off + (kinds[k].is_ipv6 ? 6 : 9)] = 6;
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
+		frame.data[frame.ip_off + (frame_kinds[k].is_ipv6 ? 6 : 9)] = 6;
 		assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_NOT_ROCE);
 
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
 		frame_put16(frame.data + frame.udp_off + 2, 4790);
 		assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_NOT_ROCE);
 	}
@@ -313,7 +274,7 @@ parse__other_ports_are_not_judged(void **state)
 	struct frame frame;
 
 	(void)state;
-	make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 4);
+	spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 4);
 	frame_put16(frame.data + frame.udp_off + 2, 53);
 	frame_put16(frame.data + frame.ip_off + 2, 21);
 	assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_NOT_ROCE);
@@ -327,7 +288,7 @@ parse_ipv4__version_and_header_length(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(bad); i++) {
-		make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 4);
 		frame.data[frame.ip_off] = bad[i];
 		assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_BAD_IP);
 	}
@@ -339,7 +300,7 @@ parse_ipv4__header_length_past_the_frame(void **state)
 	struct frame frame;
 
 	(void)state;
-	make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 0);
+	spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 0);
 	frame.data[frame.ip_off] = 0x4f;
 	assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_TRUNCATED);
 }
@@ -360,7 +321,7 @@ parse_ipv4__fragments(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 4);
 		frame_put16(frame.data + frame.ip_off + 6, rows[i].frag);
 		assert_int_equal(verdict_of_frame(&frame), rows[i].verdict);
 	}
@@ -373,15 +334,15 @@ parse_ipv4__total_length(void **state)
 	size_t ip_len;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
-		if (kinds[k].is_ipv6)
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
+		if (frame_kinds[k].is_ipv6)
 			continue;
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
 		ip_len = frame.len - frame.ip_off;
 		for (size_t len = 0; len < ip_len + 3; len++) {
 			enum uroce_verdict expected = UROCE_VERDICT_BAD_UDP_LEN;
 
-			if (len < 28u + kinds[k].ip_options_len)
+			if (len < 28u + frame_kinds[k].ip_options_len)
 				expected = UROCE_VERDICT_BAD_IP;
 			if (len == ip_len)
 				expected = UROCE_VERDICT_REQUEST;
@@ -402,7 +363,7 @@ parse_ipv6__version(void **state)
 
 	(void)state;
 	for (uint8_t version = 0; version < 16; version++) {
-		make(&frame, &kinds[1], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[1], spec_find("RC_SEND_ONLY"), 4);
 		frame.data[frame.ip_off] = (uint8_t)(version << 4);
 		assert_int_equal(verdict_of_frame(&frame),
 				 version == 6 ? UROCE_VERDICT_REQUEST : UROCE_VERDICT_BAD_IP);
@@ -417,7 +378,7 @@ parse_ipv6__extension_headers_are_not_roce(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(next); i++) {
-		make(&frame, &kinds[1], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[1], spec_find("RC_SEND_ONLY"), 4);
 		frame.data[frame.ip_off + 6] = next[i];
 		assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_NOT_ROCE);
 	}
@@ -430,7 +391,7 @@ parse_ipv6__payload_length(void **state)
 	size_t payload_len;
 
 	(void)state;
-	make(&frame, &kinds[1], spec_of("RC_SEND_ONLY"), 4);
+	spec_make(&frame, &frame_kinds[1], spec_find("RC_SEND_ONLY"), 4);
 	payload_len = frame.len - frame.udp_off;
 	for (size_t len = 0; len < payload_len + 3; len++) {
 		enum uroce_verdict expected = UROCE_VERDICT_BAD_UDP_LEN;
@@ -452,8 +413,8 @@ parse_udp__length_must_be_the_ip_length(void **state)
 	struct frame frame;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 4);
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
 		for (size_t len = 0; len < frame.len + 100; len++) {
 			frame_put16(frame.data + frame.udp_off + 4, (uint32_t)len);
 			assert_int_equal(verdict_of_frame(&frame),
@@ -474,17 +435,17 @@ parse_bth__headers_must_fit_the_udp_payload(void **state)
 	struct frame frame;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
 		for (size_t i = 0; i < spec_nb_opcodes; i++) {
 			const struct spec_opcode *spec = &spec_opcodes[i];
 			const size_t least = 12u + spec->ext_len + 4 + spec_payload_len(spec, 0);
 
-			make(&frame, &kinds[k], spec, 0);
+			spec_make(&frame, &frame_kinds[k], spec, 0);
 			for (size_t len = 0; len < least; len++) {
 				frame_set_len(&frame, len);
 				assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_BAD_LEN);
 			}
-			make(&frame, &kinds[k], spec, 0);
+			spec_make(&frame, &frame_kinds[k], spec, 0);
 			assert_int_equal(verdict_of_frame(&frame), spec->accepted_as);
 		}
 	}
@@ -497,7 +458,7 @@ parse_bth__version_must_be_0(void **state)
 
 	(void)state;
 	for (uint8_t version = 1; version < 16; version++) {
-		make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 4);
+		spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 4);
 		frame.data[frame.bth_off + 1] |= version;
 		assert_int_equal(verdict_of_frame(&frame), UROCE_VERDICT_BAD_BTH_VERSION);
 	}
@@ -510,7 +471,7 @@ parse_bth__unknown_opcodes(void **state)
 
 	(void)state;
 	for (int code = 0; code < 256; code++) {
-		make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 64);
+		spec_make(&frame, &frame_kinds[0], spec_find("RC_SEND_ONLY"), 64);
 		frame.data[frame.bth_off] = (uint8_t)code;
 		assert_int_equal(verdict_of_frame(&frame) == UROCE_VERDICT_BAD_OPCODE,
 				 uroce_opcode_table[code].flags == 0);
@@ -571,7 +532,7 @@ parse_payload__largest_path_mtu(void **state)
 	struct uroce_pkt pkt;
 
 	(void)state;
-	make(&frame, &kinds[3], spec_of("XRC_WRITE_ONLY_IMM"), 4096);
+	spec_make(&frame, &frame_kinds[3], spec_find("XRC_WRITE_ONLY_IMM"), 4096);
 	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &pkt), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pkt.payload_len, 4096);
 	assert_true(uroce_pkt_check_icrc(&pkt));
@@ -601,8 +562,8 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 	struct uroce_pkt pkt;
 
 	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
-		make(&frame, &kinds[k], spec_of("RC_WRITE_ONLY_IMM"), 9);
+	for (size_t k = 0; k < FRAME_NB_KINDS; k++) {
+		spec_make(&frame, &frame_kinds[k], spec_find("RC_WRITE_ONLY_IMM"), 9);
 		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &pkt),
 				 UROCE_VERDICT_REQUEST);
 		for (size_t bit = 0; bit < frame.len * 8; bit++) {
@@ -617,7 +578,7 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 				continue;
 			frame.data[off] ^= flip;
 			assert_int_equal(uroce_pkt_check_icrc(&pkt),
-					 is_masked(&frame, &kinds[k], off));
+					 is_masked(&frame, &frame_kinds[k], off));
 			frame.data[off] ^= flip;
 		}
 	}
@@ -636,8 +597,8 @@ parse__mutated_frames_are_never_read_past_their_end(void **state)
 		size_t len;
 
 		x = x * 1664525 + 1013904223;
-		make(&frame, &kinds[(x >> 24) % NB_KINDS],
-		     &spec_opcodes[(x >> 16) % spec_nb_opcodes], (uint16_t)(x >> 8 & 0x3f));
+		spec_make(&frame, &frame_kinds[(x >> 24) % FRAME_NB_KINDS],
+			  &spec_opcodes[(x >> 16) % spec_nb_opcodes], (uint16_t)(x >> 8 & 0x3f));
 		len = frame.len;
 		for (unsigned nb = 1 + (x >> 5) % 4; nb > 0; nb--) {
 			x = x * 1664525 + 1013904223;
@@ -651,119 +612,6 @@ parse__mutated_frames_are_never_read_past_their_end(void **state)
 		assert_true(nb_verdicts[v] > 0);
 	for (int v = UROCE_VERDICT_BAD_ICRC; v < UROCE_VERDICT_NB; v++)
 		assert_int_equal(nb_verdicts[v], 0);
-}
-
-/* --- frames that are like another --- */
-
-/*
- * Whether the first `len` bytes of `data`, in a buffer of that size, match the template frame
- * `model`. If so, the parser must give the same result.
- */
-static bool
-matches_template(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
-		 size_t len)
-{
-	uint8_t *exact = malloc(len > 0 ? len : 1);
-	struct uroce_pkt fast = { .owner = NULL }, parsed = { .owner = NULL };
-	bool is;
-
-	assert_non_null(exact);
-	memcpy(exact, data, len);
-	is = uroce_parse_by_template(exact, (uint32_t)len, model, &fast);
-	if (is) {
-		assert_int_equal(uroce_parse(exact, (uint32_t)len, &parsed), accepted_as);
-		assert_memory_equal(&fast, &parsed, sizeof(parsed));
-	}
-	free(exact);
-	return is;
-}
-
-/*
- * For frames without extension headers: only the Ethernet addresses, the byte of the ACK bit, the
- * PSN and the bytes behind the BTH may differ.
- */
-static void
-parse_by_template__every_byte_of_every_opcode(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < spec_nb_opcodes; i++) {
-		struct uroce_pkt model = { .owner = NULL };
-		struct frame frame, other;
-
-		make(&frame, &kinds[0], &spec_opcodes[i], 17);
-		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
-				 spec_opcodes[i].accepted_as);
-		for (size_t at = 0; at < frame.len; at++) {
-			const bool is_free = at < 12 || at >= frame.bth_off + 8;
-
-			make(&other, &kinds[0], &spec_opcodes[i], 17);
-			for (unsigned bit = 0; bit < 8; bit++) {
-				other.data[at] = (uint8_t)(frame.data[at] ^ 1u << bit);
-				assert_int_equal(matches_template(&model,
-								  spec_opcodes[i].accepted_as,
-								  other.data, other.len),
-						 is_free);
-			}
-		}
-	}
-}
-
-static void
-parse_by_template__only_of_the_plain_kind(void **state)
-{
-	(void)state;
-	for (size_t k = 0; k < NB_KINDS; k++) {
-		struct uroce_pkt model;
-		struct frame frame;
-
-		make(&frame, &kinds[k], spec_of("RC_SEND_ONLY"), 8);
-		assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
-				 UROCE_VERDICT_REQUEST);
-		struct uroce_pkt pkt;
-
-		assert_int_equal(
-			uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &pkt),
-			k == 0);
-	}
-}
-
-static void
-parse_make_template__outlives_the_frame(void **state)
-{
-	struct frame frame;
-	struct uroce_pkt pkt = { .owner = NULL }, model, fast = { .owner = NULL },
-			 parsed = { .owner = NULL };
-	uint8_t hdr[UROCE_TEMPLATE_LEN], gone[sizeof(frame.data)];
-
-	(void)state;
-	make(&frame, &kinds[0], spec_of("RC_WRITE_ONLY"), 8);
-	memcpy(gone, frame.data, frame.len);
-	assert_int_equal(uroce_parse(gone, (uint32_t)frame.len, &pkt), UROCE_VERDICT_REQUEST);
-	uroce_parse_make_template(&pkt, hdr, &model);
-	memset(gone, 0xff, sizeof(gone));
-	assert_true(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &fast));
-	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &parsed),
-			 UROCE_VERDICT_REQUEST);
-	assert_memory_equal(&fast, &parsed, sizeof(parsed));
-	frame.data[UROCE_TEMPLATE_LEN - 1] ^= 1;
-	assert_false(uroce_parse_by_template(frame.data, (uint32_t)frame.len, &model, &fast));
-}
-
-static void
-parse_by_template__length_of_the_frame(void **state)
-{
-	struct uroce_pkt model = { .owner = NULL };
-	uint8_t padded[2048] = { 0 };
-	struct frame frame;
-
-	(void)state;
-	make(&frame, &kinds[0], spec_of("RC_SEND_ONLY"), 8);
-	assert_int_equal(uroce_parse(frame.data, (uint32_t)frame.len, &model),
-			 UROCE_VERDICT_REQUEST);
-	memcpy(padded, frame.data, frame.len);
-	for (size_t len = 0; len < frame.len + 20; len++)
-		assert_int_equal(matches_template(&model, UROCE_VERDICT_REQUEST, padded, len),
-				 len >= frame.len);
 }
 
 int
@@ -795,10 +643,6 @@ main(void)
 		cmocka_unit_test(parse_payload__largest_path_mtu),
 		cmocka_unit_test(pkt_check_icrc__sees_every_bit_but_the_masked),
 		cmocka_unit_test(parse__mutated_frames_are_never_read_past_their_end),
-		cmocka_unit_test(parse_by_template__every_byte_of_every_opcode),
-		cmocka_unit_test(parse_by_template__only_of_the_plain_kind),
-		cmocka_unit_test(parse_by_template__length_of_the_frame),
-		cmocka_unit_test(parse_make_template__outlives_the_frame),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,16 +28,6 @@ static const struct frame_conf kinds[] = {
 };
 #define NB_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-static void
-make(struct frame *frame, struct frame_conf conf, const struct spec_opcode *spec, uint16_t len)
-{
-	conf.opcode = spec->code;
-	conf.ext_len = spec->ext_len;
-	conf.payload_len = spec_payload_len(spec, len);
-	conf.pad_len = (uint8_t)(-conf.payload_len & 3);
-	frame_make(frame, &conf);
-}
-
 static size_t
 rebuild(const struct frame *frame, uint8_t *again)
 {
@@ -58,7 +48,7 @@ rebuild__every_opcode_on_every_kind_of_frame(void **state)
 	for (size_t k = 0; k < NB_KINDS; k++) {
 		for (size_t i = 0; i < spec_nb_opcodes; i++) {
 			for (size_t l = 0; l < sizeof(lens) / sizeof(lens[0]); l++) {
-				make(&frame, kinds[k], &spec_opcodes[i], lens[l]);
+				spec_make(&frame, &kinds[k], &spec_opcodes[i], lens[l]);
 				memset(again, 0xcc, sizeof(again));
 				assert_int_equal(rebuild(&frame, again), frame.len);
 				assert_memory_equal(again, frame.data, frame.len);
@@ -75,7 +65,7 @@ rebuild__fields_that_are_not_decoded_stand_as_they_came(void **state)
 	uint8_t again[FRAME_MAX];
 
 	(void)state;
-	make(&frame, kinds[0], &spec_opcodes[0], 4);
+	spec_make(&frame, &kinds[0], &spec_opcodes[0], 4);
 	frame_put16(frame.data + frame.ip_off + 4, 0xbeef);
 	frame_put16(frame.data + frame.ip_off + 6, 0x0000);
 	frame.data[frame.ip_off + 8] = 1;
@@ -93,7 +83,7 @@ expect_correction(const struct frame_conf *kind, size_t (*off)(const struct fram
 	size_t at;
 	uint8_t right;
 
-	make(&frame, *kind, &spec_opcodes[4], 5);
+	spec_make(&frame, kind, &spec_opcodes[4], 5);
 	at = off(&frame);
 	right = frame.data[at];
 	frame.data[at] ^= 0x10;
@@ -175,7 +165,7 @@ rebuild__needs_room_for_the_whole_frame(void **state)
 	uint8_t again[FRAME_MAX];
 
 	(void)state;
-	make(&frame, kinds[2], &spec_opcodes[4], 9);
+	spec_make(&frame, &kinds[2], &spec_opcodes[4], 9);
 	uroce_parse(frame.data, (uint32_t)frame.len, &pkt);
 	assert_int_equal(uroce_rebuild(&pkt, again, frame.len - 1), 0);
 	assert_int_equal(uroce_rebuild(&pkt, again, 0), 0);

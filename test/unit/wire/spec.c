@@ -6,6 +6,11 @@
 
 #include "spec.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
 /* clang-format off */
 #define REQ(service, operation) \
 	UROCE_SERVICE_##service, UROCE_OPERATION_##operation, UROCE_VERDICT_REQUEST
@@ -101,4 +106,28 @@ spec_payload_len(const struct spec_opcode *spec, uint16_t len)
 		return 16;
 	}
 	return 0;
+}
+
+const struct spec_opcode *
+spec_find(const char *name)
+{
+	for (size_t i = 0; i < spec_nb_opcodes; i++) {
+		if (strcmp(spec_opcodes[i].name, name) == 0)
+			return &spec_opcodes[i];
+	}
+	fail_msg("no opcode %s", name);
+	return NULL;
+}
+
+void
+spec_make(struct frame *frame, const struct frame_conf *conf, const struct spec_opcode *spec,
+	  uint16_t len)
+{
+	struct frame_conf of_opcode = *conf;
+
+	of_opcode.opcode = spec->code;
+	of_opcode.ext_len = spec->ext_len;
+	of_opcode.payload_len = spec_payload_len(spec, len);
+	of_opcode.pad_len = (uint8_t)(-of_opcode.payload_len & 3);
+	frame_make(frame, &of_opcode);
 }

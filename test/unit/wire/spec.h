@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "frame.h"
 #include "wire/opcode.h"
 #include "wire/verdict.h"
 
@@ -40,5 +41,15 @@ extern const size_t spec_nb_opcodes;
 
 /* A payload length that the opcode allows, without padding: `len` if possible. */
 uint16_t spec_payload_len(const struct spec_opcode *spec, uint16_t len);
+
+/* @return the opcode with this name; it must exist */
+const struct spec_opcode *spec_find(const char *name);
+
+/*
+ * Make a frame of an opcode with about `len` bytes of payload, and with padding where the opcode
+ * allows it. `conf` gives everything else.
+ */
+void spec_make(struct frame *frame, const struct frame_conf *conf, const struct spec_opcode *spec,
+	       uint16_t len);
 
 #endif /* TEST_UNIT_WIRE_SPEC_H */
