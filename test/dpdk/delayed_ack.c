@@ -110,7 +110,9 @@ receive_and_wait(void)
 		if (receive(1)) {
 			keep(dev_a);
 			keep(dev_b);
-			return;
+			/* the service thread may have taken over before */
+			if (worker_b()->delayed_ack.is_on)
+				return;
 		}
 		answer();
 		finish(1);

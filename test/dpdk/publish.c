@@ -29,14 +29,6 @@ worker_b(void)
 	return dev_b->worker[0];
 }
 
-/* The service threads leave both workers to the test. */
-static void
-keep(void)
-{
-	atomic_store(&dev_a->worker[0]->app_ns, UINT64_MAX / 2);
-	atomic_store(&dev_b->worker[0]->app_ns, UINT64_MAX / 2);
-}
-
 static bool
 has_event(void)
 {
@@ -57,20 +49,37 @@ look(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void 
 	return nb;
 }
 
+/* Devices with service threads, which delayed ACKs and commands to a QP need. */
+static struct uroce_dev *serviced_a, *serviced_b;
+/* Devices without service threads: only the test drives them. */
+static struct uroce_dev *manual_a, *manual_b;
+
 static int
 setup_devices(void **state)
 {
 	(void)state;
-	rig_wire("a", "b", 1, 0);
-	dev_a = rig_dev("net_ring_a,addr=192.0.2.1/24");
-	dev_b = rig_dev("net_ring_b,addr=192.0.2.2/24");
+	rig_wire("c", "d", 1, 0);
+	serviced_a = rig_dev("net_ring_c,addr=192.0.2.1/24");
+	serviced_b = rig_dev("net_ring_d,addr=192.0.2.2/24");
+	rig_pair(1, 0);
+	manual_a = dev_a;
+	manual_b = dev_b;
 	return 0;
 }
 
 static int
-setup(void **state)
+teardown_devices(void **state)
 {
-	(void)state;
+	assert_int_equal(uroce_dev_destroy(serviced_a), 0);
+	assert_int_equal(uroce_dev_destroy(serviced_b), 0);
+	dev_a = manual_a;
+	dev_b = manual_b;
+	return rig_teardown(state);
+}
+
+static void
+make_qps(void)
+{
 	qp_a = rig_qp(dev_a, 0, IBV_QPT_RC);
 	qp_b = rig_qp(dev_b, 0, IBV_QPT_RC);
 	rig_connect(qp_a, qp_b, 1);
@@ -79,7 +88,25 @@ setup(void **state)
 	atomic_store(&notify_b.nb_events, 0);
 	qp_b->rcq.cookie = &notify_b;
 	nb_bursts = nb_late = 0;
-	keep();
+}
+
+static int
+setup(void **state)
+{
+	(void)state;
+	dev_a = manual_a;
+	dev_b = manual_b;
+	make_qps();
+	return 0;
+}
+
+static int
+setup_serviced(void **state)
+{
+	(void)state;
+	dev_a = serviced_a;
+	dev_b = serviced_b;
+	make_qps();
 	return 0;
 }
 
@@ -93,14 +120,22 @@ teardown(void **state)
 	return 0;
 }
 
+/* Drive a worker even if the service thread drives it at this moment. */
+static void
+drive_surely(struct uroce_worker *worker)
+{
+	uroce_lock_take(&worker->lock);
+	(void)uroce_worker_round(worker);
+	uroce_lock_release(&worker->lock);
+}
+
 /* A SEND of a is in flight to b. */
 static void
 send_one(uint64_t wr_id)
 {
 	rig_post_recv(qp_b, wr_id, 0, 64);
 	rig_post_send(qp_a, IBV_WR_SEND, wr_id, 0, 64, NULL, 0);
-	rig_drive(dev_a);
-	keep();
+	drive_surely(dev_a->worker[0]);
 }
 
 static void
@@ -111,18 +146,15 @@ publish__is_behind_the_ack(void **state)
 
 	(void)state;
 	assert_non_null(callback);
-	/* the service thread may have been about to drive a worker */
 	for (unsigned i = 1; i <= 20; i++) {
 		eventfd_t one;
 
 		uroce_cq_arm(&qp_b->rcq, false);
 		send_one(i);
 		assert_int_equal(rig_await(&qp_b->rcq, dev_b, dev_b).status, IBV_WC_SUCCESS);
-		while (!has_event())
-			rig_drive(dev_b);
+		assert_true(has_event());
 		(void)eventfd_read(notify_b.event_fd, &one);
 		assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-		keep();
 	}
 	assert_true(nb_bursts > 0);
 	assert_int_equal(nb_late, 0);
@@ -143,8 +175,7 @@ publish__a_program_that_answers_is_no_exception(void **state)
 		send_one(i);
 		rig_drive(dev_b);
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
-		rig_drive(dev_a);
-		keep();
+		drive_surely(dev_a->worker[0]);
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
 		/* b posts its response */
 		rig_post_send(qp_b, IBV_WR_RDMA_WRITE, i, 0, 100, qp_a, 0);
@@ -197,9 +228,15 @@ to_error(void *arg)
 static void
 end_life__what_has_arrived_is_received_and_answered(void **state)
 {
+	struct uroce_worker *worker_a = dev_a->worker[0];
+
 	(void)state;
+	/* while its lock is taken, the service thread does not drive a worker */
+	uroce_lock_take(&worker_b()->lock);
 	for (unsigned i = 1; i <= 3; i++)
 		send_one(i);
+	uroce_lock_take(&worker_a->lock);
+	uroce_lock_release(&worker_b()->lock);
 	rig_post_recv(qp_b, 4, 0, 64);
 	assert_int_equal(uroce_worker_qp_quiesce(&qp_b->wqp, to_error, &qp_b->wqp.qpc), 0);
 	for (unsigned i = 1; i <= 3; i++)
@@ -207,7 +244,7 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
 	/* the other end, too, handles the ACKs that have arrived before the QP ends */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
-	keep();
+	uroce_lock_release(&worker_a->lock);
 	assert_int_equal(uroce_worker_qp_quiesce(&qp_a->wqp, to_error, &qp_a->wqp.qpc), 0);
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
@@ -220,12 +257,14 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(publish__is_behind_the_ack, setup, teardown),
 		cmocka_unit_test_setup_teardown(publish__a_program_that_answers_is_no_exception,
-						setup, teardown),
+						setup_serviced, teardown),
 		cmocka_unit_test_setup_teardown(publish__is_before_an_event_that_tells_of_the_end,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(end_life__what_has_arrived_is_received_and_answered,
-						setup, teardown),
+						setup_serviced, teardown),
 	};
 
-	return rig_init() ? cmocka_run_group_tests(tests, setup_devices, rig_teardown) : 77;
+	if (!rig_init())
+		return 77;
+	return cmocka_run_group_tests(tests, setup_devices, teardown_devices);
 }
