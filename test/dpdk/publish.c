@@ -29,7 +29,10 @@ worker_b(void)
 	return dev_b->worker[0];
 }
 
-/* The service threads leave both workers to the test. */
+/*
+ * Pretend that the application drives both workers, so that no service thread drives them during
+ * the test.
+ */
 static void
 keep(void)
 {
