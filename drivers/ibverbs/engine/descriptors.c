@@ -392,7 +392,10 @@ __wrap_fcntl64(int fd, int cmd, ...)
 	long arg;
 
 	va_start(args, cmd);
-	arg = va_arg(args, long); /* an int, a pointer or nothing; all fit a long */
+	/*
+	 * the third argument of fcntl() is an int, a pointer or missing; a long has room for each
+	 */
+	arg = va_arg(args, long);
 	va_end(args);
 	return cmd == F_DUPFD_CLOEXEC ? __wrap_dup(fd) : __real_fcntl64(fd, cmd, arg);
 }

@@ -127,7 +127,7 @@ search_rings(void *arg)
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
-	/* the offset is checked, because the peer determines it */
+	/* the offset of the ring in the shared memory is from the peer, so it must be checked */
 	search->ring_offset = record->ring_offset;
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)
 		return;
