@@ -75,7 +75,7 @@ has_hugepages(unsigned mib)
 void
 args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib)
 {
-	static char text[16]; /* static: EAL keeps a pointer to the argument */
+	static char text[16]; /* `text` is static, because EAL keeps a pointer to the argument */
 
 	bool is_no_huge = args_has(argc, argv, "no-huge", 0);
 
@@ -108,7 +108,7 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 void
 args_add_lcores(struct args *args, int argc, char **argv, unsigned nb)
 {
-	static char text[64]; /* static: EAL keeps a pointer to the argument */
+	static char text[64]; /* `text` is static, because EAL keeps a pointer to the argument */
 	int cpu_of[2] = { -1, -1 };
 	cpu_set_t cpus;
 	unsigned nb_cpus = 0;

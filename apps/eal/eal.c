@@ -91,7 +91,10 @@ start_quietly(struct args *args, int argc, char **argv)
 			program_invocation_short_name);
 		return -1;
 	}
-	/* receives EAL's usage text, and is discarded */
+	/*
+	 * standard output goes to this file while EAL parses its arguments, so that EAL's usage
+	 * text is discarded
+	 */
 	int usage_fd = memfd_create("usage", MFD_CLOEXEC);
 	fflush(stdout);
 	dup2(usage_fd, STDOUT_FILENO);
@@ -127,7 +130,7 @@ start_quietly(struct args *args, int argc, char **argv)
 int
 eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib)
 {
-	/* static: EAL keeps pointers to the strings */
+	/* `args` is static, because EAL keeps pointers to its strings */
 	static struct args args;
 
 	args_begin(&args, program);

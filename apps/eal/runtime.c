@@ -20,7 +20,8 @@
 #define UNIQUE       ".XXXXXX"
 #define NAME_MAX_LEN (sizeof(RUNTIME_OWN) + sizeof("4294967295"))
 
-static char own[NAME_MAX_LEN + sizeof(UNIQUE)]; /* static: runtime_folder() returns it */
+/* path of the folder; static, because runtime_folder() returns a pointer to it */
+static char own[NAME_MAX_LEN + sizeof(UNIQUE)];
 
 /*
  * Whether `path` is a folder of this user, not a symbolic link, that grants others none of

@@ -89,7 +89,7 @@ take_event(void)
 
 	check(uroce_get_cq_event(channel, &from, &context) == 0, "epoll woke us for nothing");
 	check(from == cq && context == &side, "an event of another CQ");
-	nb_events++; /* all events are acknowledged together */
+	nb_events++; /* the server acknowledges all events in one call at its end */
 }
 
 /* Poll all completions: an event does not say how many there are. */
@@ -185,7 +185,8 @@ send_all(void)
 	while (number < NB_PLAIN)
 		send_one(number++, 0);
 	side_sync(&side);
-	side_sync(&side); /* the server has checked that plain messages raised no event */
+	/* Wait until the server has checked that plain messages raised no event. */
+	side_sync(&side);
 	send_one(number++, IBV_SEND_SOLICITED);
 	side_sync(&side);
 	while (number < NB_MSG)

@@ -147,7 +147,7 @@ be_client(void)
 	const unsigned nb_drained = drain(1);
 
 	side_swap(&side, nb_drained);
-	side_sync(&side); /* the server has checked the blocks */
+	side_sync(&side); /* wait until the server has checked the blocks */
 	change();
 	for (unsigned i = nb_drained; i < NB_WR; i++)
 		check(side_wait(&side, cq, IBV_WC_SUCCESS).wr_id == i, "requests out of order");

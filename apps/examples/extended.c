@@ -122,7 +122,8 @@ take_batch(unsigned number)
 	unsigned nb = 0;
 
 	if (ret == ENOENT)
-		return 0; /* nothing was started, so end_poll must not be called */
+		/* the CQ is empty: no poll has started, so ibv_end_poll() must not be called */
+		return 0;
 	for (; ret == 0; ret = ibv_next_poll(cq))
 		take(number + nb++);
 	check(ret == ENOENT, "the completion queue is lost");
@@ -188,7 +189,8 @@ build(unsigned number)
 	ibv_wr_set_sge(wr, mr->lkey, (uintptr_t)mem.blocks[number], BLOCK_LEN);
 	wr->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_send_imm(wr, htonl(number));
-	ibv_wr_set_inline_data(wr, text, TEXT_LEN); /* the data is copied at once */
+	/* the call copies the data, so `text` may be changed when the call has returned */
+	ibv_wr_set_inline_data(wr, text, TEXT_LEN);
 }
 
 static void

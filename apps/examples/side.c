@@ -128,7 +128,7 @@ open_device(struct side *side, const char *spec)
 {
 	side->device = uroce_create_device(spec);
 	if (!side->device)
-		exit(EXIT_FAILURE); /* the library has printed the reason */
+		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
 	check((side->context = uroce_open_device(side->device)), "cannot open the device");
 	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
 	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
@@ -326,7 +326,7 @@ side_event(const struct side *side, struct ibv_async_event *event)
 static uint8_t
 byte_of(size_t place, unsigned number)
 {
-	/* the result is never zero */
+	/* bit 0 is set, so that the result is never zero */
 	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1;
 }
 

@@ -31,7 +31,10 @@ static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct {
-	/* the client's blocks have no signatures */
+	/*
+	 * Room for the blocks and their signatures. In the client the blocks have no signatures,
+	 * and a part of the room is unused.
+	 */
 	uint8_t data[NB_BLOCKS * (BLOCK_LEN + DIF_LEN)];
 	uint8_t answer;
 } buf;
@@ -214,7 +217,8 @@ answer_bad(struct uroce_dv_mkey *mkey)
 	check(uroce_dv_qp_cancel_posted_send_wrs(dv, ANSWER) == 1, "the answer is not cancelled");
 	send_answer(BAD, 0);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "no way to RTS");
-	wait_for(ANSWER); /* the cancelled reply completes like the others */
+	/* the cancelled reply completes, too, so the server waits for two replies */
+	wait_for(ANSWER);
 	wait_for(ANSWER);
 }
 
@@ -235,12 +239,12 @@ be_server(void)
 	const uint32_t rkey = (uint32_t)side_swap(&side, 0);
 	const uint64_t remote_addr = side_swap(&side, 0);
 
-	side_sync(&side); /* the client has written */
+	side_sync(&side); /* wait until the client has written the blocks */
 	check_signatures();
 	post_both(mkey, rkey, remote_addr);
 	wait_for(ANSWER);
 	check(error_of(mkey).err_type == UROCE_DV_MKEY_NO_ERR, "a good block is called bad");
-	side_sync(&side); /* the client has checked the data */
+	side_sync(&side); /* wait until the client has checked the data */
 
 	buf.data[BAD_BLOCK * (BLOCK_LEN + DIF_LEN) + 99] ^= 1;
 	post_both(mkey, rkey, remote_addr);

@@ -158,7 +158,8 @@ send_all(void)
 
 		fill(buf[i], MSG_LEN, number);
 		check(ibv_post_send(qps[i], &wr, &bad_wr) == 0, "cannot post");
-		if (i == NB_QP - 1) /* one message of each QP is in flight */
+		/* one message of each QP is in flight now: wait until all of them have completed */
+		if (i == NB_QP - 1)
 			for (unsigned nb = 0; nb < NB_QP; nb++)
 				side_wait(&side, cq, IBV_WC_SUCCESS);
 	}

@@ -47,7 +47,10 @@ send_to(struct ibv_qp *qp, uint32_t srqn, unsigned number)
 	side_wait(&side, qp->send_cq, IBV_WC_SUCCESS);
 }
 
-/* The client works the same with the server's current and older calls. */
+/*
+ * Run the client. The client is the same, whether the server uses the current or the older calls of
+ * XRC.
+ */
 static void
 be_client(void)
 {
@@ -68,7 +71,11 @@ be_client(void)
 		srqn[i] = (uint32_t)side_swap(&side, 0);
 	for (unsigned number = 0; number < NB_MSG; number++) {
 		if (number == NB_MSG / 2)
-			side_sync(&side); /* with the older calls the server hands over the QP */
+			/*
+			 * Meet the server in the middle of the messages, where a server with the
+			 * older calls passes its QP to another domain handle.
+			 */
+			side_sync(&side);
 		send_to(qp, srqn[number % NB_QUEUE], number);
 	}
 	side_sync(&side);
@@ -147,7 +154,7 @@ serve(void)
 {
 	struct ibv_xrcd_init_attr xrcd_init = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1, /* a domain of this process alone */
+		.fd = -1, /* -1: the domain is not shared with other processes */
 		.oflags = O_CREAT,
 	};
 	struct ibv_xrcd *xrcd = uroce_open_xrcd(side.context, &xrcd_init);

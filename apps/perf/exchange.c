@@ -242,7 +242,8 @@ exchange_receive(struct exchange *exchange, char *line)
 		return 1;
 	size_t room = sizeof(exchange->in) - exchange->in_len;
 	if (room == 0)
-		return -1; /* a peer that sends a line without end is no uroce-perf */
+		/* the buffer is full and has no complete line, so the peer is not uroce-perf */
+		return -1;
 	ssize_t got = recv(exchange->fd, exchange->in + exchange->in_len, room, MSG_DONTWAIT);
 	if (got == 0)
 		return -1;

@@ -344,7 +344,8 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			i -= frames[i] != frame; /* if the frame moved, the next one is at i now */
+			/* if the frame was moved, index i now holds the next frame */
+			i -= frames[i] != frame;
 		}
 	}
 	return nb;

@@ -85,7 +85,7 @@ run_both(struct session ends[2])
 int
 loopback_run(const struct options *opt)
 {
-	static struct session ends[2]; /* static: too large for a stack */
+	static struct session ends[2]; /* `ends` is static, because it is too large for a stack */
 	char specs[2][LOOPBACK_SPEC_LEN];
 	struct exchange pair[2];
 

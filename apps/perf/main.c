@@ -34,7 +34,8 @@ split(int argc, char **argv)
 static int
 run_side(const struct options *opt)
 {
-	static struct session session; /* static: too large for a stack */
+	/* `session` is static, because it is too large for a stack */
+	static struct session session;
 
 	session.opt = opt;
 	session.is_client = opt->server != NULL;

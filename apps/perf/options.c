@@ -463,12 +463,12 @@ complete(struct options *opt, const bool *given)
 	else if (!opt->has_size)
 		opt->size = opt->is_lat ? 2 : 65536;
 	if (opt->op == PERF_ATOMIC)
-		opt->is_all = false; /* atomics have one size */
+		opt->is_all = false; /* -a has no effect, because each atomic has 8 bytes */
 	if (opt->is_lat)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&
 	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
-		opt->inline_len = 220; /* the default of perftest's write_lat */
+		opt->inline_len = 220; /* perftest's write_lat has the same default */
 	/* a full send queue must contain a request that is signaled */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;

@@ -35,9 +35,11 @@ struct latency {
 
 struct report {
 	const struct options *opt;
-	const struct stages *stages; /* the cycles of the current message size */
-	bool is_quiet;               /* set for the second side in loopback, which prints nothing */
-	char *rows;                  /* the JSON objects written so far */
+	/* cycles that each stage took for the current message size; see stages.h */
+	const struct stages *stages;
+	/* the report prints nothing, because it is of the second side in loopback */
+	bool is_quiet;
+	char *rows; /* the JSON objects written so far */
 	size_t rows_len;
 	FILE *rows_file; /* stream that writes to `rows`; NULL: no JSON */
 	unsigned nb_rows;

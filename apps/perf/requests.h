@@ -40,7 +40,10 @@ struct requests {
 	struct layout layout;
 	struct stream *stream; /* one entry for each QP */
 	uint64_t first;        /* number of the first message of this batch */
-	/* `post_list` requests, which every post of every QP uses again */
+	/*
+	 * Arrays of `post_list` send requests and their elements, which all QPs share: each post
+	 * uses them.
+	 */
 	struct ibv_send_wr *send;
 	struct ibv_sge *send_sge;
 	struct ibv_recv_wr recv[RECV_BATCH];

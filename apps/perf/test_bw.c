@@ -33,7 +33,7 @@
 #include <rte_cycles.h>
 
 #define POLL_BATCH     16
-#define DRAWS          64 /* random order: QPs drawn between two polls */
+#define DRAWS          64 /* number of QPs that --qp-order=random draws between two polls */
 #define UNTIL_DEADLINE UINT64_MAX
 /* after this idle time an unreliable transport delivers nothing more */
 #define SETTLE_US  20000
@@ -51,7 +51,7 @@ struct pump {
 	uint64_t recv_begin_tsc, recv_end_tsc;
 	uint64_t told_tsc; /* time of the last line about progress */
 	bool is_failed;
-	bool is_told; /* the step `done` was sent */
+	bool is_told; /* the peer was informed of the end of this side (step `done`) */
 	bool is_peer_done;
 	uint64_t peer_sent; /* messages that the peer sent; valid if is_peer_done */
 	/*
@@ -68,7 +68,7 @@ struct total {
 	uint64_t sent, received;
 	uint64_t peer_sent;
 	double seconds, recv_seconds;
-	double peak; /* messages per second */
+	double peak; /* highest rate, in messages per second; 0: not computed */
 };
 
 static double

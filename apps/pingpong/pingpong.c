@@ -86,7 +86,7 @@ open_device(const char *spec)
 {
 	device = uroce_create_device(spec);
 	if (!device)
-		exit(EXIT_FAILURE); /* the library has printed the reason */
+		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
 	check((context = uroce_open_device(device)), "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
@@ -215,7 +215,10 @@ post_recv(void)
 	check(ibv_post_recv(qp, &wr, &bad_wr) == 0, "cannot post a receive request");
 }
 
-/* The device owns the buffer until the request has completed. */
+/*
+ * Post a SEND of a message. The program must not write to the buffer until the request has
+ * completed.
+ */
 static void
 post_send(const char *message)
 {
@@ -303,12 +306,15 @@ main(int argc, char **argv)
 	wait_for_link();
 	connect_qp(&ours, &theirs);
 	post_recv();
-	exchange(ours); /* both processes are ready now */
+	exchange(ours); /* wait until the other process has posted its receive request, too */
 	const uint64_t begin = rte_rdtsc();
 
 	play(server != NULL);
 	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
 	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
-	exchange(ours); /* no process ends while the other waits for a response */
+	/*
+	 * Wait for the other process, so that no process ends while the other waits for a response.
+	 */
+	exchange(ours);
 	return EXIT_SUCCESS;
 }

@@ -15,7 +15,7 @@
 /** A client with a message to be handled. */
 struct user_turn {
 	uid_t uid;
-	uint32_t slot; /* the slot of the client */
+	uint32_t slot; /* index of the client in the array `client` of the control thread */
 	/*
 	 * when the client was served last, counted in messages of all clients; 0: it is served
 	 * first

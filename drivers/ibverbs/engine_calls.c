@@ -25,7 +25,7 @@
 #include "xrcd.h"
 
 #define FILE_NAME       "liburoce-engine.so"
-#define NB_COUNTERS_MAX 128 /* more than a device has */
+#define NB_COUNTERS_MAX 128 /* maximum number of counters; a device has fewer */
 
 /* An open context. */
 struct kept {
@@ -239,7 +239,9 @@ engine_of(const struct ibv_context *context)
 	const struct engine_calls *const calls =
 		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
-	/* The engine reports the error for a missing context. */
+	/*
+	 * Without a context the current engine is returned, which reports the error to the program.
+	 */
 	if (context == NULL)
 		return engine();
 	if (calls != NULL &&

@@ -154,7 +154,10 @@ fork_kill_context(struct ibv_context *context)
 {
 	struct verbs_context *const verbs = verbs_get_ctx(context);
 	struct verbs_context dead = {
-		/* kept, because the function only reads constant data */
+		/*
+		 * query_device_ex remains the engine's function, because it reads only constant
+		 * data
+		 */
 		.query_device_ex = verbs->query_device_ex,
 		.alloc_dm = own_alloc_dm,
 		.free_dm = own_free_dm,

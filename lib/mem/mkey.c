@@ -340,19 +340,22 @@ uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_e
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* One use of an mkey, a read or a write. The mkey's lock is taken. */
+/* A read or a write by a key of an mkey. The mkey's lock is held from its begin to its end. */
 struct use {
 	const struct uroce_mr_table *table;
 	struct uroce_mkey *mkey;
 	uint32_t pdn;
-	bool is_bad; /* a block had a bad signature */
+	bool is_bad; /* a block that this read or write has passed had a bad signature */
 };
 
 /* A walk over memory: the operation for each piece of it, and the state of the operation. */
 struct walk {
-	/* operation on each piece; NULL: none, the walk only checks access */
+	/*
+	 * function that is called for each piece of memory; NULL: the walk only checks the access
+	 * rights
+	 */
 	void (*visit)(struct walk *walk, void *addr, uint32_t len);
-	/* packet bytes: destination of a load, source of a store */
+	/* bytes of the packet: a load copies to them, a store copies from them */
 	uint8_t *buf;
 	/* domain whose guard visit_sum() computes */
 	const struct uroce_sig_domain *domain;

@@ -279,7 +279,9 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, (uint32_t)(entry - table->entries));
 }
 
-/* Get the entry `idx` if its state is LIVE with exactly this key; otherwise NULL. */
+/*
+ * Get entry `idx` of the table, if the entry's state is LIVE and its key is `key`; otherwise NULL.
+ */
 static inline const struct uroce_entry *
 check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint64_t *state)
 {

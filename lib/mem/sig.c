@@ -15,8 +15,9 @@
 #include "base/block_crc.h"
 
 /*
- * The state of a checksum is the sum of its words. This bit is set while half a word is in the
- * sum.
+ * The state of the Internet checksum is the sum of the 16-bit words of the data so far. This bit of
+ * the state is set if the data so far has an odd number of bytes: the next byte then completes the
+ * last word.
  */
 #define CSUM_IS_ODD (UINT64_C(1) << 63)
 

@@ -163,7 +163,7 @@ struct uroce_mux_wake {
 /** Message REFUSED. */
 struct uroce_mux_refused {
 	uint32_t type;
-	int32_t error; /* an errno */
+	int32_t error; /* positive errno that describes the refusal */
 	char why[248]; /* the reason, a sentence that ends with a zero byte */
 };
 

@@ -60,7 +60,7 @@ struct uroce_shm_layout {
 
 /** Shared memory that is mapped. */
 struct uroce_shm {
-	uint8_t *mem; /* NULL: not mapped */
+	uint8_t *mem; /* address of the mapping; NULL: the memory is not mapped */
 	struct uroce_shm_layout plan;
 };
 

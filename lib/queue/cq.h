@@ -52,7 +52,11 @@ struct uroce_cqe {
 	uint8_t dlid_path_bits; /* 0: RoCE has no LIDs */
 	bool is_solicited;      /* wakes also a consumer that waits for solicited events only */
 	uint8_t resv;
-	void *qp;              /* cookie of the QP's owner; for purge and extended polls */
+	/*
+	 * cookie of the QP's owner; uroce_cq_purge() and extended polls identify the QP by this
+	 * value
+	 */
+	void *qp;
 	uint64_t timestamp_ns; /* worker's clock when the entry was written */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
@@ -81,8 +85,9 @@ UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
 /** Which completions raise an event. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
-	UROCE_CQ_ARMED_SOLICITED, /* the next completion that is solicited or has an error */
-	UROCE_CQ_ARMED,           /* the next completion */
+	/* the next completion that is solicited or has an error raises an event */
+	UROCE_CQ_ARMED_SOLICITED,
+	UROCE_CQ_ARMED, /* the next completion of any kind raises an event */
 };
 
 /**
@@ -90,8 +95,8 @@ enum uroce_cq_arm {
  * The list belongs to one producer; other threads do not access it.
  */
 struct uroce_cq_list {
-	struct uroce_cq *first; /* NULL: none */
-	struct uroce_cq *last;  /* valid if `first` is not NULL */
+	struct uroce_cq *first; /* CQ with the oldest entry; NULL: the list is empty */
+	struct uroce_cq *last;  /* CQ with the newest entry; valid if `first` is not NULL */
 	/* an acknowledgement of a completed message is to be sent; set by producers, cleared by
 	 * the thread that publishes */
 	bool is_ack_pending;
@@ -100,7 +105,10 @@ struct uroce_cq_list {
 
 struct uroce_cq {
 	_Alignas(64) struct uroce_ring ring;
-	/* cache line of the producers; consumers also write `arm` */
+	/*
+	 * The fields from push_lock to cookie are in the cache line of the producers. Consumers
+	 * write only `arm` of these fields.
+	 */
 	_Alignas(64) struct uroce_lock push_lock;
 	uint32_t nb_open; /* number of entries that are written and not yet published */
 	uint32_t nb_due;  /* number of the open entries that are published next */
@@ -112,7 +120,10 @@ struct uroce_cq {
 	struct uroce_cq_list *list; /* list that will publish the entries; NULL: none */
 	struct uroce_cq *list_next;
 	void *cookie; /* the owner's cookie, for events; set before the first batch */
-	/* cache line of the consumers; a producer also sets `is_overrun`, once */
+	/*
+	 * The fields below are in the cache line of the consumers. A producer writes only
+	 * `is_overrun`, and only once.
+	 */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;
 };

@@ -33,9 +33,17 @@ struct uroce_wq {
 	uint32_t max_inline;    /* most bytes of inline data of a slot; 0 for a receive queue */
 	/* set by the owner: bit i means that opcode i of enum ibv_wr_opcode may be posted */
 	uint32_t opcodes;
-	bool is_all_signaled; /* set by the owner: every send request has a completion entry */
-	bool has_path;        /* send slots have a path (UD) */
-	bool is_xrc;          /* XRC initiator: set by the owner after uroce_sq_init() */
+	/*
+	 * The owner of the queue sets this field: every send request gets a completion entry, as
+	 * with sq_sig_all.
+	 */
+	bool is_all_signaled;
+	bool has_path; /* send slots have a path (UD) */
+	/*
+	 * The queue is the send queue of an XRC initiator. The owner of the queue sets this field
+	 * after uroce_sq_init().
+	 */
+	bool is_xrc;
 	/* set by the owner: the application posts from one thread at a time, so no lock is
 	 * needed */
 	bool is_lone;
@@ -83,8 +91,9 @@ struct uroce_send_wqe {
 	uint8_t resv[4];
 	union {
 		struct {
-			uint64_t compare_add; /* FLUSH: bytes of the range */
-			uint64_t swap; /* FLUSH: placement type, and selectivity level << 4 */
+			uint64_t compare_add; /* of a FLUSH: length of the range in bytes */
+			/* of a FLUSH: the placement type, or-ed with the selectivity level << 4 */
+			uint64_t swap;
 		} atomic;
 		struct {
 			uint32_t dest_qpn;

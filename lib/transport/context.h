@@ -171,9 +171,9 @@ struct uroce_qpc_stats {
 };
 
 /**
- * Attributes as modify has set them, in compact form. Attributes that the packet paths read in
- * another form, and those that need no copy (qkey, dest_qp_num, qp_access_flags), are fields of the
- * context itself.
+ * Attributes of a QP with the values that ibv_modify_qp() gave them, in a compact form. A query of
+ * the QP returns these values. The attributes qkey, dest_qp_num and qp_access_flags are not in this
+ * struct, because struct uroce_qpc holds them unchanged.
  */
 struct uroce_qpc_attr {
 	/* The packet paths read the following fields. */

@@ -14,7 +14,10 @@
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
 
-/* @return 0, or -errno */
+/*
+ * Create an address handle and resolve its path.
+ * @return 0, or -errno
+ */
 static int
 make_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct uroce_vah **out)
 {

@@ -116,7 +116,10 @@ clear_ecn(uint8_t tclass)
 	return is_marked ? (uint8_t)((tclass & ~UROCE_ECN_MASK) | UROCE_ECN_ECT0) : tclass;
 }
 
-/* @return 0, or a positive errno */
+/*
+ * Compute the address vector of a reply to the sender of the received header `grh`.
+ * @return 0, or a positive errno
+ */
 static int
 make_reply_attr(struct uroce_dev *dev, const struct ibv_grh *grh, struct ibv_ah_attr *attr)
 {

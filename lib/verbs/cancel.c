@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cancelling posted send requests [mlx5dv_qp_cancel_posted_send_wrs(3)]. The QP's worker does it.
+ * Cancelling posted send requests [mlx5dv_qp_cancel_posted_send_wrs(3)]. The QP's worker cancels
+ * the requests, because it reads the send queue.
  */
 
 #include "verbs/errno_ret.h"

@@ -127,7 +127,9 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(
 	pthread_mutex_lock(&list_lock);
 	const int ret = add_device(conf, vdev, &device);
 
-	/* before another thread can find the device in the list */
+	/*
+	 * `start` is set under the list's lock, so that no other thread finds the device without it
+	 */
 	if (ret == 0) {
 		device->start = start;
 		device->start_arg = arg;

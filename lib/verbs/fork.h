@@ -11,7 +11,7 @@
 
 #include <stdbool.h>
 
-extern bool uroce_fork_child; /* set in the child by device.c */
+extern bool uroce_fork_child; /* device.c sets this flag in a child of fork() */
 
 /** @return whether this process is a child of fork() that inherited devices which are up */
 static inline bool

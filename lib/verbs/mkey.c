@@ -73,7 +73,10 @@ get_mkey_flags(uint32_t create_flags)
 			: 0);
 }
 
-/* @return 0, or a positive errno */
+/*
+ * Allocate the memory of an mkey, and add the mkey to the device's table.
+ * @return 0, or a positive errno
+ */
 static int
 add_mkey(struct uroce_vmkey *mkey, const struct uroce_dv_mkey_init_attr *init)
 {

@@ -222,7 +222,8 @@ take_dif(const struct uroce_dv_sig_t10dif *dif, struct uroce_sig_domain *out)
 	out->seed = dif->bg;
 	out->app_tag = dif->app_tag;
 	out->ref_tag = dif->ref_tag;
-	out->flags = (uint8_t)dif->flags; /* enum uroce_sig_flag has the same bits */
+	/* enum uroce_dv_sig_t10dif_flags and enum uroce_sig_flag have the same bits */
+	out->flags = (uint8_t)dif->flags;
 	return true;
 }
 

@@ -112,7 +112,7 @@ struct uroce_vcontext {
 
 struct uroce_vtd {
 	struct ibv_td ibv;
-	unsigned nb_users; /* number of parent domains that use it */
+	unsigned nb_users; /* number of parent domains that use the thread domain */
 };
 
 struct uroce_vpd {
@@ -139,12 +139,13 @@ struct uroce_vmw {
 
 struct uroce_vdm {
 	struct ibv_dm ibv;
-	uint64_t word;     /* check word, see handle.h */
-	void *block;       /* allocated hugepage memory */
-	uint8_t *mem;      /* device memory inside of `block`, aligned as requested */
-	size_t len;        /* bytes at `mem` */
-	size_t taken;      /* bytes at `block`, which are counted in dm_len of the device */
-	unsigned nb_users; /* number of MRs; under the mutex of the context */
+	uint64_t word; /* check word, see handle.h */
+	void *block;   /* allocated hugepage memory */
+	uint8_t *mem;  /* device memory inside of `block`, aligned as requested */
+	size_t len;    /* bytes at `mem` */
+	size_t taken;  /* bytes at `block`, which are counted in dm_len of the device */
+	/* number of MRs in the device memory; guarded by the mutex of the context */
+	unsigned nb_users;
 };
 
 struct uroce_vah {
@@ -184,10 +185,14 @@ struct uroce_vcq {
 	struct uroce_vcq *next; /* next CQ in the channel's list */
 	uint64_t word;          /* check word, see handle.h */
 	struct ibv_pd *parent;  /* parent domain of the CQ; NULL: none */
-	/* Extended polling, see cq_ex.c: */
-	struct uroce_lock batch_lock; /* held from start_poll() to end_poll() */
-	bool is_single_threaded;      /* promised by the program: batch_lock is not used */
-	struct uroce_cqe current;     /* copy of the entry that was taken last */
+	/*
+	 * The three fields below are used by ibv_start_poll(), ibv_next_poll() and ibv_end_poll()
+	 * (cq_ex.c).
+	 */
+	struct uroce_lock batch_lock; /* held from ibv_start_poll() to ibv_end_poll() */
+	/* batch_lock is not used, because the program promised to use the CQ in one thread only */
+	bool is_single_threaded;
+	struct uroce_cqe current; /* copy of the entry that was taken last */
 };
 
 /**
@@ -207,11 +212,15 @@ struct uroce_vsrq {
 	struct ibv_srq ibv;
 	uint64_t word; /* check word, see handle.h */
 	struct uroce_worker_srq wsrq;
-	void *mem;     /* memory of the queue's requests */
-	void *old_mem; /* such memory from before resizes, linked by first words; QPs may use it */
-	unsigned nb_users; /* number of QPs */
+	void *mem; /* memory of the queue's requests */
+	/*
+	 * Memory that the queue had before it was resized. QPs may still use requests in it. If
+	 * there are several such blocks, the first word of each points to the next.
+	 */
+	void *old_mem;
+	unsigned nb_users; /* number of QPs that use the SRQ */
 	uint32_t nb_async; /* asynchronous events that the program took; under ibv.mutex */
-	/* Set if the SRQ is of type XRC, else NULL: */
+	/* The CQ and the XRC domain of an SRQ of type XRC; NULL for other SRQs. */
 	struct uroce_vcq *cq;
 	struct uroce_vxrcd *xrcd;
 };
@@ -226,18 +235,26 @@ struct uroce_vqp {
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
-	uint64_t word;           /* check word, see handle.h */
-	uint32_t nb_async;       /* asynchronous events that the program took; under ibv.mutex */
-	struct uroce_vwr *vwr;   /* for ibv_wr_*() calls (wr.c); NULL: the QP does not have them */
-	atomic_bool is_building; /* between ibv_wr_start() and complete or abort: `sq` is locked */
-	/* Handles of an XRC target alone: */
+	uint64_t word;         /* check word, see handle.h */
+	uint32_t nb_async;     /* asynchronous events that the program took; under ibv.mutex */
+	struct uroce_vwr *vwr; /* for ibv_wr_*() calls (wr.c); NULL: the QP does not have them */
+	/*
+	 * True from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). The lock of `sq` is held
+	 * in this time.
+	 */
+	atomic_bool is_building;
+	/* The two fields below are used only if this QP is a handle of an XRC target. */
 	bool is_silent;       /* no program sees the handle: it gets no events */
 	bool is_registration; /* the silent handle stands for a registration, see xrc_rcv.c */
-	/* XRC targets and their handles, see xrc.h; under the device's lock */
-	struct uroce_vqp *target;  /* handle: the QP of the target; else NULL */
-	struct uroce_vqp *handles; /* target: list of its handles */
-	struct uroce_vqp *next;    /* handle: next handle of its target */
-	struct uroce_vxrcd *xrcd;  /* handle: the XRCD by which it was made */
+	/*
+	 * The fields below link an XRC target and its handles (xrc.h). The device's lock guards
+	 * them.
+	 */
+	struct uroce_vqp *target;  /* in a handle: the QP of the XRC target; otherwise NULL */
+	struct uroce_vqp *handles; /* in an XRC target: the list of its handles */
+	struct uroce_vqp *next;    /* in a handle: the next handle of the same target */
+	/* in a handle: the XRC domain with which the program made the handle */
+	struct uroce_vxrcd *xrcd;
 };
 
 static inline struct uroce_vdevice *

@@ -106,7 +106,10 @@ uroce_dealloc_pd(struct ibv_pd *ibv)
 	return 0;
 }
 
-/* @return 0, or a positive errno */
+/*
+ * Check the arguments of ibv_alloc_parent_domain().
+ * @return 0, or a positive errno
+ */
 static int
 check_parent(const struct ibv_context *context, const struct ibv_parent_domain_init_attr *attr)
 {

@@ -171,7 +171,8 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 {
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
-	(void)attr_mask; /* all attributes are read, because that costs the same */
+	/* all attributes are returned, because reading a part of them would not be faster */
+	(void)attr_mask;
 	const int ret = uroce_vqp_check_any(ibv);
 
 	if (ret != 0)

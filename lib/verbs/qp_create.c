@@ -39,7 +39,10 @@ uroce_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_attr_ex *init
 	return create_qp(context, init_attr, &(struct uroce_vqp_conf){ 0 });
 }
 
-/* @return 0, or -errno */
+/*
+ * Check the mkey attributes `dv` of a new QP, and store them in `conf`.
+ * @return 0, or -errno
+ */
 static int
 check_dv(const struct ibv_qp_init_attr_ex *init, const struct uroce_dv_qp_init_attr *dv,
 	 struct uroce_vqp_conf *conf)

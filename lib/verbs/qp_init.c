@@ -41,8 +41,8 @@
 
 static const struct kind {
 	bool is_known;
-	bool has_sq; /* has a send queue, a protection domain and a send CQ */
-	bool has_rq; /* has a receive CQ, and a receive queue or an SRQ */
+	bool has_sq; /* QPs of this type have a send queue, a protection domain and a send CQ */
+	bool has_rq; /* QPs of this type have a receive CQ, and a receive queue or an SRQ */
 	bool has_path;
 	uint32_t opcodes; /* opcodes that the send queue accepts [IBA table 57] */
 } kinds[] = {

@@ -148,7 +148,8 @@ set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
-	attr->max_mw = (int)dev->conf.max_mr; /* MWs share a table with MRs */
+	/* the limit is that of MRs, because MWs and MRs share a table */
+	attr->max_mw = (int)dev->conf.max_mr;
 	attr->max_pd = UROCE_MAX_PDS;
 	attr->max_ah = UROCE_MAX_AHS;
 	attr->max_qp_rd_atom = limits->max_dest_rd_atomic;
@@ -172,7 +173,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	if (context == NULL || attr == NULL)
 		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
-	memset(attr, 0, sizeof(*attr)); /* padding, too, because programs compare the structs */
+	/* also sets the padding to zero, because programs compare such structs with memcmp() */
+	memset(attr, 0, sizeof(*attr));
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
 	attr->node_guid = uroce_get_device_guid(context->device);
 	attr->sys_image_guid = attr->node_guid;
@@ -184,7 +186,11 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
-	attr->local_ca_ack_delay = 15; /* 15 means 134 ms: a worker may share its CPU */
+	/*
+	 * 15 means 134 ms. The ACK delay is this long, because a worker may share its CPU with
+	 * other threads.
+	 */
+	attr->local_ca_ack_delay = 15;
 	set_device_limits(dev, attr);
 	return 0;
 }

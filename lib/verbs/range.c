@@ -19,7 +19,7 @@
 static bool
 is_mapped(uintptr_t first, size_t len)
 {
-	unsigned char resident[4096]; /* written by mincore(), not used */
+	unsigned char resident[4096]; /* mincore() requires this array; its contents are not used */
 	const size_t step = sizeof(resident) * (size_t)sysconf(_SC_PAGESIZE);
 
 	for (size_t done = 0; done < len; done += step) {

@@ -31,11 +31,12 @@ struct uroce_region {
 	void *map;            /* mapping to unmap when the region ends; NULL: none */
 	size_t map_len;
 	pthread_mutex_t lock; /* held by the thread that changes the region */
-	/* from here on under the lock of struct uroce_vdevice: */
+	/* The lock of struct uroce_vdevice guards all fields below. */
 	unsigned nb_handles;
 	bool is_registered;
 	bool is_ending; /* its last handle was dropped, so no handle can be added */
-	struct uroce_region *prev, *next; /* in the device's list of registered regions */
+	/* neighbours in the device's list of registered regions */
+	struct uroce_region *prev, *next;
 };
 
 /**

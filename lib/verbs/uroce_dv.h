@@ -174,9 +174,13 @@ void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
  */
 struct uroce_dv_stage {
 	const char *name; /* such as "parse"; a constant of the library */
-	uint64_t cycles;  /* of the time stamp counter, without the cost of counting */
-	uint64_t laps;    /* number of times that threads passed through the stage */
-	uint64_t items;   /* number of packets, requests or completions that were processed */
+	/*
+	 * cycles of the time stamp counter in this stage, without the cost of the measurement
+	 * itself
+	 */
+	uint64_t cycles;
+	uint64_t laps;  /* number of times that threads passed through the stage */
+	uint64_t items; /* number of packets, requests or completions that were processed */
 };
 
 /**

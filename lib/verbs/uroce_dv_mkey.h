@@ -72,7 +72,8 @@ enum uroce_dv_context_comp_mask {
 };
 
 struct uroce_dv_context {
-	uint64_t comp_mask; /* in: what is requested; out: what of it was written */
+	/* in: bits of the fields that are requested; out: bits of the fields that were written */
+	uint64_t comp_mask;
 	struct uroce_dv_sig_caps sig_caps;
 	uint16_t max_mkey_entries; /* maximum number of pieces of one mkey */
 };
@@ -254,7 +255,7 @@ struct uroce_dv_sig_t10dif {
 	enum uroce_dv_sig_t10dif_bg_type bg_type;
 	uint16_t bg; /* initial value of the guard: 0 or 0xffff */
 	uint16_t app_tag;
-	uint32_t ref_tag; /* of the first block of the mkey */
+	uint32_t ref_tag; /* reference tag of the first block of the mkey */
 	uint16_t flags;   /* enum uroce_dv_sig_t10dif_flags */
 };
 
@@ -317,9 +318,10 @@ enum uroce_dv_mkey_err_type {
 };
 
 struct uroce_dv_sig_err {
-	uint64_t actual_value;   /* computed from the data and the configuration */
-	uint64_t expected_value; /* found in the signature */
-	uint64_t offset; /* of the block in the data that came in, from memory or from the wire */
+	uint64_t actual_value;   /* value that uroce computed from the data and the configuration */
+	uint64_t expected_value; /* value that the signature contains */
+	/* offset of the block in the data that was read from memory or received from the wire */
+	uint64_t offset;
 };
 
 struct uroce_dv_mkey_err {

@@ -24,7 +24,7 @@ struct uroce_vwr {
 	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
 	int err;        /* -errno of the first builder or setter that failed; 0: none */
 	struct ibv_sge sge[UROCE_SGE_MAX];
-	/* Used while the request is the configuration of an mkey: */
+	/* The fields below are used while the request configures an mkey. */
 	uint8_t nb_setters; /* number of setters that must still follow */
 	uint8_t set;        /* enum uroce_mkey_part: parts that setters have set */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];

@@ -33,7 +33,11 @@ struct uroce_vxrcd {
 		struct ibv_xrc_domain ibv_old;
 	};
 	struct uroce_vdomain *domain;
-	unsigned nb_users; /* number of SRQs and target handles; under the context's mutex */
+	/*
+	 * Number of SRQs and of handles of XRC targets that were created with this handle. The
+	 * mutex of the context guards the number.
+	 */
+	unsigned nb_users;
 };
 
 static inline struct uroce_vxrcd *

@@ -153,7 +153,8 @@ uroce_target_close(struct uroce_vqp *handle)
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
 	if (is_last)
-		(void)uroce_vqp_destroy(target); /* cannot fail: it is in no multicast group */
+		/* cannot fail, because an XRC target is in no multicast group */
+		(void)uroce_vqp_destroy(target);
 	uroce_vevent_forget_qp(handle);
 	free_target_handle(handle);
 }

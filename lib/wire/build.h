@@ -28,10 +28,13 @@
 struct uroce_path_conf {
 	uint8_t smac[6];
 	uint8_t dmac[6];
-	/* IPv4: as ::ffff:a.b.c.d, which is also the host's GID [IBA A17.4.5.2] */
+	/*
+	 * Source address. An IPv4 address is stored as ::ffff:a.b.c.d, which is also the GID of the
+	 * host [IBA A17.4.5.2].
+	 */
 	uint8_t sip[16];
-	uint8_t dip[16];     /* the same address family as `sip` */
-	uint32_t flow_label; /* IPv6: low 20 bits */
+	uint8_t dip[16];     /* destination address, of the same family as `sip` */
+	uint32_t flow_label; /* flow label of IPv6, in the low 20 bits */
 	uint16_t udp_sport;
 	uint16_t vlan_tci; /* used if `has_vlan` */
 	uint8_t tclass;    /* ToS or traffic class */
@@ -51,7 +54,8 @@ struct uroce_path {
 	uint8_t ip_off;
 	uint8_t udp_off;
 	uint8_t bth_off;
-	uint8_t hdr_len; /* bytes from Ethernet to BTH */
+	/* length of the headers in bytes, from the Ethernet header to the end of the BTH */
+	uint8_t hdr_len;
 	bool is_ipv6;
 	uint32_t icrc_base;   /* ICRC state: uroce_icrc_prefix() with both lengths 0 */
 	uint32_t ip_sum_base; /* IPv4: one's-complement sum with length and checksum 0 */

@@ -36,11 +36,12 @@ static const uint8_t ipv4_mask[UROCE_CRC32_MASK_LEN] = {
 
 static const uint8_t ipv6_mask[UROCE_CRC32_MASK_LEN] = {
 	LRH_MASK,
-	[LRH_LEN] = 0x0f, /* traffic class, flow label */
+	/* the traffic class and the flow label are masked in the first four bytes */
+	[LRH_LEN] = 0x0f,
 	[LRH_LEN + 1] = ALL,
 	[LRH_LEN + 2] = ALL,
 	[LRH_LEN + 3] = ALL,
-	[LRH_LEN + 7] = ALL, /* hop limit */
+	[LRH_LEN + 7] = ALL, /* the hop limit is masked */
 	UDP_MASK(sizeof(struct uroce_ipv6)),
 	BTH_MASK(sizeof(struct uroce_ipv6)),
 };

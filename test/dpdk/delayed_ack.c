@@ -161,7 +161,7 @@ delayed_ack__the_answer_goes_first(void **state)
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	for (unsigned i = 0; i < 2; i++)
 		rte_pktmbuf_free(frames[i]);
-	/* both frames are lost, and are retransmitted */
+	/* a does not receive the two frames, so b retransmits them */
 	finish(1);
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
@@ -384,7 +384,7 @@ delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
 	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	assert_false(worker_b()->delayed_ack.is_on);
-	/* both frames are lost, and are retransmitted */
+	/* a does not receive the two frames, so b retransmits them */
 	rte_pktmbuf_free_bulk(frames, nb);
 	finish_exchange(1);
 }
@@ -395,7 +395,8 @@ delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
 	(void)state;
 	receive_and_wait();
 	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
-	worker_b()->inline_tx.nb_posts = 1; /* count a post of another QP in this round */
+	/* the worker counts a post of another QP in this round */
+	worker_b()->inline_tx.nb_posts = 1;
 	worker_b()->delayed_ack.nb_to_trial = 0;
 	rig_drive(dev_b);
 	assert_false(worker_b()->delayed_ack.is_on);

@@ -368,7 +368,8 @@ mcast_group__a_port_that_filters_has_room_for_some(void **state)
 				 i < 64 ? 0 : -ENOMEM);
 		settle();
 	}
-	gid[12] = 0; /* a group that is in the list already */
+	/* the group with gid[12] == 0 is in the list of the port already, so it needs no room */
+	gid[12] = 0;
 	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->wqp, gid), 0);
 	for (unsigned i = 0; i < 64; i++) {
 		gid[12] = (uint8_t)i;

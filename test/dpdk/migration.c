@@ -229,7 +229,7 @@ exchange(enum ibv_wr_opcode opcode, uint32_t len)
 	}
 }
 
-/* Enough messages for all migrations, and as many again. */
+/* Exchange messages until all QPs have migrated: twice as many messages as the migrations need. */
 static void
 exchange_until_settled(void)
 {
@@ -528,7 +528,7 @@ migration__a_frame_on_the_owners_queue_ends_it(void **state)
 	uroce_migrate_stay(&qb[0]->wqp);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[0]);
-	answer_from(1); /* waiting frames are forwarded */
+	answer_from(1); /* worker 1 forwards the frames that waited for the migration */
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 	finish(0);
 	assert_int_equal(nb_moved(dev_b), 0);
@@ -572,7 +572,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 		rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, UROCE_MIGRATING_MAX);
-	/* a probe may follow */
+	/* the number may be larger, because the requester may send a probe, too */
 	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) >=
 		    6 * RIG_BUF_LEN / 1024 - UROCE_MIGRATING_MAX);
 	for (unsigned i = 0; i < 6; i++)

@@ -503,7 +503,7 @@ mux_client__a_full_queue_is_waited_for(void **state)
 		assert_true(++listener.nb < RTE_DIM(listener.crowd));
 	assert_int_equal(listener.crowd[listener.nb], -EAGAIN);
 	assert_int_equal(pthread_create(&thread, NULL, query_host, &ret), 0);
-	rte_delay_us_sleep(50000); /* that it has tried */
+	rte_delay_us_sleep(50000); /* wait until the thread has tried to connect */
 	while (listener.nb > 0)
 		(void)close(listener.crowd[--listener.nb]);
 	while (pthread_tryjoin_np(thread, NULL) != 0) {

@@ -289,7 +289,7 @@ dev_create__its_service_thread_is_near(void **state)
 	make_cable("a4", "b4");
 	dev = rig_dev("net_ring_a4,drive=app,addr=192.0.2.1/24");
 	assert_int_equal(uroce_dev_destroy(dev),
-			 0); /* waits for the thread, which sets its own affinity */
+			 0); /* waits for the service thread, which sets its own affinity */
 	assert_int_equal(CPU_COUNT(&kept_near), 1);
 	assert_true(CPU_ISSET(near_cpu(), &kept_near));
 }

@@ -151,7 +151,10 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 	return true;
 }
 
-/* @return frames or barriers that were passed or met */
+/*
+ * Forward up to BATCH frames of a ring up, and stop at a barrier that must not be passed yet.
+ * @return number of frames and barriers that were ready
+ */
 static unsigned
 serve_ring(struct a_switch *sw, struct client *client, uint32_t pair)
 {
@@ -543,7 +546,7 @@ switch_derange(struct a_switch *sw, unsigned idx, unsigned pair, bool is_down, u
 		atomic_fetch_add(&client->down[pair].ring->head, by);
 	else
 		atomic_fetch_add(&client->up[pair].ring->tail, by);
-	/* no further messages to this client */
+	/* the switch sends no further messages to this client */
 	client->is_attached = false;
 	atomic_fetch_sub(&sw->nb_clients, 1);
 	pthread_mutex_unlock(&sw->lock);

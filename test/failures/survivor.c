@@ -377,7 +377,11 @@ respond(void)
 		} else if (does_sleep) {
 			must(uroce_req_notify_cq(cq, 0), "arm");
 			(void)sleep_for(10);
-			round = UINT_MAX; /* read the input at once */
+			/*
+			 * the loop's increment makes `round` 0, so that the loop reads the input at
+			 * once
+			 */
+			round = UINT_MAX;
 		}
 	}
 	printf("{\"is_good\": %s}\n", is_good ? "true" : "false");

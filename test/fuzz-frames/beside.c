@@ -221,7 +221,10 @@ verify(struct beside *beside, struct beside_conn *conn)
 	return true;
 }
 
-/* @return whether there was no error */
+/*
+ * Take one completion from the CQ of `end`, if there is one.
+ * @return whether there was no error
+ */
 static bool
 take(struct beside_end *end, bool *is_done)
 {

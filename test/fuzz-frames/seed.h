@@ -15,7 +15,7 @@ struct seeds {
 	const struct victims *victims;
 	/* a QP of the honest traffic, which must not be attacked from its peer's address */
 	uint32_t beside_qpn;
-	uint32_t beside_key; /* key of that QP's memory */
+	uint32_t beside_key; /* key of the memory of QP `beside_qpn` */
 	uint64_t beside_va;
 	uint8_t noise[8192];                   /* random bytes for payloads */
 	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames to RC, UC and UD QPs in each state */

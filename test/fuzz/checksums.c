@@ -44,7 +44,7 @@ mend_ipv4(uint8_t *l3, uint32_t len)
 		return;
 	total_len = be16_get(ip->total_len);
 	if (total_len >= hdr_len && total_len <= len)
-		/* ICMP and IGMP have it at the same offset */
+		/* ICMP and IGMP have their checksum at the same offset, 2 */
 		mend_message(l3 + hdr_len, total_len - hdr_len, 2, 0);
 	mend_message(l3, hdr_len, offsetof(struct uroce_ipv4, checksum), 0);
 }

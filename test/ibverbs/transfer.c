@@ -170,7 +170,10 @@ await_done(struct end *end, unsigned nb)
 	end->nb_done -= nb;
 }
 
-/* @return the number that the other process sends */
+/*
+ * Wait for a number of the other process.
+ * @return the number
+ */
 static uint32_t
 await_word(struct end *end)
 {

@@ -55,7 +55,11 @@ place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *f
 	if (at > sink->opt->region || kind->payload_len > sink->opt->region - at) {
 		if (kind->has_reth || kind->payload_len > sink->opt->region)
 			return false;
-		at = 0; /* the First frame was lost */
+		/*
+		 * The payload does not fit at `place`, because the First frame of its message,
+		 * which has the address, was lost.
+		 */
+		at = 0;
 	}
 	shape_copy(sink->region + at, frame + kind->hdr_len, kind->payload_len);
 	sink->place = at + kind->payload_len;

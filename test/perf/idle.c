@@ -137,7 +137,7 @@ idle(unsigned seconds)
 	struct rusage before;
 	uint64_t since_ns;
 
-	sleep_ms(500); /* the CPU time of the start is over then */
+	sleep_ms(500); /* wait until the start is over, so that its CPU time is not counted */
 	getrusage(RUSAGE_SELF, &before);
 	since_ns = now_ns();
 	sleep_ms(1000 * seconds);

@@ -248,7 +248,8 @@ rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_fun
 	if (ret != 0)
 		free(beginning);
 	else
-		thread->opaque_id = (uintptr_t)id; /* as EAL does on POSIX */
+		/* EAL stores the pthread_t in opaque_id, too, on POSIX systems */
+		thread->opaque_id = (uintptr_t)id;
 	return ret;
 }
 

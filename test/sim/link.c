@@ -92,7 +92,7 @@ choose_fault(struct world *world, struct link *link, uint32_t *late_ns)
 	return draw_fault(world, link, late_ns);
 }
 
-/* Flip bits of one byte. */
+/* Damage a frame: flip bits of one of its bytes. */
 static void
 spoil(struct world *world, struct frame *frame)
 {

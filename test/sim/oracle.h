@@ -40,7 +40,7 @@ struct oracle_view {
 	uint8_t *land;
 	uint32_t land_at; /* offset of `land` in memory */
 	uint32_t land_len;
-	bool is_past;   /* the packet was executed before */
+	bool is_past;   /* the packet is a duplicate: the responder has executed it before */
 	uint64_t saved; /* atomic: the word before the call */
 	/* duplicate: the byte that the oracle wrote to memory before the call */
 	uint8_t flipped_first;

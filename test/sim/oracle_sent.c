@@ -19,7 +19,7 @@ static void
 note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 {
 	if (begin < qp->sent)
-		return; /* this packet is a retransmission */
+		return; /* the packet that begins at `begin` is a retransmission */
 	qp->rd_begin[qp->rd_last % 32] = begin;
 	qp->rd_end[qp->rd_last % 32] = end;
 	qp->rd_last++;

@@ -64,7 +64,7 @@ struct request {
 	uint8_t *last;
 	uint64_t compare_add;
 	uint64_t swap;
-	/* for connections with signatures (signed.h) */
+	/* Connections with signatures use the fields from `bytes` to `is_told` (signed.h). */
 	uint8_t *bytes;    /* the bytes on the wire; NULL: bytes of the noise */
 	struct mkey *from; /* mkey of the source; NULL: plain memory */
 	/* mkey of the destination; NULL: plain memory, or, for a SEND, the receiver's choice */
@@ -190,11 +190,13 @@ struct qp {
 	} * kept; /* with is_kept: the last completions, at most KEPT_MAX */
 	uint32_t nb_kept;
 	/* state of the oracle: requests posted at this end */
-	uint32_t done;         /* number of requests known to be complete */
-	uint32_t nb_psn;       /* number of packets of all posted requests */
-	uint32_t sent;         /* index after the newest packet that was sent */
-	uint32_t repaired;     /* with has_repaired: the packet that was retransmitted alone */
-	uint32_t repaired_end; /* packets below this index were in flight at that time */
+	uint32_t done;   /* number of requests known to be complete */
+	uint32_t nb_psn; /* number of packets of all posted requests */
+	uint32_t sent;   /* index after the newest packet that was sent */
+	/* index of the packet that was retransmitted alone; valid if has_repaired */
+	uint32_t repaired;
+	/* packets below this index were in flight when packet `repaired` was retransmitted */
+	uint32_t repaired_end;
 	bool has_repaired;
 	uint32_t acked;     /* packets below this index are acknowledged, as the requester claims */
 	uint32_t acked_req; /* index of the request that contains `acked` */
@@ -235,8 +237,8 @@ struct qp {
 	bool is_marked;     /* a CE mark arrived since the last CNP */
 	uint64_t cnp_ns;    /* time of the last CNP; 0: none was sent */
 	uint64_t paced_ns;  /* time at which credit_bits was computed */
-	uint64_t paced_bps; /* the highest rate since then; 0: unlimited */
-	double credit_bits; /* bits that may be sent at once */
+	uint64_t paced_bps; /* highest rate of the pacer since paced_ns; 0: unlimited */
+	double credit_bits; /* number of bits that the QP may send now without exceeding its rate */
 	uint32_t deaths;    /* reasons why the QP may enter ERR, enum death */
 	uint32_t bad_seen;  /* bit i: a request of the peer with enum bad i was received */
 };

@@ -174,7 +174,10 @@ aim(struct request *req, const struct qp *peer, const struct mkey *mkey, uint32_
 	req->rkey = mkey ? mkey->key : peer->key;
 }
 
-/* @return false: there is no room for the request */
+/*
+ * Plan one request of a QP whose requests use mkeys.
+ * @return false: there is no room for the request
+ */
 static bool
 plan_one(struct qp *qp, struct request *req, struct plan_pieces *ours, struct plan_pieces *theirs)
 {

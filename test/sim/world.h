@@ -78,8 +78,9 @@ struct host {
 	uint64_t round_ns;   /* time of the next round; UROCE_NEVER: none is due */
 	uint64_t last_ns;    /* time of the last round */
 	uint64_t awake_ns;   /* the host is stalled until this time */
-	uint64_t blocked_ns; /* total time in which its port accepted no frames */
-	uint64_t busy_ns;    /* when its port last had no room for another QP */
+	uint64_t blocked_ns; /* total time in which the port of the host accepted no frames */
+	/* latest time at which the port of the host had no room for another QP */
+	uint64_t busy_ns;
 };
 
 /** Counts of a run, for the histograms. */

@@ -95,7 +95,7 @@ twin_close(struct twin *twin)
 /* Frames that were accepted by the parser, and not delivered yet. */
 struct run {
 	unsigned nb;
-	unsigned at[TWIN_BURST]; /* index in the burst */
+	unsigned at[TWIN_BURST]; /* index of each frame in the burst */
 	struct uroce_pkt pkts[TWIN_BURST];
 };
 

@@ -209,7 +209,8 @@ ask(const struct daemon *daemon, const char *command, char *answer, size_t room)
 	if (connect(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0)
 		(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/rte/dpdk_telemetry.v2",
 			       daemon->folder);
-	assert_true(recv(fd, answer, room, 0) > 0); /* the greeting */
+	/* the telemetry server first sends a description of itself */
+	assert_true(recv(fd, answer, room, 0) > 0);
 	assert_true(send(fd, command, strlen(command), 0) > 0);
 	len = recv(fd, answer, room - 1, 0);
 	assert_true(len > 0);

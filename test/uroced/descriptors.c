@@ -34,7 +34,7 @@
 #include "now_ms.h"
 
 #define NOBODY      65534
-#define LINGER_S    3000 /* longer than any test */
+#define LINGER_S    3000 /* seconds for which an attacker lives, longer than any test */
 #define PATIENCE_MS 20000
 #define NB_CROWD    30u
 #define NO_MEANS    77 /* the exit status of an attacker that cannot attack */
@@ -43,7 +43,7 @@
 static struct daemon daemon_;
 static struct pair pair;
 static int listener = -1; /* a listener whose connections are not read from */
-static pid_t attacker;    /* 0: there is none */
+static pid_t attacker;    /* process ID of the attacker; 0: there is none */
 
 static int
 set_up(void **state)

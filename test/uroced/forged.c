@@ -52,9 +52,10 @@
 #define FORGED_BYTE 'F'
 #define PEERS_BYTE  'P'
 #define NAK(code)   (UROCE_AETH_NAK << 5 | (code))
-#define RNR         (UROCE_AETH_RNR << 5) /* the timer of 655 ms */
-#define UC          (UROCE_SERVICE_UC << 5)
-#define CNP         0x81
+/* syndrome of an RNR NAK with timer code 0, which means 655 ms */
+#define RNR (UROCE_AETH_RNR << 5)
+#define UC  (UROCE_SERVICE_UC << 5)
+#define CNP 0x81
 
 enum way { WAY_PORT, WAY_UROCED, WAY_TENANT };
 
@@ -73,11 +74,11 @@ enum source { AS_PEER, AS_STRANGER, AS_VICTIM };
 struct step {
 	enum who who;
 	uint8_t opcode;
-	int32_t psn; /* relative to FIRST_PSN */
+	int32_t psn; /* PSN of the frame, minus FIRST_PSN */
 	uint32_t len;
-	uint32_t dma_len; /* 0: the same as `len` */
+	uint32_t dma_len; /* length in the RETH; 0: the same as `len` */
 	uint32_t at;      /* the offset in the victim's buffer */
-	uint32_t rkey;    /* added to the right rkey */
+	uint32_t rkey;    /* rkey of the frame, minus the right rkey */
 	uint8_t syndrome;
 	uint32_t nb;
 	enum source source;
@@ -94,15 +95,16 @@ struct grown {
 
 struct attack {
 	const char *name;
-	enum ibv_qp_type type; /* 0: RC */
+	enum ibv_qp_type type; /* type of the victim's QP; 0: RC */
 	struct step steps[STEPS_MAX];
 	/* The result of an attack from the wire. */
-	enum ibv_qp_state state; /* 0: RTS */
+	enum ibv_qp_state state; /* state of the victim's QP after the attack; 0: RTS */
 	/* the byte at offset 8192 of the buffer; 0: nothing was written there */
 	uint8_t byte;
 	struct grown grown[COUNTS_MAX];
 	enum uroce_verdict verdict; /* the verdict on the forged frames; 0: not checked */
-	unsigned nb_done;           /* completions of any status */
+	/* number of completions of the victim after the attack, of any status */
+	unsigned nb_done;
 	/* The result of an attack by a tenant: only the peer's frames have an effect. */
 	unsigned nb_done_clean;
 };
@@ -321,7 +323,10 @@ put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct step *step,
 			       step->syndrome, 1);
 }
 
-/* @return the length */
+/*
+ * Build a frame of a step: the `nth` of its frames.
+ * @return the length of the frame
+ */
 static uint16_t
 build(uint8_t *frame, const struct uroce_path *path, const struct step *step,
       const struct rig_qp *qp, uint32_t nth)
@@ -415,7 +420,7 @@ settle(uint64_t nb_judged)
 	for (unsigned round = 1; nb_verdicts() + nb_known_drops < nb_judged; round++) {
 		assert_true(time(NULL) < late);
 		(void)uroce_worker_poll(dev->worker[0]);
-		/* reading telemetry takes long */
+		/* the drops are read in every 16th round only, because telemetry is slow */
 		if (round % 16 == 0)
 			nb_known_drops = nb_drops();
 		(void)usleep(100);
@@ -557,7 +562,7 @@ set_up(void **state)
 	return 0;
 }
 
-/* A test that failed leaves its QP. */
+/* Free the victim's QP, which a test that failed has not freed. */
 static int
 free_victim(void **state)
 {

@@ -160,7 +160,7 @@ block__of_nobody_cannot_be_had(void **state)
 	start_again(NOW);
 	for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++)
 		assert_false(take_back(&ann, (struct uroce_mux_lease){ nobodys[i], 0, 7 }, NOW));
-	/* and a block that was never leased */
+	/* a block that was never leased cannot be taken back either */
 	assert_false(take_back(&ann, (struct uroce_mux_lease){ 1, 0, 0 }, NOW));
 }
 

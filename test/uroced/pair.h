@@ -35,7 +35,7 @@ void pair_run(struct pair *pair, uint32_t nb);
 /** The resources of a daemon, to be compared before and after a test. */
 struct footprint {
 	unsigned nb_fds, nb_watched, nb_clients;
-	unsigned kib; /* memory of its own */
+	unsigned kib; /* memory of the daemon that no other process shares, in KiB */
 };
 
 /**

@@ -200,7 +200,7 @@ serve(struct host *host)
 	struct rte_mbuf *frames[BURST];
 	unsigned nb = rte_eth_rx_burst(host->port_id, 0, frames, BURST);
 
-	/* afterwards `frames` holds those that are not RoCE */
+	/* uroce_worker_input() handles the RoCE frames, and leaves the other frames in `frames` */
 	nb = uroce_worker_input(host->worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(host, frames[i]);

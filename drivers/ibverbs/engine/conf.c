@@ -154,7 +154,10 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	static const char uroced[] = "uroced"; /* a port that is not a device of EAL */
+	/*
+	 * name of the port of a device that is attached to uroced; EAL has no device of this name
+	 */
+	static const char uroced[] = "uroced";
 	const size_t len = strcspn(spec, ",");
 
 	if (len == strlen(uroced) && strncmp(spec, uroced, len) == 0)

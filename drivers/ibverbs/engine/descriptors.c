@@ -72,7 +72,10 @@ int __wrap_close(int fd);
 
 static struct descriptors alone = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct descriptors *table = &alone;
-/* a file of the engine; it is closed if the program closes all descriptors */
+/*
+ * Descriptor of a file of the engine. If the descriptor is closed, the program has closed all
+ * descriptors, those of the engine as well.
+ */
 static int witness = -1;
 static dev_t witness_dev;
 static ino_t witness_ino;
@@ -155,7 +158,7 @@ take(int fd)
 		return -1;
 	}
 	high = __real_fcntl64(fd, F_DUPFD_CLOEXEC, lowest());
-	if (high >= 0) { /* if no large number is free, the small one is kept */
+	if (high >= 0) { /* if no large descriptor number is free, `fd` keeps its small number */
 		(void)close_now(fd);
 		fd = high;
 	}
@@ -389,7 +392,10 @@ __wrap_fcntl64(int fd, int cmd, ...)
 	long arg;
 
 	va_start(args, cmd);
-	arg = va_arg(args, long); /* an int, a pointer or nothing; all fit a long */
+	/*
+	 * the third argument of fcntl() is an int, a pointer or missing; a long has room for each
+	 */
+	arg = va_arg(args, long);
 	va_end(args);
 	return cmd == F_DUPFD_CLOEXEC ? __wrap_dup(fd) : __real_fcntl64(fd, cmd, arg);
 }

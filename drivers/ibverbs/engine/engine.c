@@ -77,7 +77,7 @@ __wrap_getenv(const char *name)
 static void *
 start_eal(void *arg)
 {
-	static struct args args; /* static, since EAL keeps the strings */
+	static struct args args; /* `args` is static, because EAL keeps pointers to its strings */
 	int *const err = arg;
 	int parsed;
 

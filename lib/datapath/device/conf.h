@@ -69,7 +69,7 @@ struct uroce_dev_conf {
 	enum uroce_drive drive;  /* which thread drives the workers, key drive; default app */
 	uint32_t max_qp;         /* maximum of QPs, key qps; default 16384 */
 	uint32_t max_mr;         /* maximum of memory regions, key mrs; default 16384 */
-	struct uroce_cc_conf cc; /* keys cc and cc_*; default none */
+	struct uroce_cc_conf cc; /* congestion control, keys cc and cc_*; default: none */
 	/*
 	 * icrc=off: the user acknowledges that the library was built without ICRCs, for benchmarks
 	 */

@@ -39,6 +39,9 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 	 */
 	if (first == end || madvise((void *)first, end - first, advice) == 0)
 		return 0;
-	/* madvise() returns ENOMEM also for a range without a mapping. */
+	/*
+	 * ENOMEM of madvise() is reported as -EFAULT, because madvise() returns ENOMEM also for a
+	 * range without a mapping.
+	 */
 	return errno == EHWPOISON || errno == EAGAIN ? -ENOMEM : -EFAULT;
 }

@@ -135,7 +135,7 @@ uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp)
 	const uint32_t qpn = wqp->qpc.qpn;
 
 	assert(table->taken[qpn & table->mask] == qpn);
-	/* Q1: release the context. */
+	/* Q1: publishes the fields of the QP context */
 	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release);
 }
 

@@ -86,7 +86,7 @@ uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* B1: acquires Q1. */
+	/* B1: pairs with Q1 in qpn.c, the fields of the QP context are visible */
 	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
 }
 
@@ -94,7 +94,7 @@ uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* B1: acquires Q1, so the context is complete */
+	/* uroce_qpn_peek() makes the fields of the QP context visible (B1) */
 	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
 
 	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;

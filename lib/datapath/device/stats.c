@@ -86,7 +86,8 @@ static const struct {
 	uint8_t counter; /* enum uroce_counter, or NO_COUNTER */
 	uint8_t offset;
 	uint8_t size;
-	const char *name, *text; /* used with NO_COUNTER only */
+	/* name and text of the counter, if `counter` is NO_COUNTER; otherwise unused */
+	const char *name, *text;
 } qp_counters[] = {
 	{ UROCE_COUNTER_SENT_PKTS, AT(tx_packets) },
 	{ NO_COUNTER, AT(tx_bytes), "sent_bytes", "octets of payload sent" },

@@ -24,7 +24,7 @@
 /* The addresses of the kernel interface; or those of uroced, which do not count as the kernel's. */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
-	int nb; /* negative: the addresses could not be read */
+	int nb; /* number of addresses in `addr`; negative: the addresses could not be read */
 	bool are_uroceds;
 };
 
@@ -273,7 +273,8 @@ update_gids(struct uroce_dev *dev)
 	else
 		read_kernel(uroce_gid_if_index(dev), &kernel);
 	if (kernel.nb < 0)
-		return false; /* the next check tries again */
+		/* The GID table stays as it is until the next check reads the addresses. */
+		return false;
 	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_gone(next, &kernel);

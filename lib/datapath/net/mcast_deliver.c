@@ -54,7 +54,8 @@ enum uroce_verdict
 uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 			  struct rte_mbuf *mbuf, bool is_first)
 {
-	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED; /* this worker has no member */
+	/* This verdict remains if no QP of this worker is a member of the group. */
+	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED;
 	struct uroce_mcast_walk walk;
 	struct uroce_worker_qp *wqp;
 	uint32_t others = 0;
@@ -105,7 +106,7 @@ loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)
 		return;
 	copy = rte_pktmbuf_copy(frame, worker->pool, 0, UINT32_MAX);
 	if (!copy)
-		return; /* the copy is lost, as any datagram may be */
+		return; /* without an mbuf the copy is lost, which UD allows for each datagram */
 	(void)uroce_parse(rte_pktmbuf_mtod(copy, const uint8_t *), copy->data_len, &pkt);
 	verdict = uroce_mcast_group_deliver(worker, &pkt, copy, true);
 	uroce_count(&worker->stats.verdict[verdict], 1);

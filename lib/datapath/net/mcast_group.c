@@ -32,7 +32,7 @@ struct report {
 	enum uroce_neigh_report what;
 };
 
-/* Runs in the context of the first worker. */
+/* Send a report of a multicast group. This function runs in the context of the first worker. */
 static int
 send_report(void *arg)
 {
@@ -42,7 +42,8 @@ send_report(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		return 0; /* the report is lost, as it may be on the network */
+		/* Without an mbuf the report is lost, as a report may be lost on the network. */
+		return 0;
 	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
 				 rte_pktmbuf_mtod(mbuf, uint8_t *));
 	if (len == 0) {

@@ -126,7 +126,8 @@ send_request(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		return 0; /* the request is repeated soon */
+		/* without an mbuf no request is sent; the next one follows after REPEAT_NS */
+		return 0;
 	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
 				  mac_request->route->next_hop, worker->now_ns,
 				  rte_pktmbuf_mtod(mbuf, uint8_t *));

@@ -50,7 +50,10 @@ chain_handler(int sig, siginfo_t *info, void *context)
 		was->sa_sigaction(sig, info, context);
 	else if (was->sa_handler != SIG_DFL && was->sa_handler != SIG_IGN)
 		was->sa_handler(sig);
-	/* The instruction faults again, now with the default action. */
+	/*
+	 * Restore the previous action. The instruction then faults again, and the previous action
+	 * handles the fault.
+	 */
 	else
 		(void)sigaction(sig, was, NULL);
 }

@@ -215,7 +215,10 @@ check_now(struct uroce_planned_link *link)
 {
 	if (is_uroceds(link))
 		return link->notice_fd < 0 ? connect_uroced(link) : recv_uroced(link);
-	/* The notifications are only a hint: the interface itself is queried. */
+	/*
+	 * Discard the notifications, which only tell that the link may have changed. The state of
+	 * the link is queried from the interface.
+	 */
 	if (link->notice_fd >= 0)
 		(void)uroce_netlink_take_changes(link->notice_fd, link->plan->if_index);
 	return uroce_port_plan_is_up(link->plan);

@@ -61,9 +61,10 @@ struct uroce_port_policy {
 	 * The longest frame: the value of the argument `limit_key`, or else `limit`; 0: determined
 	 * by the MTU.
 	 */
-	const char *limit_key;   /* argument of the virtual device; NULL: none */
-	uint16_t limit;          /* default of `limit_key` */
-	uint16_t limit_overhead; /* bytes of the limit that the frame cannot use */
+	const char *limit_key; /* argument of the virtual device; NULL: none */
+	uint16_t limit;        /* default of `limit_key` */
+	/* bytes of the limit that the driver uses itself, so that frames are shorter */
+	uint16_t limit_overhead;
 	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
 	uint16_t mtu;
 	uint16_t rx_headroom; /* additional headroom of received frames, in bytes */
@@ -75,7 +76,10 @@ struct uroce_port_policy {
 	bool has_ext_buf;   /* the driver transmits external buffers correctly */
 	bool may_block;     /* a call of the driver may sleep in the kernel */
 	bool is_virtual;    /* the driver accesses mbufs by virtual address */
-	/* The port shares an interface with the kernel: addresses, neighbours, link. */
+	/*
+	 * The port shares an interface with the kernel, and takes its addresses, its neighbours and
+	 * the state of its link from the kernel.
+	 */
 	bool is_kernel;
 	/*
 	 * The driver reports the MAC of the other end of the link, so this end needs another MAC.
@@ -155,7 +159,7 @@ struct uroce_port {
 	uint8_t mac[6];
 	int socket_id;
 	uint32_t frame_limit; /* bytes of the longest frame, with VLAN tag, without FCS */
-	uint16_t nb_queues;   /* pairs of an RX and a TX queue */
+	uint16_t nb_queues;   /* number of queue pairs; a pair is an RX queue and a TX queue */
 	bool is_handed_over;
 	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
 	bool is_configured;

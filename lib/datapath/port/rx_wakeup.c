@@ -27,7 +27,7 @@ static void
 drop_wakeup(struct uroce_rx_wakeup *wakeup)
 {
 	uroce_rx_wakeup_drop_ring(wakeup);
-	wakeup->fd = -1; /* a socket remains the driver's, and is not closed */
+	wakeup->fd = -1; /* the descriptor is not closed, because a socket belongs to the driver */
 }
 
 void

@@ -123,11 +123,12 @@ search_rings(void *arg)
 	if (!handle)
 		return;
 	fd = rte_intr_fd_get(handle);
-	/* A blocking eventfd would block the driver. */
+	/* The eventfd must be non-blocking, because the driver reads it and must not sleep. */
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
-	search->ring_offset = record->ring_offset; /* not trusted: the peer determines the offset */
+	/* the offset of the ring in the shared memory is from the peer, so it must be checked */
+	search->ring_offset = record->ring_offset;
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)
 		return;
 	search->event_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -182,7 +183,8 @@ find_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_
 			if (is_opened(wakeup, port->id, queue, &was))
 				continue;
 			/*
-			 * This is the ring of another port, which may be armed: restore its mask.
+			 * The page is the ring of another port. The RX wake-up of that port may be
+			 * armed, so the mask of the ring is restored.
 			 */
 			(void)uroce_fault_guard_swap(wakeup->flags, was, NULL);
 			wakeup->flags = NULL;

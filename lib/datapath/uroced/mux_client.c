@@ -175,7 +175,8 @@ update_link(struct uroce_mux_client *client)
 	if (client->dev)
 		uroce_link_set(client->port, is_up);
 	else
-		atomic_store(&client->port->is_up, is_up); /* the initial state raises no event */
+		/* the state is stored without an event, because the device does not exist yet */
+		atomic_store(&client->port->is_up, is_up);
 }
 
 static int
@@ -462,7 +463,8 @@ attach_now(struct uroce_mux_client *client)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
 		ret = prepare_shm(client);
-	atomic_store(&client->is_broken, false); /* The flag was about the previous connection. */
+	/* the previous connection, which `is_broken` was about, has ended */
+	atomic_store(&client->is_broken, false);
 	if (ret == 0)
 		ret = send_attach(client);
 	if (ret == 0)

@@ -49,7 +49,7 @@ struct uroce_qpc;
 /** Counts of unexpected events. One thread writes them; any thread may read them as hints. */
 struct uroce_mux_client_stats {
 	_Atomic uint64_t wrong_slots; /* invalid slots of a ring down, whose frames were dropped */
-	/* Invalid indexes: the ring was reset, and the connection was ended. */
+	/* invalid indexes of a ring; after each, the ring was reset and the connection was ended */
 	_Atomic uint64_t wrong_heads;
 	_Atomic uint64_t no_mbuf;   /* receive bursts postponed because the mempool was empty */
 	_Atomic uint64_t doorbells; /* doorbells that were rung for the ring up */
@@ -74,9 +74,11 @@ struct uroce_mux_client_pair {
 
 struct uroce_mux_client {
 	struct uroce_port *port;
-	struct uroce_mux_client *next; /* list of the clients of this process */
+	struct uroce_mux_client *next; /* next client in the list of the clients of this process */
 	const char *path;
-	/* Used by bursts; constant while the client exists. */
+	/*
+	 * Bursts use the fields from `shm` to `pair`, which are constant while the client exists.
+	 */
 	struct uroce_shm shm;
 	uint32_t stride; /* distance between two buffers, in bytes */
 	uint32_t nb_pairs;
@@ -92,12 +94,15 @@ struct uroce_mux_client {
 	int work_fd;
 	int shm_fd;
 	atomic_bool is_broken; /* the connection must be ended */
-	/* Used by the connection's thread. */
-	struct uroce_dev *dev; /* NULL: the device does not exist yet */
+	/* Only the connection's thread uses the fields from `dev` to `is_refused`. */
+	struct uroce_dev *dev; /* device of the port; NULL: the device does not exist yet */
 	struct uroce_dpdk_thread thread;
 	atomic_bool is_stopping;
 	bool is_refused; /* the reason why uroced refused was logged */
-	/* The latest information from uroced, under `lock`. */
+	/*
+	 * The fields from `changed` to `lease` hold the latest information from uroced. `lock`
+	 * guards those that are not atomic.
+	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int fd; /* connection to uroced; -1: none */

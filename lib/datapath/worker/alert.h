@@ -31,7 +31,8 @@ struct uroce_alerts {
 		uint64_t begin_ns; /* start of the current second; 0: no frame of the kind so far */
 		uint64_t base;     /* value of the kind's counter at the start of the second */
 		uint64_t seen;     /* value of the kind's counter at the latest check */
-		bool is_told;      /* a line was logged in this second */
+		/* a line about this kind of attack was logged since `begin_ns` */
+		bool is_told;
 	} kind[UROCE_ALERT_NB];
 };
 

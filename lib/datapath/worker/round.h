@@ -192,7 +192,10 @@ struct uroce_worker {
 	 * thread polls it.
 	 */
 	atomic_bool is_abandoned;
-	/* Index of the other worker that the application drove in addition most recently. */
+	/*
+	 * Index of the worker that this worker has tried most recently to drive in addition to
+	 * itself. The application polls this worker, and no thread polls the other one.
+	 */
 	unsigned helped;
 	/* The fields below are used only by the thread that drives the worker. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */

@@ -5,7 +5,9 @@
 /**
  * @file
  * Direct data placement of later WRITEs, which directly follow the WRITE being received behind a
- * PSN gap. A later WRITE is known as soon as its first packet is buffered. ddp.c gives the reason.
+ * PSN gap. The responder knows the destination of a later WRITE as soon as the first packet of the
+ * later WRITE is buffered. Direct placement saves mbufs and cache misses; ddp.c describes the
+ * costs.
  */
 
 #include <stdint.h>

@@ -23,7 +23,10 @@
 struct uroce_peer_metrics {
 	uint64_t host;       /* hash of the host's address */
 	uint32_t min_rtt_ns; /* the shortest round trip to the host; 0: not known */
-	/* packets that may be in flight to the host; 0: the slot has no go-back-N host */
+	/*
+	 * Congestion window: the number of packets that may be in flight to the host. 0: this slot
+	 * of the cache is empty, or its host has proved selective.
+	 */
 	uint16_t cwnd;
 };
 

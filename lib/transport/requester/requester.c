@@ -274,8 +274,9 @@ put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 }
 
 /*
- * Build one packet from behind PSN gaps, when nothing new can be sent.
- * @return whether it was built
+ * Retransmit one packet whose PSN is behind a PSN gap. The requester calls this function when it
+ * has no new packet to send (opportunistic retransmission).
+ * @return whether a packet was built
  */
 static bool
 put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)

@@ -119,7 +119,7 @@ post_request(struct stream *stream)
 		stream->broken = "post_send";
 }
 
-/* One of so many requests is a SEND. */
+/* The number of requests of which one is a SEND. */
 static uint32_t
 stride(const struct stream *stream)
 {

@@ -96,7 +96,10 @@ pattern_check(const uint8_t *at, uint64_t length, uint32_t seed)
 	return -1;
 }
 
-/* Arguments: offset= length= seed= */
+/*
+ * Fill memory with a pattern, or with zeros if zero= is given. Arguments: offset= length= seed=
+ * zero=
+ */
 void
 op_fill(const struct words *words)
 {

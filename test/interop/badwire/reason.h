@@ -13,7 +13,10 @@ struct reason {
 	char text[512]; /* set by refuse() only; without a newline */
 };
 
-/** @return false, so that the caller can return it */
+/**
+ * Store the reason why an input is refused.
+ * @return false, so that a caller can write: return refuse(...)
+ */
 __attribute__((format(printf, 2, 3))) bool refuse(struct reason *why, const char *format, ...);
 
 #endif /* BADWIRE_REASON_H */

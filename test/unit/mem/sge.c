@@ -378,8 +378,8 @@ sge_scatter__bad_last_element_writes_nothing(void **state)
 {
 	const struct fixture *f = *state;
 	const struct ibv_sge bad[] = {
-		ro(f, 0, 4),                            /* the memory is read-only */
-		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 }, /* the key does not exist */
+		ro(f, 0, 4),                            /* element whose region is read-only */
+		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 }, /* element whose key does not exist */
 		/* an element that ends outside of its region */
 		{ (uintptr_t)f->rw_mem + LEN - 3, 4, f->rw },
 	};

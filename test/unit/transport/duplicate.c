@@ -76,7 +76,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	assert_int_equal(read_request(0, 64, UINT32_MAX), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, 3 * MTU - 9), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, MTU - 1), UROCE_VERDICT_STALE);
-	/* no bytes of a READ that has some */
+	/* a duplicate of length 0 of a READ that has data */
 	assert_int_equal(read_request(0, 64, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64 + MTU, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(pair_inject(&pair, B,

@@ -200,7 +200,7 @@ bool pair_is_equal(const struct pair *pair, uint32_t a, uint32_t b, uint32_t len
 struct pair_wr {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
-	uint32_t local;  /* offset in the poster's memory */
+	uint32_t local;  /* offset of the data in the memory of the host that posts */
 	uint32_t remote; /* offset in the other host's memory */
 	unsigned flags;  /* enum ibv_send_flags, in addition to SIGNALED */
 	uint32_t imm;    /* as written in wire order */

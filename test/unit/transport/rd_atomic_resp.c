@@ -87,7 +87,8 @@ reply_run__atomics_are_executed_in_order(void **state)
 	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(*word(), 100 + NB);
-	pair_run(&pair); /* the same frames again are duplicates */
+	/* pair_run() delivers the same frames once more, which B must treat as duplicates */
+	pair_run(&pair);
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(*(uint64_t *)(pair.host[A].mem + SLOT(i)), 100 + i);
 	assert_int_equal(*word(), 100 + NB);
@@ -98,7 +99,8 @@ reply_run__swaps_compare_each(void **state)
 {
 	(void)state;
 	*word() = 0;
-	for (unsigned i = 0; i < NB; i++) /* the fourth compares with another value than it finds */
+	/* the comparison of the fourth atomic fails: the word has another value than 77 */
+	for (unsigned i = 0; i < NB; i++)
 		pair_post(&pair, A,
 			  &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
 					     .local = SLOT(i),

@@ -275,11 +275,11 @@ rd_pool_migrate__a_block_comes_home(void **state)
 	block = holder[0].res;
 	uroce_rd_pool_migrate(pool, block);
 	assert_false(take(2, 0));
-	uroce_rd_pool_give(NULL, block); /* released by a worker that has another pool */
+	uroce_rd_pool_give(NULL, block); /* a worker with another pool releases the block */
 	assert_true(take(2, 0));
 	assert_ptr_equal(holder[2].res, block);
 	assert_int_equal(uroce_rd_pool_count(pool), 2);
-	/* the block is an ordinary one again */
+	/* the block belongs to `pool` again, so uroce_rd_pool_give() accepts it */
 	uroce_rd_pool_give(pool, holder[2].res);
 	uroce_rd_pool_give(pool, holder[1].res);
 	assert_int_equal(uroce_rd_pool_count(pool), 0);

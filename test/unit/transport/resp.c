@@ -485,7 +485,9 @@ resp_recv__send_without_a_receive_gets_rnr_nak(void **state)
 	/* the next packet is out of order and gets no response */
 	assert_int_equal(write_only(1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	expect_answer("");
-	/* a second attempt is refused again */
+	/*
+	 * the retransmitted SEND gets an RNR NAK as well, because there is no receive request yet
+	 */
 	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
 	expect_answer("B>A RNR_NAK psn 0\n");
 	pair_post_recv(&pair, B, 0, 10);

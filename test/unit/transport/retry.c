@@ -372,7 +372,7 @@ completer_expire__waiting_ends_with_an_answer(void **state)
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_wait(&pair, A, timeout_ns);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 1);
-	/* one of the original packets did arrive */
+	/* this ACK is for one of the original packets, which was not lost */
 	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 0);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");

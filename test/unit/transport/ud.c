@@ -164,7 +164,7 @@ ud_send__key_with_the_high_bit_is_the_qps_own(void **state)
 	assert_int_equal(post_to(pair.host[B].qpc.qpn, 0x80000000, 4), 0);
 	pair_run(&pair);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 44 from aaaaa1\n");
-	/* any other key is used as it is */
+	/* a key whose high bit is 0 is sent as it was posted */
 	assert_int_equal(post_to(pair.host[B].qpc.qpn, QKEY + 1, 4), 0);
 	pair_run(&pair);
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_BAD_QKEY], 1);

@@ -181,7 +181,8 @@ xrc__read_is_repeated_in_the_domain_that_granted_it(void **state)
 	(void)state;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	pair_flush(&pair, B);
-	pair.host[B].qpc.pdn++; /* as if another queue had been named since then */
+	/* a request for another queue, which has another PD, changes pdn in this way */
+	pair.host[B].qpc.pdn++;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A READ_RESPONSE_ONLY psn 0\nB>A READ_RESPONSE_ONLY psn 0\n");
