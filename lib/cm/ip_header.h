@@ -34,10 +34,10 @@ struct uroce_cm_ip {
  * @param[out] ip  filled if the header is accepted; its other bytes are zero
  * @return UROCE_CM_VERDICT_ACCEPTED, BAD_IP_CM_VERSION or BAD_IP_VERSION
  */
-enum uroce_cm_verdict uroce_cm_ip_parse(const uint8_t header[UROCE_CM_IP_LEN],
+enum uroce_cm_verdict uroce_cm_ip_parse(const uint8_t bytes[UROCE_CM_IP_LEN],
 					struct uroce_cm_ip *ip);
 
 /** Build the header. `ip` is one that the parser would return. */
-void uroce_cm_ip_build(const struct uroce_cm_ip *ip, uint8_t header[UROCE_CM_IP_LEN]);
+void uroce_cm_ip_build(const struct uroce_cm_ip *ip, uint8_t bytes[UROCE_CM_IP_LEN]);
 
 #endif /* UROCE_CM_IP_HEADER_H */
