@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "cm/message.h"
 
@@ -219,4 +220,16 @@ uroce_cm_fields(unsigned attr, unsigned *nb)
 
 	*nb = layout ? layout->nb : 0;
 	return layout ? layout->fields : NULL;
+}
+
+uint64_t
+uroce_cm_field_number(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field)
+{
+	union uroce_cm_member member = { .u64 = 0 };
+
+	memcpy(&member, (const uint8_t *)msg + field->at, field->size);
+	return field->size == sizeof(member.u8)    ? member.u8
+	       : field->size == sizeof(member.u16) ? member.u16
+	       : field->size == sizeof(member.u32) ? member.u32
+						   : member.u64;
 }

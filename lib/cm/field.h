@@ -30,4 +30,17 @@ struct uroce_cm_field {
  */
 const struct uroce_cm_field *uroce_cm_fields(unsigned attr, unsigned *nb);
 
+struct uroce_cm_msg;
+
+/** A number of a message in any of its sizes. */
+union uroce_cm_member {
+	uint8_t u8;
+	uint16_t u16;
+	uint32_t u32;
+	uint64_t u64;
+};
+
+/** The number in the member of a field; the complete number if the field is a part of it. */
+uint64_t uroce_cm_field_number(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field);
+
 #endif /* UROCE_CM_FIELD_H */

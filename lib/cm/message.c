@@ -68,30 +68,10 @@ put_bits(uint8_t *mad, const struct uroce_cm_field *field, uint64_t value)
 	}
 }
 
-/* A member of a message as a number, in any of its sizes. */
-union member {
-	uint8_t u8;
-	uint16_t u16;
-	uint32_t u32;
-	uint64_t u64;
-};
-
-static uint64_t
-get_member(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field)
-{
-	union member member = { .u64 = 0 };
-
-	memcpy(&member, (const uint8_t *)msg + field->at, field->size);
-	return field->size == sizeof(member.u8)    ? member.u8
-	       : field->size == sizeof(member.u16) ? member.u16
-	       : field->size == sizeof(member.u32) ? member.u32
-						   : member.u64;
-}
-
 static void
 set_member(struct uroce_cm_msg *msg, const struct uroce_cm_field *field, uint64_t value)
 {
-	union member member = { .u64 = value };
+	union uroce_cm_member member = { .u64 = value };
 
 	if (field->size == sizeof(member.u8))
 		member.u8 = (uint8_t)value;
@@ -109,7 +89,8 @@ parse_field(const uint8_t *mad, const struct uroce_cm_field *field, struct uroce
 		memcpy((uint8_t *)msg + field->at, mad + field->bit / 8, field->width / 8);
 	else
 		set_member(msg, field,
-			   get_member(msg, field) | get_bits(mad, field) << field->shift);
+			   uroce_cm_field_number(msg, field) | get_bits(mad, field)
+								       << field->shift);
 }
 
 static void
@@ -118,7 +99,7 @@ build_field(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field, 
 	if (field->size == 0)
 		memcpy(mad + field->bit / 8, (const uint8_t *)msg + field->at, field->width / 8);
 	else
-		put_bits(mad, field, get_member(msg, field) >> field->shift);
+		put_bits(mad, field, uroce_cm_field_number(msg, field) >> field->shift);
 }
 
 enum uroce_cm_verdict
