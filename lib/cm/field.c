@@ -59,6 +59,7 @@ static const struct uroce_cm_field req_fields[] = {
 	NUMBER(req, vendor_id,            5,     24),
 	NUMBER(req, service_id,           8,     64),
 	BYTES (req, local_ca_guid,        16),
+	NUMBER(req, local_cm_qkey,        24,    32),
 	NUMBER(req, local_qkey,           28,    32),
 	NUMBER(req, local_qpn,            32,    24),
 	NUMBER(req, responder_resources,  35,    8),
@@ -167,6 +168,7 @@ static const struct uroce_cm_field sidr_rep_fields[] = {
 static const struct uroce_cm_field lap_fields[] = {
 	HEADER,
 	COMM_IDS(lap),
+	NUMBER(lap, local_cm_qkey,              8,     32),
 	NUMBER(lap, remote_qpn,                 12,    24),
 	NUMBER(lap, remote_timeout_code,        15,    5),
 	NUMBER(lap, alternate.local_lid,        20,    16),

@@ -96,11 +96,12 @@ struct uroce_cm_path {
 /** REQ [IBA 12.6.5]. "Local" is its sender, the active side; "remote" is its receiver. */
 struct uroce_cm_req {
 	uint32_t local_comm_id;
-	uint32_t vendor_id;  /* 24 bits, of ECE (enhanced connection establishment); 0: none */
-	uint64_t service_id; /* cm/service_id.h */
-	be64 local_ca_guid;  /* node GUID of the sender's device */
-	uint32_t local_qkey; /* 0 for connected QPs */
-	uint32_t local_qpn;  /* 24 bits */
+	uint32_t vendor_id;     /* 24 bits, of ECE (enhanced connection establishment); 0: none */
+	uint64_t service_id;    /* cm/service_id.h */
+	be64 local_ca_guid;     /* node GUID of the sender's device */
+	uint32_t local_cm_qkey; /* Q_Key of the sender's CM; 0: that of QP 1 */
+	uint32_t local_qkey;    /* 0 for connected QPs */
+	uint32_t local_qpn;     /* 24 bits */
 	uint8_t responder_resources;  /* READs and atomics that the sender accepts at a time */
 	uint8_t initiator_depth;      /* READs and atomics that the sender has in flight at most */
 	uint32_t local_eecn;          /* 24 bits, for RD; 0 otherwise */
@@ -187,7 +188,7 @@ struct uroce_cm_drep {
 	uint8_t private_data[UROCE_CM_DREP_PRIVATE_LEN];
 };
 
-/** SIDR_REQ [IBA 12.11.2]. */
+/** SIDR_REQ [IBA 12.11.1]. */
 struct uroce_cm_sidr_req {
 	uint32_t request_id;
 	uint16_t pkey;
@@ -213,6 +214,7 @@ struct uroce_cm_sidr_rep {
 struct uroce_cm_lap {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
+	uint32_t local_cm_qkey;      /* Q_Key of the sender's CM; 0: that of QP 1 */
 	uint32_t remote_qpn;         /* 24 bits: QP of the receiver */
 	uint8_t remote_timeout_code; /* 5 bits: in this time the receiver answers */
 	struct uroce_cm_path alternate;
