@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * check-capture FILE.pcap...: compares lib/wire with captures. Every RoCEv2 frame must parse, its
- * ICRC must be valid, and a frame that is built again from its parsed fields must have the same
- * bytes.
+ * check-capture [--cm] FILE.pcap...: compares lib/wire with captures. Every RoCEv2 frame must
+ * parse, its ICRC must be valid, and a frame that is built again from its parsed fields must have
+ * the same bytes. With --cm: compares lib/cm with the MADs of captures (capture_cm.h).
  *
  * For each file it prints `NAME: N frames, N ok`, and before that a description of the first
  * mismatch. Frames that are not RoCEv2, and bytes behind the IP length, are ignored. Exit status: 0
@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture_cm.h"
 #include "wire/build.h"
 #include "wire/parse.h"
 
@@ -135,39 +136,70 @@ open_capture(const char *name)
 	return NULL;
 }
 
+/* Check each frame, and print a line with the result. */
 static bool
-check_file(const char *name)
+check_frames(struct tally *tally, pcap_t *capture)
 {
-	struct tally tally = { .name = name };
-	pcap_t *capture = open_capture(name);
 	struct pcap_pkthdr *hdr;
 	const u_char *frame;
 	int rc;
 
+	while ((rc = pcap_next_ex(capture, &hdr, &frame)) == 1)
+		check_frame(tally, frame, hdr);
+	printf("%s: %" PRIu64 " frames, %" PRIu64 " ok\n", tally->name, tally->nb_roce,
+	       tally->nb_ok);
+	return rc != PCAP_ERROR && tally->nb_ok == tally->nb_roce;
+}
+
+static bool
+check_cm_messages(struct tally *tally, pcap_t *capture)
+{
+	struct cm_tally cm = { .name = tally->name };
+	struct pcap_pkthdr *hdr;
+	const u_char *frame;
+	int rc;
+
+	while ((rc = pcap_next_ex(capture, &hdr, &frame)) == 1)
+		cm_check_frame(&cm, ++tally->nb_frames, frame, hdr->caplen, hdr->len);
+	printf("%s: %" PRIu64 " CM messages, %" PRIu64 " ok, %" PRIu64 " other MADs\n", cm.name,
+	       cm.nb_messages, cm.nb_ok, cm.nb_others);
+	return rc != PCAP_ERROR && cm.nb_ok == cm.nb_messages;
+}
+
+static bool
+check_file(const char *name, bool is_cm)
+{
+	struct tally tally = { .name = name };
+	pcap_t *capture = open_capture(name);
+	const char *error;
+	bool is_ok;
+
 	if (capture == NULL)
 		return false;
-	while ((rc = pcap_next_ex(capture, &hdr, &frame)) == 1)
-		check_frame(&tally, frame, hdr);
-	printf("%s: %" PRIu64 " frames, %" PRIu64 " ok\n", name, tally.nb_roce, tally.nb_ok);
+	is_ok = is_cm ? check_cm_messages(&tally, capture) : check_frames(&tally, capture);
 	fflush(stdout);
-	if (rc == PCAP_ERROR)
+	error = pcap_geterr(capture);
+	if (*error != '\0')
 		fprintf(stderr, "check-capture: %s: after frame %" PRIu64 ": %s\n", name,
-			tally.nb_frames, pcap_geterr(capture));
+			tally.nb_frames, error);
 	pcap_close(capture);
-	return rc != PCAP_ERROR && tally.nb_ok == tally.nb_roce;
+	return is_ok;
 }
 
 int
 main(int argc, char **argv)
 {
+	const bool is_cm = argc > 1 && strcmp(argv[1], "--cm") == 0;
+	const int first = is_cm ? 2 : 1;
 	int status = EXIT_SUCCESS;
 
-	if (argc < 2) {
-		fprintf(stderr, "check-capture: no file named: check-capture FILE.pcap...\n");
+	if (argc <= first) {
+		fprintf(stderr,
+			"check-capture: no file named: check-capture [--cm] FILE.pcap...\n");
 		return 2;
 	}
-	for (int i = 1; i < argc; i++) {
-		if (!check_file(argv[i]))
+	for (int i = first; i < argc; i++) {
+		if (!check_file(argv[i], is_cm))
 			status = EXIT_FAILURE;
 	}
 	return status;

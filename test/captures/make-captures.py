@@ -7,6 +7,8 @@
 every-opcode.pcap   every opcode on IPv4 and IPv6, with and without a VLAN tag; payload lengths that
                     need every length of padding; BTH bits set and clear; other traffic between the
                     frames
+cm.pcap             connection management: a MAD of each message on IPv4 and IPv6, with and without a VLAN
+                    tag; each reason of a REJ; other MADs and datagrams to QP 1
 variants.pcapng     IPv4 options, UDP checksums, Ethernet padding, congestion marks, a frame of the
                     largest path MTU; nanosecond pcapng
 """
@@ -88,11 +90,12 @@ def ipv6(udp_len, tclass, flow):
 
 
 def frame(opcode, exts, payload_len, psn, six=False, vlan=None, tclass=0, bits=(0, 0, 0), options=b'',
-          checksum=False):
+          checksum=False, qpn=0x123456, payload=None):
     """One RoCEv2 frame; `bits` are additional bits of the BTH bytes 1, 4 and 8."""
-    payload = bytes((37 * psn + i) & 0xff for i in range(payload_len))
-    pad = -payload_len % 4
-    bth = struct.pack('>BBHBBHI', opcode, bits[0] | pad << 4, 0xffff, bits[1], 0x12, 0x3456,
+    if payload is None:
+        payload = bytes((37 * psn + i) & 0xff for i in range(payload_len))
+    pad = -len(payload) % 4
+    bth = struct.pack('>BBHBBHI', opcode, bits[0] | pad << 4, 0xffff, bits[1], qpn >> 16, qpn & 0xffff,
                       bits[2] << 24 | psn & 0xffffff)
     body = exts + payload + bytes(pad)
     udp_len = 8 + len(bth) + len(body) + 4
@@ -147,6 +150,69 @@ def variants():
     yield frame(0x81, b'', 16, 11, bits=(0, 0x40, 0))
 
 
+# Headers of RDMA IP CM: version 0, IP version, source port, source and destination.
+IP_HEADER = {
+    False: struct.pack('>BBH12x4s12x4s', 0, 0x40, 0xc553, *IPV4),
+    True: struct.pack('>BBH16s16s', 0, 0x60, 0xc553, *IPV6),
+}
+GID = {False: [bytes(10) + b'\xff\xff' + addr for addr in IPV4], True: IPV6}
+TCP_PORT, UDP_PORT = 0x01060000 | 7174, 0x01110000 | 7174
+COMM_IDS = struct.pack('>II', 0x11121314, 0x21222324)
+GUID = bytes.fromhex('020000fffe000001')
+ECE_VENDOR = bytes.fromhex('0015b3')
+MTU_1024 = 3
+
+
+def mad(attr, body, attr_mod=0, klass=7, method=3):
+    head = struct.pack('>BBBBHHQHHI', 1, klass, 2, method, 0, 0, 0x0123456789abcdef, attr, 0, attr_mod)
+    return (head + body).ljust(256, b'\0')
+
+
+def req(six, transport=0, extended=0, alternate=bytes(44)):
+    body = struct.pack('>I1x3sQ8s4xI', 0x11121314, ECE_VENDOR, TCP_PORT, GUID, 0)
+    body += struct.pack('>IIII', 0xabc << 8 | 4, 5, 20 << 3 | transport << 1, 0x123456 << 8 | 20 << 3 | 7)
+    body += struct.pack('>HBB', 0xffff, MTU_1024 << 4 | 7, 15 << 4 | extended)
+    body += struct.pack('>HH16s16sIBBBB', 0xffff, 0xffff, *GID[six], 0xabcde << 12 | 6, 0x6a, 64, 0, 18 << 3)
+    return mad(0x10, body + alternate + IP_HEADER[six] + b'request', attr_mod=0x1020)
+
+
+def messages(six):
+    """A MAD of each message."""
+    path = struct.pack('>HH16s16s', 1, 2, *reversed(GID[six]))
+    yield req(six)
+    yield req(six, transport=3, extended=1,
+              alternate=path + struct.pack('>IBBBB', 0x54321 << 12 | 3, 1, 1, 5 << 4 | 8, 17 << 3 | 4))
+    yield mad(0x11, COMM_IDS + struct.pack('>BB', 0, 24 << 3) + b'wait')
+    yield mad(0x13, COMM_IDS + struct.pack('>IIIIBBBB8s', 0, 0xdef << 8 | 0x00, 0x15, 0x654321 << 8 | 0xb3, 5, 4,
+                                           15 << 3 | 2, 7 << 5 | 0x10, GUID) + b'reply', attr_mod=0x1020)
+    yield mad(0x14, COMM_IDS + b'ready')
+    yield mad(0x15, COMM_IDS + struct.pack('>I', 0xdef << 8) + b'bye')
+    yield mad(0x16, COMM_IDS + b'gone')
+    yield mad(0x17, struct.pack('>IHxxQ', 0x31323334, 0xffff, UDP_PORT) + IP_HEADER[six] + b'where')
+    yield mad(0x18, struct.pack('>IBBHIQI', 0x31323334, 0, 0, 0x0015, 0xdef << 8 | 0xb3, UDP_PORT, 0x01234567) +
+              bytes(72) + b'here', attr_mod=0x1020)
+    yield mad(0x18, struct.pack('>IBBHIQI', 0x31323334, 1, 4, 0, 0, UDP_PORT, 0) + b'info')
+    yield mad(0x19, COMM_IDS + struct.pack('>4xI4x', 0xdef << 8 | 20 << 3) + path +
+              struct.pack('>IBBBB', 0x54321 << 12 | 1, 64, 3, 5 << 4 | 8, 17 << 3))
+    yield mad(0x1a, COMM_IDS + struct.pack('>BB', 0, 2))
+
+
+def connection_management():
+    mads = [(six, vlan, data) for six in (False, True) for vlan in (None, 0x6064) for data in messages(six)]
+    mads += [(False, None, mad(0x12, COMM_IDS + struct.pack('>BBH', reason % 3 << 6, 6 << 1, reason) + b'detail'))
+             for reason in (*range(1, 34), 35)]
+    mads += [
+        (False, None, mad(0x17, struct.pack('>IHxxQ', 1, 0xffff, 0x1000000000000001) + b'no IP')),
+        (False, None, mad(0x01, b'', klass=3, method=1)),    # subnet administration
+        (False, None, mad(0x01, b'', klass=4, method=1)),    # performance management
+        (False, None, b'no MAD'),
+    ]
+    for psn, (six, vlan, data) in enumerate(mads):
+        yield frame(0x64, struct.pack('>II', 0x80010000, 1), 0, psn, six, vlan, qpn=1, payload=data)
+    yield frame(0x64, DETH, 256, len(mads))    # not to QP 1
+    yield from other_traffic()
+
+
 def write_pcap(path, frames):
     with open(path, 'wb') as out:
         out.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
@@ -173,6 +239,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit('usage: make-captures.py FOLDER')
     write_pcap(f'{sys.argv[1]}/every-opcode.pcap', every_opcode())
+    write_pcap(f'{sys.argv[1]}/cm.pcap', connection_management())
     write_pcapng(f'{sys.argv[1]}/variants.pcapng', variants())
 
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests whether check-capture detects the faults of a capture and reports them.
 
-    test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP
+    test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP CM_PCAP
 """
 
 import os
@@ -14,9 +14,12 @@ import tempfile
 import unittest
 
 PROGRAM, GOOD = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes()
+CM = pathlib.Path(sys.argv[3]).read_bytes()
 FILE_HEADER, FRAME_HEADER = 24, 16
 NB_OTHER = 3  # frames before the first RoCEv2 frame, which is an IPv4 RC SEND_FIRST of 4 bytes
 IP, UDP, BTH, PAYLOAD, ICRC = 14, 34, 42, 54, 58
+MAD, BODY = 62, 86  # in the first frame of CM, a REQ on IPv4
+NB_CM, NB_OTHER_MADS = 4 * 12 + 34 + 1, 3
 
 
 def frames(data):
@@ -34,13 +37,13 @@ def first_roce():
 
 
 class CheckCapture(unittest.TestCase):
-    def run_on(self, *captures):
+    def run_on(self, *captures, options=()):
         """Run check-capture on files with these contents. @return its output and its exit status"""
         with tempfile.TemporaryDirectory() as folder:
             for i, data in enumerate(captures):
                 (pathlib.Path(folder) / f'{i}.pcap').write_bytes(data)
             names = [f'{i}.pcap' for i in range(len(captures))]
-            run = subprocess.run([PROGRAM, *names], cwd=folder, capture_output=True, text=True)
+            run = subprocess.run([PROGRAM, *options, *names], cwd=folder, capture_output=True, text=True)
         return run.stdout, run.stderr, run.returncode
 
     def expect_mismatch(self, data, words):
@@ -130,6 +133,80 @@ class CheckCapture(unittest.TestCase):
         run = subprocess.run([PROGRAM], capture_output=True, text=True)
         self.assertEqual((run.stdout, run.returncode), ('', 2))
         self.assertEqual(run.stderr.count('\n'), 1)
+
+    def run_cm(self, changes=(), data=CM):
+        """Check the messages of a capture with changed bytes of the first frame: {offset: value}.
+        @return the lines of the output, and the exit status
+        """
+        data = bytearray(data)
+        for off, value in dict(changes).items():
+            data[frames(CM)[0][0] + off] = value
+        out, err, status = self.run_on(bytes(data), options=['--cm'])
+        self.assertEqual(err, '')
+        return out.splitlines(), status
+
+    def test_cm_each_message_on_a_line(self):
+        lines, status = self.run_cm()
+        self.assertEqual(status, 0)
+        self.assertEqual(len(lines), NB_CM + NB_OTHER_MADS + 1)
+        self.assertEqual(lines[-1], f'0.pcap: {NB_CM} CM messages, {NB_CM} ok, {NB_OTHER_MADS} other MADs')
+        for name in 'REQ MRA REJ REP RTU DREQ DREP SIDR_REQ SIDR_REP LAP APR'.split():
+            self.assertTrue(any(f': {name} tid 0x123456789abcdef ' in line for line in lines), name)
+        self.assertEqual(sum(line.endswith(': ok') for line in lines), NB_CM)
+        self.assertEqual(sum(line.endswith(', skipped') for line in lines), NB_OTHER_MADS)
+
+    def test_cm_fields_of_a_req(self):
+        lines, _ = self.run_cm()
+        self.assertTrue(lines[0].startswith('0.pcap: frame 1: 192.0.2.1 > 192.0.2.2: REQ '), lines[0])
+        for words in ('local_comm_id 0x11121314 ', 'vendor_id 0x15b3 ', 'local_qpn 0xabc ', 'starting_psn 0x123456 ',
+                      'primary.flow_label 0xabcde ', 'primary.local_gid ::ffff:192.0.2.1 ', ', TCP port 7174',
+                      ', IPv4 from 192.0.2.1 port 50515 to 192.0.2.2: ok'):
+            self.assertIn(words, lines[0])
+
+    def test_cm_reason_in_words(self):
+        lines, _ = self.run_cm()
+        rejs = [line for line in lines if ': REJ ' in line]
+        self.assertEqual(len(rejs), 34)
+        self.assertIn(' about 2 (other) info_len 6 reason 8 (no listener', rejs[7])
+        self.assertFalse(any('unknown' in line for line in rejs))
+
+    def test_cm_reserved_bits_are_named(self):
+        lines, status = self.run_cm({MAD + 4: 0x12, BODY + 4: 1, BODY + 94: 7})
+        self.assertTrue(lines[0].endswith(', reserved bits set in byte 4 28 118: ok'), lines[0])
+        self.assertEqual(status, 0)
+
+    def test_cm_reserved_bits_of_the_ip_header(self):
+        lines, status = self.run_cm({BODY + 141: 0x4f, BODY + 144: 1})
+        self.assertTrue(lines[0].endswith(', reserved bits set in byte 165 168: ok'), lines[0])
+        self.assertEqual(status, 0)
+
+    def test_cm_private_data_without_ip_header(self):
+        lines, status = self.run_cm({BODY + 140: 1})
+        self.assertIn(', no IP header: version of the IP header', lines[0])
+        self.assertEqual(status, 0)
+
+    def test_cm_refused_message(self):
+        for off, words in ((2, 'class version of the MAD is not 2'), (3, 'method of the MAD is not Send'),
+                           (17, 'attribute is no message of communication management')):
+            lines, status = self.run_cm({MAD + off: 0x7f})
+            self.assertTrue(lines[0].endswith(f': refused: {words}'), lines[0])
+            self.assertIn(f': {NB_CM} CM messages, {NB_CM - 1} ok', lines[-1])
+            self.assertEqual(status, 1)
+
+    def test_cm_frame_captured_in_part(self):
+        at, length = frames(CM)[0]
+        for kept in range(length):
+            part = bytearray(CM[:at + kept])
+            struct.pack_into('<I', part, at - 8, kept)
+            lines, status = self.run_cm(data=part)
+            has_bth = kept >= BTH + 8
+            self.assertEqual((len(lines), status), (2, 1) if has_bth else (1, 0), kept)
+            if has_bth:
+                self.assertTrue(lines[0].endswith(f': only {kept} of its {length} bytes were captured'), lines[0])
+
+    def test_cm_no_file(self):
+        run = subprocess.run([PROGRAM, '--cm'], capture_output=True, text=True)
+        self.assertEqual((run.stdout, run.returncode), ('', 2))
 
 
 unittest.main(argv=sys.argv[:1])

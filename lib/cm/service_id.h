@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_SERVICE_ID_H
+#define UROCE_CM_SERVICE_ID_H
+
+/**
+ * @file
+ * Service IDs of RDMA IP CM: a port space and a port [IBA A11]. Other service IDs have no port.
+ *
+ *  | 0:32 | port space:16 | port:16 |
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Port spaces, as in rdma_cma.h. The low byte of TCP, UDP and IB is a protocol number of IP. */
+enum uroce_cm_port_space {
+	UROCE_CM_PS_IPOIB = 0x0002,
+	UROCE_CM_PS_TCP = 0x0106,
+	UROCE_CM_PS_UDP = 0x0111,
+	UROCE_CM_PS_IB = 0x013f,
+};
+
+static inline uint64_t
+uroce_cm_service_id(enum uroce_cm_port_space space, uint16_t port)
+{
+	return (uint64_t)space << 16 | port;
+}
+
+/** Port space of a service ID; a value outside the enum if the service ID has none. */
+static inline uint64_t
+uroce_cm_service_port_space(uint64_t service_id)
+{
+	return service_id >> 16;
+}
+
+static inline uint16_t
+uroce_cm_service_port(uint64_t service_id)
+{
+	return (uint16_t)service_id;
+}
+
+/**
+ * Whether private data for this service ID begins with the header of cm/ip_header.h. The range is
+ * that of the annex, 0x0000000001xxxxxx. A program that addresses by GID may use a service ID of
+ * this range, too, and sends no header: a header that does not parse is the consumer's data.
+ */
+static inline bool
+uroce_cm_service_has_ip(uint64_t service_id)
+{
+	return service_id >> 24 == 1;
+}
+
+#endif /* UROCE_CM_SERVICE_ID_H */
