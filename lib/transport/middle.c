@@ -112,31 +112,18 @@ uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned
 	if (!addr)
 		return 0;
 	const bool is_reliable = uroce_qpc_is_reliable(qpc);
-	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), since = req->since_ack_req;
-	uint32_t quiet = req->is_ack_wanted ? 0 : uroce_req_nb_before_ack_req(qpc, nb_out, since);
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
 
 	for (uint32_t i = 0; i < nb; i++, addr += mtu) {
 		struct uroce_bth *bth = put_middle(qpc, &out[i], opcode,
 						   uroce_psn_add(req->next_psn, i), addr, mtu, key);
 
-		nb_out++;
-		if (!is_reliable)
-			continue;
-		if (quiet) {
-			quiet--;
-			since++;
-			continue;
-		}
-		bth->ack_req = UROCE_BTH_ACK_REQ;
-		req->is_ack_wanted = false;
-		since = 0;
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
+		if (is_reliable && uroce_ack_rule_next(qpc, &rule, false))
+			bth->ack_req = UROCE_BTH_ACK_REQ;
 	}
 	qpc->stats.tx_bytes += (uint64_t)nb << qpc->mtu_shift;
-	req->since_ack_req = (uint8_t)since;
-	req->next_psn = uroce_psn_add(req->next_psn, nb);
-	req->max_psn = req->next_psn;
-	req->next_pkt += nb;
+	req->since_ack_req = (uint8_t)rule.since;
+	uroce_position_move(req, wqe, nb);
 	return nb;
 }
 

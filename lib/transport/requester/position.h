@@ -138,6 +138,16 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 }
 
 /**
+ * The ACK rule for a burst of packets from the send position on, see req.c. The rule belongs to
+ * services with acknowledgements.
+ */
+struct uroce_ack_rule {
+	uint32_t nb_out; /* number of packets in flight */
+	uint32_t since;  /* number of packets since the last one that asks for an ACK */
+	uint32_t quiet;  /* number of packets before the next one that asks for an ACK */
+};
+
+/**
  * The number of packets that are sent before one that asks for an ACK, if the send queue does not
  * end earlier. See the ACK rule in req.c.
  * @param nb_out  packets in flight
@@ -157,18 +167,67 @@ uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32
 	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
 }
 
+/** Begin a burst at the send position. */
+static inline struct uroce_ack_rule
+uroce_ack_rule_begin(const struct uroce_qpc *qpc)
+{
+	const struct uroce_req *req = &qpc->req;
+	struct uroce_ack_rule rule = {
+		.nb_out = uroce_psn_dist(req->una_psn, req->next_psn),
+		.since = req->since_ack_req,
+	};
+
+	if (!req->is_ack_wanted)
+		rule.quiet = uroce_req_nb_before_ack_req(qpc, rule.nb_out, rule.since);
+	return rule;
+}
+
+/**
+ * Apply the ACK rule to the next packet of a burst.
+ * @param is_queue_end  no later packet can be sent now
+ * @return whether the packet asks for an ACK
+ */
+static inline bool
+uroce_ack_rule_next(struct uroce_qpc *qpc, struct uroce_ack_rule *rule, bool is_queue_end)
+{
+	rule->nb_out++;
+	if (rule->quiet && !is_queue_end) {
+		rule->quiet--;
+		rule->since++;
+		return false;
+	}
+	qpc->req.is_ack_wanted = false;
+	rule->since = 0;
+	rule->quiet = uroce_req_nb_before_ack_req(qpc, rule->nb_out, 0);
+	return true;
+}
+
+/**
+ * Commit the send position: the next packet to send is packet `pkt` of request `idx`, and has the
+ * PSN `psn`.
+ */
+static inline void
+uroce_position_set(struct uroce_req *req, uint32_t psn, uint32_t idx, uint32_t pkt)
+{
+	req->next_psn = psn;
+	req->next_idx = idx;
+	req->next_pkt = pkt;
+	if (uroce_psn_before(req->max_psn, psn))
+		req->max_psn = psn;
+	/* indices wrap around */
+	if ((int32_t)(idx - req->begun_idx) > 0)
+		req->begun_idx = idx;
+}
+
 /** Move the send position by `nb` PSNs of its present request. */
 static inline void
 uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
-	req->next_psn = uroce_psn_add(req->next_psn, nb);
-	req->next_pkt += nb;
-	if (uroce_psn_before(req->max_psn, req->next_psn))
-		req->max_psn = req->next_psn;
-	if (req->next_pkt == wqe->nb_psn) {
-		req->next_idx++;
-		req->next_pkt = 0;
-	}
+	const uint32_t pkt = req->next_pkt + nb;
+	const bool is_end = pkt == wqe->nb_psn;
+
+	uroce_position_set(req, uroce_psn_add(req->next_psn, nb), req->next_idx + is_end,
+			   is_end ? 0 : pkt);
 }
 
 #endif /* UROCE_TRANSPORT_POSITION_H */

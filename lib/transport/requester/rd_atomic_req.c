@@ -104,10 +104,7 @@ uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsig
 	}
 	if (!nb)
 		return 0;
-	req->next_psn = psn;
-	req->max_psn = psn;
-	req->next_idx = begin + nb;
-	req->begun_idx = req->next_idx;
+	uroce_position_set(req, psn, begin + nb, 0);
 	req->nb_rd_out = (uint8_t)(req->nb_rd_out + nb);
 	req->since_ack_req = 0;
 	return nb;

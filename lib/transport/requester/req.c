@@ -254,18 +254,15 @@ static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 	const bool is_queue_end =
 		req->next_pkt == wqe->nb_psn - 1 &&
 		(qpc->state != IBV_QPS_RTS ||
 		 is_last_to_send(qpc, req->next_idx, uroce_req_wqe(qpc, req->next_idx + 1), head));
-	const bool is_asking = is_queue_end || req->is_ack_wanted ||
-			       !uroce_req_nb_before_ack_req(qpc, nb_out, req->since_ack_req);
+	const bool is_asking = uroce_ack_rule_next(qpc, &rule, is_queue_end);
 
-	if (is_asking)
-		req->is_ack_wanted = false;
-	req->since_ack_req = is_asking ? 0 : (uint8_t)(req->since_ack_req + 1);
+	req->since_ack_req = (uint8_t)rule.since;
 	return is_asking;
 }
 
@@ -374,16 +371,14 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring), begin = req->next_idx;
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 	struct uroce_mr_view view = { 0 };
-	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), psn = req->next_psn;
-	uint32_t quiet = 0, since = req->since_ack_req, idx;
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
+	uint32_t psn = req->next_psn, idx;
 	uint64_t nb_bytes = 0;
 
 	if (max > head - begin)
 		max = head - begin;
 	if (is_reliable && max > uroce_req_window_left(qpc))
 		max = uroce_req_window_left(qpc);
-	if (is_reliable && !req->is_ack_wanted)
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin), *next;
 
 	for (idx = begin; idx != begin + max; idx++, wqe = next, psn = uroce_psn_add(psn, 1)) {
@@ -404,25 +399,13 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 			put_headers(qpc, wqe, ops[wqe->opcode].only, psn, wqe->len, txd);
 
 		nb_bytes += wqe->len;
-		nb_out++;
-		if (!is_reliable)
-			continue;
-		if (quiet && !is_last_to_send(qpc, idx, next, head)) {
-			quiet--;
-			since++;
-			continue;
-		}
-		bth->ack_req = UROCE_BTH_ACK_REQ;
-		req->is_ack_wanted = false;
-		since = 0;
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
+		if (is_reliable &&
+		    uroce_ack_rule_next(qpc, &rule, is_last_to_send(qpc, idx, next, head)))
+			bth->ack_req = UROCE_BTH_ACK_REQ;
 	}
 	qpc->stats.tx_bytes += nb_bytes;
-	req->since_ack_req = (uint8_t)since;
-	req->next_psn = psn;
-	req->max_psn = psn;
-	req->next_idx = idx;
-	req->begun_idx = idx;
+	req->since_ack_req = (uint8_t)rule.since;
+	uroce_position_set(req, psn, idx, 0);
 	return idx - begin;
 }
 
