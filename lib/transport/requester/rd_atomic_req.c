@@ -35,7 +35,7 @@ is_at_new_request(const struct uroce_qpc *qpc)
 	       !qpc->cc.is_limited;
 }
 
-/* How many READs and atomics may be sent: the window and max_rd_atomic limit them. */
+/* How many READs and atomics may be sent: the window, cwnd and max_rd_atomic limit them. */
 static uint32_t
 count_rd_atomic_room(const struct uroce_qpc *qpc)
 {
@@ -44,7 +44,8 @@ count_rd_atomic_room(const struct uroce_qpc *qpc)
 
 	if (nb_out >= qpc->window_psns || req->nb_rd_out >= qpc->attr.max_rd_atomic)
 		return 0;
-	return uroce_min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
+	return uroce_min(uroce_min(qpc->window_psns - nb_out, uroce_req_window_left(qpc)),
+			 qpc->attr.max_rd_atomic - req->nb_rd_out);
 }
 
 /*
