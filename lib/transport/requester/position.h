@@ -142,44 +142,22 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
  * services with acknowledgements.
  */
 struct uroce_ack_rule {
-	uint32_t nb_out; /* number of packets in flight */
-	uint32_t since;  /* number of packets since the last one that asks for an ACK */
-	uint32_t quiet;  /* number of packets before the next one that asks for an ACK */
+	uint32_t since; /* number of packets since the last one that asks for an ACK */
+	uint32_t every; /* one of this number of packets asks for an ACK */
+	uint32_t room;  /* number of packets that the window has room for */
 };
-
-/**
- * The number of packets that are sent before one that asks for an ACK, if the send queue does not
- * end earlier. See the ACK rule in req.c.
- * @param nb_out  packets in flight
- * @param since   packets in flight since the last one that asks
- */
-static inline uint32_t
-uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
-{
-	const uint32_t window = uroce_req_window(qpc);
-	const uint32_t every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
-				       ? UROCE_ACK_EVERY_GO_BACK_N
-				       : qpc->ack_every;
-	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
-
-	if (nb_out + 1 >= window)
-		return 0;
-	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
-}
 
 /** Begin a burst at the send position. */
 static inline struct uroce_ack_rule
 uroce_ack_rule_begin(const struct uroce_qpc *qpc)
 {
-	const struct uroce_req *req = &qpc->req;
-	struct uroce_ack_rule rule = {
-		.nb_out = uroce_psn_dist(req->una_psn, req->next_psn),
-		.since = req->since_ack_req,
+	return (struct uroce_ack_rule){
+		.since = qpc->req.since_ack_req,
+		.every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
+				 ? UROCE_ACK_EVERY_GO_BACK_N
+				 : qpc->ack_every,
+		.room = uroce_req_window_left(qpc),
 	};
-
-	if (!req->is_ack_wanted)
-		rule.quiet = uroce_req_nb_before_ack_req(qpc, rule.nb_out, rule.since);
-	return rule;
 }
 
 /**
@@ -188,18 +166,23 @@ uroce_ack_rule_begin(const struct uroce_qpc *qpc)
  * @return whether the packet asks for an ACK
  */
 static inline bool
-uroce_ack_rule_next(struct uroce_qpc *qpc, struct uroce_ack_rule *rule, bool is_queue_end)
+uroce_ack_rule_next(struct uroce_req *req, struct uroce_ack_rule *rule, bool is_queue_end)
 {
-	rule->nb_out++;
-	if (rule->quiet && !is_queue_end) {
-		rule->quiet--;
-		rule->since++;
+	const bool is_window_end = rule->room-- <= 1;
+
+	if (++rule->since < rule->every && !is_window_end && !is_queue_end && !req->is_ack_wanted)
 		return false;
-	}
-	qpc->req.is_ack_wanted = false;
+	req->is_ack_wanted = false;
 	rule->since = 0;
-	rule->quiet = uroce_req_nb_before_ack_req(qpc, rule->nb_out, 0);
 	return true;
+}
+
+/** Count a packet of a burst that gets a response of its own, and need not ask for an ACK. */
+static inline void
+uroce_ack_rule_respond(struct uroce_ack_rule *rule)
+{
+	rule->room--;
+	rule->since = 0;
 }
 
 /**
