@@ -70,39 +70,18 @@ find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t n
 				    0);
 }
 
-/* How many Middle packets of the request, at most `max`, the window has room for. */
-static uint32_t
-count_middle_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t max)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	max = uroce_min(max, wqe->nb_psn - 1 - req->next_pkt);
-	return uroce_qpc_is_reliable(qpc) ? uroce_min(max, uroce_req_window_left(qpc)) : max;
-}
-
-/*
- * Whether only the window can prevent the transmission of the next packet of the present request.
- */
-static inline bool
-is_middle_fast_path(const struct uroce_qpc *qpc)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	return req->next_pkt && req->next_psn == req->max_psn && !req->fault &&
-	       !uroce_req_has_answer_gap(req) && !qpc->cc.is_limited;
-}
-
 unsigned
 uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
 	struct uroce_req *req = &qpc->req;
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
-	if (!is_middle_fast_path(qpc))
-		return 0;
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | middles[wqe->opcode]);
-	const uint32_t nb = count_middle_room(qpc, wqe, max);
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
+	const bool is_reliable = uroce_qpc_is_reliable(qpc);
+	const uint32_t left = uroce_min(max, wqe->nb_psn - 1 - req->next_pkt);
+	const uint32_t nb = is_reliable ? uroce_min(left, rule.room) : left;
 
 	if (!nb || !middles[wqe->opcode] || uroce_opcode_table[opcode].ext_mask)
 		return 0;
@@ -111,32 +90,16 @@ uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned
 
 	if (!addr)
 		return 0;
-	const bool is_reliable = uroce_qpc_is_reliable(qpc);
-	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), since = req->since_ack_req;
-	uint32_t quiet = req->is_ack_wanted ? 0 : uroce_req_nb_before_ack_req(qpc, nb_out, since);
-
 	for (uint32_t i = 0; i < nb; i++, addr += mtu) {
 		struct uroce_bth *bth = put_middle(qpc, &out[i], opcode,
 						   uroce_psn_add(req->next_psn, i), addr, mtu, key);
 
-		nb_out++;
-		if (!is_reliable)
-			continue;
-		if (quiet) {
-			quiet--;
-			since++;
-			continue;
-		}
-		bth->ack_req = UROCE_BTH_ACK_REQ;
-		req->is_ack_wanted = false;
-		since = 0;
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
+		if (is_reliable && uroce_ack_rule_next(req, &rule, false))
+			bth->ack_req = UROCE_BTH_ACK_REQ;
 	}
 	qpc->stats.tx_bytes += (uint64_t)nb << qpc->mtu_shift;
-	req->since_ack_req = (uint8_t)since;
-	req->next_psn = uroce_psn_add(req->next_psn, nb);
-	req->max_psn = req->next_psn;
-	req->next_pkt += nb;
+	req->since_ack_req = (uint8_t)rule.since;
+	uroce_position_move(req, wqe, nb);
 	return nb;
 }
 

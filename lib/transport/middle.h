@@ -11,7 +11,8 @@
 #include "transport/context.h"
 
 /**
- * Fill up to `max` descriptors with Middle packets of the present send request.
+ * Fill up to `max` descriptors with Middle packets of the present send request. Only while
+ * uroce_req_is_fast_path(), and behind the first packet of the request.
  * @return how many
  */
 unsigned uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);

@@ -18,7 +18,7 @@
  *
  *	qpc		the calls of this header; passes each event to one of the roles
  *	requester	chooses what is sent next: packets of loss recovery, then new requests
- *	rd_atomic_req, middle	fast paths of many short READs and atomics, and of Middle packets
+ *	rd_atomic_req, middle	fast paths of responses to short READs and atomics, of Middle packets
  *	response	processes an ACK, a NAK or a response with data
  *	ooo_response	recovery of responses that arrive ahead of a missing one
  *	completer	completes requests: the window moves

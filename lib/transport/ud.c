@@ -89,12 +89,10 @@ uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 						    : put_datagram(qpc, wqe, &out[nb]));
 		if (req->fault)
 			break;
-		req->next_psn = uroce_psn_add(req->next_psn, !is_cancelled);
-		req->next_idx++;
-		req->begun_idx = req->next_idx;
+		uroce_position_set(req, uroce_psn_add(req->next_psn, !is_cancelled),
+				   req->next_idx + 1, 0);
 		nb += !is_cancelled;
 	}
-	req->max_psn = req->next_psn;
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
 	uroce_requester_fail_if_faulty(qpc, now_ns);

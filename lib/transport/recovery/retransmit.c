@@ -19,25 +19,18 @@ uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 	const uint8_t since_ack_req = req->since_ack_req;
 	const uint8_t nb_rd_out = req->nb_rd_out;
 	const bool is_ack_wanted = req->is_ack_wanted;
-	bool is_built = true;
+	bool is_built;
 	uint32_t idx;
 
 	if (!uroce_position_find(qpc, what->psn, &idx))
 		return false;
 	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, idx);
 
-	req->next_psn = what->psn;
-	req->next_idx = idx;
-	req->next_pkt = uroce_psn_dist(wqe->first_psn, what->psn);
+	uroce_position_set(req, what->psn, idx, uroce_psn_dist(wqe->first_psn, what->psn));
 	req->since_ack_req = 0;
 	req->is_ack_wanted = what->is_asking;
-	if (wqe->opcode == IBV_WR_RDMA_READ)
-		uroce_req_put_read(qpc, what->nb, txd);
-	else
-		is_built = uroce_req_put(qpc, txd);
-	req->next_psn = next_psn;
-	req->next_idx = next_idx;
-	req->next_pkt = next_pkt;
+	is_built = uroce_req_put(qpc, wqe->opcode == IBV_WR_RDMA_READ ? what->nb : 1, txd);
+	uroce_position_set(req, next_psn, next_idx, next_pkt);
 	req->since_ack_req = since_ack_req;
 	req->nb_rd_out = nb_rd_out;
 	req->is_ack_wanted = is_ack_wanted;

@@ -138,37 +138,79 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 }
 
 /**
- * The number of packets that are sent before one that asks for an ACK, if the send queue does not
- * end earlier. See the ACK rule in req.c.
- * @param nb_out  packets in flight
- * @param since   packets in flight since the last one that asks
+ * The ACK rule for a burst of packets from the send position on, see req.c. The rule belongs to
+ * services with acknowledgements.
  */
-static inline uint32_t
-uroce_req_nb_before_ack_req(const struct uroce_qpc *qpc, uint32_t nb_out, uint32_t since)
-{
-	const uint32_t window = uroce_req_window(qpc);
-	const uint32_t every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
-				       ? UROCE_ACK_EVERY_GO_BACK_N
-				       : qpc->ack_every;
-	const uint32_t quiet = every > since + 1 ? every - 1 - since : 0;
+struct uroce_ack_rule {
+	uint32_t since; /* number of packets since the last one that asks for an ACK */
+	uint32_t every; /* one of this number of packets asks for an ACK */
+	uint32_t room;  /* number of packets that the window has room for */
+};
 
-	if (nb_out + 1 >= window)
-		return 0;
-	return quiet < window - 1 - nb_out ? quiet : window - 1 - nb_out;
+/** Begin a burst at the send position. */
+static inline struct uroce_ack_rule
+uroce_ack_rule_begin(const struct uroce_qpc *qpc)
+{
+	return (struct uroce_ack_rule){
+		.since = qpc->req.since_ack_req,
+		.every = qpc->req.loss_recovery.peer == UROCE_PEER_ARQ_GO_BACK_N
+				 ? UROCE_ACK_EVERY_GO_BACK_N
+				 : qpc->ack_every,
+		.room = uroce_req_window_left(qpc),
+	};
+}
+
+/**
+ * Apply the ACK rule to the next packet of a burst.
+ * @param is_queue_end  no later packet can be sent now
+ * @return whether the packet asks for an ACK
+ */
+static inline bool
+uroce_ack_rule_next(struct uroce_req *req, struct uroce_ack_rule *rule, bool is_queue_end)
+{
+	const bool is_window_end = rule->room-- <= 1;
+
+	if (++rule->since < rule->every && !is_window_end && !is_queue_end && !req->is_ack_wanted)
+		return false;
+	req->is_ack_wanted = false;
+	rule->since = 0;
+	return true;
+}
+
+/** Count a packet of a burst that gets a response of its own, and need not ask for an ACK. */
+static inline void
+uroce_ack_rule_respond(struct uroce_ack_rule *rule)
+{
+	rule->room--;
+	rule->since = 0;
+}
+
+/**
+ * Commit the send position: the next packet to send is packet `pkt` of request `idx`, and has the
+ * PSN `psn`.
+ */
+static inline void
+uroce_position_set(struct uroce_req *req, uint32_t psn, uint32_t idx, uint32_t pkt)
+{
+	req->next_psn = psn;
+	req->next_idx = idx;
+	req->next_pkt = pkt;
+	if (uroce_psn_before(req->max_psn, psn))
+		req->max_psn = psn;
+	/* indices wrap around */
+	if ((int32_t)(idx - req->begun_idx) > 0)
+		req->begun_idx = idx;
 }
 
 /** Move the send position by `nb` PSNs of its present request. */
 static inline void
 uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
-	req->next_psn = uroce_psn_add(req->next_psn, nb);
-	req->next_pkt += nb;
-	if (uroce_psn_before(req->max_psn, req->next_psn))
-		req->max_psn = req->next_psn;
-	if (req->next_pkt == wqe->nb_psn) {
-		req->next_idx++;
-		req->next_pkt = 0;
-	}
+	const uint32_t pkt = req->next_pkt + nb;
+	const bool is_end = pkt == wqe->nb_psn;
+
+	uroce_position_set(req, uroce_psn_add(req->next_psn, nb), req->next_idx + is_end,
+			   is_end ? 0 : pkt);
 }
 
 #endif /* UROCE_TRANSPORT_POSITION_H */

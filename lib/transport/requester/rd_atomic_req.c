@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fast path of the requester for READs whose response is one packet, and for atomics. They are
- * often posted in lists. So the conditions that req.c checks for each packet are checked once for a
- * burst, and the send position is in registers meanwhile. The burst ends before the first request
- * of another kind, or one that has to wait; the general path (requester.c) sends that one.
- *
- * Their responses arrive in bursts, too. The first takes the general path (completer.c). As long as
- * the packets that follow are responses to the next READs or atomics, only their data has to be
- * placed.
+ * Fast path of the requester for responses to READs of one packet and to atomics. These are often
+ * posted in lists, and their responses arrive in bursts. The first takes the general path
+ * (completer.c). As long as the packets that follow are responses to the next READs or atomics,
+ * only their data has to be placed.
  */
 #include "transport/requester/rd_atomic_req.h"
 
@@ -16,102 +12,8 @@
 #include "transport/completion.h"
 #include "transport/fast_path.h"
 #include "transport/requester/position.h"
-#include "transport/requester/req.h"
 #include "transport/recovery/retry.h"
-#include "transport/txd.h"
 #include "wire/psn.h"
-
-/*
- * Whether the next packet is the first of a new request, which was not sent before. The request may
- * already have its PSNs, because it had to wait.
- */
-static bool
-is_at_new_request(const struct uroce_qpc *qpc)
-{
-	const struct uroce_req *req = &qpc->req;
-
-	return qpc->state == IBV_QPS_RTS && !req->next_pkt && req->begun_idx - req->next_idx <= 1 &&
-	       req->next_psn == req->max_psn && !req->fault && !uroce_req_has_answer_gap(req) &&
-	       !qpc->cc.is_limited;
-}
-
-/* How many READs and atomics may be sent: the window and max_rd_atomic limit them. */
-static uint32_t
-count_rd_atomic_room(const struct uroce_qpc *qpc)
-{
-	const struct uroce_req *req = &qpc->req;
-	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
-
-	if (nb_out >= qpc->window_psns || req->nb_rd_out >= qpc->attr.max_rd_atomic)
-		return 0;
-	return uroce_min(qpc->window_psns - nb_out, qpc->attr.max_rd_atomic - req->nb_rd_out);
-}
-
-/*
- * The opcode of a READ of one packet, or of an atomic, that has no fence.
- * @return 0: the request is of another kind
- */
-static inline uint8_t
-get_rd_atomic_opcode(const struct uroce_send_wqe *wqe, uint32_t mtu)
-{
-	if (wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL))
-		return 0;
-	switch ((int)wqe->opcode) {
-	case IBV_WR_RDMA_READ:
-		return wqe->len <= mtu ? UROCE_OP_READ_REQUEST : 0;
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-		return UROCE_OP_CMP_SWAP;
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		return UROCE_OP_FETCH_ADD;
-	}
-	return 0;
-}
-
-/* Build a READ or atomic request of RC, where the only extension header follows the BTH. */
-static inline void
-put_rd_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t opcode, uint32_t psn,
-	      struct uroce_txd *txd)
-{
-	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, psn, 0);
-
-	if (opcode == UROCE_OP_READ_REQUEST)
-		uroce_reth_put((struct uroce_reth *)ext, wqe->remote_addr, wqe->rkey, wqe->len);
-	else
-		uroce_req_put_atomiceth((struct uroce_atomiceth *)ext, wqe);
-}
-
-unsigned
-uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t begin = req->next_idx, mtu = 1u << qpc->mtu_shift;
-	uint32_t psn = req->next_psn;
-	unsigned nb = 0;
-
-	if (qpc->service != UROCE_SERVICE_RC || !is_at_new_request(qpc))
-		return 0;
-	max = uroce_min(max, uroce_ring_head(&qpc->sq->ring) - begin);
-	for (max = uroce_min(max, count_rd_atomic_room(qpc)); nb < max;
-	     nb++, psn = uroce_psn_add(psn, 1)) {
-		struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin + nb);
-		const uint8_t opcode = get_rd_atomic_opcode(wqe, mtu);
-
-		if (!opcode)
-			break;
-		wqe->first_psn = psn;
-		wqe->nb_psn = 1;
-		put_rd_atomic(qpc, wqe, opcode, psn, &out[nb]);
-	}
-	if (!nb)
-		return 0;
-	req->next_psn = psn;
-	req->max_psn = psn;
-	req->next_idx = begin + nb;
-	req->begun_idx = req->next_idx;
-	req->nb_rd_out = (uint8_t)(req->nb_rd_out + nb);
-	req->since_ack_req = 0;
-	return nb;
-}
 
 /*
  * Place the data of a response.

@@ -4,17 +4,10 @@
 
 /**
  * @file
- * Fast path of many short READs and atomics: their requests and their responses.
+ * Fast path of responses to many short READs and atomics.
  */
 
 #include "transport/context.h"
-
-/**
- * Fill up to `max` descriptors with the next requests, as long as these are READs of one packet or
- * atomics. Only the window and max_rd_atomic limit how many.
- * @return how many; a request that follows may still be a READ of one packet or an atomic
- */
-unsigned uroce_rd_atomic_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
 /**
  * Process the packets that directly follow `tmpl`, a response that was accepted. The call stops at

@@ -27,12 +27,12 @@
 #include "base/newer_verbs.h"
 #include "wire/psn.h"
 
-/* Opcodes of SEND and WRITE packets, by enum ibv_wr_opcode. */
+/* Opcodes of request packets, by enum ibv_wr_opcode. */
 static const struct {
 	uint8_t first;
 	uint8_t middle;
 	uint8_t last;
-	uint8_t only; /* 0: the request is no SEND or WRITE */
+	uint8_t only; /* 0: the request has no packets */
 } ops[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
 				UROCE_OP_WRITE_ONLY },
@@ -44,7 +44,28 @@ static const struct {
 				   UROCE_OP_SEND_LAST_IMM, UROCE_OP_SEND_ONLY_IMM },
 	[IBV_WR_SEND_WITH_INV] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE,
 				   UROCE_OP_SEND_LAST_INV, UROCE_OP_SEND_ONLY_INV },
+	/* a READ has one request for each chunk */
+	[IBV_WR_RDMA_READ] = { UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST,
+			       UROCE_OP_READ_REQUEST },
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = { .only = UROCE_OP_CMP_SWAP },
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = { .only = UROCE_OP_FETCH_ADD },
+	[UROCE_WR_FLUSH] = { .only = UROCE_OP_FLUSH },
+	[UROCE_WR_ATOMIC_WRITE] = { .only = UROCE_OP_ATOMIC_WRITE },
 };
+
+/* The row of the opcode `low` within the QP's service. */
+static inline const struct uroce_opcode *
+get_opcode(const struct uroce_qpc *qpc, uint8_t low)
+{
+	return &uroce_opcode_table[qpc->service << 5 | low];
+}
+
+/* Whether a packet gets a response of its own, as uroce_wqe_needs_response() says of its request. */
+static inline bool
+is_rd_atomic(const struct uroce_opcode *op)
+{
+	return op->operation > UROCE_OPERATION_WRITE;
+}
 
 void
 uroce_req_reset(struct uroce_qpc *qpc)
@@ -58,89 +79,19 @@ uroce_req_reset(struct uroce_qpc *qpc)
 }
 
 /*
- * Advance the send position past `nb` PSNs that were just sent, and count a retransmission.
- */
-static void
-advance_position(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
-{
-	if (qpc->req.next_psn != qpc->req.max_psn) {
-		qpc->stats.retransmits++;
-		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRANSMITTED_PKTS, 1);
-	}
-	uroce_position_move(&qpc->req, wqe, nb);
-}
-
-/*
  * Begin a packet of a request: the headers up to the BTH, and the XRCETH if the opcode has one.
  * @return where the extension headers begin, at the offsets in the opcode's table
  */
 static inline uint8_t *
 begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
-	     uint8_t opcode, uint32_t psn, uint32_t payload_len)
+	     const struct uroce_opcode *op, uint32_t psn, uint32_t payload_len)
 {
+	const uint8_t opcode = (uint8_t)(op - uroce_opcode_table);
 	uint8_t *ext = uroce_txd_begin(txd, qpc, opcode, psn, payload_len);
 
-	if (uroce_opcode_table[opcode].ext_mask & 1 << UROCE_EXT_XRCETH)
+	if (op->ext_mask & 1 << UROCE_EXT_XRCETH)
 		*(struct uroce_xrceth *)ext = (struct uroce_xrceth){ 0, be24_make(wqe->srqn) };
 	return ext;
-}
-
-/* Begin the packet at the send position. `low` is its opcode within the QP's service. */
-static void
-begin_next(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
-	   uint8_t low, uint32_t payload_len)
-{
-	begin_packet(qpc, wqe, txd, (uint8_t)(qpc->service << 5 | low), qpc->req.next_psn,
-		     payload_len);
-}
-
-/* The address of an extension header of the packet. */
-static void *
-get_ext(const struct uroce_txd *txd, enum uroce_ext which)
-{
-	const struct uroce_bth *bth = (const struct uroce_bth *)(txd->hdr + txd->bth_off);
-
-	return (uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[which];
-}
-
-void
-uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
-	const uint64_t offset = (uint64_t)req->next_pkt << qpc->mtu_shift;
-	const uint64_t offset_end = (uint64_t)(req->next_pkt + nb) << qpc->mtu_shift;
-	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
-
-	begin_next(qpc, wqe, txd, UROCE_OP_READ_REQUEST, 0);
-	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr + offset, wqe->rkey, len);
-	req->nb_rd_out++;
-	req->since_ack_req = 0;
-	advance_position(qpc, wqe, nb);
-}
-
-void
-uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
-{
-	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-
-	eth->va = be64_make(wqe->remote_addr);
-	eth->rkey = be32_make(wqe->rkey);
-	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
-	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
-}
-
-static void
-put_atomic(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
-
-	begin_next(qpc, wqe, txd, is_swap ? UROCE_OP_CMP_SWAP : UROCE_OP_FETCH_ADD, 0);
-	uroce_req_put_atomiceth(get_ext(txd, UROCE_EXT_ATOMICETH), wqe);
-	req->nb_rd_out++;
-	req->since_ack_req = 0;
-	advance_position(qpc, wqe, 1);
 }
 
 /*
@@ -192,43 +143,6 @@ opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
 	return is_last ? ops[wqe->opcode].last : ops[wqe->opcode].middle;
 }
 
-/* Build a FLUSH, which has no payload. Its response says that the flush is done. */
-static void
-put_flush(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
-{
-	const uint32_t type = wqe->atomic.swap & 0xf, level = (uint32_t)(wqe->atomic.swap >> 4);
-
-	begin_next(qpc, wqe, txd, UROCE_OP_FLUSH, 0);
-	struct uroce_feth *feth = get_ext(txd, UROCE_EXT_FETH);
-
-	feth->sel_plt = be32_make(level << 4 | type);
-	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
-		       (uint32_t)wqe->atomic.compare_add);
-	qpc->req.nb_rd_out++;
-	qpc->req.since_ack_req = 0;
-	advance_position(qpc, wqe, 1);
-}
-
-/* Build an ATOMIC_WRITE. @return false: it was not built, and the request has a fault */
-static bool
-put_atomic_write(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
-{
-	bool is_bad;
-
-	begin_next(qpc, wqe, txd, UROCE_OP_ATOMIC_WRITE, UROCE_ATOMIC_WRITE_LEN);
-	if (slice_payload(qpc, wqe, UROCE_ATOMIC_WRITE_LEN, txd, &is_bad)) {
-		qpc->req.fault = IBV_WC_LOC_PROT_ERR;
-		return false;
-	}
-	uroce_reth_put(get_ext(txd, UROCE_EXT_RETH), wqe->remote_addr, wqe->rkey,
-		       UROCE_ATOMIC_WRITE_LEN);
-	qpc->req.nb_rd_out++;
-	qpc->req.since_ack_req = 0;
-	qpc->stats.tx_bytes += UROCE_ATOMIC_WRITE_LEN;
-	advance_position(qpc, wqe, 1);
-	return true;
-}
-
 /*
  * Whether the request `idx` is the last in the send queue that has packets to send: only local
  * requests follow.
@@ -254,28 +168,54 @@ static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn);
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 	const bool is_queue_end =
 		req->next_pkt == wqe->nb_psn - 1 &&
 		(qpc->state != IBV_QPS_RTS ||
 		 is_last_to_send(qpc, req->next_idx, uroce_req_wqe(qpc, req->next_idx + 1), head));
-	const bool is_asking = is_queue_end || req->is_ack_wanted ||
-			       !uroce_req_nb_before_ack_req(qpc, nb_out, req->since_ack_req);
+	const bool is_asking = uroce_ack_rule_next(&qpc->req, &rule, is_queue_end);
 
-	if (is_asking)
-		req->is_ack_wanted = false;
-	req->since_ack_req = is_asking ? 0 : (uint8_t)(req->since_ack_req + 1);
+	req->since_ack_req = (uint8_t)rule.since;
 	return is_asking;
 }
 
-/*
- * Build the extension headers that few SENDs and WRITEs have: immediate data, and the key to
- * invalidate.
- */
+static inline void
+put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
+{
+	const bool is_swap = wqe->opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
+
+	eth->va = be64_make(wqe->remote_addr);
+	eth->rkey = be32_make(wqe->rkey);
+	eth->swap_add = be64_make(is_swap ? wqe->atomic.swap : wqe->atomic.compare_add);
+	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
+}
+
+/* Build the headers of a FLUSH: what is flushed, and its range. */
 static void
+put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
+{
+	const uint32_t type = wqe->atomic.swap & 0xf, level = (uint32_t)(wqe->atomic.swap >> 4);
+	struct uroce_feth *feth = (struct uroce_feth *)(ext + op->ext_off[UROCE_EXT_FETH]);
+
+	feth->sel_plt = be32_make(level << 4 | type);
+	uroce_reth_put((struct uroce_reth *)(ext + op->ext_off[UROCE_EXT_RETH]), wqe->remote_addr,
+		       wqe->rkey, (uint32_t)wqe->atomic.compare_add);
+}
+
+/* The extension headers that few requests have. */
+#define RARE_HEADERS                                                                               \
+	(1u << UROCE_EXT_FETH | 1u << UROCE_EXT_ATOMICETH | 1u << UROCE_EXT_IMMDT |                \
+	 1u << UROCE_EXT_IETH)
+
+static inline void
 put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
+	if (op->ext_mask & 1 << UROCE_EXT_ATOMICETH)
+		put_atomiceth((struct uroce_atomiceth *)(ext + op->ext_off[UROCE_EXT_ATOMICETH]),
+			      wqe);
+	if (op->ext_mask & 1 << UROCE_EXT_FETH)
+		put_feth(ext, wqe, op);
 	if (op->ext_mask & 1 << UROCE_EXT_IMMDT)
 		memcpy(ext + op->ext_off[UROCE_EXT_IMMDT], &wqe->imm, sizeof(wqe->imm));
 	if (op->ext_mask & 1 << UROCE_EXT_IETH)
@@ -283,59 +223,114 @@ put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct ur
 			be32_make(wqe->imm);
 }
 
-/* Build the headers of a SEND or WRITE packet with `len` bytes of payload. @return its BTH */
-static inline struct uroce_bth *
-put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint8_t low, uint32_t psn,
-	    uint32_t len, struct uroce_txd *txd)
+/* Whether a packet carries the solicited event bit of its request: the last of a SEND or WRITE. */
+static inline bool
+is_solicited(const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
-	const uint8_t opcode = (uint8_t)(qpc->service << 5 | low);
-	const struct uroce_opcode *op = &uroce_opcode_table[opcode];
-	uint8_t *ext = begin_packet(qpc, wqe, txd, opcode, psn, len);
+	return wqe->flags & UROCE_WQE_SOLICITED && op->flags & UROCE_OPF_LAST && !is_rd_atomic(op);
+}
+
+/*
+ * Build the headers of a request packet with `len` bytes of payload. The RETH has the range of the
+ * whole request.
+ * @return the BTH
+ */
+static inline struct uroce_bth *
+put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op,
+	    uint32_t psn, uint32_t len, struct uroce_txd *txd)
+{
+	uint8_t *ext = begin_packet(qpc, wqe, txd, op, psn, len);
 	struct uroce_bth *bth = (struct uroce_bth *)ext - 1;
 
 	if (op->ext_mask & 1 << UROCE_EXT_RETH)
 		uroce_reth_put((struct uroce_reth *)(ext + op->ext_off[UROCE_EXT_RETH]),
 			       wqe->remote_addr, wqe->rkey, wqe->len);
-	if (op->ext_mask & (1 << UROCE_EXT_IMMDT | 1 << UROCE_EXT_IETH))
+	if (op->ext_mask & RARE_HEADERS)
 		put_rare_headers(ext, wqe, op);
-	if ((wqe->flags & UROCE_WQE_SOLICITED) && (op->flags & UROCE_OPF_LAST))
+	if (is_solicited(wqe, op))
 		bth->flags |= UROCE_BTH_SOLICITED;
 	return bth;
 }
 
-/*
- * Build a SEND or WRITE packet at the send position.
- * @return false: it was not built, and the request has a fault
- */
-static bool
-put_data(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
+/* Write the range of the next `nb` responses into the RETH of a READ request. */
+static void
+put_read_range(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb,
+	       struct uroce_bth *bth)
+{
+	const uint32_t pkt = qpc->req.next_pkt;
+	const uint64_t offset = (uint64_t)pkt << qpc->mtu_shift;
+	const uint64_t offset_end = (uint64_t)(pkt + nb) << qpc->mtu_shift;
+	const uint32_t len = (uint32_t)((offset_end < wqe->len ? offset_end : wqe->len) - offset);
+	uint8_t *reth =
+		(uint8_t *)(bth + 1) + uroce_opcode_table[bth->opcode].ext_off[UROCE_EXT_RETH];
+
+	uroce_reth_put((struct uroce_reth *)reth, wqe->remote_addr + offset, wqe->rkey, len);
+}
+
+/* Count a packet that was built at the send position, and apply the ACK rule to it. */
+static void
+count_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_bth *bth)
 {
 	struct uroce_req *req = &qpc->req;
-	const uint32_t pkt = req->next_pkt;
-	const uint32_t len = uroce_msg_payload(qpc, wqe->len, pkt);
-	struct uroce_bth *bth = put_headers(qpc, wqe, opcode_at(wqe, pkt), req->next_psn, len, txd);
+
+	if (is_rd_atomic(&uroce_opcode_table[bth->opcode])) {
+		req->nb_rd_out++;
+		req->since_ack_req = 0;
+	} else if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe)) {
+		bth->ack_req = UROCE_BTH_ACK_REQ;
+	}
+	if (req->next_psn != req->max_psn) {
+		qpc->stats.retransmits++;
+		uroce_count_in(qpc->counters, UROCE_COUNTER_RETRANSMITTED_PKTS, 1);
+	}
+}
+
+bool
+uroce_req_put(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
+{
+	struct uroce_req *req = &qpc->req;
+	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->next_idx);
+	const struct uroce_opcode *op = get_opcode(qpc, opcode_at(wqe, req->next_pkt));
+	const bool has_payload = op->flags & UROCE_OPF_PAYLOAD;
+	const uint32_t len = has_payload ? uroce_msg_payload(qpc, wqe->len, req->next_pkt) : 0;
+	struct uroce_bth *bth = put_headers(qpc, wqe, op, req->next_psn, len, txd);
 	bool is_bad = false;
 
-	if (slice_payload(qpc, wqe, len, txd, &is_bad)) {
+	if (op->operation == UROCE_OPERATION_READ)
+		put_read_range(qpc, wqe, nb, bth);
+	if (len && slice_payload(qpc, wqe, len, txd, &is_bad)) {
 		req->fault = IBV_WC_LOC_PROT_ERR;
 		return false;
 	}
-	if (uroce_qpc_is_reliable(qpc) && wants_ack(qpc, wqe))
-		bth->ack_req = UROCE_BTH_ACK_REQ;
+	count_packet(qpc, wqe, bth);
 	qpc->stats.tx_bytes += len;
-	advance_position(qpc, wqe, 1);
+	uroce_position_move(req, wqe, nb);
 	if (is_bad)
 		uroce_pipeline_stop(qpc);
 	return true;
 }
 
-/* Whether a request is a SEND or WRITE of one packet, without a fence. */
-static inline bool
-is_single_packet(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t mtu)
+/*
+ * The row of the opcode of requests that bursts of single packets may contain: SENDs, WRITEs, READs
+ * and atomics.
+ * @return NULL: the request is of another kind, or the QP does not allow it
+ */
+static const struct uroce_opcode *
+find_burst_opcode(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {
-	return ops[wqe->opcode].only && wqe->len <= mtu &&
-	       !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL)) &&
-	       (uroce_qpc_is_reliable(qpc) || uroce_req_is_possible(qpc, wqe));
+	const uint8_t only = ops[wqe->opcode].only;
+	const struct uroce_opcode *op = get_opcode(qpc, only);
+
+	return only && op->operation <= UROCE_OPERATION_ATOMIC && uroce_req_is_possible(qpc, wqe)
+		       ? op
+		       : NULL;
+}
+
+/* Whether a request that bursts may contain is one packet, not cancelled, and has no fence. */
+static inline bool
+is_single_packet(const struct uroce_send_wqe *wqe, uint32_t mtu)
+{
+	return wqe->len <= mtu && !(wqe->flags & (UROCE_WQE_FENCE | UROCE_WQE_LOCAL));
 }
 
 /*
@@ -362,9 +357,24 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 }
 
 /*
- * Send short requests on the fast path. These are often most of what is sent. The conditions of a
- * packet are checked once for all. The burst ends before the first request that is not short. The
- * send position is in registers meanwhile.
+ * The number of READs and atomics that max_rd_atomic has room for, in a burst of `max` packets. A
+ * burst that exceeds the window, to close a PSN gap, has none.
+ */
+static uint32_t
+count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)
+{
+	const struct uroce_req *req = &qpc->req;
+
+	if (uroce_psn_dist(req->una_psn, req->next_psn) + max > qpc->window_psns ||
+	    req->nb_rd_out >= qpc->attr.max_rd_atomic)
+		return 0;
+	return qpc->attr.max_rd_atomic - req->nb_rd_out;
+}
+
+/*
+ * Send requests of one packet on the fast path. These are often most of what is sent. The
+ * conditions of a packet are checked once for all. The burst ends before the first request that is
+ * longer or has to wait. The send position is in registers meanwhile.
  */
 unsigned
 uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -374,73 +384,59 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring), begin = req->next_idx;
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 	struct uroce_mr_view view = { 0 };
-	uint32_t nb_out = uroce_psn_dist(req->una_psn, req->next_psn), psn = req->next_psn;
-	uint32_t quiet = 0, since = req->since_ack_req, idx;
+	struct uroce_ack_rule rule = uroce_ack_rule_begin(qpc);
+	uint32_t psn = req->next_psn, nb_rd_atomic = 0, idx;
 	uint64_t nb_bytes = 0;
 
-	if (max > head - begin)
-		max = head - begin;
-	if (is_reliable && max > uroce_req_window_left(qpc))
-		max = uroce_req_window_left(qpc);
-	if (is_reliable && !req->is_ack_wanted)
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
+	max = uroce_min(max, head - begin);
+	if (is_reliable)
+		max = uroce_min(max, rule.room);
+	if (!max)
+		return 0;
+	const uint32_t rd_room = count_rd_atomic_room(qpc, max);
 	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, begin), *next;
+	const struct uroce_opcode *op = find_burst_opcode(qpc, wqe);
+	uint8_t opcode = wqe->opcode;
 
 	for (idx = begin; idx != begin + max; idx++, wqe = next, psn = uroce_psn_add(psn, 1)) {
 		struct uroce_txd *txd = &out[idx - begin];
+		uint32_t len = wqe->len;
+		bool is_asking = false;
 
 		next = uroce_req_wqe(qpc, idx + 1);
-		if (!is_single_packet(qpc, wqe, mtu))
+		if (wqe->opcode != opcode)
+			op = find_burst_opcode(qpc, wqe);
+		opcode = wqe->opcode;
+		if (!op || !is_single_packet(wqe, mtu))
 			break;
+		if (is_rd_atomic(op)) {
+			if (nb_rd_atomic == rd_room)
+				break;
+			nb_rd_atomic++;
+			uroce_ack_rule_respond(&rule);
+			len = 0;
+		} else {
+			/*
+			 * the general path handles a payload to which access is refused, or which
+			 * the fast path cannot send
+			 */
+			if (slice_whole(qpc, wqe, &view, txd))
+				break;
+			is_asking = is_reliable &&
+				    uroce_ack_rule_next(req, &rule,
+							is_last_to_send(qpc, idx, next, head));
+		}
 		wqe->first_psn = psn;
 		wqe->nb_psn = 1;
-		/*
-		 * the general path handles a payload to which access is refused, or which the fast
-		 * path cannot send
-		 */
-		if (slice_whole(qpc, wqe, &view, txd))
-			break;
-		struct uroce_bth *bth =
-			put_headers(qpc, wqe, ops[wqe->opcode].only, psn, wqe->len, txd);
+		nb_bytes += len;
+		struct uroce_bth *bth = put_headers(qpc, wqe, op, psn, len, txd);
 
-		nb_bytes += wqe->len;
-		nb_out++;
-		if (!is_reliable)
-			continue;
-		if (quiet && !is_last_to_send(qpc, idx, next, head)) {
-			quiet--;
-			since++;
-			continue;
-		}
-		bth->ack_req = UROCE_BTH_ACK_REQ;
-		req->is_ack_wanted = false;
-		since = 0;
-		quiet = uroce_req_nb_before_ack_req(qpc, nb_out, since);
+		if (is_asking)
+			bth->ack_req = UROCE_BTH_ACK_REQ;
 	}
 	qpc->stats.tx_bytes += nb_bytes;
-	req->since_ack_req = (uint8_t)since;
-	req->next_psn = psn;
-	req->max_psn = psn;
-	req->next_idx = idx;
-	req->begun_idx = idx;
+	req->since_ack_req = (uint8_t)rule.since;
+	req->nb_rd_out = (uint8_t)(req->nb_rd_out + nb_rd_atomic);
+	uroce_position_set(req, psn, idx, 0);
 	return idx - begin;
-}
-
-bool
-uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd)
-{
-	struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, qpc->req.next_idx);
-
-	switch ((int)wqe->opcode) {
-	case IBV_WR_ATOMIC_CMP_AND_SWP:
-	case IBV_WR_ATOMIC_FETCH_AND_ADD:
-		put_atomic(qpc, wqe, txd);
-		return true;
-	case UROCE_WR_FLUSH:
-		put_flush(qpc, wqe, txd);
-		return true;
-	case UROCE_WR_ATOMIC_WRITE:
-		return put_atomic_write(qpc, wqe, txd);
-	}
-	return put_data(qpc, wqe, txd);
 }

@@ -13,38 +13,28 @@
 void uroce_req_reset(struct uroce_qpc *qpc);
 
 /**
- * Build the packet at the send position, where the request must not be a READ. The caller has
- * checked that it may be sent.
+ * Build the packet at the send position. The caller has checked that it may be sent.
+ * @param nb  number of PSNs: READ: of the responses to request, which are of one chunk; else 1
  * @return false: the packet cannot be built, and the request has a fault
  */
-bool uroce_req_put(struct uroce_qpc *qpc, struct uroce_txd *txd);
-
-/** Write the ATOMICETH of an atomic request. */
-void uroce_req_put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe);
+bool uroce_req_put(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 
 /**
- * Build a READ request for the next `nb` responses, which are of one chunk. The request at the send
- * position must be a READ.
- */
-void uroce_req_put_read(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
-
-/**
- * Whether the next packet is the first of a request, and only the window can prevent its
- * transmission.
+ * Whether only the window and max_rd_atomic can prevent the transmission of the next packet, and it
+ * was not sent before.
  */
 static inline bool
-uroce_req_is_streaming(const struct uroce_qpc *qpc)
+uroce_req_is_fast_path(const struct uroce_qpc *qpc)
 {
 	const struct uroce_req *req = &qpc->req;
 
-	return qpc->state == IBV_QPS_RTS && req->next_idx == req->begun_idx &&
-	       req->next_psn == req->max_psn && !req->fault && !uroce_req_has_answer_gap(req) &&
-	       !qpc->cc.is_limited;
+	return qpc->state == IBV_QPS_RTS && req->next_psn == req->max_psn && !req->fault &&
+	       !uroce_req_has_answer_gap(req) && !qpc->cc.is_limited;
 }
 
 /**
- * Fill up to `max` descriptors with the next requests, as long as these are short SENDs and WRITEs
- * of one packet. Only while uroce_req_is_streaming().
+ * Fill up to `max` descriptors with the next requests, as long as these are of one packet. Only
+ * while uroce_req_is_fast_path(), and at the first packet of a request.
  * @return how many; a request that follows may still be of one packet
  */
 unsigned uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);

@@ -17,7 +17,6 @@
 #include "transport/middle.h"
 #include "transport/recovery/ooo_response.h"
 #include "transport/requester/position.h"
-#include "transport/requester/rd_atomic_req.h"
 #include "transport/requester/req.h"
 #include "transport/recovery/retransmit.h"
 #include "transport/recovery/retry.h"
@@ -163,32 +162,28 @@ next_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Build a READ request for the chunk at the send position, without the responses at its end that
- * have arrived.
+ * Build one packet at the send position. A READ request is for the responses of its chunk, without
+ * those at the end that have arrived.
+ * @return whether there was one to build
  */
-static void
-put_chunk(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd)
-{
-	struct uroce_req *req = &qpc->req;
-	const uint32_t left = uroce_req_chunk_left(qpc, wqe, req->next_pkt);
-	const uint32_t nb = uroce_req_has_answer_gap(req)
-				    ? uroce_ooo_response_nb_missing(qpc, req->next_psn, left)
-				    : left;
-
-	uroce_req_put_read(qpc, nb, txd);
-	if (nb < left)
-		uroce_position_move(req, wqe, left - nb);
-}
-
-/* Build one packet at the send position. @return whether there was one to build */
 static bool
 put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 {
+	struct uroce_req *req = &qpc->req;
 	const struct uroce_send_wqe *wqe = next_request(qpc);
 
-	if (!wqe || wqe->opcode != IBV_WR_RDMA_READ)
-		return wqe && uroce_req_put(qpc, txd);
-	put_chunk(qpc, wqe, txd);
+	if (!wqe)
+		return false;
+	const bool is_read = wqe->opcode == IBV_WR_RDMA_READ;
+	const uint32_t left = is_read ? uroce_req_chunk_left(qpc, wqe, req->next_pkt) : 1;
+	const uint32_t nb = is_read && uroce_req_has_answer_gap(req)
+				    ? uroce_ooo_response_nb_missing(qpc, req->next_psn, left)
+				    : left;
+
+	if (!uroce_req_put(qpc, nb, txd))
+		return false;
+	if (nb < left)
+		uroce_position_move(req, wqe, left - nb);
 	return true;
 }
 
@@ -288,18 +283,16 @@ put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Build packets without the checks of each packet (fast path). Often the send queue holds nothing
- * but short requests.
+ * Build packets without the checks of each packet (fast path): requests of one packet, or Middle
+ * packets.
  */
 static unsigned
 put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 {
-	unsigned nb = uroce_req_is_streaming(qpc) ? uroce_req_put_run(qpc, out, max) : 0;
-
-	if (nb && is_all_sent(qpc))
-		return nb;
-	nb += uroce_rd_atomic_put_requests(qpc, &out[nb], max - nb);
-	return nb + uroce_middle_put_requests(qpc, &out[nb], max - nb);
+	if (!uroce_req_is_fast_path(qpc))
+		return 0;
+	return qpc->req.next_pkt ? uroce_middle_put_requests(qpc, out, max)
+				 : uroce_req_put_run(qpc, out, max);
 }
 
 unsigned

@@ -157,7 +157,7 @@ uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
  * Build a READ response of one packet.
  * @return false: it is empty, or access is refused or not to a region
  */
-static bool
+static inline bool
 put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 			 struct uroce_mr_view *view, struct uroce_txd *txd)
 {

@@ -89,6 +89,21 @@ fetch_put__ends_with_the_window(void **state)
 }
 
 static void
+fetch_put__ends_with_cwnd(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.burst = PAIR_BURST_MAX;
+	open_with(&conf);
+	pair.host[A].qpc.req.rtt.cwnd = 8;
+	post_reads(12);
+	pair_flush(&pair, A);
+	assert_int_equal(nb_out(), 8);
+	pair_close(&pair);
+}
+
+static void
 fetch_put__ends_with_the_number_agreed(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
@@ -444,6 +459,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fetch_put__ends_with_the_window),
+		cmocka_unit_test(fetch_put__ends_with_cwnd),
 		cmocka_unit_test(fetch_put__ends_with_the_number_agreed),
 		cmocka_unit_test(fetch_put__ends_with_the_burst),
 		cmocka_unit_test(fetch_put__psn_wraps),
