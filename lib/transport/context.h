@@ -373,29 +373,52 @@ struct uroce_req {
 	bool is_local_done; /* a local request was executed, and may be ready to complete */
 };
 
+/** States of the reception of requests. The transitions are the table in ooo_request_state.c. */
+enum uroce_ooo_request_state {
+	UROCE_OOO_REQUEST_IN_ORDER, /* nothing is known to be missing */
+	/* the request at epsn is missing; until `nak_deadline` it may only be reordered */
+	UROCE_OOO_REQUEST_REORDERING,
+	/* the request at epsn is missing, and a NAK (PSN sequence error) reports it once */
+	UROCE_OOO_REQUEST_NAK_SENT,
+	/* the request at epsn was refused by an RNR NAK; the peer retransmits all later requests */
+	UROCE_OOO_REQUEST_RNR_NAK_SENT,
+	/* the gap is filled; at `nak_deadline` more of the kept requests behind it are executed */
+	UROCE_OOO_REQUEST_DRAINING,
+	UROCE_OOO_REQUEST_STATE_NB
+};
+
 /**
  * The responder: the peer's requests to this QP. The requester reads the first 24 bytes, too. Every
  * request reads the fields up to `res`.
  */
 struct uroce_resp {
 	/*
-	 * when the PSN gap at epsn is reported, or buffered requests are executed further;
-	 * UROCE_NEVER: neither is due
+	 * in REORDERING: when the PSN gap at epsn is reported; in DRAINING: when the next slice of
+	 * kept requests is executed; otherwise UROCE_NEVER
 	 */
 	uint64_t nak_deadline;
 	uint32_t pending; /* bit i: res[i] has responses to send */
 	uint32_t epsn;    /* the PSN that is expected next */
 	/* enum uroce_operation of the message that is being received; NONE between messages */
 	uint8_t operation;
-	uint8_t syndrome; /* syndrome of the pending AETH */
-	bool has_aeth;    /* an ACK or a NAK is pending */
-	bool is_nak_sent; /* a NAK was sent, and no further one is sent until epsn arrives */
-	/* with is_nak_sent: it was an RNR NAK, and the peer will retransmit later packets */
-	bool is_rnr_sent;
-	/* the next packet shows whether a late packet or a retransmission filled the last gap */
+	uint8_t syndrome;  /* syndrome of the pending AETH */
+	uint8_t ooo_state; /* enum uroce_ooo_request_state */
+	/*
+	 * an ACK or a NAK is pending; not part of `ooo_state`, because an ACK may be pending in
+	 * every state, and an AETH waits for the responses before it
+	 */
+	bool has_aeth;
+	/*
+	 * the next packet shows whether a late packet or a retransmission filled the last gap; not
+	 * part of `ooo_state`, because the next gap may be open meanwhile
+	 */
 	bool is_fill_doubtful;
-	bool is_peer_gbn;          /* the peer goes back N: gaps are reported to it without delay */
-	bool has_dropped;          /* a packet ahead of a PSN gap was dropped */
+	/*
+	 * the peer goes back N: gaps are reported to it without delay; not part of `ooo_state`,
+	 * because it is known of the peer, and outlives the gaps
+	 */
+	bool is_peer_gbn;
+	uint8_t resv[2];
 	uint32_t msn;              /* number of messages completed, modulo 2^24 */
 	uint32_t msg_len;          /* payload bytes received of the present message */
 	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: none */
@@ -411,14 +434,18 @@ struct uroce_resp {
 	/* The following fields are used for PSN gaps, READs and atomics. */
 	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: no block was taken yet */
 	struct uroce_rd_res *res;
-	uint32_t dropped_psn; /* with has_dropped: the PSN behind the newest dropped packet */
-	uint32_t fill_psn;    /* PSN that filled the last gap */
-	uint32_t fill_ns;     /* how long the last gap was open */
+	/*
+	 * requests ahead of epsn were dropped, all before this PSN; UROCE_OOO_PSN_NONE: none was.
+	 * Not part of `ooo_state`, because requests may be dropped in every state but IN_ORDER
+	 */
+	uint32_t dropped_end;
+	uint32_t fill_psn; /* PSN that filled the last gap */
+	uint32_t fill_ns;  /* how long the last gap was open */
 	/* value of `res_head` when an ACK was sent for a request behind all READs and atomics */
 	uint32_t passed_head;
 };
 
-/** The value of ooo_first_psn when no packet is remembered. */
+/** The value of ooo_first_psn and dropped_end when there is no such packet. */
 #define UROCE_OOO_PSN_NONE UINT32_MAX
 
 /**

@@ -5,7 +5,7 @@
  */
 #include "transport/error.h"
 
-#include "transport/recovery/ahead.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/completion.h"
 #include "transport/requester/req.h"
 
@@ -21,7 +21,7 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
 	uroce_cc_stop(&qpc->cc);
-	uroce_ahead_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	uroce_req_reset(qpc);
 	if (!qpc->is_zero_copy) /* otherwise uroce_qpc_sent() flushes both queues */
 		uroce_completion_flush(qpc, now_ns);

@@ -177,16 +177,10 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 	}
 }
 
-/*
- * Whether the next request in order can be executed without work for retransmission or reordering.
- */
 static inline bool
 is_receive_fast_path(const struct uroce_qpc *qpc)
 {
-	const struct uroce_resp *resp = &qpc->resp;
-
-	return uroce_qpc_is_reliable(qpc) && !qpc->srqs && !resp->is_fill_doubtful &&
-	       !resp->is_nak_sent && uroce_ooo_request_is_idle(resp);
+	return uroce_qpc_is_reliable(qpc) && !qpc->srqs && uroce_ooo_request_is_idle(&qpc->resp);
 }
 
 /*

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "transport/recovery/ahead.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/completion.h"
 #include "transport/error.h"
 #include "transport/middle.h"
@@ -87,7 +87,7 @@ uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf)
 void
 uroce_qpc_fini(struct uroce_qpc *qpc)
 {
-	uroce_ahead_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	uroce_ooo_response_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);

@@ -195,10 +195,17 @@ byte known;    /* resp.gap: a bit for each place behind the gap that has arrived
 byte held;     /* those places whose frames are buffered: the others were placed */
 byte asking;   /* those buffered frames that request an ACK */
 byte answers;  /* atomics whose responses are pending: a bit for each place */
-bit is_nak_sent, is_rnr_sent;
-bit is_nak_due; /* nak_deadline is set */
 bit has_dropped;
-byte dropped;   /* dropped_psn */
+byte dropped;   /* dropped_end */
+
+/* enum uroce_ooo_request_state. DRAINING is not modelled: all slices are executed in one step. */
+#define IN_ORDER     0
+#define REORDERING   1
+#define NAK_SENT     2
+#define RNR_NAK_SENT 3
+byte ooo_state = IN_ORDER;
+
+#define is_nak_sent (ooo_state == NAK_SENT || ooo_state == RNR_NAK_SENT)
 
 byte landed;   /* state of the oracle: a bit for each payload in memory */
 byte answered; /* state of the oracle: a bit for each atomic whose response arrived */
@@ -607,7 +614,8 @@ inline put_spare()
 }
 
 /* Nothing happens any more, unless a timer expires, or the program posts. */
-#define is_quiet (is_network_empty && !aeth && !answers && !is_nak_due && !may_send)
+#define is_quiet \
+	(is_network_empty && !aeth && !answers && ooo_state != REORDERING && !may_send)
 
 #define is_over (una == PKTS && is_quiet)
 
@@ -708,7 +716,7 @@ inline land(to, at)
 }
 
 /*
- * ahead.h: uroce_ahead_discard(); reorder_buffer.c: uroce_reorder_buffer_free_gap().
+ * ooo_request_state.c: uroce_ooo_request_discard(); reorder_buffer.c: uroce_reorder_buffer_free_gap().
  * Placed payload may be placed again.
  */
 inline discard()
@@ -716,7 +724,7 @@ inline discard()
 	landed = landed & ~(known & ~held);
 	known = 0;
 	held = 0;
-	is_nak_due = 0
+	ooo_state = (ooo_state == REORDERING -> IN_ORDER : ooo_state)
 }
 
 /* aeth.h: uroce_aeth_schedule_ack() */
@@ -732,8 +740,7 @@ inline owe_ack()
 inline owe_nak(which)
 {
 	aeth = which;
-	aeth_at = epsn;
-	is_nak_sent = 1
+	aeth_at = epsn
 }
 
 /* execute.c: uroce_execute_expected(), execute_message(), execute_atomic(), uroce_execute_refuse(). `ok`: executed */
@@ -743,13 +750,12 @@ inline execute(at, is_asking)
 	:: is_nak_sent && aeth -> aeth = ACK; aeth_at = 0
 	:: else
 	fi;
-	is_nak_sent = 0;
-	is_rnr_sent = 0;
+	ooo_state = IN_ORDER;
 	assert(at == epsn);
 	if
 	:: kind_of(epsn) == SEND && is_first(epsn) && !has_recv ->
 		owe_nak(RNR);
-		is_rnr_sent = 1;
+		ooo_state = RNR_NAK_SENT;
 		ok = 0
 	:: else ->
 		land(epsn, at);
@@ -794,12 +800,11 @@ inline drain()
 	od
 }
 
-/* ooo_request.c: schedule_seq_nak() */
+/* ooo_request.c: report_loss() */
 inline owe_seq_nak()
 {
-	is_nak_due = 0;
 	if
-	:: !is_nak_sent -> owe_nak(NAK)
+	:: !is_nak_sent -> owe_nak(NAK); ooo_state = NAK_SENT
 	:: else
 	fi
 }
@@ -808,7 +813,6 @@ inline owe_seq_nak()
 inline fill(at, is_asking)
 {
 	is_told = is_nak_sent && !aeth;
-	is_nak_due = 0;
 	was = known != 0;
 	execute(at, is_asking);
 	is_done = ok;
@@ -819,7 +823,7 @@ inline fill(at, is_asking)
 		if
 		:: ok ->
 			owe_ack();
-			is_nak_due = known != 0
+			ooo_state = (known -> REORDERING : IN_ORDER)
 		:: else
 		fi
 	:: else
@@ -880,7 +884,7 @@ inline report_hole()
 {
 	if
 	:: is_late -> owe_seq_nak()
-	:: !is_late && !is_nak_sent -> is_nak_due = 1
+	:: !is_late && !is_nak_sent -> ooo_state = REORDERING
 	:: else
 	fi
 }
@@ -895,7 +899,7 @@ inline recv_request(at, is_asking)
 	:: epsn <= at + PSNS / 2 && before(at, epsn) -> repeat(at)
 	:: else ->
 		if
-		:: is_rnr_sent
+		:: ooo_state == RNR_NAK_SENT
 		:: else ->
 			if
 			:: !RESP_GBN -> place_or_hold(at, is_asking)
@@ -967,7 +971,7 @@ active proctype Responder()
 	   }
 	/* ooo_request.c: uroce_ooo_request_expire() */
 	:: d_step {
-		is_nak_due -> owe_seq_nak()
+		ooo_state == REORDERING -> owe_seq_nak()
 	   }
 	:: is_over -> break
 	od;

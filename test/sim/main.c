@@ -5,7 +5,7 @@
  *
  *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--states] [--json]
  *
- * --trace prints each packet, --states also the recovery states of each QP. The exit status is 0
+ * --trace prints each packet, --states also the states of each QP. The exit status is 0
  * only without a violation. Seeds are divided among as many processes as there are processors; the
  * output does not depend on their number. A process that dies has found a violation, too: its
  * current seed is known.

@@ -127,6 +127,7 @@ struct qp {
 	struct uroce_qpc qpc;
 	uint8_t traced_recovery; /* enum uroce_recovery_state that the trace printed last */
 	uint8_t traced_answer;   /* enum uroce_ooo_response_state that the trace printed last */
+	uint8_t traced_ooo;      /* enum uroce_ooo_request_state that the trace printed last */
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct uroce_cq send_cq;

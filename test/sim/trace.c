@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "qp.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/recovery/ooo_response_state.h"
 #include "transport/recovery/recovery_state.h"
 #include "wire/icrc.h"
@@ -148,7 +149,7 @@ void
 trace_states(struct world *world, struct qp *qp)
 {
 	const uint8_t recovery = qp->qpc.req.loss_recovery.state,
-		      answer = qp->qpc.req.ooo_responses.state;
+		      answer = qp->qpc.req.ooo_responses.state, ooo = qp->qpc.resp.ooo_state;
 
 	if (!world->trace.out || !world->trace.has_states)
 		return;
@@ -161,6 +162,12 @@ trace_states(struct world *world, struct qp *qp)
 			  uroce_ooo_response_state_name(
 				  (enum uroce_ooo_response_state)qp->traced_answer),
 			  uroce_ooo_response_state_name((enum uroce_ooo_response_state)answer));
+	if (ooo != qp->traced_ooo)
+		put_state(
+			world, qp, "reception",
+			uroce_ooo_request_state_name((enum uroce_ooo_request_state)qp->traced_ooo),
+			uroce_ooo_request_state_name((enum uroce_ooo_request_state)ooo));
 	qp->traced_recovery = recovery;
 	qp->traced_answer = answer;
+	qp->traced_ooo = ooo;
 }

@@ -10,10 +10,12 @@
  *	0us A>B WRITE_LAST psn 1 A LOST
  *	67.108us A TIMEOUT
  *
- * With `has_states` also the transitions of a QP's recovery states, which are not in the hash:
+ * With `has_states` also the transitions of a QP's states: of its requests, of the responses to
+ * them, and of the reception of the peer's requests. These are not in the hash:
  *
  *	4us A qp 0x11 requests OPEN -> FAST_RETX
  *	9us A qp 0x11 responses GAP -> LOST
+ *	9us B qp 0x12 reception IN_ORDER -> NAK_SENT
  */
 
 #include <stdbool.h>

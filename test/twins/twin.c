@@ -286,11 +286,10 @@ compare_responder(const struct uroce_resp *a, const struct uroce_resp *b)
 	DIFFERS(epsn);
 	DIFFERS(msn);
 	DIFFERS(has_aeth);
-	DIFFERS(is_nak_sent);
-	DIFFERS(is_rnr_sent);
+	DIFFERS(ooo_state);
 	DIFFERS(is_fill_doubtful);
 	DIFFERS(is_peer_gbn);
-	DIFFERS(has_dropped);
+	DIFFERS(dropped_end);
 	DIFFERS(nak_deadline);
 	DIFFERS(pending);
 	DIFFERS(res_head);

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * The window of requests that may arrive ahead of the expected one, and how all of them are
- * discarded.
+ * The window of requests that may arrive ahead of the expected one.
  */
 
 #include "transport/requester/position.h"
@@ -46,19 +45,6 @@ uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
 	return ahead < UROCE_PSN_GAP_SPAN &&
 	       ahead < UROCE_OOO_WINDOW_MIN +
 			       (here < qpc->ooo_window_psns ? qpc->ooo_window_psns : here);
-}
-
-/** Discard all packets that arrived ahead of epsn, and do not report a PSN gap. */
-static inline void
-uroce_ahead_discard(struct uroce_qpc *qpc)
-{
-	struct uroce_resp *resp = &qpc->resp;
-
-	if (resp->gap)
-		uroce_reorder_buffer_free_gap(qpc->reorder_buffer, resp->gap, resp->epsn);
-	resp->gap = NULL;
-	resp->reorder_window.since_ns = 0;
-	resp->nak_deadline = UROCE_NEVER;
 }
 
 #endif /* UROCE_TRANSPORT_AHEAD_H */

@@ -14,10 +14,10 @@
  * slices. Each slice is acknowledged, so that the peer can send new packets meanwhile. Until the
  * last slice is executed, the packet at epsn is present and no gap is reported.
  *
- * A NAK reports the gap when a packet ahead of it arrives and reordering is ruled out
- * (reorder_window.h). Behind a filled gap there may be another gap. A peer that goes back N fills
- * it without a NAK. So the next gap is reported when another packet ahead of it arrives, or after
- * the time that the last gap was open.
+ * ooo_request_state.c is the table of the states of the reception. A NAK reports the gap when a
+ * packet ahead of it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
+ * there may be another gap. A peer that goes back N fills it without a NAK. So the next gap is
+ * reported when another packet ahead of it arrives, or after the time that the last gap was open.
  *
  * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
  * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
@@ -50,6 +50,7 @@
 #include "transport/completion.h"
 #include "transport/recovery/ddp.h"
 #include "transport/responder/execute.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/requester/position.h"
 #include "transport/recovery/psn_gap.h"
 #include "base/crc32.h"
@@ -59,11 +60,18 @@
 /* Number of buffered packets that are executed in one slice. */
 #define DRAIN_BURST 32
 
-/* Whether the packet at epsn is buffered or placed, and waits for its turn. */
+/* Whether the request at epsn is buffered or placed, and waits for its turn. */
 static bool
-is_epsn_ready(const struct uroce_resp *resp)
+is_draining(const struct uroce_resp *resp)
 {
-	return resp->gap && resp->gap->is_ready;
+	return resp->ooo_state == UROCE_OOO_REQUEST_DRAINING;
+}
+
+static bool
+is_nak_sent(const struct uroce_resp *resp)
+{
+	return resp->ooo_state == UROCE_OOO_REQUEST_NAK_SENT ||
+	       resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT;
 }
 
 /*
@@ -155,7 +163,7 @@ forget_psn(struct uroce_qpc *qpc, uint32_t psn)
 
 	uroce_reorder_buffer_drop(qpc->reorder_buffer, gap, psn);
 	if (is_base || !gap->nb)
-		uroce_ahead_discard(qpc);
+		uroce_ooo_request_discard(qpc);
 }
 
 /*
@@ -216,7 +224,7 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	if (uroce_reorder_buffer_insert(qpc->reorder_buffer, resp->gap, pkt))
 		return UROCE_VERDICT_OOO_BUFFERED;
 	if (!resp->gap->nb)
-		uroce_ahead_discard(qpc);
+		uroce_ooo_request_discard(qpc);
 	return UROCE_VERDICT_PSN_GAP;
 }
 
@@ -234,36 +242,59 @@ note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 				  UROCE_PSN_GAP_SPAN);
 }
 
+/*
+ * Process an event of the reception, and carry out the action.
+ * @param deadline_ns  of the timer, if the event starts it
+ */
 static void
-schedule_seq_nak(struct uroce_resp *resp)
+step_reception(struct uroce_qpc *qpc, enum uroce_ooo_request_event event, uint64_t deadline_ns)
 {
-	resp->nak_deadline = UROCE_NEVER;
-	if (!resp->is_nak_sent)
+	struct uroce_resp *resp = &qpc->resp;
+	const enum uroce_ooo_request_action action = uroce_ooo_request_step(qpc, event);
+
+	if (action == UROCE_OOO_REQUEST_DO_ARM)
+		resp->nak_deadline = deadline_ns;
+	else if (action == UROCE_OOO_REQUEST_DO_NAK)
 		uroce_aeth_schedule_nak(
 			resp, uroce_syndrome_make(UROCE_AETH_NAK, UROCE_NAK_PSN_SEQ), resp->epsn);
 }
 
+static void
+report_loss(struct uroce_qpc *qpc)
+{
+	step_reception(qpc, UROCE_OOO_REQUEST_ON_LOST, UROCE_NEVER);
+}
+
 /* Report the PSN gap by a NAK: now, or when reordering is ruled out. */
 static void
-report_gap(struct uroce_resp *resp, uint64_t now_ns)
+report_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 {
+	struct uroce_resp *resp = &qpc->resp;
 	const uint64_t delay_ns =
 		resp->is_peer_gbn ? 0 : uroce_reorder_window_delay_ns(&resp->reorder_window);
 
 	if (!resp->reorder_window.since_ns)
 		resp->reorder_window.since_ns = now_ns;
 	if (now_ns - resp->reorder_window.since_ns >= delay_ns)
-		schedule_seq_nak(resp);
-	else if (!resp->is_nak_sent)
-		resp->nak_deadline = resp->reorder_window.since_ns + delay_ns;
+		report_loss(qpc);
+	else
+		step_reception(qpc, UROCE_OOO_REQUEST_ON_GAP,
+			       resp->reorder_window.since_ns + delay_ns);
+}
+
+static bool
+has_dropped(const struct uroce_resp *resp)
+{
+	return resp->dropped_end != UROCE_OOO_PSN_NONE;
 }
 
 static void
-note_dropped(struct uroce_resp *resp, uint32_t end_psn)
+note_dropped(struct uroce_resp *resp, uint32_t psn)
 {
-	if (!resp->has_dropped || uroce_psn_before(resp->dropped_psn, end_psn))
-		resp->dropped_psn = end_psn;
-	resp->has_dropped = true;
+	const uint32_t end = uroce_psn_add(psn, 1);
+
+	if (!has_dropped(resp) || uroce_psn_before(resp->dropped_end, end))
+		resp->dropped_end = end;
 }
 
 enum uroce_verdict
@@ -276,7 +307,7 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	qpc->stats.ooo_requests++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
 	/* after an RNR NAK the peer retransmits everything */
-	if (resp->is_rnr_sent)
+	if (resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT)
 		return verdict;
 	if (qpc->reorder_buffer && !qpc->is_resp_gbn) {
 		if (uroce_ahead_is_in_window(qpc, ahead))
@@ -294,9 +325,9 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	    resp->gap->nb == 1)
 		remember_request(qpc, pkt);
 	if (verdict == UROCE_VERDICT_PSN_GAP)
-		note_dropped(resp, uroce_psn_add(pkt->psn, 1));
-	if (!is_epsn_ready(resp))
-		report_gap(resp, now_ns);
+		note_dropped(resp, pkt->psn);
+	if (!is_draining(resp))
+		report_gap(qpc, now_ns);
 	return verdict;
 }
 
@@ -381,12 +412,10 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	struct uroce_resp *resp = &qpc->resp;
-
 	remember_request(qpc, pkt);
-	forget_psn(qpc, resp->epsn);
-	resp->reorder_window.since_ns = now_ns;
-	schedule_seq_nak(resp);
+	forget_psn(qpc, qpc->resp.epsn);
+	qpc->resp.reorder_window.since_ns = now_ns;
+	report_loss(qpc);
 }
 
 /*
@@ -399,7 +428,6 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 	struct uroce_resp *resp = &qpc->resp;
 	unsigned nb = 0;
 
-	uroce_reorder_buffer_set_ready(qpc->reorder_buffer, resp->gap, false);
 	while (uroce_psn_gap_has(resp->gap, resp->epsn)) {
 		const uint32_t psn = resp->epsn;
 		const struct uroce_pkt *pkt =
@@ -409,16 +437,14 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 			skip_placed_request(qpc);
 			continue;
 		}
-		if (nb++ == DRAIN_BURST) {
-			uroce_reorder_buffer_set_ready(qpc->reorder_buffer, resp->gap, true);
+		if (nb++ == DRAIN_BURST)
 			break;
-		}
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
 		if (!resp->gap) /* no gap is left: the QP has gone to ERR */
 			return false;
-		if (resp->is_rnr_sent) {
-			uroce_ahead_discard(qpc);
+		if (resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT) {
+			uroce_ooo_request_discard(qpc);
 			return false;
 		}
 		if (verdict != UROCE_VERDICT_REQUEST) {
@@ -442,15 +468,15 @@ resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
 		return;
 	uroce_aeth_schedule_ack(resp);
 	if (!resp->gap->nb) {
-		uroce_ahead_discard(qpc);
-	} else if (resp->gap->is_ready) {
-		resp->nak_deadline = now_ns + 1;
+		uroce_ooo_request_discard(qpc);
+	} else if (uroce_psn_gap_has(resp->gap, resp->epsn)) {
+		step_reception(qpc, UROCE_OOO_REQUEST_ON_FILLED, now_ns + 1);
 	} else {
 		const uint64_t wait_ns =
 			resp->fill_ns + uroce_reorder_window_delay_ns(&resp->reorder_window);
 
 		resp->reorder_window.since_ns = now_ns;
-		resp->nak_deadline = now_ns + (wait_ns ? wait_ns : 1);
+		step_reception(qpc, UROCE_OOO_REQUEST_ON_GAP, now_ns + (wait_ns ? wait_ns : 1));
 	}
 }
 
@@ -465,13 +491,12 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	if (psn == qpc->ooo_first_psn)
 		uroce_ooo_request_compare(qpc, pkt);
 	resp->reorder_window.since_ns = 0;
-	resp->nak_deadline = UROCE_NEVER;
 	const enum uroce_verdict verdict = uroce_execute_expected(qpc, pkt, now_ns);
 
 	if (!resp->gap)
 		return verdict;
 	if (verdict != UROCE_VERDICT_REQUEST) {
-		uroce_ahead_discard(qpc);
+		uroce_ooo_request_discard(qpc);
 		return verdict;
 	}
 	drop_passed(qpc, psn);
@@ -482,36 +507,38 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 /* Report the gap that a dropped packet left behind, as the peer does not know of it. */
 static void
-report_dropped(struct uroce_resp *resp)
+report_dropped(struct uroce_qpc *qpc)
 {
-	if (is_epsn_ready(resp))
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (is_draining(resp))
 		return;
-	if (uroce_psn_before(resp->epsn, resp->dropped_psn))
-		schedule_seq_nak(resp);
+	if (uroce_psn_before(resp->epsn, resp->dropped_end))
+		report_loss(qpc);
 	else
-		resp->has_dropped = false;
+		resp->dropped_end = UROCE_OOO_PSN_NONE;
 }
 
 enum uroce_verdict
 uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
 	struct uroce_resp *resp = &qpc->resp;
-	const bool is_reported = resp->is_nak_sent && !resp->has_aeth;
+	const bool is_reported = is_nak_sent(resp) && !resp->has_aeth;
 
-	if (is_epsn_ready(resp))
+	if (is_draining(resp))
 		return UROCE_VERDICT_DUPLICATE;
 	const enum uroce_verdict verdict = fill_gap(qpc, pkt, now_ns);
 
-	if (!resp->has_dropped)
+	if (!has_dropped(resp))
 		return verdict;
 	/*
 	 * A peer that received a NAK of the gap retransmits everything behind it. Otherwise the
 	 * dropped packets have to be reported.
 	 */
 	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
-		resp->has_dropped = false;
+		resp->dropped_end = UROCE_OOO_PSN_NONE;
 	else
-		report_dropped(resp);
+		report_dropped(qpc);
 	return verdict;
 }
 
@@ -522,13 +549,12 @@ uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	if (now_ns < resp->nak_deadline)
 		return;
-	if (!is_epsn_ready(resp)) {
-		schedule_seq_nak(resp);
+	if (!is_draining(resp)) {
+		report_loss(qpc);
 		return;
 	}
-	resp->nak_deadline = UROCE_NEVER;
 	resume_drain(qpc, now_ns);
 	uroce_completion_recv_end(qpc);
-	if (resp->has_dropped)
-		report_dropped(resp);
+	if (has_dropped(resp))
+		report_dropped(qpc);
 }

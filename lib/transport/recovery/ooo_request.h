@@ -20,14 +20,12 @@ enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct ur
 void uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /**
- * Whether no packet is kept ahead of epsn and no PSN gap is open. Then the expected request is
- * executed without further checks.
+ * Whether the next request in order can be executed without work for retransmission or reordering.
  */
 static inline bool
 uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 {
-	return !resp->gap && !resp->reorder_window.since_ns && !resp->has_dropped &&
-	       resp->nak_deadline == UROCE_NEVER;
+	return resp->ooo_state == UROCE_OOO_REQUEST_IN_ORDER && !resp->is_fill_doubtful;
 }
 
 /** Execute the expected request, and then the requests that were buffered behind it. */
@@ -40,7 +38,7 @@ enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struc
  */
 void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 
-/** Send a NAK, or execute more buffered requests, if nak_deadline has passed. */
+/** Send a NAK, or execute more kept requests, if nak_deadline has passed. */
 void uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_OOO_REQUEST_H */

@@ -28,7 +28,6 @@ struct uroce_psn_gap {
 	uint32_t nb; /* number of bits set */
 	/* number of responses that the marked READs ask for, added when each READ was marked */
 	uint32_t nb_reads;
-	bool is_ready; /* the gap is filled, and the packets behind it are being executed */
 	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];
 	struct uroce_ddp ddp; /* WRITEs whose packets are placed on arrival */
 };

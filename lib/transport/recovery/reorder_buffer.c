@@ -124,7 +124,6 @@ uroce_reorder_buffer_free_gap(struct uroce_reorder_buffer *reorder_buffer,
 		if (uroce_psn_gap_has(gap, psn))
 			uroce_reorder_buffer_drop(reorder_buffer, gap, psn & UROCE_PSN_MASK);
 	}
-	uroce_reorder_buffer_set_ready(reorder_buffer, gap, false);
 	gap->ddp.nb = 0;
 	gap->nb_reads = 0;
 	slot->next_free = reorder_buffer->free_gap;
@@ -225,11 +224,9 @@ uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer, struct ur
 }
 
 void
-uroce_reorder_buffer_set_ready(struct uroce_reorder_buffer *reorder_buffer,
-			       struct uroce_psn_gap *gap, bool is_ready)
+uroce_reorder_buffer_add_ready(struct uroce_reorder_buffer *reorder_buffer, int nb)
 {
-	reorder_buffer->nb_ready += (uint32_t)is_ready - (uint32_t)gap->is_ready;
-	gap->is_ready = is_ready;
+	reorder_buffer->nb_ready += (uint32_t)nb;
 }
 
 bool

@@ -75,11 +75,10 @@ void uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer,
 			       struct uroce_psn_gap *gap, uint32_t psn);
 
 /**
- * Set whether the gap is filled while packets behind it still wait for execution, because one slice
- * does not execute all.
+ * Add `nb`, which may be negative, to the number of filled gaps with packets that wait for
+ * execution.
  */
-void uroce_reorder_buffer_set_ready(struct uroce_reorder_buffer *reorder_buffer,
-				    struct uroce_psn_gap *gap, bool is_ready);
+void uroce_reorder_buffer_add_ready(struct uroce_reorder_buffer *reorder_buffer, int nb);
 
 /**
  * Whether buffered frames wait for nothing but their turn of execution. Then the worker should not

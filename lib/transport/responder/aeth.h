@@ -19,14 +19,13 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 	resp->syndrome = UROCE_SYNDROME_ACK;
 }
 
-/** Schedule a NAK. After it no further NAK is sent until epsn arrives. */
+/** Schedule a NAK. */
 static inline void
 uroce_aeth_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {
 	resp->has_aeth = true;
 	resp->syndrome = syndrome;
 	resp->aeth_psn = psn;
-	resp->is_nak_sent = true;
 }
 
 #endif /* UROCE_TRANSPORT_AETH_H */

@@ -8,6 +8,7 @@
 #include "mem/mkey.h"
 #include "transport/responder/aeth.h"
 #include "transport/recovery/ahead.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/completion.h"
 #include "transport/error.h"
 #include "transport/responder/msg.h"
@@ -48,7 +49,7 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 		uroce_aeth_schedule_nak(
 			resp, uroce_syndrome_make(UROCE_AETH_RNR, qpc->attr.min_rnr_timer),
 			resp->epsn);
-		resp->is_rnr_sent = true;
+		(void)uroce_ooo_request_step(qpc, UROCE_OOO_REQUEST_ON_RNR);
 	}
 	if (!refusal->is_fatal)
 		return verdict;
@@ -331,26 +332,26 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * End the wait that a NAK began, because the missing request has arrived. A pending NAK becomes an
- * ACK.
+ * End the wait for the request at epsn, because it has arrived. A pending NAK becomes an ACK.
  */
 static void
-end_nak_wait(struct uroce_resp *resp)
+end_gap_wait(struct uroce_qpc *qpc)
 {
-	if (resp->has_aeth)
+	struct uroce_resp *resp = &qpc->resp;
+
+	if (uroce_ooo_request_step(qpc, UROCE_OOO_REQUEST_ON_EXPECTED) ==
+		    UROCE_OOO_REQUEST_DO_CANCEL_NAK &&
+	    resp->has_aeth)
 		resp->syndrome = UROCE_SYNDROME_ACK;
-	resp->is_nak_sent = false;
-	resp->is_rnr_sent = false;
 }
 
 static enum uroce_verdict
 execute_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	struct uroce_resp *resp = &qpc->resp;
 	enum uroce_verdict verdict = UROCE_VERDICT_BAD_REQUEST;
 
-	if (resp->is_nak_sent)
-		end_nak_wait(resp);
+	if (qpc->resp.ooo_state != UROCE_OOO_REQUEST_IN_ORDER)
+		end_gap_wait(qpc);
 	if (qpc->type == IBV_QPT_XRC_RECV) {
 		const enum uroce_verdict named = select_srq(qpc, pkt);
 

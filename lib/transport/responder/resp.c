@@ -17,7 +17,7 @@
 
 #include "mem/mkey.h"
 #include "transport/responder/aeth.h"
-#include "transport/recovery/ahead.h"
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/responder/execute.h"
 #include "transport/middle.h"
 #include "transport/recovery/ooo_request.h"
@@ -31,7 +31,7 @@
 void
 uroce_resp_reset(struct uroce_qpc *qpc)
 {
-	uroce_ahead_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	uroce_recv_put_back(qpc);
 	uroce_rd_pool_give(qpc->rd_pool, qpc->resp.res);
 	qpc->ooo_window_psns = 0;
@@ -40,6 +40,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 	qpc->resp = (struct uroce_resp){
 		.epsn = qpc->attr.rq_psn,
 		.nak_deadline = UROCE_NEVER,
+		.dropped_end = UROCE_OOO_PSN_NONE,
 	};
 }
 
@@ -167,7 +168,7 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	if (resp->is_fill_doubtful)
 		uroce_ooo_request_classify_fill(qpc, pkt->psn);
 	if (pkt->psn == resp->epsn)
-		return uroce_ooo_request_is_idle(resp)
+		return resp->ooo_state == UROCE_OOO_REQUEST_IN_ORDER
 			       ? uroce_execute_expected(qpc, pkt, now_ns)
 			       : uroce_ooo_request_fill_gap(qpc, pkt, now_ns);
 	if (uroce_psn_before(pkt->psn, resp->epsn))
@@ -257,7 +258,7 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 	 * buffered packets are found by their distance from epsn, which goes back below: discard
 	 * them before
 	 */
-	uroce_ahead_discard(qpc);
+	uroce_ooo_request_discard(qpc);
 	resp->epsn = uroce_psn_add(res->psn, res->sent);
 	uroce_execute_refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
 }

@@ -133,16 +133,11 @@ commit_burst(struct burst *burst, unsigned nb)
 		uroce_aeth_schedule_ack(&qpc->resp);
 }
 
-/*
- * Whether the next request in order can be executed without work for retransmission or reordering.
- */
 static bool
 is_burst_fast_path(const struct uroce_qpc *qpc)
 {
-	const struct uroce_resp *resp = &qpc->resp;
-
 	return uroce_qpc_is_reliable(qpc) && qpc->type != IBV_QPT_XRC_RECV &&
-	       !resp->is_fill_doubtful && !resp->is_nak_sent && uroce_ooo_request_is_idle(resp);
+	       uroce_ooo_request_is_idle(&qpc->resp);
 }
 
 unsigned

@@ -3,7 +3,8 @@
 /*
  * The tables of recovery states, compared with the same tables in words: a row for each state, a
  * column for each event. "." is an event without effect. Otherwise a cell has the action and the
- * next state. The actions are "!" retransmit or request, "?" probe or arm a timer, "<" go-back-N.
+ * next state. The actions are "!" retransmit, request or NAK, "?" probe or arm a timer, "<"
+ * go-back-N, "x" cancel a NAK.
  * Rules that all rows share are tested for each row, too.
  */
 
@@ -12,9 +13,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
+#include "transport/recovery/ooo_request_state.h"
 #include "transport/recovery/ooo_response_state.h"
 
 /*
@@ -44,6 +47,18 @@ static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESP
 	[UROCE_OOO_RESPONSE_GAP] = { ".", "?REORDERING", "!LOST", ".", ".", "IN_ORDER" },
 	[UROCE_OOO_RESPONSE_REORDERING] = { ".", ".", "!LOST", ".", "GAP", "IN_ORDER" },
 	[UROCE_OOO_RESPONSE_LOST] = { ".", ".", "!LOST", "GAP", "GAP", "IN_ORDER" },
+};
+
+/* Events: gap, lost, expected, RNR, filled, discarded. */
+static const char *const reception_rows[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_REQUEST_EVENT_NB] = {
+	[UROCE_OOO_REQUEST_IN_ORDER] = { "?REORDERING", "!NAK_SENT", ".", "RNR_NAK_SENT",
+					 "?DRAINING", "." },
+	[UROCE_OOO_REQUEST_REORDERING] = { "?REORDERING", "!NAK_SENT", "IN_ORDER", ".", ".",
+					   "IN_ORDER" },
+	[UROCE_OOO_REQUEST_NAK_SENT] = { ".", ".", "xIN_ORDER", ".", ".", "." },
+	[UROCE_OOO_REQUEST_RNR_NAK_SENT] = { ".", ".", "xIN_ORDER", ".", ".", "." },
+	[UROCE_OOO_REQUEST_DRAINING] = { "?REORDERING", "!NAK_SENT", ".", "RNR_NAK_SENT",
+					 "?DRAINING", "IN_ORDER" },
 };
 
 /* Compare the effect of an event, in words, with the expected cell. */
@@ -117,6 +132,51 @@ ooo_response_step__each_cell(void **state)
 	}
 }
 
+/* Process an event in a state, and compare the effect with the row of the table in words. */
+static void
+expect_reception_cell(struct uroce_reorder_buffer *reorder_buffer, unsigned from, unsigned event)
+{
+	static const char *const marks[] = {
+		[UROCE_OOO_REQUEST_DO_NOTHING] = "",
+		[UROCE_OOO_REQUEST_DO_ARM] = "?",
+		[UROCE_OOO_REQUEST_DO_NAK] = "!",
+		[UROCE_OOO_REQUEST_DO_CANCEL_NAK] = "x",
+	};
+	struct uroce_qpc qpc = {
+		.reorder_buffer = reorder_buffer,
+		.resp = { .ooo_state = (uint8_t)from, .nak_deadline = 1 },
+	};
+	const bool was_draining = from == UROCE_OOO_REQUEST_DRAINING;
+
+	uroce_reorder_buffer_add_ready(reorder_buffer, was_draining);
+	const unsigned action = uroce_ooo_request_step(&qpc, (enum uroce_ooo_request_event)event);
+	const unsigned next = qpc.resp.ooo_state;
+	const bool is_draining = next == UROCE_OOO_REQUEST_DRAINING;
+
+	expect_cell(uroce_ooo_request_state_name((enum uroce_ooo_request_state)from), event,
+		    marks[action], uroce_ooo_request_state_name((enum uroce_ooo_request_state)next),
+		    reception_rows[from][event]);
+	/* the timer is set in two states only, and the buffer counts QPs in DRAINING */
+	assert_true(qpc.resp.nak_deadline ==
+		    (is_draining || next == UROCE_OOO_REQUEST_REORDERING ? 1 : UROCE_NEVER));
+	assert_int_equal(uroce_reorder_buffer_has_ready(reorder_buffer), is_draining);
+	uroce_reorder_buffer_add_ready(reorder_buffer, -(int)is_draining);
+}
+
+static void
+ooo_request_step__each_cell(void **state)
+{
+	void *mem = aligned_alloc(64, (uroce_reorder_buffer_memsize(1, 1) + 63) & ~(size_t)63);
+	struct uroce_reorder_buffer *reorder_buffer = uroce_reorder_buffer_init(mem, 1, 1);
+
+	(void)state;
+	for (unsigned from = 0; from < UROCE_OOO_REQUEST_STATE_NB; from++) {
+		for (unsigned event = 0; event < UROCE_OOO_REQUEST_EVENT_NB; event++)
+			expect_reception_cell(reorder_buffer, from, event);
+	}
+	free(mem);
+}
+
 /* After go-back-N, in any state, nothing is in flight for which the state waits. */
 static void
 recovery_rewound__leaves_nothing_due(void **state)
@@ -149,6 +209,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recovery_step__each_cell),
 		cmocka_unit_test(ooo_response_step__each_cell),
+		cmocka_unit_test(ooo_request_step__each_cell),
 		cmocka_unit_test(recovery_rewound__leaves_nothing_due),
 	};
 
