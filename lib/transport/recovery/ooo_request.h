@@ -28,6 +28,17 @@ uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 	return resp->ooo_state == UROCE_OOO_REQUEST_IN_ORDER && !resp->is_fill_doubtful;
 }
 
+/**
+ * Whether the responder may execute the next requests in order as a burst: nothing is left to do
+ * for retransmission or reordering, and no request names a receive queue of its own.
+ */
+static inline bool
+uroce_ooo_request_is_fast_path(const struct uroce_qpc *qpc)
+{
+	return uroce_qpc_is_reliable(qpc) && qpc->type != IBV_QPT_XRC_RECV &&
+	       uroce_ooo_request_is_idle(&qpc->resp);
+}
+
 /** Execute the expected request, and then the requests that were buffered behind it. */
 enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					      uint64_t now_ns);

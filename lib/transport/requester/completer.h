@@ -27,10 +27,13 @@ enum uroce_verdict uroce_completer_place(struct uroce_qpc *qpc, const struct uro
 					 uint64_t now_ns);
 
 /**
- * Count one READ or atomic less in flight: its response, or the last response of a READ chunk, was
- * processed.
+ * Count `nb` READs and atomics less in flight: their responses, or the last responses of READ
+ * chunks, were processed.
  */
-void uroce_completer_end_rd(struct uroce_req *req);
+void uroce_completer_end_rd(struct uroce_req *req, uint32_t nb);
+
+/** Complete the oldest `nb` requests, whose last responses were processed, and local ones behind. */
+void uroce_completer_retire_answered(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns);
 
 /** Complete local requests that were executed, as long as these are the oldest. */
 void uroce_completer_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
