@@ -50,6 +50,13 @@ waits_for_rep(const struct uroce_cm_conn *conn)
 	return conn->state == UROCE_CM_STATE_REQ_SENT || conn->state == UROCE_CM_STATE_REQ_ACKED;
 }
 
+/* The attempt met a stale connection: another attempt follows, or the end. */
+static enum uroce_cm_input
+stale_input(const struct uroce_cm_conn *conn)
+{
+	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
+}
+
 /* Reject a message that belongs to no connection. */
 static void
 reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
@@ -178,9 +185,13 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	if (waits_for_rep(conn)) {
 		if (qpn < 2)
 			return;
+		/* A repetition of the REP must not be accepted after the REJ: another attempt
+		 * has another comm id. */
 		if (supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn, now_ns)) {
 			reject_message(cm, msg, from, UROCE_CM_ABOUT_REP,
 				       UROCE_CM_REASON_STALE_CONN);
+			give_input(cm, conn, msg, stale_input(conn), UROCE_CM_REASON_STALE_CONN,
+				   now_ns);
 			return;
 		}
 		fill_from_rep(cm, conn, msg);
@@ -238,10 +249,9 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 	if (!conn)
 		return;
-	if (waits_for_rep(conn) && msg->rej.reason == UROCE_CM_REASON_STALE_CONN &&
-	    conn->nb_stale_left)
-		input = UROCE_CM_ON_STALE;
-	else if (uroce_cm_state_step(conn->state, input))
+	if (waits_for_rep(conn) && msg->rej.reason == UROCE_CM_REASON_STALE_CONN)
+		input = stale_input(conn);
+	if (input == UROCE_CM_ON_REJ && uroce_cm_state_step(conn->state, input))
 		uroce_cm_event_set_private(conn, msg->rej.private_data,
 					   sizeof(msg->rej.private_data));
 	give_input(cm, conn, msg, input, msg->rej.reason, now_ns);
