@@ -8,9 +8,12 @@
 
 #include "cm/identity.h"
 
-/* Limits of the first retransmission interval. */
+/*
+ * Limits of the first retransmission interval. An early repetition costs one message, a late one
+ * costs a user's time, so the upper limit is low.
+ */
 #define MIN_INTERVAL_NS (10 * UROCE_MSEC_NS)
-#define MAX_INTERVAL_NS (1000 * UROCE_MSEC_NS)
+#define MAX_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
 static unsigned
 rtt_slot(uint64_t host)

@@ -310,6 +310,36 @@ stale__comm_id_changes_for_each_attempt(void **state)
 }
 
 static void
+stale__rep_is_not_accepted_later(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg rep;
+	uint32_t a;
+	uint32_t b;
+
+	/* B has died and returned, and uses the QPN again in an answer to A */
+	end_restart(&ends->b);
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x12);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, b, 0x22);
+	assert_true(end_take(ends, &ends->b, &rep));
+	end_give(ends, &ends->a, &rep);
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
+			 UROCE_CM_REASON_STALE_CONN);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
+	/* the old connection has ended now, but B has ended the new one */
+	end_give(ends, &ends->a, &rep);
+	expect_no_event(&ends->a);
+	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
+	ends_pass(ends, 10 * MSEC);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+}
+
+static void
 stale__of_another_host_is_no_business(void **state)
 {
 	struct ends *ends = *state;
@@ -457,6 +487,7 @@ main(void)
 		TEST(stale__comm_id_in_timewait),
 		TEST(stale__qp_that_is_believed_connected),
 		TEST(stale__comm_id_changes_for_each_attempt),
+		TEST(stale__rep_is_not_accepted_later),
 		TEST(stale__of_another_host_is_no_business),
 		TEST(forged_rej__is_ignored),
 		TEST(abandoned_req__is_withdrawn),
