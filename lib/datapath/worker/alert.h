@@ -28,9 +28,13 @@ enum uroce_alert {
  */
 struct uroce_alerts {
 	struct uroce_alert_second {
-		uint64_t begin_ns; /* start of the current second; 0: no frame of the kind so far */
-		uint64_t base;     /* value of the kind's counter at the start of the second */
-		uint64_t seen;     /* value of the kind's counter at the latest check */
+		/*
+		 * Start of the second in which frames are counted; 0: no frame of this kind has
+		 * arrived.
+		 */
+		uint64_t begin_ns;
+		uint64_t base; /* value of the kind's counter at the start of the second */
+		uint64_t seen; /* value of the kind's counter at the latest check */
 		/* a line about this kind of attack was logged since `begin_ns` */
 		bool is_told;
 	} kind[UROCE_ALERT_NB];
