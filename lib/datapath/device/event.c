@@ -17,7 +17,8 @@
 #include "datapath/log.h"
 #include "base/lock.h"
 
-#define PORT_EVENTS 64 /* room for events of the port, beside those of QPs */
+/* Additional room for events of the port, beside the room for events of QPs and SRQs. */
+#define PORT_EVENTS 64
 
 struct uroce_event_queue {
 	struct uroce_lock lock;
