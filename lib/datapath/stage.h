@@ -28,21 +28,21 @@
  */
 enum uroce_stage {
 	UROCE_STAGE_ROUND,     /* begin and end of a round: lock, clock, counters */
-	UROCE_STAGE_RX_BURST,  /* receive burst of the port that returned frames */
-	UROCE_STAGE_RX_EMPTY,  /* receive burst of the port that returned no frames */
-	UROCE_STAGE_PARSE,     /* parse the frames, and check the destination address */
-	UROCE_STAGE_VERIFY,    /* verify the ICRCs */
-	UROCE_STAGE_LOOK_UP,   /* look up the QPs */
+	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
+	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
+	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */
+	UROCE_STAGE_VERIFY,    /* verify the ICRCs of received frames */
+	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
 	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update the QP and follow up */
 	UROCE_STAGE_FREE,      /* free received mbufs */
 	UROCE_STAGE_DOORBELLS, /* take the doorbells of posts */
-	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write headers */
+	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write the headers of frames */
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
 	UROCE_STAGE_ICRC, /* compute the ICRCs of payload up to 128 bytes */
 	/* Build frames, except HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
 	UROCE_STAGE_BUILD,
-	UROCE_STAGE_TX_BURST, /* transmit burst of the port */
+	UROCE_STAGE_TX_BURST, /* time of transmit bursts of the port */
 	/* Publish completions, run commands, and process the timers that expired. */
 	UROCE_STAGE_TIMERS,
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */

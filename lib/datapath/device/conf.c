@@ -29,7 +29,7 @@ struct key {
 	const char *name;
 	int (*parse)(const char *value, struct uroce_dev_conf *conf);
 	const char *allowed;
-	bool is_list; /* the key may appear more than once */
+	bool is_list; /* the key may appear more than once in the string */
 };
 
 static int

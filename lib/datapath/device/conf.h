@@ -44,7 +44,7 @@ enum uroce_drive {
 	UROCE_DRIVE_NONE,  /* "none": only the embedder calls uroce_worker_poll() */
 };
 
-/** An address of the device. */
+/** An address of a device, with the length of its network prefix. */
 struct uroce_addr {
 	uint8_t ip[16]; /* the GID of the address; an IPv4 address is in its IPv4-mapped form */
 	/* Length of the network prefix of `ip`, in bits: 96 + n for an IPv4 /n. */

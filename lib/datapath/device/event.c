@@ -24,7 +24,7 @@ struct uroce_event_queue {
 	struct uroce_lock lock;
 	int fd;
 	uint32_t room;
-	uint32_t head; /* index of the oldest event */
+	uint32_t head; /* index in `event` of the oldest pending event */
 	uint32_t nb;
 	struct uroce_dev_event event[];
 };

@@ -36,7 +36,7 @@
  */
 #define PIECE_MAX ((size_t)64 << 20)
 
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `heaps` */
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the array `heaps` */
 static struct heap {
 	bool is_there;
 	int socket; /* socket ID that EAL gave to the heap */

@@ -78,7 +78,7 @@ read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 	kernel->nb = uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX);
 }
 
-/* Add an address at the first free index. */
+/* Add an address to a GID table, at the first free index. */
 static void
 add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
 {

@@ -31,8 +31,8 @@ int uroce_gid_fill(struct uroce_dev *dev);
 unsigned uroce_gid_if_index(const struct uroce_dev *dev);
 
 /**
- * Whether every address belongs to the kernel, so that the device must not reply to ARP, ND and
- * pings.
+ * Whether every address of the device belongs to the kernel, so that the device must not reply to
+ * ARP, ND and pings.
  */
 bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 

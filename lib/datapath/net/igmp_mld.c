@@ -26,7 +26,7 @@
 
 struct igmp {
 	uint8_t type;
-	uint8_t max_resp; /* maximum response time, in units of 100 ms */
+	uint8_t max_resp; /* maximum time until the response to a query, in units of 100 ms */
 	be16 checksum;
 	uint8_t group[4];
 };
@@ -42,7 +42,7 @@ struct mld {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be16 max_resp; /* maximum response time, in ms */
+	be16 max_resp; /* maximum time until the response to a query, in ms */
 	be16 reserved;
 	uint8_t group[16];
 };

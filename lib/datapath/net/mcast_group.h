@@ -35,7 +35,7 @@ struct uroce_mcast_group {
 	 * kernel is no member.
 	 */
 	int fd;
-	bool is_due; /* a report of the group is due */
+	bool is_due; /* a report of the group to routers and switches is due */
 	struct uroce_mcast_group *next;
 };
 

@@ -22,8 +22,8 @@
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
-#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve the MAC of a next hop */
+#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for the same MAC */
 #define POLL_US            50 /* time to sleep after a check, if no frame was processed meanwhile */
 
 /* The addresses of a path, and what is needed to resolve it. */

@@ -18,7 +18,7 @@
 /** Maximum number of mbufs that a thread may keep in its cache of a pool. */
 #define UROCE_POOL_CACHE 256
 
-/** The parameters of a pool. */
+/** The parameters with which a pool of mbufs is created. */
 struct uroce_pool_conf {
 	uint32_t nb_mbuf;
 	uint32_t data_len; /* maximum length of a frame in one mbuf, in bytes without headroom */

@@ -36,7 +36,7 @@ enum uroce_rx_wakeup_kind {
 	UROCE_RX_WAKEUP_MUX,
 };
 
-/** The RX wake-up of a queue. */
+/** The RX wake-up of a queue: what wakes a thread when a frame arrives. */
 struct uroce_rx_wakeup {
 	/* Descriptor of the driver, or for a memif ring a duplicate of it; -1: none was found. */
 	int fd;
@@ -78,7 +78,7 @@ void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
  */
 void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
 
-/* The function uroce_rx_wakeup_find_socket() is in rx_wakeup_socket.c. */
+/* The function uroce_rx_wakeup_find_socket(), declared below, is defined in rx_wakeup_socket.c. */
 
 /**
  * Find the packet socket of a queue of an af_packet port.

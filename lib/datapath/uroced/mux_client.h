@@ -200,7 +200,7 @@ int uroce_mux_client_watch(struct uroce_mux_client *client, struct uroce_dev *de
 /** Stop the thread that handles the connection, before the workers are destroyed. */
 void uroce_mux_client_unwatch(struct uroce_mux_client *client);
 
-/** Copy the latest information about uroced's host. */
+/** Copy the latest information that uroced has sent about its host. */
 void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *host);
 
 /** Make the connection's thread end the connection and connect again. */
@@ -211,7 +211,7 @@ void uroce_mux_client_break(struct uroce_mux_client *client);
  * mux_client_burst.c.
  */
 
-/** Initialize the rings in new shared memory. */
+/** Initialize the rings of all pairs in new shared memory. */
 void uroce_mux_client_begin(struct uroce_mux_client *client);
 
 /**

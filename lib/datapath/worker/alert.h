@@ -40,7 +40,7 @@ struct uroce_alerts {
 	} kind[UROCE_ALERT_NB];
 };
 
-/** The QP events that raise alerts. */
+/** The set of QP events (enum uroce_qpc_event) that raise alerts. */
 #define UROCE_ALERT_EVENTS                                                                         \
 	(UROCE_QPC_CNP_IMPLAUSIBLE | UROCE_QPC_KEYS_GUESSED | UROCE_QPC_PSN_CONFLICT |             \
 	 UROCE_QPC_RNR_FALSE)

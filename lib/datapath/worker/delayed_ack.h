@@ -64,8 +64,8 @@ struct uroce_delayed_ack {
 	uint8_t nb_kept; /* number of messages that arrived while the ACK was kept */
 	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
 	uint32_t trial_gap;   /* number of messages from a failed trial to the next one */
-	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept */
-	uint64_t kept_ns;     /* time at which the ACK was kept */
+	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept behind the reply */
+	uint64_t kept_ns;     /* time at which the ACK was kept behind the reply */
 };
 
 /**
@@ -73,7 +73,7 @@ struct uroce_delayed_ack {
  */
 void uroce_delayed_ack_polled(struct uroce_worker *worker);
 
-/** Whether the application does nothing but poll. */
+/** Whether the application does nothing but poll this worker, in quick succession. */
 bool uroce_delayed_ack_is_spinning(const struct uroce_worker *worker);
 
 /** Whether an ACK waits for a reply of the program or for the next message of the peer. */
@@ -93,14 +93,15 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
-/** Whether this worker has left an ACK to its next round. Any thread. */
+/** Whether this worker has left an ACK to its next round. Any thread may call this. */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
 /** End the delay of an ACK, because the worker transmits all its frames now. */
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**
- * The worker with this index on a port if it has a delayed ACK, else NULL. Any thread.
+ * Get the worker with this index on a port, if the worker has a delayed ACK; NULL: it has none. Any
+ * thread may call this.
  * @param port  ID of the port, below UROCE_PORTS_MAX
  */
 struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);

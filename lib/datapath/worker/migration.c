@@ -152,7 +152,7 @@ dispatch_waiting(struct uroce_worker *worker, uint32_t qpn, struct rte_mbuf *mbu
 	const bool is_kept = has_waiting(migrating, *nb_kept, qpn);
 
 	if (!is_kept && owner == worker)
-		return true; /* the QP is here, or no longer exists */
+		return true; /* the QP has arrived at this worker, or does not exist any more */
 	if (!is_kept && !is_target_worker(worker, wqp)) {
 		forward_frame(worker, owner, mbuf);
 		return false;

@@ -32,7 +32,7 @@
 
 #include "queue/cq.h"
 
-/** Maximum time that completions wait for ACKs. */
+/** Maximum time for which completions wait until their ACKs have left. */
 #define UROCE_PUBLISH_MAX_NS UINT64_C(20000000)
 
 struct uroce_worker;
@@ -61,17 +61,18 @@ enum uroce_ack_stage {
 };
 
 struct uroce_publishing {
-	struct uroce_cq_list list; /* CQs with unpublished completions */
+	struct uroce_cq_list list; /* list of the CQs that have unpublished completions */
 	/* Count of QPs scheduled so far, when frames were received last. */
 	uint32_t lined;
 	bool is_waiting; /* some completions wait until their ACKs have left */
 	bool is_far;     /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;
-	uint32_t mark;     /* value that the counter of `stage` must reach */
+	/* Value that the counter of `stage` must reach before the ACKs have passed it. */
+	uint32_t mark;
 	uint64_t since_ns; /* time at which completions began to wait for ACKs */
 };
 
-/** Whether there are unpublished completions. */
+/** Whether the worker has completions that are not published yet. */
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
 
 /**

@@ -79,7 +79,8 @@ struct uroce_rx {
 	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
 	bool has_single;
 	bool is_single_from_wire;
-	bool is_from_wire; /* the current burst was received from the wire */
+	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
+	bool is_from_wire;
 	/*
 	 * A processed frame that is freed later, so that the program gets its message earlier;
 	 * NULL: there is no such frame.
@@ -192,7 +193,7 @@ struct uroce_worker {
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
 	_Atomic uint64_t app_ns; /* latest time at which the application drove this worker */
-	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
+	atomic_bool is_stopping; /* the dedicated lcore that drives this worker must end its loop */
 	/*
 	 * No thread polls this worker. So the application drives it in addition to a worker that
 	 * the application polls.
@@ -205,7 +206,7 @@ struct uroce_worker {
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */
-	uint64_t link_check_ns;       /* time of the next link check */
+	uint64_t link_check_ns;       /* time of the next check of the port's link */
 	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
 	struct uroce_publishing publishing;
 	struct uroce_delayed_ack delayed_ack;
@@ -242,7 +243,7 @@ void uroce_worker_end_round(struct uroce_worker *worker);
  */
 bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 
-/** Wait until the worker has left the round in which it may be now. Any thread. */
+/** Wait until the worker has left the round in which it may be now. Any thread may call this. */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
 /**
@@ -393,7 +394,7 @@ bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wq
 unsigned uroce_migrate_dequeue(struct uroce_worker *worker,
 			       struct rte_mbuf *ready[UROCE_MIGRATING_MAX]);
 
-/** Free all frames that wait for migrating QPs. */
+/** Free all frames that wait in this worker for migrating QPs. */
 void uroce_migrate_drop(struct uroce_worker *worker);
 
 /** Whether an entry of the ring between workers is a request for a QP instead of a frame. */
@@ -472,7 +473,7 @@ void uroce_tx_drop(struct uroce_worker *worker);
 
 /* uroce_doorbell_push() is in doorbell.c; uroce_doorbell_take() is in doorbell_take.c. */
 
-/** Append a QP to the list of doorbells of the worker. Any thread. */
+/** Append a QP to the worker's list of doorbells. Any thread may call this. */
 void uroce_doorbell_push(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**

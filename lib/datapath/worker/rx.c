@@ -286,7 +286,7 @@ is_foreign(enum uroce_verdict verdict)
 	       verdict == UROCE_VERDICT_BAD_IP || verdict == UROCE_VERDICT_WRONG_PEER;
 }
 
-/* The sources of received frames. */
+/* The sources from which a worker gets frames that it processes. */
 enum source {
 	PORT,
 	LOOPED_BACK, /* frames from this device itself; their ICRC must be verified as for PORT */
@@ -311,9 +311,10 @@ struct outcome {
 	/* Frames for the embedder; NULL: there is no embedder, and such frames are freed. */
 	struct rte_mbuf **rest;
 	unsigned nb_rest;
-	uint64_t nb_bytes;      /* number of bytes of all frames */
-	unsigned nb_foreign;    /* number of frames that are not RoCE for this device */
-	uint64_t foreign_bytes; /* number of bytes of these foreign frames */
+	uint64_t nb_bytes;   /* number of bytes of all frames of the burst */
+	unsigned nb_foreign; /* number of frames that are not RoCE for this device */
+	/* Number of bytes of the frames that are not RoCE for this device. */
+	uint64_t foreign_bytes;
 	/* Number of frames to multicast groups that have members on this device. */
 	unsigned nb_groups;
 	struct uroce_worker *owner; /* worker to which the frames in `forwarded` go */
@@ -558,7 +559,7 @@ group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
 	return n;
 }
 
-/* Count the frames that the port received. */
+/* Count the frames of a burst that the port received. */
 static void
 count_received(struct uroce_worker *worker, unsigned nb, const struct outcome *out)
 {
@@ -573,7 +574,7 @@ static unsigned
 input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	     struct rte_mbuf **rest, enum source source)
 {
-	struct outcome out; /* not zero-initialized, because the arrays are long */
+	struct outcome out; /* the struct is not zero-initialized, because its arrays are long */
 
 	out.rest = rest;
 	out.nb_done = 0;

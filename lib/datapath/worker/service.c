@@ -90,7 +90,7 @@
 /* Maximum time between two polls of an application that spins. */
 #define POLLER_IDLE_NS UINT64_C(50000)
 
-/* The result of the check of a worker. */
+/* The result of a check of a worker by the service thread. */
 struct check_result {
 	unsigned nb;      /* number of frames that the worker received and sent */
 	uint64_t wait_ns; /* time for which the worker need not be checked */

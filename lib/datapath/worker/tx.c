@@ -467,7 +467,7 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 	memmove(tx->roce_len, tx->roce_len + nb, tx->nb_pending * sizeof(tx->roce_len[0]));
 }
 
-/* Count the first `nb` pending frames as sent. */
+/* Count the first `nb` pending frames as transmitted. */
 static void
 count_sent(struct uroce_worker *worker, unsigned nb)
 {

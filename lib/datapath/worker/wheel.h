@@ -24,11 +24,12 @@
 
 struct uroce_wheel {
 	uint64_t cursor;    /* next tick to be processed; all earlier ticks are done */
-	uint64_t now_tick;  /* tick of the current or latest uroce_wheel_take() */
+	uint64_t now_tick;  /* tick of the time that the latest uroce_wheel_take() got */
 	uint64_t next_tick; /* no QP is filed before this tick; UROCE_NEVER: no QP is filed */
 	uint32_t nb_filed;
-	uint64_t has_some[UROCE_WHEEL_SLOTS / 4096]; /* bit i: word i of `occupied` is not 0 */
-	uint64_t occupied[UROCE_WHEEL_SLOTS / 64];   /* bit i: slot i is not empty */
+	/* Bit i is set if word i of `occupied` is not 0. */
+	uint64_t has_some[UROCE_WHEEL_SLOTS / 4096];
+	uint64_t occupied[UROCE_WHEEL_SLOTS / 64]; /* bit i is set if slot i is not empty */
 	struct uroce_worker_qp *slot[UROCE_WHEEL_SLOTS];
 };
 

@@ -57,13 +57,15 @@ struct uroce_worker_qp {
 	/* Hint: the QP was posted to more than once since its doorbell was taken. */
 	atomic_bool is_rung_again;
 	/*
-	 * Only the worker that owns the QP uses the fields from `is_active` to `timer_tick`, except
-	 * `target_worker`.
+	 * The fields from `is_active` to `timer_tick`, except `target_worker`, are used only by the
+	 * worker that owns the QP.
 	 */
 	bool is_active;
 	/* If is_active is set: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
-	/* The QP came from another worker, and the transport was not called for it since. */
+	/*
+	 * The QP has migrated from another worker, and the transport was not called for it since.
+	 */
 	bool is_migrated;
 	uint8_t nb_migrations; /* number of migrations of the QP so far; saturates */
 	/*
@@ -85,7 +87,7 @@ struct uroce_worker_qp {
 	uint64_t timer_tick;
 	_Alignas(64) struct uroce_qpc qpc;
 	/* The fields `event_cookie` and `nb_groups` are rarely used. */
-	void *event_cookie; /* cookie of the QP's asynchronous events */
+	void *event_cookie; /* cookie with which the QP's asynchronous events are raised */
 	/* Number of multicast groups of which the QP is a member; guarded by the device's lock. */
 	uint32_t nb_groups;
 };
@@ -215,24 +217,27 @@ int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg),
 int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /**
- * The time of the worker's round. Calls into the transport that run in uroce_worker_call() use this
- * time.
+ * Get the time of the worker's current round. Calls into the transport that run in
+ * uroce_worker_call() use this time.
  */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 
-/** The pool of resources for READs and atomics of the QPs that this worker owns. */
+/** Get the pool of resources for READs and atomics of the QPs that this worker owns. */
 struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 
 /**
- * The reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a PSN
- * gap.
+ * Get the reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a
+ * PSN gap.
  */
 struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
 
-/** The counters of the worker. Events of its QPs are counted here, beside the QPs' own counters. */
+/**
+ * Get the counters of the worker. Events of its QPs are counted in them, beside the QPs' own
+ * counters.
+ */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
 
-/** The list of CQs with completions that the worker publishes after its frames have left. */
+/** Get the list of CQs with completions that the worker publishes after its frames have left. */
 struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
