@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The factor of the data path's clock. EAL measures the frequency of the time stamp counter during
- * its initialization. Therefore the factor is computed when the first device comes up, and not
- * earlier.
+ * The clock of the data path computes the factor from time stamp counts to nanoseconds. EAL
+ * measures the frequency of the time stamp counter during its initialization. Therefore the factor
+ * is computed when the first device comes up, and not earlier.
  */
 
 #include "datapath/clock.h"

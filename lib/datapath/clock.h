@@ -11,18 +11,23 @@
 #include <stdint.h>
 #include <rte_cycles.h>
 
-/** Cycles to nanoseconds, as a 32.32 fixed-point factor; 0 before uroce_clock_init(). */
+/**
+ * Factor that converts cycles to nanoseconds, in 32.32 fixed point; 0 before uroce_clock_init().
+ */
 extern uint64_t uroce_clock_factor;
 
 /**
- * Nanoseconds that are added to the time of the counter; 0 by default.
+ * Nanoseconds that are added to the time of the time stamp counter; 0 by default.
  *
- * A program can provide its own time, so that a run can be repeated exactly. For this it sets
- * uroce_clock_factor to 0 and increases uroce_clock_base. The base must never decrease.
+ * A program can provide its own time, so that a run can be repeated exactly. For this the program
+ * sets uroce_clock_factor to 0 and increases uroce_clock_base. The base must never decrease.
  */
 extern uint64_t uroce_clock_base;
 
-/** Read the frequency of the time stamp counter from EAL. The call is cheap and may be repeated. */
+/**
+ * Read the frequency of the time stamp counter from EAL, for the clock. The call is cheap and may
+ * be repeated.
+ */
 void uroce_clock_init(void);
 
 static inline uint64_t

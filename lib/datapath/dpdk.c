@@ -12,7 +12,7 @@
 
 #define RELEASE(year, month) ((year)*100u + (month))
 
-/* The range of releases whose memif driver has been checked. */
+/* The oldest and the newest (MEMIF_NEWEST) release whose memif driver has been checked. */
 #define MEMIF_OLDEST RELEASE(22, 11)
 #define MEMIF_NEWEST RELEASE(26, 7)
 
@@ -70,9 +70,9 @@ uroce_dpdk_knows_memif(void)
 }
 
 /*
- * The interrupt handle is found by its value and not by DPDK's version, because a distribution may
- * backport the count of errors into any release. The driver allocates its handles from EAL's heap.
- * A count of errors never reaches the addresses of that heap.
+ * Find the interrupt handle by its value and not by DPDK's version, because a distribution may
+ * backport the count of errors, which precedes the handle, into any release. The driver allocates
+ * its handles from EAL's heap. A count of errors never reaches the addresses of that heap.
  */
 struct rte_intr_handle *
 uroce_dpdk_memif_handle(const uint64_t words[2])

@@ -23,12 +23,12 @@
 
 struct rte_intr_handle;
 
-/** Whether the headers are those of this release, or of a later one. */
+/** Whether the headers of DPDK are those of this release, or of a later one. */
 #define UROCE_DPDK_SINCE(year, month) (RTE_VERSION >= RTE_VERSION_NUM(year, month, 0, 0))
 
 /*
- * Telemetry: release 23.03 renamed the calls for unsigned integers. <rte_telemetry.h> declares
- * them.
+ * The telemetry calls for unsigned integers, which release 23.03 renamed. <rte_telemetry.h>
+ * declares them.
  */
 #if UROCE_DPDK_SINCE(23, 3)
 #define UROCE_DPDK_TEL_ADD_DICT  rte_tel_data_add_dict_uint
@@ -55,14 +55,14 @@ struct uroce_dpdk_thread {
 };
 
 /**
- * Start a control thread.
- * @param name  at most 15 characters
+ * Start a control thread that calls `run(arg)`.
+ * @param name  name of the thread, at most 15 characters
  * @return 0, or -errno: the thread was not created
  */
 int uroce_dpdk_thread_start(struct uroce_dpdk_thread *thread, const char *name,
 			    void *(*run)(void *), void *arg);
 
-/** Wait until the thread has ended. */
+/** Wait until the control thread has ended. */
 void uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread);
 
 /**
@@ -76,9 +76,9 @@ bool uroce_dpdk_knows_memif(void);
  * Find the interrupt handle in a queue record of the memif driver. In releases since 26.03, and in
  * the stable releases 23.11.7, 24.11.5, 25.11.1 and their successors, a count of errors precedes
  * the handle.
- * @param words  the words behind the counts of packets and bytes: the handle, or the count of
- *   errors and the handle
- * @return NULL: neither word is a handle
+ * @param words  the two words behind the counts of packets and bytes: the handle is the first of
+ *   them, or the second behind a count of errors
+ * @return the handle; NULL: neither word is a handle
  */
 struct rte_intr_handle *uroce_dpdk_memif_handle(const uint64_t words[2]);
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The iteration reads /proc/self/fd, and skips the descriptor that the iteration itself uses. */
+/*
+ * An iteration over file descriptors reads /proc/self/fd. It skips the descriptor that the
+ * iteration itself uses.
+ */
 
 #include "datapath/fds.h"
 

@@ -22,17 +22,17 @@ struct uroce_fds {
 void uroce_fds_begin(struct uroce_fds *fds);
 
 /**
- * The next file descriptor of the iteration.
- * @return -1: there is no more, and the iteration has ended
+ * Get the next file descriptor of the iteration.
+ * @return the descriptor; -1: there is no more, and the iteration has ended
  */
 int uroce_fds_next(struct uroce_fds *fds);
 
-/** End an iteration before its last descriptor. */
+/** End an iteration before it has reached its last descriptor. */
 void uroce_fds_end(struct uroce_fds *fds);
 
 /**
- * Whether the type of a descriptor begins with `what`. The type is the target of its link in /proc,
- * for example "anon_inode:[eventfd]".
+ * Whether the type of a file descriptor begins with `what`. The type is the target of the
+ * descriptor's link in /proc, for example "anon_inode:[eventfd]".
  */
 bool uroce_fds_is(int fd, const char *what);
 

@@ -3,9 +3,9 @@
 /*
  * Interrupt thread calls use an interrupt source of their own: an eventfd that is registered once
  * and never unregistered. Each registration or unregistration makes the interrupt thread read the
- * list of sources again, some time later. uroce_intr_call_synchronize() waits until that has
- * happened, and so must not cause it. The source's memory is not from EAL's heap, so that it
- * outlives EAL's cleanup.
+ * list of sources again, some time later. uroce_intr_call_synchronize() waits until the thread has
+ * read the list, and so must not cause that itself. The source's memory is not from EAL's heap, so
+ * that it outlives EAL's cleanup.
  */
 
 #include "datapath/dpdk.h"
@@ -25,10 +25,10 @@ struct intr_call {
 	atomic_bool is_done;
 };
 
-/* One interrupt thread call at a time. */
+/* Held during an interrupt thread call, so that there is only one such call at a time. */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t source_once = PTHREAD_ONCE_INIT;
-/* NULL: the source could not be registered, and calls run in the calling thread */
+/* Interrupt source; NULL: it could not be registered, and calls run in the calling thread. */
 static struct rte_intr_handle *intr_handle;
 static int event_fd = -1;
 static _Atomic(struct intr_call *) pending_call;
@@ -46,8 +46,8 @@ run_pending_call(void *arg)
 		return;
 	intr_call->call(intr_call->arg);
 	/*
-	 * When the waiting thread sees is_done, the call becomes invalid: it is on that thread's
-	 * stack.
+	 * The waiting thread returns when it sees is_done. The call is on the stack of that thread,
+	 * and so is invalid from then on.
 	 */
 	atomic_store_explicit(&intr_call->is_done, true, memory_order_release);
 }
@@ -90,8 +90,9 @@ run_empty_call(void *arg)
 }
 
 /*
- * The interrupt thread takes events in batches. A notification that was pending when the first call
- * was sent is in the same batch as that call, or in an earlier one. The second call is in a later
+ * Wait until the interrupt thread has read the list of interrupt sources again, by two calls. The
+ * interrupt thread takes events in batches. A notification that was pending when the first call was
+ * sent is in the same batch as that call, or in an earlier one. The second call is in a later
  * batch.
  */
 void

@@ -12,7 +12,7 @@
  */
 
 /**
- * Run `call(arg)` in the interrupt thread. Returns after it has run. Must not be called from the
+ * Run `call(arg)` in the interrupt thread, and return after it has run. Must not be called from the
  * interrupt thread.
  */
 void uroce_intr_call_run(void (*call)(void *arg), void *arg);

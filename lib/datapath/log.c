@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The log types. They are registered before main(), so that EAL's option --log-level finds them. */
+/*
+ * The log types of the library. They are registered before main(), so that EAL's option --log-level
+ * finds them.
+ */
 
 #include "datapath/log.h"
 

@@ -16,11 +16,11 @@
 #include <string.h>
 #include <rte_log.h>
 
-extern int uroce_log_dev;   /* log type roce.dev */
-extern int uroce_log_port;  /* log type roce.port */
-extern int uroce_log_neigh; /* log type roce.neigh */
-extern int uroce_log_qp;    /* log type roce.qp */
-extern int uroce_log_mem;   /* log type roce.mem */
+extern int uroce_log_dev;   /* ID of the log type roce.dev */
+extern int uroce_log_port;  /* ID of the log type roce.port */
+extern int uroce_log_neigh; /* ID of the log type roce.neigh */
+extern int uroce_log_qp;    /* ID of the log type roce.qp */
+extern int uroce_log_mem;   /* ID of the log type roce.mem */
 
 /** Log a line. Example: UROCE_LOG(ERR, port, "%s: no such port", name) */
 #define UROCE_LOG(level, noun, ...)                                                                \

@@ -28,35 +28,36 @@
  */
 enum uroce_stage {
 	UROCE_STAGE_ROUND,     /* begin and end of a round: lock, clock, counters */
-	UROCE_STAGE_RX_BURST,  /* receive burst of the port that returned frames */
-	UROCE_STAGE_RX_EMPTY,  /* receive burst of the port that returned none */
-	UROCE_STAGE_PARSE,     /* parse the frames, and check the destination address */
-	UROCE_STAGE_VERIFY,    /* verify the ICRCs */
-	UROCE_STAGE_LOOK_UP,   /* look up the QPs */
+	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
+	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
+	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */
+	UROCE_STAGE_VERIFY,    /* verify the ICRCs of received frames */
+	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
 	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update the QP and follow up */
 	UROCE_STAGE_FREE,      /* free received mbufs */
-	UROCE_STAGE_DOORBELLS, /* take commands and doorbells */
-	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write headers */
+	UROCE_STAGE_DOORBELLS, /* take the doorbells of posts */
+	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write the headers of frames */
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
-	UROCE_STAGE_ICRC, /* compute the ICRCs of smaller payload */
-	/* Build frames, without HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
+	UROCE_STAGE_ICRC, /* compute the ICRCs of payload up to 128 bytes */
+	/* Build frames, except HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
 	UROCE_STAGE_BUILD,
-	UROCE_STAGE_TX_BURST,  /* transmit burst of the port */
-	UROCE_STAGE_TIMERS,    /* the timing wheel, and QPs whose timers expired */
+	UROCE_STAGE_TX_BURST, /* time of transmit bursts of the port */
+	/* Publish completions, run commands, and process the timers that expired. */
+	UROCE_STAGE_TIMERS,
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
-	UROCE_STAGE_POLL_CQ,   /* uroce_poll_cq() itself */
-	UROCE_STAGE_POST_SEND, /* uroce_post_send() itself */
-	UROCE_STAGE_POST_RECV, /* uroce_post_recv() itself */
-	UROCE_STAGE_APP,       /* the application, between its calls into the library */
+	UROCE_STAGE_POLL_CQ,   /* time inside uroce_poll_cq(), without other stages */
+	UROCE_STAGE_POST_SEND, /* time inside uroce_post_send(), without other stages */
+	UROCE_STAGE_POST_RECV, /* time inside uroce_post_recv(), without other stages */
+	UROCE_STAGE_APP,       /* time of the application, between its calls into the library */
 	UROCE_STAGE_NB
 };
 
-/** The time spent on a stage. */
+/** The sum of the time that was spent on a stage. */
 struct uroce_stage_sum {
 	uint64_t cycles;
 	uint64_t laps;  /* number of passes through the stage */
-	uint64_t items; /* packets, requests or completions that the stage processed */
+	uint64_t items; /* number of packets, requests or completions that the stage processed */
 };
 
 #ifdef UROCE_STAGES
@@ -64,19 +65,22 @@ struct uroce_stage_sum {
 #include <rte_branch_prediction.h>
 #include <rte_cycles.h>
 
-/** The clock of a thread. Only the thread writes it; other threads read it as a hint. */
+/** The stage clock of a thread. Only the thread writes it; other threads read it as a hint. */
 struct uroce_stage_clock {
-	_Alignas(64) uint64_t last_tsc; /* end of the latest lap */
+	_Alignas(64) uint64_t last_tsc; /* time stamp counter at the end of the latest lap */
 	struct uroce_stage_sum sum[UROCE_STAGE_NB];
 };
 
-/** The clock of the calling thread; NULL: the thread has made no lap yet. */
+/** The stage clock of the calling thread; NULL: the thread has made no lap yet. */
 extern _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
-/** Assign a clock to the calling thread. */
+/** Assign a stage clock to the calling thread. */
 void uroce_stage_start(void);
 
-/** Attribute the time since the thread's latest lap to `stage`, which processed `nb` items. */
+/**
+ * End a lap: attribute the time since the thread's latest lap to `stage`, which processed `nb`
+ * items.
+ */
 static inline void
 uroce_stage_lap(enum uroce_stage stage, unsigned nb)
 {
@@ -103,13 +107,13 @@ uroce_stage_skip(void)
 }
 
 /**
- * The time that all threads have spent on a stage so far, without the cost of the clock itself. Any
- * thread.
+ * Get the time that all threads have spent on a stage so far, without the cost of the clock itself.
+ * Any thread may call this.
  * @param[out] name  display name of the stage; a constant string
  */
 struct uroce_stage_sum uroce_stage_read(enum uroce_stage stage, const char **name);
 
-/** Whether the library has a stage clock. */
+/** 1: the library has a stage clock; 0: it has none */
 #define UROCE_STAGE_IS_ON 1
 
 #else

@@ -19,7 +19,7 @@
 #include "wire/build.h"
 #include "base/crc32.h"
 
-#define V4_PREFIX_BASE 96 /* length of the prefix ::ffff:0:0/96 of an IPv4-mapped address */
+#define V4_PREFIX_BASE 96 /* length of the common prefix ::ffff:0:0/96 of IPv4-mapped addresses */
 
 /*
  * A key of the configuration string. `parse` returns 0, or -EINVAL if the value does not match
@@ -29,7 +29,7 @@ struct key {
 	const char *name;
 	int (*parse)(const char *value, struct uroce_dev_conf *conf);
 	const char *allowed;
-	bool is_list; /* the key may appear more than once */
+	bool is_list; /* the key may appear more than once in the string */
 };
 
 static int
@@ -201,7 +201,8 @@ parse_cc(const char *value, struct uroce_dev_conf *conf)
 }
 
 /*
- * Parse the path of uroced's socket. The path and its terminating zero must fit a socket address.
+ * Parse the path of uroced's socket. The path with its terminating zero must fit into a socket
+ * address.
  */
 static int
 parse_socket(const char *value, struct uroce_dev_conf *conf)
@@ -250,14 +251,14 @@ static const struct key keys[] = {
 #define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)
 
 /*
- * Each key has a bit in `seen`: first the keys of the table, then the congestion control
+ * Each key has a bit in `seen`: first the keys of the table `keys`, then the congestion control
  * parameters.
  */
 static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
 
 /*
- * Mark a key as seen.
- * @return false after a logged line, if the key was seen before and is not a list
+ * Mark a key as seen. If the key was seen before and is not a list, an error is logged.
+ * @return whether the key is allowed here
  */
 static bool
 mark_key_seen(uint32_t *seen, size_t idx, const char *name, bool is_list)
@@ -354,7 +355,10 @@ is_given(const char *name, uint32_t seen)
 	return false;
 }
 
-/* Refuse keys that do not apply to the type of the port: uroced's, or any other. */
+/*
+ * Refuse keys that do not apply to the port. Some keys are only for a port of uroced, others only
+ * for all other ports.
+ */
 static int
 check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 {

@@ -27,62 +27,64 @@
 #define UROCE_ADDRS_MAX   8
 #define UROCE_WORKERS_MAX 32
 
-/**
- * The name of the port of a device that is attached to uroced. It is not the name of an ethdev
- * port.
- */
+/** The port name of a device that is attached to uroced. It is not the name of an ethdev port. */
 #define UROCE_PORT_UROCED "uroced"
 
 /**
- * Maximum of QPs of a device that is attached to uroced: the number of QPNs that uroced leases to a
- * client.
+ * Maximum number of QPs of a device that is attached to uroced: the number of QPNs that uroced
+ * leases to a client.
  */
 #define UROCE_ATTACHED_QPS_MAX (UROCE_MUX_LEASES_MAX * UROCE_MUX_BLOCK)
 
 /** Which thread calls uroce_worker_poll(); key `drive`. */
 enum uroce_drive {
-	UROCE_DRIVE_APP,   /* "app": poll_cq on an empty CQ, otherwise a service thread */
-	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore for each worker */
-	UROCE_DRIVE_NONE,  /* "none": the embedder, and no other thread */
+	/* "app": threads that call poll_cq on an empty CQ; otherwise a service thread. */
+	UROCE_DRIVE_APP,
+	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore drives each worker */
+	UROCE_DRIVE_NONE,  /* "none": only the embedder calls uroce_worker_poll() */
 };
 
-/** An address of the device. */
+/** An address of a device, with the length of its network prefix. */
 struct uroce_addr {
-	uint8_t ip[16];     /* the GID; an IPv4 address is in its IPv4-mapped form */
-	uint8_t prefix_len; /* bits of `ip` that are the network prefix: 96 + n for an IPv4 /n */
+	uint8_t ip[16]; /* the GID of the address; an IPv4 address is in its IPv4-mapped form */
+	/* Length of the network prefix of `ip`, in bits: 96 + n for an IPv4 /n. */
+	uint8_t prefix_len;
 };
 
 struct uroce_dev_conf {
 	char port[RTE_ETH_NAME_MAX_LEN];
-	struct uroce_addr addr[UROCE_ADDRS_MAX]; /* key addr, in the order of the string */
+	/* Addresses in the order of the string; key addr. */
+	struct uroce_addr addr[UROCE_ADDRS_MAX];
 	/*
 	 * Number of addresses in `addr`; 0: the addresses are those of the kernel interface behind
 	 * the port.
 	 */
 	unsigned nb_addr;
-	uint8_t gw4[16]; /* gateway of IPv4, key gw; all zero: none */
+	uint8_t gw4[16]; /* gateway of IPv4, key gw; all zero: there is no gateway */
 	uint8_t gw6[16];
-	uint16_t path_mtu; /* key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that fits */
+	/* Path MTU, key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that the port carries. */
+	uint16_t path_mtu;
 	uint16_t vlan_tci; /* VLAN ID, key vlan: 1..4094 */
 	bool has_vlan;
-	unsigned nb_workers;     /* number of workers, key workers; default 1 */
-	enum uroce_drive drive;  /* which thread drives the workers, key drive; default app */
-	uint32_t max_qp;         /* maximum of QPs, key qps; default 16384 */
-	uint32_t max_mr;         /* maximum of memory regions, key mrs; default 16384 */
-	struct uroce_cc_conf cc; /* congestion control, keys cc and cc_*; default: none */
+	unsigned nb_workers;    /* number of workers, key workers; default 1 */
+	enum uroce_drive drive; /* which thread drives the workers, key drive; default app */
+	uint32_t max_qp;        /* maximum number of QPs, key qps; default 16384 */
+	uint32_t max_mr;        /* maximum number of memory regions, key mrs; default 16384 */
+	/* Congestion control, keys cc and cc_*; default: no congestion control. */
+	struct uroce_cc_conf cc;
 	/*
 	 * icrc=off: the user acknowledges that the library was built without ICRCs, for benchmarks
 	 */
 	bool is_icrc_off;
 	bool is_attached; /* the port is UROCE_PORT_UROCED: the device is attached to uroced */
-	char socket[108]; /* key socket: path of uroced's socket; default UROCE_MUX_SOCKET */
-	/* The port belongs to the embedder: it is neither configured nor started. */
+	char socket[108]; /* path of uroced's socket, key socket; default UROCE_MUX_SOCKET */
+	/* The port belongs to the embedder: the library neither configures nor starts the port. */
 	bool is_handed_over;
 };
 
 /**
  * Parse a configuration string.
- * @param[out] conf  written on success only
+ * @param[out] conf  the parsed configuration; written on success only
  * @return 0, or -EINVAL after one logged line with the key, the reason and the allowed values
  */
 int uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A device. Its parts are created in the order of their dependencies, and destroyed in reverse
- * order.
+ * A device: a port and what belongs to it. The parts of a device are created in the order of their
+ * dependencies, and destroyed in reverse order.
  */
 
 #include "datapath/device/dev.h"
@@ -70,7 +70,7 @@ check_process(const struct uroce_dev_conf *conf)
 	return 0;
 }
 
-/* The largest path MTU whose frames the port carries; 0: none. */
+/* The largest path MTU whose frames the port carries; 0: the port carries no path MTU. */
 static uint16_t
 largest_mtu(uint32_t frame_limit)
 {
@@ -165,8 +165,8 @@ make_tables(struct uroce_dev *dev)
 }
 
 /*
- * Create the responder of ARP, ND and pings, if any address is not the kernel's. If the kernel has
- * addresses, prevent it from replying to RoCE packets.
+ * Create the responder of ARP, ND and pings, if any address is not the kernel's. If any address is
+ * the kernel's, prevent the kernel from replying to RoCE packets.
  */
 static int
 make_neighbourhood(struct uroce_dev *dev)
@@ -241,9 +241,9 @@ tear_down(struct uroce_dev *dev)
 }
 
 /*
- * Set MAC and addresses of the device. A planned device is visible to programs before its port is
- * started. Programs may know its MAC and its addresses already. So its MAC stays, and changes of its
- * addresses raise events.
+ * Set the MAC and the addresses of the device. A planned device is visible to programs before its
+ * port is started, so programs may know its MAC and its addresses already. So its MAC stays, and
+ * changes of its addresses raise events.
  */
 static int
 set_addresses(struct uroce_dev *dev)
@@ -267,8 +267,8 @@ push_link_event(struct uroce_dev *dev, bool is_up)
 }
 
 /*
- * Open the port. If its link differs from the planned link that programs have seen, an event is
- * raised.
+ * Open the port. If the link of the open port differs from the planned link that programs have
+ * seen, an event is raised.
  */
 static int
 open_port(struct uroce_dev *dev)
@@ -309,7 +309,7 @@ bring_up(struct uroce_dev *dev)
 	return ret;
 }
 
-/* Allocate a device, with all that needs neither EAL nor a port. */
+/* Allocate a device, with everything that needs neither EAL nor a port. */
 static struct uroce_dev *
 alloc_dev(const struct uroce_dev_conf *conf)
 {

@@ -34,49 +34,56 @@ struct uroce_service_thread;
 
 struct uroce_dev {
 	struct uroce_dev_conf conf;
-	struct uroce_port *port; /* NULL: the device is planned, and its port is not open yet */
+	/* The port; NULL: the device is planned, and its port is not open yet. */
+	struct uroce_port *port;
 	struct uroce_port_plan plan;
 	/* State of the link before the port is open; NULL: the device was not planned. */
 	struct uroce_planned_link *planned_link;
 	/*
-	 * The current table: an element of gid_table[], see gid.h. A thread inside a round may read
-	 * it; other threads read it under `lock`.
+	 * The current GID table: an element of gid_table[], see gid.h. A thread inside a round may
+	 * read it; other threads read it under `lock`.
 	 */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
 	/*
-	 * The addresses of the kernel interface or of uroced may have changed, and were not read
-	 * again yet; under `lock`.
+	 * The addresses of the kernel interface or of uroced may have changed, and have not been
+	 * read again yet; guarded by `lock`.
 	 */
 	bool has_gid_changes;
 	uint8_t mac[6];
-	uint16_t pkeys[1]; /* table of partition keys: the default key 0xffff alone */
+	uint16_t pkeys[1]; /* table of partition keys: only the default key 0xffff */
 	struct uroce_qpc_limits limits;
-	/* Parameters for QPs with congestion control; an algorithm is always set. */
+	/* Parameters for QPs that use congestion control; they always have an algorithm. */
 	struct uroce_cc_conf cc;
 	struct uroce_qpn_table *qpns;
-	struct uroce_mr_table *mrs; /* keys are added, invalidated and freed under `lock` */
+	struct uroce_mr_table *mrs; /* memory keys; added, invalidated and freed under `lock` */
 	/* XRC shared receive queues, each in a struct uroce_worker_srq; changed under `lock` */
 	struct uroce_srq_table *srqs;
 	/* Members of multicast groups, each a struct uroce_worker_qp; changed under `lock`. */
 	struct uroce_mcast_table *mcast;
-	struct uroce_mcast_group *groups; /* multicast groups that have members; under `lock` */
-	bool has_due_groups;   /* some groups must be reported by IGMP or MLD; under `lock` */
-	bool was_link_up;      /* the link was up when the groups were checked last; under `lock` */
-	atomic_uint nb_groups; /* number of `groups`; a hint to workers */
+	/* Multicast groups that have members; guarded by `lock`. */
+	struct uroce_mcast_group *groups;
+	bool has_due_groups; /* some groups must be reported by IGMP or MLD; guarded by `lock` */
+	/* The link was up at the latest check of the groups; guarded by `lock`. */
+	bool was_link_up;
+	/* Number of multicast groups in `groups`; workers use it as a hint. */
+	atomic_uint nb_groups;
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */
 	/*
-	 * Replies to ARP, ND and pings for the device's own addresses; NULL: the kernel has them
-	 * all.
+	 * The part that replies to ARP, ND and pings for the device's own addresses; NULL: all
+	 * addresses belong to the kernel, which replies itself.
 	 */
 	struct uroce_neigh *neigh;
 	struct uroce_event_queue *events;
-	/* The thread that drives the workers while no other thread does; NULL: none. */
+	/*
+	 * The thread that drives the workers while no other thread does; NULL: there is no such
+	 * thread.
+	 */
 	struct uroce_service_thread *service;
 	unsigned nb_workers;
 	struct uroce_worker *worker[UROCE_WORKERS_MAX];
 	pthread_mutex_t lock;
-	/* Used by telemetry, which lists the device under this name. */
+	/* Name under which telemetry lists the device. */
 	char telemetry_name[IBV_SYSFS_NAME_MAX];
 	struct uroce_dev *telemetry_next;
 };
@@ -84,36 +91,37 @@ struct uroce_dev {
 /**
  * Create a device and bring it up: the port is started, and the workers are driven as configured.
  * EAL must be initialized.
- * @return 0, or -errno after one logged line: ENODEV no such port, EINVAL, ENOMEM, EPERM
+ * @return 0, or -errno after one logged line: ENODEV (no such port), EINVAL, ENOMEM, EPERM
  */
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
 /**
- * Create a planned device: its port is not open yet, and EAL may not be initialized yet. Addresses,
- * limits and events are valid. All other calls require uroce_dev_start().
+ * Create a planned device. Its port is not open yet, and EAL may not be initialized yet. Calls
+ * about addresses, limits and events are valid. All other calls require uroce_dev_start().
  * @param vdev  arguments of the port, see uroce_port_plan()
- * @return 0, or -errno after one logged line: as uroce_dev_create(), and as uroce_port_plan()
+ * @return 0, or -errno after one logged line: the errors of uroce_dev_create() and
+ *   uroce_port_plan()
  */
 int uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_dev **dev);
 
 /**
- * Bring a planned device up, once. EAL must be initialized. After an error the device can only be
+ * Bring a planned device up, once. EAL must be initialized. After an error, the device can only be
  * destroyed.
  * @return 0, or -errno after one logged line
  */
 int uroce_dev_start(struct uroce_dev *dev);
 
 /**
- * Destroy a device. The port is stopped, unless it was handed over by an embedder. If its driver
- * would go on using the library's memory, the port is also closed, so that ethdev no longer knows
- * it.
- * @return 0, or -EBUSY: QPs or regions are left; nothing was changed
+ * Destroy a device. Its port is stopped, unless an embedder handed the port over. If the driver of
+ * the port would go on using the library's memory, the port is also closed, so that ethdev no
+ * longer knows the port.
+ * @return 0, or -EBUSY: QPs or regions are left, and nothing was changed
  */
 int uroce_dev_destroy(struct uroce_dev *dev);
 
 /**
- * Whether the port's link was up at the latest check. For a planned device: whether the link is
- * expected to be up.
+ * Whether the port's link was up at the latest check. For a planned device, the result is whether
+ * the link is expected to be up.
  */
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
 
@@ -124,18 +132,18 @@ bool uroce_dev_is_link_up(const struct uroce_dev *dev);
 void uroce_dev_check_link(struct uroce_dev *dev);
 
 /**
- * In a child of fork() that inherited a planned device: replace the inherited file descriptors by
- * the child's own.
+ * Renew a planned device in a child of fork() that inherited it: the inherited file descriptors are
+ * replaced by the child's own.
  */
 void uroce_dev_renew(struct uroce_dev *dev);
 
 /**
- * A file descriptor that polls readable when uroce_dev_check_link() must be called; -1: the device
- * was not planned.
+ * Get the file descriptor that polls readable when uroce_dev_check_link() must be called; -1: the
+ * device was not planned.
  */
 int uroce_dev_link_fd(const struct uroce_dev *dev);
 
-/** The NUMA node of the port; -1: any. */
+/** The NUMA node of the port; -1: the port belongs to no particular node. */
 int uroce_dev_socket_id(const struct uroce_dev *dev);
 
 /**
@@ -144,7 +152,7 @@ int uroce_dev_socket_id(const struct uroce_dev *dev);
  */
 int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
-/** Free a QPN whose QP was never added, or was removed. */
+/** Free a QPN whose QP was never added to the device, or was removed from it. */
 void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
 
 /**
@@ -155,8 +163,8 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
 		     struct uroce_worker *worker);
 
 /**
- * Report the peer of a QP to uroced, if the device is attached to uroced. To be called after each
- * modify of the QP. uroced delivers to the QP only packets of this peer. Called by the QP's worker.
+ * Report the peer of a QP to uroced, if the device is attached to uroced. uroced delivers only
+ * packets of this peer to the QP. The QP's worker calls this after each modify of the QP.
  */
 void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
 
@@ -165,7 +173,7 @@ void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp);
 
 /**
  * Publish an XRC shared receive queue. From now on peers may name its number, `srq.srqn`.
- * @return 0, or -ENOMEM: there are UROCE_XRC_SRQS queues
+ * @return 0, or -ENOMEM: UROCE_XRC_SRQS queues are published already
  */
 int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 
@@ -176,8 +184,8 @@ int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 void uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 
 /**
- * Attach a QP to a multicast group: it receives the datagrams to the group's GID. To attach it
- * again changes nothing. The QP must be detached before it is removed.
+ * Attach a QP to a multicast group, so that the QP receives the datagrams to the group's GID. To
+ * attach a member again changes nothing. The QP must be detached before it is removed.
  * @return 0; -EINVAL: not the GID of a multicast group; -ENOMEM: too many memberships; where the
  *   kernel owns the interface, the error of the kernel's join
  */
@@ -195,14 +203,15 @@ int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
 bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
 
 /**
- * Wait for a grace period: until every worker that is inside a round has left it. Not from inside a
- * round.
+ * Wait for a grace period: until every worker that is inside a round has left it. The calling
+ * thread must not be inside a round.
  */
 void uroce_dev_grace(struct uroce_dev *dev);
 
 /**
- * Wait until no port refers to memory of a region that was invalidated a grace period ago, or to
- * memory of a QP that sends no more. Frames that have not left yet are dropped.
+ * Wait until no port refers to memory of a region that was invalidated a grace period ago, or
+ * (uroce_dev_reclaim_qp) to memory of a QP that sends no more. Pending frames that refer to such
+ * memory are dropped.
  */
 void uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key);
 void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
@@ -217,12 +226,12 @@ void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *w
 int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
 		      struct uroce_path *path);
 
-/** A file descriptor that polls readable while an event is pending. */
+/** Get the file descriptor that polls readable while an event is pending. */
 int uroce_dev_event_fd(const struct uroce_dev *dev);
 
 /**
- * Take the oldest event.
- * @return whether there was one
+ * Take the oldest pending event.
+ * @return whether an event was pending
  */
 bool uroce_dev_event_pop(struct uroce_dev *dev, struct uroce_dev_event *event);
 

@@ -87,7 +87,7 @@ forward_doorbells(void *arg)
 }
 
 /*
- * Wait until a withdrawn QP can neither migrate nor have its doorbell in the list of another
+ * Wait until a withdrawn QP can no longer migrate, and its doorbell is not in the list of another
  * worker.
  */
 static void
@@ -116,7 +116,7 @@ settle_last_frames(void *arg)
 	return 0;
 }
 
-/* Whether the QP is in a state in which it receives packets. */
+/* Whether the QP is in a state in which it receives packets: not RESET, INIT or ERR. */
 static bool
 has_life(const struct uroce_worker_qp *wqp)
 {
@@ -136,8 +136,8 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
 	wait_for_migration(dev, wqp);
 	/*
-	 * Under the lock: a thread that removes a shared receive queue at the same time must find
-	 * no QP that has receive requests of it.
+	 * The command runs under the lock, so that a thread that removes a shared receive queue at
+	 * the same time finds no QP that has receive requests of that queue.
 	 */
 	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
 	pthread_mutex_unlock(&dev->lock);
@@ -159,7 +159,7 @@ uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	return ret;
 }
 
-/* The arguments of a command that makes a worker's QPs forget an XRC shared receive queue. */
+/* The arguments of the command that makes a worker's QPs forget an XRC shared receive queue. */
 struct ending {
 	struct uroce_worker *worker;
 	const struct uroce_srq *srq;
@@ -195,7 +195,7 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	uroce_dev_grace(dev);
 	/*
 	 * A worker that completed a receive may not have found the shared receive queue in the
-	 * table any more. So pending events are raised here.
+	 * table any more. So the pending events of the queue are raised here.
 	 */
 	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
 	uroce_event_purge(dev->events, wsrq->srq.cookie);

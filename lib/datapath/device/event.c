@@ -17,13 +17,14 @@
 #include "datapath/log.h"
 #include "base/lock.h"
 
-#define PORT_EVENTS 64 /* room for events of the port, beside those of QPs */
+/* Additional room for events of the port, beside the room for events of QPs and SRQs. */
+#define PORT_EVENTS 64
 
 struct uroce_event_queue {
 	struct uroce_lock lock;
 	int fd;
 	uint32_t room;
-	uint32_t head; /* index of the oldest event */
+	uint32_t head; /* index in `event` of the oldest pending event */
 	uint32_t nb;
 	struct uroce_dev_event event[];
 };

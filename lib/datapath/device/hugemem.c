@@ -2,13 +2,13 @@
 
 /*
  * Memory of the data path. A NUMA node without free memory makes a device slower, but does not make
- * it fail: the allocation is repeated without a preference for a node.
+ * it fail, because the allocation is repeated without a preference for a node.
  *
- * Under --no-huge EAL's memory is a file of small pages. With many QPs each access to a QP would
+ * Under --no-huge, EAL's memory is a file of small pages. With many QPs each access to a QP would
  * walk the page tables. So an external heap is added to EAL. It consists of anonymous memory, for
  * which transparent hugepages are requested from the kernel. The heap grows on demand, by half of
- * its size, and keeps freed memory, as EAL does. Without transparent hugepages it is no worse than
- * EAL's memory.
+ * its size, and keeps freed memory, as EAL does. Without transparent hugepages the heap is no worse
+ * than EAL's memory.
  */
 
 #include "datapath/device/hugemem.h"
@@ -25,27 +25,27 @@
 #include "datapath/log.h"
 #include "datapath/device/numa.h"
 
-/* Name of the heap of the first node, or of all nodes; other nodes: "uroce_N". */
+/* Name of the heap of NUMA node 0, or of all nodes; the heap of another node N is "uroce_N". */
 #define HEAP          "uroce"
 #define HEAP_NAME_LEN 16
 #define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
 #define GROW_MIN      (4 * HUGE_PAGE)
 /*
- * Maximum length of a piece of the library's heap. Larger pieces are tables that the user has
- * configured; they come from EAL's heap.
+ * Maximum length of an allocation from the library's heap. Larger allocations are tables that the
+ * user has configured; these come from EAL's heap.
  */
 #define PIECE_MAX ((size_t)64 << 20)
 
-static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `heaps` */
+static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the array `heaps` */
 static struct heap {
 	bool is_there;
-	int socket; /* EAL's socket ID of the heap */
+	int socket; /* socket ID that EAL gave to the heap */
 	size_t len;
-} heaps[RTE_MAX_NUMA_NODES]; /* the heaps, by NUMA node */
+} heaps[RTE_MAX_NUMA_NODES]; /* the library's heaps, by NUMA node */
 
 /*
- * Map `len` bytes that begin and end at a boundary of a huge page.
- * @return NULL: no memory
+ * Map `len` bytes of memory that begin and end at a boundary of a huge page.
+ * @return the memory; NULL: no memory
  */
 static void *
 map_pages(size_t len)
@@ -80,7 +80,7 @@ name_heap(unsigned idx, char name[HEAP_NAME_LEN])
 }
 
 /*
- * Grow a heap by enough for one more piece of `len` bytes.
+ * Grow a heap, so that it has room for one more allocation of `len` bytes.
  * @return whether the heap has this room
  */
 static bool
@@ -126,8 +126,9 @@ alloc_of_heap(size_t len, int node)
 }
 
 /*
- * Allocate from EAL's heap, and under --no-huge from the library's heap for pieces up to PIECE_MAX.
- * @return NULL: no heap has enough memory
+ * Allocate from EAL's heap. Under --no-huge, allocations up to PIECE_MAX come from the library's
+ * heap.
+ * @return the memory; NULL: no heap has enough memory
  */
 static void *
 alloc_within(size_t len, int socket_id)

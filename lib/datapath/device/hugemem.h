@@ -4,10 +4,9 @@
 
 /**
  * @file
- * Memory for the data path, from EAL's heap: hugepages of the right NUMA node.
- *
- * Under --no-huge the memory comes from an external heap named "uroce", which this library adds to
- * EAL. It grows beyond EAL's memory, and uses transparent hugepages where the kernel provides them.
+ * Memory for the data path, from EAL's heap: hugepages of the right NUMA node. Under --no-huge the
+ * memory comes from an external heap named "uroce", which this library adds to EAL. The external
+ * heap grows beyond EAL's memory, and uses transparent hugepages where the kernel provides them.
  * Further NUMA nodes have heaps "uroce_1" and so on.
  */
 
@@ -17,7 +16,7 @@
  * Allocate zeroed memory, aligned to a cache line.
  * @param socket_id  preferred NUMA node, or -1 for any; another node is used if the preferred node
  *   has no memory
- * @return NULL after one logged line if there is no memory
+ * @return the memory; NULL after one logged line if there is no memory
  */
 void *uroce_hugemem_alloc(size_t len, int socket_id);
 
@@ -28,7 +27,7 @@ void *uroce_hugemem_alloc(size_t len, int socket_id);
  */
 void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
 
-/** Free the memory. NULL is allowed. */
+/** Free memory of uroce_hugemem_alloc() or uroce_hugemem_alloc_beyond(). NULL is allowed. */
 void uroce_hugemem_free(void *mem);
 
 #endif /* UROCE_DATAPATH_HUGEMEM_H */

@@ -2,7 +2,7 @@
 
 /*
  * NUMA placement by libnuma and by EAL's information about lcores. If the kernel does not support
- * NUMA, or the machine has one node, nothing is done.
+ * NUMA, or the machine has one node, these functions place nothing.
  */
 
 #include "datapath/device/numa.h"
@@ -34,7 +34,7 @@ uroce_numa_place(void *mem, size_t len, int node)
 
 /*
  * Remove all CPUs from `set` that do not belong to the node.
- * @return whether CPUs are left
+ * @return whether `set` still has CPUs
  */
 static bool
 keep_those_of(cpu_set_t *set, int node)

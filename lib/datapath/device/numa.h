@@ -18,20 +18,20 @@
 int uroce_numa_has_nodes(void);
 
 /**
- * Set the policy of a range: the kernel allocates its pages that were not touched yet from `node`.
- * SOCKET_ID_ANY: the policy does not change.
+ * Set the NUMA policy of a range of memory: the kernel allocates from `node` those pages that were
+ * not touched yet. With SOCKET_ID_ANY the policy does not change.
  */
 void uroce_numa_place(void *mem, size_t len, int node);
 
 /**
- * Restrict a thread to those of its allowed CPUs that belong to this node. If there are none,
- * nothing is changed.
+ * Restrict a thread to those of its allowed CPUs that belong to this node. If there are no such
+ * CPUs, nothing is changed.
  */
 void uroce_numa_keep_near(pthread_t thread, int node);
 
 /**
  * Find an lcore that waits for work, on this node if possible.
- * @return its ID; RTE_MAX_LCORE: no lcore waits
+ * @return ID of the lcore; RTE_MAX_LCORE: no lcore waits
  */
 unsigned uroce_numa_free_lcore(int node);
 

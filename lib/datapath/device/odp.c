@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * MADV_POPULATE_READ and MADV_POPULATE_WRITE behave like an access to each page, but a bad access
- * returns an error instead of raising a signal.
+ * On-demand paging by madvise(). MADV_POPULATE_READ and MADV_POPULATE_WRITE behave like an access
+ * to each page, but a bad access returns an error instead of raising a signal.
  */
 
 #include "datapath/device/odp.h"
@@ -17,8 +17,8 @@ uroce_odp_is_possible(void)
 	const uint8_t here = 0;
 
 	/*
-	 * An emulator or a sandbox may accept any advice and do nothing. So a bad address is tried,
-	 * too.
+	 * An emulator or a sandbox may accept any advice and do nothing. So the call is also tried
+	 * with a bad address, which must fail.
 	 */
 	return uroce_odp_page_in(&here, sizeof(here), true) == 0 &&
 	       uroce_odp_page_in(NULL, sizeof(here), false) != 0;
@@ -35,7 +35,8 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 	if (end < first)
 		return -EFAULT;
 	/*
-	 * The kernel itself repeats madvise() after a signal, unless the signal ends the process.
+	 * After a signal the kernel itself continues madvise(), unless the signal ends the process.
+	 * So there is no loop here.
 	 */
 	if (first == end || madvise((void *)first, end - first, advice) == 0)
 		return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Allocation of QPNs. The control path uses `taken`, workers read `slot`. A QPN is taken from its
- * draw until its QP has been destroyed. The QP is published only in between.
+ * Allocation of QPNs. The control path uses `taken`; workers read `slot`. A QPN stays in `taken`
+ * from the draw of the QPN until its QP has been destroyed. Its QP is published only for a part of
+ * that time.
  */
 
 #include "datapath/device/qpn.h"
@@ -13,7 +14,7 @@
 #include <sys/random.h>
 #include <rte_common.h>
 
-#define DRAWS 16 /* random draws among QPNs of which most may be taken */
+#define DRAWS 16 /* number of random draws among QPNs of which most may be taken */
 
 uint32_t
 uroce_qpn_table_slots(uint32_t max_qp)
@@ -62,7 +63,7 @@ uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn)
 
 /*
  * Take a QPN if it is valid and free.
- * @return whether it was taken
+ * @return whether the QPN was taken
  */
 static bool
 take_qpn(struct uroce_qpn_table *table, uint32_t qpn)
@@ -103,7 +104,7 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 		return -ENOSPC;
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
-	/* First try random QPNs, then all QPNs that follow the last draw, cyclically. */
+	/* First try random QPNs, then all QPNs that follow the last random one, cyclically. */
 	for (uint32_t i = 0; i < DRAWS + (is_thorough ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
@@ -135,7 +136,7 @@ uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp)
 	const uint32_t qpn = wqp->qpc.qpn;
 
 	assert(table->taken[qpn & table->mask] == qpn);
-	/* Q1: publishes the fields of the QP context */
+	/* publish the QP; the release makes the fields of its context visible (Q1) */
 	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release);
 }
 

@@ -10,7 +10,7 @@
  * slot has one owner, and a lookup is one load and one comparison of the whole QPN. The table has
  * twice as many slots as QPs, so two draws are enough on average.
  *
- * Any worker may look up without a lock. The caller serializes everything else.
+ * Any worker may look up a QPN without a lock. The caller serializes all other calls.
  */
 
 #include <stdatomic.h>
@@ -28,12 +28,13 @@
 #define UROCE_QPN_QUARANTINE 64
 
 struct uroce_qpn_table {
-	uint32_t mask;     /* mask of a QPN that gives its slot: number of slots - 1 */
-	uint32_t max_qp;   /* maximum of QPNs that may be allocated at a time */
+	uint32_t mask;     /* mask of the bits of a QPN that are its slot: number of slots - 1 */
+	uint32_t max_qp;   /* maximum number of QPNs that may be allocated at a time */
 	uint32_t nb_qp;    /* number of allocated QPNs */
-	uint32_t *taken;   /* by slot: the QPN that owns the slot; 0: free */
-	uint32_t nb_freed; /* QPNs freed so far, modulo 2^32 */
-	uint32_t quarantined[UROCE_QPN_QUARANTINE]; /* the latest freed QPNs; 0: unused entry */
+	uint32_t *taken;   /* QPN that owns each slot; 0: the slot is free */
+	uint32_t nb_freed; /* number of QPNs freed so far, modulo 2^32 */
+	/* QPNs that were freed most recently; 0: unused entry. */
+	uint32_t quarantined[UROCE_QPN_QUARANTINE];
 	_Atomic(struct uroce_worker_qp *) slot[];
 };
 
@@ -53,8 +54,10 @@ struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
 /**
- * As uroce_qpn_alloc(), for QPNs of given blocks: block b has the QPNs from b * block_len on.
- * Blocks have few QPNs, so that a freed one would soon be drawn again. Therefore QPNs in quarantine
+ * As uroce_qpn_alloc(), but only for QPNs of given blocks: block b has the QPNs from b * block_len
+ * on.
+ *
+ * Blocks have few QPNs, so that a freed QPN would soon be drawn again. Therefore QPNs in quarantine
  * are skipped while random draws find others.
  * @param is_thorough  after the random draws all QPNs are tried; otherwise the call may fail when
  *   most QPNs are allocated
@@ -70,8 +73,8 @@ void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
 void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp);
 
 /**
- * Withdraw a QP. Lookups that begin now do not find it. Its memory must stay until a grace period
- * is over.
+ * Withdraw a QP from the table. Lookups that begin now do not find the QP. Its memory must stay
+ * until a grace period is over.
  */
 void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
 
@@ -82,15 +85,20 @@ uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
 	__builtin_prefetch(&table->slot[qpn & table->mask]);
 }
 
-/** Hint: the QP that owns the slot of this QPN, even if its own QPN is different; NULL: none. */
+/**
+ * Hint: get the QP that owns the slot of this QPN, even if the QP has another QPN; NULL: the slot
+ * is free.
+ */
 static inline struct uroce_worker_qp *
 uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* B1: pairs with Q1 in qpn.c, the fields of the QP context are visible */
+	/* The load makes the fields of the QP context visible; it pairs with Q1 in qpn.c (B1). */
 	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
 }
 
-/** The QP of a QPN, valid until the end of the round; NULL: none. */
+/**
+ * Look up the QP of a QPN. The QP is valid until the end of the round. NULL: no QP has this QPN.
+ */
 static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {

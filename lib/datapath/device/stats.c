@@ -34,7 +34,7 @@ sum_verdicts(const uint64_t verdicts[UROCE_VERDICT_NB], enum uroce_verdict from,
 	return nb;
 }
 
-/* Compute the counters that are derived from others. */
+/* Compute those counters of a device that are derived from other counters. */
 static void
 derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 {
@@ -52,7 +52,7 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 	nb[UROCE_COUNTER_RX_ICRC_ENCAPSULATED] = verdicts[UROCE_VERDICT_BAD_ICRC];
 	nb[UROCE_COUNTER_SENT_PKTS] =
 		nb[UROCE_COUNTER_PORT_XMIT_PACKETS] + nb[UROCE_COUNTER_LOOPBACK_PKTS];
-	/* Packets that passed parsing, verification and the lookup of the QP. */
+	/* Received packets are those that passed parsing, verification and the lookup of the QP. */
 	nb[UROCE_COUNTER_RCVD_PKTS] =
 		sum_verdicts(verdicts, UROCE_VERDICT_REQUEST, UROCE_VERDICT_DATAGRAM) +
 		sum_verdicts(verdicts, UROCE_VERDICT_DUPLICATE, UROCE_VERDICT_CNP);
@@ -62,8 +62,9 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 }
 
 /*
- * The counters are read from the last to the first. Some counters count a part of what another
- * counts, and come behind it in the list. A part that is read before the whole never exceeds it.
+ * Read the counters from the last to the first. Some counters count a part of what another counter
+ * counts, and come behind that counter in the list. So a part is read before the whole, and never
+ * exceeds it.
  */
 void
 uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
@@ -83,10 +84,13 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 	offsetof(struct uroce_qpc_stats, field), sizeof(((struct uroce_qpc_stats *)0)->field)
 
 static const struct {
-	uint8_t counter; /* enum uroce_counter, or NO_COUNTER */
+	/*
+	 * The device's counter: enum uroce_counter; or NO_COUNTER: the device has no such counter.
+	 */
+	uint8_t counter;
 	uint8_t offset;
 	uint8_t size;
-	/* name and text of the counter, if `counter` is NO_COUNTER; otherwise unused */
+	/* name and text of the counter if `counter` is NO_COUNTER; otherwise unused */
 	const char *name, *text;
 } qp_counters[] = {
 	{ UROCE_COUNTER_SENT_PKTS, AT(tx_packets) },

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Reading the counters of a device and of its QPs, while they are in use. The workers are not
- * stopped for the counters of a device. Each value is right, but the values may be from slightly
- * different moments.
+ * Reading the counters of a device and of its QPs, while the device and the QPs are in use.
+ *
+ * The workers are not stopped while the counters of a device are read. Each value is right, but the
+ * values may be from slightly different moments.
  */
 
 #include <stdint.h>
@@ -14,20 +15,25 @@
 #include "datapath/device/dev.h"
 #include "transport/counter.h"
 
-/** Read the sums of the counters of all workers, since the device came up. Any thread. */
+/**
+ * Read the sums of the counters of all workers, since the device came up. Any thread may call this.
+ */
 void uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters);
 
 /**
- * Read the numbers of the verdicts on received frames. A forwarded frame has two verdicts. Any
- * thread.
+ * Read how many received frames got each verdict. A forwarded frame has two verdicts. Any thread
+ * may call this.
  */
 void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT_NB]);
 
-/** A counter of a QP. If the device has a counter with this name, that is the sum over all QPs. */
+/**
+ * A counter of a QP. If the device has a counter with this name, the device's counter is the sum
+ * over all QPs.
+ */
 struct uroce_stats_row {
 	const char *name;
 	const char *text;
-	bool is_qps_alone; /* the device has no counter with this name */
+	bool is_qps_alone; /* only QPs have a counter with this name, the device has none */
 	uint64_t nb;
 };
 

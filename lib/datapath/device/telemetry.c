@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Telemetry. Replies are built under `telemetry_lock`: without it no device is destroyed. Replies
- * about a QP are also built under the device's lock, without which no QP is destroyed, and in the
- * context of the QP's worker.
+ * Telemetry of devices and QPs. The thread that builds a reply holds `telemetry_lock`, without
+ * which no device is destroyed. While it reads a QP, it also holds the device's lock, without which
+ * no QP is destroyed. The QP is read in the context of its worker.
  */
 
 #include "datapath/device/telemetry.h"
@@ -21,7 +21,7 @@
 #include "datapath/device/stats.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_dev *telemetry_devices; /* devices that were added, oldest first */
+static struct uroce_dev *telemetry_devices; /* list of the devices that were added, oldest first */
 
 static void
 add_value(struct rte_tel_data *dict, const char *name, uint64_t value)
@@ -36,8 +36,8 @@ add_text(struct rte_tel_data *dict, const char *name, const char *text)
 }
 
 /*
- * Add a dictionary to a dictionary. The inner dictionary is freed with the reply.
- * @return NULL: no memory
+ * Add an empty dictionary to a dictionary. The inner dictionary is freed with the reply.
+ * @return the inner dictionary; NULL: no memory
  */
 static struct rte_tel_data *
 add_dict(struct rte_tel_data *dict, const char *name)
@@ -54,7 +54,8 @@ add_dict(struct rte_tel_data *dict, const char *name)
 }
 
 /*
- * Find the device whose name is at the beginning of the parameters. Under `telemetry_lock`.
+ * Find the device whose name is at the beginning of the parameters. The caller holds
+ * `telemetry_lock`.
  * @param[out] rest  the parameters that follow the name
  */
 static struct uroce_dev *
@@ -158,7 +159,7 @@ reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
 
-/* Parse the QPN at the beginning of the parameters. Without a valid QPN the result is 0. */
+/* Parse the QPN at the beginning of the parameters; 0: there is no valid QPN. */
 static uint32_t
 qpn_of(const char *params)
 {
@@ -223,7 +224,7 @@ struct qp_snapshot {
 	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
 };
 
-/* Runs in the context of the QP's worker. */
+/* Read the state of a QP into a snapshot. Runs in the context of the QP's worker. */
 static int
 read_qp(void *arg)
 {
@@ -239,7 +240,7 @@ read_qp(void *arg)
 	return 0;
 }
 
-/* Add the peer of a QP, if the QP has or had a path. */
+/* Add the peer's address to the reply, if the QP has or had a path. */
 static void
 add_peer(struct rte_tel_data *reply, const struct qp_snapshot *qp_snapshot)
 {
@@ -271,7 +272,7 @@ add_qp(struct rte_tel_data *reply, uint32_t qpn, const struct qp_snapshot *qp_sn
 		add_value(counters, qp_snapshot->rows[i].name, qp_snapshot->rows[i].nb);
 }
 
-/* Build the reply about a QP. Under `telemetry_lock`. */
+/* Build the reply about a QP. The caller holds `telemetry_lock`. */
 static int
 reply_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *reply)
 {

@@ -17,10 +17,13 @@
 
 #include "datapath/device/dev.h"
 
-/** Add a device that is up, under this name. The first call registers the commands. */
+/** Add a device that is up to telemetry, under this name. The first call registers the commands. */
 void uroce_telemetry_add(struct uroce_dev *dev, const char *name);
 
-/** Remove a device: on return no thread uses it. A device that was not added is allowed. */
+/**
+ * Remove a device from telemetry. On return no telemetry thread uses the device. A device that was
+ * not added is allowed.
+ */
 void uroce_telemetry_remove(struct uroce_dev *dev);
 
 #endif /* UROCE_DATAPATH_TELEMETRY_H */

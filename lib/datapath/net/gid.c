@@ -21,7 +21,10 @@
 #include "datapath/port/port.h"
 #include "datapath/worker/round.h"
 
-/* The addresses of the kernel interface; or those of uroced, which do not count as the kernel's. */
+/*
+ * The addresses of the kernel interface or those of uroced. uroced's addresses do not count as the
+ * kernel's.
+ */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	int nb; /* number of addresses in `addr`; negative: the addresses could not be read */
@@ -75,7 +78,7 @@ read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 	kernel->nb = uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX);
 }
 
-/* Add an address at the first free index. */
+/* Add an address to a GID table, at the first free index. */
 static void
 add_gid(struct uroce_gid_table *gids, const struct uroce_addr *addr, bool is_kernels)
 {
@@ -256,7 +259,7 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 }
 
 /*
- * Update the table after a change of addresses.
+ * Read the addresses again after they have changed, and update the GID table.
  * @return whether a new table has been published
  */
 static bool
@@ -273,13 +276,13 @@ update_gids(struct uroce_dev *dev)
 	else
 		read_kernel(uroce_gid_if_index(dev), &kernel);
 	if (kernel.nb < 0)
-		/* The GID table stays as it is until the next check reads the addresses. */
+		/* The GID table stays as it is until the next check can read the addresses. */
 		return false;
 	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_gone(next, &kernel);
 	is_changed |= add_new(next, &kernel);
-	/* A1: release the content of the new table */
+	/* publish the new table; the release makes its content visible (A1) */
 	if (is_changed)
 		atomic_store_explicit(&dev->gids, next, memory_order_release);
 	return is_changed;
@@ -303,7 +306,7 @@ has_addr_changes(const struct uroce_dev *dev)
 	return atomic_exchange(&dev->port->mux_client->has_changes, false);
 }
 
-/* Take over uroced's gateways, and the addresses with which this device resolves neighbours. */
+/* Take over uroced's gateways, and set the addresses with which this device resolves neighbours. */
 static void
 follow_uroced(struct uroce_dev *dev)
 {
@@ -320,8 +323,8 @@ uroce_gid_follow(struct uroce_worker *worker)
 	struct uroce_dev *const dev = worker->dev;
 
 	/*
-	 * The thread that has the lock may wait for this worker. So a lock that is taken is tried
-	 * again at the next call.
+	 * The thread that has the lock may wait for this worker. So this worker does not wait for
+	 * the lock; the next call tries again.
 	 */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

@@ -14,29 +14,29 @@
 #include "datapath/device/dev.h"
 
 /**
- * Fill a table from a configuration, a MAC, and the kernel interface that the port shares.
- * @param if_index  the kernel interface; 0: none
+ * Fill a GID table from a configuration, a MAC, and the kernel interface that the port shares.
+ * @param if_index  index of the kernel interface; 0: the port shares no kernel interface
  * @return 0, or -EINVAL after one logged line: there is no address
  */
 int uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned if_index,
 		   struct uroce_gid_table *gids);
 
 /**
- * Fill a device's table from its configuration, MAC and port.
+ * Fill a device's GID table from its configuration, its MAC and its port.
  * @return 0, or -EINVAL after one logged line: there is no address
  */
 int uroce_gid_fill(struct uroce_dev *dev);
 
-/** The index of the kernel interface that the port shares; 0: none. */
+/** Get the index of the kernel interface that the port shares; 0: the port shares none. */
 unsigned uroce_gid_if_index(const struct uroce_dev *dev);
 
 /**
- * Whether every address belongs to the kernel, so that the device must not reply to ARP, ND and
- * pings.
+ * Whether every address of the device belongs to the kernel, so that the device must not reply to
+ * ARP, ND and pings.
  */
 bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 
-/** Copy the current table. Not from inside a round. */
+/** Copy the current GID table of a device. The calling thread must not be inside a round. */
 void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
 
 /**

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Look up an address in a GID table.
- */
+/* The search for an address in a GID table. */
 
 #include "datapath/net/gid_table.h"
 

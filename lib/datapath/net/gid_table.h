@@ -17,18 +17,20 @@
 #define UROCE_GIDS_MAX 16
 
 /**
- * The addresses of a device. An entry that is zero is unused: its address was removed, and later
- * entries keep their index.
+ * The addresses of a device. An entry that is zero is unused, because its address was removed;
+ * later entries keep their index.
  */
 struct uroce_gid_table {
 	/* The addresses by GID index; their order is that of datapath/net/gid.c. */
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	unsigned nb; /* one more than the index of the last used entry */
-	/* Bit i: addr[i] belongs to the kernel, which replies to ARP, ND and pings. */
+	/*
+	 * Bit i is set if addr[i] belongs to the kernel, which replies to ARP, ND and pings for it.
+	 */
 	uint32_t kernels;
 };
 
-/** Whether there is no address at an index. */
+/** Whether the entry of a GID table at an index has no address. */
 static inline bool
 uroce_gid_is_empty(const struct uroce_gid_table *gids, unsigned idx)
 {
@@ -40,7 +42,7 @@ uroce_gid_is_empty(const struct uroce_gid_table *gids, unsigned idx)
 	return (words[0] | words[1]) == 0;
 }
 
-/** The index of an address in a table; -1: not found. */
+/** Find the index of an address in a GID table; -1: the address is not in the table. */
 int uroce_gid_find(const struct uroce_gid_table *gids, const uint8_t ip[16]);
 
 #endif /* UROCE_DATAPATH_GID_TABLE_H */

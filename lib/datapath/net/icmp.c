@@ -37,7 +37,7 @@ checksum_ipv4_header(const struct uroce_ipv4 *ip, uint32_t hdr_len)
 	return be16_make((uint16_t)~sum);
 }
 
-/* Update a checksum for one changed word, in one's complement [RFC 1624]. */
+/* Update a checksum for one changed word, by sums in one's complement [RFC 1624]. */
 static be16
 update_checksum(be16 checksum, uint16_t old_word, uint16_t new_word)
 {
@@ -50,7 +50,7 @@ update_checksum(be16 checksum, uint16_t old_word, uint16_t new_word)
 
 /*
  * Check an IPv4 header: it must be complete, not fragmented, and have a right checksum.
- * @return its length; 0: the check failed
+ * @return length of the header; 0: the check failed
  */
 static uint32_t
 check_ipv4(const struct uroce_l2 *l2)

@@ -17,11 +17,12 @@ struct icmpv6 {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be32 flags; /* for echo: identifier and sequence number */
+	/* Flags of the message type; in an echo message: identifier and sequence number. */
+	be32 flags;
 };
 static_assert(sizeof(struct icmpv6) == 8, "an ICMPv6 header is 8 bytes");
 
-/* Neighbour solicitation or advertisement, with a link-layer address option. */
+/* A neighbour solicitation or advertisement, with a link-layer address option. */
 struct nd {
 	struct icmpv6 icmp;
 	uint8_t target[16];
@@ -44,13 +45,13 @@ enum {
 #define REPLY_HOP_LIMIT 64
 #define FLAG_SOLICITED  0x40000000u
 #define FLAG_OVERRIDE   0x20000000u
-#define ND_LEN_MIN      24 /* length of a message without options */
+#define ND_LEN_MIN      24 /* length of an ND message without options */
 
 static const uint8_t unspecified[16];
 
 /*
- * Compute the checksum of an ICMPv6 message and its pseudo-header; 0 if the message includes a
- * right checksum.
+ * Compute the checksum of an ICMPv6 message and its pseudo-header. The result is 0 if the message
+ * already includes a right checksum.
  */
 static uint16_t
 checksum_icmpv6(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
@@ -78,8 +79,8 @@ set_icmpv6_checksum(const struct uroce_ipv6 *ip, struct icmpv6 *icmp, uint32_t l
 }
 
 /*
- * Check an IPv6 packet.
- * @return length of the ICMPv6 message; 0: the packet is something else, or damaged
+ * Check an IPv6 packet that may contain an ICMPv6 message.
+ * @return length of the ICMPv6 message; 0: the packet has no such message, or is damaged
  */
 static uint32_t
 check_ipv6(const struct uroce_l2 *l2)
@@ -96,7 +97,7 @@ check_ipv6(const struct uroce_l2 *l2)
 	return checksum_icmpv6(ip, ip + 1, len) == 0 ? len : 0;
 }
 
-/* Find the link-layer address option of a type; NULL: there is none. */
+/* Find the MAC in the link-layer address option of a given type; NULL: there is no such option. */
 static const uint8_t *
 find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 {
@@ -113,7 +114,8 @@ find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 }
 
 /*
- * Whether `ip` may be the IPv6 address of another host. IPv4-mapped addresses are only used by ARP.
+ * Whether `ip` may be the IPv6 address of another host. IPv4-mapped addresses are used only by ARP,
+ * so they are not accepted here.
  */
 static bool
 is_ipv6_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])
@@ -131,7 +133,7 @@ claim_neighbour(const uint8_t ip[16], const uint8_t *mac, bool is_answer,
 	claim->is_answer = is_answer;
 }
 
-/* Turn a solicitation into its advertisement. */
+/* Turn a neighbour solicitation into the advertisement that replies to it. */
 static void
 make_advertisement(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 		   const uint8_t *dmac, uint32_t *len)
@@ -245,7 +247,10 @@ uint32_t
 uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
 		     const uint8_t target[16], uint8_t *frame)
 {
-	/* The solicited-node multicast group [RFC 4291 2.7.1] and its MAC. */
+	/*
+	 * send the solicitation to the solicited-node group of `target` [RFC 4291 2.7.1] and its
+	 * MAC
+	 */
 	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, target[13], target[14], target[15] };
 	const uint8_t group[16] = { 0xff,
 				    2,

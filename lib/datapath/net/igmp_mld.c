@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * IGMP, and MLD, its equivalent within ICMPv6. Messages of both carry the option Router Alert. They
- * never leave their link, and so have a hop limit of 1. Messages with another hop limit are
- * ignored.
+ * IGMP, and MLD, its equivalent within ICMPv6. Messages of both protocols carry the option Router
+ * Alert. They never leave their link, and so have a hop limit of 1. Messages with another hop limit
+ * are ignored.
  */
 
 #include "datapath/net/igmp_mld.h"
@@ -17,15 +17,16 @@
 #define PROTO_IGMP       2
 #define PROTO_HOP_BY_HOP 0
 #define HOP_LIMIT        1
-#define DSCP_CS6         0xc0 /* DSCP of network control */
-#define MIN_FRAME_LEN    60   /* minimum length of an Ethernet frame without FCS */
-/* Maximum response time of IGMPv1, whose queries have no such field. */
+/* The DSCP of network control (CS6), in its place in the traffic class. */
+#define DSCP_CS6      0xc0
+#define MIN_FRAME_LEN 60 /* minimum length of an Ethernet frame without FCS */
+/* Maximum response time of an IGMPv1 query, which has no field for this time. */
 #define DEFAULT_RESP_NS UINT64_C(10000000000)
 #define NS_PER_MS       UINT64_C(1000000)
 
 struct igmp {
 	uint8_t type;
-	uint8_t max_resp; /* maximum response time, in units of 100 ms */
+	uint8_t max_resp; /* maximum time until the response to a query, in units of 100 ms */
 	be16 checksum;
 	uint8_t group[4];
 };
@@ -41,7 +42,7 @@ struct mld {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	be16 max_resp; /* maximum response time, in ms */
+	be16 max_resp; /* maximum time until the response to a query, in ms */
 	be16 reserved;
 	uint8_t group[16];
 };
@@ -49,7 +50,7 @@ static_assert(sizeof(struct mld) == 24, "an MLD message is 24 bytes");
 
 struct mld_packet {
 	struct uroce_ipv6 ip;
-	uint8_t hop_by_hop[8]; /* next header, length, Router Alert, PadN */
+	uint8_t hop_by_hop[8]; /* extension header: next header, length, Router Alert, PadN */
 	struct mld mld;
 };
 
@@ -133,8 +134,8 @@ checksum_mld(const struct uroce_ipv6 *ip, const void *msg, uint32_t len)
 }
 
 /*
- * Choose the source address of a report: for IPv4 the first address of this device, for IPv6 its
- * link-local address. If there is none, the unspecified address is used.
+ * Choose the source address of a report: for IPv4 the first IPv4 address of this device, for IPv6
+ * its link-local address. If there is no such address, the unspecified address is used.
  */
 static void
 choose_source(const struct uroce_neigh_conf *conf, bool is_v4, uint8_t ip[16])
@@ -214,7 +215,7 @@ uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const uint8_t gro
 }
 
 /*
- * Decode a response code of IGMPv3 or MLDv2. From 128 (IGMPv3) or 32768 (MLDv2) on it is a
+ * Decode a response code of IGMPv3 or MLDv2. A code from 128 (IGMPv3) or 32768 (MLDv2) on is a
  * floating-point number [RFC 3376 4.1.1, RFC 3810 5.1.3].
  */
 static uint32_t
@@ -250,10 +251,7 @@ read_igmp(const struct uroce_l2 *l2, uint64_t *resp_ns)
 	return true;
 }
 
-/*
- * Parse an MLD query. Its extension header contains the Router Alert option only, as in every
- * query.
- */
+/* Parse an MLD query. The extension header of every query contains only the option Router Alert. */
 static bool
 read_mld(const struct uroce_l2 *l2, uint64_t *resp_ns)
 {
@@ -271,7 +269,7 @@ read_mld(const struct uroce_l2 *l2, uint64_t *resp_ns)
 	if (packet->mld.type != MLD_QUERY ||
 	    be16_get(checksum_mld(&packet->ip, &packet->mld, len)) != 0)
 		return false;
-	/* A query of version 2 is recognized by its length. */
+	/* Only a query of version 2 is longer than this, and has a code for its response time. */
 	*resp_ns = NS_PER_MS * (len > sizeof(packet->mld)
 					? decode_resp_code(be16_get(packet->mld.max_resp), 12)
 					: be16_get(packet->mld.max_resp));

@@ -5,8 +5,8 @@
 /**
  * @file
  * The frames by which a host reports the multicast groups of which it is a member: IGMPv2 [RFC
- * 2236] and MLDv1 [RFC 2710]. All routers and snooping switches understand these versions. There is
- * no state.
+ * 2236] and MLDv1 [RFC 2710]. All routers and snooping switches understand these versions. The
+ * functions keep no state.
  */
 
 #include <stdbool.h>
@@ -14,12 +14,12 @@
 
 #include "datapath/net/neigh_frame.h"
 
-/** The MAC of a multicast group [RFC 1112, 2464]. It is computed from the GID. */
+/** Compute the MAC of a multicast group from its GID [RFC 1112, RFC 2464]. */
 void uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6]);
 
 /**
  * Whether a multicast group is reported at all. The group of all hosts and groups of interface
- * scope are not.
+ * scope are not reported.
  */
 bool uroce_igmp_mld_is_reported(const uint8_t group[16]);
 
@@ -32,8 +32,8 @@ uint32_t uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const ui
 				   bool is_leave, uint8_t *frame);
 
 /**
- * Whether a frame is a router's query for reports, of all groups or of one, in any version of IGMP
- * and MLD.
+ * Whether a frame is a router's query for reports of all groups or of one group, in any version of
+ * IGMP and MLD.
  * @param[out] resp_ns  maximum time until the report
  */
 bool uroce_igmp_mld_read_query(const struct uroce_l2 *l2, uint64_t *resp_ns);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames to multicast groups. A frame is one mbuf for all workers that have members of its group.
- * Each of these workers holds a reference, and none writes to the frame.
+ * Delivery of frames to the members of multicast groups. A frame is one mbuf for all workers that
+ * have members of its group. Each of these workers holds a reference, and none of them writes to
+ * the frame.
  */
 
 #include "datapath/net/mcast_group.h"
@@ -27,7 +28,7 @@ uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 
 /*
  * Forward a frame to other workers.
- * @param workers  bit i: worker i
+ * @param workers  the workers that get the frame: bit i stands for worker i
  * @return number of workers that have a reference to the frame now
  */
 static unsigned
@@ -83,7 +84,10 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	}
 	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
-	/* Only other workers keep references. The caller counts one of the FORWARDED verdicts. */
+	/*
+	 * Only other workers keep references, so free the reference of this worker. The caller
+	 * counts one of the FORWARDED verdicts.
+	 */
 	rte_pktmbuf_free(mbuf);
 	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded - 1);
 	uroce_count(&worker->stats.rx_shared, nb_forwarded - 1);
@@ -91,7 +95,8 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 }
 
 /*
- * Deliver a copy of the frame, because the frame itself will belong to the port or to an embedder.
+ * Deliver a copy of a frame that will be sent, because the frame itself will belong to the port or
+ * to an embedder.
  */
 static void
 loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)

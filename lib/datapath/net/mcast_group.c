@@ -2,8 +2,8 @@
 
 /*
  * Multicast groups. The memberships are in a table that workers read without a lock
- * (transport/mcast.h). The list of groups in this file is for the port's filter and for reports. It
- * is only used under the device's lock.
+ * (transport/mcast.h). The list of groups in this file is used for the port's filter and for
+ * reports, and only under the device's lock.
  */
 
 #include "datapath/net/mcast_group.h"
@@ -22,7 +22,7 @@
 #include "datapath/net/neigh.h"
 #include "datapath/worker/round.h"
 
-#define MACS_MAX 64 /* maximum of MACs in a port's filter */
+#define MACS_MAX 64 /* maximum number of MACs in a port's filter */
 
 /* --- reports to routers and switches ------------------------------------------------------------- */
 
@@ -42,7 +42,7 @@ send_report(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		/* Without an mbuf the report is lost, as a report may be lost on the network. */
+		/* Without an mbuf no report is sent. A report may also be lost on the network. */
 		return 0;
 	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
 				 rte_pktmbuf_mtod(mbuf, uint8_t *));
@@ -67,8 +67,8 @@ report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_repo
 }
 
 /*
- * Mark all groups as due if a router has sent a query, a group is new, or the link has come up.
- * Under the device's lock.
+ * Mark all groups as due for a report if a router has sent a query, a group is new, or the link has
+ * come up. The caller holds the device's lock.
  */
 static void
 mark_groups_due(struct uroce_worker *worker)
@@ -91,8 +91,8 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 	struct uroce_mcast_group *at;
 
 	/*
-	 * The thread that has the lock may wait for this worker. So a lock that is taken is tried
-	 * again at the next call.
+	 * The thread that has the lock may wait for this worker. So this worker does not wait for
+	 * the lock; the next call tries again.
 	 */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
@@ -110,7 +110,7 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 
 /* --- the port's filter ------------------------------------------------------------------------- */
 
-/* Whether the port has a filter that does not accept all multicast. */
+/* Whether the port has a filter that accepts only those multicast frames whose MACs are set. */
 static bool
 has_filter(const struct uroce_port *port)
 {
@@ -140,7 +140,7 @@ set_port_filter(const struct uroce_dev *dev)
 			  nb, strerror(-ret));
 }
 
-/* Start to receive a group's datagrams. Under the device's lock. */
+/* Start to receive the datagrams of a group. The caller holds the device's lock. */
 static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -171,7 +171,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	return 0;
 }
 
-/* Stop to receive a group's datagrams. Under the device's lock. */
+/* Stop to receive the datagrams of a group. The caller holds the device's lock. */
 static void
 stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -192,7 +192,7 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 
 /* --- memberships ------------------------------------------------------------------------------- */
 
-/* Make a QP a member of a group. Under the device's lock. */
+/* Make a QP a member of a group. The caller holds the device's lock. */
 static int
 attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
 {
@@ -204,7 +204,7 @@ attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t 
 	ret = uroce_mcast_attach(dev->mcast, gid, wqp);
 	if (ret < 0 && nb_before == 0)
 		stop_listening(dev, gid);
-	/* A repeated attach of the same QP does not change the count. */
+	/* A repeated attach of the same QP does not change the number of members. */
 	wqp->nb_groups += uroce_mcast_count(dev->mcast, gid) > nb_before;
 	return ret;
 }

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The multicast groups of a device: which groups the port must accept, and which QPs receive their
- * datagrams.
+ * The multicast groups of a device: which groups the port must accept, and which QPs receive the
+ * datagrams of a group.
  *
  * On an ethdev port of this library the filter accepts all multicast from the start, which
  * neighbour discovery requires. If the port cannot do this, its filter gets the MACs of the groups.
@@ -31,23 +31,24 @@ struct uroce_worker;
 struct uroce_mcast_group {
 	uint8_t gid[16];
 	/*
-	 * The kernel is a member of the group while this descriptor is open; -1: the kernel is
-	 * none.
+	 * Socket by which the kernel is a member of the group, while the socket is open; -1: the
+	 * kernel is no member.
 	 */
 	int fd;
-	bool is_due; /* a report of the group is due */
+	bool is_due; /* a report of the group to routers and switches is due */
 	struct uroce_mcast_group *next;
 };
 
-/** Whether a frame is a datagram to a multicast group that has members on the device. */
+/** Whether a packet is a datagram to a multicast group that has members on the device. */
 bool uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 
 /**
  * Deliver a datagram to the member QPs that this worker owns. If `is_first`, no other worker has
- * the frame yet, and this worker also forwards it to the workers that own the other member QPs.
+ * the frame yet, and this worker also forwards the frame to the workers that own the other member
+ * QPs.
  * @return UROCE_VERDICT_FORWARDED: the frame belongs to other workers now. Any other verdict: the
- *   caller still owns the frame. This is the verdict of a member that accepted the datagram, or
- *   else of the last member
+ *   caller still owns the frame. The verdict is that of a member that accepted the datagram, or
+ *   else that of the last member
  */
 enum uroce_verdict uroce_mcast_group_deliver(struct uroce_worker *worker,
 					     const struct uroce_pkt *pkt, struct rte_mbuf *mbuf,
@@ -62,7 +63,7 @@ void uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **
 
 /**
  * Report the groups whose reports are due, until half of the room for pending frames is used. The
- * first worker calls this several times a second.
+ * first worker calls this several times in a second.
  */
 void uroce_mcast_group_report(struct uroce_worker *worker);
 

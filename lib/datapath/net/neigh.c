@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours: the cache, and the rules for writing to it. The frames are handled by the functions
- * of neigh_frame.h.
+ * The neighbours of a device: the cache, and the rules for writing to the cache. The functions of
+ * neigh_frame.h handle the frames.
  */
 
 #include "datapath/net/neigh.h"
@@ -21,15 +21,19 @@
 #include "base/lock.h"
 #include "wire/build.h"
 
-/* A report is repeated once within this time, because the first may be lost [RFC 2236 8.10]. */
+/*
+ * A report of a new group is repeated once within this time, because the first report may be lost
+ * [RFC 2236 8.10].
+ */
 #define REPEAT_NS UINT64_C(10000000000)
 
 struct uroce_neigh {
 	struct uroce_neigh_conf confs[2];
-	_Atomic(const struct uroce_neigh_conf *) conf; /* the current element of `confs` */
+	/* The current addresses and MAC of the device: an element of `confs`. */
+	_Atomic(const struct uroce_neigh_conf *) conf;
 	/* Time at which the groups must be reported; UINT64_MAX: no report is due. */
 	_Atomic uint64_t report_ns;
-	struct uroce_lock lock; /* guards `cache` */
+	struct uroce_lock lock; /* guards the neighbour cache `cache` */
 	struct uroce_neigh_cache cache;
 };
 
@@ -45,7 +49,9 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 	neigh->confs[0] = *conf;
 	atomic_init(&neigh->conf, &neigh->confs[0]);
 	atomic_init(&neigh->report_ns, UINT64_MAX);
-	/* Without a random seed the cache still works. */
+	/*
+	 * Without a random seed the cache still works, with an address of this process as its seed.
+	 */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
 		neigh->cache.seed = (uintptr_t)neigh;
 	return neigh;
@@ -119,7 +125,7 @@ reply_neighbour(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 }
 
 /*
- * Store what a frame claims about its sender.
+ * Store what a frame claims about its sender in the cache, if the rules allow it.
  * @return whether the claim was accepted
  */
 static bool
@@ -140,8 +146,8 @@ learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *claim, ui
 }
 
 /*
- * Schedule a report at a random time within `ns`, so that not all hosts report at once. An earlier
- * due time stays.
+ * Schedule a report of all groups at a random time within `ns`, so that not all hosts report at
+ * once. If a report is due earlier, its time stays.
  */
 static void
 schedule_report(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)

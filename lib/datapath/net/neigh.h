@@ -10,15 +10,15 @@
  *
  * A request of this device creates an entry of the cache, and so does another host's request for an
  * address of this device. A reply without an entry is ignored. No frame creates an entry for these
- * addresses: the device's own, one that no host has (a group, a broadcast, 0.0.0.0), and with ND an
- * IPv4 address. A multicast MAC is never stored.
+ * addresses: the device's own addresses; an address that no host has (a group, a broadcast,
+ * 0.0.0.0); and with ND an IPv4 address. A multicast MAC is never stored.
  *
  * The cache is bounded. Unsolicited entries never replace requested ones. So a flood of forged
  * requests replaces only entries of its own kind. A frame causes at most one reply, of about the
  * same size.
  *
- * Frames are contiguous, and are turned into replies in place. Any thread; the functions take a
- * lock of their own.
+ * Frames are contiguous, and are turned into replies in place. Any thread may call these functions,
+ * because they take a lock of their own.
  */
 
 #include <stdbool.h>
@@ -26,16 +26,16 @@
 
 #include "datapath/device/conf.h"
 
-/** Maximum of addresses for which the device replies. */
+/** Maximum number of addresses for which the device replies. */
 #define UROCE_NEIGH_ADDRS_MAX 16
 
 /** Length of the longest frame that uroce_neigh_request() and uroce_neigh_report() build. */
 #define UROCE_NEIGH_REQUEST_MAX 90
 
-/** Lifetime of an entry: after this time the neighbour is resolved again. */
+/** Lifetime of a cache entry. After this time the neighbour is resolved again. */
 #define UROCE_NEIGH_FRESH_NS UINT64_C(30000000000)
 
-/** The addresses of this device; copied. */
+/** The addresses of this device, and its MAC and VLAN. The neighbour state has its own copy. */
 struct uroce_neigh_conf {
 	uint8_t mac[6];
 	bool has_vlan;
@@ -44,10 +44,13 @@ struct uroce_neigh_conf {
 	struct uroce_addr addr[UROCE_NEIGH_ADDRS_MAX]; /* addresses for which this device replies */
 };
 
-/** The result of the input of a frame. */
+/** The result of the processing of a received frame. */
 enum uroce_neigh_verdict {
 	UROCE_NEIGH_IGNORED,
-	/* A reply to a request of this device, or a router's query for multicast groups. */
+	/*
+	 * The frame is a reply to a request of this device, or a router's query for multicast
+	 * groups.
+	 */
 	UROCE_NEIGH_LEARNT,
 	UROCE_NEIGH_REPLY, /* the frame has become a reply, which the caller must send */
 };
@@ -56,7 +59,7 @@ struct uroce_neigh;
 
 /**
  * Create the neighbour state of a device.
- * @return NULL after one logged line: no memory
+ * @return the state; NULL after one logged line: no memory
  */
 struct uroce_neigh *uroce_neigh_create(const struct uroce_neigh_conf *conf);
 void uroce_neigh_destroy(struct uroce_neigh *neigh);
@@ -71,23 +74,24 @@ void uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_tab
 
 /**
  * Process a received frame that is not RoCE.
- * @param[in,out] len  length of the frame; if it becomes a reply, length of the reply
+ * @param[in,out] len  length of the frame; if the frame becomes a reply, length of the reply
  * @param room  maximum length of a reply
+ * @return what the caller must do with the frame
  */
 enum uroce_neigh_verdict uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *frame, uint32_t *len,
 					   uint32_t room, uint64_t now_ns);
 
 /**
- * The MAC of a neighbour.
+ * Look up the MAC of a neighbour in the cache.
  * @return whether the cache has an entry that is not expired
  */
 bool uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t now_ns,
 		      uint8_t mac[6]);
 
 /**
- * Build a request for the MAC of a neighbour, and create an entry for the reply.
+ * Build a request for the MAC of a neighbour, and create a cache entry for the reply.
  * @param sip  the device's address that sends the request
- * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
+ * @param[out] frame  the request; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame
  */
 uint32_t uroce_neigh_request(struct uroce_neigh *neigh, const uint8_t sip[16], const uint8_t ip[16],
@@ -96,7 +100,7 @@ uint32_t uroce_neigh_request(struct uroce_neigh *neigh, const uint8_t sip[16], c
 /** The kinds of reports of a multicast group. */
 enum uroce_neigh_report {
 	/*
-	 * The group is new; the report must be repeated when uroce_neigh_is_report_due() returns
+	 * The group is new. Its report must be repeated when uroce_neigh_is_report_due() returns
 	 * true.
 	 */
 	UROCE_NEIGH_JOINED,
@@ -106,7 +110,7 @@ enum uroce_neigh_report {
 
 /**
  * Build a report of a multicast group for routers and snooping switches [RFC 2236, RFC 2710].
- * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
+ * @param[out] frame  the report; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame; 0: this group is not reported
  */
 uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
@@ -114,7 +118,7 @@ uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
 
 /**
  * Whether all groups must be reported now, because a router has sent a query or a group is new. A
- * result of true resets this state.
+ * call that returns true resets this state.
  */
 bool uroce_neigh_is_report_due(struct uroce_neigh *neigh, uint64_t now_ns);
 

@@ -34,8 +34,8 @@ uroce_neigh_cache_find(struct uroce_neigh_cache *cache, const uint8_t ip[16])
 }
 
 /*
- * Whether `a` is replaced before `b`: unused before used, unsolicited before requested, old before
- * new.
+ * Whether entry `a` is replaced before entry `b`: unused entries are replaced first, then
+ * unsolicited ones before requested ones, and then older ones before newer ones.
  */
 static bool
 goes_before(const struct uroce_neigh_entry *a, const struct uroce_neigh_entry *b)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The neighbour cache: from IP to MAC, four-way associative, bounded.
+ * The neighbour cache, which maps an IP address to a MAC. It is four-way associative and bounded.
  */
 
 #include <stdbool.h>
@@ -17,25 +17,29 @@ struct uroce_neigh_entry {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_used;
-	bool is_asked; /* this device requested the entry; unsolicited entries do not replace it */
-	bool is_known; /* `mac` is valid */
-	/* Time of the latest reply; before the first reply, time of the request. */
+	/* This device requested the entry, so unsolicited entries do not replace it. */
+	bool is_asked;
+	bool is_known; /* the MAC of the neighbour is known, so `mac` is valid */
+	/* Time of the latest claim of the neighbour; before the first one, time of the request. */
 	uint64_t seen_ns;
 };
 
 struct uroce_neigh_cache {
-	uint64_t seed; /* random: other hosts cannot predict which addresses share a set */
+	/*
+	 * Random seed of the hash, so that other hosts cannot predict which addresses share a set.
+	 */
+	uint64_t seed;
 	struct uroce_neigh_entry entry[UROCE_NEIGH_SETS][UROCE_NEIGH_WAYS];
 };
 
-/** The entry of an address; NULL: none. */
+/** Find the entry of an address; NULL: the address has no entry. */
 struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache,
 						 const uint8_t ip[16]);
 
 /**
  * Find or create the entry of an address. A new entry replaces an unused entry of its set, else the
  * oldest unsolicited entry, else the oldest entry.
- * @return NULL: all entries of the set were requested, and the new one is not
+ * @return the entry; NULL: all entries of the set were requested, and the new one is not
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,
 						const uint8_t ip[16], bool is_asked,

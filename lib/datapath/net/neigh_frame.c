@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What all frames of ARP, neighbour discovery and ping have in common: their Ethernet headers, and
+ * The common part of all frames of ARP, neighbour discovery and ping: their Ethernet headers, and
  * the rules for addresses.
  */
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The frames of ARP, neighbour discovery and ping: parse a frame, and turn a request into its reply
- * in place. There is no state. What a frame claims about its sender is returned.
+ * The frames of ARP, neighbour discovery and ping. The functions parse a frame, turn a request into
+ * its reply in place, and return what the frame claims about its sender. They keep no state.
  */
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@
 struct uroce_l2 {
 	uint8_t *frame;
 	uint8_t *l3;     /* start of layer 3, behind the Ethernet header and the VLAN tag */
-	uint32_t l3_len; /* bytes from `l3` on */
-	uint32_t room;   /* bytes from `l3` on that a reply may use, >= l3_len */
+	uint32_t l3_len; /* number of bytes from `l3` to the end of the frame */
+	uint32_t room;   /* number of bytes from `l3` on that a reply may use, at least l3_len */
 	uint16_t type;   /* EtherType of the frame, behind the VLAN tag */
 };
 
@@ -29,7 +29,7 @@ struct uroce_l2 {
 struct uroce_neigh_claim {
 	uint8_t ip[16];
 	uint8_t mac[6];
-	bool is_valid; /* `ip` and `mac` are valid for a host */
+	bool is_valid; /* `ip` and `mac` are valid addresses of a host */
 	/* The frame is a reply; otherwise it is a request for an address of this device. */
 	bool is_answer;
 };
@@ -46,7 +46,7 @@ bool uroce_neigh_is_host(const struct uroce_neigh_conf *conf, const uint8_t ip[1
 
 /**
  * Write the Ethernet header and the VLAN tag of a frame that this device sends.
- * @return start of the rest of the frame
+ * @return address behind these headers, where the rest of the frame begins
  */
 uint8_t *uroce_l2_put(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6],
 		      uint16_t type);
@@ -55,8 +55,8 @@ uint8_t *uroce_l2_put(const struct uroce_neigh_conf *conf, uint8_t *frame, const
 void uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const uint8_t dmac[6]);
 
 /*
- * Each of these functions processes one kind of frame, and turns a request for this device into its
- * reply.
+ * Each of the three functions below processes one kind of frame, and turns a request for this
+ * device into its reply.
  * @param[out] claim  what the frame claims about its sender, if anything
  * @param[out] len  length of the reply
  * @return whether the frame is a reply now
@@ -69,7 +69,7 @@ bool uroce_icmpv6_reply(const struct uroce_neigh_conf *conf, const struct uroce_
 			struct uroce_neigh_claim *claim, uint32_t *len);
 
 /**
- * Build a request for a MAC. `frame` has room for UROCE_NEIGH_REQUEST_MAX.
+ * Build a request for the MAC of `ip`. `frame` has room for UROCE_NEIGH_REQUEST_MAX bytes.
  * @return length of the frame
  */
 uint32_t uroce_arp_request(const struct uroce_neigh_conf *conf, const uint8_t sip[16],

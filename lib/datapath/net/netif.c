@@ -25,7 +25,7 @@
 #include "datapath/net/netlink.h"
 #include "wire/build.h"
 
-/* [RFC 863]: destination port of the datagram that makes the kernel resolve a neighbour */
+/* UDP port of the datagram that makes the kernel resolve a neighbour [RFC 863] */
 #define DISCARD_PORT 9
 
 static int
@@ -98,7 +98,7 @@ prefix_len(const uint8_t *mask, unsigned len)
 }
 
 /*
- * Convert an address of an interface.
+ * Convert an address of an interface to struct uroce_addr.
  * @return whether a device can use the address; addresses of point-to-point links cannot be used
  */
 static bool
@@ -251,7 +251,10 @@ join_group(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
 	return setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &group6, sizeof(group6));
 }
 
-/* Each group has its own socket, because the kernel limits the number of groups of a socket. */
+/*
+ * Make the kernel join a group by a socket of its own, because the kernel limits the number of
+ * groups of a socket.
+ */
 int
 uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 {

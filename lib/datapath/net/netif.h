@@ -25,10 +25,10 @@ struct uroce_netif {
 	 * neighbours.
 	 */
 	int fd;
-	int fd6; /* like `fd`, for IPv6; -1: the host has no IPv6 */
+	int fd6; /* socket like `fd`, for IPv6; -1: the host has no IPv6 */
 	/*
-	 * Occupies UDP port 4791, so that the kernel does not reply with "port unreachable"; -1:
-	 * none.
+	 * Socket that occupies UDP port 4791, so that the kernel does not reply with "port
+	 * unreachable"; -1: the socket is not open.
 	 */
 	int guard_fd;
 	int guard_fd6;
@@ -36,8 +36,8 @@ struct uroce_netif {
 };
 
 /**
- * Open an interface.
- * @return 0, or -errno: ENODEV no such interface, EPERM not allowed to bind to it
+ * Open a kernel interface.
+ * @return 0, or -errno: ENODEV (no such interface), EPERM (not allowed to bind to it)
  */
 int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
@@ -49,16 +49,17 @@ void uroce_netif_close(struct uroce_netif *netif);
 int uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room);
 
 /**
- * Whether addresses were added or removed since the latest call, or since the interface was opened.
+ * Whether addresses of the interface were added or removed since the latest call, or since the
+ * interface was opened.
  */
 bool uroce_netif_has_changed(const struct uroce_netif *netif);
 
-/** The MTU: bytes of the largest IP packet; 0: unknown. */
+/** Get the MTU of the interface: the length of the largest IP packet in bytes; 0: unknown. */
 uint32_t uroce_netif_mtu(const struct uroce_netif *netif);
 
 /**
  * Read the MAC of the interface.
- * @return 0, or -errno: ENODEV, EAFNOSUPPORT for an interface that is not Ethernet
+ * @return 0, or -errno: ENODEV, or EAFNOSUPPORT for an interface that is not Ethernet
  */
 int uroce_netif_mac(const struct uroce_netif *netif, uint8_t mac[6]);
 
@@ -68,22 +69,25 @@ int uroce_netif_mac(const struct uroce_netif *netif, uint8_t mac[6]);
  */
 int uroce_netif_is_up(const struct uroce_netif *netif);
 
-/** Prevent the kernel from replying to RoCE packets for its addresses. Best effort. */
+/**
+ * Prevent the kernel from replying to RoCE packets for its addresses. If this fails, the interface
+ * is used nevertheless.
+ */
 void uroce_netif_guard(struct uroce_netif *netif);
 
 /**
  * Make the kernel join a multicast group on the interface. The interface's filter then accepts the
  * group's frames, and the kernel reports the group to routers. The kernel leaves the group when the
  * descriptor is closed.
- * @return a descriptor, or -errno
+ * @return a socket descriptor, or -errno
  */
 int uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16]);
 
 /**
- * Read the MAC of the next hop to `dip` from the kernel. If the kernel does not know the MAC, it is
- * made to resolve it.
- * @param[out] is_local  `dip` is an address of this host
- * @return 0; -EAGAIN: not known yet, try again later; -ENETUNREACH; another -errno
+ * Read the MAC of the next hop to `dip` from the kernel. If the kernel does not know the MAC, this
+ * call makes the kernel resolve the MAC.
+ * @param[out] is_local  whether `dip` is an address of this host
+ * @return 0; -EAGAIN: the MAC is not known yet, try again later; -ENETUNREACH; another -errno
  */
 int uroce_netif_resolve(const struct uroce_netif *netif, const uint8_t dip[16], uint8_t mac[6],
 			bool *is_local);

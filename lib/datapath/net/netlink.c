@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* rtnetlink: a request is sent, and the reply is one message or an error. See rtnetlink(7). */
+/*
+ * Calls of rtnetlink. A call sends a request, and the reply is one message or an error: see
+ * rtnetlink(7).
+ */
 
 #include "datapath/net/netlink.h"
 
@@ -13,7 +16,7 @@
 #include "datapath/net/netlink_message.h"
 
 /*
- * Send a request, and store the reply in its place.
+ * Send a request, and store the reply in the place of the request.
  * @return length of the reply, or -errno
  */
 static ssize_t

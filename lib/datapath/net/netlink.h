@@ -17,14 +17,15 @@
 #include <stdint.h>
 
 /**
- * The next hop of the route to `dip` over an interface: the gateway, or `dip` itself.
- * @param[out] is_local  `dip` is an address of this host
+ * Query the kernel for the next hop of the route to `dip` over an interface: the gateway, or `dip`
+ * itself.
+ * @param[out] is_local  whether `dip` is an address of this host
  * @return 0, -ENETUNREACH, or another -errno
  */
 int uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
 
 /**
- * The MAC of a neighbour.
+ * Query the kernel for the MAC of a neighbour.
  * @return 0; -ENOENT: the kernel does not know the MAC at present; another -errno
  */
 int uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6]);

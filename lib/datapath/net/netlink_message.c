@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* rtnetlink messages. Each consists of a header, a fixed part and attributes. See rtnetlink(7). */
+/*
+ * rtnetlink messages. Each message consists of a header, a fixed part and attributes: see
+ * rtnetlink(7).
+ */
 
 #include "datapath/net/netlink_message.h"
 
@@ -75,8 +78,8 @@ uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const ui
 }
 
 /*
- * The fixed part of a message.
- * @return NULL: the message is shorter than `fixed_len` bytes of fixed part
+ * Get the fixed part of a message.
+ * @return the fixed part; NULL: the message is too short to have `fixed_len` bytes of fixed part
  */
 static const void *
 fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)
@@ -85,8 +88,9 @@ fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)
 }
 
 /*
- * Check a reply.
- * @return 0: a complete reply; the error that the kernel reports; -EPROTO: malformed
+ * Check a reply of the kernel.
+ * @return 0: the reply is complete; the error that the kernel reports; -EPROTO: the reply is
+ *   malformed
  */
 static int
 check_answer(const union uroce_netlink_message *msg, size_t len)
@@ -103,7 +107,7 @@ check_answer(const union uroce_netlink_message *msg, size_t len)
 
 /*
  * Find an attribute whose data has `len` bytes.
- * @return its data; NULL: there is none
+ * @return the data of the attribute; NULL: there is no such attribute
  */
 static const void *
 find_attr(const union uroce_netlink_message *msg, size_t fixed_len, uint16_t type, size_t len)
@@ -119,8 +123,8 @@ find_attr(const union uroce_netlink_message *msg, size_t fixed_len, uint16_t typ
 }
 
 /*
- * Read the next hop of a route. A gateway of the other address family (RTA_VIA) is not supported,
- * because it is rare.
+ * Read the next hop of a route from a message. A gateway of the other address family (RTA_VIA) is
+ * not supported, because it is rare.
  */
 static void
 get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint8_t next_hop[16])
@@ -188,7 +192,8 @@ uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int i
 	const struct nlmsghdr *hdr;
 
 	/*
-	 * The length of the last message may not be a multiple of 4. Then `at` ends behind `len`.
+	 * The length of the last message may not be a multiple of 4. Then `at` ends greater than
+	 * `len`.
 	 */
 	for (size_t at = 0; at < len; at += NLMSG_ALIGN(hdr->nlmsg_len)) {
 		hdr = (const struct nlmsghdr *)(msg->bytes + at);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The rtnetlink messages of netlink.h: requests, replies and notifications. This code uses no
+ * The rtnetlink messages of netlink.h: requests, replies and notifications. These functions use no
  * sockets.
  */
 
@@ -13,33 +13,33 @@
 #include <stdint.h>
 #include <linux/netlink.h>
 
-/** A request, a reply, or several notifications, with any fixed part. */
+/** A buffer for a request, a reply, or several notifications, with any fixed part. */
 union uroce_netlink_message {
 	struct nlmsghdr hdr;
 	uint8_t bytes[4096];
 };
 
 /**
- * Build a request for the route to `dip` over an interface, or for the MAC of a neighbour on an
- * interface.
+ * Build a request for the route to `dip` over an interface (uroce_netlink_put_route), or for the
+ * MAC of a neighbour on an interface.
  */
 void uroce_netlink_put_route(union uroce_netlink_message *msg, int if_index, const uint8_t dip[16]);
 void uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const uint8_t ip[16]);
 
 /**
- * Parse the reply to a route request, of which `len` bytes arrived.
+ * Parse the reply to a route request. The reply has `len` bytes.
  * @return as uroce_netlink_route()
  */
 int uroce_netlink_get_route(const union uroce_netlink_message *msg, size_t len,
 			    const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
 
 /**
- * Parse the reply to a neighbour request, of which `len` bytes arrived.
+ * Parse the reply to a neighbour request. The reply has `len` bytes.
  * @return as uroce_netlink_neigh()
  */
 int uroce_netlink_get_neigh(const union uroce_netlink_message *msg, size_t len, uint8_t mac[6]);
 
-/** Whether one of the notifications is about an address of this interface. */
+/** Whether one of the notifications in `msg` is about an address of this interface. */
 bool uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int if_index);
 
 #endif /* UROCE_DATAPATH_NETLINK_MESSAGE_H */

@@ -22,11 +22,11 @@
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve a MAC */
-#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for a MAC */
-#define POLL_US            50 /* sleep after a check, if no frame was processed meanwhile */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve the MAC of a next hop */
+#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for the same MAC */
+#define POLL_US            50 /* time to sleep after a check, if no frame was processed meanwhile */
 
-/* The addresses of a path. */
+/* The addresses of a path, and what is needed to resolve it. */
 struct route {
 	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
 	const struct uroce_addr *src;
@@ -50,7 +50,9 @@ is_dest_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/* Whether `ip` is a host or a multicast group, of the address family of `like`. */
+/*
+ * Whether `ip` is the address of a host or a multicast group, and has the address family of `like`.
+ */
 static bool
 is_destination(const uint8_t ip[16], const uint8_t like[16])
 {
@@ -91,7 +93,7 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
 }
 
-/* Choose the next hop by the networks and gateways of the configuration. */
+/* Choose the next hop of a path, by the networks and gateways of the configuration. */
 static int
 choose_next_hop(struct route *route)
 {
@@ -126,7 +128,7 @@ send_request(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		/* without an mbuf no request is sent; the next one follows after REPEAT_NS */
+		/* without an mbuf no request is sent; the next request follows after REPEAT_NS */
 		return 0;
 	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
 				  mac_request->route->next_hop, worker->now_ns,
@@ -138,8 +140,8 @@ send_request(void *arg)
 }
 
 /*
- * Look up the MAC of the next hop once.
- * @return 0; -EAGAIN: not known yet; another -errno ends the resolution
+ * Look up the MAC of the next hop once, without waiting.
+ * @return 0; -EAGAIN: the MAC is not known yet; another -errno ends the resolution
  */
 static int
 look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
@@ -182,7 +184,10 @@ await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 	do {
 		const bool is_due = now_ns >= request_ns;
 
-		/* The kernel itself repeats its requests. So it is queried only once in a while. */
+		/*
+		 * The kernel repeats its requests itself. So the kernel is queried only once in a
+		 * while.
+		 */
 		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
 		if (ret != -EAGAIN)
 			return ret;

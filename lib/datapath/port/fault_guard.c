@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fault guard: the signal handler jumps to a point before the burst. The jump is safe because
- * of the code that it interrupts: the copy loops of a driver, which hold no lock while they touch
- * the peer's memory. The driver initializes its state again with the next connection.
+ * The fault guard. When a guarded burst faults, the signal handler jumps to a point before the
+ * burst.
  *
- * The signal mask is not saved and not changed (SA_NODEFER), so a burst needs no system call. The
- * only change is before a thread's first burst.
+ * The jump is safe because of the code that it interrupts: the copy loops of a driver, which hold
+ * no lock while they touch the peer's memory. The driver initializes its state again with the next
+ * connection.
+ *
+ * The signal mask is not saved and not changed (SA_NODEFER), so a burst needs no system call. Only
+ * before the first burst of a thread the signals are unblocked.
  */
 
 #include "datapath/port/fault_guard.h"
@@ -24,23 +27,26 @@ static struct sigaction old_action[RTE_DIM(guarded)];
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 static int install_ret;
 
-/* The fault guard of a thread. */
+/* The state of the fault guard of one thread. */
 struct guard {
 	sigjmp_buf way_out;
 	atomic_bool is_inside;
-	bool is_open; /* the signals are unblocked in this thread */
+	bool is_open; /* SIGSEGV and SIGBUS are unblocked in this thread */
 };
 
 static _Thread_local struct guard thread_guard;
 
 /*
- * The guard of the thread, for the signal handler. The handler may run in any thread, at any point.
- * If the library was loaded at run time, the first access to a thread-local variable may allocate
- * memory, which a handler must not do.
+ * Key of the calling thread's guard, for the signal handler. The handler may run in any thread, at
+ * any point. It must not allocate memory. If the library was loaded at run time, the first access
+ * to a thread-local variable may allocate memory, so the handler uses this key instead.
  */
 static pthread_key_t guard_key;
 
-/* The fault is outside of a guarded burst: do what would have happened without this handler. */
+/*
+ * Handle a fault that is outside of a guarded burst: do what would have happened without this
+ * handler.
+ */
 static void
 chain_handler(int sig, siginfo_t *info, void *context)
 {
@@ -95,8 +101,8 @@ uroce_fault_guard_install(void)
 }
 
 /*
- * Unblock the signals in this thread. A program may block them in its threads, and a fault whose
- * signal is blocked ends the process.
+ * Unblock SIGSEGV and SIGBUS in this thread. A program may block signals in its threads, and a
+ * fault whose signal is blocked ends the process.
  */
 static void
 unblock_signals(struct guard *guard)

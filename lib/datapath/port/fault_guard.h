@@ -22,34 +22,34 @@
 #include <rte_mbuf.h>
 
 /**
- * Install the signal handler, once.
+ * Install the signal handler of the fault guard, once for the process.
  * @return 0 or -errno
  */
 int uroce_fault_guard_install(void);
 
 /**
- * Guarded rte_eth_rx_burst().
+ * Call rte_eth_rx_burst() under the fault guard.
  * @return number of frames; 0 after a fault
  */
 uint16_t uroce_fault_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t nb);
 
 /**
- * Guarded rte_eth_tx_burst().
- * @return number of frames; UINT16_MAX after a fault: the frames are lost
+ * Call rte_eth_tx_burst() under the fault guard.
+ * @return number of frames that the port took; UINT16_MAX after a fault: the frames are lost
  */
 uint16_t uroce_fault_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t nb);
 
 /**
- * Guarded atomic exchange of a word in memory that the peer may remove.
- * @param[out] was  the previous value; may be NULL
+ * Exchange a word atomically in memory that the peer may remove, under the fault guard.
+ * @param[out] was  the previous value of the word; may be NULL
  * @return false after a fault
  */
 bool uroce_fault_guard_swap(_Atomic uint16_t *at, uint16_t value, uint16_t *was);
 
 /**
- * Guarded comparison of a word in memory that the peer may remove.
+ * Compare a word in memory that the peer may remove with a value, under the fault guard.
  * @return whether the word has this value; false after a fault
  */
 bool uroce_fault_guard_is(const uint32_t *at, uint32_t value);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The link of a port. memif has two special requirements. A client that finds no server, or is
- * refused because the server is not up yet, must be restarted by the library. And each new link has
- * new memory for its rings. Until each page has been used once, every frame would cause a page
- * fault. So all pages are populated when the link comes up.
+ * The link of a port.
+ *
+ * memif has two special requirements. A client that finds no server, or is refused because the
+ * server is not up yet, must be restarted by the library. And each new link has new memory for its
+ * rings. Until each page of this memory has been used once, every frame would cause a page fault.
+ * So all pages are populated when the link comes up.
  */
 
 #include "datapath/port/link.h"
@@ -30,15 +32,18 @@
 #include "datapath/fds.h"
 #include "datapath/log.h"
 
-#define ANSWER_NS    UINT64_C(60000000000) /* maximum time to wait for the server's reply */
-#define MEMIF_SOCKET "/run/memif.sock"     /* path of the socket if the arguments have none */
+/* Maximum time to wait for the reply of a memif server. */
+#define ANSWER_NS UINT64_C(60000000000)
+/* Path of the memif socket if the port's arguments have none. */
+#define MEMIF_SOCKET "/run/memif.sock"
 
-#define MEMIF_REGION "memfd:memif_region" /* name that the driver gives its memory */
+/* Name that the memif driver gives to the shared memory of its rings. */
+#define MEMIF_REGION "memfd:memif_region"
 
 /*
- * Maximum of memory that is populated. The peer determines the size of the rings' memory, and is
- * not trusted. The maximum is many times the size of usual rings. Further pages are populated by
- * page faults.
+ * Maximum length of the memory that is populated. The peer determines the size of the rings'
+ * memory, and is not trusted. The maximum is many times the size of usual rings. Further pages are
+ * populated by page faults.
  */
 #define POPULATE_MAX ((uintptr_t)256 << 20)
 
@@ -95,8 +100,9 @@ set_gone(struct uroce_port *port)
 }
 
 /*
- * Handle the driver's request for a reset. The library does not reset its ports. An embedder may
- * reset a port that it handed over. Then the link check finds that the link is up again.
+ * Handle the driver's request for a reset: report the port as failed. The library does not reset
+ * its ports. If an embedder resets a port that it handed over, the link check finds that the link
+ * is up again.
  */
 static void
 set_reset(struct uroce_port *port)
@@ -164,7 +170,7 @@ uroce_link_unwatch(struct uroce_port *port)
 	if (!port->has_callbacks)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
-		/* -EAGAIN: the callback is running, so try again */
+		/* -EAGAIN: the callback is running, so try again to unregister it */
 		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
 		       -EAGAIN)
 			rte_delay_us_sleep(10);
@@ -180,7 +186,7 @@ is_connected_to(int fd, const char *path)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
 		return false;
-	/* An abstract socket name begins with a zero. */
+	/* skip the zero with which an abstract socket name begins */
 	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
 		       sizeof(peer.sun_path) - 1) == 0;
 }
@@ -200,9 +206,10 @@ has_connection(const char *path)
 
 /*
  * Whether the port's connection still waits for the server's reply. Such a connection must not be
- * closed too early. If a server accepts a connection that was closed before its reply, it closes a
- * descriptor that its EAL still watches, and EAL panics. So the connection is kept for longer than
- * a process can be starved of CPU time. A connection that the server has refused is already closed.
+ * closed too early. If a server accepts a connection that was closed before the reply, the server
+ * closes a descriptor that its EAL still watches, and EAL panics. So the connection is kept for
+ * longer than a process can be starved of CPU time. A connection that the server has refused is
+ * already closed.
  */
 static bool
 is_connecting(const struct uroce_port *port, uint64_t now_ns)
@@ -232,8 +239,8 @@ uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
 }
 
 /*
- * Restart the port without the driver's log line that no server listens. The line was logged
- * before.
+ * Restart the port. The driver's log line that no server listens is suppressed, because the line
+ * was logged before.
  */
 static void
 start_quietly(void *arg)

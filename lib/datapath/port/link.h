@@ -4,24 +4,25 @@
 
 /**
  * @file
- * The link of a port. Changes of the link become port events. Ports report some changes; the others
- * are found by regular checks.
+ * The link of a port. Changes of the link become port events. Ports report some changes; all other
+ * changes are found by regular checks.
  */
 
 #include "datapath/port/port.h"
 
-/** Begin to watch the link. The present state is stored without an event. */
+/** Begin to watch the link of a port. The present state of the link is stored without an event. */
 void uroce_link_watch(struct uroce_port *port);
 void uroce_link_unwatch(struct uroce_port *port);
 
 /**
- * Check the link, without waiting. For a port that is attached to uroced this does nothing: uroced
- * reports its link.
+ * Check the link of a port, without waiting. For a port that is attached to uroced the call does
+ * nothing, because uroced reports the link.
  */
 void uroce_link_check(struct uroce_port *port);
 
 /**
- * Store the state of the link, and raise an event if it has changed. Any thread, but one at a time.
+ * Store the state of the link, and raise an event if the state has changed. Any thread may call
+ * this, but only one at a time.
  */
 void uroce_link_set(struct uroce_port *port, bool is_up);
 
@@ -34,7 +35,10 @@ void uroce_link_set(struct uroce_port *port, bool is_up);
 /** Whether the port has lost its peer and must be restarted. */
 bool uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns);
 
-/** Restart the port. No thread may call bursts meanwhile: is_ready is false. */
+/**
+ * Restart the port. No thread may call bursts meanwhile, so the caller has cleared `is_ready`
+ * before.
+ */
 void uroce_link_restart(struct uroce_port *port, uint64_t now_ns);
 
 #endif /* UROCE_DATAPATH_LINK_H */

@@ -2,8 +2,9 @@
 
 /*
  * The link of a planned port. One epoll descriptor watches the sources of notifications: rtnetlink,
- * a connection to uroced, or a timer while there is no connection. The epoll descriptor stays when
- * its sources are closed. So a thread that waits for it need not be informed.
+ * or a connection to uroced, or a timer while there is no connection. The epoll descriptor stays
+ * when its sources are closed. So a thread that waits for the epoll descriptor need not be
+ * informed.
  */
 
 #include "datapath/port/planned_link.h"
@@ -29,9 +30,10 @@ struct uroce_planned_link {
 	const char *socket; /* path of uroced's socket */
 	int epoll_fd;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards the fields below */
-	int notice_fd;        /* rtnetlink socket, or the connection to uroced; -1: none */
-	int retry_fd;         /* timer for the next attempt to connect to uroced; -1: none */
+	pthread_mutex_t lock; /* guards `notice_fd`, `retry_fd` and `is_over` */
+	/* Rtnetlink socket, or the connection to uroced; -1: neither is open. */
+	int notice_fd;
+	int retry_fd; /* timer for the next attempt to connect to uroced; -1: no timer */
 	bool is_over;
 };
 
@@ -50,8 +52,8 @@ close_link_fd(int *fd)
 }
 
 /*
- * Remove a descriptor from the epoll set, and close it. The close alone does not remove it, because
- * a child of fork() may have the descriptor too.
+ * Remove a descriptor from the epoll set, and close it. To close it alone would not remove it from
+ * the set, because a child of fork() may have the descriptor too.
  */
 static void
 unwatch_fd(struct uroce_planned_link *link, int *fd)
@@ -61,7 +63,7 @@ unwatch_fd(struct uroce_planned_link *link, int *fd)
 	close_link_fd(fd);
 }
 
-/* Add a descriptor to the epoll set. If that fails, the descriptor is closed. */
+/* Add a descriptor to the epoll set. If that fails, the descriptor is closed, and `*out` is -1. */
 static void
 watch_fd(struct uroce_planned_link *link, int fd, int *out)
 {
@@ -120,8 +122,8 @@ uroce_planned_link_destroy(struct uroce_planned_link *link)
 }
 
 /*
- * The lock is initialized again, because another thread of the parent may have held it. The
- * descriptors stay in the epoll set of the parent.
+ * Renew the link in a child of fork(). The lock is initialized again, because another thread of the
+ * parent may have held it. The inherited descriptors stay in the epoll set of the parent.
  */
 void
 uroce_planned_link_renew(struct uroce_planned_link *link)
@@ -153,7 +155,10 @@ uroce_planned_link_is_up(const struct uroce_planned_link *link)
 
 /* --- uroced ------------------------------------------------------------------------------------ */
 
-/* Start the timer for the next attempt to connect. A restart makes the timer unreadable. */
+/*
+ * Start the timer for the next attempt to connect to uroced. A started timer polls readable only
+ * when its time has come.
+ */
 static void
 retry_later(struct uroce_planned_link *link)
 {
@@ -167,7 +172,7 @@ retry_later(struct uroce_planned_link *link)
 }
 
 /*
- * Connect to uroced.
+ * Connect to uroced. If that fails, a later attempt is scheduled.
  * @return whether uroced reports that its link is up
  */
 static bool

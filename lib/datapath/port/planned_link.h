@@ -4,9 +4,11 @@
 
 /**
  * @file
- * The link of a planned port, which is not open yet. There is no worker and no thread that checks
- * the link. So calls of the application check it. A file descriptor polls readable when a check is
- * useful. Until then no check is needed.
+ * The link of a planned port, which is not open yet.
+ *
+ * There is no worker and no thread that checks the link of such a port. So calls of the application
+ * check the link. A file descriptor polls readable when a check is useful. Until then no check is
+ * needed.
  *
  * If the port will share a kernel interface, its link is that of the interface, and rtnetlink
  * notifies of changes. If the port will be attached to uroced, uroced reports the link over a
@@ -24,36 +26,37 @@ struct uroce_planned_link;
  * Create the link of a planned port.
  * @param plan  plan of the port; must not change while the link exists
  * @param socket  path of uroced's socket, if the port will be attached to uroced
- * @return 0, or -errno after one logged line: no memory, no file descriptor
+ * @return 0, or -errno after one logged line: no memory, or no file descriptor
  */
 int uroce_planned_link_create(const struct uroce_port_plan *plan, const char *socket,
 			      struct uroce_planned_link **out);
 void uroce_planned_link_destroy(struct uroce_planned_link *link);
 
 /**
- * A descriptor that polls readable when a check may find a change. It exists until the link is
- * destroyed.
+ * Get the descriptor that polls readable when a check of the link may find a change. It exists
+ * until the link is destroyed.
  */
 int uroce_planned_link_fd(const struct uroce_planned_link *link);
 
-/** Whether the link was up at the latest check. */
+/** Whether the link of the planned port was up at the latest check. */
 bool uroce_planned_link_is_up(const struct uroce_planned_link *link);
 
 /**
- * Check the link.
+ * Check the link of the planned port.
  * @mt Safe.
  * @return whether the link has changed since the latest check
  */
 bool uroce_planned_link_look(struct uroce_planned_link *link);
 
 /**
- * In a child of fork(): replace the inherited descriptors, which notify the parent, by new ones.
- * The epoll descriptor keeps its number.
+ * Renew the link in a child of fork(): the inherited descriptors, which notify the parent, are
+ * replaced by new ones. The epoll descriptor keeps its number.
  */
 void uroce_planned_link_renew(struct uroce_planned_link *link);
 
 /**
- * The port will be opened now, and then reports its link itself. From now on checks find no change.
+ * End the planned link, because the port will be opened now, and then reports its link itself. From
+ * now on checks of the planned link find no change.
  */
 void uroce_planned_link_end(struct uroce_planned_link *link);
 

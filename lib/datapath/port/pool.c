@@ -35,7 +35,10 @@ is_complete(const struct rte_mempool *pool)
 	return rte_mempool_avail_count(pool) == pool->size;
 }
 
-/* Free deferred pools that are complete, and defer `pool`, if it is not NULL. */
+/*
+ * Free those deferred pools whose mbufs have all been returned. If `pool` is not NULL, add it to
+ * the deferred pools.
+ */
 static void
 free_deferred(struct rte_mempool *pool)
 {
@@ -113,7 +116,10 @@ uroce_pool_create(const struct uroce_pool_conf *conf)
 	free_deferred(NULL);
 	if (data_room <= UINT16_MAX)
 		pool = create_pool(conf, data_room, conf->socket_id);
-	/* A NUMA node without free memory makes the port slower, but does not make it fail. */
+	/*
+	 * Try again on any node. A NUMA node without free memory makes the port slower, but does
+	 * not make it fail.
+	 */
 	if (!pool && data_room <= UINT16_MAX && conf->socket_id != SOCKET_ID_ANY)
 		pool = create_pool(conf, data_room, SOCKET_ID_ANY);
 	if (!pool)

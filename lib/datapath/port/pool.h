@@ -15,25 +15,25 @@
 #include <stdint.h>
 #include <rte_mempool.h>
 
-/** Mbufs that a thread may keep in its cache of a pool. */
+/** Maximum number of mbufs that a thread may keep in its cache of a pool. */
 #define UROCE_POOL_CACHE 256
 
-/** The parameters of a pool. */
+/** The parameters with which a pool of mbufs is created. */
 struct uroce_pool_conf {
 	uint32_t nb_mbuf;
-	uint32_t data_len; /* bytes of a frame that fit an mbuf, without headroom */
+	uint32_t data_len; /* maximum length of a frame in one mbuf, in bytes without headroom */
 	int socket_id;
 	/* The port accesses mbufs by virtual address, so an mbuf may cross a page boundary. */
 	bool is_virtual;
 };
 
 /**
- * Create a pool.
- * @return NULL after one logged line: no memory
+ * Create a pool of mbufs.
+ * @return the pool; NULL after one logged line: no memory
  */
 struct rte_mempool *uroce_pool_create(const struct uroce_pool_conf *conf);
 
-/** Free a pool, now or when all its mbufs have been returned. NULL is allowed. */
+/** Free a pool: at once, or when all its mbufs have been returned. NULL is allowed. */
 void uroce_pool_destroy(struct rte_mempool *pool);
 
 #endif /* UROCE_DATAPATH_POOL_H */

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The port of a device: an ethdev port, or a connection to uroced. This includes its properties
- * from ethdev and from the policy table, its queues and mempools, and its link.
+ * The port of a device: an ethdev port, or a connection to uroced. A port has properties from
+ * ethdev and from the policy table, queues and mempools, and a link.
  */
 
 #include <stdatomic.h>
@@ -18,13 +18,13 @@
 #include "datapath/port/rx_wakeup.h"
 #include "mux/message.h"
 
-/** Maximum of frames in a burst. */
+/** Maximum number of frames in a burst. */
 #define UROCE_BURST 64u
 
 /**
- * Bytes around the payload of the longest RoCE frame: Ethernet with a VLAN tag, IPv6, UDP, BTH,
- * extension headers (RETH, immediate data, XRCETH), ICRC. Padding does not count: only a payload
- * shorter than the MTU has it.
+ * Number of bytes around the payload of the longest RoCE frame: Ethernet with a VLAN tag, IPv6,
+ * UDP, BTH, extension headers (RETH, immediate data, XRCETH), ICRC. Padding does not count, because
+ * only a payload shorter than the MTU has padding.
  */
 #define UROCE_FRAME_OVERHEAD (14u + 4 + 40 + 8 + 12 + 24 + 4)
 
@@ -34,42 +34,46 @@
  */
 #define UROCE_PORT_MTU 4200u
 
-/** Ethernet header and one VLAN tag, which an IP MTU does not include. */
+/** Length of an Ethernet header and one VLAN tag, which an IP MTU does not include. */
 #define UROCE_PORT_L2 18u
 
 struct uroce_port;
 
-/** Maximum of ports of a process: those of ethdev, and those that are attached to uroced. */
+/** Maximum number of ports of a process: ethdev ports, and ports that are attached to uroced. */
 #define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
 
 struct uroce_mux_client;
 
-/** How frames are received and transmitted. */
+/** How frames are received and transmitted on a port. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
-	/* As ETHDEV, with rings in memory that the peer may remove (fault_guard.h). */
+	/* As UROCE_BURST_ETHDEV, with rings in memory that the peer may remove (fault_guard.h). */
 	UROCE_BURST_GUARDED,
-	UROCE_BURST_MUX, /* not an ethdev port: through the rings of uroced (mux_client.h) */
-	/* Transmit only: the receive burst of the driver returns invalid frames. */
+	UROCE_BURST_MUX, /* through the rings of uroced instead of an ethdev port (mux_client.h) */
+	/* Transmit only, because the receive burst of the driver returns invalid frames. */
 	UROCE_BURST_TX_ONLY,
 };
 
 /** Properties of a driver that ethdev does not report. */
 struct uroce_port_policy {
-	const char *driver; /* rte_eth_dev_info.driver_name; NULL: every other driver */
+	/* Name of the driver, as rte_eth_dev_info.driver_name; NULL: every other driver. */
+	const char *driver;
 	/*
-	 * The longest frame: the value of the argument `limit_key`, or else `limit`; 0: determined
-	 * by the MTU.
+	 * The longest frame has the value of the argument `limit_key`, or else `limit`. If both are
+	 * unset, the MTU determines the longest frame.
 	 */
-	const char *limit_key; /* argument of the virtual device; NULL: none */
-	uint16_t limit;        /* default of `limit_key` */
-	/* bytes of the limit that the driver uses itself, so that frames are shorter */
+	/* Argument of the virtual device that sets the limit; NULL: there is no such argument. */
+	const char *limit_key;
+	uint16_t limit; /* limit if the argument `limit_key` is not given */
+	/* number of bytes of the limit that the driver uses itself, so that frames are shorter */
 	uint16_t limit_overhead;
 	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
 	uint16_t mtu;
 	uint16_t rx_headroom; /* additional headroom of received frames, in bytes */
-	uint16_t extra_mbufs; /* mbufs that the driver holds beyond its rings */
-	uint32_t mbps; /* speed of the link as the driver reports it; 0: the driver reports none */
+	/* Number of mbufs that the driver holds in addition to those in its rings. */
+	uint16_t extra_mbufs;
+	/* Speed of the link in Mbit/s, as the driver reports it; 0: the driver reports none. */
+	uint32_t mbps;
 	/* The driver requires mbufs of `limit` bytes, even if frames are shorter. */
 	bool is_limit_strict;
 	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
@@ -87,32 +91,35 @@ struct uroce_port_policy {
 	bool is_far_mac;
 	/* The rings are memory of another process, and disappear when that process ends. */
 	bool has_peer;
-	uint8_t burst; /* enum uroce_burst_kind */
-	/* Enum uroce_rx_wakeup_kind: how a received frame wakes a sleeping thread. */
+	uint8_t burst; /* how frames are received and transmitted: enum uroce_burst_kind */
+	/* How a received frame wakes a sleeping thread: enum uroce_rx_wakeup_kind. */
 	uint8_t rx_wakeup;
-	/* The capabilities(7) that a process needs to create such a port; NULL: none. */
+	/* The capabilities(7) that a process needs to create such a port; NULL: it needs none. */
 	const char *capability;
 };
 
 /**
- * The row of a driver in the policy table. Drivers without a row of their own have the last,
+ * Get the row of a driver in the policy table. Drivers without a row of their own have the last,
  * general row.
  */
 const struct uroce_port_policy *uroce_port_policy_of(const char *driver);
 
-/** The row of the virtual device with this name. Other names have the last, general row. */
+/**
+ * Get the policy row of the virtual device with this name. Other names have the last, general row.
+ */
 const struct uroce_port_policy *uroce_port_policy_by_name(const char *port_name);
 
 /**
- * The capabilities that a process needs to create a port with this name, for messages; NULL: none.
+ * Get the names of the capabilities(7) that a process needs to create a port with this name, for
+ * messages; NULL: the process needs none.
  */
 const char *uroce_port_policy_capability(const char *port_name);
 
 /**
- * The longest frame that a port's driver and arguments allow.
- * @param args  arguments of the virtual device ("bsize=4400,..."); NULL: none
- * @param[out] raw  bytes that an mbuf must hold
- * @return bytes without FCS; 0: determined by the MTU
+ * Compute the length of the longest frame that a port's driver and arguments allow.
+ * @param args  arguments of the virtual device ("bsize=4400,..."); NULL: there are no arguments
+ * @param[out] raw  number of bytes that an mbuf must hold
+ * @return number of bytes without FCS; 0: the MTU determines the length
  */
 uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const char *args,
 				 uint32_t *raw);
@@ -124,23 +131,24 @@ uint32_t uroce_port_policy_limit(const struct uroce_port_policy *policy, const c
  */
 struct uroce_port_plan {
 	uint8_t mac[6];
-	uint32_t frame_limit; /* bytes of the longest frame, as in struct uroce_port */
-	int if_index;         /* kernel interface that the port shares; 0: none */
-	uint32_t mbps;        /* speed of the link; or RTE_ETH_SPEED_NUM_UNKNOWN */
-	/* uroced's host, if the port is attached to uroced; else zero */
+	uint32_t frame_limit; /* length of the longest frame in bytes, as in struct uroce_port */
+	/* Index of the kernel interface that the port shares; 0: no interface. */
+	int if_index;
+	uint32_t mbps; /* speed of the link in Mbit/s; or RTE_ETH_SPEED_NUM_UNKNOWN */
+	/* uroced's host, if the port will be attached to uroced; otherwise all zero */
 	struct uroce_mux_host host;
 };
 
 /**
- * Plan a port.
+ * Plan an ethdev port before it exists.
  * @param vdev  name and arguments of the port, in the syntax of EAL's option --vdev
- * @return 0; -EINVAL: the properties of such a port are unknown before it exists; -ENODEV: no such
- *   interface
+ * @return 0; -EINVAL: the properties of such a port are unknown before it exists; -ENODEV: the
+ *   kernel interface does not exist
  */
 int uroce_port_plan(const char *vdev, struct uroce_port_plan *plan);
 
 /**
- * Plan a port that will be attached to uroced. uroced is queried for its properties.
+ * Plan a port that will be attached to uroced. uroced is queried for the properties of the port.
  * @return 0, or -errno after one logged line
  */
 int uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan);
@@ -152,13 +160,13 @@ bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
 struct uroce_port {
-	/* ethdev's port ID; for a port that is attached to uroced: RTE_MAX_ETHPORTS or above */
+	/* ethdev's port ID; RTE_MAX_ETHPORTS or above: the port is attached to uroced */
 	uint16_t id;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const struct uroce_port_policy *policy;
 	uint8_t mac[6];
 	int socket_id;
-	uint32_t frame_limit; /* bytes of the longest frame, with VLAN tag, without FCS */
+	uint32_t frame_limit; /* length of the longest frame in bytes, with VLAN tag, without FCS */
 	uint16_t nb_queues;   /* number of queue pairs; a pair is an RX queue and a TX queue */
 	bool is_handed_over;
 	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
@@ -170,30 +178,31 @@ struct uroce_port {
 	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
 	uint64_t restart_ns;    /* the port must not be restarted before this time */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of each queue */
-	struct uroce_netif netif; /* interface shared with the kernel; valid if policy->is_kernel */
+	/* Kernel interface that the port shares; valid if policy->is_kernel. */
+	struct uroce_netif netif;
 	/* Connection to uroced; NULL: the port is an ethdev port. */
 	struct uroce_mux_client *mux_client;
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
 	_Atomic uint64_t nb_downs; /* number of changes of the link from up to down */
 	atomic_bool has_been_up;
-	atomic_bool is_ready; /* the port is started: bursts may be called */
-	atomic_bool is_gone;  /* the port was removed: it must not be accessed any more */
+	atomic_bool is_ready; /* the port is started, and bursts may be called */
+	atomic_bool is_gone;  /* the port was removed, and must not be accessed any more */
 };
 
 /**
  * Find, configure and start the port. A port that was handed over by an embedder is only inspected.
- * @param plan  the plan with which the port was announced; all zero: it was not planned
+ * @param plan  the plan with which the port was announced; all zero: the port was not planned
  * @return 0, or -errno after one logged line
  */
 int uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
 		    struct uroce_event_queue *events, struct uroce_port **port);
 
-/** Close the port, and free its mempools. The port is stopped before, unless it was handed over. */
+/** Stop and close the port, and free its mempools. A port that was handed over is not stopped. */
 void uroce_port_close(struct uroce_port *port);
 
 /**
- * The speed of the port's link; RTE_ETH_SPEED_NUM_NONE: unknown at present;
+ * Get the speed of the port's link. RTE_ETH_SPEED_NUM_NONE: unknown at present.
  * RTE_ETH_SPEED_NUM_UNKNOWN: never known.
  */
 uint32_t uroce_port_mbps(const struct uroce_port *port);
@@ -204,7 +213,7 @@ uroce_port_is_up(const struct uroce_port *port)
 	return atomic_load_explicit(&port->is_up, memory_order_relaxed);
 }
 
-/** Whether bursts of the port may be called. */
+/** Whether receive and transmit bursts of the port may be called. */
 static inline bool
 uroce_port_is_ready(const struct uroce_port *port)
 {

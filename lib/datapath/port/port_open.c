@@ -34,12 +34,13 @@
 #include "datapath/port/pool.h"
 
 /* Number of descriptors of an RX or TX ring, if the driver has no preference. */
-#define NB_DESC    1024
-#define NB_THREADS 4 /* threads that may cache mbufs: application threads, the service thread */
+#define NB_DESC 1024
+/* Number of threads that may cache mbufs: application threads, the service thread. */
+#define NB_THREADS 4
 
 /*
- * By port ID: the port has a device. It can have one device only. The IDs beyond those of ethdev
- * are for ports that are attached to uroced.
+ * Whether each port, by port ID, belongs to a device. A port can have one device only. The IDs
+ * beyond those of ethdev are for ports that are attached to uroced.
  */
 static atomic_bool is_in_use[UROCE_PORTS_MAX];
 
@@ -99,7 +100,7 @@ is_zero_mac(const uint8_t mac[6])
 }
 
 /*
- * Get the MAC of a port. Some virtual ports have none. Such a port gets a random MAC, so that no
+ * Get the MAC of a port. Some virtual ports have no MAC. Such a port gets a random MAC, so that no
  * two ports have the same MAC.
  */
 static int
@@ -125,8 +126,8 @@ get_mac(struct uroce_port *port)
 }
 
 /*
- * Open the kernel interface that the port shares. The kernel determines its MTU; longer frames do
- * not pass.
+ * Open the kernel interface that the port shares. The kernel determines the interface's MTU; longer
+ * frames do not pass.
  */
 static int
 open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
@@ -156,7 +157,7 @@ open_netif(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return 0;
 }
 
-/* Choose the IP MTU to configure. */
+/* Choose the IP MTU with which the port is configured. */
 static uint16_t
 choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
@@ -245,8 +246,8 @@ make_queues(struct uroce_port *port, uint32_t data_len)
 }
 
 /*
- * Accept multicast, which IPv6 neighbour discovery needs. If the port has no mode for all
- * multicast, it is made promiscuous.
+ * Make the port accept multicast frames, which IPv6 neighbour discovery needs. If the port has no
+ * mode for all multicast, it is made promiscuous.
  */
 static void
 open_filters(struct uroce_port *port)
@@ -306,7 +307,10 @@ set_up_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	int ret;
 
 	port->is_client = is_client(port, args ? args->args : NULL);
-	/* The region's memory is not mapped for DMA, so a physical port could not read it. */
+	/*
+	 * Allow zero-copy transmit only if the driver accesses mbufs by virtual address. The
+	 * region's memory is not mapped for DMA, so a physical port could not read it.
+	 */
 	port->can_zero_copy = port->policy->has_ext_buf && port->policy->has_multi_seg &&
 			      port->policy->is_virtual;
 	port->frame_limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
@@ -329,8 +333,8 @@ set_up_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
 }
 
 /*
- * Inspect an embedder's port, whose configuration stays as it is. Frames that this library sends
- * still need a mempool.
+ * Inspect an embedder's port, whose configuration stays as it is. A mempool is created for the
+ * frames that this library sends.
  */
 static int
 inspect_port(struct uroce_port *port, const struct rte_eth_dev_info *info)
@@ -379,7 +383,7 @@ open_claimed(struct uroce_port *port)
 
 /*
  * Claim a port ID for a port that is attached to uroced. Such ports have IDs beyond those of
- * ethdev, which limits their number.
+ * ethdev. The range of these IDs limits the number of such ports.
  */
 static int
 claim_mux_port(uint16_t *id)
@@ -403,7 +407,8 @@ open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
 
 	port->policy = uroce_port_policy_of(conf->port);
 	port->socket_id = SOCKET_ID_ANY;
-	port->has_all_multicast = true; /* uroced's port determines which multicast frames arrive */
+	/* The filter of uroced's port determines which multicast frames arrive. */
+	port->has_all_multicast = true;
 	ret = uroce_mux_client_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
 	if (ret < 0)
 		return ret;
@@ -457,9 +462,9 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 }
 
 /*
- * Stop and close a port. The close makes a driver forget the mempools of the library; until then
- * AF_XDP's kernel side writes to them. A memif port stays open, because the close of a memif server
- * frees an interrupt source that EAL still uses.
+ * Stop and close a port. The driver forgets the mempools of the library only when the port is
+ * closed; until then AF_XDP's kernel side writes to them. A memif port stays open, because to close
+ * a memif server would free an interrupt source that EAL still uses.
  */
 static void
 stop_and_close(const struct uroce_port *port)
@@ -471,9 +476,9 @@ stop_and_close(const struct uroce_port *port)
 }
 
 /*
- * Stop and close a port with SIGPIPE blocked. Drivers notify their peer over a socket. If the peer
- * has ended, this raises SIGPIPE, whose default action would end this process. A SIGPIPE that was
- * raised here is consumed.
+ * Stop and close a port while SIGPIPE is blocked. Drivers notify their peer over a socket. If the
+ * peer has ended, this raises SIGPIPE, whose default action would end this process. A SIGPIPE that
+ * was raised here is consumed.
  */
 static void
 stop_port(void *arg)

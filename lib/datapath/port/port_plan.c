@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The plan of a port before it exists. Its sources are the arguments of the virtual device, the
- * driver's row in the policy table and, for a port that shares an interface with the kernel, the
- * interface. A physical port cannot be planned, because its properties are unknown before it is
- * probed.
+ * The plan of a port: its properties before it exists. The sources of a plan are the arguments of
+ * the virtual device, the driver's row in the policy table and, for a port that shares an interface
+ * with the kernel, the interface. A physical port cannot be planned, because its properties are
+ * unknown before it is probed.
  */
 
 #include <errno.h>
@@ -26,7 +26,7 @@ limit_of(const struct uroce_port_policy *policy, const char *args)
 	return limit > 0 ? limit : (policy->mtu ? policy->mtu : UROCE_PORT_MTU) + UROCE_PORT_L2;
 }
 
-/* Plan a port that shares a kernel interface: the properties of the interface are used. */
+/* Plan a port that shares a kernel interface, from the properties of the interface. */
 static int
 plan_netif(const char *name, struct uroce_port_plan *plan)
 {
@@ -50,7 +50,7 @@ plan_netif(const char *name, struct uroce_port_plan *plan)
 	return ret;
 }
 
-/* Choose the MAC of a planned port: from its arguments, or random. */
+/* Choose the MAC of a planned port: the MAC of its arguments, or else a random one. */
 static void
 plan_mac(const char *given, struct uroce_port_plan *plan)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* RX wake-ups: the part that is common to all kinds. Each queue has a descriptor, or none. */
+/*
+ * RX wake-ups: the part that is common to all kinds of RX wake-ups. Each queue has a descriptor
+ * that polls readable when a frame arrives, or has no descriptor.
+ */
 
 #include "datapath/port/rx_wakeup.h"
 
@@ -12,7 +15,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "datapath/port/port.h"
 
-/* Minimum time between two searches. A search costs as much as several wake-ups. */
+/* Minimum time between two searches for descriptors. A search costs as much as several wake-ups. */
 #define RETRY_NS UINT64_C(1000000000)
 
 void
@@ -27,7 +30,7 @@ static void
 drop_wakeup(struct uroce_rx_wakeup *wakeup)
 {
 	uroce_rx_wakeup_drop_ring(wakeup);
-	wakeup->fd = -1; /* the descriptor is not closed, because a socket belongs to the driver */
+	wakeup->fd = -1; /* do not close the descriptor, because a socket belongs to the driver */
 }
 
 void
@@ -92,7 +95,10 @@ uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups)
 	}
 }
 
-/* A packet socket reports that its interface went down, until the error has been read. */
+/*
+ * Handle the events of a queue's descriptor. After its interface went down, a packet socket reports
+ * an error until the error has been read.
+ */
 void
 uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents)
 {

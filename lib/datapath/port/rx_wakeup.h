@@ -4,19 +4,21 @@
 
 /**
  * @file
- * RX wake-ups: how a received frame wakes a thread that sleeps. Each queue has a file descriptor
- * that polls readable when a frame has arrived. While no thread sleeps on it, frames cause no
- * additional cost. Drivers do not export this descriptor, so it is searched among the descriptors
- * of the process. The policy table determines the kind:
+ * RX wake-ups: how a received frame wakes a thread that sleeps.
+ *
+ * Each queue has a file descriptor that polls readable when a frame has arrived. While no thread
+ * sleeps on the descriptor, frames cause no additional cost. Drivers do not export this descriptor,
+ * so it is searched among the descriptors of the process. The policy table determines the kind of
+ * RX wake-up of a port:
  *
  *	socket  af_packet: a packet socket whose ring is the queue. The kernel wakes a thread that
  *	        polls the socket.
  *	ring    memif: an eventfd. The peer writes to it after each burst, unless the ring masks
  *	        interrupts.
- *	mux     uroced: one eventfd for all rings. The thread that reads uroced's messages writes to
- *	        it.
+ *	mux     uroced: one eventfd for all rings. The thread that reads uroced's messages writes
+ *	        to it.
  *
- * Used by the thread that sleeps on the descriptors of all queues.
+ * Only the thread that sleeps on the descriptors of all queues uses the RX wake-ups.
  */
 
 #include <stdatomic.h>
@@ -34,19 +36,22 @@ enum uroce_rx_wakeup_kind {
 	UROCE_RX_WAKEUP_MUX,
 };
 
-/** The RX wake-up of a queue. */
+/** The RX wake-up of a queue: what wakes a thread when a frame arrives. */
 struct uroce_rx_wakeup {
-	int fd; /* descriptor of the driver, or for a ring a duplicate; -1: none was found */
+	/* Descriptor of the driver, or for a memif ring a duplicate of it; -1: none was found. */
+	int fd;
 	/*
-	 * Flags of the memif ring, in a mapping that this library owns; NULL: the queue has no such
-	 * ring.
+	 * Flags of the memif ring, in a mapping that this library owns; NULL: no memif ring was
+	 * found.
 	 */
 	_Atomic uint16_t *flags;
 };
 
 struct uroce_rx_wakeups {
 	struct uroce_port *port;
-	/* Time before which descriptors that were not found are not searched again. */
+	/*
+	 * Time before which the library does not search again for descriptors that were not found.
+	 */
 	uint64_t retry_ns;
 	struct uroce_rx_wakeup of[UROCE_WORKERS_MAX];
 };
@@ -73,28 +78,28 @@ void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
  */
 void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
 
-/* Functions of rx_wakeup_socket.c. */
+/* The function uroce_rx_wakeup_find_socket(), declared below, is defined in rx_wakeup_socket.c. */
 
 /**
- * Find the packet socket of a queue.
- * @return whether there is one
+ * Find the packet socket of a queue of an af_packet port.
+ * @return whether a packet socket was found
  */
 bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 				 uint16_t queue);
 
-/* Functions of rx_wakeup_ring.c. */
+/* The functions from here to the end are in rx_wakeup_ring.c. */
 
 /**
- * Unmask the interrupts of a queue's ring, after a search for the ring if necessary.
+ * Unmask the interrupts of a queue's memif ring, after a search for the ring if necessary.
  * @return whether the driver takes interrupts of this ring
  */
 bool uroce_rx_wakeup_open_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 			       uint16_t queue);
 
-/** Mask the interrupts of the queue's ring, if there is one. */
+/** Mask the interrupts of the queue's memif ring, if the ring was found. */
 void uroce_rx_wakeup_shut_ring(struct uroce_rx_wakeup *wakeup);
 
-/** Unmap the ring and close its eventfd, if they were found. */
+/** Unmap the queue's memif ring and close its eventfd, if the ring was found. */
 void uroce_rx_wakeup_drop_ring(struct uroce_rx_wakeup *wakeup);
 
 #endif /* UROCE_DATAPATH_RX_WAKEUP_H */

@@ -39,7 +39,7 @@
 
 #define PAGE 4096u
 
-/* The beginning of a ring (memif protocol, version 2). */
+/* The beginning of a memif ring in shared memory (memif protocol, version 2). */
 struct ring {
 	uint32_t cookie;
 	_Atomic uint16_t flags;
@@ -49,7 +49,7 @@ struct ring {
 #define FLAGS_OPEN 0u
 #define FLAGS_MASK 1u
 
-/* The beginning of the driver's record of a queue. */
+/* The beginning of the memif driver's record of a queue. */
 struct memif_queue {
 	const struct rte_mempool *pool;
 	void *pmd;
@@ -60,19 +60,20 @@ struct memif_queue {
 	uint16_t last_head, last_tail;
 	void *buffers;
 	uint64_t nb_packets, nb_bytes;
-	uint64_t handle[2]; /* interrupt handle, see uroce_dpdk_memif_handle() */
+	/* Interrupt handle, perhaps behind a count: see uroce_dpdk_memif_handle(). */
+	uint64_t handle[2];
 };
 
 /*
- * A search for the rings of a queue. It runs in the interrupt thread, where the driver also closes
- * them.
+ * A search for the memif rings of a queue. The search runs in the interrupt thread, where the
+ * driver also closes the rings.
  */
 struct search {
 	const struct uroce_port *port;
 	uint16_t queue;
-	int event_fd; /* duplicate of the eventfd of the ring; -1: not found */
+	int event_fd; /* duplicate of the eventfd of the ring; -1: the eventfd was not found */
 	uint32_t ring_offset;
-	unsigned nb; /* number of pages that may be the ring */
+	unsigned nb; /* number of pages in `page`, each of which may be the ring */
 	void *page[8];
 };
 
@@ -123,11 +124,16 @@ search_rings(void *arg)
 	if (!handle)
 		return;
 	fd = rte_intr_fd_get(handle);
-	/* The eventfd must be non-blocking, because the driver reads it and must not sleep. */
+	/*
+	 * Accept only a non-blocking eventfd, because the driver reads the eventfd and must not
+	 * sleep.
+	 */
 	if (fd < 0 || !uroce_fds_is(fd, "anon_inode:[eventfd]") ||
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
-	/* the offset of the ring in the shared memory is from the peer, so it must be checked */
+	/*
+	 * The peer determines the offset of the ring in the shared memory, so it must be checked.
+	 */
 	search->ring_offset = record->ring_offset;
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)
 		return;
@@ -137,7 +143,7 @@ search_rings(void *arg)
 }
 
 /*
- * Clear the mask, write to the eventfd, and check whether the driver reads it.
+ * Clear the mask of the ring, write to the eventfd, and check whether the driver reads the eventfd.
  * @param[out] was  previous value of the mask; may be NULL
  * @return whether the driver has read the eventfd
  */
@@ -183,7 +189,7 @@ find_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_
 			if (is_opened(wakeup, port->id, queue, &was))
 				continue;
 			/*
-			 * The page is the ring of another port. The RX wake-up of that port may be
+			 * This page is the ring of another port. The RX wake-up of that port may be
 			 * armed, so the mask of the ring is restored.
 			 */
 			(void)uroce_fault_guard_swap(wakeup->flags, was, NULL);

@@ -31,8 +31,8 @@ is_port_socket(int fd, int if_index)
 }
 
 /*
- * Find the packet socket of a queue. The order of the sockets does not matter, because a thread
- * sleeps on all of them: the n-th socket is assigned to the n-th queue.
+ * Find the packet socket of a queue: the n-th socket that is found belongs to the n-th queue. The
+ * order of the sockets does not matter, because a thread sleeps on all of them.
  */
 bool
 uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,

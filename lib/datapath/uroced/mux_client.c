@@ -43,7 +43,7 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-/* Time between two attempts to connect if uroced refused, or has been away for long. */
+/* Time between two attempts to connect, in ms, if uroced refused or has been away for long. */
 #define SELDOM_MS    100
 #define NB_RETRIES   300 /* number of failed attempts after which uroced counts as away for long */
 #define MESSAGES_MAX 64  /* number of messages that are handled before `is_broken` is checked */
@@ -52,7 +52,8 @@
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_mux_client *attached; /* clients of this process; under fork_lock */
+/* List of the clients of this process; guarded by fork_lock. */
+static struct uroce_mux_client *attached;
 
 static void
 prepare_fork(void)
@@ -130,7 +131,7 @@ unlink_client(struct uroce_mux_client *client)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* Log a refusal, once for each attachment. */
+/* Log that uroced refused, once until the next successful attachment. */
 static void
 log_refusal(struct uroce_mux_client *client, const char *why)
 {
@@ -149,7 +150,7 @@ uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *ho
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* Whether two hosts have the same properties, among those that a device cannot change. */
+/* Whether two hosts of uroced are equal in those properties that a device cannot change. */
 static bool
 is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
 {
@@ -175,7 +176,7 @@ update_link(struct uroce_mux_client *client)
 	if (client->dev)
 		uroce_link_set(client->port, is_up);
 	else
-		/* the state is stored without an event, because the device does not exist yet */
+		/* Store the state without an event, because the device does not exist yet. */
 		atomic_store(&client->port->is_up, is_up);
 }
 
@@ -205,7 +206,10 @@ set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *mess
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-/* Wake a thread that sleeps until a frame arrives. The thread looks for frames and other work. */
+/*
+ * Wake a thread that sleeps until a frame arrives. After that the thread looks for frames and other
+ * work.
+ */
 static void
 wake_rx_sleeper(const struct uroce_mux_client *client)
 {
@@ -213,8 +217,8 @@ wake_rx_sleeper(const struct uroce_mux_client *client)
 }
 
 /*
- * Replace the doorbell by that of a new connection. The new doorbell is rung at once for frames
- * that were put into the rings before.
+ * Replace the doorbell, by which the client wakes uroced, by that of a new connection. The new
+ * doorbell is rung at once for frames that were put into the rings before.
  */
 static void
 replace_doorbell(struct uroce_mux_client *client, int *fd)
@@ -225,8 +229,8 @@ replace_doorbell(struct uroce_mux_client *client, int *fd)
 }
 
 /*
- * Receive a message. A descriptor that arrives with it is the doorbell.
- * @return as uroce_mux_receive()
+ * Receive a message of uroced. A descriptor that arrives with the message ATTACHED is the doorbell.
+ * @return as uroce_mux_receive(), but -ECONNRESET instead of 0
  */
 static int
 recv_message(struct uroce_mux_client *client)
@@ -254,7 +258,7 @@ recv_refused(struct uroce_mux_client *client)
 }
 
 /*
- * Handle a message of uroced.
+ * Handle the message of uroced that was received last.
  * @return 0, or -errno: the connection must be ended
  */
 static int
@@ -281,7 +285,7 @@ handle_message(struct uroce_mux_client *client)
 }
 
 /*
- * Handle messages until one of type `type` was handled.
+ * Handle messages of uroced until a message of type `type` was handled.
  * @return 0, or -errno
  */
 static int
@@ -351,7 +355,10 @@ struct renewal {
 	uint32_t queue;
 };
 
-/* Runs in the context of the worker, so that no burst uses the pair of rings meanwhile. */
+/*
+ * Replace the memory of a pair of rings. Runs in the context of the worker, so that no burst uses
+ * the pair meanwhile.
+ */
 static int
 renew_pair(void *arg)
 {
@@ -363,9 +370,9 @@ renew_pair(void *arg)
 }
 
 /*
- * Replace the shared memory. uroced has sealed it, so that no other uroced can map it. New memory
- * is mapped at the same addresses, one pair of rings after another, with the pending frames. After
- * an error the next attempt uses other new memory.
+ * Replace the shared memory, because uroced has sealed it, so that no other uroced can map it. New
+ * memory is mapped at the same addresses, one pair of rings after another, with the pending frames.
+ * After an error the next attempt uses other new memory.
  */
 static int
 renew_shm(struct uroce_mux_client *client)
@@ -398,7 +405,7 @@ renew_shm(struct uroce_mux_client *client)
 	return ret;
 }
 
-/* Make shared memory available that no uroced has sealed yet. */
+/* Make sure that the client has shared memory that no uroced has sealed yet. */
 static int
 prepare_shm(struct uroce_mux_client *client)
 {
@@ -452,8 +459,8 @@ send_attach(struct uroce_mux_client *client)
 }
 
 /*
- * Connect and attach.
- * @return 0, or -errno: there is no connection, or it must be ended
+ * Connect to uroced and attach.
+ * @return 0, or -errno: there is no connection, or the connection must be ended
  */
 static int
 attach_now(struct uroce_mux_client *client)
@@ -464,7 +471,7 @@ attach_now(struct uroce_mux_client *client)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
 		ret = prepare_shm(client);
-	/* the previous connection, which `is_broken` was about, has ended */
+	/* `is_broken` was about the previous connection, which has ended */
 	atomic_store(&client->is_broken, false);
 	if (ret == 0)
 		ret = send_attach(client);
@@ -501,8 +508,8 @@ close_connection(struct uroce_mux_client *client)
 /* --- the connection's thread ------------------------------------------------------------------- */
 
 /*
- * Handle messages until the connection ends.
- * @return the reason, as -errno
+ * Handle messages of uroced until the connection ends.
+ * @return why the connection ended, as -errno; 0: the thread must stop
  */
 static int
 serve_connection(struct uroce_mux_client *client)
@@ -529,7 +536,7 @@ static void *
 run_mux_thread(void *arg)
 {
 	struct uroce_mux_client *client = arg;
-	unsigned nb_tries = 0; /* failed attempts to connect */
+	unsigned nb_tries = 0; /* number of failed attempts to connect */
 	int ret;
 
 	for (;;) {
@@ -548,8 +555,8 @@ run_mux_thread(void *arg)
 			return NULL;
 		close_connection(client);
 		/*
-		 * The shared memory is replaced while uroced is away. So a later attachment does
-		 * not take longer because of it.
+		 * Replace sealed shared memory while uroced is away, so that a later attachment
+		 * need not wait for that.
 		 */
 		(void)prepare_shm(client);
 		nb_tries++;

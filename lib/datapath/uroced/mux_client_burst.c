@@ -2,8 +2,8 @@
 
 /*
  * Receive and transmit over uroced's rings. Frames are copied from mbufs into the shared memory and
- * back, once each. What uroced wrote is checked while it is copied. A frame is dropped if its slot
- * does not name its own buffer, or if its length is invalid.
+ * back, once in each direction. What uroced wrote is checked while it is copied. A frame is dropped
+ * if its slot does not name its own buffer, or if its length is invalid.
  */
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "datapath/port/port.h"
 
-#define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy */
+#define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy of a frame */
 /* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
 #define MIN_FRAME_LEN 60u
 
@@ -26,7 +26,7 @@ count_event(_Atomic uint64_t *counter)
 			      memory_order_relaxed);
 }
 
-/* The index in the ring of the i-th slot from the current position on. */
+/* Get the index in the ring of the slot that is `i` slots behind the current position. */
 static uint32_t
 get_slot_place(const struct uroce_spsc_end *end, uint32_t i)
 {
@@ -63,9 +63,9 @@ uroce_mux_client_break(struct uroce_mux_client *client)
 }
 
 /*
- * Reset a ring whose other index, which uroced writes, is invalid: the ring becomes empty. The
- * connection is ended, so that uroced begins with new rings, because its own view of the indexes
- * may be invalid as well.
+ * Reset a ring if the index that uroced writes is invalid: the ring becomes empty. The connection
+ * is ended, so that uroced begins with new rings, because uroced's own view of the indexes may be
+ * invalid as well.
  */
 static void
 reset_ring(struct uroce_mux_client *client, struct uroce_mux_client_pair *pair,
@@ -80,7 +80,7 @@ reset_ring(struct uroce_mux_client *client, struct uroce_mux_client_pair *pair,
 /* --- down -------------------------------------------------------------------------------------- */
 
 /*
- * Copy the frame of a slot into an mbuf.
+ * Copy the frame of a slot of the ring down into an mbuf.
  * @return whether the slot was valid
  */
 static bool
@@ -149,8 +149,8 @@ uroce_mux_client_rx(const struct uroce_port *port, uint16_t queue, struct rte_mb
 /* --- up ---------------------------------------------------------------------------------------- */
 
 /*
- * Copy a frame into a buffer.
- * @return its length; 0: the frame is too long, and uroced drops its slot
+ * Copy a frame from an mbuf into a buffer of the shared memory.
+ * @return length of the frame; 0: the frame is too long, and uroced drops its slot
  */
 static uint16_t
 put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
@@ -173,7 +173,10 @@ put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
 static void
 ring_mux_doorbell(const struct uroce_mux_client *client, struct uroce_mux_client_pair *pair)
 {
-	/* The write fails if the eventfd's counter is full. Then uroced has been woken already. */
+	/*
+	 * The write fails if the eventfd's counter is full. In that case uroced has been woken
+	 * already.
+	 */
 	(void)eventfd_write(client->doorbell_fd, 1);
 	count_event(&pair->stats.doorbells);
 }
@@ -255,7 +258,7 @@ bool
 uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index)
 {
 	const struct uroce_spsc_end *up = &port->mux_client->pair[queue].up;
-	/* R2: acquires uroced's release of the slots */
+	/* The load acquires what uroced released after it had read the slots (R2). */
 	const uint32_t tail = atomic_load_explicit(&up->ring->tail, memory_order_acquire);
 
 	return (int32_t)(tail - index) >= 0;

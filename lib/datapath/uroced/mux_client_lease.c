@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QPNs, which uroced leases in blocks. The client's own table of QPNs (qpn.c) shows which numbers
- * of a block are allocated. A thread that needs a QPN requests more blocks when most are allocated,
- * a quarter of the present number at a time. If uroced has no more blocks, or is not connected, the
- * remaining QPNs are used.
+ * QPNs, which uroced leases to its clients in blocks. The client's own table of QPNs (qpn.c) shows
+ * which QPNs of a block are allocated. A thread that needs a QPN requests more blocks when most are
+ * allocated, a quarter of the present number at a time. If uroced has no more blocks, or is not
+ * connected, the remaining QPNs are used.
  *
  * A lease outlives uroced, which has recorded the user of the client and the token of the lease. If
  * uroced does not accept the token, the block belongs to another client. Frames for its QPNs will
@@ -23,7 +23,7 @@
 #include "datapath/worker/round.h"
 
 #define LEASE_TIMEOUT_S 2   /* maximum time to wait for leases; uroced restarts in less time */
-#define LEASE_MAX       64u /* maximum of blocks in a request */
+#define LEASE_MAX       64u /* maximum number of blocks in a request for leases */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */
 
@@ -157,9 +157,9 @@ request_leases(struct uroce_mux_client *client)
 }
 
 /*
- * Wait until there are more than `nb_before` leases. Under client->lock.
- * @return 0; -ENOMEM: uroced has no more; -EAGAIN: uroced does not reply; -ENOTCONN: uroced is not
- *   connected
+ * Wait until the client has more than `nb_before` leases. The caller holds client->lock.
+ * @return 0; -ENOMEM: uroced leases no more; -EAGAIN: uroced does not reply; -ENOTCONN: uroced is
+ *   not connected
  */
 static int
 await_leases(struct uroce_mux_client *client, uint32_t nb_before)
@@ -182,6 +182,7 @@ await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 
 /*
  * Allocate a QPN of the leased blocks.
+ * @param is_thorough  try all QPNs, not only some random ones
  * @param[out] nb_leases  number of leases among which the QPN was searched
  */
 static int

@@ -19,7 +19,8 @@
 #include "datapath/net/gid_table.h"
 #include "datapath/log.h"
 
-#define FULL_MS 1 /* time between two attempts while the queue of the listener is full */
+/* Time in ms between two attempts to connect while the queue of the listener is full. */
+#define FULL_MS 1
 
 void
 uroce_mux_client_log_absence(const char *path, int err)
@@ -63,14 +64,17 @@ uroce_mux_client_wait(int fd, int work_fd, int ms)
 	if (poll(fds, RTE_DIM(fds), ms) <= 0)
 		return;
 	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
-		/* The process has closed a descriptor. Sleep, because poll() returns at once. */
+		/*
+		 * The process has closed a descriptor, so that poll() returns at once. Sleep
+		 * instead.
+		 */
 		rte_delay_us_sleep(UROCE_MUX_CLIENT_RETRY_MS * 1000);
 	else if (fds[1].revents)
 		(void)eventfd_read(work_fd, &nothing);
 }
 
 /*
- * Receive uroced's reply to HELLO.
+ * Send HELLO to uroced, and receive its reply HOST.
  * @return 0, or -errno
  */
 static int
@@ -116,8 +120,8 @@ uroce_mux_client_await_room(int ret, time_t end)
 }
 
 /*
- * Connect, and receive the message HOST.
- * @return the connection, or -errno
+ * Connect to uroced, send HELLO, and receive the message HOST.
+ * @return descriptor of the connection, or -errno
  */
 static int
 connect_host(const char *path, union uroce_mux_message *message)

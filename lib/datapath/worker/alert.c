@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Alerts: a table with a row for each kind of attack, and the accounting per second that limits the
- * log lines.
+ * Alerts: log lines about suspected attacks. The table has a row for each kind of attack. The
+ * frames of an attack are counted in each second, so that at most one line is logged in a second.
  */
 
 #include "datapath/worker/alert.h"
@@ -15,9 +15,11 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static const struct {
-	uint32_t event; /* enum uroce_qpc_event */
+	/* Event of the QP that reports the attack: one bit of enum uroce_qpc_event. */
+	uint32_t event;
 	enum uroce_counter counter;
-	uint32_t least; /* threshold: fewer frames in a second may be chance */
+	/* Minimum number of frames in a second that causes an alert; fewer may be chance. */
+	uint32_t least;
 	const char *text;
 } rows[] = {
 	[UROCE_ALERT_CNP] = { UROCE_QPC_CNP_IMPLAUSIBLE, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 8,

@@ -28,15 +28,19 @@ enum uroce_alert {
  */
 struct uroce_alerts {
 	struct uroce_alert_second {
-		uint64_t begin_ns; /* start of the current second; 0: no frame of the kind so far */
-		uint64_t base;     /* value of the kind's counter at the start of the second */
-		uint64_t seen;     /* value of the kind's counter at the latest check */
+		/*
+		 * Start of the second in which frames are counted; 0: no frame of this kind has
+		 * arrived.
+		 */
+		uint64_t begin_ns;
+		uint64_t base; /* value of the kind's counter at the start of the second */
+		uint64_t seen; /* value of the kind's counter at the latest check */
 		/* a line about this kind of attack was logged since `begin_ns` */
 		bool is_told;
 	} kind[UROCE_ALERT_NB];
 };
 
-/** The QP events that raise alerts. */
+/** The set of QP events (enum uroce_qpc_event) that raise alerts. */
 #define UROCE_ALERT_EVENTS                                                                         \
 	(UROCE_QPC_CNP_IMPLAUSIBLE | UROCE_QPC_KEYS_GUESSED | UROCE_QPC_PSN_CONFLICT |             \
 	 UROCE_QPC_RNR_FALSE)

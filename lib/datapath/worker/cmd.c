@@ -16,11 +16,12 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-#define SPINS 1000 /* iterations before the caller yields its CPU, which the worker may need */
+/* Number of checks for the result before the caller yields its CPU, which the worker may need. */
+#define SPINS 1000
 
 /*
- * Maximum of bursts that are received before a command that ends a connection. They exceed what the
- * RX ring of a port holds.
+ * Maximum number of bursts that are received before a command that ends a connection. This is more
+ * than the RX ring of a port holds.
  */
 #define ARRIVED_BURSTS 64u
 
@@ -62,11 +63,14 @@ run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	cmd->ret = cmd->call(cmd->arg);
 	if (cmd->wqp)
 		uroce_worker_follow_up(worker, cmd->wqp);
-	/* The caller may poll for a completion of this call, or free the memory of the CQ. */
+	/*
+	 * Publish completions now, because the caller may poll for a completion of this call, or
+	 * free the memory of the CQ.
+	 */
 	uroce_publish_now(worker);
 	/*
-	 * D1: release the result. When the caller sees is_done, the command becomes invalid: it is
-	 * on the caller's stack.
+	 * Release the result of the call to its caller (D1). The caller returns when it sees
+	 * is_done. The command is on its stack, and so is invalid from then on.
 	 */
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release);
 }
@@ -104,7 +108,7 @@ receive_passed(struct uroce_worker *worker)
 	mark = uroce_mux_client_sent(port, worker->queue);
 	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
 	       uroce_clock_ns() < end_ns) {
-		sched_yield(); /* let uroced run, which may share this CPU */
+		sched_yield(); /* let uroced run, because it may share this CPU */
 		/* Timers of packets that are sent in this loop must start at the present time. */
 		worker->now_ns = uroce_clock_ns();
 		receive_arrived(worker);
@@ -115,9 +119,9 @@ receive_passed(struct uroce_worker *worker)
 }
 
 /*
- * Receive frames that have arrived, and send the responses, before a command ends a connection of a
- * QP. These frames belong to the connection that ends. With drive=none this is not done, because
- * only the embedder uses the port's queues: its thread may be inside a burst.
+ * Before a command ends a connection of a QP, receive the frames that have arrived, and send the
+ * responses. These frames belong to the connection that ends. With drive=none this is not done.
+ * There only the embedder uses the port's queues, and its thread may be inside a burst.
  */
 static void
 settle_connection(struct uroce_worker *worker)
@@ -164,8 +168,8 @@ uroce_cmd_take(struct uroce_worker *worker)
 
 /*
  * Run the pending commands in the calling thread, if the worker's lock is free. The commands run
- * inside a round. A delayed ACK is sent before them, and frames that wait with it, because a
- * command may withdraw the memory to which the frames refer.
+ * inside a round. A delayed ACK and the frames that wait with it are sent before the commands,
+ * because a command may withdraw the memory to which these frames refer.
  */
 static void
 try_ourselves(struct uroce_worker *worker)
@@ -191,7 +195,7 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	push_cmd(worker, cmd);
 	for (;;) {
 		try_ourselves(worker);
-		/* D1: acquire the result */
+		/* acquire the result of the call, which run_cmd() has released (D1) */
 		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
 			break;
 		if (cmd->about)
@@ -224,8 +228,8 @@ run_empty_cmd(void *arg)
 }
 
 /*
- * Make all other workers process the frames that they have received. Any worker may have received
- * frames of the QP, and forwards them to the QP's worker.
+ * Make all workers except the QP's owner process the frames that they have received. Any worker may
+ * have received frames of the QP, and forwards them to the owner.
  */
 static void
 gather_forwarded(struct uroce_dev *dev, const struct uroce_worker *owner)

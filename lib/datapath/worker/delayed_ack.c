@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Delayed ACKs: the conditions, and a table of the workers that have a delayed ACK.
+ * Delayed ACKs: the conditions under which an ACK is delayed, and a table of the workers that have
+ * a delayed ACK.
  *
  * A process may end before the program polls again. Then the delayed ACKs must still be sent, or
  * the peer would see its message fail. So the workers with a delayed ACK are registered in a table,
- * and a destructor of the library sends their ACKs. The table is not in the device's memory, which
- * may be freed earlier.
+ * and a destructor of the library sends their ACKs. The table is not in the device's memory,
+ * because that may be freed earlier.
  */
 
 #include "datapath/worker/delayed_ack.h"
@@ -16,28 +17,36 @@
 
 #include "datapath/worker/round.h"
 
-#define SOON_MIN 8 /* polls in quick succession after which a program counts as spinning */
+/* Number of polls in quick succession after which a program counts as spinning. */
+#define SOON_MIN 8
 /* Number of messages in a row with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
-/* Maximum time between polls in quick succession; a poll may transmit. */
+/*
+ * Maximum time from a poll to the next in quick succession. It includes the time of a transmission.
+ */
 #define SOON_NS UINT64_C(10000)
 /* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
-/* Number of further polls before a reply is missing, if a request is outstanding. */
+/*
+ * Number of additional polls before the reply of a program counts as missing, if the program has a
+ * request outstanding.
+ */
 #define MORE_POLLS 4
 /*
- * Maximum of frames in a round that may delay an ACK; more frames are a stream, whose sender needs
- * its window.
+ * Maximum number of frames in a round that may delay an ACK. More frames belong to a stream, whose
+ * sender needs the ACK for its window.
  */
 #define FEW      2u
-#define KEPT_MAX 8 /* maximum of messages that one delayed ACK acknowledges */
+#define KEPT_MAX 8 /* maximum number of messages that one delayed ACK acknowledges */
 /* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */
 #define KEEP_NS UINT64_C(10000)
-#define GAP_MIN 64u /* number of messages from a failed trial to the next: minimum and maximum */
+/* Minimum and maximum (GAP_MAX) number of messages from a failed trial to the next trial. */
+#define GAP_MIN 64u
 #define GAP_MAX 32768u
 
 static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
-static _Atomic pid_t owner; /* process of the registered workers; 0: no worker was registered */
+/* ID of the process that registered workers; 0: no worker was registered. */
+static _Atomic pid_t owner;
 
 static void
 register_worker(const struct uroce_worker *worker, struct uroce_worker *what)
@@ -75,7 +84,10 @@ is_only_ack(const struct uroce_worker *worker)
 	       uroce_qpc_has_only_ack(&wqp->qpc);
 }
 
-/* After a reply of the program: keep the ACK for the peer's next message, if a trial is due. */
+/*
+ * The program has replied. If a trial is due, keep the ACK until the peer's next message arrives,
+ * to find out whether the peer sends it without the ACK.
+ */
 static void
 delay_further(struct uroce_worker *worker)
 {
@@ -92,7 +104,7 @@ delay_further(struct uroce_worker *worker)
 	delayed_ack->kept_msn = worker->tx.active_head->qpc.resp.msn;
 }
 
-/* Check whether the program has replied to the latest message. */
+/* Check whether the program has replied to the latest message, and count its replies in a row. */
 static void
 check_answered(struct uroce_worker *worker)
 {
@@ -155,7 +167,7 @@ open_delay(struct uroce_worker *worker)
 		uroce_qpc_awaits_response(&worker->tx.active_head->qpc) ? MORE_POLLS : 0;
 }
 
-/* Whether the ACK that was delayed must wait further. The round received `nb` frames. */
+/* Whether an ACK that was delayed must wait further. The latest round received `nb` frames. */
 static bool
 is_delay_continued(struct uroce_worker *worker, unsigned nb)
 {

@@ -50,26 +50,30 @@ struct uroce_worker;
 
 /** The delayed ACK state of a worker. */
 struct uroce_delayed_ack {
-	unsigned nb_soon; /* consecutive polls, each soon after the previous one */
-	/* Consecutive messages to which the program replied before it polled again. */
+	unsigned nb_soon; /* number of consecutive polls, each soon after the previous one */
+	/* Number of consecutive messages to which the program replied before it polled again. */
 	unsigned nb_answered;
-	/* The latest two polls had little between them but the check of the result. */
+	/*
+	 * The program did little between its latest two polls: they were less than TIGHT_NS apart.
+	 */
 	bool is_tight;
 	bool is_open;    /* the program has got a message to which it may still reply */
 	uint8_t nb_left; /* number of further polls before the reply counts as missing */
-	bool is_on;      /* an ACK was left to the next round */
+	bool is_on;      /* an ACK is delayed: it was left to the next round */
 	bool is_kept;    /* the ACK was kept behind the reply, and waits for the next message */
 	uint8_t nb_kept; /* number of messages that arrived while the ACK was kept */
 	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
 	uint32_t trial_gap;   /* number of messages from a failed trial to the next one */
-	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept */
-	uint64_t kept_ns;     /* time at which the ACK was kept */
+	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept behind the reply */
+	uint64_t kept_ns;     /* time at which the ACK was kept behind the reply */
 };
 
-/** Note that a round of the application begins. */
+/**
+ * Note that a round of the application begins, and update the statistics of its polls and replies.
+ */
 void uroce_delayed_ack_polled(struct uroce_worker *worker);
 
-/** Whether the application does nothing but poll. */
+/** Whether the application does nothing but poll this worker, in quick succession. */
 bool uroce_delayed_ack_is_spinning(const struct uroce_worker *worker);
 
 /** Whether an ACK waits for a reply of the program or for the next message of the peer. */
@@ -84,25 +88,27 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
  * Whether all pending frames must be sent with a reply that is transmitted inline. This is so if
- * the peer is known to wait for the delayed ACK. A result of true counts towards the next trial.
+ * the peer is known to wait for the delayed ACK. Each call that returns true counts as a message
+ * before the next trial.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
-/** Whether this worker has left an ACK to its next round. Any thread. */
+/** Whether this worker has left an ACK to its next round. Any thread may call this. */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
 /** End the delay of an ACK, because the worker transmits all its frames now. */
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**
- * The worker with this index on a port if it has a delayed ACK, else NULL. Any thread.
+ * Get the worker with this index on a port, if the worker has a delayed ACK; NULL: it has none. Any
+ * thread may call this.
  * @param port  ID of the port, below UROCE_PORTS_MAX
  */
 struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);
 
 /**
- * Whether this process registered the workers with delayed ACKs. false: no worker was registered,
- * or a process registered them of which this process is a child by fork().
+ * Whether this process registered the workers with delayed ACKs. The result is false if no worker
+ * was registered, or if an ancestor registered them before it created this process by fork().
  */
 bool uroce_delayed_ack_is_own_process(void);
 

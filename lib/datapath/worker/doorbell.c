@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Doorbells: an intrusive list of QPs, and a flag of each QP. Any thread pushes a QP, the worker
- * takes the whole list at once. A QP is in the list at most once. So the list is never full, and a
- * post cannot fail because of it.
+ * Doorbells: an intrusive list of QPs, and a flag of each QP (is_rung). Any thread pushes a QP to
+ * the list; the worker takes the whole list at once. A QP is in the list at most once. So the list
+ * is never full, and a post cannot fail because of it.
  *
  * A post fills the queue before it sets the flag. The worker clears the flag before it reads the
  * queue. All these accesses are sequentially consistent. So either the worker sees the post, or the

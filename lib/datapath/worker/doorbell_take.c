@@ -23,8 +23,8 @@ reverse_list(struct uroce_worker_qp *list)
 }
 
 /*
- * Whether the QP was posted to only once since its doorbell was taken last. The call resets this
- * information.
+ * Whether the QP was posted to only once since the worker last took its doorbell. The call resets
+ * this information.
  */
 static bool
 was_rung_once(struct uroce_worker_qp *wqp)
@@ -38,7 +38,7 @@ was_rung_once(struct uroce_worker_qp *wqp)
 /*
  * Take the doorbell of a QP. If the QP has migrated, its doorbell is forwarded to its new worker,
  * and its flag stays set.
- * @return posts to the QP: 0, 1, or 2 for more
+ * @return number of posts to the QP: 0 if it has migrated, 1, or 2 for two or more
  */
 static unsigned
 take_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp)

@@ -4,8 +4,9 @@
  * The conditions of inline transmit.
  *
  * The service thread does not drive a worker that the application drove a moment ago. Inline
- * transmit is for programs that drive their worker. But it does not count as driving: a program
- * that sleeps after an inline transmit is served by the service thread as after a doorbell.
+ * transmit is for programs that drive their worker. But an inline transmit does not count as
+ * driving: a program that sleeps after an inline transmit is served by the service thread as after
+ * a doorbell.
  */
 
 #include "datapath/worker/inline_tx.h"
@@ -16,9 +17,10 @@
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 
-#define SINGLE_MIN 16 /* consecutive rounds with one post that enable inline transmit */
+#define SINGLE_MIN 16 /* number of consecutive rounds with one post that enable inline transmit */
 /*
- * Maximum time since the application drove the worker. It is less than TAKE_OVER_NS.
+ * Inline transmit is possible for this time after the application drove the worker. It is less than
+ * TAKE_OVER_NS, after which the service thread drives the worker.
  */
 #define DRIVEN_NS UINT64_C(100000)
 
@@ -42,7 +44,10 @@ uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung)
 	set_inline_tx(worker, inline_tx->nb_single >= SINGLE_MIN);
 }
 
-/* Whether nothing is to be sent before this post, and the application drives the worker. */
+/*
+ * Whether a post may be transmitted inline: nothing is to be sent before it, and the application
+ * drives the worker.
+ */
 static bool
 can_send_inline(const struct uroce_worker *worker)
 {
@@ -80,7 +85,9 @@ uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	    rte_lcore_id() == LCORE_ID_ANY || !uroce_lock_try(&worker->lock))
 		return false;
 	uroce_worker_begin_round(worker);
-	/* The QP may have migrated to another worker, or may have arrived just now. */
+	/*
+	 * Do not transmit for a QP that has migrated to another worker, or has just arrived here.
+	 */
 	is_sent = uroce_worker_qp_worker(wqp) == worker && !wqp->is_migrated &&
 		  can_send_inline(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);

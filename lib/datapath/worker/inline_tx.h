@@ -28,7 +28,7 @@ struct uroce_worker;
 
 /** The inline transmit state of a worker. */
 struct uroce_inline_tx {
-	unsigned nb_single; /* number of consecutive rounds with one post */
+	unsigned nb_single; /* number of consecutive rounds of the application with one post each */
 	unsigned nb_posts;  /* number of posts transmitted inline since the latest round */
 };
 

@@ -22,8 +22,8 @@ void
 uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6])
 {
 	/*
-	 * A thread that sends by this path receives the path in a command or with a request. Then
-	 * it sees this store as well.
+	 * Relaxed order is enough: a thread that sends by this path has received the path in a
+	 * command or with a request, and so sees this store as well.
 	 */
 	if (memcmp(mac, dev->mac, sizeof(dev->mac)) == 0)
 		atomic_store_explicit(&dev->has_loopback, true, memory_order_relaxed);

@@ -29,7 +29,8 @@
 
 struct uroce_loopback {
 	unsigned nb;
-	struct rte_mbuf *frame[UROCE_LOOPBACK_MAX]; /* oldest first; each frame has one segment */
+	/* The queue, oldest frame first; each frame has one segment. */
+	struct rte_mbuf *frame[UROCE_LOOPBACK_MAX];
 };
 
 /** Whether the loopback queue has room for a burst. */

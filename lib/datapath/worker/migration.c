@@ -37,11 +37,12 @@
 #include "datapath/worker/round.h"
 
 /*
- * Consecutive forwarded frames before the first migration. A window of frames may arrive on another
- * worker by chance.
+ * Number of consecutive forwarded frames before the first migration of a QP. A window of frames may
+ * arrive on another worker by chance.
  */
-#define MIGRATE_AFTER       1024u
-#define MIGRATE_BACKOFF_MAX 5u /* number of migrations that double the threshold */
+#define MIGRATE_AFTER 1024u
+/* Number of migrations after which the threshold of a QP doubles no more. */
+#define MIGRATE_BACKOFF_MAX 5u
 
 static uint32_t
 get_migrate_threshold(const struct uroce_worker_qp *wqp)
@@ -136,8 +137,9 @@ forward_frame(struct uroce_worker *worker, struct uroce_worker *owner, struct rt
 }
 
 /*
- * Handle a queued frame: keep it, process it, or forward it. A frame is also kept if an earlier
- * frame of its QP was kept in this pass, even if the QP arrives meanwhile. So the order stays.
+ * Handle a frame that waits for its QP to migrate: keep it, process it, or forward it. A frame is
+ * also kept if an earlier frame of its QP was kept in this pass, even if the QP arrives meanwhile.
+ * So the order stays.
  * @return true: the caller must process the frame now
  */
 static bool
@@ -150,7 +152,7 @@ dispatch_waiting(struct uroce_worker *worker, uint32_t qpn, struct rte_mbuf *mbu
 	const bool is_kept = has_waiting(migrating, *nb_kept, qpn);
 
 	if (!is_kept && owner == worker)
-		return true; /* also if the QP no longer exists */
+		return true; /* the QP has arrived at this worker, or does not exist any more */
 	if (!is_kept && !is_target_worker(worker, wqp)) {
 		forward_frame(worker, owner, mbuf);
 		return false;
@@ -182,8 +184,8 @@ uroce_migrate_drop(struct uroce_worker *worker)
 }
 
 /*
- * Read the clock again for the QP. This round may have begun before the round of the previous
- * worker, and time must not go backwards for the QP.
+ * Complete the migration of a QP to this worker: read the clock again. This round may have begun
+ * before the round of the previous worker, and time must not go backwards for the QP.
  */
 void
 uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
@@ -201,15 +203,15 @@ hand_over_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct ur
 	uroce_tx_unschedule(worker, wqp);
 	uroce_wheel_remove(&worker->wheel, wqp);
 	/*
-	 * The QP's CQs may be freed after a command of its new worker. Then they must not be in a
-	 * list of this worker.
+	 * Publish the completions now. The QP's CQs may be freed after a command of its new worker,
+	 * and then they must not be in a list of this worker.
 	 */
 	uroce_publish_now(worker);
 	uroce_qpc_migrate(&wqp->qpc, target->rd_pool, target->reorder_buffer,
 			  &target->stats.counters, &target->publishing.list);
 	wqp->nb_migrations = (uint8_t)RTE_MIN(wqp->nb_migrations + 1, UINT8_MAX);
 	wqp->is_migrated = true;
-	/* M1: release everything that this worker wrote to the QP */
+	/* release everything that this worker wrote to the QP to the new worker (M1) */
 	atomic_store_explicit(&wqp->worker, target, memory_order_release);
 	/* The doorbell makes the new worker check for posts, responses and timers of the QP. */
 	uroce_worker_ring_doorbell(target, wqp);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The round of a worker: the stages of the data path in their order. And the threads that drive a
- * worker: those of the application, a dedicated lcore, the service thread, and the loop of an
- * embedder.
+ * The round of a worker: the stages of the data path in their order. The file also has the
+ * functions of the threads that drive a worker: threads of the application, a dedicated lcore, the
+ * service thread, and the loop of an embedder.
  */
 
 #include "datapath/worker/worker.h"
@@ -34,12 +34,12 @@
  */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
-/* Number of receive attempts in a round, for a program that spins in poll_cq. */
+/* Number of times that a round polls the port for frames, if the program spins in poll_cq. */
 #define RX_POLLS 8
 
 /*
  * If the application has not driven a worker for this time, a thread that polls another worker
- * drives it in addition.
+ * drives this worker in addition.
  */
 #define ABANDONED_NS UINT64_C(20000)
 
@@ -55,7 +55,10 @@ run_timers(struct uroce_worker *worker)
 	while ((wqp = uroce_wheel_take(&worker->wheel, now_ns))) {
 		const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
-		/* A QP in ERR may have requests to flush. */
+		/*
+		 * A QP in ERR expires even before its deadline, because it may have requests to
+		 * flush.
+		 */
 		if (deadline_ns > now_ns && wqp->qpc.state != IBV_QPS_ERR) {
 			uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
 			continue;
@@ -102,7 +105,7 @@ is_round_idle(const struct uroce_worker *worker)
 
 /*
  * Receive frames. For a program that spins in poll_cq, the port is polled several times in a round.
- * The begin of a round costs more than a poll of the port. So a frame waits half a poll on average,
+ * To begin a round costs more than to poll the port. So a frame waits half a poll on average,
  * instead of half a round.
  */
 static unsigned
@@ -135,7 +138,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	if (is_apps)
 		uroce_delayed_ack_polled(worker);
 	uroce_stage_lap(UROCE_STAGE_ROUND, 0);
-	/* No frames are received while those in the reorder buffer are ready for execution. */
+	/* No frames are received while frames in the reorder buffer are ready for execution. */
 	if (!uroce_reorder_buffer_has_ready(worker->reorder_buffer))
 		nb = receive_frames(worker, is_apps);
 	nb_rung = uroce_doorbell_take(worker);
@@ -144,7 +147,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	uroce_stage_lap(UROCE_STAGE_DOORBELLS, 0);
 	/*
 	 * If an ACK is delayed, the round ends here, so that the program gets its message early.
-	 * The next rounds do the work that is left.
+	 * The next rounds do the rest of the work.
 	 */
 	if (has_tx && is_apps && uroce_delayed_ack_begin(worker, nb))
 		return finish_round(worker, nb);
@@ -174,9 +177,9 @@ uroce_worker_round(struct uroce_worker *worker)
 /* --- threads of the application --- */
 
 /*
- * Threads that EAL does not know are registered when they drive a worker first, so that mempool
- * caches work for them. They are unregistered when they end. When EAL has no more lcore numbers,
- * threads drive without one.
+ * A thread that EAL does not know is registered when it first drives a worker, so that mempool
+ * caches work for it. It is unregistered when it ends. When EAL has no more lcore numbers, threads
+ * drive without one.
  */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;
@@ -207,8 +210,8 @@ register_thread(void)
 }
 
 /*
- * Wake the service thread if it sleeps until a wake-up. Otherwise it would not see the timers that
- * this round sets.
+ * If the service thread sleeps until a wake-up, wake it. Otherwise the service thread would not see
+ * the timers that this round sets.
  */
 static void
 wake_service(struct uroce_worker *worker)
@@ -221,8 +224,8 @@ wake_service(struct uroce_worker *worker)
 
 /*
  * Drive another worker that no thread polls. The peer's frames may arrive on the queue of such a
- * worker. Without this they would wait for the service thread. Each idle round of the application
- * drives one of the other workers in turn.
+ * worker. Without this function they would wait for the service thread. Each idle round of the
+ * application drives one of the other workers in turn.
  */
 static void
 drive_another(struct uroce_worker *worker)
@@ -304,8 +307,8 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 }
 
 /*
- * Process all forwarded frames. The number is bounded, because other workers may add frames at the
- * same time.
+ * Process all forwarded frames. The number of bursts is limited, because other workers may add
+ * frames at the same time.
  */
 static void
 take_forwarded(struct uroce_worker *worker)
@@ -349,7 +352,8 @@ uroce_worker_next_ns(const struct uroce_worker *worker)
 
 /*
  * Whether other workers have forwarded frames to this worker. rte_ring_empty() is for producers and
- * consumers of the ring only. Here other threads may use the ring at the same time.
+ * consumers of the ring only. Here the positions of the ring are read by atomic loads, because
+ * other threads may use the ring at the same time.
  */
 static bool
 has_forwarded(const struct uroce_worker *worker)
@@ -412,7 +416,7 @@ static void
 flush_delayed(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
-		return; /* The thread that holds the lock sends the ACK. */
+		return; /* another thread has the lock and sends the ACK */
 	uroce_worker_begin_round(worker);
 	(void)uroce_tx_run(worker);
 	uroce_worker_end_round(worker);
@@ -433,8 +437,8 @@ uroce_delayed_ack_flush_all(void)
 }
 
 /*
- * The destructor does nothing in a child of fork(), which has a copy of the table but must not use
- * the ports.
+ * At the end of the process, send the delayed ACKs. A child of fork() sends none: it has a copy of
+ * the table, but must not use the ports.
  */
 __attribute__((destructor)) static void
 flush_at_exit(void)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Publication of completions. The ACKs that completions wait for pass through stages: their QPs are
- * scheduled, their frames are built, the frames wait for uroced. Each stage has a counter. The
- * counter is compared with a mark, which was taken when the ACKs entered the stage.
+ * Publication of completions. The ACKs that completions wait for pass through three stages: their
+ * QPs are scheduled, then their frames are built, and then the frames wait for uroced. Each stage
+ * has a counter. The counter is compared with a mark, which was taken when the ACKs entered the
+ * stage.
  */
 
 #include "datapath/worker/publish.h"
@@ -62,7 +63,7 @@ uroce_publish_await_ack(struct uroce_worker *worker)
 	worker->publishing.lined = worker->tx.nb_lined;
 }
 
-/* Whether the ACKs that are waited for have passed their current stage. */
+/* Whether the ACKs that completions wait for have passed their current stage. */
 static bool
 is_through(const struct uroce_worker *worker)
 {
@@ -137,8 +138,8 @@ have_left_already(struct uroce_worker *worker)
 }
 
 /*
- * Begin to wait: completions that are in the list now are published when the ACKs that are pending
- * now have left.
+ * Begin to wait for ACKs. The completions that are in the list now are published when the ACKs that
+ * are pending now have left.
  */
 static void
 begin_publish_wait(struct uroce_worker *worker)

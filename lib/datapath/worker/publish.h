@@ -32,44 +32,57 @@
 
 #include "queue/cq.h"
 
-/** Maximum time that completions wait for ACKs. */
+/** Maximum time for which completions wait until their ACKs have left. */
 #define UROCE_PUBLISH_MAX_NS UINT64_C(20000000)
 
 struct uroce_worker;
 
 /**
- * The stages through which ACKs pass. Each stage preserves the order, so that a mark shows when all
- * ACKs have passed it.
+ * The stages through which ACKs pass. Each stage preserves the order. So all ACKs have passed a
+ * stage when its counter reaches the mark.
  */
 enum uroce_ack_stage {
 	/*
-	 * The QPs of the ACKs are active; mark: count of QPs removed from the list of active QPs.
+	 * The QPs that must send the ACKs are in the list of active QPs. The mark is compared with
+	 * the count of QPs that were removed from this list.
 	 */
 	UROCE_ACK_LINED,
-	/* The frames of the ACKs wait for the port; mark: count of frames that the port took. */
+	/*
+	 * The frames of the ACKs wait for the port. The mark is compared with the count of frames
+	 * that the port took.
+	 */
 	UROCE_ACK_BUILT,
-	UROCE_ACK_IN_LANE, /* the frames of the ACKs wait for uroced; mark: index of the ring up */
+	/*
+	 * The frames of the ACKs wait for uroced. The mark is an index of the ring to uroced, which
+	 * uroced must pass.
+	 */
+	UROCE_ACK_IN_LANE,
 	UROCE_ACK_LEFT,
 };
 
 struct uroce_publishing {
-	struct uroce_cq_list list; /* CQs with unpublished completions */
-	uint32_t lined;            /* count of QPs scheduled, when frames were received last */
-	bool is_waiting;           /* some completions wait until their ACKs have left */
-	bool is_far; /* some ACKs go to another host, and must also be forwarded by uroced */
+	struct uroce_cq_list list; /* list of the CQs that have unpublished completions */
+	/* Count of QPs scheduled so far, when frames were received last. */
+	uint32_t lined;
+	bool is_waiting; /* some completions wait until their ACKs have left */
+	bool is_far;     /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;
-	uint32_t mark;     /* value that the counter of `stage` must reach */
-	uint64_t since_ns; /* time at which the wait began */
+	/* Value that the counter of `stage` must reach before the ACKs have passed it. */
+	uint32_t mark;
+	uint64_t since_ns; /* time at which completions began to wait for ACKs */
 };
 
-/** Whether there are unpublished completions. */
+/** Whether the worker has completions that are not published yet. */
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
 
-/** Note that frames have been received: the QPs that must acknowledge them have been scheduled. */
+/**
+ * Note that frames have been received, and that the QPs that must acknowledge them have been
+ * scheduled.
+ */
 void uroce_publish_await_ack(struct uroce_worker *worker);
 
 /**
- * Note that a pending frame is dropped. It may have been ahead of the ACKs that are waited for.
+ * Note that a pending frame is dropped. It may have been ahead of ACKs that completions wait for.
  * @param idx  index of the frame in the pending frames, without those that were dropped before it
  */
 void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);
@@ -77,7 +90,7 @@ void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);
 /** Publish completions whose ACKs have left, and notify their consumers. */
 void uroce_publish(struct uroce_worker *worker);
 
-/** Publish all completions now. */
+/** Publish all completions now, without waiting for ACKs, and notify their consumers. */
 void uroce_publish_now(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_PUBLISH_H */

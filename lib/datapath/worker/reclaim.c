@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory of zero-copy transmit is reclaimed from the port, before a region or a QP is freed.
+ * Before a region or a QP is freed, the port must release the memory that zero-copy frames refer
+ * to.
  *
  * Three steps are taken. Pending frames are dropped, like frames lost on the network. Then the port
  * is requested to free transmitted frames (tx_done_cleanup). If this does not help, the TX queue is
@@ -19,8 +20,8 @@
 #include "datapath/worker/round.h"
 
 #define WAIT_US 100
-#define STOP_AT 1000  /* number of waits after which the TX queue is stopped */
-#define LOG_AT  10000 /* number of waits after which a line is logged */
+#define STOP_AT 1000  /* number of waits of WAIT_US after which the TX queue is stopped */
+#define LOG_AT  10000 /* number of waits of WAIT_US after which a line is logged */
 
 /* The arguments of a command that makes a worker reclaim memory from the port. */
 struct reclaim_worker {

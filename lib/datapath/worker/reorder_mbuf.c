@@ -25,7 +25,7 @@ is_of_our_pool(const struct uroce_worker *worker, const struct rte_mbuf *mbuf)
 
 /*
  * Copy a frame into an mbuf of the worker's pool.
- * @return NULL: no mbuf is free, or the frame does not fit into one
+ * @return the copy; NULL: no mbuf is free, or the frame does not fit into one
  */
 static struct rte_mbuf *
 copy_frame(struct uroce_worker *worker, const struct rte_mbuf *mbuf)

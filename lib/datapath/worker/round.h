@@ -44,7 +44,7 @@
 #include "datapath/worker/worker.h"
 #include "base/lock.h"
 
-/** Maximum of frames that a QP may send in its turn. */
+/** Maximum number of frames that a QP may send in its turn. */
 #define UROCE_TX_QUANTUM 32u
 
 /** Flag in an entry of uroce_tx.roce_len: the frame's destination is a multicast group. */
@@ -68,21 +68,22 @@
  */
 struct uroce_rx {
 	struct rte_mbuf *mbuf[UROCE_BURST];
-	uint8_t verdict[UROCE_BURST]; /* enum uroce_verdict */
+	uint8_t verdict[UROCE_BURST]; /* verdict of each frame: enum uroce_verdict */
 	struct uroce_worker_qp *wqp[UROCE_BURST];
 	struct uroce_pkt pkt[UROCE_BURST];
 	/*
 	 * The template of the latest frame that arrived alone and was addressed to this device. The
-	 * next single frame usually has the same headers.
+	 * next frame that arrives alone usually has the same headers.
 	 */
 	struct uroce_pkt single;
 	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
 	bool has_single;
 	bool is_single_from_wire;
-	bool is_from_wire; /* the current burst was received from the wire */
+	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
+	bool is_from_wire;
 	/*
 	 * A processed frame that is freed later, so that the program gets its message earlier;
-	 * NULL: none.
+	 * NULL: there is no such frame.
 	 */
 	struct rte_mbuf *done;
 };
@@ -90,9 +91,9 @@ struct uroce_rx {
 /** The result of polling one QP for frames in a pass of the transmit stage. */
 struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
-	uint8_t nb;  /* frames that the QP had */
-	uint8_t max; /* frames that the QP was allowed */
-	/* Only responses were requested from the QP, and its fast path applied. */
+	uint8_t nb;  /* number of frames that the QP had to send */
+	uint8_t max; /* maximum number of frames that the QP was allowed to send */
+	/* The QP was polled for responses only, by the fast path of the transport. */
 	bool is_fast_path;
 };
 
@@ -100,29 +101,29 @@ struct uroce_polled_qp {
 struct uroce_tx {
 	/* Complete frames that wait for the port, oldest first. */
 	struct rte_mbuf *pending[UROCE_PENDING_MAX];
-	/* Length of each pending frame if it is RoCE, else 0; with the flag UROCE_TX_TO_GROUP. */
+	/* Length of each pending RoCE frame, with UROCE_TX_TO_GROUP; 0: the frame is not RoCE. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
-	/* The port took fewer frames than were offered; the service thread reads this. */
+	/* The port took fewer frames than it was offered. The service thread reads this flag. */
 	atomic_bool is_stalled;
 	/* While is_stalled: the latest time at which the port took a frame or was not stalled. */
 	uint64_t moved_ns;
-	/* Allocated mbufs for new frames; the last one is used first. */
+	/* Mbufs that are allocated for new frames; the last one is used first. */
 	struct rte_mbuf *spare[UROCE_BURST + UROCE_TX_QUANTUM];
-	/* Start of the frame in each spare mbuf. */
+	/* Address of the first byte of the frame in each spare mbuf. */
 	uint8_t *spare_hdr[UROCE_BURST + UROCE_TX_QUANTUM];
 	unsigned nb_spare;
 	/* List of the QPs that may have something to send, in the order of their turns. */
 	struct uroce_worker_qp *active_head;
 	struct uroce_worker_qp *active_tail;
 	/*
-	 * Counters of entries that passed each step since the worker began. publish.h compares them
-	 * with marks.
+	 * The three counters below count entries that passed a step since the worker began.
+	 * publish.c compares them with marks, to find out whether ACKs have left.
 	 */
 	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
 	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
 	uint32_t nb_left;  /* frames that the port took since the worker began */
-	/* Scratch of a pass: the QPs that were polled, and their descriptors. */
+	/* Temporary data of a transmit pass: the polled QPs, and descriptors of their frames. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
 };
@@ -143,63 +144,69 @@ struct uroce_migrating {
  */
 struct uroce_cmd {
 	struct uroce_cmd *next;
-	/* The worker of this QP must run the command; NULL: any worker may. */
+	/* QP whose worker must run the command; NULL: any worker may run the command. */
 	struct uroce_worker_qp *about;
-	/* QP that is checked for work and timers after the command; NULL: none */
+	/* QP that is checked for work and timers after the command; NULL: no QP is checked. */
 	struct uroce_worker_qp *wqp;
-	bool is_last_look; /* frames that have arrived are received before the command */
+	bool is_last_look; /* receive all frames that have arrived, before the command runs */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
-	/* D1: the worker stores it with release, the caller loads it with acquire */
+	/* the call has run; stored with release, and loaded by the caller with acquire (D1) */
 	atomic_bool is_done;
 };
 
 struct uroce_worker {
-	/* The fields below are constant after creation. */
+	/* The fields from `dev` to `forwarded` are constant after creation. */
 	struct uroce_dev *dev;
 	unsigned idx;
-	uint16_t queue;    /* RX and TX queue of the port */
-	bool is_first;     /* this worker also watches the link of the port */
-	unsigned lcore_id; /* lcore that drives this worker permanently; LCORE_ID_ANY: none */
+	uint16_t queue; /* number of this worker's RX queue and TX queue of the port */
+	bool is_first;  /* worker 0, which also watches the link of the port */
+	/* Lcore that drives this worker until uroce_worker_stop(); LCORE_ID_ANY: no lcore does. */
+	unsigned lcore_id;
 	struct rte_mempool *pool;
 	struct uroce_rd_pool *rd_pool;
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* Records of payload that is transmitted without a copy; NULL: all payload is copied. */
+	/* Pool of the records of zero-copy payload; NULL: all payload is copied. */
 	struct rte_mempool *zero_copy_pool;
 	/*
-	 * Frames and requests that other workers forwarded to this worker; NULL: there is one
-	 * worker.
+	 * Frames and migration requests that other workers forwarded to this worker; NULL: the
+	 * device has one worker.
 	 */
 	struct rte_ring *forwarded;
-	/* The fields below are written by any thread. */
+	/* Any thread writes the fields from `doorbells` to `is_unattended`. */
 	_Alignas(64) _Atomic(struct uroce_worker_qp *) doorbells;
 	_Atomic(struct uroce_cmd *) cmds;
-	/* A post may try inline transmit; rarely written by the driving thread. */
+	/*
+	 * Posts may try inline transmit. The thread that drives the worker writes this flag rarely.
+	 */
 	atomic_bool has_inline_tx;
 	/*
-	 * The service thread sleeps because no thread drives this worker. The next thread that
-	 * drives it wakes the service thread. The flag is set under the lock.
+	 * The service thread sleeps until a wake-up, because no thread drives this worker. The next
+	 * thread that drives it wakes the service thread. The flag is set under the lock.
 	 */
 	atomic_bool is_unattended;
-	/* The fields below are written by the thread that drives the worker, and read by others. */
+	/*
+	 * Usually the thread that drives the worker writes the fields from `lock` to
+	 * `is_abandoned`, and other threads read them.
+	 */
 	_Alignas(64) struct uroce_lock lock;
 	_Atomic uint64_t round;
-	_Atomic uint64_t app_ns; /* time at which the application drove this worker last */
-	atomic_bool is_stopping; /* the dedicated lcore must end its loop */
+	_Atomic uint64_t app_ns; /* latest time at which the application drove this worker */
+	atomic_bool is_stopping; /* the dedicated lcore that drives this worker must end its loop */
 	/*
-	 * The application polls another worker, and drives this worker in addition, because no
-	 * thread polls it.
+	 * No thread polls this worker. So the application drives it in addition to a worker that
+	 * the application polls.
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * Index of the worker that this worker has tried most recently to drive in addition to
-	 * itself. The application polls this worker, and no thread polls the other one.
+	 * The application polls this worker. This is the index of the other worker that it tried
+	 * most recently to drive in addition, because no thread polls the other worker.
 	 */
 	unsigned helped;
-	/* The fields below are used only by the thread that drives the worker. */
+	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
 	_Alignas(64) uint64_t now_ns; /* time of the current round */
-	uint64_t link_check_ns;       /* time of the next link check */
+	uint64_t link_check_ns;       /* time of the next check of the port's link */
 	uint64_t lost_check_ns; /* time of the next check whether the port must be restarted */
 	struct uroce_publishing publishing;
 	struct uroce_delayed_ack delayed_ack;
@@ -220,7 +227,7 @@ uroce_worker_count(struct uroce_worker *worker, enum uroce_counter which, uint64
 	uroce_count(&worker->stats.counters.nb[which], nb);
 }
 
-/* Functions of worker.c. */
+/* The functions from here to uroce_worker_raise_srq_event() are in worker.c. */
 
 /** Begin a round: make the round number odd, and read the clock. */
 void uroce_worker_begin_round(struct uroce_worker *worker);
@@ -236,7 +243,7 @@ void uroce_worker_end_round(struct uroce_worker *worker);
  */
 bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 
-/** Wait until the worker has left the round in which it may be now. Any thread. */
+/** Wait until the worker has left the round in which it may be now. Any thread may call this. */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
 /**
@@ -245,10 +252,10 @@ void uroce_worker_wait_round(const struct uroce_worker *worker);
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/** Handle the QP's events and file its timer. To be called after each call into a QP. */
+/** Handle the QP's events and file its timer. To be called after each transport call for it. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** Move a QP to ERR for a reason that is not its own fault, and raise IBV_EVENT_QP_FATAL. */
+/** Move a QP to ERR because of an error outside of the QP, and raise IBV_EVENT_QP_FATAL. */
 void uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
@@ -264,29 +271,35 @@ void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp 
 void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Raise the events of an XRC shared receive queue.
+ * Raise the CQ events of an XRC shared receive queue.
  * @param events  set of enum uroce_srq_event
  */
 void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_worker_srq *wsrq,
 				  uint8_t events);
 
-/* Functions of worker_create.c. */
+/* The functions from here to uroce_worker_forget() are in worker_create.c. */
 
-/** @return NULL after one logged line */
+/**
+ * Create worker `idx` of a device.
+ * @return the worker; NULL: failed, and one line was logged
+ */
 struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
 void uroce_worker_destroy(struct uroce_worker *worker);
 
 /** Remove a QP from all lists of the worker. Runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* Functions of poll.c. */
+/* The functions from here to uroce_worker_stop() are in poll.c. */
 
-/** Run a round of a worker for a thread that is not the application's. */
+/**
+ * Run a round of a worker in the service thread, instead of a thread of the application.
+ * @return number of frames received and sent
+ */
 unsigned uroce_worker_round(struct uroce_worker *worker);
 
 /**
- * The latest time at which the worker must be driven again; UROCE_NEVER: only when something
- * arrives.
+ * The latest time at which the worker must be driven again. UROCE_NEVER: it needs to be driven only
+ * when something arrives.
  */
 uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
 
@@ -305,7 +318,7 @@ int uroce_worker_launch(struct uroce_worker *worker, unsigned lcore_id);
 /** End the loop of the worker's dedicated lcore, and wait for its end. */
 void uroce_worker_stop(struct uroce_worker *worker);
 
-/* Functions of rx.c. */
+/* The functions from here to uroce_rx_input() are in rx.c. */
 
 /**
  * Process up to UROCE_BURST frames that other workers received and forwarded to this worker.
@@ -320,8 +333,8 @@ unsigned uroce_rx_forwarded(struct uroce_worker *worker);
 unsigned uroce_rx_loopback(struct uroce_worker *worker);
 
 /**
- * Receive a burst from the port, and process it. Forwarded and loopback frames are processed
- * before.
+ * Receive a burst from the port, and process it. Frames that were forwarded or looped back are
+ * processed before the burst.
  * @return number of frames
  */
 unsigned uroce_rx_run(struct uroce_worker *worker);
@@ -330,7 +343,7 @@ unsigned uroce_rx_run(struct uroce_worker *worker);
 void uroce_rx_free(struct uroce_worker *worker);
 
 /**
- * Process up to UROCE_BURST frames.
+ * Process up to UROCE_BURST frames that the port received.
  * @param[out] rest  receives the frames that are not RoCE for this device; NULL: such frames are
  *   freed
  * @return number of frames in `rest`
@@ -338,7 +351,7 @@ void uroce_rx_free(struct uroce_worker *worker);
 unsigned uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 			struct rte_mbuf **rest);
 
-/* Functions of migration.c. */
+/* The functions from here to uroce_migrate_complete() are in migration.c. */
 
 /**
  * Count `nb` frames of a QP that worker `from` received and forwarded to the QP's own worker.
@@ -358,8 +371,8 @@ uroce_migrate_stay(struct uroce_worker_qp *wqp)
 }
 
 /**
- * Whether frames of this QP that arrive here must wait for the QP. This is so if this worker is the
- * QP's target worker, or if earlier frames of the QP wait already.
+ * Whether frames of this QP that arrive at this worker must wait until the QP has migrated here.
+ * This is so if this worker is the QP's target worker, or if earlier frames of the QP wait already.
  */
 bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
 			       uint32_t qpn);
@@ -381,7 +394,7 @@ bool uroce_migrate_queue(struct uroce_worker *worker, struct uroce_worker_qp *wq
 unsigned uroce_migrate_dequeue(struct uroce_worker *worker,
 			       struct rte_mbuf *ready[UROCE_MIGRATING_MAX]);
 
-/** Free all frames that wait for migrating QPs. */
+/** Free all frames that wait in this worker for migrating QPs. */
 void uroce_migrate_drop(struct uroce_worker *worker);
 
 /** Whether an entry of the ring between workers is a request for a QP instead of a frame. */
@@ -397,23 +410,23 @@ uroce_migrate_is_request(const void *entry)
  */
 void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
 
-/** The first step of the new worker with a migrated QP, before any other call for the QP. */
+/** Complete the migration of a QP to this worker. To be called before any other call for the QP. */
 void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* Functions of reorder_mbuf.c. */
+/* The functions from here to uroce_reorder_mbuf_reap() are in reorder_mbuf.c. */
 
 /**
- * Take care of a frame that the transport keeps, according to its latest verdict. A frame from a
- * foreign mempool is copied into the worker's pool if there is room. So the foreign pool's owner
- * gets its mbuf back at once.
+ * Keep a frame that the transport has put into the reorder buffer. A frame from a mempool of others
+ * is copied into the worker's pool if there is room. So the owner of the other pool gets its mbuf
+ * back at once.
  * @return true: this mbuf is kept; false: the caller still owns the mbuf, because a copy is kept
  */
 bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf);
 
-/** Free the frames that the transport no longer needs. */
+/** Free the mbufs of the frames that the reorder buffer no longer needs. */
 void uroce_reorder_mbuf_reap(struct uroce_worker *worker);
 
-/* Functions of tx_schedule.c. */
+/* The functions from here to uroce_tx_unschedule() are in tx_schedule.c. */
 
 /** Append a QP to the list of active QPs, so that it is polled for frames. */
 void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
@@ -425,9 +438,9 @@ void uroce_tx_schedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 void uroce_tx_schedule_response(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 void uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/* Functions of tx.c. */
+/* The functions from here to uroce_tx_drop() are in tx.c. */
 
-/** Queue a complete frame for the port. The frame is freed if there is no room. */
+/** Append a complete frame to the pending frames. The frame is freed if there is no room. */
 void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
 
 /**
@@ -438,7 +451,7 @@ unsigned uroce_tx_run(struct uroce_worker *worker);
 
 /**
  * As uroce_tx_run(), but the frames are stored in `frames` instead of being transmitted.
- * @return number of frames
+ * @return number of frames in `frames`
  */
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
@@ -449,26 +462,29 @@ unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, un
  */
 void uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
-/** Whether frames that are sent now would be lost, because the port is not ready. */
+/**
+ * Whether frames that are sent now would be lost, because the port is not ready, or because its
+ * link is down and the driver may block.
+ */
 bool uroce_tx_is_lost(const struct uroce_worker *worker);
 
 /** Free all pending frames and all spare mbufs. */
 void uroce_tx_drop(struct uroce_worker *worker);
 
-/* Functions of doorbell.c and doorbell_take.c. */
+/* uroce_doorbell_push() is in doorbell.c; uroce_doorbell_take() is in doorbell_take.c. */
 
-/** Append a QP to the list of doorbells of the worker. Any thread. */
+/** Append a QP to the worker's list of doorbells. Any thread may call this. */
 void uroce_doorbell_push(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
  * Schedule every QP whose doorbell was rung.
- * @return number of posts: 0, 1, or at least 2
+ * @return number of posts to these QPs: 0, 1, or a greater number for two or more
  */
 unsigned uroce_doorbell_take(struct uroce_worker *worker);
 
-/* Functions of cmd.c. */
+/* The function uroce_cmd_take() is in cmd.c. */
 
-/** Run the pending commands of other threads. */
+/** Run the pending commands that other threads have pushed to this worker. */
 void uroce_cmd_take(struct uroce_worker *worker);
 
 #endif /* UROCE_DATAPATH_ROUND_H */

@@ -34,7 +34,8 @@
 #include "wire/build.h"
 
 /*
- * Maximum of frame bytes that go through the passes together: a third of a small first-level cache.
+ * Maximum number of bytes of the frames that go through the passes together: a third of a small
+ * first-level cache.
  */
 #define GROUP_BYTES (16 * 1024)
 
@@ -173,7 +174,7 @@ verify_all(struct uroce_rx *rx, unsigned nb)
 	}
 }
 
-/* Whether a request consumes a receive request, or may do so. */
+/* Whether a request packet consumes a receive request, or may do so. */
 static bool
 takes_recv(const struct uroce_pkt *pkt)
 {
@@ -181,8 +182,8 @@ takes_recv(const struct uroce_pkt *pkt)
 }
 
 /*
- * Prefetch the contexts of the QPs while the frames are verified. An unverified frame causes a
- * prefetch and nothing else.
+ * Prefetch the contexts of the QPs while the ICRCs of the frames are verified. A frame that is not
+ * verified yet causes a prefetch and nothing else.
  */
 static void
 fetch_contexts(const struct uroce_worker *worker, unsigned nb)
@@ -242,7 +243,9 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		rx->wqp[i] = wqp;
 		if (!wqp && !uroce_mcast_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
-		/* Do not prefetch for a QP of another worker: that worker changes the data. */
+		/*
+		 * Do not prefetch for a QP of another worker, because that worker changes the data.
+		 */
 		if (!wqp || wqp == last || uroce_worker_qp_worker(wqp) != worker)
 			continue;
 		last = wqp;
@@ -273,8 +276,8 @@ reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 }
 
 /*
- * Whether an embedder gets a frame with this verdict back: the frame may not be RoCE for this
- * device.
+ * Whether an embedder gets a frame with this verdict back, because the frame may not be RoCE for
+ * this device.
  */
 static bool
 is_foreign(enum uroce_verdict verdict)
@@ -283,15 +286,18 @@ is_foreign(enum uroce_verdict verdict)
 	       verdict == UROCE_VERDICT_BAD_IP || verdict == UROCE_VERDICT_WRONG_PEER;
 }
 
-/* The sources of received frames. */
+/* The sources from which a worker gets frames that it processes. */
 enum source {
 	PORT,
-	LOOPED_BACK, /* from this device itself; the ICRC must be verified as for PORT */
-	FORWARDED,   /* from another worker, which has verified the ICRC */
-	MIGRATED,    /* waited on this worker for its migrating QP; the ICRC has been verified */
+	LOOPED_BACK, /* frames from this device itself; their ICRC must be verified as for PORT */
+	FORWARDED,   /* frames from another worker, which has verified their ICRC */
+	/* Frames that waited here for their migrating QP; their ICRC has been verified. */
+	MIGRATED,
 };
 
-/* Whether the frames have not been processed yet, by this or another worker. */
+/*
+ * Whether frames from this source are new: neither this worker nor another one has processed them.
+ */
 static bool
 is_direct(enum source source)
 {
@@ -302,21 +308,23 @@ is_direct(enum source source)
 struct outcome {
 	struct rte_mbuf *done[UROCE_BURST];
 	unsigned nb_done;
-	/* Frames for the embedder; NULL: no embedder, and such frames are freed. */
+	/* Frames for the embedder; NULL: there is no embedder, and such frames are freed. */
 	struct rte_mbuf **rest;
 	unsigned nb_rest;
-	uint64_t nb_bytes;          /* bytes of all frames */
-	unsigned nb_foreign;        /* frames that are not RoCE for this device */
-	uint64_t foreign_bytes;     /* bytes of the foreign frames */
-	unsigned nb_groups;         /* frames to multicast groups that have members here */
-	struct uroce_worker *owner; /* worker to which all frames in `forwarded` are forwarded */
+	uint64_t nb_bytes;   /* number of bytes of all frames of the burst */
+	unsigned nb_foreign; /* number of frames that are not RoCE for this device */
+	/* Number of bytes of the frames that are not RoCE for this device. */
+	uint64_t foreign_bytes;
+	/* Number of frames to multicast groups that have members on this device. */
+	unsigned nb_groups;
+	struct uroce_worker *owner; /* worker to which the frames in `forwarded` go */
 	struct rte_mbuf *forwarded[UROCE_BURST];
 	unsigned nb_forwarded;
 };
 
 /*
- * Forward the collected frames to the worker that owns their QPs. That worker parses the frames
- * again.
+ * Forward the collected frames to the worker that owns their QPs. The other worker parses the
+ * frames again.
  */
 static void
 forward_frames(struct uroce_worker *worker, struct outcome *out)
@@ -380,7 +388,7 @@ dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_ver
 		out->done[out->nb_done++] = mbuf;
 }
 
-/* Process frame `at`, which is not for a QP of this worker. */
+/* Process the frame with index `at`, which is not for a QP of this worker. */
 static void
 act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, enum source source,
 	     struct outcome *out)
@@ -402,8 +410,8 @@ act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, en
 }
 
 /*
- * The QP of frame `at` if this worker owns it.
- * @return NULL: there is none
+ * Find the QP of the frame with index `at`, if this worker owns the QP.
+ * @return the QP; NULL: the frame is for no QP of this worker
  */
 static struct uroce_worker_qp *
 find_own_qp(const struct uroce_worker *worker, unsigned at)
@@ -417,8 +425,8 @@ find_own_qp(const struct uroce_worker *worker, unsigned at)
 }
 
 /*
- * Count the verdicts of consecutive frames. Most of the time they are equal, and then they are
- * counted in one step.
+ * Count the verdicts of consecutive frames. Most of the time the verdicts are equal, and then they
+ * are counted in one step.
  */
 static void
 count_verdicts(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb)
@@ -431,7 +439,7 @@ count_verdicts(struct uroce_worker *worker, const uint8_t *verdicts, unsigned nb
 }
 
 /*
- * Pass consecutive frames of one QP to it, from index `at` to at most `end`.
+ * Pass consecutive frames of one QP to the QP, from index `at` to at most `end`.
  * @param[in,out] flags  opcode flags that all frames of the QP have in common
  * @return number of frames that the QP took
  */
@@ -453,7 +461,7 @@ act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_
 	count_verdicts(worker, &rx->verdict[at], nb);
 	if (unlikely(nb_marked > 0))
 		uroce_worker_count(worker, UROCE_COUNTER_NP_ECN_MARKED_ROCE_PACKETS, nb_marked);
-	/* A frame that the transport keeps is the last one of its run. */
+	/* Only the last frame that the QP took can be a frame that the transport keeps. */
 	const bool is_kept = rx->verdict[at + nb - 1] == UROCE_VERDICT_OOO_BUFFERED &&
 			     uroce_reorder_mbuf_keep(worker, frames[at + nb - 1]);
 
@@ -463,7 +471,7 @@ act_on_run(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct rte_
 }
 
 /*
- * Schedule the QP after it received frames.
+ * Schedule the QP after the QP has received frames.
  * @param flags  opcode flags that all these frames have in common
  */
 static void
@@ -476,8 +484,8 @@ schedule_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uns
 }
 
 /*
- * Whether frame `at` must wait behind earlier frames that wait for the QP's migration. Only used
- * with several workers.
+ * Whether the frame with index `at` must wait behind earlier frames that wait for the QP's
+ * migration. The function is used only with several workers.
  */
 static bool
 must_wait_for_migration(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned at,
@@ -505,7 +513,7 @@ static void
 act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum source source,
 	struct outcome *out)
 {
-	/* QP that received frames and has not been scheduled yet; NULL: none */
+	/* QP that received frames and has not been scheduled yet; NULL: there is no such QP */
 	struct uroce_worker_qp *last = NULL;
 	unsigned flags = UINT8_MAX; /* opcode flags that all frames of `last` have in common */
 
@@ -535,8 +543,9 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum
 }
 
 /*
- * The number of frames whose bytes stay in the first-level cache between passes; at least one.
- * @param[in,out] nb_bytes  the bytes of these frames are added
+ * The number of frames that form a group: their bytes stay in the first-level cache between passes.
+ * The group has at least one frame.
+ * @param[in,out] nb_bytes  is increased by the bytes of these frames
  */
 static unsigned
 group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
@@ -550,7 +559,7 @@ group_len(struct rte_mbuf **frames, unsigned nb, uint64_t *nb_bytes)
 	return n;
 }
 
-/* Count the frames that the port received. */
+/* Count the frames of a burst that the port received. */
 static void
 count_received(struct uroce_worker *worker, unsigned nb, const struct outcome *out)
 {
@@ -565,7 +574,7 @@ static unsigned
 input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	     struct rte_mbuf **rest, enum source source)
 {
-	struct outcome out; /* not zero-initialized, because the arrays are long */
+	struct outcome out; /* the struct is not zero-initialized, because its arrays are long */
 
 	out.rest = rest;
 	out.nb_done = 0;
@@ -577,8 +586,8 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	out.owner = NULL;
 	out.nb_forwarded = 0;
 	/*
-	 * The check for forged source addresses is off for uroced's frames. Other clients of uroced
-	 * share this device's addresses, and uroced does this check itself.
+	 * The check for forged source addresses is off for frames from uroced. Other clients of
+	 * uroced share this device's addresses, and uroced makes this check itself.
 	 */
 	worker->rx.is_from_wire = source == PORT && !worker->dev->port->mux_client;
 
@@ -599,7 +608,10 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	uroce_publish_await_ack(worker);
 	if (source == PORT)
 		count_received(worker, nb, &out);
-	/* Free a single frame later, because the program may wait for its message. */
+	/*
+	 * Free a single frame later than at this point, because the program may wait for its
+	 * message.
+	 */
 	if (is_direct(source) && !rest && out.nb_done == 1 && !worker->rx.done)
 		worker->rx.done = out.done[0];
 	else
@@ -627,7 +639,7 @@ input_migrated(struct uroce_worker *worker)
 				   MIGRATED);
 }
 
-/* The number of frames from `entries` on, up to the next request for a QP. */
+/* The number of frames in `entries` before the next entry that requests the migration of a QP. */
 static unsigned
 count_before_request(void *const *entries, unsigned nb)
 {

@@ -4,9 +4,9 @@
  * The service thread.
  *
  * The thread checks each worker in turn. A worker that the application has driven within a timeout
- * is left alone, all others get a round. The timeout is 1 ms (TAKE_OVER_NS) or less. After activity
- * the thread spins for a short time, because activity usually continues. Then it sleeps, longer
- * each time.
+ * is left to the application; all other workers get a round. The timeout is 1 ms (TAKE_OVER_NS) or
+ * less. After activity the thread spins for a short time, because activity usually continues. Then
+ * it sleeps, longer each time.
  *
  * Applications that spin in poll_cq: each check costs such an application some microseconds of CPU.
  * After several checks in a row that found the application polling, the checks come every
@@ -19,9 +19,9 @@
  * takeover was late. After LATE_MAX late takeovers the timeout becomes shorter. Such an application
  * may also poll in between, for a completion that its peer's service thread delays. So a single
  * poll does not restore the timeout. Many checks in a row that find the application polling restore
- * it, and a takeover without frames doubles it. The application may share its CPU with the thread.
- * So the thread does not spin while the application is active, and checks it later each time it is
- * found active.
+ * the timeout, and a takeover without frames doubles the timeout. The application may share its CPU
+ * with the thread. So the thread does not spin while the application is active, and makes the next
+ * check later each time it finds the application active.
  *
  * Timed sleep: the thread sets `is_asleep`. Then it checks the doorbells once more, and compares
  * `wakes` with its value before the latest check of the workers. Then it waits for the eventfd. A
@@ -59,8 +59,9 @@
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 
-#define TAKE_OVER_MIN_NS UINT64_C(20000) /* minimum of the timeout, whose maximum is TAKE_OVER_NS */
-/* Number of late takeovers from the application before its timeout becomes shorter. */
+/* Minimum time without a poll after which the thread takes over; the maximum is TAKE_OVER_NS. */
+#define TAKE_OVER_MIN_NS UINT64_C(20000)
+/* Number of late takeovers from an application before its timeout becomes shorter. */
 #define LATE_MAX 4
 /*
  * Number of checks in a row that found the application active, after which the number of late
@@ -76,13 +77,14 @@
 /* Maximum time between two polls of an application that spins. */
 #define POLLER_IDLE_NS UINT64_C(50000)
 
-/* The result of the check of a worker. */
+/* The result of a check of a worker by the service thread. */
 struct check_result {
-	unsigned nb;      /* number of frames received and sent */
-	uint64_t wait_ns; /* the worker need not be checked before this time has passed */
+	unsigned nb;      /* number of frames that the worker received and sent */
+	uint64_t wait_ns; /* time for which the worker need not be checked */
 	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
-	bool is_shared;   /* the application is active, but polls too late for its frames */
-	bool is_quiet;    /* the application is not active, and the worker is at rest */
+	/* The application is active, but its timeout is short because it polls too late. */
+	bool is_shared;
+	bool is_quiet; /* the application is not active, and the worker is at rest */
 };
 
 static uint64_t
@@ -94,9 +96,9 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * Whether a worker is left to its application. A worker with pending frames that only the service
- * thread may transmit is not. If the worker has a delayed ACK, for which the peer may wait, the
- * timeout is the minimum.
+ * Whether a worker is left to its application. This is not so if the worker has pending frames that
+ * only the service thread may transmit. If the worker has a delayed ACK, for which the peer may
+ * wait, the timeout of the application is the minimum.
  */
 static bool
 is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
@@ -113,8 +115,8 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
 }
 
 /*
- * Note that a check found the application active. While the thread spins, just after activity, this
- * proves little and is not counted.
+ * Note that a check found the application active. A check while the thread spins is not counted,
+ * because it proves little just after activity.
  */
 static void
 note_app_active(struct app_idle *app_idle, bool is_rested)
@@ -150,7 +152,7 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 
 /*
  * Note that the application is silent and the thread has taken over. The takeover was late if there
- * are frames before the application polls.
+ * are frames before the application polls again.
  */
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)
@@ -181,7 +183,7 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_res
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
-	/* If the lock is taken, the thread that holds it drives the worker. */
+	/* If the lock is taken, the thread that holds the lock drives the worker. */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		check_result.nb = uroce_worker_round(worker);
@@ -226,7 +228,7 @@ check_workers(struct uroce_service_thread *service)
 /*
  * Whether there is a doorbell for the service thread. Doorbells of a worker that the application
  * drives do not count. The service thread may have preempted the application between its post and
- * its poll. If it did not sleep then, both would wait for each other.
+ * its poll. If the service thread did not sleep then, both threads would wait for each other.
  */
 static bool
 has_doorbells(const struct uroce_service_thread *service)
@@ -306,7 +308,7 @@ disarm_wakeup(struct uroce_service_thread *service)
 
 /*
  * Arm the wake-ups by received frames and by rounds of other threads. Afterwards the workers must
- * be checked once more.
+ * be checked once more before the thread sleeps.
  * @return whether all wake-ups are armed
  */
 static bool
@@ -333,7 +335,7 @@ arm_wakeup_and_sleep(struct uroce_service_thread *service)
 }
 
 /*
- * Sleep until a wake-up or for `sleep_ns`.
+ * Sleep until a wake-up, but at most for `sleep_ns`.
  * @return whether received frames ended the sleep, according to the port
  */
 static bool
@@ -373,9 +375,9 @@ run_service(void *arg)
 	uint64_t active_ns = uroce_clock_ns();
 	uint64_t timed_ns = UROCE_IDLE_TIMED_MIN_NS;
 	uint32_t wakes_before = 0;
-	/* Checks in a row that found the application spinning in poll_cq. */
+	/* Number of checks in a row that found the application spinning in poll_cq. */
 	unsigned nb_spinning = 0;
-	/* wake-ups are armed: sleep until a wake-up if this check finds nothing */
+	/* wake-ups are armed: the thread sleeps until a wake-up if this check finds no work */
 	bool is_ready = false;
 	bool is_noticed = false; /* the port woke the thread before this check */
 
@@ -414,7 +416,8 @@ run_service(void *arg)
 			sleep_timed(service, POLLER_SLEEP_NS, wakes);
 			continue;
 		}
-		if (is_noticed) /* RX wake-ups without frames must not repeat at a high rate */
+		/* Wake-ups by the port without frames must not repeat at a high rate. */
+		if (is_noticed)
 			timed_ns = UROCE_IDLE_TIMED_MAX_NS;
 		is_noticed = false;
 		sleep_timed(

@@ -25,9 +25,10 @@ struct uroce_service_thread;
  * them as hints.
  */
 struct uroce_service_stats {
-	_Atomic uint64_t timed_sleeps; /* sleeps that end after a time, whatever arrives */
-	_Atomic uint64_t sleeps;       /* sleeps that received frames may end */
-	_Atomic uint64_t rx_wakeups;   /* sleeps that received frames have ended */
+	/* Number of sleeps that end after a time, whatever arrives. */
+	_Atomic uint64_t timed_sleeps;
+	_Atomic uint64_t sleeps;     /* number of sleeps that received frames may end */
+	_Atomic uint64_t rx_wakeups; /* number of sleeps that received frames have ended */
 	/*
 	 * Number of workers whose timeout is short, because takeovers from the application were
 	 * late.
@@ -44,18 +45,18 @@ int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **ser
 /** Stop the service thread and wait for its end. NULL is allowed. */
 void uroce_service_stop(struct uroce_service_thread *service);
 
-/** Wake the thread for a doorbell that was pushed, unless the application is polling. */
+/** Wake the service thread for a doorbell that was pushed, unless the application is polling. */
 void uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
 				     const struct uroce_worker *worker);
 
 /**
  * As uroce_service_wake_for_doorbell(), for work without a doorbell. The thread checks doorbells
- * before it sleeps, but would not see such work.
+ * before it sleeps, but does not check for other work.
  */
 void uroce_service_wake_for_work(struct uroce_service_thread *service,
 				 const struct uroce_worker *worker);
 
-/** Wake the thread in any case. */
+/** Wake the service thread, whether or not the application is polling. */
 void uroce_service_wake(struct uroce_service_thread *service);
 
 const struct uroce_service_stats *uroce_service_stats(const struct uroce_service_thread *service);

@@ -4,37 +4,41 @@
 
 /**
  * @file
- * The state of a service thread: for service.c, which is the thread, and for service_wake.c, which
- * wakes it.
+ * The state of a service thread, which two files share: service.c has the thread, and
+ * service_wake.c has the functions that wake it.
  */
 
 #include "datapath/dpdk.h"
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/worker/service.h"
 
-/** Maximum timeout: if the application has not polled for this time, the thread takes over. */
+/**
+ * Maximum timeout: if the application has not polled for this time, the service thread takes over.
+ */
 #define TAKE_OVER_NS UINT64_C(1000000)
 
-/** The timeout of a worker's application, and its history. */
+/** The timeout `ns` of a worker's application, and the history that determines the timeout. */
 struct app_idle {
 	uint64_t ns;
-	bool was_apps;     /* the latest check found the application active */
-	bool is_vain;      /* the thread has taken over, and no frames have arrived since */
-	unsigned nb_there; /* checks in a row that found the application active */
-	unsigned nb_late;  /* late takeovers in a row */
+	bool was_apps; /* the latest check of the worker found the application active */
+	/* The thread has taken over from the application, and no frames have arrived since. */
+	bool is_vain;
+	unsigned nb_there; /* number of checks in a row that found the application active */
+	unsigned nb_late;  /* number of takeovers in a row that came too late for received frames */
 };
 
 struct uroce_service_thread {
 	struct uroce_dev *dev;
 	struct uroce_dpdk_thread thread;
-	int wake_fd;            /* eventfd that ends a sleep */
-	_Atomic uint32_t wakes; /* count of wake-ups */
+	int wake_fd;            /* eventfd that ends a sleep of the service thread */
+	_Atomic uint32_t wakes; /* number of times that a thread woke the service thread */
 	atomic_bool is_asleep;
 	atomic_bool is_stopping;
-	/* Used by the service thread only. */
+	/* Only the service thread uses the fields from `rx_wakeups` to `is_armed`. */
 	struct uroce_rx_wakeups rx_wakeups;
-	struct app_idle app_idle[UROCE_WORKERS_MAX]; /* timeout of the application, by worker */
-	bool is_rested; /* the thread has slept since the latest check */
+	/* Timeout of the application, for each worker. */
+	struct app_idle app_idle[UROCE_WORKERS_MAX];
+	bool is_rested; /* the service thread has slept since its latest check of the workers */
 	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
 	struct uroce_service_stats stats;
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Wake the service thread. The order of the accesses is explained in service.c.
+ * The functions that wake the service thread. service.c explains the order of their memory
+ * accesses.
  */
 
 #include <sys/eventfd.h>
@@ -19,8 +20,8 @@ uroce_service_wake(struct uroce_service_thread *service)
 }
 
 /*
- * Whether the service thread must drive the worker now. While it sleeps until a wake-up, this is so
- * for every worker.
+ * Whether the service thread must drive the worker now. While the service thread sleeps until a
+ * wake-up, this is so for every worker.
  */
 static bool
 is_serviced(const struct uroce_worker *worker)

@@ -4,7 +4,7 @@
  * Transmit stage: polls the active QPs for frames, and passes the frames to the port.
  *
  * QPs that may have something to send are in a list. Each QP in turn is polled for a quantum of
- * frames. It is appended to the list again if it had that many. The transport writes headers
+ * frames. A QP that had a whole quantum is appended to the list again. The transport writes headers
  * directly into mbufs that were allocated before. This file gathers the payload behind the headers,
  * and computes the ICRC on the way. The work is done in passes over a burst of frames: poll the
  * QPs, gather payload, store ICRCs, release the QPs.
@@ -12,8 +12,8 @@
  * Frames that the port does not take stay pending, in order, and are offered first in the next
  * round. Meanwhile no new frames are built, so the back-pressure reaches the QPs. If the port takes
  * nothing at all for STALL_NS, or if its link is down, it has no peer. Then the pending frames are
- * dropped, and building goes on. QPs must be polled even then: only so do their retry timers start,
- * and their requests are flushed.
+ * dropped, and new frames are built. QPs must be polled even then: only so do their retry timers
+ * start, and their requests are flushed.
  *
  * The functions are in one file of more than 500 lines, so the compiler can inline the steps of a
  * frame.
@@ -40,16 +40,16 @@
 #define NEAR     2u
 #define FAR      6u
 
-#define STRAIGHT 4u /* maximum of frames of an inline transmit; more frames are a stream */
+#define STRAIGHT 4u /* maximum number of frames of an inline transmit; more frames are a stream */
 
 /*
- * Time after which a port that takes no frames counts as lost; a peer seldom waits longer for its
- * CPU.
+ * If a port takes no frames for this time, it has no peer. The peer behind a port seldom waits
+ * longer for its CPU.
  */
 #define STALL_NS UINT64_C(20000000)
 
 /*
- * Interval of the checks whether a QP in ERR still has TX references to memory of the application.
+ * Interval between checks whether a QP in ERR still has TX references to memory of the application.
  */
 #define TX_REF_CHECK_NS UINT64_C(100000)
 
@@ -100,7 +100,7 @@ begin_frame(struct rte_mbuf *mbuf)
 
 /*
  * Allocate spare mbufs.
- * @return whether there are enough for a quantum of frames
+ * @return whether there are enough spare mbufs for a quantum of frames
  */
 static bool
 refill_mbufs(struct uroce_worker *worker)
@@ -250,7 +250,8 @@ struct prefetch {
 };
 
 /*
- * Prefetch the context of a QP. A QP with responses alone was prefetched when the request arrived.
+ * Prefetch the context of a QP. The context of a QP that has only responses to send was prefetched
+ * when the request arrived.
  */
 static void
 prefetch_qp(const struct uroce_worker_qp *wqp)
@@ -408,8 +409,8 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		return;
 	}
 	/*
-	 * This call is made even if the QP had no frames: a request that could not be sent fails in
-	 * it.
+	 * Make this call even if the QP had no frames, because a request that cannot be sent fails
+	 * in it.
 	 */
 	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
 	if (wqp->qpc.type == IBV_QPT_UD)
@@ -418,8 +419,8 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		uroce_tx_schedule(worker, wqp);
 	uroce_worker_settle(worker, wqp);
 	/*
-	 * The QP's requests are flushed when the port has released their memory. The port does not
-	 * notify of that, so a timer checks.
+	 * The requests of a QP in ERR are flushed when the port has released their memory. The port
+	 * does not notify of the release, so a timer checks for it.
 	 */
 	if (unlikely(wqp->qpc.state == IBV_QPS_ERR) && uroce_qpc_has_tx_refs(&wqp->qpc))
 		uroce_wheel_file(&worker->wheel, wqp, worker->now_ns + TX_REF_CHECK_NS);
@@ -466,7 +467,7 @@ remove_first(struct uroce_tx *tx, unsigned nb)
 	memmove(tx->roce_len, tx->roce_len + nb, tx->nb_pending * sizeof(tx->roce_len[0]));
 }
 
-/* Count the first `nb` pending frames as sent. */
+/* Count the first `nb` pending frames as transmitted. */
 static void
 count_sent(struct uroce_worker *worker, unsigned nb)
 {
@@ -527,7 +528,7 @@ flush_pending(struct uroce_worker *worker)
 	return nb;
 }
 
-/* Drop the pending frames, because the port takes none. */
+/* Drop the pending frames, because the port takes no frames. */
 static void
 discard_pending(struct uroce_worker *worker)
 {
@@ -564,8 +565,8 @@ is_port_lost(const struct uroce_port *port)
 }
 
 /*
- * Whether the port may soon take more frames. Between clients of uroced, frames move even without a
- * link.
+ * Whether the port may soon take more frames. Between clients of uroced, frames move even while the
+ * link is down.
  */
 static bool
 may_drain(const struct uroce_worker *worker)
@@ -630,7 +631,7 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	if (tx->nb_pending > 0)
 		(void)flush_pending(worker);
-	/* The frame has been sent. Now prepare what the next post needs. */
+	/* The frame has been sent, so release it, and prepare what the next post needs. */
 	if (wqp->qpc.type != IBV_QPT_UD)
 		release_frames(worker, polled, NULL);
 	(void)refill_mbufs(worker);

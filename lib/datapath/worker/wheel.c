@@ -85,10 +85,11 @@ uroce_wheel_file(struct uroce_wheel *wheel, struct uroce_worker_qp *wqp, uint64_
 
 	if (deadline_ns == UROCE_NEVER)
 		return;
-	/* Rounded up, so that rounding never causes an early expiry. */
+	/* The tick is rounded up, so that rounding never causes an early expiry. */
 	tick = (deadline_ns >> UROCE_WHEEL_SHIFT) + 1;
 	if (tick <= wheel->now_tick)
-		tick = wheel->now_tick + 1; /* never expire twice in one round of the worker */
+		/* A QP never expires twice in one round of the worker. */
+		tick = wheel->now_tick + 1;
 	if (tick > last)
 		tick = last;
 	if (tick >= wqp->timer_tick)

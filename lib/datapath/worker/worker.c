@@ -22,7 +22,7 @@
 /* --- after a call into a QP -------------------------------------------------------------------- */
 
 static const struct {
-	uint32_t bit; /* enum uroce_qpc_event */
+	uint32_t bit; /* event of the transport: one bit of enum uroce_qpc_event */
 	enum ibv_event_type type;
 } qp_events[] = {
 	{ UROCE_QPC_REQ_ERR, IBV_EVENT_QP_REQ_ERR },
@@ -81,7 +81,7 @@ fail_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	uroce_tx_schedule(worker, wqp);
 }
 
-/* A QP whose completions are lost enters ERR [IBA 11.6.3.1]. */
+/* Move a QP to ERR if its completions were lost because a CQ is overrun [IBA 11.6.3.1]. */
 static void
 fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t events)
 {
@@ -93,8 +93,9 @@ fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t 
 }
 
 /*
- * Events that report that all requests have completed, or that a CQ is overrun. A program that
- * polls after such an event must find all completions and the overrun.
+ * Before these events are raised, all completions are published. The events report that all
+ * requests have completed, or that a CQ is overrun. A program that polls after such an event must
+ * find all completions and the overrun.
  */
 #define PUBLISHED_EVENTS                                                                           \
 	(UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE | UROCE_QPC_SEND_CQ_OVERRUN |                   \
@@ -144,8 +145,8 @@ void
 uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
 	/*
-	 * The QP may be scheduled for responses alone, and have requests now. In ERR the QP may
-	 * have receive requests to flush.
+	 * A QP that is scheduled for responses alone may have requests now. A QP in ERR may have
+	 * receive requests to flush.
 	 */
 	if (!(wqp->is_active && wqp->may_have_requests) &&
 	    (uroce_qpc_has_work(&wqp->qpc) || wqp->qpc.state == IBV_QPS_ERR))
@@ -171,18 +172,22 @@ uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker
 
 /* --- the round --------------------------------------------------------------------------------- */
 
-/* The round number is odd from here (G1) to the end of the round (G2): see uroce_dev_grace(). */
+/*
+ * Make the round number odd. It stays odd from here (G1) to the end of the round (G2): see
+ * uroce_dev_grace().
+ */
 void
 uroce_worker_begin_round(struct uroce_worker *worker)
 {
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	/*
-	 * G2: another thread may wait for the end of the earlier round, and see this number first.
-	 * So this store must release, too.
+	 * Another thread may wait for the end of the earlier round, and see this number first. So
+	 * this store must release, too (G2).
 	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
-	atomic_thread_fence(memory_order_seq_cst); /* G1: before any table is read */
+	/* Order the odd number before the reads of all tables (G1). */
+	atomic_thread_fence(memory_order_seq_cst);
 	worker->now_ns = uroce_clock_ns();
 	uroce_worker_count(worker, UROCE_COUNTER_ROUNDS, 1);
 }
@@ -193,7 +198,7 @@ uroce_worker_end_round(struct uroce_worker *worker)
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	uroce_publish(worker);
-	/* G2: end of the round. */
+	/* The even number ends the round, and releases all accesses of the round (G2). */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 }
 
@@ -204,7 +209,7 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 
 	if (seen % 2 == 0)
 		return;
-	/* G2: wait until the round has ended. */
+	/* Wait until the round has ended: its number changes (G2). */
 	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen)
 		sched_yield();
 }
@@ -212,7 +217,8 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 void
 uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
-	atomic_thread_fence(memory_order_seq_cst); /* G1: before the rounds are read */
+	/* Order earlier changes before the reads of the round numbers (G1). */
+	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
 		if (worker->dev->worker[i] != worker)
 			uroce_worker_wait_round(worker->dev->worker[i]);
@@ -222,15 +228,15 @@ uroce_worker_wait_for_others(const struct uroce_worker *worker)
 void
 uroce_dev_grace(struct uroce_dev *dev)
 {
-	/* G1: all workers see the withdrawal from now on */
+	/* A round that begins from here on sees that the caller has withdrawn its object (G1). */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		uroce_worker_wait_round(dev->worker[i]);
 }
 
 /*
- * A port without a link is always allowed: the driver is not called, and QPs must be polled for
- * their requests to be flushed.
+ * Whether a thread of the application may transmit. Transmission to a port without a link is always
+ * allowed: the driver is not called, and QPs must be polled for their requests to be flushed.
  */
 bool
 uroce_worker_may_transmit(const struct uroce_worker *worker)

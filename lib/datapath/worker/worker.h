@@ -32,8 +32,10 @@ struct uroce_worker;
  * The completion events of a CQ. The CQ's cookie points to this struct, where its consumer waits.
  */
 struct uroce_cq_notify {
-	int event_fd;               /* eventfd; -1: no consumer waits for events */
-	_Atomic uint32_t nb_events; /* events that were raised, and not yet taken by the consumer */
+	/* Eventfd on which the consumer waits for events; -1: no consumer waits. */
+	int event_fd;
+	/* Number of events that were raised and not yet taken by the consumer. */
+	_Atomic uint32_t nb_events;
 };
 
 /**
@@ -43,43 +45,56 @@ struct uroce_cq_notify {
  */
 struct uroce_worker_qp {
 	/*
-	 * The worker that owns the QP. No other thread touches the fields below, except for the
+	 * The worker that owns the QP. No other worker touches the fields below, except for the
 	 * doorbell list and `target_worker` (migration.c).
 	 */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
-	/* Doorbell list: any thread pushes, the worker takes. */
+	/*
+	 * Next QP in the doorbell list. Any thread pushes QPs to the list; the worker takes them.
+	 */
 	_Atomic(struct uroce_worker_qp *) doorbell_next;
 	atomic_bool is_rung;
-	/* Hint: the QP was posted to more than once since the doorbell. */
+	/* Hint: the QP was posted to more than once since its doorbell was taken. */
 	atomic_bool is_rung_again;
-	/* The fields below are used only by the worker that owns the QP. */
+	/*
+	 * The fields from `is_active` to `timer_tick`, except `target_worker`, are used only by the
+	 * worker that owns the QP.
+	 */
 	bool is_active;
-	/* If is_active: the QP may have requests to send, not only responses. */
+	/* If is_active is set: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
-	/* The QP came from another worker, and the transport was not called for it since. */
+	/*
+	 * The QP has migrated from another worker, and the transport was not called for it since.
+	 */
 	bool is_migrated;
-	uint8_t nb_migrations; /* number of migrations so far; saturates */
-	/* If nb_forwarded > 0: index of the worker that received the latest forwarded frames. */
+	uint8_t nb_migrations; /* number of migrations of the QP so far; saturates */
+	/*
+	 * Index of the worker that received the latest forwarded frames; valid if nb_forwarded > 0.
+	 */
 	uint8_t forwarded_from;
-	/* One more than the index of the worker that may request the QP; 0: no target worker. */
+	/*
+	 * One more than the index of the worker to which the QP may migrate; 0: no target worker.
+	 */
 	_Atomic uint8_t target_worker;
 	/* Number of consecutive frames that were forwarded to the QP's worker; saturates. */
 	uint32_t nb_forwarded;
 	struct uroce_worker_qp *active_next;
-	struct uroce_worker_qp *timer_next; /* list of a slot of the timing wheel */
+	struct uroce_worker_qp *timer_next; /* next QP in the same slot of the timing wheel */
 	struct uroce_worker_qp **timer_prev;
-	/* Tick under which the QP is filed in the timing wheel; UROCE_NEVER: not filed. */
+	/*
+	 * Tick under which the QP is filed in the timing wheel; UROCE_NEVER: the QP is not filed.
+	 */
 	uint64_t timer_tick;
 	_Alignas(64) struct uroce_qpc qpc;
-	/* The fields below are rarely used. */
-	void *event_cookie; /* cookie of the QP's asynchronous events */
-	/* Number of multicast groups of which the QP is a member; under the device's lock. */
+	/* The fields `event_cookie` and `nb_groups` are rarely used. */
+	void *event_cookie; /* cookie with which the QP's asynchronous events are raised */
+	/* Number of multicast groups of which the QP is a member; guarded by the device's lock. */
 	uint32_t nb_groups;
 };
 
 /**
- * The worker that owns a QP. With the acquire of M1, everything that the previous worker wrote to
- * the QP is visible.
+ * Get the worker that owns a QP. The load acquires what the previous worker released (M1). So
+ * everything that the previous worker wrote to the QP is visible.
  */
 static inline struct uroce_worker *
 uroce_worker_qp_worker(const struct uroce_worker_qp *wqp)
@@ -118,12 +133,12 @@ static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at
  * (uroce_counted).
  */
 struct uroce_worker_stats {
-	/* Counters that datapath/device/stats.c derives from others are 0 here. */
+	/* These counters are 0 if datapath/device/stats.c derives them from others. */
 	struct uroce_counters counters;
 	uint64_t verdict[UROCE_VERDICT_NB];
 	/*
-	 * Verdicts beyond one for each frame: of frames to multicast groups, by workers that did
-	 * not receive the frames.
+	 * Number of verdicts beyond the first verdict of a frame. A frame to a multicast group has
+	 * a verdict from each worker that has members of the group.
 	 */
 	uint64_t rx_shared;
 };
@@ -154,18 +169,19 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
  * Transmit for an embedder: process forwarded frames, loopback frames, doorbells, timers and active
  * QPs. Up to `max` frames are stored in `frames` instead of being transmitted. The caller owns
  * these frames.
+ * @return number of frames in `frames`
  */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /**
- * Signal that something was posted to a QP. Any thread. The call never fails, and wakes a sleeping
- * service thread.
+ * Signal that something was posted to a QP. Any thread may call this. The call never fails, and
+ * wakes a sleeping service thread.
  */
 void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
  * Transmit what was posted to a QP in the calling thread, if inline transmit is possible: see
- * datapath/worker/inline_tx.h. Any thread that holds no lock of a worker. The thread may
+ * datapath/worker/inline_tx.h. Any thread that holds no lock of a worker may call this. The thread may
  * hold the lock of the QP's send queue, which keeps the QP from being destroyed. A round only tries
  * to take such a lock, so that no two threads wait for each other.
  * @return false: nothing was sent, and the caller must call uroce_worker_ring_doorbell()
@@ -174,7 +190,7 @@ bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 
 /**
  * Signal that the application goes to sleep: it armed a CQ and will not poll. The service thread
- * takes over at once. Without this call it would wait a millisecond for a poll.
+ * takes over at once. Without this call the service thread would wait a millisecond for a poll.
  */
 void uroce_worker_leave(struct uroce_worker *worker);
 
@@ -182,7 +198,8 @@ void uroce_worker_leave(struct uroce_worker *worker);
  * Run `call(arg)` in the context of the worker: in the calling thread under the worker's lock, or
  * in the thread that holds the lock. Returns after the call has run. Afterwards the QP is checked
  * for work and timers.
- * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: none
+ * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: the call has no
+ *   QP
  * @return the result of the call
  */
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
@@ -195,33 +212,41 @@ int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
  */
 int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
-/** As uroce_worker_call(), for a call that only reads the QP. */
+/**
+ * As uroce_worker_call() on the QP's worker, for a call that only reads the QP. So the QP is not
+ * checked for work afterwards.
+ */
 int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /**
- * The time of the worker's round. Calls into the transport that run in uroce_worker_call() use this
- * time.
+ * Get the time of the worker's current round. Calls into the transport that run in
+ * uroce_worker_call() use this time.
  */
 uint64_t uroce_worker_now_ns(const struct uroce_worker *worker);
 
-/** The pool of resources for READs and atomics of the QPs that this worker owns. */
+/** Get the pool of resources for READs and atomics of the QPs that this worker owns. */
 struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 
 /**
- * The reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a PSN
- * gap.
+ * Get the reorder buffer of the QPs that this worker owns. It keeps frames that arrived ahead of a
+ * PSN gap.
  */
 struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
 
-/** The counters of the worker. Events of its QPs are counted here, beside the QPs' own counters. */
+/**
+ * Get the counters of the worker. Events of its QPs are counted in them, beside the QPs' own
+ * counters.
+ */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
 
-/** The list of CQs with completions that the worker publishes after its frames have left. */
+/** Get the list of CQs with completions that the worker publishes after its frames have left. */
 struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
 
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 
-/** The value of a counter of the worker, among the counters that workers count themselves. */
+/**
+ * The value of a counter of the worker. Counters that are derived from other counters are 0 here.
+ */
 static inline uint64_t
 uroce_worker_counted(const struct uroce_worker *worker, enum uroce_counter which)
 {

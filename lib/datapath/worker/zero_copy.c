@@ -48,8 +48,8 @@ uroce_zero_copy_pool_create(const struct uroce_worker *worker)
 }
 
 /*
- * The port has released the payload. After the decrement of the QP's `nb_tx_refs` nothing may
- * be touched: the QP and the pool may be freed then.
+ * Release the memory of a payload that the port no longer needs. After the decrement of the QP's
+ * `nb_tx_refs` nothing may be touched: the QP and the pool may be freed then.
  */
 static void
 free_ext_buf(void *addr, void *arg)
@@ -61,7 +61,7 @@ free_ext_buf(void *addr, void *arg)
 	(void)addr;
 	rte_mempool_put(ext_buf->home, ext_buf);
 	uroce_mr_put_tx_ref(region);
-	/* R6: release, after the last access to the payload. */
+	/* The decrement releases the last access to the payload (R6). */
 	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release);
 }
 
@@ -95,8 +95,8 @@ is_worth_zero_copy(const struct uroce_dev *dev, const struct uroce_worker_qp *wq
 }
 
 /*
- * Write padding and ICRC.
- * @return their length
+ * Write the padding and the ICRC of a frame.
+ * @return length of padding and ICRC
  */
 static uint16_t
 put_pad_and_icrc(const struct uroce_txd *txd, uint8_t *at)

@@ -22,19 +22,20 @@
 
 /**
  * Create the pool of zero-copy records of a worker.
- * @return NULL: no memory
+ * @return the pool; NULL: no memory
  */
 struct rte_mempool *uroce_zero_copy_pool_create(const struct uroce_worker *worker);
 
 /**
- * Complete the frame in `mbuf`, which contains the headers, by payload without a copy.
+ * Append the payload to the frame in `mbuf`, which contains the headers, without a copy.
  * @return false: the payload must be copied, and nothing was changed
  */
 bool uroce_zero_copy_attach(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 			    const struct uroce_txd *txd, struct rte_mbuf *mbuf);
 
 /**
- * Drop pending frames that refer to the application's memory. Runs in the context of the worker.
+ * Drop those pending frames of a worker that refer to the application's memory. Runs in the context
+ * of the worker.
  */
 void uroce_zero_copy_reclaim(struct uroce_worker *worker);
 
