@@ -17,7 +17,7 @@ void stop_ask(void);
 
 bool stop_is_asked(void);
 
-/** The signal that requested the stop; 0: none. */
+/** Get the signal that requested the stop; 0 if no signal did. */
 int stop_signal(void);
 
 #endif /* PERF_STOP_H */
