@@ -100,7 +100,7 @@ uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
 /*
  * The wr_id of a completion identifies its request:
  *
- * 	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
+ *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
  *
  * The functions below are called for each completion, within the measured time.
  */

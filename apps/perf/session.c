@@ -3,10 +3,10 @@
  * Runs one side of a test. The two sides exchange these lines, in this order. In each step a side
  * sends its line and then waits for the same line of the other side:
  *
- * 	uroce-perf VERSION key=value...      parameters, which must be equal but for mtu and outs
- * 	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
- * 	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
- * 	fail WHY                             in place of any other line: its sender ends the test
+ *	uroce-perf VERSION key=value...      parameters, which must be equal but for mtu and outs
+ *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
+ *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
+ *	fail WHY                             in place of any other line: its sender ends the test
  *
  * The file has more than 500 lines: because all lines of the protocol share one connection.
  */

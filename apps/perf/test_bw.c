@@ -4,11 +4,11 @@
  * all messages. With --verify each batch has as many messages as the buffer has slots. Both sides
  * execute the same steps for a batch:
  *
- * 	sync `batch`: the client sends the number of messages, 0 to end the size
- * 	prepare: slots are filled and spoiled (verify.h), receive requests are posted
- * 	sync `go`
- * 	pump: requests are posted and completed; a side whose requests have completed sends `done`
- * 	check: received data is checked, with --verify
+ *	sync `batch`: the client sends the number of messages, 0 to end the size
+ *	prepare: slots are filled and spoiled (verify.h), receive requests are posted
+ *	sync `go`
+ *	pump: requests are posted and completed; a side whose requests have completed sends `done`
+ *	check: received data is checked, with --verify
  *
  * A size ends with sync `checked` and sync `rate`. Only the pump is measured.
  *

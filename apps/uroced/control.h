@@ -7,8 +7,8 @@
  * The control thread: accepts clients, handles their messages, and removes them. The thread never
  * waits for a client.
  *
- * 	control.c  events, connections, readers
- * 	handler.c  messages of clients, and the replies
+ *	control.c  events, connections, readers
+ *	handler.c  messages of clients, and the replies
  */
 
 #include <pthread.h>
