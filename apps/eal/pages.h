@@ -17,7 +17,7 @@
 /**
  * Let ordinary memory of up to `len` bytes replace hugepages from now on. This needs virtual
  * addresses as IOVAs. Memory is allocated only when a hugepage cannot be mapped.
- * @mt  Before EAL starts.
+ * @mt  Call this before EAL starts.
  */
 void pages_allow(size_t len);
 

@@ -69,7 +69,8 @@ request(enum ibv_wr_opcode opcode, uint8_t *local, uint32_t lkey, uint64_t offse
 		.opcode = opcode,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.wr.rdma = { offset, rkey }, /* addresses in device memory begin at 0 */
+		/* addresses in device memory begin at 0, so an address is an offset */
+		.wr.rdma = { offset, rkey },
 	};
 
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post");

@@ -131,7 +131,10 @@ open_device(struct side *side, const char *spec)
 {
 	side->device = uroce_create_device(spec);
 	if (!side->device)
-		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
+		/*
+		 * no message here, because the library has printed why the device was not created
+		 */
+		exit(EXIT_FAILURE);
 	check((side->context = uroce_open_device(side->device)), "cannot open the device");
 	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
 	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");

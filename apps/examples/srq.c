@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive queue: the server receives from several queue pairs into one queue. It posts
- * more receive requests when the queue's limit event reports that few are left. Each completion
- * names the QP on which its message arrived.
+ * A shared receive queue: the server receives from several queue pairs into one queue. The server
+ * posts more receive requests when the queue's limit event reports that few are left. Each
+ * completion names the QP on which its message arrived.
  *
  * See side.h for how to run this example.
  */

@@ -181,7 +181,8 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 {
 	endpoint->device = make_device(opt, spec);
 	if (endpoint->device == NULL)
-		return -1; /* the library has printed why the device was not created */
+		/* the library has printed why the device was not created */
+		return -1;
 	endpoint->context = uroce_open_device(endpoint->device);
 	if (endpoint->context == NULL)
 		return failed("open the device", errno);

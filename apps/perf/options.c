@@ -465,7 +465,8 @@ complete(struct options *opt, const bool *given)
 	else if (!opt->has_size)
 		opt->size = opt->is_lat ? 2 : 65536;
 	if (opt->op == PERF_ATOMIC)
-		opt->is_all = false; /* -a has no effect, because each atomic has 8 bytes */
+		/* option -a has no effect on atomics, because each has 8 bytes */
+		opt->is_all = false;
 	if (opt->is_lat)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&

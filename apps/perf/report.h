@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The result tables, in perftest's columns, and the same results as JSON with perftest's keys.
+ * Prints the results in a table with the columns of perftest, and writes the same results as JSON
+ * with the keys of perftest.
  */
 
 #include <stdbool.h>
@@ -49,10 +50,7 @@ struct report {
 	unsigned nb_rows;
 };
 
-/**
- * Start a report.
- * @return 0, or -1 after one line on stderr
- */
+/** Begin the report of a run. @return 0, or -1 after one line on stderr */
 int report_begin(struct report *report, const struct options *opt, const struct stages *stages,
 		 bool is_quiet);
 

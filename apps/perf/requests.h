@@ -39,7 +39,7 @@ struct stream {
 struct requests {
 	struct session *session;
 	struct layout layout;
-	struct stream *stream; /* one entry for each QP */
+	struct stream *stream; /* the state of the QPs: one entry for each */
 	uint64_t first;        /* number of the first message of this batch */
 	/*
 	 * Arrays of `post_list` send requests and their scatter-gather elements. Each post on any

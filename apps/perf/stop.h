@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A request to stop: SIGINT and SIGTERM set it, and every loop that may take long checks it.
+ * A request to stop the run. SIGINT and SIGTERM make this request, and every loop that may take
+ * long checks whether it was made.
  */
 
 #include <stdbool.h>

@@ -42,7 +42,7 @@ void verify_message(struct verify *verify, uint8_t *at, size_t len, uint64_t mes
  */
 void verify_lossy(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 
-/** Check a 64-bit value that an atomic returned. */
+/** Check a 64-bit value that an atomic returned, and count the result. */
 void verify_value(struct verify *verify, uint64_t *at, uint64_t expected, uint64_t message);
 
 #endif /* PERF_VERIFY_H */

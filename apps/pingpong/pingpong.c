@@ -91,7 +91,10 @@ open_device(const char *spec)
 {
 	device = uroce_create_device(spec);
 	if (!device)
-		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
+		/*
+		 * no message here, because the library has printed why the device was not created
+		 */
+		exit(EXIT_FAILURE);
 	check((context = uroce_open_device(device)), "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");

@@ -24,12 +24,13 @@
 typedef _Atomic uint64_t counter;
 
 struct counters {
-	counter frames_up, bytes_up;     /* frames of the client that were forwarded */
-	counter frames_down, bytes_down; /* frames that were delivered to the client */
-	counter wakes;                   /* WAKE messages sent to the client */
-	counter busy_ns;                 /* time of the data path that the client's turns took */
+	counter frames_up, bytes_up;     /* forwarded frames of the client, and their bytes */
+	counter frames_down, bytes_down; /* frames delivered to the client, and their bytes */
+	counter wakes;                   /* number of WAKE messages sent to the client */
+	counter busy_ns;                 /* nanoseconds that turns of the client took */
 	/*
-	 * frames of the client that were dropped; with RING_FULL and BUFFER, frames for the client
+	 * number of dropped frames of the client, by reason; for RING_FULL and BUFFER of dropped
+	 * frames that were for the client
 	 */
 	counter drop[FRAME_NB_DROPS];
 };
@@ -63,7 +64,8 @@ struct client_down {
 /** A barrier that the data path has reached in a ring up and has not passed yet. */
 struct client_barrier {
 	bool is_met;
-	uint64_t number;     /* the barrier's number; barriers are counted from 1 */
+	/* number of the barrier; the first barrier of the data path has number 1 */
+	uint64_t number;
 	uint64_t round;      /* the round in which the barrier was reached */
 	uint64_t nb_emptied; /* the value of wire.nb_emptied when the barrier was reached */
 	uint64_t nb_heard;   /* the value of data.nb_heard when the barrier was reached */
@@ -106,7 +108,7 @@ struct client {
 	 * round
 	 */
 	bool is_cut_short;
-	/* for each ring up: the barrier at which the ring stops */
+	/* for each ring up: the barrier that was reached and is not passed yet, if there is one */
 	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX];
 	/* number of rings up in which a barrier was reached and is not passed yet */
 	unsigned nb_barriers;

@@ -351,7 +351,7 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 }
 
 /*
- * Check a datagram. It is dropped if its source QP is not of the sender, or if the user of the
+ * Check a datagram. It is dropped if its source QP is not one of the sender, or if the user of the
  * sender may not use its Q_Key.
  */
 static enum frame_drop

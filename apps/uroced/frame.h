@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Parses the first bytes of frames and filters frames. A client may send only what its host could
- * send and an engine does send. From the wire only those frames pass that a client can use.
+ * Parses the first bytes of frames and filters frames. A client may send only frames that its host
+ * could send and that an engine does send. From the wire only those frames pass that a client can
+ * use.
  *
  * All decisions are made on a copy that clients cannot change.
  */
@@ -29,14 +30,14 @@
 
 enum frame_kind {
 	FRAME_OTHER,
-	FRAME_ROCE,   /* UDP to port 4791 */
+	FRAME_ROCE,   /* a RoCE frame: UDP to port 4791 */
 	FRAME_ASK,    /* an ARP request or a neighbour solicitation */
 	FRAME_ANSWER, /* an ARP reply or a neighbour advertisement */
 	FRAME_QUERY,  /* an IGMP or MLD query */
 	FRAME_REPORT, /* an IGMP or MLD report */
 };
 
-/** The parsed headers of a frame. Pointers lead into the frame. */
+/** The parsed headers of a frame. The pointers point into the frame. */
 struct frame {
 	enum frame_kind kind;
 	const uint8_t *bytes;
@@ -70,19 +71,19 @@ struct frame_host {
 
 /** The reasons why a frame is dropped. Each has a counter. */
 #define FRAME_DROPS(X)                                                                             \
-	X(SLOT, "slot")             /* the descriptor names no frame */                            \
+	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
-	X(KIND, "kind")             /* a frame of another kind than those that pass */             \
-	X(MANAGEMENT, "qp1")        /* for QP 0 or 1, or a MAC that the QPN excludes */            \
-	X(FORGED, "forged")         /* a datagram whose source QP is not the sender's */           \
-	X(UNBOUND, "unbound")       /* for a QP that is not connected to the sender */             \
-	X(QKEY, "qkey")             /* a privileged Q_Key, and the user is not root */             \
-	X(NOT_OURS, "not_ours")     /* from the wire, for another host */                          \
-	X(OUR_SOURCE, "our_source") /* from the wire, with this host's MAC or address */           \
-	X(NOBODY, "nobody")         /* for a QPN that no client holds */                           \
+	X(KIND, "kind")             /* this kind of frame does not pass */                         \
+	X(MANAGEMENT, "qp1")        /* the frame is for QP 0 or 1, or its MAC and QPN disagree */  \
+	X(FORGED, "forged")         /* the source QP of a datagram is not of the sender */         \
+	X(UNBOUND, "unbound")       /* the destination QP is not connected to the sender */        \
+	X(QKEY, "qkey")             /* the Q_Key is privileged, and the user is not root */        \
+	X(NOT_OURS, "not_ours")     /* a frame from the wire is for another host */                \
+	X(OUR_SOURCE, "our_source") /* a frame from the wire has this host's MAC or IP */          \
+	X(NOBODY, "nobody")         /* no client holds the destination QPN */                      \
 	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
 	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
-	X(WIRE, "wire")             /* no link, no mbuf, or the port takes no frames */
+	X(WIRE, "wire")             /* there is no link or mbuf, or the port takes no frames */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,
@@ -123,8 +124,8 @@ frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /**
- * Whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot give
- * such a Q_Key; the frame carries the Q_Key that a privileged user gave the sending QP.
+ * Check whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot
+ * give such a Q_Key; the frame carries the Q_Key that a privileged user gave the sending QP.
  */
 static inline bool
 frame_has_privileged_qkey(const struct frame *frame)
@@ -134,8 +135,8 @@ frame_has_privileged_qkey(const struct frame *frame)
 }
 
 /**
- * Whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). The headers of such a
- * frame have no source QPN.
+ * Check whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). The headers of
+ * such a frame have no source QPN.
  */
 static inline bool
 frame_is_connected(const struct frame *frame)

@@ -49,7 +49,10 @@ is_reading(const struct client *client)
 	return poll(&fd, 1, 0) == 1 && fd.revents == POLLOUT;
 }
 
-/* Send HOST to a client. @return false if the socket has no room, so HOST has to be sent later */
+/*
+ * Send a client the HOST message, which describes the port and its addresses.
+ * @return false if the socket has no room, so HOST has to be sent later
+ */
 static bool
 send_host(struct control *control, struct client *client)
 {

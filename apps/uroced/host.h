@@ -4,7 +4,8 @@
 
 /**
  * @file
- * All clients appear to the network as one host. This is the port of that host, and its addresses.
+ * All clients appear to the network as one host. struct host has the port of that host, and its
+ * addresses.
  */
 
 #include <stdbool.h>

@@ -13,7 +13,7 @@ __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /**
  * Write a line to the log that a client caused. Only a limited number of such lines is written in a
- * second, and further lines are counted. The control thread alone calls this.
+ * second, and further lines are counted. Only the control thread calls this function.
  */
 __attribute__((format(printf, 1, 2))) void log_client_line(const char *format, ...);
 

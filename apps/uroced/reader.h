@@ -29,7 +29,7 @@ enum reader_kind {
 	READER_CLOSE,
 };
 
-/** A job of a reader. A descriptor is sent with it. */
+/** A job of a reader. A descriptor is sent with the job. */
 struct reader_job {
 	uint32_t kind;
 	uint32_t slot;                /* the slot of the job's client */

@@ -5,8 +5,8 @@
  * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
  * that has sent nothing for RUNQ_PARK_NS is parked: it gets no turns until it rings its doorbell.
  * While a client is parked, `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings
- * while the data path sleeps. A client that sends more often than that is not parked, so its frames
- * do not wait until doorbells are polled.
+ * while the data path sleeps. A client that sends at least once in this time is not parked, so its
+ * frames do not wait until doorbells are polled.
  *
  * The queue is an array of two parts: the clients that have turns, and behind them the parked
  * clients. A client changes parts by a swap with the client at the border.

@@ -58,7 +58,7 @@ ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *sr
 	dst->alt_timeout = src->alt_timeout;
 }
 
-/* Copy the fields that have the same name and meaning in both structs. */
+/* Copy those fields of a path record that have the same name and meaning in both structs. */
 #define COPY_PATH(dst, src)                                                                        \
 	do {                                                                                       \
 		(dst)->dlid = (src)->dlid;                                                         \

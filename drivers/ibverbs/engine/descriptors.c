@@ -145,8 +145,9 @@ close_now(int fd)
 }
 
 /*
- * Move a new descriptor to a large number and add it to the table. If the witness is closed, the
- * new descriptor is closed, too. The caller has the table's lock.
+ * Move a new descriptor to a large number and add it to the table. If the program has closed the
+ * descriptors of the engine, the new descriptor is closed, too. The caller has the lock of the
+ * table.
  * @return the descriptor, or -1 with errno
  */
 static int

@@ -39,7 +39,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int started;
 static atomic_bool is_started;
 static _Atomic(char *)
-	folder; /* folder of EAL's sockets while EAL starts; NULL: from the environment */
+	/*
+	 * folder of EAL's sockets while EAL starts; NULL if EAL takes the folder from the
+	 * environment
+	 */
+	folder;
 
 /* Compute the arguments for EAL. PCI devices are not probed unless an option allows some. */
 static void

@@ -19,7 +19,7 @@
  * Otherwise the first object of any device starts EAL. UROCE_EAL or the file gives the options of
  * EAL.
  *
- * @mt Once.
+ * @mt Call this once.
  * @return 0, or an errno after one logged line
  */
 int uroce_engine_open(void);

@@ -27,7 +27,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const char *)
-	tree;       /* directory of the tree; "": no devices; NULL: not determined yet */
+	/* directory of the tree; empty if there are no devices, NULL if not determined yet */
+	tree;
 static pid_t maker; /* process that created `tree`; 0 if `tree` is the value of UROCE_TREE */
 /* this thread is creating the tree, so its calls must not be redirected into the tree */
 static __thread bool is_making;
