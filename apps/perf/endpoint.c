@@ -181,8 +181,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 {
 	endpoint->device = make_device(opt, spec);
 	if (endpoint->device == NULL)
-		/* the library has printed why the device was not created */
-		return -1;
+		return -1; /* the library has printed why the device was not created */
 	endpoint->context = uroce_open_device(endpoint->device);
 	if (endpoint->context == NULL)
 		return failed("open the device", errno);
@@ -213,19 +212,13 @@ map_buffer(struct endpoint *endpoint, bool is_touched)
 	endpoint->buf = map + before;
 	endpoint->buf_len = len;
 	madvise(endpoint->buf, len, MADV_HUGEPAGE);
-	/*
-	 * write to the memory, because memory that was never written is one shared page of zeros,
-	 * which is always in the cache
-	 */
+	/* memory that is not written is one shared page of zeros, which is always in the cache */
 	if (is_touched)
 		memset(endpoint->buf, 1, len);
 	return 0;
 }
 
-/*
- * Get the number of entries that a CQ needs: the number of completions that may be in it before
- * they are polled.
- */
+/* Get the size of a CQ: the number of completions that may be in it before they are polled. */
 static uint64_t
 nb_completions(const struct options *opt)
 {
@@ -408,10 +401,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	int error = ETIMEDOUT;
 
-	/*
-	 * try again after a timeout: the peer must reply to ARP or neighbour discovery, and it may
-	 * still be starting
-	 */
+	/* try again, since the peer may still be starting and answer no ARP or ND request yet */
 	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
 		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
 	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;

@@ -27,17 +27,11 @@
 
 #undef ibv_query_port
 
-/*
- * The version of the kernel interface of verbs, and the version of the interface of a device
- * driver, which does not exist here.
- */
+/* Versions of the kernel interface of verbs, and of a device driver, which does not exist here. */
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 
-/*
- * Path and device number of the file that a program finds in place of the device node of an RDMA
- * device.
- */
+/* Path and device number of the file that stands for the device node of an RDMA device. */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 
@@ -179,10 +173,7 @@ static const char *const phys_state_names[] = {
 	"Phy Test",
 };
 
-/*
- * The speed of a lane for each code of active_speed. The last row, which has no name, is used for
- * all other codes.
- */
+/* The speed of a lane for each code of active_speed. The last row is for all other codes. */
 static const struct {
 	uint8_t code;
 	const char *name;
@@ -236,10 +227,7 @@ put_port_attr(const struct dir *port, const struct ibv_port_attr *attr)
 		   attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 }
 
-/*
- * Write the file of a GID, which may be empty. If the GID is not empty, write the files of its type
- * and its interface, too.
- */
+/* Write the file of a GID, and the files of its type and interface unless the GID is empty. */
 static bool
 put_gid(const struct facts *facts, const struct dir dirs[3], unsigned idx)
 {
@@ -333,9 +321,7 @@ put_locality(const struct dir *device, const char *ifname, const char *name, con
 	return put(device, name, "%s", without);
 }
 
-/*
- * Format a mask of all CPUs as the kernel does: in words of 32 bits, with the highest word first.
- */
+/* Format a mask of all CPUs as the kernel does: in words of 32 bits, the highest word first. */
 static void
 format_cpus(char *text, size_t len)
 {
@@ -420,10 +406,7 @@ put_device(const struct calls *calls, struct ibv_device *device, const struct di
 	return is_put;
 }
 
-/*
- * Write the directory of a device in infiniband_verbs, and make the link in place of its device
- * node.
- */
+/* Write the directory of a device in infiniband_verbs, and make the link for its device node. */
 static bool
 put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct dir *nodes)
 {

@@ -65,7 +65,7 @@ parent_dir(char *parent)
 	return realpath("/tmp", parent);
 }
 
-/* Format the prefix that the names of all trees have that were created in this PID namespace. */
+/* Format the prefix of the names of trees. It is the same for all trees of this PID namespace. */
 static void
 name_prefix(char *prefix, size_t len)
 {
