@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A client: a connection, and once the client has attached, shared memory with its rings. Control
- * thread and data path own different fields. The data path uses its fields from data_link() until
- * data_unlink().
+ * What uroced has of a client: a connection and, when the client has attached, shared memory with
+ * its rings. The control thread and the data path own different fields. The data path uses its
+ * fields from data_link() until data_unlink().
  */
 
 #include <stdatomic.h>

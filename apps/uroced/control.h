@@ -65,8 +65,8 @@ struct control {
 };
 
 /**
- * Start the control thread. SIGTERM and SIGINT are blocked in all threads; the control thread
- * receives them.
+ * Start the control thread. The caller has blocked SIGTERM and SIGINT in all threads, and the
+ * control thread reads them from a descriptor.
  * @param listener  the listening socket, which the control thread owns from now on
  * @return 0, or -1 after one line of the log
  */

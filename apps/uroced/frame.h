@@ -101,7 +101,10 @@ extern const char *const frame_drop_text[FRAME_NB_DROPS];
  */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
-/** Parse a frame. @param len  the number of bytes in `bytes`, which do not change */
+/**
+ * Parse a frame.
+ * @param len  the number of bytes in `bytes`; no other thread may change these bytes
+ */
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 
 /**

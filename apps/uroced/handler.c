@@ -38,7 +38,7 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 }
 
 /*
- * Check whether the socket of a client has room for a message. If so, the client reads its
+ * Check whether the socket of a client has room for a message. If so, the client has read earlier
  * messages.
  */
 static bool

@@ -32,8 +32,8 @@ enum reader_kind {
 /** A job of a reader. A descriptor is sent with the job. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;                /* the slot of the job's client */
-	uint64_t number;              /* the job's number; the reply has the same number */
+	uint32_t slot;                /* slot of the client whose job this is */
+	uint64_t number;              /* number of the job, which the reply repeats */
 	struct uroce_shm_layout plan; /* the layout of the shared memory, for READER_SEAL */
 };
 

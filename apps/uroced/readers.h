@@ -31,11 +31,11 @@ struct readers_one {
 	unsigned nb_jobs; /* number of jobs that have no reply yet */
 	/* time of the last reply, or the later time at which the idle reader got a job */
 	uint64_t since_ns;
-	bool is_stuck; /* the reader was given up */
+	bool is_stuck; /* the reader did not reply in time and was given up */
 };
 
 struct readers {
-	int start; /* the socket that reader_start() returned */
+	int start; /* socket to the process that forks readers, from reader_start() */
 	uint64_t nb_numbers;
 	struct readers_one of[READERS_MAX];
 };

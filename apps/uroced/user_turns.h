@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/** A client with a message to be handled. */
+/** A client that has sent a message which is not handled yet. */
 struct user_turn {
 	uid_t uid;
 	uint32_t slot; /* index of the client in the array control.client */
