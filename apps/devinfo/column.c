@@ -25,7 +25,10 @@ values_at(enum indent indent)
 	return indent == OF_DEVICE ? 40 : 48;
 }
 
-/* A label that reaches the column of the values is still followed by one tab. */
+/*
+ * Print a label and the tabs behind it. At least one tab is printed, also behind a label that
+ * reaches the column of the values.
+ */
 static void
 print_label(enum indent indent, const char *label)
 {

@@ -4,27 +4,27 @@
 
 /**
  * @file
- * The output columns of ibv_devinfo, which scripts parse. A line is: tabs, a label, a colon, and
- * tabs up to the column of the values. Values of a device begin at column 40, values of a port at
- * column 48.
+ * The output columns of ibv_devinfo, which scripts parse. A line consists of tabs, a label, a
+ * colon, and tabs up to the column of the values. Values of a device begin at column 40, values of
+ * a port at column 48.
  */
 
 #include <stdint.h>
 
-/** Tabs before a label of a device, and before a label of a port. */
+/** The number of tabs before the label of an attribute of a device or of a port. */
 enum indent { OF_DEVICE = 1, OF_PORT = 3 };
 
-/** Print one line: a label and its value. */
+/** Print one line with a label and its value. */
 __attribute__((format(printf, 3, 4))) void column_print(enum indent indent, const char *label,
 							const char *format, ...);
 
 /** Print a line without a label: a further value of a device. */
 void column_print_more(const char *value);
 
-/** A number and its name. */
+/** The name of a number, or of a bit. */
 struct column_name {
 	uint64_t number;
-	const char *name; /* a NULL name ends the list */
+	const char *name; /* the name; NULL in the last entry of a list */
 };
 
 /** Print a label and "NAME (number)". A number that is not in the list is printed as "invalid". */
@@ -32,7 +32,7 @@ void column_print_named(enum indent indent, const char *label, const struct colu
 			uint64_t number);
 
 /**
- * Print the names of the bits that are set, one line each, and one line for all bits without a
+ * Print the names of the bits that are set, one line for each, and one line for all bits without a
  * name.
  */
 void column_print_bits(const struct column_name *names, uint64_t bits);

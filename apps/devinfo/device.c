@@ -78,7 +78,7 @@ static const struct column_name transport_odp[] = {
 	{ 0, NULL },
 };
 
-/* The limits that are plain numbers, in the order in which ibv_devinfo prints them. */
+/* The names of the limits that are plain numbers, in the order in which ibv_devinfo prints them. */
 #define LIMIT(name)                                                                                \
 	{                                                                                          \
 #name, offsetof(struct ibv_device_attr, name)                                      \
@@ -86,7 +86,7 @@ static const struct column_name transport_odp[] = {
 
 struct limit {
 	const char *label;
-	size_t offset; /* offset of an int in struct ibv_device_attr */
+	size_t offset; /* offset of the limit, an int, in struct ibv_device_attr */
 };
 
 static const struct limit limits_of_work[] = {
@@ -207,8 +207,8 @@ print_clock(const struct ibv_device_attr_ex *attr)
 }
 
 /*
- * Attributes that this device is not expected to have are printed as not supported, without a check
- * of each field.
+ * Print the attributes in struct ibv_device_attr_ex. Those that this device is not expected to have
+ * are printed as not supported, without a check of their fields.
  */
 static void
 print_extended(const struct ibv_context *context, const struct ibv_device_attr_ex *attr)

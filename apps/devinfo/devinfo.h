@@ -13,7 +13,7 @@
 
 /**
  * Print the attributes of a device.
- * @param is_verbose  print all attributes
+ * @param is_verbose  print all attributes, not only the most important ones
  */
 void device_print(struct ibv_context *context, const struct ibv_device_attr_ex *attr,
 		  bool is_verbose);

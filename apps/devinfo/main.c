@@ -5,8 +5,8 @@
  *	uroce-devinfo [EAL options] -- --uroce=PORT[,key=value...]... [-d DEVICE] [-i PORT] [-l] [-v]
  *
  * A device of uroce exists only in the process that created it. So this program creates the devices
- * of its command line, as the program that is to use them will do. It prints their attributes and
- * destroys them.
+ * of its command line, in the same way as the program that will use them. Then this program prints
+ * their attributes, and destroys them.
  */
 
 #include <errno.h>
@@ -29,8 +29,8 @@
 struct options {
 	const char *specs[DEVICES_MAX]; /* specifications of the devices to create */
 	unsigned nb_specs;
-	const char *device; /* the only device to print; NULL: all */
-	uint8_t port;       /* the only port to print; 0: all */
+	const char *device; /* name of the only device to print; NULL to print all devices */
+	uint8_t port;       /* number of the only port to print; 0 to print all ports */
 	bool is_list;
 	bool is_verbose;
 	bool is_help;
@@ -203,8 +203,8 @@ print_all(const struct options *opt)
 }
 
 /*
- * Create the devices of the command line, print them, destroy them. The library prints why a device
- * cannot be created.
+ * Create the devices of the command line, print their attributes, and destroy them. The library
+ * prints why a device cannot be created.
  */
 static int
 run(const struct options *opt)
@@ -224,7 +224,10 @@ run(const struct options *opt)
 	return ret;
 }
 
-/* Index in `argv` after which the arguments of this program begin: that of `--`, or else 0. */
+/*
+ * Get the index in `argv` behind which the arguments of this program begin: the index of `--`, or 0
+ * if there is no `--`.
+ */
 static int
 split(int argc, char **argv)
 {

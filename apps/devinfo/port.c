@@ -26,7 +26,10 @@ static const struct column_name mtus[] = {
 	{ IBV_MTU_2048, "2048" }, { IBV_MTU_4096, "4096" }, { 0, NULL },
 };
 
-/* Values of fields of struct ibv_port_attr for which verbs.h has no names [IBA 14.2.5.6]. */
+/*
+ * Names for the values of fields of struct ibv_port_attr for which verbs.h has no enum [IBA
+ * 14.2.5.6].
+ */
 static const struct column_name vl_nums[] = {
 	{ 1, "1" }, { 2, "2" }, { 3, "4" }, { 4, "8" }, { 5, "15" }, { 0, NULL },
 };

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Default EAL arguments for programs whose users need not know the options of DPDK.
- */
+/* Adds default EAL arguments, for programs whose users need not know the options of DPDK. */
 
 #include "eal/args.h"
 
@@ -45,7 +43,7 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/* Whether the process is root and at least `mib` MiB of hugepages are free. */
+/* Check whether the process is root and at least `mib` MiB of hugepages are free. */
 static bool
 has_hugepages(unsigned mib)
 {
@@ -71,7 +69,10 @@ has_hugepages(unsigned mib)
 	return free_kib >> 10 >= mib;
 }
 
-/* No file remains after the process: hugepages are anonymous, and no runtime directory is used. */
+/*
+ * The options make EAL use anonymous hugepages and no runtime directory, so no file remains after
+ * the process.
+ */
 void
 args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib)
 {
@@ -85,8 +86,8 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 		is_no_huge = !has_hugepages(huge_mib);
 		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
 		/*
-		 * ordinary memory has no physical addresses, and without PCI devices no driver
-		 * needs them
+		 * virtual addresses are used as IOVAs: EAL has no physical addresses of ordinary
+		 * memory, and without PCI devices no driver needs them
 		 */
 		if (!args_has(argc, argv, "iova-mode", 0) &&
 		    (args_has(argc, argv, "no-pci", 0) ||
@@ -138,8 +139,8 @@ args_begin(struct args *args, const char *program)
 }
 
 /*
- * The value of an option: the text behind '=', or the next argument. `none` if the option was not
- * given.
+ * Get the value of an option: the text behind '=', or the next argument. The result is `none` if
+ * the option was not given.
  */
 static const char *
 value_of(int argc, char **argv, const char *name, const char *none)
@@ -166,8 +167,9 @@ make_dir(const char *path)
 }
 
 /*
- * EAL with telemetry does not start unless it can create its sockets. So this function creates the
- * directory for them, as EAL would, and checks the length of the path.
+ * Check whether EAL can create the sockets of telemetry below a folder. EAL does not start if it
+ * cannot. This function creates the directory for the sockets, as EAL would, and checks the length
+ * of the path.
  */
 static bool
 has_room_for_sockets(const char *folder, int argc, char **argv)

@@ -25,7 +25,8 @@ void args_begin(struct args *args, const char *program);
 void args_add(struct args *args, const char *text);
 
 /**
- * Whether the user gave an option, by its long name or its letter. `letter` 0: the option has none.
+ * Whether the user gave an option, by its long name or its letter. `letter` is 0 if the option has
+ * none.
  */
 bool args_has(int argc, char **argv, const char *name, char letter);
 
@@ -37,13 +38,16 @@ bool args_has(int argc, char **argv, const char *name, char letter);
 void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib);
 
 /**
- * Enable or disable telemetry, unless the user did. Telemetry is disabled where its sockets cannot
- * be created, because EAL would not start.
- * @param folder  folder of the sockets, see eal/runtime.h; NULL: disable telemetry
+ * Add the option that enables or disables telemetry, unless the user gave one. Telemetry is
+ * disabled if its sockets cannot be created, because EAL would not start.
+ * @param folder  folder of the sockets, which eal/runtime.h describes; NULL disables telemetry
  */
 void args_add_telemetry(struct args *args, int argc, char **argv, const char *folder);
 
-/** Add `nb` lcores, at most 2. Each has a CPU of its own if this process may run on two CPUs. */
+/**
+ * Add the option for `nb` lcores, at most 2. Each lcore has a CPU of its own if this process may
+ * run on two CPUs.
+ */
 void args_add_lcores(struct args *args, int argc, char **argv, unsigned nb);
 
 #endif /* APPS_EAL_ARGS_H */

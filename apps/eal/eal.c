@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * EAL and its drivers print on stdout, which belongs to the program's own output, and after a wrong
- * option EAL prints its whole usage there. So EAL is started with stdout and stderr redirected to
- * temporary files. What is printed on stdout meanwhile is discarded. If EAL starts, all that it
- * printed on stderr is printed, because it holds warnings. If EAL does not start, the first line
- * that names the error is printed.
+ * Starts EAL without its output. EAL and its drivers print on stdout, which the program needs for
+ * its own output. After a wrong option EAL prints its whole usage text there. So EAL is started
+ * with stdout and stderr redirected to temporary files. What is printed on stdout meanwhile is
+ * discarded. If EAL starts, all that it printed on stderr is printed, because it holds warnings. If
+ * EAL does not start, the first line that names the error is printed.
  */
 
 #include "eal/eal.h"
@@ -27,8 +27,8 @@
 #define MIB_SMALL 1024
 
 /*
- * Find the line that names the error. Announcements of EAL, which go with its usage text, are
- * skipped.
+ * Find the line in the output of EAL that names the error. Lines with which EAL only announces its
+ * usage text are skipped.
  */
 static void
 first_line(FILE *output, char *line, size_t len)
@@ -58,8 +58,8 @@ copy(FILE *output, FILE *out)
 }
 
 /*
- * EAL reads the folder of its sockets from an environment variable. The variable is removed
- * afterwards, so that child processes inherit the environment unchanged.
+ * Start EAL with the folder of its sockets. EAL reads this folder from an environment variable. The
+ * variable is removed after the start, so that child processes inherit the environment unchanged.
  */
 static int
 start_in_folder(struct args *args)
@@ -92,8 +92,8 @@ start_quietly(struct args *args, int argc, char **argv)
 		return -1;
 	}
 	/*
-	 * standard output goes to this file while EAL parses its arguments, so that EAL's usage
-	 * text is discarded
+	 * stdout goes to this file while EAL parses its arguments, so that EAL's usage text is
+	 * discarded
 	 */
 	int usage_fd = memfd_create("usage", MFD_CLOEXEC);
 	fflush(stdout);
@@ -141,9 +141,10 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 		args_add_lcores(&args, argc, argv, 2);
 	}
 	/*
-	 * With too few hugepages a run would fail in the middle. A small run needs few of them.
-	 * Both ends of a large run may be on this machine, and neither end sees the hugepages that
-	 * the other is about to allocate: so twice the memory must be free.
+	 * Use hugepages only if enough of them are free, because a run with too few would fail in
+	 * the middle. A small run needs one MiB of them to be free. A large run needs twice its
+	 * memory: both of its ends may be on this machine, and neither end sees which hugepages the
+	 * other end will allocate.
 	 */
 	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
 	if (args.argc + argc - 1 > ARGS_MAX) {

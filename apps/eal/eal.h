@@ -12,8 +12,8 @@
 
 /**
  * Call rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
- * @param is_loopback  use no device of the machine, and two lcores
- * @param mib  MiB of memory to use where there are no hugepages
+ * @param is_loopback  use two lcores, and no device of the machine
+ * @param mib  MiB of ordinary memory to use if there are no hugepages
  * @return 0, or -1 after one line on stderr
  */
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A replacement of mmap64() for EAL. In drivers/ibverbs' engine, which contains EAL, the linker
- * resolves EAL's call to this function. In a program with DPDK's shared libraries the loader does.
- * Only a mapping of EAL that fails is made in another way: with ordinary memory.
+ * A replacement of mmap64() for EAL. In the engine of drivers/ibverbs, which contains EAL, the
+ * linker binds the calls of EAL to this function. In a program with the shared libraries of DPDK
+ * the loader does this. The function changes only a mapping of a hugepage that fails: ordinary
+ * memory is mapped instead.
  *
  * EAL keeps the file descriptor of a page, and memif and vhost pass the descriptor to another
  * process to share the page. So the descriptor is replaced by one of the ordinary memory.
@@ -24,13 +25,14 @@
 
 #include <rte_eal.h>
 
-#define HUGE_SIZE_FLAGS (63 << 26) /* the bits of MAP_HUGE_2MB and other page sizes */
+/* mask of the flag bits in which MAP_HUGE_2MB and others give the page size */
+#define HUGE_SIZE_FLAGS (63 << 26)
 
 void *uroce_mmap(void *addr, size_t len, int prot, int flags, int fd, off_t offset) __asm__("mmap");
 void *uroce_mmap64(void *addr, size_t len, int prot, int flags, int fd,
 		   off_t offset) __asm__("mmap64");
 
-static atomic_size_t left; /* bytes of ordinary memory that may still replace hugepages */
+static atomic_size_t left; /* number of bytes of ordinary memory that may still replace hugepages */
 
 void
 pages_allow(size_t len)
@@ -78,7 +80,7 @@ replace_file(int fd, size_t len)
 	return is_done;
 }
 
-/* Whether ordinary memory is to replace a hugepage that could not be mapped. */
+/* Check whether ordinary memory is to replace a hugepage that could not be mapped. */
 static bool
 is_replaced(size_t len, int flags, int fd, off_t offset)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Ordinary memory in place of hugepages that are no longer free when EAL maps them.
+ * Replaces a hugepage by ordinary memory if no hugepage is free when EAL maps it.
  *
- * EAL counts the free hugepages first and maps them later, one by one, at its start and whenever
+ * EAL first counts the free hugepages, and maps them one by one later, at its start and whenever
  * its heap grows. Another program may take the pages in between. A process cannot repeat
  * rte_eal_init() after that failure, and a heap without pages cannot grow. So the call that maps a
  * page does not fail: it maps ordinary memory if no hugepage is left.
@@ -17,7 +17,7 @@
 /**
  * Let ordinary memory of up to `len` bytes replace hugepages from now on. This needs virtual
  * addresses as IOVAs. Memory is allocated only when a hugepage cannot be mapped.
- * @mt  Before EAL starts.
+ * @mt  Call this before EAL starts.
  */
 void pages_allow(size_t len);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any user can create a folder of any name in /tmp. So a folder there is used only if it belongs to
- * the current user and no other user may enter it: then its content belongs to this user, too. If
- * another user has taken the name, a folder with a unique suffix is created.
+ * Finds or makes the folder for the sockets of EAL. Any user can create a folder of any name in
+ * /tmp. So a folder there is used only if it belongs to the current user and no other user may
+ * enter it. Then its content belongs to this user, too. If another user has taken the name, a
+ * folder with a unique suffix is created.
  */
 
 #include "eal/runtime.h"
@@ -20,12 +21,12 @@
 #define UNIQUE       ".XXXXXX"
 #define NAME_MAX_LEN (sizeof(RUNTIME_OWN) + sizeof("4294967295"))
 
-/* path of the folder; static, because runtime_folder() returns a pointer to it */
+/* path of the folder; the array is static, because runtime_folder() returns a pointer to it */
 static char own[NAME_MAX_LEN + sizeof(UNIQUE)];
 
 /*
- * Whether `path` is a folder of this user, not a symbolic link, that grants others none of
- * `rights_of_others`.
+ * Check whether `path` is a folder of this user, and not a symbolic link, that grants others none
+ * of `rights_of_others`.
  */
 static bool
 is_mine(const char *path, mode_t rights_of_others)
@@ -37,7 +38,8 @@ is_mine(const char *path, mode_t rights_of_others)
 }
 
 /*
- * Whether EAL can create its sockets below a folder, and no other user can write to their folder.
+ * Check whether EAL can create its sockets below `folder`, and no other user can write to the
+ * folder of the sockets.
  */
 static bool
 is_usable(const char *folder)

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The folder below which EAL creates its sockets, in dpdk/PREFIX. EAL uses $RUNTIME_DIRECTORY, else
- * /var/run for root, $XDG_RUNTIME_DIR for other users. Its last choice is /tmp, where dpdk/ belongs
- * to the first user who creates it. So a user without any of these gets a folder of its own:
- * RUNTIME_OWN with the user's number, of mode 0700.
+ * The folder below which EAL creates its sockets, in dpdk/PREFIX. EAL uses $RUNTIME_DIRECTORY if it
+ * is set. Otherwise EAL uses /var/run for root, and $XDG_RUNTIME_DIR for other users. Its last
+ * choice is /tmp, where dpdk/ belongs to the first user who creates it. So a user without any of
+ * these gets a folder of its own: RUNTIME_OWN with the user's number, of mode 0700.
  */
 
 #include <stdbool.h>
@@ -15,12 +15,12 @@
 #define RUNTIME_OWN "/tmp/uroce-runtime-"
 
 /**
- * The folder that EAL is to use: $RUNTIME_DIRECTORY if it is set, else a folder whose dpdk/ belongs
- * to this user alone. The folder is created if it does not exist. If a folder of that name belongs
- * to another user, it is not used, and one line on stderr says so.
+ * Get the folder that EAL is to use. It is $RUNTIME_DIRECTORY if that is set, else a folder whose
+ * subfolder dpdk/ belongs to this user alone. The folder is created if it does not exist. If a
+ * folder of that name belongs to another user, it is not used, and one line on stderr says so.
  *
  * @mt  One thread.
- * @return NULL: no folder can be created
+ * @return NULL if no folder can be created
  */
 const char *runtime_folder(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A completion channel: the server sleeps in epoll_wait() until its CQ has completions. First it
- * requests an event for solicited messages only; one of several messages is solicited. Then it
- * requests an event for any message.
+ * A completion channel: the server sleeps in epoll_wait() until its CQ has completions. First the
+ * server requests an event for solicited messages only, and the client marks one of several
+ * messages as solicited. Then the server requests an event for any message.
  *
  * See side.h for how to run this example.
  */
@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define NB_PLAIN 7   /* messages before the solicited one */
+#define NB_PLAIN 7   /* number of messages before the solicited one */
 #define NB_MSG   200 /* number of messages in total */
 #define MSG_LEN  1500
 
@@ -92,7 +92,7 @@ take_event(void)
 	nb_events++; /* the server acknowledges all events in one call at its end */
 }
 
-/* Poll all completions: an event does not say how many there are. */
+/* Poll until the CQ is empty, because an event does not say how many completions there are. */
 static void
 take_messages(void)
 {
@@ -126,7 +126,10 @@ serve(void)
 	watch();
 	post_all();
 	check(ibv_req_notify_cq(cq, 1) == 0, "cannot ask for solicited ones");
-	/* the peer synchronizes twice: before and after the plain messages arrive */
+	/*
+	 * the client synchronizes twice: before it sends the plain messages, and when they have
+	 * arrived
+	 */
 	side_sync(&side);
 	side_sync(&side);
 	check(!is_awake(0), "a message that is not solicited woke us");
@@ -142,13 +145,14 @@ serve(void)
 		check(is_awake(-1), "nothing");
 		take_event();
 		/*
-		 * request the event before polling a last time, so that a later completion raises
-		 * an event
+		 * request the event before the last poll, so that no completion after this poll is
+		 * missed
 		 */
 		check(ibv_req_notify_cq(cq, 0) == 0, "cannot ask again");
 		take_messages();
 	}
-	uroce_ack_cq_events(cq, nb_events); /* without this acknowledgement destroy_cq would wait */
+	/* without this acknowledgement uroce_destroy_cq() would wait */
+	uroce_ack_cq_events(cq, nb_events);
 	check(close(epoll) == 0, "epoll stays");
 	printf("%u messages, %u of them before the first event; woken %u times\n", nb_received,
 	       NB_PLAIN + 1, nb_events);
@@ -157,8 +161,8 @@ serve(void)
 /* --- the client -------------------------------------------------------------------------------- */
 
 /*
- * Send one message. When the send has completed, the completion of the peer's receive is in the
- * peer's CQ.
+ * Send one message and wait for its completion. Then the completion of the receive is in the CQ of
+ * the server.
  */
 static void
 send_one(unsigned number, unsigned flags)

@@ -52,7 +52,7 @@ be_server(void)
 	fill(buf, HALF, 2);
 	check(uroce_memcpy_to_dm(dm, HALF, buf, HALF) == 0, "cannot copy there");
 	side_swap(&side, mr->rkey);
-	side_sync(&side); /* wait until the client has finished */
+	side_sync(&side); /* wait until the client has written and read the block */
 	check(uroce_memcpy_from_dm(buf, dm, 0, LEN) == 0, "cannot copy back");
 	check(is_filled(buf, HALF, 1), "what the client wrote is not there");
 	check(is_filled(buf + HALF, HALF, 2), "what the client should only read was written");
@@ -69,7 +69,8 @@ request(enum ibv_wr_opcode opcode, uint8_t *local, uint32_t lkey, uint64_t offse
 		.opcode = opcode,
 		.sg_list = &sge,
 		.num_sge = 1,
-		.wr.rdma = { offset, rkey }, /* addresses in device memory begin at 0 */
+		/* addresses in device memory begin at 0, so an address is an offset */
+		.wr.rdma = { offset, rkey },
 	};
 
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asynchronous events, for which the program waits by poll() on the context's descriptor. The
- * client drains its send queue in the middle of its work, changes an attribute of the connection,
- * and goes on. The server detaches a QP from a shared receive queue and gets an event when the QP
- * has used its last receive request.
+ * Asynchronous events, for which the program waits by poll() on the descriptor of the context. The
+ * client drains its send queue (state SQD) between requests, changes an attribute of the
+ * connection, and continues. The server detaches a QP from a shared receive queue and gets an event
+ * when the QP has used its last receive request.
  *
  * See side.h for how to run this example.
  */
@@ -14,7 +14,7 @@
 
 #define NB_WR     256
 #define BLOCK_LEN (32u << 10)
-/* timeout code for 0.27 s, which differs from the one that side_connect() sets */
+/* code of an ACK timeout of 0.27 s, which is not the value that side_connect() sets */
 #define TIMEOUT 16
 
 static struct side side;
@@ -59,7 +59,8 @@ wait_for_event(enum ibv_event_type type)
 	while (!side_event(&side, &event));
 	check(event.event_type == type && event.element.qp == qp, "event '%s', and not '%s'",
 	      uroce_event_type_str(event.event_type), uroce_event_type_str(type));
-	uroce_ack_async_event(&event); /* without this acknowledgement destroy_qp would wait */
+	/* without this acknowledgement uroce_destroy_qp() would wait */
+	uroce_ack_async_event(&event);
 }
 
 /* --- the client -------------------------------------------------------------------------------- */
@@ -92,8 +93,8 @@ send_nothing(void)
 }
 
 /*
- * Drain the send queue. Requests that were begun complete; the others stay posted.
- * @param nb_done  number of requests that had completed before
+ * Drain the send queue. Requests that the QP has begun complete, and the others stay posted.
+ * @param nb_done  number of requests that had completed before the call
  * @return number of requests that have completed
  */
 static unsigned
@@ -118,8 +119,8 @@ drain(unsigned nb_done)
 }
 
 /*
- * Change an attribute of the connection. The send queue is drained, so nothing is in flight, and
- * the attribute may change.
+ * Change an attribute of the connection. This is allowed because the send queue is drained, so
+ * nothing is in flight.
  */
 static void
 change(void)
@@ -189,7 +190,7 @@ be_server(void)
 	side_wait(&side, cq, IBV_WC_SUCCESS);
 	side_sync(&side);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "the QP does not go to error");
-	/* after this event no request refers to the QP, so the QP may be destroyed */
+	/* after this event the QP uses no request of the SRQ, so the QP may be destroyed */
 	wait_for_event(IBV_EVENT_QP_LAST_WQE_REACHED);
 	printf("%u blocks of %u bytes, and the last request reached\n", NB_WR, BLOCK_LEN);
 }

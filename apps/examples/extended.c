@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The extended calls. The client builds its requests by ibv_wr_...() and posts several of them
- * together. The server reads its completions and their timestamps by ibv_start_poll() and the calls
- * that go with it.
+ * Shows the extended calls of verbs. The client builds its requests by ibv_wr_...() and posts
+ * several of them together. The server reads its completions and their timestamps by
+ * ibv_start_poll() and the calls that go with it.
  *
  * See side.h for how to run this example.
  */
@@ -16,16 +16,17 @@
 
 #define NB_BLOCK  64
 #define BLOCK_LEN 5000
-#define BATCH     8    /* blocks that are posted together */
+#define BATCH     8    /* number of blocks that are posted together */
 #define TEXT_LEN  16   /* length of the message behind each block */
-#define FIRST     1000 /* first value of the counter in the server's memory */
+#define FIRST     1000 /* first value of the counter in the memory of the server */
 
 static struct side side;
 static struct ibv_cq_ex *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct {
-	uint64_t counter; /* the client adds to the server's copy */
+	/* counter in the memory of the server, to which the client adds by an atomic */
+	uint64_t counter;
 	uint8_t blocks[NB_BLOCK][BLOCK_LEN];
 	char texts[NB_BLOCK][TEXT_LEN];
 } mem;
@@ -84,8 +85,8 @@ clock_ns(void)
 }
 
 /*
- * Check one completion. The block arrives before the message behind it; timestamps of completions
- * never decrease.
+ * Check one completion of a message. The block that was written before the message must have
+ * arrived, and timestamps of completions must not decrease.
  */
 static void
 take(unsigned number)
@@ -110,10 +111,7 @@ take(unsigned number)
 	last_ns = now_ns;
 }
 
-/*
- * Read all completions that are available.
- * @return how many there were
- */
+/* Read all completions that are available. @return the number of completions */
 static unsigned
 take_batch(unsigned number)
 {
@@ -122,7 +120,7 @@ take_batch(unsigned number)
 	unsigned nb = 0;
 
 	if (ret == ENOENT)
-		/* the CQ is empty: no poll has started, so ibv_end_poll() must not be called */
+		/* the CQ is empty, so no poll has started, and ibv_end_poll() must not be called */
 		return 0;
 	for (; ret == 0; ret = ibv_next_poll(cq))
 		take(number + nb++);
@@ -161,7 +159,7 @@ be_server(void)
 
 /* --- the client -------------------------------------------------------------------------------- */
 
-static struct ibv_qp_ex *wr; /* the QP, as the ibv_wr_...() calls take it */
+static struct ibv_qp_ex *wr; /* the QP, in the form that the ibv_wr_...() calls take */
 static uint64_t their_addr;
 static uint32_t their_rkey;
 
@@ -174,7 +172,10 @@ wait_for(uint64_t wr_id, enum ibv_wc_opcode opcode)
 	      (unsigned)wc.wr_id, (unsigned)wr_id);
 }
 
-/* Build a WRITE, which completes nothing at the server, and a message behind it that does. */
+/*
+ * Build two requests: a WRITE, which makes no completion at the server, and a message behind it,
+ * which does.
+ */
 static void
 build(unsigned number)
 {
@@ -204,7 +205,7 @@ post_batch(unsigned begin)
 		wait_for(begin + i, IBV_WC_SEND);
 }
 
-/* Read all blocks of the server in one request, and add to the server's counter. */
+/* Read all blocks of the server in one request, and add to the counter of the server by atomics. */
 static void
 read_back(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 65,536 queue pairs, each connected to one of the other process, and one message on each. The
- * program prints how long connections and messages took, and how much memory a QP needs. The device
- * must have room for 65,536 queue pairs: --uroce=...,qps=65536.
+ * Connects 65,536 queue pairs, each with one of the other process, and sends one message on each.
+ * The program prints how long connections and messages took, and how much memory a QP needs. The
+ * device must have room for 65,536 queue pairs: --uroce=...,qps=65536.
  *
  * See side.h for how to run this example.
  */
@@ -15,16 +15,16 @@
 #include <rte_malloc.h>
 
 #define NB_QP  65536u
-#define WINDOW 256u /* messages in flight at a time */
+#define WINDOW 256u /* number of messages in flight at a time */
 
 static struct side side;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qps[NB_QP];
-static uint64_t messages[NB_QP]; /* receive buffers of the server: one message for each QP */
+static uint64_t messages[NB_QP]; /* receive buffers of the server, one for each QP */
 static uint32_t server_qpns[NB_QP];
 
-/* Bytes in use in DPDK's heaps and in the heap that the library adds to them. */
+/* Get the number of bytes in use in DPDK's heaps and in the heap that the library adds to them. */
 static size_t
 bytes_in_use(void)
 {
@@ -78,7 +78,7 @@ connect_all(void)
 	side_sync(&side);
 }
 
-/* The content of the message on QP `i`, which differs for each QP. */
+/* Get the content of the message on QP `i`, which is different for each QP. */
 static uint64_t
 message_of(unsigned i)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the two processes of an example have in common. An alarm ends a process that has exchanged
+ * The functions that both processes of an example use. An alarm ends a process that has exchanged
  * nothing with the other one for a minute.
  */
 
-#define _GNU_SOURCE 1 /* for POLLRDHUP, and for the name of the program */
+#define _GNU_SOURCE 1 /* required by POLLRDHUP and by program_invocation_short_name */
 
 #include "side.h"
 
@@ -26,10 +26,13 @@
 #include <rte_random.h>
 
 #define TCP_PORT "18516"
-/* the configured address; entry 0 is the link-local address that is derived from the MAC */
+/*
+ * index of the configured IP address in the GID table; entry 0 is the link-local address that is
+ * derived from the MAC
+ */
 #define GID_INDEX  1
 #define PATIENCE_S 60
-#define RD_ATOMIC  4 /* READs and atomics that may be outstanding */
+#define RD_ATOMIC  4 /* number of READs and atomics that may be outstanding */
 
 /* The address of a QP as sent to the other process, in network byte order. */
 struct message {
@@ -128,13 +131,19 @@ open_device(struct side *side, const char *spec)
 {
 	side->device = uroce_create_device(spec);
 	if (!side->device)
-		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
+		/*
+		 * no message here, because the library has printed why the device was not created
+		 */
+		exit(EXIT_FAILURE);
 	check((side->context = uroce_open_device(side->device)), "cannot open the device");
 	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
 	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
 }
 
-/* A virtual port has a link only when both ends of it exist and have found each other. */
+/*
+ * Wait until the port has a link. A virtual port has one only when both ends of it exist and have
+ * found each other.
+ */
 static void
 wait_for_link(const struct side *side)
 {
@@ -231,9 +240,15 @@ side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state
 		.sq_psn = link->ours.psn,
 		.max_rd_atomic = RD_ATOMIC,
 		.max_dest_rd_atomic = RD_ATOMIC,
-		/* a requester whose receiver is not ready retries after 0.64 ms */
+		/*
+		 * the peer repeats a request after 0.64 ms if this QP has no receive request for it
+		 */
 		.min_rnr_timer = 12,
-		.rnr_retry = 7, /* 7: retry without limit */
+		/*
+		 * repeat a request without limit if the peer has no receive request (7 means: no
+		 * limit)
+		 */
+		.rnr_retry = 7,
 		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};
@@ -262,8 +277,8 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 
 	side_raise(&link, qp);
 	/*
-	 * wait for the other QP: a packet that arrives in RTR would raise an event, which the
-	 * example does not expect
+	 * wait until the other QP is ready, too, because a packet that arrives in RTR would raise
+	 * an event, which the example does not expect
 	 */
 	side_sync(side);
 }
@@ -271,8 +286,8 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 /* --- waiting ----------------------------------------------------------------------------------- */
 
 /*
- * A QP that only waits for a message does not notice that its peer has ended. The TCP connection
- * does.
+ * A QP that only waits for a message does not notice that its peer has ended. So this function
+ * checks the TCP connection.
  */
 void
 side_idle(const struct side *side)
@@ -326,7 +341,7 @@ side_event(const struct side *side, struct ibv_async_event *event)
 static uint8_t
 byte_of(size_t place, unsigned number)
 {
-	/* bit 0 is set, so that the result is never zero */
+	/* bit 0 is set, so that a filled byte is never zero */
 	return (uint8_t)((place * 167 + number * 2654435761u) >> 3) | 1;
 }
 

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * What the examples have in common, so that each example shows one thing. Two processes with a
- * device each find each other by TCP, exchange numbers, and connect queue pairs. apps/pingpong does
- * this in one file, step by step.
+ * Functions that the examples share, so that the code of each example shows one feature. Two
+ * processes, each with a device, connect by TCP, exchange numbers, and connect queue pairs.
+ * apps/pingpong shows these steps in one file.
  *
  *	EXAMPLE [EAL options] -- --uroce=PORT,addr=192.0.2.1/24 [--port TCP-PORT]           the server
  *	EXAMPLE [EAL options] -- --uroce=PORT,addr=192.0.2.2/24 [--port TCP-PORT] SERVER    the client
  *
- * A failed check ends the program with one line and status 1. So does a minute in which the two
- * processes exchange nothing. A program that fails does not destroy its device.
+ * A failed check ends the program with one line on stderr and status 1. The program ends in the
+ * same way when the two processes have exchanged nothing for a minute. A program that fails does
+ * not destroy its device.
  */
 
 #include <stdbool.h>
@@ -25,10 +26,13 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
-/** One of the two processes of an example. */
+/**
+ * What one of the two processes of an example has: its device and its connection to the other
+ * process.
+ */
 struct side {
-	bool is_client; /* a SERVER was given on the command line */
-	int tcp;        /* connection to the other process */
+	bool is_client; /* this process is the client, since the command line has a SERVER */
+	int tcp;        /* TCP connection to the other process */
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -38,17 +42,17 @@ struct side {
 struct side_link {
 	struct side_address {
 		uint32_t qpn;      /* queue pair number */
-		uint32_t psn;      /* sequence number of the first packet */
-		union ibv_gid gid; /* IP address */
+		uint32_t psn;      /* PSN of the first request of this QP */
+		union ibv_gid gid; /* IP address of the device, as a GID */
 	} ours, theirs;
 };
 
-/** End the program with this line on stderr, unless `is_ok`. */
+/** If `is_ok` is false, print this line on stderr and end the program. */
 void check(bool is_ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /**
- * Start EAL, create the device, connect to the other process, wait for the link of the ports. Only
- * this function writes the fields of `side`.
+ * Start EAL, create the device, connect to the other process, and wait for the link of the port.
+ * Only this function writes the fields of `side`.
  */
 void side_open(struct side *side, int argc, char **argv);
 
@@ -58,30 +62,31 @@ void side_open(struct side *side, int argc, char **argv);
  */
 void side_close(struct side *side);
 
-/** Send a number to the other process, and return the number that it sent. */
+/** Send a number to the other process, and return the number that the other process sent. */
 uint64_t side_swap(const struct side *side, uint64_t ours);
 
 /** Wait until the other process has called this function, too. */
 void side_sync(const struct side *side);
 
 /**
- * Exchange QP numbers with the other process: send the number of a QP, receive that of its peer.
+ * Exchange QP numbers with the other process: send the number of a QP, and receive that of its
+ * peer.
  */
 struct side_link side_meet(const struct side *side, uint32_t qpn);
 
 /**
- * The attributes that move a QP of this type to INIT, RTR or RTS.
+ * Get the attributes that move a QP of this type to the state INIT, RTR or RTS.
  * @param[out] attr  the attributes, with qp_state = `state`
  * @return the mask for uroce_modify_qp()
  */
 int side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state state,
 	      struct ibv_qp_attr *attr);
 
-/** Move a QP from RESET to RTS. */
+/** Move a QP from RESET over INIT and RTR to RTS. */
 void side_raise(const struct side_link *link, struct ibv_qp *qp);
 
 /**
- * Connect a QP with the QP that the other process connects at the same time. On return both may
+ * Connect a QP with the QP for which the other process calls this function. On return both QPs may
  * send.
  */
 void side_connect(const struct side *side, struct ibv_qp *qp);
@@ -90,8 +95,8 @@ void side_connect(const struct side *side, struct ibv_qp *qp);
 struct ibv_wc side_wait(const struct side *side, struct ibv_cq *cq, enum ibv_wc_status status);
 
 /**
- * To be called by a polling loop that found nothing: ends the program if the other process has
- * ended.
+ * End this program if the other process has ended. A polling loop calls this function when it found
+ * nothing.
  */
 void side_idle(const struct side *side);
 
@@ -100,16 +105,16 @@ void side_wait_fd(const struct side *side, int fd);
 
 /**
  * Get an asynchronous event of this context, which the caller must acknowledge. Port events, such
- * as the one when the link comes up, are skipped. `async_fd` does not block. Its reader may wake up
- * without an event, or for an event of another context.
+ * as the one when the link comes up, are skipped. The descriptor `async_fd` does not block. Its
+ * reader may wake up without an event, or for an event of another context.
  * @param[out] event  written on success
  * @return whether there is an event
  */
 bool side_event(const struct side *side, struct ibv_async_event *event);
 
 /**
- * Fill memory with bytes that depend on the number of a message and on the offset; check such
- * bytes.
+ * Fill memory with bytes that depend on the number of a message and on their offset. is_filled()
+ * checks such bytes.
  */
 void fill(void *buf, size_t len, unsigned number);
 bool is_filled(const void *buf, size_t len, unsigned number);

@@ -2,9 +2,9 @@
 /*
  * Signature pipelining: the server keeps blocks with a T10-DIF behind each, which the client never
  * sees. Data that the client writes is signed when it enters the server's memory. Data that the
- * client requests is checked when it leaves that memory. The server posts the data and the reply
- * "good" together. If a block is bad, the queue pair stops between the two, and the server sends
- * the reply "bad" instead.
+ * client requests is checked when it leaves that memory. The server posts the transfer of the data
+ * and a reply "good" together. If a block is bad, the queue pair stops between the two, and the
+ * server sends the reply "bad" instead.
  *
  * See side.h for how to run this example.
  */
@@ -32,7 +32,7 @@ static struct ibv_qp *qp;
 static struct ibv_mr *mr;
 static struct {
 	/*
-	 * Room for the blocks and their signatures. In the client the blocks have no signatures,
+	 * Memory for the blocks and their signatures. In the client the blocks have no signatures,
 	 * and a part of the room is unused.
 	 */
 	uint8_t data[NB_BLOCKS * (BLOCK_LEN + DIF_LEN)];
@@ -97,7 +97,7 @@ send_answer(enum answer answer, unsigned flags)
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post");
 }
 
-/* Post a WRITE from the memory of `lkey` to the other process's memory. */
+/* Post a WRITE from the local memory that `lkey` names to memory of the other process. */
 static void
 post_write(uint32_t lkey, uint64_t addr, uint32_t rkey, uint64_t remote_addr)
 {
@@ -122,7 +122,7 @@ wait_for(enum wr_id wr_id)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-/* Configure the mkey: blocks with signatures in memory, without them on the wire. */
+/* Configure the mkey so that the blocks have signatures in memory, and have none on the wire. */
 static void
 configure(struct uroce_dv_mkey *mkey)
 {
@@ -158,7 +158,7 @@ configure(struct uroce_dv_mkey *mkey)
 	wait_for(CONFIGURE);
 }
 
-/* Check the signatures behind the blocks, which no peer has sent. */
+/* Check the signatures behind the blocks. The device has made them, as the client sent none. */
 static void
 check_signatures(void)
 {
@@ -190,7 +190,7 @@ error_of(struct uroce_dv_mkey *mkey)
 }
 
 /*
- * Cancel the reply of a queue pair that stopped, and send another one
+ * Cancel the reply of a queue pair that stopped, and send another reply
  * [mlx5dv_qp_cancel_posted_send_wrs(3)].
  */
 static void

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A shared receive queue: the server receives from several queue pairs into one queue. It posts
- * more receive requests when the queue's limit event reports that few are left. Each completion
- * names the QP on which its message arrived.
+ * A shared receive queue: the server receives from several queue pairs into one queue. The server
+ * posts more receive requests when the queue's limit event reports that few are left. Each
+ * completion names the QP on which its message arrived.
  *
  * See side.h for how to run this example.
  */
@@ -12,17 +12,17 @@
 #include <stdio.h>
 
 #define NB_QP   4
-#define NB_MSG  250 /* messages on each QP */
+#define NB_MSG  250 /* number of messages on each QP */
 #define MSG_LEN 700
 #define SRQ_LEN 32
-#define LIMIT   8 /* when fewer requests are left, the limit event is raised */
+#define LIMIT   8 /* number of receive requests below which the limit event is raised */
 
 static struct side side;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_srq *srq; /* shared receive queue of the server */
 static struct ibv_qp *qps[NB_QP];
-static uint8_t buf[SRQ_LEN][MSG_LEN]; /* the client uses one buffer for each QP */
+static uint8_t buf[SRQ_LEN][MSG_LEN]; /* the buffers of messages; the client uses one for each QP */
 static unsigned unused[SRQ_LEN], nb_unused;
 
 static void
@@ -85,7 +85,10 @@ index_of(uint32_t qpn)
 	return 0;
 }
 
-/* Check one completion. Messages of one QP arrive in order; there is no order between QPs. */
+/*
+ * Check the completion of a received message. Messages of one QP arrive in order; there is no order
+ * between QPs.
+ */
 static void
 take(const struct ibv_wc *wc)
 {
@@ -100,8 +103,8 @@ take(const struct ibv_wc *wc)
 }
 
 /*
- * Whether the limit event was raised. Requests are posted only after this event: without it the
- * client would wait for ever.
+ * Check whether the limit event was raised. The server posts more receive requests only after this
+ * event.
  */
 static bool
 is_limit_reached(void)

@@ -47,7 +47,7 @@ destroy_queues(void)
 
 /* --- the server -------------------------------------------------------------------------------- */
 
-/* Bind the window. The program chooses the low 8 bits of the key: a new value for each bind. */
+/* Bind the window. The program chooses the low 8 bits of the rkey, a new value for each bind. */
 static uint32_t
 open_window(struct ibv_mw *mw)
 {
@@ -103,7 +103,7 @@ be_server(void)
 	check(wc.invalidated_rkey == rkey, "another key was invalidated");
 	check_region(1);
 	side_sync(&side);
-	side_sync(&side); /* wait until the client has tried a second write */
+	side_sync(&side); /* wait until the client has tried a second WRITE, which must fail */
 	while (!side_event(&side, &event))
 		side_wait_fd(&side, side.context->async_fd);
 	check(event.event_type == IBV_EVENT_QP_ACCESS_ERR && event.element.qp == qp,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC: with one QP the client sends to several receive queues of the server, each of which has a
- * number. Completions of a queue go to the CQ of that queue. The first half uses the current calls:
- * an XRCD, and a QP that receives for it. The second half uses the older calls, where the receiving
- * QP is a number, and exists while at least one domain is registered for it.
+ * Shows XRC. With one QP the client sends to several shared receive queues of the server, each of
+ * which has a number. Completions of a queue go to the CQ of that queue. The first half of the
+ * program uses the current calls: an XRCD, and a QP that receives for it. The second half uses the
+ * older calls. There the program has only the number of the receiving QP, and the QP exists while
+ * at least one domain is registered for it.
  *
  * See side.h for how to run this example.
  */
@@ -20,7 +21,7 @@
 #include <unistd.h>
 
 #define NB_QUEUE 2
-#define NB_MSG   20 /* messages in total, to the queues in turn */
+#define NB_MSG   20 /* total number of messages, which go to the queues in turn */
 #define MSG_LEN  3000
 
 static struct side side;
@@ -48,8 +49,7 @@ send_to(struct ibv_qp *qp, uint32_t srqn, unsigned number)
 }
 
 /*
- * Run the client. The client is the same, whether the server uses the current or the older calls of
- * XRC.
+ * Run the client. It does the same whether the server uses the current or the older calls of XRC.
  */
 static void
 be_client(void)
@@ -72,8 +72,8 @@ be_client(void)
 	for (unsigned number = 0; number < NB_MSG; number++) {
 		if (number == NB_MSG / 2)
 			/*
-			 * Meet the server in the middle of the messages, where a server with the
-			 * older calls passes its QP to another domain handle.
+			 * Wait for the server in the middle of the messages. At this point a server
+			 * with the older calls passes its QP to another domain handle.
 			 */
 			side_sync(&side);
 		send_to(qp, srqn[number % NB_QUEUE], number);
@@ -154,7 +154,7 @@ serve(void)
 {
 	struct ibv_xrcd_init_attr xrcd_init = {
 		.comp_mask = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
-		.fd = -1, /* -1: the domain is not shared with other processes */
+		.fd = -1, /* -1 means that the domain is not shared with other processes */
 		.oflags = O_CREAT,
 	};
 	struct ibv_xrcd *xrcd = uroce_open_xrcd(side.context, &xrcd_init);
@@ -204,9 +204,9 @@ connect_number(struct ibv_xrc_domain *domain, uint32_t qpn)
 }
 
 /*
- * Register the domain of context `to` for the QP, and unregister `domain`. Both domains are those
- * of one file.
- * @return the domain of `to`
+ * Register a domain of context `to` for the QP, and unregister `domain`. Both domains belong to the
+ * same file.
+ * @return the domain of context `to`
  */
 static struct ibv_xrc_domain *
 hand_over(struct ibv_xrc_domain *domain, int fd, uint32_t qpn, struct ibv_context *to)

@@ -21,7 +21,10 @@
 #define LINK_ETHERNET 1u
 
 struct file_head {
-	/* marks nanosecond timestamps; its byte order is the byte order of the file */
+	/*
+	 * says that timestamps have nanoseconds, and by its byte order which byte order the file
+	 * has
+	 */
 	uint32_t magic;
 	uint16_t major, minor;
 	uint32_t zone, accuracy;

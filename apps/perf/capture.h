@@ -4,21 +4,25 @@
 
 /**
  * @file
- * Captures the received frames of a port to a pcap file, with any driver: frames are written as
- * they come out of the driver. Transmitted frames are not captured: a frame that the driver rejects
- * is passed to it again, and would appear twice. The peer's capture has the transmitted frames.
+ * Captures the frames that a port receives in a pcap file. This works with any driver, because
+ * frames are written as the driver delivers them. Transmitted frames are not captured, because a
+ * frame that the driver rejects is passed to it again and would appear twice. The peer's capture
+ * has the transmitted frames.
  */
 
 /**
- * Open the file; ports are added later.
+ * Open the capture file. Ports are added later, by capture_add_port().
  * @return 0, or -1 after one line on stderr
  */
 int capture_open(const char *path);
 
-/** Capture what a started port receives from now on. Does nothing without capture_open(). */
+/**
+ * Capture the frames that a started port receives from now on. Without capture_open() this does
+ * nothing.
+ */
 int capture_add_port(const char *port_name);
 
-/** Write buffered records to the file. No thread may poll a port any more. */
+/** Write the buffered records to the capture file. No thread may poll a port any more. */
 void capture_close(void);
 
 #endif /* PERF_CAPTURE_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and connects the verbs objects of one side. Each step can fail because of the user's
- * options, so each step prints one line that names what it requested. The message buffer is
- * ordinary memory, like an application's.
+ * Creates and connects the verbs objects of one side. Each step can fail because of the options of
+ * the user, so each step prints one line that says what it requested. The message buffer is
+ * ordinary memory, like the buffers of an application.
  */
 
 #include "endpoint.h"
@@ -19,8 +19,8 @@
 #include <rte_malloc.h>
 
 #define PORT_NUM       1
-#define RNR_TIMER_CODE 12 /* code for 0.64 ms [IBA 9.7.5.2.8] */
-#define RNR_RETRY      7  /* 7: retry without limit */
+#define RNR_TIMER_CODE 12 /* RNR timer code for 0.64 ms [IBA 9.7.5.2.8] */
+#define RNR_RETRY      7  /* value that means: retry without limit */
 #define RESOLVE_TRIES  3
 #define HOP_LIMIT      64
 #define HUGE_ALIGN     (2u << 20)
@@ -40,8 +40,8 @@ heap_bytes_of(int socket_id)
 }
 
 /*
- * Bytes allocated from EAL's heaps, and from the heap that the library adds when there are no
- * hugepages.
+ * Get the number of bytes that are allocated from EAL's heaps and from the heap that the library
+ * adds when there are no hugepages.
  */
 static size_t
 heap_bytes(void)
@@ -158,8 +158,8 @@ look_at_port(struct endpoint *endpoint, const struct options *opt)
 }
 
 /*
- * Create the device. Unless its specification has a number of QPs, it gets room for as many as the
- * test needs.
+ * Create the device. Unless its specification gives a number of QPs, the device gets room for as
+ * many as the test needs.
  */
 static struct ibv_device *
 make_device(const struct options *opt, const char *spec)
@@ -212,15 +212,13 @@ map_buffer(struct endpoint *endpoint, bool is_touched)
 	endpoint->buf = map + before;
 	endpoint->buf_len = len;
 	madvise(endpoint->buf, len, MADV_HUGEPAGE);
-	/*
-	 * memory that was never written is one shared page of zeros, which is always in the cache
-	 */
+	/* memory that is not written is one shared page of zeros, which is always in the cache */
 	if (is_touched)
 		memset(endpoint->buf, 1, len);
 	return 0;
 }
 
-/* Entries that a CQ needs: the number of completions that may be in it before they are polled. */
+/* Get the size of a CQ: the number of completions that may be in it before they are polled. */
 static uint64_t
 nb_completions(const struct options *opt)
 {
@@ -403,7 +401,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	int error = ETIMEDOUT;
 
-	/* the peer must reply to ARP or neighbour discovery, and it may still be starting */
+	/* try again, since the peer may still be starting and answer no ARP or ND request yet */
 	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
 		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
 	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;

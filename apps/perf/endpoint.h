@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The verbs objects of one side: a device, a CQ for each of its workers, one registered buffer, and
- * the queue pairs, which are distributed over the CQs in turn. One thread uses them.
+ * The verbs objects of one side of a test: a device, a CQ for each of its workers, one registered
+ * buffer, and the queue pairs, which are distributed over the CQs in turn. One thread uses these
+ * objects.
  */
 
 #include <stdbool.h>
@@ -19,18 +20,19 @@
 #define ENDPOINT_WORKERS_MAX 32u
 #define ENDPOINT_QKEY        0x11111111u
 
-/** What each side sends to the other about a queue pair. */
+/** The address of a queue pair and of its buffer, which each side sends to the other. */
 struct address {
 	uint32_t qpn;
 	uint32_t psn; /* PSN of the QP's first request, which is random */
 	uint32_t rkey;
-	uint64_t vaddr; /* address of the whole buffer */
+	uint64_t vaddr; /* virtual address of the registered buffer of that side */
 	union ibv_gid gid;
 };
 
 /**
- * Receive requests of a queue pair since its creation. A message of one size may use a receive
- * request that was posted for the previous size.
+ * The number of receive requests of a queue pair since its creation. It is not reset for each
+ * message size, because a message of one size may use a receive request that was posted for the
+ * previous size.
  */
 struct receives {
 	uint64_t posted;
@@ -43,7 +45,8 @@ struct setup {
 	double swap_s;    /* seconds to exchange addresses with the other side */
 	double connect_s; /* seconds to move the QPs to RTR and RTS */
 	double destroy_s;
-	size_t heap_bytes; /* allocated from EAL's heap for the QPs and their rings */
+	/* number of bytes allocated from EAL's heap for the QPs and their rings */
+	size_t heap_bytes;
 };
 
 struct endpoint {
@@ -54,11 +57,14 @@ struct endpoint {
 	struct ibv_device_attr attr;
 	unsigned gid_index;
 	union ibv_gid gid;
-	/* path MTU in bytes: at first the port's, later the smaller one of both sides */
+	/*
+	 * path MTU in bytes: at first that of the port, and after the exchange of parameters the
+	 * smaller one of both sides
+	 */
 	unsigned mtu;
 	/*
-	 * number of outstanding READs and atomics: at first this device's limit, later the smaller
-	 * one of both sides
+	 * number of outstanding READs and atomics: at first the limit of this device, and after the
+	 * exchange of parameters the smaller limit of both sides
 	 */
 	unsigned outs;
 
@@ -68,11 +74,13 @@ struct endpoint {
 	struct ibv_mr *mr;
 	uint8_t *buf;
 	size_t buf_len;
-	size_t area_len; /* bytes of an area, see layout.h */
+	/* length in bytes of an area of the buffer; layout.h describes the areas */
+	size_t area_len;
 	struct setup setup;
 	unsigned nb_qp;
 	struct ibv_qp **qp;
-	struct ibv_ah **ah; /* address handles of UD; NULL entries for other types */
+	/* address handles, one for each QP; with QPs of other types than UD they are NULL */
+	struct ibv_ah **ah;
 	struct receives *receives;
 	struct address *local;
 	struct address *peer;
@@ -96,15 +104,16 @@ int endpoint_create(struct endpoint *endpoint, const struct options *opt);
  */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);
 
-/** Destroy the queue pairs and record the time that it took. */
+/** Destroy the queue pairs, and record how long that took. */
 void endpoint_destroy_qps(struct endpoint *endpoint);
 
-/** Destroy all objects that exist. */
+/** Destroy all verbs objects of an endpoint that exist. */
 void endpoint_close(struct endpoint *endpoint);
 
 /**
  * Drive one round of each worker.
- * @return frames processed; 0: no work, or another thread drives the workers
+ * @return the number of processed frames; 0 if there was no work, or if another thread drives the
+ *         workers
  */
 static inline unsigned
 endpoint_drive(struct endpoint *endpoint)
@@ -116,10 +125,7 @@ endpoint_drive(struct endpoint *endpoint)
 	return moved;
 }
 
-/**
- * Poll completions from the next CQ in turn.
- * @return as ibv_poll_cq()
- */
+/** Poll completions from the next CQ in turn. @return the result of ibv_poll_cq() */
 static inline int
 endpoint_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc)
 {

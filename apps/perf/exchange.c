@@ -32,7 +32,7 @@ tune(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* Create one listening socket, for IPv6 and IPv4 where the machine has IPv6. */
+/* Create a listening socket. If the machine has IPv6, the socket accepts IPv6 and IPv4. */
 static int
 listen_on(uint16_t port)
 {
@@ -73,7 +73,7 @@ exchange_accept(struct exchange *exchange, uint16_t port)
 			strerror(errno));
 		return -1;
 	}
-	/* A tool that starts the client waits for this line. */
+	/* A tool that starts the server waits for this line before it starts the client. */
 	printf(" waiting for a client on TCP port %u\n", port);
 	fflush(stdout);
 	while (!stop_is_asked()) {
@@ -92,7 +92,7 @@ exchange_accept(struct exchange *exchange, uint16_t port)
 	return 0;
 }
 
-/* connect() with a timeout. The socket is in blocking mode again afterwards. */
+/* Call connect() with a timeout. Afterwards the socket is in blocking mode again. */
 static int
 connect_within(int fd, const struct addrinfo *to)
 {

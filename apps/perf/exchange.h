@@ -5,7 +5,8 @@
 /**
  * @file
  * The TCP connection beside the RDMA traffic. Over it the two sides agree on the test, exchange the
- * addresses of their queue pairs, and synchronize their steps. It carries lines of text.
+ * addresses of their queue pairs, and synchronize their steps. The connection carries lines of
+ * text.
  */
 
 #include <stdbool.h>
@@ -15,14 +16,14 @@
 #define EXCHANGE_LINE_MAX 1024
 
 struct exchange {
-	int fd; /* socket; -1: closed */
+	int fd; /* socket of the connection; -1 if it is closed */
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };
 
 /**
  * Wait for one client on a TCP port, or until stop_is_asked().
- * @return 0, or -1 after one line on stderr (no line if it was interrupted)
+ * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
  */
 int exchange_accept(struct exchange *exchange, uint16_t port);
 
@@ -33,7 +34,7 @@ int exchange_accept(struct exchange *exchange, uint16_t port);
 int exchange_connect(struct exchange *exchange, const char *server, uint16_t port);
 
 /**
- * Create the two ends of a connection inside this process.
+ * Create the two ends of a connection inside this process, for loopback.
  * @return 0, or -1 after one line on stderr
  */
 int exchange_pair(struct exchange pair[2]);
@@ -41,23 +42,23 @@ int exchange_pair(struct exchange pair[2]);
 void exchange_close(struct exchange *exchange);
 
 /**
- * Send a line; a newline is added.
- * @return 0, or -1: the peer has closed the connection
+ * Send a line to the peer. The function adds the newline.
+ * @return 0, or -1 if the peer has closed the connection
  */
 int exchange_send(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * Send a line as exchange_send() does, when more lines follow at once. TCP may delay it to send
- * them together.
+ * Send a line as exchange_send() does, when more lines follow at once. TCP may delay the line, to
+ * send the lines together.
  */
 int exchange_send_more(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * Get a line if one has arrived; never waits.
- * @param[out] line  EXCHANGE_LINE_MAX bytes, without the newline
- * @return 1: a line; 0: no line yet; -1: the peer closed the connection
+ * Get the next line from the peer if it has arrived. The function never waits.
+ * @param[out] line  a buffer of EXCHANGE_LINE_MAX bytes, which gets the line without the newline
+ * @return 1 if there is a line, 0 if not yet, -1 if the peer has closed the connection
  */
 int exchange_receive(struct exchange *exchange, char *line);
 

@@ -58,7 +58,9 @@ failures_add(struct failures *failures, const struct ibv_wc *wc, const char *req
 static const char *
 print_kind(const uint64_t *counts, const char *kind, const char *separator)
 {
-	/* flushes are printed last, because they follow from the other failures */
+	/*
+	 * the count of flushed requests is printed last, because these follow from other failures
+	 */
 	for (unsigned i = 1; i <= FAILURES_STATUSES; i++) {
 		unsigned row = (IBV_WC_WR_FLUSH_ERR + i) % FAILURES_STATUSES;
 

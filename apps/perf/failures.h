@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Completions in error: the first are described in full, all are counted by status.
+ * Completions in error. The first are described in full, and all are counted by their status.
  */
 
 #include <stdint.h>
@@ -22,11 +22,13 @@ struct failures {
 
 /**
  * Count a completion in error.
- * @param request  name of the failed request ("RDMA WRITE"); NULL for a receive
+ * @param request  name of the failed request, such as "RDMA WRITE"; NULL for a receive request
  */
 void failures_add(struct failures *failures, const struct ibv_wc *wc, const char *request);
 
-/** Print the counts in one line on stderr; nothing if there are none. */
+/**
+ * Print the counts of failures in one line on stderr. Nothing is printed if there are no failures.
+ */
 void failures_print(const struct failures *failures);
 
 #endif /* PERF_FAILURES_H */

@@ -2,16 +2,17 @@
 /*
  * Simulates a bad network with receive and transmit callbacks of ethdev.
  *
- * A receive callback for each queue: random numbers decide for each frame whether it is lost,
- * duplicated, corrupted or reordered. A frame to be reordered waits in a list, with the number of
- * frames that may overtake it. ethdev also calls the callback when nothing was received. Then
- * waiting frames are delivered, because no later frame may ever arrive.
+ * Each RX queue has a receive callback. In it random numbers decide for each frame whether it is
+ * lost, duplicated, corrupted or reordered. A frame to be reordered waits in a list, with the
+ * number of frames that may overtake it. ethdev also calls the callback when nothing was received.
+ * Then the waiting frames are delivered, because perhaps no later frame arrives that could overtake
+ * them.
  *
- * Optionally also a transmit callback. It must pass on as many frames as it was given, else the
- * sender takes the last ones for not sent. So a frame to be lost is sent with an EtherType that no
- * host accepts, and a frame to be reordered changes places within its burst. No frame is
- * duplicated. Frames that the port does not accept are passed to the callback again: a mark on the
- * frame prevents a second decision.
+ * A queue may also have a transmit callback. This callback must return as many frames as it was
+ * given, because the sender would take missing frames as not sent. So a frame to be lost is sent
+ * with an EtherType that no host accepts, and a frame to be reordered changes places within its
+ * burst. No frame is duplicated. A frame that the port does not accept is passed to the callback
+ * again, so a flag of the mbuf marks frames for which the decision was made.
  */
 
 #include "impair.h"
@@ -36,7 +37,7 @@
 #define HELD_MAX   256
 #define SPAN_MAX   4096
 #define ROCE_PORT  4791
-#define NOBODYS    0x88b5 /* EtherType for local experiments [IEEE 802] */
+#define NOBODYS    0x88b5 /* EtherType for local experiments, which no host receives [IEEE 802] */
 
 /* The direction in which frames are impaired. */
 enum side { SIDE_RX = 1, SIDE_TX = 2, SIDE_BOTH = SIDE_RX | SIDE_TX };
@@ -48,7 +49,7 @@ static const char *const side_names[] = {
 };
 
 static struct {
-	double loss, dup, reorder, corrupt; /* probabilities of the faults */
+	double loss, dup, reorder, corrupt; /* probabilities of the four faults */
 	double span, seed;
 	enum side side;
 } wanted;
@@ -73,21 +74,23 @@ struct held {
 
 struct queue {
 	uint16_t port, idx;
-	const struct rte_eth_rxtx_callback *callback;    /* receive callback; NULL: none */
-	const struct rte_eth_rxtx_callback *tx_callback; /* NULL: no callback is installed */
+	/* the receive callback; NULL if there is none */
+	const struct rte_eth_rxtx_callback *callback;
+	/* the transmit callback; NULL if there is none */
+	const struct rte_eth_rxtx_callback *tx_callback;
 	unsigned short random[3];
 	struct held held[HELD_MAX];
 	unsigned nb_held;
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
-/* mbuf flag of frames that were decided on; 0: the flag is not registered yet */
+/* mbuf flag of frames whose faults were already decided; 0 if the flag is not registered yet */
 static uint64_t decided;
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
 static unsigned nb_queues;
 
-/* ---------------------------------------------------------------------------- options */
+/* --- options --------------------------------------------------------------------------------- */
 
 static int
 take_side(const char *text)
@@ -154,7 +157,7 @@ impair_open(const char *spec)
 	return ret;
 }
 
-/* ---------------------------------------------------------------------------- frames */
+/* --- frames ---------------------------------------------------------------------------------- */
 
 static bool
 draw(struct queue *queue, double probability)
@@ -168,7 +171,10 @@ draw_below(struct queue *queue, uint32_t bound)
 	return (uint32_t)(erand48(queue->random) * bound);
 }
 
-/* Offset of the UDP header behind an IP header without options; 0: there is none. */
+/*
+ * Get the offset of the UDP header, which is behind an IP header without options; 0 if there is no
+ * IP header.
+ */
 static uint32_t
 udp_offset(const struct rte_mbuf *frame)
 {
@@ -199,8 +205,8 @@ is_roce(const struct rte_mbuf *frame)
 }
 
 /*
- * Flip one bit behind the Ethernet header. A flipped bit in the Ethernet header would send the
- * frame to another host.
+ * Flip one bit behind the Ethernet header. The Ethernet header is left alone, because a wrong
+ * address would send the frame to another host.
  */
 static void
 flip_bit(struct queue *queue, struct rte_mbuf *frame)
@@ -235,7 +241,7 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
 }
 
 /*
- * Apply the random decisions for one received frame.
+ * Decide at random what happens to a received frame, and do it.
  * @return whether the frame is delivered now
  */
 static bool
@@ -260,9 +266,9 @@ meet_fate(struct queue *queue, struct rte_mbuf *frame)
 }
 
 /*
- * Count `nb_passed` frames that overtook the waiting frames, and deliver the waiting frames that
- * were overtaken often enough, as far as there is room.
- * @return how many frames were delivered
+ * Note that `nb_passed` frames have overtaken all waiting frames. Deliver those waiting frames that
+ * enough frames have overtaken, as far as there is room.
+ * @return the number of delivered frames
  */
 static uint16_t
 release(struct queue *queue, unsigned nb_passed, struct rte_mbuf **out, uint16_t room)
@@ -299,14 +305,17 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 	return nb_now + release(queue, nb > 0 ? nb : UINT32_MAX, frames + nb_now, max - nb_now);
 }
 
-/* Lose a frame that is to be transmitted: with EtherType NOBODYS no host takes it for RoCE. */
+/*
+ * Lose a frame that is to be transmitted, by its EtherType: with NOBODYS no host takes the frame
+ * for RoCE.
+ */
 static void
 hide(struct rte_mbuf *frame)
 {
 	rte_pktmbuf_mtod(frame, struct rte_ether_hdr *)->ether_type = rte_cpu_to_be_16(NOBODYS);
 }
 
-/* Move a frame behind up to `span` later frames of its burst. */
+/* Reorder a transmitted frame: move it behind up to `span` later frames of its burst. */
 static void
 let_pass(struct queue *queue, struct rte_mbuf **frames, uint16_t i, uint16_t nb)
 {
@@ -344,14 +353,14 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			/* if the frame was moved, index i now holds the next frame */
+			/* if the frame was moved, the next frame is now at index i */
 			i -= frames[i] != frame;
 		}
 	}
 	return nb;
 }
 
-/* ---------------------------------------------------------------------------- ports */
+/* --- ports ----------------------------------------------------------------------------------- */
 
 static int
 add_callbacks(struct queue *queue)
@@ -391,8 +400,8 @@ add_queue(uint16_t port, uint16_t idx)
 	queue->port = port;
 	queue->idx = idx;
 	/*
-	 * the seed is in the high bits, as srand48() has it: otherwise the first numbers would all
-	 * be small
+	 * the seed is in the high bits, as with srand48(), because otherwise the first numbers
+	 * would all be small
 	 */
 	queue->random[0] = (unsigned short)(0x330e + nb_queues);
 	queue->random[1] = (unsigned short)wanted.seed;

@@ -11,15 +11,18 @@
  */
 
 /**
- * Parse "loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N,side=rx|tx|both". Each P is a probability
- * for a frame. Up to `span` later frames (default 16) overtake a reordered frame; it is also
- * delivered when the port is idle. A transmitted frame is reordered only within its burst, and not
- * duplicated.
+ * Parse "loss=P,dup=P,reorder=P,corrupt=P,span=N,seed=N,side=rx|tx|both". Each P is the probability
+ * of the fault for a frame. Up to `span` later frames (default 16) overtake a reordered frame; it
+ * is delivered earlier when the port is idle. A transmitted frame is reordered only within its
+ * burst, and not duplicated.
  * @return 0, or -1 after one line on stderr
  */
 int impair_open(const char *spec);
 
-/** Impair what a started port receives or sends from now on. Does nothing without impair_open(). */
+/**
+ * Impair the frames that a started port receives or sends from now on. Without impair_open() this
+ * does nothing.
+ */
 int impair_add_port(const char *port_name);
 
 /** Print on stderr how many frames were impaired. No thread may poll a port any more. */

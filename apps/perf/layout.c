@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Computes the layout of the message buffer. Receive requests that remain after the messages of one
- * size are used by messages of the next size. So slots have one length for the whole run wherever
- * requests can remain.
+ * size are used by messages of the next size. Therefore slots have one length for the whole run
+ * wherever requests can remain.
  */
 
 #include "layout.h"
 
-/* With more QPs, the buffers of QPs share pages: otherwise TLB misses would dominate the result. */
+/*
+ * The number of QPs above which the buffers of several QPs share a page, because otherwise TLB
+ * misses would dominate the result.
+ */
 #define MANY_QPS 1024u
 #define LINE     64u
 #define PAGE     4096u
 /*
- * The most memory under --verify for the slots of the `in` areas of all QPs, and of the `out`
- * areas.
+ * With --verify, the largest size in bytes of the slots of all `in` areas together, and of all
+ * `out` areas together.
  */
 #define VERIFY_BYTES (64u << 20)
 
@@ -36,8 +39,8 @@ layout_size_max(const struct options *opt, size_t mtu)
 }
 
 /*
- * Whether receive requests can remain after the messages of a size. With --verify on RC a bandwidth
- * test posts as many receive requests as messages are sent.
+ * Check whether receive requests can remain after the messages of a size. None remain after a
+ * bandwidth test with --verify on RC, which posts as many receive requests as messages are sent.
  */
 static bool
 has_leftovers(const struct options *opt)

@@ -8,11 +8,11 @@
  * side addresses slots in the other's buffer.
  *
  * Each QP has two areas. The QP sends from `out`, and the peer's READs read from `out`; the word
- * that the peer's atomics change is in `out`, too. Messages arrive in `in`. An area is divided into
- * slots. A latency test has one slot. With --verify there is one slot for each outstanding message,
- * if the memory suffices. With --working-set there are as many slots as fill the working set.
- * Otherwise there are as many as fit in a page, as in perftest, or one slot if there are very many
- * QPs.
+ * that the peer's atomics change is in `out`, too. Messages and the results of READs and atomics
+ * arrive in `in`. An area is divided into slots. A latency test has one slot. With --verify there
+ * is one slot for each outstanding message, if the memory suffices. With --working-set there are as
+ * many slots as fill the working set. In other runs there are as many slots as fit in a page, as in
+ * perftest, or one slot if there are very many QPs.
  */
 
 #include <stdbool.h>
@@ -21,30 +21,33 @@
 
 #include "options.h"
 
-/** The layout for one message size. */
+/** The layout of the areas for one message size. */
 struct layout {
-	size_t size;     /* bytes of a message */
-	size_t head;     /* bytes before a message in an `in` slot: 0, or the GRH area */
-	size_t stride;   /* bytes from one slot to the next */
+	size_t size;     /* length of a message in bytes */
+	size_t head;     /* bytes before the message in a slot of `in`: the GRH area of UD, or 0 */
+	size_t stride;   /* bytes from the start of a slot to the start of the next slot */
 	size_t recv_len; /* length of a receive request, including `head` */
 	unsigned slots;  /* number of slots in each area */
 };
 
 /**
- * The largest message of this run.
- * @param mtu  path MTU, which limits messages of UD
+ * Get the size of the largest message of this run.
+ * @param mtu  path MTU in bytes, which limits messages of UD
  */
 size_t layout_size_max(const struct options *opt, size_t mtu);
 
 struct layout layout_of(const struct options *opt, size_t mtu, size_t size);
 
-/** Whether there are so many QPs that areas are not rounded up to pages. */
+/** Check whether there are so many QPs that areas are not rounded up to pages. */
 bool layout_is_compact(const struct options *opt);
 
-/** Bytes of an area that is large enough for every size of this run. */
+/** Get the length in bytes of an area that is large enough for every size of this run. */
 size_t layout_area_len(const struct options *opt, size_t mtu);
 
-/** Offset of a slot in the buffer: in the `out` area or in the `in` area of a QP. */
+/**
+ * Get the offset in the buffer of a slot in the `out` area of a QP; layout_in() gets that of a slot
+ * in the `in` area.
+ */
 static inline size_t
 layout_out(const struct layout *layout, size_t area_len, unsigned qp_idx, uint64_t slot)
 {

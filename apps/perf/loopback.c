@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs both sides in one process. The client runs on the main lcore and the server on the next one.
- * Each has its own device, as two processes would; the exchange is a socket pair. If one side
- * fails, the connection closes, and the other side notices that as it would with a remote peer.
+ * Each side has its own device, as in two processes. A socket pair takes the place of the TCP
+ * connection. If one side fails, the connection closes, which the other side notices as it would
+ * notice it with a remote peer.
  */
 
 #include "loopback.h"
@@ -19,8 +20,8 @@
 #define RING_SLOTS 4096u
 
 /*
- * Create a ring port; its driver prefixes the name with net_ring_. The port's addresses are visible
- * in this process alone.
+ * Create a ring port. The driver puts the prefix net_ring_ before its name. The IP addresses of the
+ * port are known in this process only.
  */
 static int
 make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[LOOPBACK_SPEC_LEN])
@@ -28,7 +29,7 @@ make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[L
 	char name[32];
 
 	snprintf(name, sizeof(name), "uroce%u", number);
-	/* addresses reserved for documentation (RFC 5737, RFC 3849) */
+	/* the addresses are reserved for documentation (RFC 5737, RFC 3849) */
 	snprintf(spec, LOOPBACK_SPEC_LEN, "net_ring_%s,addr=192.0.2.%u/24,addr=2001:db8::%x/64",
 		 name, number + 1, number + 1);
 	return rte_eth_from_rings(name, &rx, 1, &tx, 1, SOCKET_ID_ANY) < 0 ? -1 : 0;

@@ -5,7 +5,7 @@
 /**
  * @file
  * Both sides of a test in one process: two ring ports that are connected to each other, and an
- * lcore for each side. Needs no privilege, no hugepage and no NIC.
+ * lcore for each side. Such a test needs no privilege, no hugepage and no NIC.
  */
 
 #include "options.h"
@@ -14,14 +14,14 @@
 
 /**
  * Create two ring ports that are connected to each other.
- * @param idx  number of the pair
+ * @param idx  number of the pair of ports
  * @param[out] specs  specifications of devices on the two ports
  * @return 0, or -1 after a line on stderr
  */
 int loopback_make_ports(unsigned idx, char specs[2][LOOPBACK_SPEC_LEN]);
 
 /**
- * Run a test between two ring ports. EAL must have been started with two lcores.
+ * Run both sides of a test, between two ring ports. EAL must have been started with two lcores.
  * @return PERF_EXIT_...
  */
 int loopback_run(const struct options *opt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uroce-perf measures over uroce what perftest measures over RDMA devices. This file is the flow of
- * a run; each step has a file of its own.
+ * uroce-perf measures over uroce what perftest measures over RDMA devices. This file calls the
+ * steps of a run, and each step is in a file of its own.
  */
 
 #include <stdio.h>
@@ -20,7 +20,10 @@
 
 #define MIB_MIN 1024u
 
-/* Index in `argv` after which the arguments of this program begin: that of `--`, or else 0. */
+/*
+ * Get the index in `argv` behind which the arguments of this program begin: the index of `--`, or 0
+ * if there is no `--`.
+ */
 static int
 split(int argc, char **argv)
 {
@@ -53,9 +56,9 @@ exit_code(int code)
 }
 
 /*
- * Address space that EAL needs where there are no hugepages; a page uses memory only after it is
- * written. Each QP needs its context and its queues, whose slots are a power of two. Each port
- * needs its mbufs.
+ * Compute the MiB of address space that EAL needs if there are no hugepages. A page of it takes
+ * memory only after the page is written. Each QP needs its context and its queues, whose slots are
+ * a power of two. Each port needs its mbufs.
  */
 static unsigned
 needed_mib(const struct options *opt)

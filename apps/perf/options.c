@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The options as a table. Each row has an option's name, the place of its value, the allowed
+ * The options are a table. Each row has the name of an option, the place of its value, the allowed
  * values, and the tests to which the option applies. Parsing, the help text and all error messages
  * use the rows.
  *
- * The file has more than 500 lines: the table of options and what they imply belong together.
+ * The file has more than 500 lines: because the table of options and the effects of options on each
+ * other belong together.
  */
 
 #include "options.h"
@@ -19,7 +20,7 @@
 
 #define NB(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The tests to which an option applies. */
+/* The tests to which an option applies, as bits of struct row.where. */
 #define BW       1u
 #define LAT      2u
 #define SEND     4u
@@ -44,14 +45,15 @@ struct choice {
 
 struct row {
 	const char *name;
-	char letter; /* 0: the option has no letter */
+	char letter; /* letter of the option; 0 if it has none */
 	enum kind kind;
 	size_t offset; /* offset of the value in struct options */
 	uint64_t min, max;
-	const struct choice *choices; /* allowed values; the last entry has a NULL name */
+	/* the allowed values of a CHOICE; the last entry has a NULL name */
+	const struct choice *choices;
 	unsigned where;
 	const char *arg;
-	const char *help; /* text for the help; NULL: the option is not in the help */
+	const char *help; /* text for the help; NULL if the help does not show the option */
 };
 
 static const struct choice conn_choices[] = {
@@ -347,7 +349,7 @@ is_given(const bool *given, const char *name)
 	return false;
 }
 
-/* Options that do not apply to this test are refused, not ignored. */
+/* Refuse an option that does not apply to this test. */
 static int
 check_where(const struct options *opt, const bool *given)
 {
@@ -463,18 +465,19 @@ complete(struct options *opt, const bool *given)
 	else if (!opt->has_size)
 		opt->size = opt->is_lat ? 2 : 65536;
 	if (opt->op == PERF_ATOMIC)
-		opt->is_all = false; /* -a has no effect, because each atomic has 8 bytes */
+		/* option -a has no effect on atomics, because each has 8 bytes */
+		opt->is_all = false;
 	if (opt->is_lat)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&
 	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
-		opt->inline_len = 220; /* perftest's write_lat has the same default */
-	/* a full send queue must contain a request that is signaled */
+		opt->inline_len = 220; /* the default of write_lat in perftest */
+	/* a full send queue must contain a signaled request, else no completion makes room */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
 	/*
-	 * only completions reduce the number in flight, so the last request of each list must be
-	 * signaled
+	 * only completions reduce the number of messages in flight, so the last request of each
+	 * list must be signaled
 	 */
 	if ((opt->order == PERF_RANDOM || opt->nb_workers > 0) && opt->post_list % opt->cq_mod != 0)
 		opt->cq_mod = opt->post_list;

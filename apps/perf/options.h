@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The options of the command line. Flags are those of perftest, so that users and scripts can keep
- * theirs. Flags of uroce-perf alone are --uroce, --loopback, --workers, --qp-order, --verify,
- * --verify-selftest, --working-set, --capture and --impair.
+ * The options of the command line. They are those of perftest, so that users and scripts need no
+ * other options. Options that perftest does not have are --uroce, --loopback, --workers,
+ * --qp-order, --verify, --verify-selftest, --working-set, --capture and --impair.
  */
 
 #include <stdbool.h>
@@ -14,20 +14,25 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-#define PERF_SIZE_MAX         (8u << 20) /* -a: sizes 2, 4, .. PERF_SIZE_MAX */
-#define PERF_GRH_LEN          40u /* area before a UD message in a receive buffer [IBA 11.4.1.2] */
-#define PERF_ATOMIC_LEN       8u
-#define PERF_QPS_MAX          131072u
-#define PERF_QPS_DEFAULT_MAX  16384u /* the most QPs of a device without key qps */
-#define PERF_WORKERS_MAX      16u
-#define PERF_DEPTH_MAX        8192u
-#define PERF_IN_FLIGHT        512u /* limit of messages in flight over all QPs, in random order */
-#define PERF_WORKING_SET_MAX  (1u << 30)
-#define PERF_PEAK_ITERS       20000u /* with more messages than this no peak is computed */
-#define PERF_EXIT_OK          0
-#define PERF_EXIT_FAILED      1
-#define PERF_EXIT_USAGE       2
-#define PERF_EXIT_FLIP_FOUND  3 /* --verify-selftest: the flipped bit was found, as expected */
+/* the largest message size; option -a tests the sizes 2, 4, .. PERF_SIZE_MAX */
+#define PERF_SIZE_MAX (8u << 20)
+/* length of the area (GRH) before a UD message in a receive buffer [IBA 11.4.1.2] */
+#define PERF_GRH_LEN    40u
+#define PERF_ATOMIC_LEN 8u
+#define PERF_QPS_MAX    131072u
+/* the largest number of QPs of a device whose specification has no key "qps" */
+#define PERF_QPS_DEFAULT_MAX 16384u
+#define PERF_WORKERS_MAX     16u
+#define PERF_DEPTH_MAX       8192u
+/* limit of messages in flight over all QPs, if QPs post in random order */
+#define PERF_IN_FLIGHT       512u
+#define PERF_WORKING_SET_MAX (1u << 30)
+#define PERF_PEAK_ITERS      20000u /* number of messages above which no peak rate is computed */
+#define PERF_EXIT_OK         0
+#define PERF_EXIT_FAILED     1
+#define PERF_EXIT_USAGE      2
+/* exit status of --verify-selftest if the check found the flipped bit, as expected */
+#define PERF_EXIT_FLIP_FOUND  3
 #define PERF_EXIT_FLIP_MISSED 4
 
 enum perf_op {
@@ -42,46 +47,51 @@ enum perf_atomic {
 	PERF_CMP_AND_SWAP,
 };
 
-/** Which QP posts next. */
+/** The order in which QPs post requests. */
 enum perf_order {
-	PERF_IN_TURN, /* each QP in turn, as long as it has room */
-	PERF_RANDOM,  /* a random QP for each list of requests */
+	PERF_IN_TURN, /* each QP in turn posts requests as long as it has room */
+	PERF_RANDOM,  /* each list of requests is posted on a random QP */
 };
 
 /**
- * The parsed options. Numbers are uint64_t and choices are int, so that one table can set them all.
+ * The parsed options. All numbers are uint64_t and all choices are int, so that the code that reads
+ * the table of options needs one type for each.
  */
 struct options {
 	const char *test; /* name of the test, such as "write_bw" */
 	enum perf_op op;
 	bool is_lat;
-	const char *device; /* argument of --uroce */
-	const char *server; /* name of the server; NULL: this process is the server */
-	int qp_type;        /* enum ibv_qp_type */
-	int atomic;         /* enum perf_atomic */
-	int order;          /* enum perf_order */
+	const char *device; /* argument of the option --uroce: the specification of the device */
+	const char *server; /* name of the server; NULL if this process is the server */
+	int qp_type;        /* type of the QPs, an enum ibv_qp_type */
+	int atomic;         /* kind of atomic, an enum perf_atomic */
+	int order;          /* order of the QPs, an enum perf_order */
 	uint64_t size;
-	uint64_t iters;      /* number of messages for each QP */
-	uint64_t duration_s; /* duration of the test; 0: the number of iterations ends the test */
+	uint64_t iters; /* number of messages for each QP */
+	/* duration of the test in seconds; 0 if the number of messages ends the test */
+	uint64_t duration_s;
 	uint64_t tx_depth;
 	uint64_t rx_depth;
 	uint64_t nb_qp;
 	/*
-	 * --loopback: workers that each run both ends of their own connections; 0: two ends on two
-	 * threads
+	 * for --loopback: number of workers that each run both ends of their own connections; 0 if
+	 * the two ends run on two threads
 	 */
 	uint64_t nb_workers;
 	uint64_t cq_mod;
 	uint64_t post_list;
 	uint64_t inline_len;
-	uint64_t outs; /* number of outstanding READs and atomics; 0: the device's limit */
-	uint64_t mtu;  /* path MTU in bytes; 0: the port's */
-	/* bytes over which messages are spread on either side; 0: one page for each QP */
+	uint64_t outs; /* number of outstanding READs and atomics; 0 for the limit of the device */
+	uint64_t mtu;  /* path MTU in bytes; 0 for that of the port */
+	/*
+	 * bytes of the buffer over which messages are spread on each side; 0 for one page for each
+	 * QP
+	 */
 	uint64_t working_set;
 	uint64_t gid_index;
-	uint64_t timeout_code; /* local ACK timeout [IBA 11.6.2] */
+	uint64_t timeout_code; /* code of the local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;
-	uint64_t port; /* TCP port */
+	uint64_t port; /* TCP port of the server */
 	bool has_gid_index;
 	bool has_size;
 	bool has_iters;
@@ -90,27 +100,28 @@ struct options {
 	bool is_gbits;
 	bool is_no_peak;
 	bool is_loopback;
-	/* an IPv6 GID; the exchange uses any family that the server's name resolves to */
+	/* use an IPv6 GID; the TCP connection uses any family that the server's name resolves to */
 	bool is_ipv6;
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
-	bool is_cpu_freq; /* accepted without effect, because scripts for perftest pass it */
+	/* an option that is accepted without effect, because scripts for perftest pass it */
+	bool is_cpu_freq;
 	const char *json_file;
 	const char *capture_file;
-	const char *impair; /* argument of impair_open(); NULL: none */
+	const char *impair; /* argument of impair_open(); NULL if the network is not impaired */
 };
 
 /**
- * Fill `opt` from the arguments after `--`; argv[0] is skipped.
- * @return 0; 1: help was requested and printed; -1 after one line on stderr
+ * Parse the arguments after `--` into `opt`; argv[0] is skipped.
+ * @return 0; 1 if help was requested and printed; -1 after one line on stderr
  */
 int options_parse(struct options *opt, int argc, char **argv);
 
-/** The name of the connection type: "RC", "UC" or "UD". */
+/** Get the name of the connection type: "RC", "UC" or "UD". */
 const char *options_conn_name(const struct options *opt);
 
-/** Whether the transport retransmits lost messages. */
+/** Check whether the transport of the test retransmits lost messages. */
 static inline bool
 options_is_reliable(const struct options *opt)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * QPs are drawn some posts ahead and wait in a queue. When a QP enters the queue, the program's own
- * data of the QP is prefetched. Later the QP itself is prefetched, in two steps, because its
- * address is part of that data.
+ * QPs are chosen at random some posts ahead, and wait in a queue. When a QP enters the queue, the
+ * data that this program has about it is prefetched. The QP itself is prefetched later, in two
+ * steps, because its address is part of this data.
  */
 
 #include "order.h"
@@ -12,8 +12,8 @@
 #include <uroce_dv.h>
 
 /*
- * Number of draws before its post at which a QP is prefetched, and at which the slots of its send
- * queue for this post are.
+ * A QP is prefetched QP_AHEAD draws before its post. The slots of its send queue that this post
+ * uses are prefetched SLOT_AHEAD draws before the post.
  */
 #define QP_AHEAD   10u
 #define SLOT_AHEAD 3u
@@ -21,7 +21,10 @@
 static uint32_t
 draw(struct order *order)
 {
-	/* the generator xorshift64*: its period is long enough, and it takes a few cycles */
+	/*
+	 * this is the generator xorshift64*, whose period is long enough, and which takes few
+	 * cycles
+	 */
 	order->state ^= order->state >> 12;
 	order->state ^= order->state << 25;
 	order->state ^= order->state >> 27;

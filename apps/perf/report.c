@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scripts split these columns by white space and read these JSON keys. So both are those of
- * perftest 4.5, the release in Debian 12. A run of one size has an object as `results`; a run of
- * several sizes has a list of objects.
+ * Prints the results. Scripts split the columns by white space and read the JSON keys, so both are
+ * those of perftest 4.5, the release in Debian 12. A run of one size has an object as `results`; a
+ * run of several sizes has a list of objects.
  */
 
 #include "report.h"
@@ -73,7 +73,7 @@ print_addresses(const char *whose, const struct address *addresses, unsigned nb)
 		printf(" and %u more %s addresses\n", nb - ADDRESSES_SHOWN, whose);
 }
 
-/* Queue pairs per second, from creation until they can send. */
+/* Compute how many queue pairs per second were created and connected, until they could send. */
 static double
 connect_rate(const struct endpoint *endpoint)
 {
@@ -160,10 +160,7 @@ print_verify(const struct report *report, const struct verify *verify)
 	printf("\n");
 }
 
-/*
- * Begin the JSON object of a row.
- * @return false: no JSON was requested
- */
+/* Begin the JSON object of a row. @return false if no JSON was requested */
 static bool
 json_open(struct report *report, uint64_t size, uint64_t messages)
 {
@@ -307,7 +304,8 @@ write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 static int
 save_json(struct report *report, const struct endpoint *endpoint)
 {
-	fclose(report->rows_file); /* from now on `rows` holds all that was written to the stream */
+	/* after fclose() `rows` has all that was written to the stream */
+	fclose(report->rows_file);
 	report->rows_file = NULL;
 	FILE *file = fopen(report->opt->json_file, "w");
 	if (file != NULL) {

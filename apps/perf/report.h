@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The result tables, in perftest's columns, and the same results as JSON with perftest's keys.
+ * Prints the results in a table with the columns of perftest, and writes the same results as JSON
+ * with the keys of perftest.
  */
 
 #include <stdbool.h>
@@ -21,11 +22,15 @@ struct bandwidth {
 	uint64_t size;
 	uint64_t messages;
 	double average_bps; /* bytes of payload per second */
-	double peak_bps;    /* highest rate, in bytes of payload per second; 0: not computed */
+	/* highest rate, in bytes of payload per second; 0 if it is not computed */
+	double peak_bps;
 	double messages_per_s;
 };
 
-/** Measured latencies in microseconds: half a round trip, or a whole one for READ and atomics. */
+/**
+ * Measured latencies in microseconds: those of half a round trip, or of a whole round trip for READ
+ * and atomics.
+ */
 struct latency {
 	uint64_t size;
 	uint64_t messages;
@@ -35,24 +40,24 @@ struct latency {
 
 struct report {
 	const struct options *opt;
-	/* cycles that each stage took for the current message size; see stages.h */
+	/* the cycles that each stage of the library took for the current message size */
 	const struct stages *stages;
 	/* the report prints nothing, because it is of the second side in loopback */
 	bool is_quiet;
 	char *rows; /* the JSON objects written so far */
 	size_t rows_len;
-	FILE *rows_file; /* stream that writes to `rows`; NULL: no JSON */
+	FILE *rows_file; /* stream that writes to `rows`; NULL if no JSON was requested */
 	unsigned nb_rows;
 };
 
-/**
- * Start a report.
- * @return 0, or -1 after one line on stderr
- */
+/** Begin the report of a run. @return 0, or -1 after one line on stderr */
 int report_begin(struct report *report, const struct options *opt, const struct stages *stages,
 		 bool is_quiet);
 
-/** Print the parameters of the test, the addresses of both sides, and the heads of the columns. */
+/**
+ * Print the parameters of the test, the addresses of both sides, and the line with the names of the
+ * columns.
+ */
 void report_head(struct report *report, const struct endpoint *endpoint);
 
 void report_bandwidth(struct report *report, const struct bandwidth *row,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prepares and posts work requests. All fields that do not change are set before the measurement.
- * Slot numbers are counters instead of remainders, because a division for each request would slow
- * down the test.
+ * Prepares and posts work requests. All fields of a request that do not change are set before the
+ * measurement. Slot numbers are kept in counters and not computed as remainders, because a division
+ * for each request would slow down the test.
  */
 
 #include "requests.h"
@@ -56,7 +56,9 @@ opcode_of(const struct options *opt)
 {
 	switch (opt->op) {
 	case PERF_SEND:
-		/* the immediate carries the number of the message, because messages may be lost */
+		/*
+		 * the immediate data carry the number of the message, because messages may be lost
+		 */
 		return opt->is_verify && !options_is_reliable(opt) ? IBV_WR_SEND_WITH_IMM
 								   : IBV_WR_SEND;
 	case PERF_WRITE:
@@ -70,7 +72,7 @@ opcode_of(const struct options *opt)
 						: IBV_WR_ATOMIC_FETCH_AND_ADD;
 }
 
-/* Set the fields of the requests that never change. */
+/* Set those fields of the requests that do not change during the test of a message size. */
 static void
 make_requests(struct requests *requests)
 {
@@ -156,8 +158,8 @@ requests_begin(struct requests *requests, uint64_t first)
 }
 
 /*
- * Set the fields of an atomic. The word at the peer counts the atomics done on it, so each atomic
- * knows the value that it will find.
+ * Set the fields of an atomic request. The word in the buffer of the peer counts the atomics done
+ * on it, so each atomic knows the value that the word has before it.
  */
 static void
 aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
@@ -201,7 +203,10 @@ aim_datagram(const struct requests *requests, unsigned qp_idx, struct ibv_send_w
 	wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
 }
 
-/* Set the local and the remote address of a request to its slots. */
+/*
+ * Set the addresses of a request: those of its slot in the local buffer and, except for SEND, in
+ * the buffer of the peer.
+ */
 static void
 aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slot,
     struct ibv_send_wr *wr)
@@ -237,7 +242,7 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct stream *stream = &requests->stream[qp_idx];
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
-	/* a counter, because a division for each request would slow down the test */
+	/* the slot is counted, because a division for each request would slow down the test */
 	uint32_t slot = stream->slot;
 	uint32_t unsignaled = stream->unsignaled;
 
@@ -291,7 +296,7 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 
 	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
 	const size_t stride = requests->layout.stride;
-	/* a counter, because a division for each request would slow down the test */
+	/* the slot is counted, because a division for each request would slow down the test */
 	uint64_t slot = requests->stream[qp_idx].recv_slot;
 
 	for (unsigned i = 0; i < nb; i++) {

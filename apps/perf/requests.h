@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The work requests of a test. Send request `idx` of a batch uses slot idx % slots; WRITE and READ
- * use this slot on both sides. Receive requests use the slots in turn, also across batches. Fields
- * that differ between QPs are set when a request is posted; all others once for each size.
+ * The work requests of a test. Send request `idx` of a batch uses slot idx % slots of the buffer.
+ * WRITE and READ use the slot of this number on both sides. Receive requests use the slots in turn,
+ * also from one batch to the next. Fields of a request that differ between QPs are set at each
+ * post. All others are set once for each message size.
  */
 
 #include <stdbool.h>
@@ -20,29 +21,29 @@
 struct session;
 
 /**
- * What one QP has done in this batch, and the data that a post needs: one cache line, because there
- * may be many QPs.
+ * What one QP has done in this batch, and the data that a post needs. All of this is in one cache
+ * line, because there may be many QPs.
  */
 struct stream {
-	_Alignas(64) uint64_t posted; /* number of send requests posted */
-	uint64_t completed;           /* number of send requests completed */
-	uint64_t received;            /* number of messages received */
-	uint32_t slot;                /* slot of the next send request */
-	uint32_t unsignaled;          /* send requests since the last signaled one */
+	_Alignas(64) uint64_t posted; /* number of posted send requests */
+	uint64_t completed;           /* number of completed send requests */
+	uint64_t received;            /* number of received messages */
+	uint32_t slot;                /* slot that the next send request uses */
+	uint32_t unsignaled;          /* number of send requests since the last signaled one */
 	struct ibv_qp *qp;
 	uint64_t peer_vaddr;
 	uint32_t peer_rkey;
-	uint32_t recv_slot; /* slot of the next receive request */
+	uint32_t recv_slot; /* slot that the next receive request uses */
 };
 
 struct requests {
 	struct session *session;
 	struct layout layout;
-	struct stream *stream; /* one entry for each QP */
+	struct stream *stream; /* the state of the QPs: one entry for each */
 	uint64_t first;        /* number of the first message of this batch */
 	/*
-	 * Arrays of `post_list` send requests and their elements, which all QPs share: each post
-	 * uses them.
+	 * Arrays of `post_list` send requests and their scatter-gather elements. Each post on any
+	 * QP uses these arrays.
 	 */
 	struct ibv_send_wr *send;
 	struct ibv_sge *send_sge;
@@ -51,8 +52,9 @@ struct requests {
 };
 
 /**
- * Prepare the requests for a message size. The caller calls requests_free() also after an error.
- * @return 0, or -1: no memory
+ * Prepare the requests for a message size. The caller has to call requests_free(), also after an
+ * error.
+ * @return 0, or -1 if there is no memory
  */
 int requests_init(struct requests *requests, struct session *session, uint64_t size);
 void requests_free(struct requests *requests);
@@ -60,54 +62,55 @@ void requests_free(struct requests *requests);
 /** Begin a batch whose messages are numbered from `first`. */
 void requests_begin(struct requests *requests, uint64_t first);
 
-/** The number from which the content of message `message` of a QP is computed and checked. */
+/** Get the number from which the content of message `message` of a QP is computed and checked. */
 uint64_t requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message);
 
 /**
- * The address of a slot in this side's `out` or `in` area. A slot of `in` begins with the GRH area
- * of UD.
+ * Get the address of a slot in the `out` area, or by requests_in() in the `in` area, of a QP of
+ * this side. A slot of `in` begins with the GRH area of UD.
  */
 uint8_t *requests_out(const struct requests *requests, unsigned qp_idx, uint64_t slot);
 uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot);
 
 /**
  * Post the next `nb` send requests of a QP, at most post_list.
- * @param signal_every  one of so many requests is signaled; constant throughout a batch
- * @param last          index in the batch of a further request that is signaled
+ * @param signal_every  one of so many requests is signaled; the number is constant throughout a
+ *         batch
+ * @param last          index in the batch of a request that is signaled, too
  * @return 0, or -1 after a line on stderr
  */
 int requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb,
 		       uint64_t signal_every, uint64_t last);
 
 /**
- * Post receive requests until `wanted` of them are pending.
+ * Post receive requests on a QP until `wanted` of them are pending.
  * @return 0, or -1 after a line on stderr
  */
 int requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t wanted);
 
 /**
- * Slot of a receive request to be posted: with `ahead` 0 of the next one, with 1 of the one after
- * it.
+ * Get the slot of a receive request that is posted later. `ahead` is the number of receive requests
+ * that are posted before it.
  */
 uint64_t requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead);
 
-/** The number of pending receive requests of a QP. */
+/** Get the number of pending receive requests of a QP. */
 uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
 
 /*
- * A wr_id identifies the request of a completion:
+ * The wr_id of a completion identifies its request:
  *
  *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
  *
- * The functions below run for each completion, and the measured time includes them.
+ * The functions below are called for each completion, within the measured time.
  */
 #define REQUESTS_RECV_BIT (UINT64_C(1) << 63)
 #define REQUESTS_QP_SHIFT 32
 #define REQUESTS_QP_MASK  0x7fffffffu
 
 /**
- * requests_is_recv(): whether a completion is that of a receive request; requests_qp_idx(): the
- * index of its QP.
+ * requests_is_recv() checks whether a completion is that of a receive request. requests_qp_idx()
+ * gets the index of its QP.
  */
 static inline bool
 requests_is_recv(const struct ibv_wc *wc)
@@ -122,8 +125,8 @@ requests_qp_idx(const struct ibv_wc *wc)
 }
 
 /**
- * The low 32 bits of the wr_id: for a send request those of its index, for a receive request its
- * slot.
+ * Get the low 32 bits of the wr_id of a completion. For a send request they are those of its index,
+ * for a receive request they are its slot.
  */
 static inline uint32_t
 requests_idx(const struct ibv_wc *wc)
@@ -131,7 +134,7 @@ requests_idx(const struct ibv_wc *wc)
 	return (uint32_t)wc->wr_id;
 }
 
-/** The name of the operation, such as "RDMA WRITE". */
+/** Get the name of the operation of the test, such as "RDMA WRITE". */
 const char *requests_name(const struct requests *requests);
 
 #endif /* PERF_REQUESTS_H */

@@ -8,7 +8,7 @@
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
  *	fail WHY                             in place of any other line: its sender ends the test
  *
- * The file has more than 500 lines: all lines of the protocol share one connection.
+ * The file has more than 500 lines: because all lines of the protocol share one connection.
  */
 
 #include "session.h"
@@ -23,10 +23,11 @@
 
 #include <rte_cycles.h>
 
-#define VERSION             1
-#define HELLO_S             10
-#define CLOSE_S             5  /* seconds that the client has to close its port */
-#define LOOK_US             20 /* interval in which a polling loop reads the socket */
+#define VERSION 1
+#define HELLO_S 10
+#define CLOSE_S 5 /* number of seconds that the client has to close its port */
+/* interval in microseconds at which a polling loop reads the socket */
+#define LOOK_US             20
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
 #define ITERS_MIN           8
@@ -79,10 +80,10 @@ is_peer_failure(struct session *session, const char *line)
 	return true;
 }
 
-/* ------------------------------------------------------------------------------ agreeing */
+/* --- agreeing -------------------------------------------------------------------------------- */
 
 struct term {
-	const char *key; /* the option as the user writes it */
+	const char *key; /* the option as the user writes it on the command line */
 	char value[32];
 };
 
@@ -126,7 +127,7 @@ list_terms(const struct options *opt, struct term *terms)
 	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
 	if (opt->working_set != 0)
 		add_number(terms, &nb, "--working-set", opt->working_set);
-	/* parameters that determine the layout of the buffers */
+	/* the following parameters determine the layout of the buffers */
 	if (opt->is_verify || layout_is_compact(opt)) {
 		add_number(terms, &nb, "--tx-depth", opt->tx_depth);
 		add_number(terms, &nb, "--rx-depth", opt->rx_depth);
@@ -149,7 +150,10 @@ send_hello(struct session *session)
 			     session->endpoint.mtu, session->endpoint.outs, text);
 }
 
-/* The value of a key in a hello line; empty if the line does not have the key. */
+/*
+ * Get the value of a key in the first line of the other side (hello). The value is empty if the
+ * line does not have the key.
+ */
 static void
 value_of(const char *hello, const char *key, char *value, size_t len)
 {
@@ -228,11 +232,11 @@ agree(struct session *session)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ addresses */
+/* --- addresses ------------------------------------------------------------------------------- */
 
 /*
- * Addresses are exchanged in batches of this size, so that neither side waits for the other to
- * read.
+ * The number of addresses that are exchanged in one batch. It is limited, so that neither side has
+ * to wait until the other reads.
  */
 #define SWAP_BATCH 256u
 
@@ -315,7 +319,7 @@ swap_addresses(struct session *session)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ keeping in step */
+/* --- keeping in step ------------------------------------------------------------------------- */
 
 int
 session_tell(struct session *session, const char *step, const struct sync *mine)
@@ -376,7 +380,7 @@ session_sync(struct session *session, const char *step, const struct sync *mine,
 	return got < 0 ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------------------ the run */
+/* --- the run --------------------------------------------------------------------------------- */
 
 uint64_t
 session_iters(const struct session *session, uint64_t size)
@@ -391,8 +395,8 @@ session_iters(const struct session *session, uint64_t size)
 }
 
 /*
- * Make the TCP connection. The device is already open, so errors in its specification were printed
- * before this side waits for the other.
+ * Make the TCP connection. The device was opened before, so that errors in its specification are
+ * printed before this side waits for the other.
  */
 static int
 open_exchange(struct session *session)
@@ -455,7 +459,7 @@ run_sizes(struct session *session)
 	return result;
 }
 
-/* Print the result of the checks. @return the exit status */
+/* Print the result of the checks of received data. @return the exit status */
 static int
 evaluate_checks(const struct session *session)
 {

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * One side of a run: its options, its verbs objects, its connection to the other side. Both sides
- * execute the same steps. The client makes the decisions, such as how many messages follow.
+ * One side of a run: its options, its verbs objects, and its connection to the other side. Both
+ * sides execute the same steps. The client makes the decisions, such as how many messages follow.
  *
- * A side that waits for the other side drives its own workers meanwhile.
+ * While a side waits for the other side, it drives its own workers.
  */
 
 #include <stdbool.h>
@@ -27,43 +27,44 @@
 struct session {
 	const struct options *opt;
 	bool is_client;
-	bool is_requester; /* true for the client; with --bidirectional for both */
-	bool is_responder; /* true for the server; with --bidirectional for both */
+	/* this side sends requests: true for the client, and with --bidirectional for both sides */
+	bool is_requester;
+	/* this side responds: true for the server, and with --bidirectional for both sides */
+	bool is_responder;
 	bool is_peer_gone; /* the peer failed, or closed the connection */
 	struct endpoint endpoint;
 	struct exchange exchange;
 	struct failures failures;
-	struct verify verify; /* results of the checks of the current size */
-	struct stages stages; /* cycles of this process in each stage, for the current size */
+	/* results of the checks of received data, for the current message size */
+	struct verify verify;
+	/* cycles of this process in each stage, for the current message size */
+	struct stages stages;
 	struct report report;
-	uint64_t wrong;      /* wrong bytes of all sizes, on both sides */
-	uint64_t looked_tsc; /* when session_poll() last read the socket */
+	uint64_t wrong;      /* number of wrong bytes over all message sizes, on both sides */
+	uint64_t looked_tsc; /* TSC value at which session_poll() last read the socket */
 };
 
 /**
- * Values that a side sends with a step. Their meaning depends on the step; see test_bw.c and
- * test_lat.c.
+ * Values that a side sends with a step of the test. Their meaning depends on the step; see
+ * test_bw.c and test_lat.c.
  */
 struct sync {
 	uint64_t value[SYNC_VALUES];
 };
 
-/**
- * Create the device of a specification.
- * @return 0, or -1 after a line on stderr
- */
+/** Create the device that a specification describes. @return 0, or -1 after a line on stderr */
 int session_open(struct session *session, const char *spec);
 
 /**
- * Execute the whole run and close the session. If the exchange is not connected, it is connected
- * according to options and role.
+ * Execute the whole run and close the session. If the TCP connection does not exist yet, it is made
+ * first.
  * @return PERF_EXIT_...
  */
 int session_run(struct session *session);
 
 /**
- * Number of messages of `size` for each QP: that of --iters, or a default that large messages
- * reduce.
+ * Get the number of messages of `size` for each QP: the argument of --iters, or a default that is
+ * smaller for large messages.
  */
 uint64_t session_iters(const struct session *session, uint64_t size);
 
@@ -74,9 +75,10 @@ uint64_t session_iters(const struct session *session, uint64_t size);
 int session_tell(struct session *session, const char *step, const struct sync *mine);
 
 /**
- * Check whether the other side has reached a step. The socket is read only at intervals, so a
- * polling loop may call this function.
- * @return 1: `theirs` is filled; 0: not yet; -1 after a line on stderr: the other side has failed
+ * Check whether the other side has reached a step. A polling loop may call this function often,
+ * because it reads the socket only at intervals.
+ * @return 1 if it has, and `theirs` is filled; 0 if not yet; -1 after a line on stderr if the other
+ *         side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signals that end a run. A second signal has its default effect and ends the process at once.
- * SIGPIPE is ignored: drivers such as virtio write to sockets whose other end may have closed, and
- * check the return value.
+ * SIGPIPE is ignored: some drivers, such as virtio, write to sockets whose other end may have
+ * closed, and check the return value.
  */
 
 #include "stop.h"

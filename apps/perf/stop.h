@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A request to stop: SIGINT and SIGTERM set it, and every loop that may take long checks it.
+ * A request to stop the run. SIGINT and SIGTERM make this request, and every loop that may take
+ * long checks whether it was made.
  */
 
 #include <stdbool.h>
@@ -17,7 +18,7 @@ void stop_ask(void);
 
 bool stop_is_asked(void);
 
-/** The signal that requested the stop; 0: none. */
+/** Get the signal that requested the stop; 0 if no signal did. */
 int stop_signal(void);
 
 #endif /* PERF_STOP_H */

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The two kinds of test: bandwidth and latency. Both sides call the same function. Each call runs
- * one message size and reports the result.
+ * The two kinds of test: bandwidth and latency. Both sides of a test call the function of its kind.
+ * Each call runs one message size and reports the result.
  */
 
 #include <stdint.h>
@@ -13,7 +13,8 @@
 struct session;
 
 /**
- * Run the test for one message size. Wrong bytes are added to session->wrong.
+ * Run a test for one message size: bandwidth, or latency by test_lat(). Wrong bytes are added to
+ * session->wrong.
  * @return 0, or -1 after a line on stderr
  */
 int test_bw(struct session *session, uint64_t size);

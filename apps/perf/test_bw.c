@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bandwidth tests. A size is run in batches: without --verify one batch of all messages, with
- * --verify one batch for as many messages as there are slots. Both sides execute the same steps for
- * a batch:
+ * The bandwidth tests. The messages of a size are sent in batches. Without --verify one batch has
+ * all messages. With --verify each batch has as many messages as the buffer has slots. Both sides
+ * execute the same steps for a batch:
  *
  *	sync `batch`: the client sends the number of messages, 0 to end the size
  *	prepare: slots are filled and spoiled (verify.h), receive requests are posted
@@ -12,8 +12,8 @@
  *
  * A size ends with sync `checked` and sync `rate`. Only the pump is measured.
  *
- * The file has more than 500 lines: requests, completions and the result share the state of one
- * pump.
+ * The file has more than 500 lines: because requests, completions and the result share the state of
+ * one pump.
  */
 
 #include "order.h"
@@ -32,43 +32,51 @@
 
 #include <rte_cycles.h>
 
-#define POLL_BATCH     16
-#define DRAWS          64 /* number of QPs that --qp-order=random draws between two polls */
+#define POLL_BATCH 16
+/* number of random QPs that --qp-order=random chooses between two polls */
+#define DRAWS          64
 #define UNTIL_DEADLINE UINT64_MAX
-/* after this idle time an unreliable transport delivers nothing more */
+/*
+ * time in microseconds: when nothing has arrived for so long, no more messages of an unreliable
+ * transport are expected
+ */
 #define SETTLE_US  20000
 #define PROGRESS_S 1
 
 struct pump {
 	struct session *session;
 	struct requests requests;
-	struct order order; /* used by --qp-order=random */
-	uint64_t goal;      /* messages of this batch for each QP, or UNTIL_DEADLINE */
-	uint64_t deadline;  /* end of --duration, as a TSC value */
-	uint64_t posted, completed, received; /* numbers of requests of all QPs in this batch */
-	/* TSC at the begin and the end of the requests of this batch */
+	struct order order; /* the random order of QPs, for --qp-order=random */
+	uint64_t goal;      /* number of messages of this batch for each QP, or UNTIL_DEADLINE */
+	uint64_t deadline;  /* end of the time of --duration, as a TSC value */
+	/*
+	 * number of requests in this batch, over all QPs, that were posted, completed and received
+	 */
+	uint64_t posted, completed, received;
+	/* TSC values at the start and at the end of the requests of this batch */
 	uint64_t begin_tsc, end_tsc;
 	uint64_t recv_begin_tsc, recv_end_tsc;
-	uint64_t told_tsc; /* time of the last line about progress */
+	uint64_t told_tsc; /* TSC value at the last line about progress */
 	bool is_failed;
-	bool is_told; /* the peer was informed of the end of this side (step `done`) */
+	/* the peer was told by the step `done` that the requests of this side have completed */
+	bool is_told;
 	bool is_peer_done;
-	uint64_t peer_sent; /* messages that the peer sent; valid if is_peer_done */
+	uint64_t peer_sent; /* number of messages that the peer sent; valid if is_peer_done */
 	/*
-	 * TSC values of the posts and of the completions, in order, for the peak; NULL: no peak is
-	 * computed.
+	 * TSC values of the posts and of the completions, in order, from which the peak rate is
+	 * computed; NULL if it is not computed
 	 */
 	uint64_t *posted_tsc, *completed_tsc;
 	uint64_t times_max;
 };
 
-/* Sums over the batches of a size. */
+/* Sums over the batches of a message size. */
 struct total {
-	uint64_t messages; /* messages of each QP */
+	uint64_t messages; /* number of messages of each QP */
 	uint64_t sent, received;
 	uint64_t peer_sent;
 	double seconds, recv_seconds;
-	double peak; /* highest rate, in messages per second; 0: not computed */
+	double peak; /* highest rate, in messages per second; 0 if it is not computed */
 };
 
 static double
@@ -77,21 +85,26 @@ seconds_of(uint64_t tsc)
 	return (double)tsc / (double)rte_get_tsc_hz();
 }
 
-/* ------------------------------------------------------------------------------ requests */
+/* --- requests -------------------------------------------------------------------------------- */
 
-/* The number of requests that a QP may post now: 0, or the length of the next list. */
+/*
+ * Get the number of requests that a QP may post now: the length of the next list of requests, or 0.
+ */
 static unsigned
 room_for(const struct pump *pump, const struct stream *stream)
 {
 	const struct options *opt = pump->session->opt;
-	/* a batch ends with a signaled request, so that the completion of every request is known */
+	/*
+	 * a batch ends with a signaled request, so that its completion shows that all requests have
+	 * completed
+	 */
 	const uint64_t left = pump->goal == UNTIL_DEADLINE ? opt->cq_mod - stream->unsignaled
 							   : pump->goal - stream->posted;
 	const uint64_t nb = left < opt->post_list ? left : opt->post_list;
 
 	if (stream->posted + nb - stream->completed > opt->tx_depth)
 		return 0;
-	/* the clock is read last, because most QPs have no room when there are many */
+	/* the clock is read only if the QP has room: if there are many QPs, most have none */
 	if (pump->goal == UNTIL_DEADLINE && stream->unsignaled == 0 &&
 	    rte_rdtsc() >= pump->deadline)
 		return 0;
@@ -112,7 +125,9 @@ post_list(struct pump *pump, unsigned qp_idx, unsigned nb)
 				  pump->goal - 1);
 }
 
-/* Post a list on each drawn QP until the limit of messages in flight is reached. */
+/*
+ * Post a list of requests on randomly chosen QPs until the limit of messages in flight is reached.
+ */
 static int
 post_in_random_order(struct pump *pump)
 {
@@ -149,9 +164,12 @@ post_sends(struct pump *pump)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ completions */
+/* --- completions ----------------------------------------------------------------------------- */
 
-/* Handle the completion of a send request: all requests posted before it have completed, too. */
+/*
+ * Handle the completion of a send request. It shows that all requests of the QP that were posted
+ * before have completed, too.
+ */
 static void
 take_send(struct pump *pump, const struct ibv_wc *wc)
 {
@@ -197,8 +215,8 @@ is_received_by(const struct ibv_wc *wc, unsigned qp_idx)
 }
 
 /*
- * Handle adjacent completions of receive requests of one QP.
- * @return how many were handled
+ * Handle successive completions, as far as they are of receive requests of the same QP.
+ * @return the number of completions that were handled
  */
 static int
 take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
@@ -218,7 +236,10 @@ take_recvs(struct pump *pump, const struct ibv_wc *wc, int nb)
 	pump->session->endpoint.receives[qp_idx].done += (uint64_t)n;
 	pump->received += (uint64_t)n;
 	if (opt->is_verify)
-		return n; /* all receive requests of a batch are posted before the batch begins */
+		/*
+		 * with --verify all receive requests of a batch are posted before the batch begins
+		 */
+		return n;
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&pump->requests, qp_idx);
 	if ((missing >= RECV_BATCH || 2 * missing >= opt->rx_depth) &&
 	    requests_post_recv(&pump->requests, qp_idx, opt->rx_depth) != 0)
@@ -237,10 +258,7 @@ take_failure(struct pump *pump, const struct ibv_wc *wc)
 		take_send(pump, wc);
 }
 
-/*
- * Poll completions and handle them.
- * @return number of completions
- */
+/* Poll completions and handle them. @return the number of completions */
 static int
 take_completions(struct pump *pump)
 {
@@ -265,7 +283,7 @@ take_completions(struct pump *pump)
 	return nb;
 }
 
-/* ------------------------------------------------------------------------------ the pump */
+/* --- the pump -------------------------------------------------------------------------------- */
 
 static void
 tell_progress(struct pump *pump)
@@ -299,8 +317,8 @@ is_sending_over(const struct pump *pump)
 }
 
 /*
- * Whether all messages of the peer have arrived.
- * @return 1: all have arrived; 0: not yet; -1: the peer has closed the connection
+ * Check whether all messages of the peer have arrived.
+ * @return 1 if all have arrived, 0 if not yet, -1 if the peer has failed
  */
 static int
 is_receiving_over(struct pump *pump)
@@ -321,8 +339,8 @@ is_receiving_over(struct pump *pump)
 }
 
 /*
- * Wait for the completions of all requests after an error or the end of the peer. Every request
- * completes, with success or in error.
+ * Wait for the completions of all requests after an error or after the peer has ended. Every
+ * request completes, with success or in error.
  */
 static void
 drain(struct pump *pump)
@@ -341,7 +359,7 @@ drain(struct pump *pump)
 			pump->posted - pump->completed, limit_s);
 }
 
-/* Receive what an unreliable transport still has in flight. */
+/* Receive the messages of an unreliable transport that are still in flight. */
 static void
 settle(struct pump *pump)
 {
@@ -368,7 +386,7 @@ tell_done(struct pump *pump)
 
 /*
  * Execute one round of run_pump(): post, complete, and check whether the batch is over.
- * @return 1: finished; 0: continue; -1: failed
+ * @return 1 if the batch is over, 0 if it continues, -1 if it failed
  */
 static int
 pump_round(struct pump *pump, bool is_requester)
@@ -389,7 +407,7 @@ pump_round(struct pump *pump, bool is_requester)
 		return 0;
 	/*
 	 * ibv_poll_cq() drives the worker of its CQ. If there are more workers, endpoint_drive()
-	 * drives them. If another thread drives a worker, the call costs little.
+	 * drives all of them. The call takes little time for a worker that another thread drives.
 	 */
 	if (session->endpoint.nb_workers > 1 || !is_requester)
 		endpoint_drive(&session->endpoint);
@@ -424,7 +442,7 @@ run_pump(struct pump *pump)
 	return pump->is_failed ? -1 : 0;
 }
 
-/* ------------------------------------------------------------------------------ batches */
+/* --- batches --------------------------------------------------------------------------------- */
 
 static void
 reset_batch(struct pump *pump, uint64_t first, uint64_t goal)
@@ -461,8 +479,8 @@ prepare_slots(struct pump *pump, unsigned qp_idx)
 }
 
 /*
- * Post receive requests. They are used in the order of posting: if none remain from an earlier
- * batch, message i uses request i.
+ * Post receive requests. Messages use receive requests in the order of posting. If no receive
+ * requests remain from an earlier batch, message i uses request i.
  */
 static int
 prepare_recvs(struct pump *pump, unsigned qp_idx)
@@ -555,8 +573,8 @@ check(struct pump *pump)
 }
 
 /*
- * Agree on the number of messages of the next batch; 0 ends the size. The number of the client is
- * used.
+ * Agree on the number of messages of the next batch; 0 ends the message size. Both sides use the
+ * number of the client.
  */
 static int
 agree_batch(struct pump *pump, const struct total *total, uint64_t *goal)
@@ -584,7 +602,7 @@ add_up(struct total *total, const struct pump *pump)
 	double rate = seconds > 0 ? (double)pump->completed / seconds : 0;
 
 	if (pump->goal == UNTIL_DEADLINE)
-		total->messages = UINT64_MAX; /* with --duration there is only one batch */
+		total->messages = UINT64_MAX; /* with --duration this was the only batch */
 	else
 		total->messages += pump->goal;
 	total->sent += pump->completed;
@@ -619,11 +637,11 @@ run_batches(struct pump *pump, struct total *total)
 	}
 }
 
-/* ------------------------------------------------------------------------------ the result */
+/* --- the result ------------------------------------------------------------------------------ */
 
 /*
- * The best rate between the post of one request and the completion of a later one. Of completions
- * with one timestamp only the last is used.
+ * Compute the peak rate: the best rate between the post of a request and the completion of the same
+ * or a later one. Of completions with equal timestamps only the last is used.
  */
 static double
 peak_of(const struct pump *pump)
@@ -646,7 +664,9 @@ peak_of(const struct pump *pump)
 	return best * (double)rte_get_tsc_hz();
 }
 
-/* Compute the result. With --bidirectional the rates of both sides are added. */
+/*
+ * Compute the bandwidth that is reported. With --bidirectional the rates of both sides are added.
+ */
 static struct bandwidth
 result_of(const struct pump *pump, const struct total *total, const struct sync *theirs)
 {
@@ -666,7 +686,9 @@ result_of(const struct pump *pump, const struct total *total, const struct sync 
 	return row;
 }
 
-/* Exchange with the other side what was checked and measured, and report the sum. */
+/*
+ * Exchange the results of the checks and the measured rates with the other side, and report them.
+ */
 static int
 finish(struct pump *pump, struct total *total)
 {

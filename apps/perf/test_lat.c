@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The latency tests. For SEND and WRITE the client sends a message and the server returns one with
- * the same operation; half a round trip is reported. The server's transport responds to READ and
- * atomics: the whole round trip is reported, and the server's program only drives its workers.
+ * the same operation. Half of the round-trip time is reported. For READ and atomics the transport
+ * of the server responds, and the program of the server only drives its workers. The whole
+ * round-trip time is reported.
  *
- * A WRITE is noticed by its last byte, which contains the number of the round and is placed last. A
- * side that polls this byte also drives its workers, because no other thread would do so as fast.
+ * A side notices a WRITE by its last byte, which contains the number of the round, and which the
+ * transport places last. A side that polls this byte also drives its workers, because another
+ * thread would not do so as fast.
  *
- * The client decides when a size ends; the server receives the step `over`.
+ * The client decides when a message size ends. The server then receives the step `over`.
  *
- * The file has more than 500 lines: both sides of a round share the state of one test.
+ * The file has more than 500 lines: because both sides of a round share the state of one test.
  */
 
 #include "requests.h"
@@ -27,21 +29,29 @@
 
 #include <rte_cycles.h>
 
-/* after this time without a response a message of an unreliable transport counts as lost */
-#define SILENCE_S  10
-#define LOOK_EVERY 64 /* rounds of a waiting loop between checks for rare events */
+/*
+ * time in seconds: after this time without a response a message of an unreliable transport counts
+ * as lost
+ */
+#define SILENCE_S 10
+/*
+ * number of rounds of a waiting loop between two checks for rare events, such as a failure of the
+ * peer
+ */
+#define LOOK_EVERY 64
 
 struct pingpong {
 	struct session *session;
 	struct requests requests;
-	uint64_t rounds;   /* rounds finished */
-	uint64_t goal;     /* rounds to execute; UINT64_MAX: until the deadline */
-	uint64_t deadline; /* end of --duration, as a TSC value */
-	uint64_t told_tsc; /* time of the last line about progress */
+	uint64_t rounds; /* number of finished rounds */
+	/* number of rounds to execute; UINT64_MAX if the deadline ends the test */
+	uint64_t goal;
+	uint64_t deadline; /* end of the time of --duration, as a TSC value */
+	uint64_t told_tsc; /* TSC value at the last line about progress */
 	uint64_t waiting_since;
-	bool is_over; /* the client has ended this size */
+	bool is_over; /* the client has ended this message size */
 	bool is_failed;
-	double *times; /* microseconds of each round; NULL: only the sum is kept */
+	double *times; /* the latency of each round in microseconds; NULL if only the sum is kept */
 	double sum;
 };
 
@@ -57,18 +67,21 @@ microseconds(uint64_t tsc)
 	return (double)tsc * 1e6 / (double)rte_get_tsc_hz();
 }
 
-/* The last byte of a message of this round; it differs from that of the previous round. */
+/*
+ * Get the last byte of the message in a round. It differs from the last byte in the previous round,
+ * so a WRITE of this round can be noticed.
+ */
 static uint8_t
 stamp_of(uint64_t round)
 {
 	return (uint8_t)(round + 1);
 }
 
-/* ------------------------------------------------------------------------------ completions */
+/* --- completions ----------------------------------------------------------------------------- */
 
 /*
- * Check a received message. The next message may arrive before this round ends, so the number of a
- * message is the number of messages received before it.
+ * Check a received message. The number of the message is the number of messages received before it.
+ * It is not the number of the round, because the next message may arrive before this round ends.
  */
 static void
 check_received(struct pingpong *pp, const struct ibv_wc *wc)
@@ -121,12 +134,9 @@ take_completions(struct pingpong *pp)
 	}
 }
 
-/* ------------------------------------------------------------------------------ waiting */
+/* --- waiting --------------------------------------------------------------------------------- */
 
-/*
- * Check for events that end a wait early.
- * @return 0: continue to wait; -1: end
- */
+/* Check for events that end a wait early. @return 0 if the wait goes on, -1 if it has to end */
 static int
 look_around(struct pingpong *pp)
 {
@@ -142,7 +152,11 @@ look_around(struct pingpong *pp)
 			return -1;
 		pp->is_over = got > 0;
 	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
-		return -1; /* the server sends no line before the client does, so it has failed */
+		/*
+		 * the server sends no line before the client does, so a line or an error says that
+		 * it has failed
+		 */
+		return -1;
 	}
 	if (!options_is_reliable(session->opt) && session->is_client &&
 	    rte_rdtsc() - pp->waiting_since > SILENCE_S * rte_get_tsc_hz()) {
@@ -155,7 +169,7 @@ look_around(struct pingpong *pp)
 	return 0;
 }
 
-/* Whether the message of this round has arrived by SEND. */
+/* Check whether the SEND of this round has arrived. */
 static bool
 has_received(struct pingpong *pp)
 {
@@ -165,8 +179,8 @@ has_received(struct pingpong *pp)
 }
 
 /*
- * Whether the message of this round has arrived by WRITE. The transport places the last byte last:
- * after the acquire load the bytes before it are visible.
+ * Check whether the WRITE of this round has arrived. The transport places the last byte last, so
+ * all other bytes are visible after the acquire load of this byte.
  */
 static bool
 has_arrived(struct pingpong *pp)
@@ -181,7 +195,7 @@ has_arrived(struct pingpong *pp)
 	return false;
 }
 
-/* Number of requests that have not completed. */
+/* Get the number of posted requests that have not completed. */
 static uint64_t
 nb_open_now(const struct pingpong *pp)
 {
@@ -190,7 +204,7 @@ nb_open_now(const struct pingpong *pp)
 
 /*
  * Wait for the message of this round.
- * @return 1: it arrived; 0: the client has ended the size; -1: failed
+ * @return 1 if it has arrived, 0 if the client has ended the message size, -1 if the test failed
  */
 static int
 wait_message(struct pingpong *pp)
@@ -210,7 +224,7 @@ wait_message(struct pingpong *pp)
 
 /*
  * Wait until no more than `nb_open` requests are pending.
- * @return 0; -1: a request failed, or the run was stopped
+ * @return 0, or -1 if a request failed or the run was stopped
  */
 static int
 wait_completions(struct pingpong *pp, uint64_t nb_open)
@@ -225,8 +239,8 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 }
 
 /*
- * Wait until the send queue has room for one request. Other requests may complete while the program
- * waits for the response.
+ * Wait until the send queue has room for one request. The other requests may complete later, while
+ * the program waits for the response.
  */
 static int
 wait_depth(struct pingpong *pp)
@@ -234,7 +248,10 @@ wait_depth(struct pingpong *pp)
 	return wait_completions(pp, pp->session->opt->tx_depth - 1);
 }
 
-/* Wait until the buffer may be written again: a message that is not inline must have completed. */
+/*
+ * Wait until the buffer may be written again. If the message was not sent inline, its request must
+ * have completed.
+ */
 static int
 wait_buffer(struct pingpong *pp)
 {
@@ -242,7 +259,7 @@ wait_buffer(struct pingpong *pp)
 									: wait_completions(pp, 0);
 }
 
-/* ------------------------------------------------------------------------------ messages */
+/* --- messages -------------------------------------------------------------------------------- */
 
 static int
 post(struct pingpong *pp)
@@ -262,7 +279,7 @@ post(struct pingpong *pp)
 }
 
 /*
- * Check a message that a WRITE placed, but for its last byte, which is the number of the round.
+ * Check a message that a WRITE placed, except for its last byte, which is the number of the round.
  * Then spoil the buffer for the next message.
  */
 static void
@@ -295,7 +312,7 @@ check_answer(struct pingpong *pp)
 		verify_message(verify, at, requests->layout.size, 0);
 }
 
-/* Post a receive request in place of the one that a message used. */
+/* Post receive requests in place of those that messages have used. */
 static int
 renew_receive(struct pingpong *pp)
 {
@@ -304,9 +321,9 @@ renew_receive(struct pingpong *pp)
 	return requests_post_recv(&pp->requests, 0, pp->session->opt->rx_depth);
 }
 
-/* ------------------------------------------------------------------------------ rounds */
+/* --- rounds ---------------------------------------------------------------------------------- */
 
-/* Execute one round of the client. @return 1: done; -1: failed, or the run was stopped */
+/* Execute one round of the client. @return 1, or -1 if the round failed or the run was stopped */
 static int
 client_round(struct pingpong *pp)
 {
@@ -421,7 +438,7 @@ drain(struct pingpong *pp)
 		take_completions(pp);
 }
 
-/* ------------------------------------------------------------------------------ the result */
+/* --- the result ------------------------------------------------------------------------------ */
 
 static int
 compare_doubles(const void *a, const void *b)

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_MAX 3u /* the most wrong bytes that are described on stderr */
+#define TOLD_MAX 3u /* the largest number of wrong bytes that are described on stderr */
 
 static uint64_t
 word_of(uint64_t message, uint64_t idx)
@@ -50,7 +50,7 @@ verify_spoil(uint8_t *at, size_t len, uint64_t message)
 	fill(at, len, message, UINT64_MAX);
 }
 
-/* Wrong bytes of a message, and how many of them were never written. */
+/* The number of wrong bytes of a message, and how many of them were never written. */
 struct finding {
 	uint64_t wrong;
 	uint64_t untouched;

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Checks that every byte arrived. The pattern of a message is a function of its number and the
- * byte's offset. So a byte of another message, another offset or an earlier round is detected.
+ * Checks that every byte arrived. The pattern of a message depends on the number of the message and
+ * on the offset of the byte. So a byte of another message, of another offset or of an earlier round
+ * is detected.
  *
  * A slot is spoiled (filled with the complement of the pattern) before the message arrives. So a
  * byte that was never written is always detected, and the same slot can be used again.
@@ -15,13 +16,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The results of checks. All fields are counts but for the flags. */
+/** The results of checks. All fields except for the flags are counts. */
 struct verify {
 	uint64_t messages;
 	uint64_t bytes;
-	uint64_t wrong;   /* number of wrong bytes */
-	uint64_t lost;    /* messages of an unreliable transport that did not arrive in whole */
-	bool is_selftest; /* flip one bit before the first check */
+	uint64_t wrong; /* number of wrong bytes */
+	/* number of messages of an unreliable transport that did not arrive, or arrived in part */
+	uint64_t lost;
+	bool is_selftest; /* flip one bit before the first check, to test that the check finds it */
 	bool is_flipped;
 };
 
@@ -40,7 +42,7 @@ void verify_message(struct verify *verify, uint8_t *at, size_t len, uint64_t mes
  */
 void verify_lossy(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 
-/** Check a 64-bit value that an atomic returned. */
+/** Check a 64-bit value that an atomic returned, and count the result. */
 void verify_value(struct verify *verify, uint64_t *at, uint64_t expected, uint64_t message);
 
 #endif /* PERF_VERIFY_H */

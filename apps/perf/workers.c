@@ -23,16 +23,15 @@
 
 #define POLL_BATCH 16
 
-/* What launched workers do: wait, run, or return without a run. */
+/* What a launched worker has to do: wait, begin its run, or return without a run. */
 enum start { START_LATER, START_NOW, START_NEVER };
 
 struct worker {
-	_Alignas(
-		/*
-		 * requester and responder; aligned so that no cache line is shared with another
-		 * worker
-		 */
-		128) struct session ends[2];
+	/*
+	 * the requester and the responder of this worker; they are aligned so that a worker shares
+	 * no cache line with another one
+	 */
+	_Alignas(128) struct session ends[2];
 	struct requests requests;
 	_Atomic(enum start) *start;
 	uint64_t posted, completed;
@@ -40,7 +39,7 @@ struct worker {
 	bool is_failed;
 };
 
-/* ------------------------------------------------------------------------------ the loop */
+/* --- the loop -------------------------------------------------------------------------------- */
 
 static int
 post_lists(struct worker *worker)
@@ -122,7 +121,7 @@ run_worker(void *arg)
 	return 0;
 }
 
-/* ------------------------------------------------------------------------------ begin and end */
+/* --- begin and end --------------------------------------------------------------------------- */
 
 static int
 make_worker(struct worker *worker, const struct options *opt, unsigned idx)
@@ -161,7 +160,8 @@ end_workers(struct worker *workers, unsigned nb)
 }
 
 /*
- * Launch the workers on their lcores. After an error the launched ones still wait for `start`.
+ * Launch the workers on their lcores. After an error the workers that were launched still wait for
+ * `start`.
  * @return 0, or -1 after a line on stderr
  */
 static int
@@ -183,9 +183,9 @@ launch_workers(struct worker *workers, unsigned nb)
 }
 
 /*
- * Run each worker on an lcore of its own, the first on this one. If a launch fails, no worker
- * starts. The function still waits for the launched ones, because the caller frees their memory
- * next.
+ * Run each worker on an lcore of its own, the first worker on the calling lcore. If a launch fails,
+ * no worker runs. The function still waits until the launched workers have returned, because the
+ * caller frees their memory next.
  * @return 0, or -1 after a line on stderr
  */
 static int
@@ -202,7 +202,7 @@ run_workers(struct worker *workers, unsigned nb, _Atomic(enum start) *start)
 	return result;
 }
 
-/* Report the sum over all workers. */
+/* Report the sum of the rates of all workers. */
 static int
 report_all(struct report *report, const struct worker *workers, unsigned nb)
 {

@@ -5,16 +5,13 @@
 /**
  * @file
  * Measures how workers scale in one process. Each worker is a thread on a CPU of its own. It drives
- * both ends of its own QPs, over its own pair of ports. Workers share only the process, so twice
- * the workers should complete twice the messages.
+ * both ends of its own QPs, over its own pair of ports. Workers share nothing but the process, so
+ * twice as many workers should complete twice as many messages.
  */
 
 #include "options.h"
 
-/**
- * Execute the run of --loopback --workers=N.
- * @return PERF_EXIT_...
- */
+/** Execute a run with the options --loopback --workers=N. @return PERF_EXIT_... */
 int workers_run(const struct options *opt);
 
 #endif /* PERF_WORKERS_H */

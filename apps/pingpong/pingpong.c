@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shortest complete program: two processes play ping-pong over a reliable connection.
+ * The shortest complete program: two processes send a message to each other in turn over a reliable
+ * connection.
  *
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.2/24 SERVER    the client
  *
- * Read main() first. It contains the steps of every verbs program in their order: open a device,
- * allocate objects, exchange addresses with the peer, connect, post and poll, destroy the objects.
- * SERVER is a name or address that TCP reaches, at port 18515 or at the port that both were given
- * by -p. The two processes exchange the addresses of their queue pairs over that TCP connection.
+ * Read main() first. main() contains the steps of every verbs program in their order: open a
+ * device, allocate objects, exchange addresses with the peer, connect, post and poll, destroy the
+ * objects. SERVER is the name or the address of the server for TCP. The TCP port is 18515, or the
+ * port that option -p gives to both processes. The two processes exchange the addresses of their
+ * queue pairs over a TCP connection to SERVER.
  */
 
 #include <arpa/inet.h>
@@ -27,7 +29,10 @@
 #define TCP_PORT "18515" /* default TCP port */
 #define ROUNDS   10000
 #define MSG_LEN  1024
-/* the configured address; entry 0 is the link-local address that is derived from the MAC */
+/*
+ * index of the configured IP address in the GID table; entry 0 is the link-local address that is
+ * derived from the MAC
+ */
 #define GID_INDEX 1
 
 /*
@@ -36,8 +41,8 @@
  */
 struct address {
 	uint32_t qpn;      /* queue pair number */
-	uint32_t psn;      /* sequence number of the first packet */
-	union ibv_gid gid; /* IP address */
+	uint32_t psn;      /* PSN of the first request of this process */
+	union ibv_gid gid; /* IP address of the device, as a GID */
 };
 
 static struct ibv_device *device;
@@ -52,7 +57,7 @@ static struct {
 static unsigned nb_sent, nb_received;
 static int tcp;
 
-/* Destroys all objects at exit, however far the program came. */
+/* Destroy all objects that exist. This function runs at exit, also after an error. */
 static void
 take_down(void)
 {
@@ -86,7 +91,10 @@ open_device(const char *spec)
 {
 	device = uroce_create_device(spec);
 	if (!device)
-		exit(EXIT_FAILURE); /* the library has printed why the device was not created */
+		/*
+		 * no message here, because the library has printed why the device was not created
+		 */
+		exit(EXIT_FAILURE);
 	check((context = uroce_open_device(device)), "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
@@ -150,7 +158,10 @@ exchange(struct address ours)
 	return theirs;
 }
 
-/* A virtual port has a link only when both ends of it exist and have found each other. */
+/*
+ * Wait until the port has a link. A virtual port has one only when both ends of it exist and have
+ * found each other.
+ */
 static void
 wait_for_link(void)
 {
@@ -164,8 +175,8 @@ wait_for_link(void)
 }
 
 /*
- * Move the QP from RESET to INIT, ready to receive and ready to send. Each step names the
- * attributes that it sets.
+ * Move the QP from RESET to INIT, to RTR (ready to receive) and to RTS (ready to send). Each step
+ * names the attributes that it sets.
  */
 static void
 connect_qp(const struct address *ours, const struct address *theirs)
@@ -181,9 +192,15 @@ connect_qp(const struct address *ours, const struct address *theirs)
 		.dest_qp_num = ntohl(theirs->qpn),
 		.rq_psn = ntohl(theirs->psn),
 		.sq_psn = ntohl(ours->psn),
-		/* a requester whose receiver is not ready retries after 0.64 ms */
+		/*
+		 * the peer repeats a request after 0.64 ms if this QP has no receive request for it
+		 */
 		.min_rnr_timer = 12,
-		.rnr_retry = 7, /* 7: retry without limit */
+		/*
+		 * repeat a request without limit if the peer has no receive request (7 means: no
+		 * limit)
+		 */
+		.rnr_retry = 7,
 		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
 		.retry_cnt = 7,
 	};
@@ -229,7 +246,10 @@ post_send(const char *message)
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post a send request");
 }
 
-/* Poll until `sent` messages have been sent and `received` ones have been received. */
+/*
+ * Poll the CQ until this process has sent `sent` messages and received `received` messages, counted
+ * from the start.
+ */
 static void
 wait_for(unsigned sent, unsigned received)
 {
@@ -240,8 +260,8 @@ wait_for(unsigned sent, unsigned received)
 		const int nb = ibv_poll_cq(cq, 1, &wc);
 
 		/*
-		 * A QP that only waits for a message does not notice that its peer has ended. The
-		 * TCP connection does.
+		 * A QP that only waits for a message does not notice that its peer has ended. So
+		 * the TCP connection is checked from time to time.
 		 */
 		if (polls % 100000 == 0)
 			check(recv(tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0,
@@ -255,8 +275,8 @@ wait_for(unsigned sent, unsigned received)
 }
 
 /*
- * The client sends first, the server returns each message. Both check that each message has the
- * expected content.
+ * The client sends a message, and the server returns it, in each round. Both processes check that
+ * each message has the expected content.
  */
 static void
 play(bool is_client)

@@ -67,7 +67,10 @@ has_dropped(pid_t tid)
 	return true;
 }
 
-/* @return 0: the thread has handled the signal, or has ended; -errno */
+/*
+ * Make a thread give up its capabilities, by a signal.
+ * @return 0 if the thread has handled the signal or has ended, else -errno
+ */
 static int
 drop_of(pid_t tid)
 {
@@ -84,7 +87,10 @@ drop_of(pid_t tid)
 	return 0;
 }
 
-/* @param[in,out] nb  grows by the number of threads that had more than the kept capabilities */
+/*
+ * Make all other threads give up their capabilities.
+ * @param[in,out] nb  increased by the number of threads that had more than the kept capabilities
+ */
 static int
 drop_of_others(DIR *tasks, unsigned *nb)
 {
@@ -103,8 +109,8 @@ drop_of_others(DIR *tasks, unsigned *nb)
 }
 
 /*
- * Repeat until no thread has more than the kept capabilities: telemetry starts and ends threads at
- * any time.
+ * Repeat this until no thread has more than the kept capabilities, because telemetry starts and
+ * ends threads at any time.
  */
 static int
 drop_of_all(void)

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Capabilities. Each thread has its own [capabilities(7)].
+ * Gives up the capabilities of all threads. In Linux each thread has its own [capabilities(7)].
  */
 
 #include <stdint.h>
@@ -12,10 +12,11 @@
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
 /**
- * Give up all capabilities in all threads, except for some. Threads may start and end meanwhile.
- * Uses SIGRTMIN, which the process must not use for anything else.
- * @param kept  a mask of CAPABILITY()
- * @return 0; -EBUSY: a thread did not handle the signal; -errno
+ * Give up all capabilities in all threads, except for those in a mask. Other threads may start and
+ * end during the call. The function uses SIGRTMIN, so the process must not use this signal for
+ * anything else.
+ * @param kept  the mask, of bits CAPABILITY()
+ * @return 0; -EBUSY if a thread did not handle the signal; another -errno
  */
 int capability_drop(uint64_t kept);
 

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A client: a connection, and once the client has attached, shared memory with its rings. Control
- * thread and data path own different fields. The data path uses its fields from data_link() until
- * data_unlink().
+ * What uroced has of a client: a connection and, when the client has attached, shared memory with
+ * its rings. The control thread and the data path own different fields. The data path uses its
+ * fields from data_link() until data_unlink().
  */
 
 #include <stdatomic.h>
@@ -20,15 +20,18 @@
 #include "mux/shm.h"
 #include "mux/message.h"
 
-/** A counter has one writer and any number of readers. */
+/** A counter that one thread writes and any number of threads read. */
 typedef _Atomic uint64_t counter;
 
 struct counters {
-	counter frames_up, bytes_up;     /* frames of the client that were forwarded */
-	counter frames_down, bytes_down; /* frames that were delivered to the client */
-	counter wakes;                   /* WAKE messages sent to the client */
-	counter busy_ns;                 /* time of the data path that the client's turns took */
-	/* frames of the client that were dropped; RING_FULL and BUFFER: frames for the client */
+	counter frames_up, bytes_up;     /* forwarded frames of the client, and their bytes */
+	counter frames_down, bytes_down; /* frames delivered to the client, and their bytes */
+	counter wakes;                   /* number of WAKE messages sent to the client */
+	counter busy_ns;                 /* nanoseconds that turns of the client took */
+	/*
+	 * number of dropped frames of the client, by reason; for RING_FULL and BUFFER of dropped
+	 * frames that were for the client
+	 */
 	counter drop[FRAME_NB_DROPS];
 };
 
@@ -41,14 +44,19 @@ counter_add(counter *counter, uint64_t nb)
 
 struct client;
 
-/** The data path's end of a ring down. */
+/** A ring that carries frames down to a client, as the data path sees the ring. */
 struct client_down {
 	struct uroce_spsc_end end;
 	uint32_t nb_new; /* number of descriptors that are filled and not published yet */
-	/* if is_touched: number of descriptors that uroced could fill when it marked the ring */
+	/*
+	 * valid if is_touched: number of descriptors that had room for a frame when the ring was
+	 * put in the list
+	 */
 	int32_t room;
-	bool is_touched; /* the ring is in the list of rings with frames to publish */
-	uint32_t taken;  /* the client's index in the ring when the ring was last found full */
+	/* the ring is in the list data.touched: rings with frames that are not published yet */
+	bool is_touched;
+	/* index up to which the client had taken descriptors when the ring was last found full */
+	uint32_t taken;
 	struct client *client;
 	struct client_down *next;
 };
@@ -56,20 +64,21 @@ struct client_down {
 /** A barrier that the data path has reached in a ring up and has not passed yet. */
 struct client_barrier {
 	bool is_met;
-	uint64_t number;     /* the barrier's number; barriers are counted from 1 */
+	/* number of the barrier; the first barrier of the data path has number 1 */
+	uint64_t number;
 	uint64_t round;      /* the round in which the barrier was reached */
-	uint64_t nb_emptied; /* wire.nb_emptied when the barrier was reached */
-	uint64_t nb_heard;   /* data.nb_heard when the barrier was reached */
+	uint64_t nb_emptied; /* the value of wire.nb_emptied when the barrier was reached */
+	uint64_t nb_heard;   /* the value of data.nb_heard when the barrier was reached */
 };
 
 /**
- * What a client had in its rings up when other clients' barriers were reached. The rings are marked
- * with the number of the newest barrier.
+ * The frames that a client had in its rings up when other clients' barriers were reached. They are
+ * marked for the newest of these barriers.
  */
 struct client_marks {
-	uint64_t number; /* the barrier for which the rings were marked last */
-	uint64_t passed; /* number of the newest barrier before which all frames have been taken */
-	/* if number != passed: the index in each ring up where the marked frames end */
+	uint64_t number; /* number of the barrier for which the rings were marked last */
+	uint64_t passed; /* number of the newest barrier whose marked frames have all been taken */
+	/* valid if number != passed: the index in each ring up where the marked frames end */
 	uint32_t index[UROCE_SHM_PAIRS_MAX];
 };
 
@@ -77,94 +86,119 @@ struct mapper;
 struct mapper_area;
 
 struct client {
-	/* Fields of the data path. */
-	uint32_t next_pair; /* the pair of rings whose turn is next */
+	/*
+	 * While the client is linked to the data path, only the data path changes the fields from
+	 * here to `counters`.
+	 */
+	uint32_t next_pair; /* index of the pair of rings from which the next batch is taken */
 	uint32_t runq_pos;  /* the client's index in the run queue */
-	uint64_t active_ns; /* when a ring up last had a frame */
-	/* time that is left of the turn; below 0: time that was used beyond the turn */
+	uint64_t active_ns; /* time of the last round that took a descriptor from a ring up */
+	/*
+	 * nanoseconds that are left of the turn; a negative value is time that was used beyond the
+	 * turn
+	 */
 	int64_t credit_ns;
-	/* a ring down has frames for a client that sleeps: a WAKE is sent in the client's turn */
+	/*
+	 * a ring down has frames for a client that sleeps, so the client's next turn begins with a
+	 * WAKE message
+	 */
 	bool is_wake_due;
-	bool is_cut_short; /* a frame or a barrier waits: the turn is continued in the next round */
-	/* the barrier that comes next in each ring up */
+	/*
+	 * the turn ended before a frame or a barrier that has to wait, and is continued in the next
+	 * round
+	 */
+	bool is_cut_short;
+	/* for each ring up: the barrier that was reached and is not passed yet, if there is one */
 	struct client_barrier barrier[UROCE_SHM_PAIRS_MAX];
 	/* number of rings up in which a barrier was reached and is not passed yet */
 	unsigned nb_barriers;
 	struct client_marks marks;
 	/*
-	 * A ring down was found full: whether senders wait for this client, since when, and how
-	 * long they may wait.
+	 * The next three fields are of a client whose ring down was found full: whether senders
+	 * wait for the client, when the ring was last found full, and how long senders may still
+	 * wait.
 	 */
 	bool is_awaited;
 	uint64_t full_ns, wait_budget_ns;
 	struct client_down down[UROCE_SHM_PAIRS_MAX];
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX];
 	struct counters counters;
-	/* Fields that both threads read. */
-	_Alignas(64) uint16_t slot; /* the client's index in tables of clients */
+	/* The data path and the control thread both read the fields from here to `is_broken`. */
+	/* the client's index in tables of clients, such as data.client */
+	_Alignas(64) uint16_t slot;
 	int socket;
 	int doorbell;
 	struct uroce_shm shm;
 	/*
-	 * set by the data path when an index in a ring is impossible; the data path leaves the
-	 * client alone then
+	 * The data path sets this flag when the client has written an impossible index to a ring.
+	 * The data path then takes no frames from the client and delivers none to it.
 	 */
 	atomic_bool is_broken;
-	/* Fields of the control thread. */
-	/* the client has sent HELLO of this version, and is sent HOST when the host changes */
+	/* The control thread alone writes the fields from here on. */
+	/*
+	 * the client has sent HELLO of the version that uroced has, so it is sent HOST when the
+	 * host changes
+	 */
 	bool is_greeted;
 	bool is_attached;
-	bool is_host_due; /* HOST is to be sent when the socket has room */
+	bool is_host_due; /* a HOST message is to be sent when the socket of the client has room */
 	bool has_request; /* a LEASE message for `nb_wanted` blocks has no reply yet */
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
-	 * the reader that has a job of this client; -1: none, and messages of the client are
-	 * received
+	 * index of the reader that has a job of this client; -1 if no reader has one. Messages of
+	 * the client are received only if no reader has a job of it.
 	 */
 	int reader;
 	uint64_t job_number; /* the number of the job that `reader` has */
-	/* the ATTACH message, while a reader seals the shared memory; NULL: no reader does */
+	/* the ATTACH message while a reader seals the shared memory, else NULL */
 	struct uroce_mux_attach *attaching;
-	/* the mapper's record of the shared memory; NULL: nothing is mapped */
+	/* the record that the mapper has of the shared memory; NULL if no memory is mapped */
 	struct mapper_area *part;
-	/* control.nb_served at the client's last message, or at its connection */
+	/*
+	 * the value of control.nb_served when the client's last message was handled, or when the
+	 * client connected
+	 */
 	uint64_t served;
 	pid_t pid;
 	uid_t uid;
 };
 
-/** Make a client for a connection. @return NULL: no memory */
+/** Make the record of a client for its connection. @return NULL if there is no memory */
 struct client *client_create(int socket, uint16_t slot);
 
-/** Free a client and all that it has but its socket. The mapper unmaps its shared memory. */
+/**
+ * Free the record of a client and what belongs to it, except for the socket. The mapper unmaps the
+ * shared memory.
+ */
 void client_destroy(struct client *client, struct mapper *mapper);
 
 /**
  * Check and map the shared memory of a client. The memory has to be sealed afterwards.
- * @param mapper       unmaps the memory later
- * @param fd           the file of the memory; stays the caller's
+ * @param mapper       the mapper that unmaps the memory later
+ * @param fd           the file of the memory; the caller closes it
  * @param frame_limit  the least size of a buffer, in bytes
- * @return NULL; else the end of a sentence: why the memory is refused
+ * @return NULL if the memory is accepted, else the reason why not, as the end of a sentence
  */
 const char *client_map(struct client *client, struct mapper *mapper,
 		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
 
 /**
- * Take over the rings of shared memory that is sealed, at the indexes that a former uroced left,
- * and make the doorbell.
- * @param mapper  enters the pages
- * @return NULL; else the end of a sentence: why the memory is refused
+ * Begin to use the rings of sealed shared memory, and make the doorbell. The indexes of the rings
+ * stay as an earlier uroced process left them.
+ * @param mapper  the mapper that enters the pages into the page table
+ * @return NULL if the memory is accepted, else the reason why not, as the end of a sentence
  */
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /**
- * Take over the rings of the shared memory. The data path needs nothing else of the memory.
+ * Read the indexes of all rings in the shared memory, and begin to use the rings. The data path
+ * needs nothing else of the memory.
  * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);
 
-/** The slot and the user of a client, by which lease.h identifies the client. */
+/** Get the slot and the user of a client, by which the table of leases identifies the client. */
 static inline struct lessee
 client_lessee(const struct client *client)
 {

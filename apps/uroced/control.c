@@ -2,11 +2,12 @@
 
 /*
  * The control thread waits on one epoll for the listener, clients, readers, changes of the port,
- * and signals. It handles one message of each user in turn, so that a user with many messages
- * delays no other user. It waits for no client: a message that finds no room in a client's socket
- * is sent later, or dropped.
+ * and signals. The thread handles one message of each user in turn, so that a user with many
+ * messages delays no other user. The thread waits for no client: a message for which there is no
+ * room in a client's socket is sent later, or dropped.
  *
- * The file has more than 500 lines: all events of the loop change the same table of clients.
+ * The file has more than 500 lines, because all events of the loop change the same table of
+ * clients.
  */
 
 #include "control.h"
@@ -24,16 +25,26 @@
 #include "log_line.h"
 #include "user_turns.h"
 
-/* One epoll_wait() reports all clients and readers, so that users can have turns. */
-#define EVENTS      (CLIENTS_MAX + READERS_MAX + 8)
-#define ACCEPTS_MAX UROCE_MUX_BACKLOG /* the most connections that are accepted in a round */
-#define TICK_MS     10  /* the timeout of epoll while a client has a message to be sent */
-#define DEAF_MS     100 /* the timeout of epoll while the process has no descriptor left */
+/*
+ * The number of events that one epoll_wait() reports: all clients and readers at once, so that the
+ * thread can give turns to users.
+ */
+#define EVENTS (CLIENTS_MAX + READERS_MAX + 8)
+/* the largest number of connections that are accepted in one round of the loop */
+#define ACCEPTS_MAX UROCE_MUX_BACKLOG
+/* the timeout of epoll_wait() in ms, while a message waits for room in the socket of a client */
+#define TICK_MS 10
+/* the timeout of epoll_wait() in ms, while the process has no free descriptor */
+#define DEAF_MS 100
 
-/* What an event is about: a client's slot, one of these, or READER plus the index of a reader. */
+/*
+ * The data of an epoll event: the slot of a client, one of these values, or READER plus the index
+ * of a reader.
+ */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
 
-#define DRAIN_MAX 64 /* the most messages that are dropped when a connection ends */
+/* the largest number of messages that are read and dropped when a connection ends */
+#define DRAIN_MAX 64
 
 uint64_t
 control_now_ns(void)
@@ -71,8 +82,8 @@ control_sum_of(const struct control *control, uid_t uid)
 }
 
 /*
- * Connections that a user may have: the limit, and at most half of what other users leave. So
- * several users together cannot keep others out.
+ * Compute how many connections a user may have: at most the limit, and at most half of what other
+ * users leave. So several users together cannot keep others out.
  */
 static unsigned
 get_allowed_clients(const struct control *control, uid_t uid)
@@ -85,9 +96,9 @@ get_allowed_clients(const struct control *control, uid_t uid)
 }
 
 /*
- * Find a free slot. Slots are used in turn, so that the slot of a client that has ended is not soon
- * given to another.
- * @return CLIENTS_MAX: all are used
+ * Find a free slot. Slots are used in turn, so that the slot of a client that has ended is not
+ * given to another client soon.
+ * @return CLIENTS_MAX if all slots are used
  */
 static unsigned
 find_slot(struct control *control)
@@ -114,8 +125,8 @@ uid_of(int socket)
 }
 
 /*
- * Whether messages in a socket bring descriptors, which close() of the socket would close. The
- * socket was shut down, so no messages are added.
+ * Check whether messages in a socket bring descriptors, which close() of the socket would close.
+ * The socket was shut down, so no messages are added.
  *
  * A message without bytes has credentials, and the end of the queue has none. Other messages may be
  * behind a message without bytes. An error is reported once, before the queue: ECONNRESET, if the
@@ -133,7 +144,7 @@ has_descriptors(int socket)
 				      .msg_controllen = sizeof(credentials) };
 		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
 
-		/* there was no room for the descriptors of this message */
+		/* this message has descriptors, for which recvmsg() had no room */
 		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
 			return true;
 		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)
@@ -145,8 +156,8 @@ has_descriptors(int socket)
 }
 
 /*
- * Close a socket, or have a reader close it.
- * @return false: the socket is open, because no reader accepts the job now
+ * Close a socket of a client, or give a reader the job to close it.
+ * @return false if the socket stays open, because no reader accepts the job now
  */
 static bool
 try_close(struct control *control, int socket, uid_t uid)
@@ -165,7 +176,7 @@ try_close(struct control *control, int socket, uid_t uid)
 
 /*
  * End a connection. The peer is notified at once. While uroced ends, sockets stay open: the kernel
- * closes them when the process has ended, and does not wait for the descriptors in them.
+ * closes them when the process has ended, so uroced does not wait for the descriptors in them.
  */
 static void
 end_connection(struct control *control, int socket, uid_t uid)
@@ -259,8 +270,8 @@ set_deaf(struct control *control, bool is_deaf)
 }
 
 /*
- * Accept all connections of the queue in one round. Otherwise clients that connect and leave in a
- * loop would make another client wait one round for each of them.
+ * Accept all connections of the queue in one round. If fewer were accepted, clients that connect
+ * and leave in a loop would make another client wait one round for each of them.
  */
 static void
 accept_waiting(struct control *control)
@@ -290,8 +301,8 @@ control_leave(struct control *control, struct client *client, const char *why)
 	set_client(control, client->slot, NULL);
 	if (was_attached) {
 		/*
-		 * the leases end first: from then on no frame of the client reaches the QP of
-		 * another
+		 * end the leases first, since from then on no frame of the client reaches a QP of
+		 * another client
 		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
@@ -318,7 +329,9 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	ret = readers_ask(&control->readers, client->uid, job, fd, control_now_ns());
 	if (ret < 0)
 		return ret;
-	/* EEXIST: the epoll has the socket of this reader since an earlier job */
+	/*
+	 * EEXIST is no error: the epoll has watched the socket of this reader since an earlier job
+	 */
 	if (watch(control, control->readers.of[ret].socket, READER + (uint32_t)ret) < 0 &&
 	    errno != EEXIST)
 		return -errno;
@@ -329,7 +342,9 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	return 0;
 }
 
-/* Refuse all clients whose job a reader has: the jobs will not be done. */
+/*
+ * Refuse all clients that have a job at a reader which has failed, since the jobs will not be done.
+ */
 static void
 refuse_all(struct control *control, unsigned reader)
 {
@@ -460,7 +475,9 @@ handle_event(struct control *control, uint32_t of)
 	}
 }
 
-/* Handle a message of a client, unless the client was freed or a reader has a job of it. */
+/*
+ * Handle a message of a client, unless the client was freed or a reader has a job of this client.
+ */
 static void
 handle_client(struct control *control, unsigned slot)
 {
@@ -473,8 +490,8 @@ handle_client(struct control *control, unsigned slot)
 }
 
 /*
- * End a client that hung up before it attached. This takes little time, so it waits for no turn: a
- * user at its limit of clients can connect again as soon as it has closed a connection.
+ * End a client that hung up before it attached. This takes little time, so the client waits for no
+ * turn, and a user at its limit of clients can connect again as soon as it has closed a connection.
  */
 static void
 leave_early(struct control *control, struct client *client)
@@ -483,7 +500,7 @@ leave_early(struct control *control, struct client *client)
 		control_leave(control, client, "it closed the connection");
 }
 
-/* Handle all events that are not messages of clients, and one message of each user. */
+/* Handle all epoll events that are not messages of clients, and handle one message of each user. */
 static void
 handle_events(struct control *control, const struct epoll_event *events, int nb)
 {
@@ -512,8 +529,8 @@ static void
 end_control(struct control *control)
 {
 	/*
-	 * the listener is not closed here, because connections that were not accepted may have
-	 * descriptors: the kernel closes it when the process has ended
+	 * the listener is shut down but not closed, because connections that were not accepted may
+	 * have descriptors; the kernel closes it when the process has ended
 	 */
 	(void)shutdown(control->listener, SHUT_RDWR);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The control thread: accepts clients, handles their messages, and removes them. It never waits for
- * a client.
+ * The control thread: accepts clients, handles their messages, and removes them. The thread never
+ * waits for a client.
  *
  *	control.c  events, connections, readers
  *	handler.c  messages of clients, and the replies
@@ -22,8 +22,8 @@
 #include "readers.h"
 
 /**
- * The most sockets that wait for a reader to close them. A further one stays open until uroced
- * ends.
+ * The largest number of sockets that wait for a reader to close them. A further socket stays open
+ * until uroced ends.
  */
 #define CONTROL_PARKED_MAX 1024u
 
@@ -35,39 +35,47 @@ struct control {
 	counter refused[NB_USER_LIMITS]; /* number of refusals, for each limit of a user */
 	struct mapper mapper;
 	struct readers readers;
-	/* sockets that a reader has to close, and that no reader accepts now */
+	/* sockets that a reader has to close, but that no reader has accepted yet */
 	int parked[CONTROL_PARKED_MAX];
 	uid_t parked_uid[CONTROL_PARKED_MAX];
 	unsigned nb_parked;
-	/* clients by slot; written under `stats_lock`, as `is_attached` is */
+	/*
+	 * all clients by slot. The control thread holds `stats_lock` when it writes this array or
+	 * the flag `is_attached` of a client.
+	 */
 	struct client *client[CLIENTS_MAX];
-	atomic_uint nb_attached; /* the control thread writes it, and telemetry reads it */
+	/* number of attached clients; the control thread writes it, and telemetry reads it */
+	atomic_uint nb_attached;
 	unsigned next_slot;
 	/*
-	 * until this time no block is leased, since clients of the former uroced take back their
-	 * blocks
+	 * No block is leased before this time, so that clients of the former uroced process can
+	 * take back their blocks first.
 	 */
 	uint64_t lease_ns;
 	int listener;
 	int epoll_fd, signal_fd;
-	/* the listener is not polled, since the process has no descriptor left */
+	/* the listening socket is not polled, since the process has no free descriptor */
 	bool is_deaf;
-	uint64_t nb_served; /* number of messages and connections that were handled */
-	bool has_due;       /* some client has a message to be sent */
+	/* number of messages of clients and new connections that were handled */
+	uint64_t nb_served;
+	bool has_due; /* some client has a message that waits for room in its socket */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;
 };
 
 /**
- * Start the control thread. SIGTERM and SIGINT are blocked in all threads; the control thread
- * receives them.
+ * Start the control thread. The caller has blocked SIGTERM and SIGINT in all threads, and the
+ * control thread reads them from a descriptor.
  * @param listener  the listening socket, which the control thread owns from now on
  * @return 0, or -1 after one line of the log
  */
 int control_start(struct control *control, int listener);
 
-/** Wait until the control thread has ended. Before its end it ends the data path. */
+/**
+ * Wait until the control thread has ended. Before its own end, the control thread ends the data
+ * path.
+ */
 void control_join(struct control *control);
 
 /** Sums over all clients of a user. */
@@ -78,7 +86,7 @@ struct user_sum {
 
 struct user_sum control_sum_of(const struct control *control, uid_t uid);
 
-/** End the connection of a client, and free the client. @param why  for the log */
+/** End the connection of a client, and free the client. @param why  the reason, for the log */
 void control_leave(struct control *control, struct client *client, const char *why);
 
 /**
@@ -91,17 +99,16 @@ int control_ask_reader(struct control *control, struct client *client, struct re
 
 uint64_t control_now_ns(void);
 
-/* handler.c */
+/* The functions from here on are in handler.c. */
 
 /**
- * Receive and handle one message of a client, if there is one. The client may have been freed when
- * this returns.
+ * Receive and handle one message of a client, if there is one. The function may free the client.
  */
 void handler_take(struct control *control, struct client *client);
 
 /**
- * Handle the reply of a reader to a client's job. The client may have been freed when this returns.
- * @param fd  the descriptor that came with the reply; stays the caller's
+ * Handle the reply of a reader to a client's job. The function may free the client.
+ * @param fd  the descriptor that came with the reply; the caller closes it
  */
 void handler_take_reply(struct control *control, struct client *client,
 			const struct reader_answer *answer, int fd);
@@ -112,7 +119,7 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 
 /**
  * Send a client the messages for which its socket had no room before.
- * @return whether some are left
+ * @return whether some messages still have to wait
  */
 bool handler_send_due(struct control *control, struct client *client);
 

@@ -28,16 +28,20 @@ struct data;
 struct rte_mbuf;
 struct uroce_neigh;
 
-/** The number of frames that are taken from a ring at once. */
+/** The largest number of descriptors that are taken from a ring in one batch. */
 #define DATA_BATCH 32u
 
-/** The time that a client gets in each round. A batch of the longest frames takes about as long. */
+/**
+ * The time in nanoseconds that a client may use in each round. A batch of the longest frames takes
+ * about as long.
+ */
 #define DATA_TURN_NS INT64_C(15000)
 
 /**
- * The most that is charged for a batch, and for a batch that ends with a multicast frame, of which
- * each client gets a copy. A thread that was kept from the CPU cannot tell that time from work, so
- * time above these limits is charged to no client.
+ * The largest time that is charged to a client for a batch, and for a batch that ends with a
+ * multicast frame, of which each client gets a copy. The thread cannot distinguish the time in
+ * which another thread had its CPU from the time of its own work. So time above these limits is
+ * charged to no client.
  */
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
@@ -48,27 +52,38 @@ struct uroce_neigh;
  */
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
-/** A port, or a client, that takes no frames for this time is not waited for. */
+/**
+ * The time in nanoseconds that the data path waits for a port, or for a client, that takes no
+ * frames. Afterwards frames for this port or client are dropped.
+ */
 #define DATA_STALL_NS UINT64_C(20000000)
 
-/** The most frames that wait until the port has room. */
+/** The largest number of frames that wait until the port has room for them. */
 #define WIRE_PENDING_MAX (4 * UROCE_BURST)
 
 struct wire {
 	struct uroce_port *port;
-	/* replies to ARP and neighbour discovery; NULL: the kernel owns all addresses */
+	/*
+	 * answers ARP and neighbour discovery; NULL if the kernel owns all addresses and so answers
+	 * itself
+	 */
 	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
 	unsigned nb_pending;
 	struct rte_mbuf *spare[DATA_BATCH];
 	unsigned nb_spare;
-	uint64_t moved_ns;   /* when the port last took a frame, or no frame was pending */
-	uint64_t nb_emptied; /* the number of receive bursts that emptied the port */
+	/* time at which the port last took a frame, or at which no frame was pending */
+	uint64_t moved_ns;
+	uint64_t nb_emptied; /* number of receive bursts after which the port had no more frames */
 	uint64_t link_check_ns;
-	struct counters counters; /* up: transmitted to the wire; down: received from the wire */
+	/*
+	 * the counters "up" are of frames transmitted to the wire, those "down" of frames received
+	 * from it
+	 */
+	struct counters counters;
 };
 
-/** A call that the control thread has made in the data path. */
+/** A command: a function that the data path runs for the control thread between two rounds. */
 struct data_cmd {
 	void (*run)(struct data *data, void *arg);
 	void *arg;
@@ -78,42 +93,50 @@ struct data_cmd {
 struct data {
 	struct frame_host host;
 	struct lease_table *leases;
-	struct client *client[CLIENTS_MAX]; /* clients by slot; NULL: none */
-	/* the run queue: clients that have turns, and behind them the parked clients */
+	/* the attached clients by slot; NULL in a slot without a client */
+	struct client *client[CLIENTS_MAX];
+	/* the run queue: first the clients that have turns, then the parked clients */
 	struct client *runq[CLIENTS_MAX];
 	unsigned nb_clients;
-	unsigned nb_active;    /* clients that have turns: the first part of `runq` */
+	unsigned nb_active;    /* number of clients that have turns; they are the first in `runq` */
 	unsigned first;        /* the index in `runq` of the client that begins the next round */
-	uint64_t doorbells_ns; /* when doorbells were last polled */
-	uint64_t nb_heard;     /* the number of polls that found all doorbells that had been rung */
+	uint64_t doorbells_ns; /* time at which the doorbells were last polled */
+	/* number of polls of the doorbells that reported every doorbell that had been rung */
+	uint64_t nb_heard;
 	uint64_t nb_rounds;
-	uint64_t nb_barriers; /* the number of barriers that the data path has reached */
-	unsigned nb_waiting;  /* barriers that were reached and are not passed yet */
+	uint64_t nb_barriers; /* number of barriers that the data path has reached */
+	unsigned nb_waiting;  /* number of barriers that were reached and are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
-	/* the clock by which turns are charged: uroce_clock_ns(), or the clock of a test */
+	/* the clock that measures the time of turns: uroce_clock_ns(), or the clock of a test */
 	uint64_t (*read_clock)(void);
-	uint64_t now_ns;  /* when this round began */
-	uint64_t last_ns; /* when the previous round began */
-	counter busy_ns;  /* time spent on rounds that moved at least one frame */
-	/* the headers of the current batch */
+	uint64_t now_ns;  /* time at which this round began */
+	uint64_t last_ns; /* time at which the previous round began */
+	counter busy_ns;  /* nanoseconds spent on rounds that moved at least one frame */
+	/* copies of the headers of the frames in the current batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
-	/* the idle policy */
+	/* The idle policy uses `notices`, `epoll_fd`, `wake_fd` and `is_down`. */
 	struct uroce_rx_wakeups notices;
-	int epoll_fd; /* watches the doorbells, and wake_fd */
+	int epoll_fd; /* an epoll descriptor that watches the doorbells and `wake_fd` */
 	int wake_fd;  /* an eventfd by which the control thread wakes the data path */
 	/* an eventfd that wakes the control thread after a client wrote an impossible index */
 	int broken_fd;
-	/* the rings ask for doorbells, and the RX wake-up is armed if the port has one */
+	/*
+	 * the data path has requested doorbells in the rings, and has armed the RX wake-up if the
+	 * port has one
+	 */
 	bool is_down;
 	bool is_ending;
 	_Alignas(64) _Atomic(struct data_cmd *) cmd;
 	atomic_bool is_asleep;
 };
 
-/* loop.c */
+/* The functions from here to data_end() are in loop.c. */
 
-/** @return NULL after one line of the log */
+/**
+ * Create the data path for a port.
+ * @return NULL after one line of the log if it cannot be created
+ */
 struct data *data_create(struct uroce_port *port, struct uroce_neigh *neigh,
 			 struct lease_table *leases);
 void data_destroy(struct data *data);
@@ -121,25 +144,34 @@ void data_destroy(struct data *data);
 /** Run rounds until data_end(). */
 void data_run(struct data *data);
 
-/* Functions of the control thread. Each waits until the data path has run the command. */
+/*
+ * The control thread calls the functions from here to data_end(). Each of them waits until the data
+ * path has run the command.
+ */
 
-/** Add a client. @return 0, or -errno: the client was not added */
+/** Give an attached client to the data path. @return 0, or -errno: the client was not added */
 int data_link(struct data *data, struct client *client);
 
 /**
- * Remove a client. When this returns, the data path uses neither the client nor its shared memory.
+ * Take a client away from the data path. When this returns, the data path uses neither the client
+ * nor its shared memory.
  */
 void data_unlink(struct data *data, struct client *client);
 
 void data_set_host(struct data *data, const struct frame_host *host);
 void data_end(struct data *data);
 
-/* forward.c */
+/* The functions from here to data_publish() are in forward.c. */
 
-/** Run one round. @return 0: no frame was forwarded or dropped, and no barrier or WAKE waits */
+/**
+ * Run one round.
+ * @return 0 if no frame was forwarded or dropped, and no barrier and no WAKE message waits
+ */
 unsigned data_round(struct data *data);
 
-/** Whether a frame of some client waits for room in a ring or in the port, or a barrier waits. */
+/**
+ * Check whether a frame of some client waits for room in a ring or in the port, or a barrier waits.
+ */
 bool data_waits(const struct data *data);
 
 /**
@@ -150,7 +182,7 @@ bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
 
 /**
- * A frame in two parts. The first is a copy of uroced's own. The second may be in the memory of a
+ * A frame in two parts. The head is in memory of uroced. The rest may be in the shared memory of a
  * client, which may change it at any time.
  */
 struct pieces {
@@ -169,61 +201,71 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 			     const struct pieces *pieces);
 
 /**
- * Deliver a frame to all clients but one.
- * @param but  NULL: to all @return the number of clients
+ * Deliver a copy of a frame to all clients except one.
+ * @param but  the client that gets no copy; NULL if all clients get one
+ * @return the number of these clients
  */
 unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);
 
-/** Publish the frames that were written to rings down. */
+/** Make the frames that were written to rings down visible to the clients. */
 void data_publish(struct data *data);
 
-/* run_queue.c */
+/* The functions from here to runq_awake() are in run_queue.c. */
 
-/** Add a client to those that have turns. */
+/** Add a client to the clients that have turns. */
 void runq_add(struct data *data, struct client *client);
 
-/** Remove a client. */
+/** Remove a client from the run queue. */
 void runq_remove(struct data *data, struct client *client);
 
 /** Give turns to a client that is parked. Within a round this takes effect in the next round. */
 void runq_activate(struct data *data, struct client *client);
 
-/** Park the clients that have sent nothing for RUNQ_PARK_NS. Called between rounds. */
+/**
+ * Park the clients that have sent nothing for RUNQ_PARK_NS. Only between rounds may this be called.
+ */
 void runq_park_idle(struct data *data);
 
 /**
- * A client has rung its doorbell. If it is parked and has a frame in a ring up, it gets turns
+ * Handle the doorbell that a client has rung. A parked client with a frame in a ring up gets turns
  * again.
  */
 void runq_on_doorbell(struct data *data, struct client *client);
 
 /**
- * Request the doorbell of a client for its next frame.
- * @return whether all of its rings up are empty
+ * Request that a client rings its doorbell when it sends its next frame.
+ * @return whether all rings up of the client are empty
  */
 bool runq_may_sleep(struct client *client);
 
-/** Withdraw the request for the doorbell of a client. */
+/** Withdraw the request that a client rings its doorbell. */
 void runq_awake(struct client *client);
 
-/* wire.c */
+/* The functions from here to wire_receive() are in wire.c. */
 
 void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh);
 void wire_fini(struct wire *wire);
 
 /**
- * Whether a frame for the wire need not wait: it can be sent, or is dropped because there is no
- * link.
+ * Check whether a frame for the wire can be taken from its ring now: there is room for it, or it is
+ * dropped because there is no link.
  */
 bool wire_has_room(struct wire *wire);
 
-/** Copy a frame to the pending frames. @return FRAME_PASSES, or FRAME_DROP_WIRE */
+/**
+ * Copy a frame to the frames that are pending for the port.
+ * @return FRAME_PASSES, or FRAME_DROP_WIRE
+ */
 enum frame_drop wire_send(struct wire *wire, const struct pieces *frame);
 
 /** Pass the pending frames to the port. */
 void wire_flush(struct wire *wire, uint64_t now_ns);
 
-/** Receive a burst, and deliver its frames or reply to them. @return the number of frames */
+/**
+ * Receive a burst from the port. Each frame is delivered to clients, answered by uroced, or
+ * dropped.
+ * @return the number of frames
+ */
 unsigned wire_receive(struct data *data);
 
 #endif /* UROCED_DATA_H */

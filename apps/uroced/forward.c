@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A round of the data path. Clients have turns by deficit round robin, and the unit is time.
- * Whatever a turn is spent on is measured and charged to the client. Time above the turn is missing
- * in the client's next turns. So short frames, dropped frames, multicast copies and WAKE messages
- * cost a client what they cost uroced.
+ * A round of the data path. Clients have turns by deficit round robin, and the unit is time. The
+ * whole time of a turn is measured and charged to the client. Time above the turn is missing in the
+ * client's next turns. So short frames, dropped frames, multicast copies and WAKE messages are
+ * charged to a client by the time that they take.
  *
  * A batch is taken from a ring in steps: load the descriptors, copy the headers, check the copies,
- * move the frames, publish. An index of the client is read once for each batch, and each descriptor
- * once. Their values are checked before they are used.
+ * move the frames, publish. An index that the client has written is read once for each batch, and
+ * each descriptor once. Their values are checked before they are used.
  *
- * A ring up waits where the wire or a ring down has no room. The transmit bursts of its client then
- * accept fewer frames. The waiting turn is continued in the next round, before other turns. A
- * client that does not empty its rings down is not waited for: frames for it are dropped.
+ * Frames stay in a ring up while the wire or the ring down for which they are has no room. The
+ * transmit bursts of its client then accept fewer frames. The turn of a client whose frame waits is
+ * continued in the next round, before other turns. A client that does not empty its rings down is
+ * not waited for: frames for it are dropped.
  *
- * The functions are in one file of more than 500 lines, so the compiler can inline the steps of a
- * frame.
+ * The functions are in one file of more than 500 lines, so that the compiler can inline the steps
+ * of a frame.
  */
 
 #include <assert.h>
@@ -27,8 +28,8 @@
 #include "mux/binding.h"
 
 /*
- * The most rounds that a barrier waits for other clients' rings. The most expensive batch uses up
- * fewer turns than this.
+ * The largest number of rounds that a barrier waits for the rings of other clients. A client needs
+ * fewer turns than this to pay for the most expensive batch.
  */
 #define BARRIER_ROUNDS_MAX 128
 static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
@@ -36,8 +37,10 @@ static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 
 /* A frame of a batch. */
 struct item {
-	const uint8_t *bytes; /* in the sender's shared memory: may change at any time */
-	uint32_t len;         /* 0: the descriptor names no frame */
+	/* the frame in the shared memory of its sender, which may change it at any time */
+	const uint8_t *bytes;
+	/* length of the frame; 0 if the descriptor does not describe a frame */
+	uint32_t len;
 	bool is_barrier;
 };
 
@@ -86,7 +89,10 @@ charge_turn(const struct data *data, struct client *client, uint64_t since_ns, u
 
 /* --- down ---------------------------------------------------------------------------------------- */
 
-/* @return false: the client is broken */
+/*
+ * Put a ring down into the list of rings with frames to publish, and read how much room it has.
+ * @return false if the client is broken: the index that it wrote to the ring is impossible
+ */
 static bool
 mark_touched(struct data *data, struct client_down *down)
 {
@@ -118,7 +124,10 @@ put_together(uint8_t *to, const struct pieces *frame)
 		copy_head(to, frame->head, frame->head_len);
 	else
 		memcpy(to, frame->head, frame->head_len);
-	/* the frames may overlap: a client may send from the buffer into which it receives */
+	/*
+	 * memmove(), because the memory may overlap: a client may send from the buffer into which
+	 * it receives
+	 */
 	if (frame->rest_len > 0)
 		memmove(to + frame->head_len, frame->rest, frame->rest_len);
 }
@@ -148,7 +157,7 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 	counter_add(&to->counters.bytes_down, len);
 }
 
-/* @return the client that holds a QP number; NULL: there is none */
+/* Find the client that holds a QP number. @return NULL if no client holds it */
 static struct client *
 client_of(const struct data *data, uint32_t qpn)
 {
@@ -158,9 +167,9 @@ client_of(const struct data *data, uint32_t qpn)
 }
 
 /*
- * Whether the owner of a QP has bound the QP to the sender of a frame [mux/binding.h]. A client may
- * send to its own QPs without a binding.
- * @param from  NULL: the frame comes from the wire
+ * Check whether the owner of a QP has bound the QP to the sender of a frame [mux/binding.h]. A
+ * client may send to its own QPs without a binding.
+ * @param from  the client that sent the frame; NULL if it comes from the wire
  */
 static bool
 is_bound(const struct data *data, const struct client *to, uint32_t qpn, const struct client *from)
@@ -178,7 +187,10 @@ is_bound(const struct data *data, const struct client *to, uint32_t qpn, const s
 	       lease_owner(data->leases, binding.dest_qpn) == from->slot + 1u;
 }
 
-/* @return the client that receives a frame for a QP; NULL: the frame is dropped */
+/*
+ * Find the client that receives a frame.
+ * @return NULL if the frame has to be dropped; `drop` is the reason
+ */
 static struct client *
 receiver_of(const struct data *data, const struct client *from, const struct frame *frame,
 	    enum frame_drop *drop)
@@ -220,9 +232,10 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 }
 
 /*
- * Send a client a WAKE message, because its rings down have frames. WAKE takes the time of many
- * frames, so the sleeping client is charged for it, in its own turn, and gets one WAKE for all of
- * its rings. If the socket is full, the client has earlier WAKEs to read.
+ * Send a client a WAKE message, because its rings down have frames. Sending the message takes as
+ * long as many frames. So the receiving client is charged for it, in its own turn, and gets one
+ * WAKE for all of its rings. A message that the full socket does not take is not needed, since the
+ * client has earlier WAKEs to read.
  */
 static void
 wake(const struct data *data, struct client *client)
@@ -259,30 +272,30 @@ data_publish(struct data *data)
 
 /* --- up ------------------------------------------------------------------------------------------ */
 
-/* What happened to a frame: it is forwarded or dropped (GONE), or stays in the ring (WAITS). */
+/* The result for a frame: it was forwarded or dropped (GONE), or it stays in the ring (WAITS). */
 enum forward_verdict {
 	GONE,
 	/*
-	 * the frame was copied to all clients; the batch ends, so that the copies are charged in
-	 * full
+	 * the frame was copied to all clients, and the batch ends, so that the time of the copies
+	 * is charged in full
 	 */
 	GONE_TO_ALL,
 	WAITS,
 };
 
 /*
- * FRAME_NS: added to the wait budget of a client for each frame that it takes. WAIT_BUDGET_MIN_NS:
- * senders begin to wait for a client when its budget exceeds this. ROUND_MAX_NS: the most that a
- * round takes off a budget, since this thread may have been kept from the CPU.
+ * FRAME_NS is added to the wait budget of a client for each frame that it takes. Senders begin to
+ * wait for a client when its wait budget exceeds WAIT_BUDGET_MIN_NS. A round takes at most
+ * ROUND_MAX_NS off a wait budget, since another thread may have had the CPU during the round.
  */
 #define FRAME_NS           UINT64_C(100000)
 #define WAIT_BUDGET_MIN_NS (DATA_STALL_NS / 20)
 #define ROUND_MAX_NS       (DATA_STALL_NS / 20)
 
 /*
- * Whether senders wait for a client whose ring down is full. The waiting time is bounded: time in
- * which senders waited is taken off the client's wait budget. The budget grows with each frame that
- * the client takes, and slowly with time.
+ * Decide whether senders wait for a client whose ring down is full. The waiting time is bounded:
+ * the time in which senders waited is taken off the client's wait budget. The budget grows with
+ * each frame that the client takes, and slowly with time.
  */
 static __attribute__((noinline)) bool
 has_wait_budget(const struct data *data, struct client_down *down)
@@ -304,7 +317,10 @@ has_wait_budget(const struct data *data, struct client_down *down)
 	return to->is_awaited;
 }
 
-/* @return whether the client's ring has no room and senders wait for it */
+/*
+ * Check whether a frame has to wait: the ring of its receiver has no room, and senders wait for
+ * this client.
+ */
 static bool
 is_awaited(struct data *data, struct client *to, uint32_t qpn)
 {
@@ -320,7 +336,9 @@ is_to_group(const struct frame *frame)
 	return frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP;
 }
 
-/* Send a frame to the wire; a multicast frame also to all other clients. */
+/*
+ * Send a frame to the wire. A multicast frame is also delivered to all clients except its sender.
+ */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
 	  const struct pieces *pieces)
@@ -333,8 +351,8 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 }
 
 /*
- * Drop a datagram whose source QP is not the sender's, or whose Q_Key the sender's user may not
- * use.
+ * Check a datagram. It is dropped if its source QP is not one of the sender, or if the user of the
+ * sender may not use its Q_Key.
  */
 static enum frame_drop
 classify_datagram(const struct data *data, const struct client *from, const struct frame *frame)
@@ -364,8 +382,8 @@ classify_frame(const struct data *data, const struct client *from, const struct 
 /* --- barriers ------------------------------------------------------------------------------------ */
 
 /*
- * Mark the frames that a client has in its rings, for the barriers that were reached since it was
- * marked last. A broken client has no frames.
+ * Mark the frames that a client has in its rings, for the barriers that were reached since its
+ * rings were marked last. A ring with an impossible index counts as empty.
  */
 static void
 mark_rings(const struct data *data, struct client *client)
@@ -403,9 +421,9 @@ check_marks(struct client *client)
 }
 
 /*
- * Whether the frames that a client had in its rings when a barrier was reached have been taken.
- * Frames behind a barrier that was reached later are not waited for, since two clients would wait
- * for each other.
+ * Check whether all frames that a client had in its rings when a barrier was reached have been
+ * taken. Frames behind a later barrier of that client do not count, since two clients would then
+ * wait for each other.
  */
 static bool
 has_passed(const struct client *client, uint64_t number)
@@ -435,10 +453,11 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
 }
 
 /*
- * A barrier was reached in a ring up. It is passed after the doorbells were polled, so that parked
- * clients have turns; after the frames that other clients had in their rings when it was reached
- * have been taken; and after the wire was found empty. A client that fills its rings faster than
- * its turns allow delays other clients' barriers by BARRIER_ROUNDS_MAX rounds at most.
+ * Handle a barrier in a ring up. Three conditions must hold before it is passed. The doorbells were
+ * polled, so that parked clients have turns. The frames that other clients had in their rings when
+ * the barrier was reached have been taken. The wire was found empty. A client that fills its rings
+ * faster than its turns allow delays the barriers of other clients by BARRIER_ROUNDS_MAX rounds at
+ * most.
  */
 static enum forward_verdict
 wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
@@ -471,7 +490,7 @@ wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_
 
 /*
  * Forward a frame.
- * @param head  a copy of its first bytes, on which all decisions are made
+ * @param head  a copy of the first bytes of the frame, on which all decisions are made
  */
 static enum forward_verdict
 forward_frame(struct data *data, struct client *from, const struct item *item, const uint8_t *head)
@@ -530,7 +549,10 @@ copy_heads(struct data *data, const struct item *item, uint32_t nb)
 	}
 }
 
-/* @return the number of descriptors that were taken from the ring */
+/*
+ * Take a batch of descriptors from a ring up, and forward the frames.
+ * @return the number of descriptors that were taken from the ring
+ */
 static unsigned
 take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 {
@@ -568,8 +590,8 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 }
 
 /*
- * Take batches from the rings of a client in turn, until its time is used up or the rings are
- * empty.
+ * Take batches from the rings of a client in turn, until the time of its turn is used up or the
+ * rings are empty.
  * @return the number of descriptors that were taken
  */
 static unsigned
@@ -608,8 +630,8 @@ take_turn(struct data *data, struct client *client)
 }
 
 /*
- * Run one round. It begins with the first client whose turn is continued, else with the next client
- * in order.
+ * Run one round. The round begins with the first client whose turn is continued, or, if there is
+ * none, with the client behind the one that began the last round.
  */
 unsigned
 data_round(struct data *data)
@@ -629,9 +651,16 @@ data_round(struct data *data)
 			next = at;
 			has_next = true;
 		}
-		/* a barrier or a WAKE message to the client is pending: the next round has to come soon */
+		/*
+		 * a barrier or a WAKE message of the client is pending, so the next round has to
+		 * come soon
+		 */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
-		if (n > 0) /* the wire has a turn as well, since its ring is short */
+		/*
+		 * receive from the wire after each client that sent, since the RX ring of the port
+		 * is short
+		 */
+		if (n > 0)
 			nb += n + wire_receive(data);
 	}
 	data->first = nb_active > 0 ? next % nb_active : 0;

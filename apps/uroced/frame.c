@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the headers of a frame once, with a check of each length, and decides whether the frame
- * passes.
+ * Parses the headers of a frame once and checks each length. Then the frame is accepted or dropped.
  */
 
 #include "frame.h"
@@ -15,9 +14,9 @@
 #define PROTO_HOP_BY_HOP 0
 #define PROTO_IGMP       2
 #define PROTO_ICMPV6     58
-#define IPV4_FRAGMENT    0x3fff /* the fragment offset and the flag "more fragments" */
+#define IPV4_FRAGMENT    0x3fff /* mask of the fragment offset and of the flag "more fragments" */
 
-#define QPN_MANAGEMENT   1 /* QP 0 and QP 1 */
+#define QPN_MANAGEMENT   1 /* the larger QPN of the management QPs, QP 0 and QP 1 */
 #define UD_OPCODES       0x60
 #define OPCODE_TRANSPORT 0xe0
 
@@ -42,7 +41,10 @@ struct arp {
 	uint8_t sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
 };
 
-/* A neighbour solicitation with the one option that is allowed. */
+/*
+ * A neighbour solicitation with the source link-layer address, which is the only option that is
+ * allowed.
+ */
 struct solicit {
 	uint8_t type, code;
 	be16 checksum;
@@ -77,13 +79,13 @@ frame_host_set(struct frame_host *host, const struct uroce_mux_host *told)
 	}
 }
 
-/* The bytes that are not parsed yet. */
+/* The bytes of a frame that are not parsed yet. */
 struct rest {
 	const uint8_t *at;
 	uint32_t len;
 };
 
-/* @return the next header; NULL: it is not complete */
+/* Take the next `len` bytes of a frame. @return NULL if the frame has fewer bytes */
 static const void *
 take(struct rest *rest, uint32_t len)
 {
@@ -269,8 +271,8 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /*
- * Whether a frame is for QP 0 or QP 1, or its QPN and its MAC disagree: the multicast QPN goes with
- * a multicast MAC, and no other QPN does.
+ * Check whether a frame must be dropped because of its QPN. It is for QP 0 or QP 1, or its QPN does
+ * not fit its MAC: exactly the frames with the multicast QPN have a multicast MAC.
  */
 static bool
 is_management(const struct frame *frame)
@@ -294,7 +296,7 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	}
 	if (!is_by_us(frame, host))
 		return FRAME_DROP_SOURCE;
-	/* requests and reports are sent to other hosts */
+	/* address requests and multicast reports are meant for other hosts, not for this one */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
 	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
@@ -308,8 +310,8 @@ frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 	if (frame->kind == FRAME_REPORT)
 		return FRAME_DROP_KIND;
 	/*
-	 * the port returned a frame of this host, or another host forged one: clients trust the
-	 * source address of frames
+	 * a frame with the source address of this host is dropped, since clients trust this
+	 * address: the port has returned a frame of this host, or another host has forged the frame
 	 */
 	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 ||
 	    (frame->kind != FRAME_OTHER && is_our_ip(host, frame->sip, frame->is_ipv6)))

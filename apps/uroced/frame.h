@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Parses the first bytes of frames and filters frames. A client may send only what its host could
- * send and an engine does send. From the wire only those frames pass that a client can use.
+ * Parses the first bytes of frames and filters frames. A client may send only frames that its host
+ * could send and that an engine does send. From the wire only those frames pass that a client can
+ * use.
  *
  * All decisions are made on a copy that clients cannot change.
  */
@@ -17,7 +18,8 @@
 #include "mux/message.h"
 
 /**
- * The number of bytes that are parsed: all headers up to DETH, with a VLAN tag and options of IPv4.
+ * The largest number of bytes of a frame that are parsed: all headers up to DETH, with a VLAN tag
+ * and options of IPv4.
  */
 #define FRAME_HEAD            128u
 
@@ -28,26 +30,33 @@
 
 enum frame_kind {
 	FRAME_OTHER,
-	FRAME_ROCE,   /* UDP to port 4791 */
-	FRAME_ASK,    /* an ARP request, a neighbour solicitation */
-	FRAME_ANSWER, /* an ARP reply, a neighbour advertisement */
+	FRAME_ROCE,   /* a RoCE frame: UDP to port 4791 */
+	FRAME_ASK,    /* an ARP request or a neighbour solicitation */
+	FRAME_ANSWER, /* an ARP reply or a neighbour advertisement */
 	FRAME_QUERY,  /* an IGMP or MLD query */
 	FRAME_REPORT, /* an IGMP or MLD report */
 };
 
-/** The parsed headers of a frame. Pointers lead into the frame. */
+/** The parsed headers of a frame. The pointers point into the frame. */
 struct frame {
 	enum frame_kind kind;
 	const uint8_t *bytes;
 	bool is_ipv6;
-	uint16_t vid; /* the VLAN; 0: none, or a tag with VLAN 0 */
-	/* the source address, 4 or 16 bytes; of ARP: the sender's; NULL if kind is FRAME_OTHER */
+	uint16_t vid; /* VLAN ID of the frame; 0 if it has no tag or a tag with VLAN ID 0 */
+	/*
+	 * the source IP address, 4 or 16 bytes; in ARP the address of the sender; NULL if kind is
+	 * FRAME_OTHER
+	 */
 	const uint8_t *sip;
-	const uint8_t *dip;    /* the destination address, in the form of `sip` */
-	const uint8_t *sender; /* the MAC that an ARP or a solicitation names; NULL: none */
-	uint32_t qpn;          /* RoCE: the destination QPN */
-	uint32_t src_qpn;      /* the source QPN of a datagram; FRAME_QPN_NONE: no datagram */
-	uint32_t qkey;         /* the Q_Key of a datagram */
+	const uint8_t *dip; /* the destination IP address, as long as `sip` */
+	/*
+	 * the MAC address that an ARP frame or a solicitation gives as its sender; NULL in other
+	 * frames
+	 */
+	const uint8_t *sender;
+	uint32_t qpn;     /* the destination QPN, if kind is FRAME_ROCE */
+	uint32_t src_qpn; /* the source QPN of a UD datagram; FRAME_QPN_NONE in other frames */
+	uint32_t qkey;    /* the Q_Key of a UD datagram */
 };
 
 /** The addresses of this host, in the form in which each frame is compared with them. */
@@ -62,19 +71,19 @@ struct frame_host {
 
 /** The reasons why a frame is dropped. Each has a counter. */
 #define FRAME_DROPS(X)                                                                             \
-	X(SLOT, "slot")             /* the descriptor names no frame */                            \
+	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
-	X(KIND, "kind")             /* a frame of another kind than those that pass */             \
-	X(MANAGEMENT, "qp1")        /* for QP 0 or 1, or a MAC that the QPN excludes */            \
-	X(FORGED, "forged")         /* a datagram whose source QP is not the sender's */           \
-	X(UNBOUND, "unbound")       /* for a QP that is not connected to the sender */             \
-	X(QKEY, "qkey")             /* a privileged Q_Key, and the user is not root */             \
-	X(NOT_OURS, "not_ours")     /* from the wire, for another host */                          \
-	X(OUR_SOURCE, "our_source") /* from the wire, with this host's MAC or address */           \
-	X(NOBODY, "nobody")         /* for a QPN that no client holds */                           \
+	X(KIND, "kind")             /* this kind of frame does not pass */                         \
+	X(MANAGEMENT, "qp1")        /* the frame is for QP 0 or 1, or its MAC and QPN disagree */  \
+	X(FORGED, "forged")         /* the source QP of a datagram is not of the sender */         \
+	X(UNBOUND, "unbound")       /* the destination QP is not connected to the sender */        \
+	X(QKEY, "qkey")             /* the Q_Key is privileged, and the user is not root */        \
+	X(NOT_OURS, "not_ours")     /* a frame from the wire is for another host */                \
+	X(OUR_SOURCE, "our_source") /* a frame from the wire has this host's MAC or IP */          \
+	X(NOBODY, "nobody")         /* no client holds the destination QPN */                      \
 	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
 	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
-	X(WIRE, "wire")             /* no link, no mbuf, or the port takes no frames */
+	X(WIRE, "wire")             /* there is no link or mbuf, or the port takes no frames */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,
@@ -86,19 +95,31 @@ enum frame_drop {
 
 extern const char *const frame_drop_text[FRAME_NB_DROPS];
 
-/** Set the addresses of this host from the contents of HOST, which clients are sent. */
+/**
+ * Set the addresses of this host from the contents of HOST, the message that tells clients the
+ * addresses.
+ */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);
 
-/** Parse a frame. @param len  the number of bytes in `bytes`, which do not change */
+/**
+ * Parse a frame.
+ * @param len  the number of bytes in `bytes`; no other thread may change these bytes
+ */
 void frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame);
 
-/** Whether a frame from a client passes. */
+/**
+ * Check whether a frame from a client may pass.
+ * @return FRAME_PASSES, or why the frame is dropped
+ */
 enum frame_drop frame_filter_up(const struct frame *frame, const struct frame_host *host);
 
-/** Whether a frame from the wire passes. uroced itself replies to FRAME_ASK. */
+/**
+ * Check whether a frame from the wire may pass. uroced itself replies to a FRAME_ASK that passes.
+ * @return FRAME_PASSES, or why the frame is dropped
+ */
 enum frame_drop frame_filter_wire(const struct frame *frame, const struct frame_host *host);
 
-/** Whether the destination is this host's MAC. */
+/** Check whether the destination MAC of a frame is that of this host. */
 static inline bool
 frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 {
@@ -106,8 +127,8 @@ frame_is_to_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /**
- * Whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot give
- * such a Q_Key: it is the Q_Key that a privileged user gave the sending QP.
+ * Check whether a frame is a datagram with a privileged Q_Key [IBA 10.2.5]. A work request cannot
+ * give such a Q_Key; the frame carries the Q_Key that a privileged user gave the sending QP.
  */
 static inline bool
 frame_has_privileged_qkey(const struct frame *frame)
@@ -117,8 +138,8 @@ frame_has_privileged_qkey(const struct frame *frame)
 }
 
 /**
- * Whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). Such a frame does not
- * name the QP that sent it.
+ * Check whether a frame belongs to a connection (RC, UC, XRC, or a CNP for one). The headers of
+ * such a frame have no source QPN.
  */
 static inline bool
 frame_is_connected(const struct frame *frame)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Handles messages of clients. A reply is sent at once, or later if the client's socket has no
- * room.
+ * Handles the messages that clients send to uroced. A reply is sent at once, or later if the
+ * client's socket has no room.
  */
 
 #include <errno.h>
@@ -15,7 +15,10 @@
 #include "control.h"
 #include "log_line.h"
 
-/* The message that is handled, and the message that is sent. The control thread alone uses them. */
+/*
+ * `in` is the message that is handled, `out` the message that is sent. Only the control thread uses
+ * them.
+ */
 static union uroce_mux_message in, out;
 
 void
@@ -34,7 +37,10 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 	control_leave(control, client, why);
 }
 
-/* Whether the client's socket has room for a message. If so, the client has read earlier ones. */
+/*
+ * Check whether the socket of a client has room for a message. If so, the client has read earlier
+ * messages.
+ */
 static bool
 is_reading(const struct client *client)
 {
@@ -43,7 +49,10 @@ is_reading(const struct client *client)
 	return poll(&fd, 1, 0) == 1 && fd.revents == POLLOUT;
 }
 
-/* @return false: the socket has no room, and HOST is to be sent later */
+/*
+ * Send a client the HOST message, which describes the port and its addresses.
+ * @return false if the socket has no room, so HOST has to be sent later
+ */
 static bool
 send_host(struct control *control, struct client *client)
 {
@@ -112,8 +121,8 @@ refuse_second(struct control *control, struct client *client)
 }
 
 /*
- * Have a reader seal the shared memory, which is mapped. The ATTACH message is kept until the
- * reader has replied.
+ * Give a reader the job to seal the shared memory of a client, which is mapped already. The ATTACH
+ * message is kept until the reader has replied.
  */
 static void
 seal_shm(struct control *control, struct client *client, int fd)
@@ -135,7 +144,7 @@ seal_shm(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Refuse an ATTACH by which the client's user would have more than its limits.
+ * Refuse an ATTACH message if the user of the client would exceed one of its limits.
  * @return whether it was refused
  */
 static bool
@@ -192,7 +201,10 @@ handle_attach(struct control *control, struct client *client, int fd)
 		seal_shm(control, client, fd);
 }
 
-/* @param wrong  why the reader refuses the shared memory; empty: it does not */
+/*
+ * Complete an ATTACH when the reader that had to seal the shared memory has replied.
+ * @param wrong  why the reader refuses the shared memory; an empty string if it accepts the memory
+ */
 static void
 finish_attach(struct control *control, struct client *client, const char *wrong)
 {
@@ -211,7 +223,10 @@ finish_attach(struct control *control, struct client *client, const char *wrong)
 
 /* --- leases -------------------------------------------------------------------------------------- */
 
-/* @return false: LEASED is to be sent later */
+/*
+ * Lease blocks to a client and send the reply LEASED, if this can be done now.
+ * @return false if this has to be done later
+ */
 static bool
 send_leases(struct control *control, struct client *client)
 {
@@ -322,7 +337,8 @@ handle_message(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Handle a message that uroced or a reader received from a client, or the error of receiving it.
+ * Handle a message that uroced or a reader received from a client, or handle the error of receiving
+ * it.
  * @param ret  the result of uroce_mux_receive()
  */
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Opens a port as a device would, without the device, and describes it to clients. */
+/* Opens a port as a uroce device would, but without a device, and describes the port to clients. */
 
 #include "host.h"
 
@@ -23,7 +23,10 @@
 
 #define PATH_MTU_MIN 256u
 
-/* The keys that are allowed in a specification. Clients choose the values of all others. */
+/*
+ * The keys that are allowed in a specification. Each client chooses the values of all other keys
+ * itself.
+ */
 static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc" };
 
 static bool
@@ -74,7 +77,10 @@ is_none(const uint8_t ip[16])
 	return memcmp(ip, none, sizeof(none)) == 0;
 }
 
-/* @return 0; -EINVAL after one line of the log: there is no address */
+/*
+ * Fill the contents of HOST from the state of the port.
+ * @return 0, or -EINVAL after one line of the log if the port has no address
+ */
 static int
 describe(const struct host *host, struct uroce_mux_host *told)
 {
@@ -108,8 +114,8 @@ describe(const struct host *host, struct uroce_mux_host *told)
 }
 
 /*
- * Reply for addresses that the kernel does not own, and keep the kernel from replying to RoCE for
- * those that it owns.
+ * Prepare replies to ARP and neighbour discovery for addresses that the kernel does not own. Keep
+ * the kernel from replying to RoCE frames for addresses that it owns.
  */
 static int
 settle(struct host *host)
@@ -153,8 +159,8 @@ open_groups(struct host *host)
 }
 
 /*
- * Whether the driver chooses a random MAC at each start. Drivers of virtual ports do, unless they
- * are given one.
+ * Check whether the driver of a port chooses a random MAC at each start. Drivers of virtual ports
+ * do so, unless the device arguments give a MAC.
  */
 static bool
 has_drawn_mac(const struct uroce_port *port)
@@ -174,7 +180,10 @@ has_drawn_mac(const struct uroce_port *port)
 	return !is_told;
 }
 
-/* Keep the MAC over restarts, because the neighbours of clients have learnt it. */
+/*
+ * Set a MAC that stays the same after a restart, because the neighbours of clients have learnt it.
+ * This is done if the driver would choose a random MAC.
+ */
 static void
 keep_mac(struct uroce_port *port, uint64_t seed)
 {
@@ -232,7 +241,7 @@ host_link_fd(const struct host *host)
 	return uroce_event_fd(host->events);
 }
 
-/* If the addresses were configured, they do not change, and there is no descriptor. */
+/* Addresses that were configured do not change, so the result is -1 for them. */
 int
 host_addrs_fd(const struct host *host)
 {
@@ -250,7 +259,10 @@ host_look(struct host *host)
 		;
 	if (host_addrs_fd(host) >= 0)
 		(void)uroce_netif_has_changed(&host->port->netif);
-	/* if an interface has no address for a while, the host keeps the last ones */
+	/*
+	 * if an interface has no address for a while, describe() fails, and HOST keeps the last
+	 * addresses
+	 */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;
 	host->told = told;

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The host that all clients are to the network: a port and its addresses.
+ * All clients appear to the network as one host. struct host has the port of that host, and its
+ * addresses.
  */
 
 #include <stdbool.h>
@@ -20,29 +21,38 @@ struct host {
 	struct uroce_dev_conf conf;
 	struct uroce_event_queue *events;
 	struct uroce_port *port;
-	/* replies for addresses that the kernel does not own; NULL: the kernel owns all */
+	/*
+	 * answers ARP and neighbour discovery for addresses that the kernel does not own; NULL if
+	 * the kernel owns all addresses
+	 */
 	struct uroce_neigh *neigh;
-	struct uroce_mux_host told; /* what clients are sent in HOST */
-	/* a socket that makes the kernel's interface accept all multicast frames; -1: none */
+	struct uroce_mux_host told; /* the contents of the HOST message, which clients are sent */
+	/*
+	 * a socket that makes the kernel's interface accept all multicast frames; -1 if there is
+	 * none
+	 */
 	int groups_fd;
 };
 
 /**
  * Open the port of a specification. If the driver would choose another MAC at each start, the MAC
- * is made of `mac_seed`.
+ * is computed from `mac_seed`, and stays the same.
  * @return 0, or -1 after one line of the log
  */
 int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 void host_close(struct host *host);
 
 /**
- * Descriptors: the first is readable when the link may have changed, the second when the addresses
- * may have. -1: there are no such events.
+ * Get a descriptor that is readable when the link may have changed, or, by the second function,
+ * when the addresses may have changed. The result is -1 if the port has no such events.
  */
 int host_link_fd(const struct host *host);
 int host_addrs_fd(const struct host *host);
 
-/** Read the state of link and addresses. @return whether HOST has changed */
+/**
+ * Read the state of the link and the addresses.
+ * @return whether the contents of HOST have changed
+ */
 bool host_look(struct host *host);
 
 #endif /* UROCED_HOST_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of blocks of QP numbers. A pass through all blocks takes some tens of microseconds of
- * the control thread, so there are no lists of free or owned blocks.
+ * The table of blocks of QP numbers. The control thread needs only some tens of microseconds to
+ * look at all blocks, so there are no lists of free or owned blocks.
  */
 
 #include "lease.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define DRAWS 32u /* random tries to find a free block, before all blocks are looked at */
+/* number of random block numbers that are tried before all blocks are looked at */
+#define DRAWS 32u
 
 static bool
 is_anybodys(uint32_t block)
@@ -65,12 +66,12 @@ give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* The numbers of blocks of a user, and of all others. */
+/* The number of blocks that a user has, and that all other users have. */
 struct holding {
 	uint32_t user_max;
 	uint32_t nb_owned;
-	uint32_t nb_resting; /* blocks that are in quarantine */
-	uint32_t nb_others;  /* blocks of other users, those in quarantine included */
+	uint32_t nb_resting; /* number of blocks of the user that are in quarantine */
+	uint32_t nb_others;  /* number of blocks of other users, including those in quarantine */
 };
 
 static struct holding
@@ -98,15 +99,15 @@ lease_count(const struct lease_table *table, uint32_t uid)
 }
 
 /*
- * Count a block that a user is to be given.
- * @return false: the user may not have it
+ * Check whether a user may get another block, and count the block if so.
+ * @return false if the user may not get the block
  */
 static bool
 count_block(struct holding *holding, bool is_resting)
 {
 	/*
-	 * the second limit does not bound the blocks that are taken back from quarantine, of which
-	 * a file of leases may have any number
+	 * the second limit is not applied to blocks that are taken back from quarantine: a file of
+	 * leases may have any number of them
 	 */
 	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
@@ -119,13 +120,16 @@ count_block(struct holding *holding, bool is_resting)
 
 /* --- new leases ---------------------------------------------------------------------------------- */
 
-/* Random bytes, of which a system call brings enough for hundreds of leases. */
+/* A stock of random bytes. One system call fills it with enough bytes for hundreds of leases. */
 struct random_pool {
 	size_t nb_left;
 	uint8_t bytes[4096];
 };
 
-/* @return false: the kernel gave fewer than `len` bytes */
+/*
+ * Take random bytes from the stock, which is filled again if necessary.
+ * @return false if the kernel gave fewer than `len` bytes
+ */
 static bool
 take_random(struct random_pool *pool, void *to, size_t len)
 {
@@ -142,20 +146,20 @@ take_random(struct random_pool *pool, void *to, size_t len)
 }
 
 /*
- * A search for free blocks. Random numbers are tried first. When that has failed, all blocks are
- * looked at, from a random one on: first those that no client of the former uroced may take back. A
- * search continues where it found the last block, so the blocks of one LEASE message take two
- * passes at most.
+ * A search for free blocks. Random numbers are tried first. If that fails, all blocks are looked
+ * at, beginning with a random one. The first pass skips the blocks that clients of the former
+ * uroced process may take back. A search continues where it found the last block, so the blocks of
+ * one LEASE message take two passes at most.
  */
 struct search {
 	struct random_pool pool;
 	bool is_thorough;
 	bool with_awaited;
 	uint16_t from;
-	uint32_t nb_seen; /* blocks that this pass has looked at */
+	uint32_t nb_seen; /* number of blocks that this pass has looked at */
 };
 
-/* @return a free block of a random number; 0: none was found */
+/* Try random block numbers. @return a free block; 0 if none of these blocks is free */
 static uint32_t
 draw_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -172,7 +176,7 @@ draw_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* @return the next free block of this pass; 0: there is none */
+/* Find the next free block of this pass. @return 0 if there is none */
 static uint32_t
 next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -186,7 +190,10 @@ next_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* @return a free block; 0: there is none */
+/*
+ * Find a free block, first at random, then by passes through all blocks.
+ * @return 0 if there is none
+ */
 static uint32_t
 find_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {

@@ -5,10 +5,9 @@
 /**
  * @file
  * Leases: which client holds which block of QP numbers. A block is free, held by a client, or in
- * quarantine. In quarantine it is given to no other client until frames for its last holder have
- * left the network; the last holder may take it back. Who takes back a block is a client of the
- * same user, and has the token of the block's last lease. A block that was released is not taken
- * back.
+ * quarantine. A block in quarantine is given to no other client until frames for its last holder
+ * have left the network. The last holder may take the block back: that is a client of the same user
+ * that has the token of the last lease. A block that its holder has released cannot be taken back.
  *
  * The control thread writes the table. The data path reads the owners.
  */
@@ -21,36 +20,37 @@
 #include "mux/message.h"
 
 /**
- * The length of the quarantine: longer than a frame stays in the network, and than a client takes
- * to connect again.
+ * The length of the quarantine. It is longer than a frame stays in the network, and longer than a
+ * client takes to connect again.
  */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * The default of the number of blocks that clients of one user may hold: half of all. A new lease
- * also leaves at least half of what other users do not have; blocks in quarantine count. So any
- * number of users leave some blocks to the next one. Blocks that are taken back from quarantine are
- * bounded by this number alone.
+ * The default limit of the number of blocks that clients of one user may hold: half of all blocks.
+ * A new lease also leaves at least half of what other users do not have; blocks in quarantine
+ * count. So, whatever the number of users is, some blocks remain for the next user. Blocks that are
+ * taken back from quarantine are bounded by the first limit only.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 
-/** Fields of a block that the data path does not need. */
+/** The data of a block of QP numbers that only the control thread needs. */
 struct lease {
-	uint64_t free_ns; /* the end of the block's quarantine */
-	uint32_t uid;     /* the user of the client that holds the block, or held it last */
+	uint64_t free_ns; /* time at which the quarantine of the block ends */
+	uint32_t uid;     /* user ID of the client that holds the block, or held it last */
 	/*
-	 * a client of the former uroced held the block and has not taken it back: it is leased
-	 * after all other blocks
+	 * a client of the former uroced process held the block and has not taken it back, so other
+	 * blocks are leased first
 	 */
 	bool is_awaited;
 };
 
 struct lease_table {
-	/* the slot of the client that holds the block, plus 1; 0: no client holds it */
+	/* the slot, plus 1, of the client that holds the block; 0 if no client holds it */
 	_Atomic uint16_t owner[UROCE_MUX_BLOCKS];
 	struct lease lease[UROCE_MUX_BLOCKS];
-	struct lease_record *record; /* the record of each block; the memory is the caller's */
-	uint32_t user_max;           /* the number of blocks that clients of one user may hold */
+	/* the records of the leases, one for each block; the caller owns the memory */
+	struct lease_record *record;
+	uint32_t user_max; /* the number of blocks that clients of one user may hold */
 };
 
 /** A client that leases blocks. */
@@ -60,18 +60,21 @@ struct lessee {
 };
 
 /**
- * Make a table in which no block is owned; free() it. Blocks that are held by their records are in
- * quarantine.
- * @param record  the record of each block; outlives the table
- * @return NULL: no memory
+ * Make a table in which no client holds a block. Blocks that are held according to their records
+ * are in quarantine. The caller frees the table by free().
+ * @param record  the record of each block, which must outlive the table
+ * @return NULL if there is no memory
  */
 struct lease_table *lease_table_create(struct lease_record record[UROCE_MUX_BLOCKS],
 				       uint64_t now_ns);
 
-/** @return the number of blocks that clients of a user hold */
+/** Count the blocks that clients of a user hold. @return the number of blocks */
 uint32_t lease_count(const struct lease_table *table, uint32_t uid);
 
-/** The slot of the client that holds a QP number, plus 1; 0: none. Any thread may call this. */
+/**
+ * Get the slot, plus 1, of the client that holds a QP number; 0 if no client holds it. Any thread
+ * may call this.
+ */
 static inline unsigned
 lease_owner(const struct lease_table *table, uint32_t qpn)
 {
@@ -80,26 +83,26 @@ lease_owner(const struct lease_table *table, uint32_t qpn)
 }
 
 /**
- * Lease free blocks with random numbers; each gets a new token.
- * @return the number of blocks, at most `nb`
+ * Lease free blocks, which are chosen at random, to a client. Each block gets a new token.
+ * @return the number of leased blocks, at most `nb`
  */
 uint32_t lease_take(struct lease_table *table, const struct lessee *lessee, uint32_t nb,
 		    uint64_t now_ns, struct uroce_mux_lease *leases);
 
 /**
  * Take back blocks that the lessee's user held last, by the tokens of their last leases.
- * @param[out] blocks  those that were taken back
- * @return their number
+ * @param[out] blocks  the blocks that were taken back
+ * @return the number of blocks that were taken back
  */
 uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
 			 const struct uroce_mux_lease *leases, uint32_t nb, uint64_t now_ns,
 			 uint32_t *blocks);
 
-/** Release a block. @return false: the lessee does not hold it */
+/** Release a block that a client holds. @return false if the client does not hold the block */
 bool lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 		   uint64_t now_ns);
 
-/** Put all blocks of a lessee that has ended into quarantine. @return their number */
+/** Put all blocks of a client that has ended into quarantine. @return the number of blocks */
 uint32_t lease_end(struct lease_table *table, const struct lessee *lessee, uint64_t now_ns);
 
 #endif /* UROCED_LEASE_H */

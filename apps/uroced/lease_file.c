@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The file is locked by a POSIX lock of the process: a child that inherits the descriptor neither
- * keeps nor loses the lock. The mark at the beginning is written last, so a file that begins with
- * zeros is not complete.
+ * The file of leases is locked by a POSIX lock, which belongs to the process: a child that inherits
+ * the descriptor neither keeps nor loses the lock. The mark at the beginning of a new file is
+ * written last, so a file that begins with zeros is not complete.
  */
 
 #include "lease_file.h"
@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MARK      "uroced leases 1" /* the number is the version of the layout */
+/* the mark of a complete file; its number is the version of the layout */
+#define MARK      "uroced leases 1"
 #define HEAD_SIZE 4096
 
 struct lease_file_image {
@@ -53,8 +54,8 @@ check_lease_file(int fd)
 	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
 		return "it is no file of leases";
 	/*
-	 * an existing file is allocated, too: a store to a page for which the file system has no
-	 * room would raise SIGBUS
+	 * the pages of an existing file are allocated, too, because a store to a page for which the
+	 * file system has no room would raise SIGBUS
 	 */
 	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
 	return error == 0 ? NULL : strerror(error);
@@ -81,7 +82,7 @@ map_image(struct lease_file *file)
 	if (image == MAP_FAILED)
 		return strerror(errno);
 	file->image = image;
-	/* tokens must be neither in a child's memory nor in a core file */
+	/* the tokens in the file must be neither in the memory of a child nor in a core file */
 	(void)madvise(image, sizeof(*image), MADV_DONTFORK);
 	(void)madvise(image, sizeof(*image), MADV_DONTDUMP);
 	file->is_new = memcmp(image->mark, none, sizeof(none)) == 0;

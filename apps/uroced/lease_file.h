@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The file of leases: what uroced has to know after a restart. It has a record for each block of QP
- * numbers, and the seed of a MAC. The whole file is mapped. It belongs to one uroced at a time, and
- * to the user of uroced.
+ * The file of leases: what uroced has to know after a restart. The file has a record for each block
+ * of QP numbers, and the seed of a MAC address. The whole file is mapped. One uroced process uses a
+ * file at a time. The file belongs to the user of uroced.
  */
 
 #include <stdbool.h>
@@ -18,21 +18,21 @@
 struct lease_file_image;
 
 struct lease_file {
-	int fd; /* descriptor of the file, which is locked */
+	int fd; /* descriptor of the file; the file is locked */
 	struct lease_file_image *image;
-	struct lease_record *record; /* UROCE_MUX_BLOCKS records, by block */
+	struct lease_record *record; /* array of UROCE_MUX_BLOCKS records, one for each block */
 	uint64_t mac_seed;           /* a random number that was chosen when the file was made */
-	bool is_new;                 /* the file was made now, so no client has a lease */
+	bool is_new;                 /* the file was made by this open, so no client has a lease */
 };
 
 /**
- * Map the file; make it if there is none. All of its pages are allocated afterwards, so no store
- * can fail.
- * @return NULL; else why the file cannot be used
+ * Map the file of leases, and make it if there is none. All pages of the file are allocated, so
+ * later stores to the mapping cannot fail.
+ * @return NULL if the file is mapped, else the reason why it cannot be used
  */
 const char *lease_file_open(struct lease_file *file, const char *path);
 
-/** Unmap and close the file. It stays in the file system. */
+/** Unmap and close the file of leases, which stays in the file system. */
 void lease_file_close(struct lease_file *file);
 
 #endif /* UROCED_LEASE_FILE_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writes and reads records. Each store is a release, so no store becomes visible before an earlier
- * one. A process that is killed between two stores leaves a record that nobody holds.
+ * Writes and reads the records of leases. Each store is a release, so no store becomes visible
+ * before an earlier one. A process that is killed between two stores leaves a record that says that
+ * nobody holds the block.
  */
 
 #include "lease_record.h"

@@ -5,11 +5,12 @@
 /**
  * @file
  * The record of a block's last lease: the user that holds the block, and the token of the lease,
- * which is a random number. Records are in a mapped file (lease_file.h). To write one takes no
- * system call, and the kernel keeps the store when uroced is killed.
+ * which is a random number. Records are in a mapped file (lease_file.h). Writing a record takes no
+ * system call, and the kernel keeps the written data if uroced is killed.
  *
- * A record is written in two words. The writer first marks the record as nobody's, and as the
- * user's at the end. So a record that was half written is nobody's.
+ * A record consists of two words. The writer first marks the block as held by nobody, then writes
+ * the token, and writes the user last. So a record that was written in part says that nobody holds
+ * the block.
  *
  * The control thread writes and reads records.
  */
@@ -21,12 +22,13 @@
 struct lease_record {
 	_Atomic uint64_t token;
 	/*
-	 * the user in the upper half, LEASE_RECORD_HELD in the lower half; any other value: nobody
+	 * the user ID in the upper half and LEASE_RECORD_HELD in the lower half; any other value
+	 * means that nobody holds the block
 	 */
 	_Atomic uint64_t holder;
 };
 
-/** The lower half of `holder` while a client holds the block, and after the client has hung up. */
+/** The lower half of `holder` while a client holds the block, and after this client has hung up. */
 #define LEASE_RECORD_HELD UINT32_C(0x68656c64)
 
 /** Mark a block as held, with the token of its lease. */
@@ -36,12 +38,13 @@ void lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t token
 void lease_record_release(struct lease_record *record);
 
 /**
- * @param[out] uid  the user that holds the block, or whose client hung up @return false: nobody
- * holds it
+ * Check whether a block is held by a client, or by one that has hung up.
+ * @param[out] uid  the user of that client
+ * @return false if nobody holds the block
  */
 bool lease_record_is_held(const struct lease_record *record, uint32_t *uid);
 
-/** Whether the last lease of the block has this user and this token. */
+/** Check whether the last lease of the block has this user and this token. */
 bool lease_record_is_of(const struct lease_record *record, uint32_t uid, uint64_t token);
 
 #endif /* UROCED_LEASE_RECORD_H */

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * The log: lines on standard error, one for each client that comes or goes, and one for each fault.
+ * The log of uroced: lines on standard error, one for each client that comes or goes, and one for
+ * each fault.
  */
 
-/** Write a line. Any thread may call this. */
+/** Write a line to the log. Any thread may call this. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /**
- * Write a line that clients cause. Only a limited number is written in a second; the others are
- * counted. The control thread alone calls this.
+ * Write a line to the log that a client caused. Only a limited number of such lines is written in a
+ * second, and further lines are counted. Only the control thread calls this function.
  */
 __attribute__((format(printf, 1, 2))) void log_client_line(const char *format, ...);
 

@@ -2,14 +2,14 @@
 
 /*
  * The loop of rounds, and the idle policy. When no frame moves, the thread spins for a while, then
- * sleeps for growing times, then sleeps until a wake-up. Before the last of these it stores
- * `sleeps` in each ring and reads the ring once more (W2 in mux/spsc_ring.h). It also arms the
- * port's RX wake-up (datapath/port/rx_wakeup.h), and polls the port once more after a short sleep.
- * A port without RX wake-up is polled each 1 to 5 ms.
+ * sleeps for growing times, then sleeps until a wake-up. Before it sleeps until a wake-up, the
+ * thread stores `sleeps` in each ring and reads the ring once more (W2 in mux/spsc_ring.h). The
+ * thread also arms the RX wake-up of the port (datapath/port/rx_wakeup.h), and polls the port once
+ * more after a short sleep. A port without RX wake-up is polled each 1 to 5 ms.
  *
- * Commands: the control thread stores a command, then loads `is_asleep`. The data path stores
- * `is_asleep`, then loads the command. So at least one of the two threads sees what the other one
- * stored.
+ * To give a command, the control thread stores a command, then loads `is_asleep`. Before it sleeps,
+ * the data path stores `is_asleep`, then loads the command. So at least one of the two threads sees
+ * what the other one stored.
  */
 
 #include <errno.h>
@@ -28,19 +28,25 @@
 #include "datapath/port/link.h"
 #include "log_line.h"
 
-/* between polls of a port without RX wake-up, when no frame has come for LONG_NS */
+/* sleep between two polls of a port without RX wake-up, when no frame has moved for LONG_NS */
 #define TIMED_SLEEP_LONG_NS UINT64_C(2000000)
 #define LONG_NS             UINT64_C(100000000)
 
-/* between polls of doorbells, while the thread does not sleep */
+/* time between two polls of the doorbells, while the thread does not sleep */
 #define DOORBELLS_NS UINT64_C(30000)
-#define LINK_NS      UINT64_C(100000000) /* between checks of the link */
+#define LINK_NS      UINT64_C(100000000) /* time between two checks of the link */
 
 #define EVENTS       16
-/* what an epoll event is about: a client's slot, or CMDS, which is `wake_fd` */
+/*
+ * the data of an epoll event is the slot of the client that rang its doorbell, or CMDS for an event
+ * of `wake_fd`
+ */
 #define CMDS CLIENTS_MAX
 
-/* @param of  the slot of the client whose doorbell `fd` is, or CMDS */
+/*
+ * Watch a descriptor by the epoll of the data path.
+ * @param of  the slot of the client whose doorbell `fd` is, or CMDS
+ */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)
 {
@@ -90,7 +96,10 @@ data_destroy(struct data *data)
 
 /* --- commands ------------------------------------------------------------------------------------ */
 
-/* @return whether there was a command */
+/*
+ * Run the command that the control thread has stored, if there is one.
+ * @return whether there was one
+ */
 static bool
 run_cmd(struct data *data)
 {
@@ -118,7 +127,7 @@ run_in_loop(struct data *data, void (*grant)(struct data *data, void *arg), void
 	(void)sem_destroy(&wish.is_done);
 }
 
-/* A client that is to be added. */
+/* The argument and the result of run_link(): a client that is added to the data path. */
 struct newcomer {
 	struct client *client;
 	int ret;
@@ -130,7 +139,9 @@ run_link(struct data *data, void *arg)
 	struct newcomer *newcomer = arg;
 	struct client *client = newcomer->client;
 
-	/* the eventfd is never read: with EPOLLET each write is an event, whatever the value is */
+	/*
+	 * the doorbell is an eventfd that is never read: with EPOLLET each write to it is an event
+	 */
 	newcomer->ret = watch(data, client->doorbell, EPOLLIN | EPOLLET, client->slot);
 	if (newcomer->ret < 0)
 		return;
@@ -148,8 +159,8 @@ data_link(struct data *data, struct client *client)
 }
 
 /*
- * Remove a client. The client has a descriptor of the eventfd as well, so close() would not remove
- * it from the epoll.
+ * Remove a client. Its doorbell is removed from the epoll explicitly: close() would not do so,
+ * because the client has a descriptor of the same eventfd.
  */
 static void
 run_unlink(struct data *data, void *arg)
@@ -196,8 +207,7 @@ data_end(struct data *data)
 /* --- sleep --------------------------------------------------------------------------------------- */
 
 /*
- * Handle the events of doorbells and of the control thread. The eventfd of a doorbell is never
- * read.
+ * Handle the epoll events of doorbells and of `wake_fd`. The eventfd of a doorbell is never read.
  */
 static void
 take_events(struct data *data)
@@ -219,8 +229,8 @@ take_events(struct data *data)
 }
 
 /*
- * Update the run queue, every DOORBELLS_NS or when a barrier waits for it: polling doorbells is a
- * system call.
+ * Poll the doorbells and park idle clients. This is done every DOORBELLS_NS, or when a barrier
+ * waits for it, because polling doorbells is a system call.
  */
 static void
 update_runq(struct data *data)
@@ -234,7 +244,7 @@ update_runq(struct data *data)
 }
 
 /*
- * Wait for a doorbell, a command, or the port, at most `max_ns`.
+ * Sleep until a doorbell, a command, or an RX wake-up of the port, for at most `max_ns`.
  * @return whether the port raised its RX wake-up
  */
 static bool
@@ -268,8 +278,8 @@ disarm_wakeup(struct data *data)
 }
 
 /*
- * Store `sleeps` in all rings, and arm the port's RX wake-up.
- * @return whether all rings are empty
+ * Store `sleeps` in all rings, and arm the RX wake-up of the port.
+ * @return whether all rings up are empty
  */
 static bool
 arm_wakeup(struct data *data, bool *has_notices)
@@ -285,11 +295,12 @@ arm_wakeup(struct data *data, bool *has_notices)
 /* The state of the idle policy. */
 struct idle_state {
 	uint64_t active_ns, sleep_ns;
-	bool has_notices; /* the RX wake-up is armed, and the port was not polled since */
-	bool is_noticed;  /* the RX wake-up was raised, and no frame was there */
+	bool has_notices; /* the RX wake-up is armed, and the port has not been polled since */
+	/* the last sleep ended by the RX wake-up, and no frame was received since */
+	bool is_noticed;
 };
 
-/* @return the time between two polls of a port without RX wake-up */
+/* Choose the sleep between two polls of a port without RX wake-up. @return the time in ns */
 static uint64_t
 get_max_sleep_ns(const struct data *data, const struct idle_state *self)
 {
@@ -326,7 +337,10 @@ wait_idle(struct data *data, struct idle_state *self)
 	}
 	self->has_notices = false;
 	disarm_wakeup(data);
-	/* sleep, so that a client that has to make room in its ring may get the CPU */
+	/*
+	 * a frame waits for room: sleep for a short time, so that the client that has to make room
+	 * may get the CPU
+	 */
 	if (data_waits(data))
 		self->sleep_ns = UROCE_IDLE_TIMED_MIN_NS;
 }

@@ -30,9 +30,12 @@
 #include "log_line.h"
 #include "stats.h"
 
-#define MIB 256u /* memory of mbufs, where there are no hugepages */
+#define MIB 256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
 
-/* @return the index of `--`, behind which uroced's own arguments begin; 0: there is none */
+/*
+ * Find the argument `--`, behind which the own arguments of uroced begin.
+ * @return the index; 0 if there is none
+ */
 static int
 split(int argc, char **argv)
 {
@@ -43,8 +46,8 @@ split(int argc, char **argv)
 }
 
 /*
- * Start EAL. Unless the user says something else, it has one lcore on all CPUs of the process, and
- * telemetry.
+ * Start EAL. Unless the user gives other options, EAL has telemetry, and one lcore that may run on
+ * all CPUs of the process.
  */
 static int
 start_eal(int argc, char **argv)
@@ -72,8 +75,8 @@ start_eal(int argc, char **argv)
 }
 
 /*
- * Block the signals that end uroced, for the control thread, and allow as many descriptors as
- * possible: each client needs some.
+ * Block the signals that end uroced, so that the control thread can read them from a descriptor.
+ * Allow as many descriptors as possible, because each client needs some.
  */
 static void
 prepare(void)
@@ -92,7 +95,7 @@ prepare(void)
 	}
 }
 
-/* @return a descriptor, or -1 after one line of the log */
+/* Make the listening socket. @return its descriptor, or -1 after one line of the log */
 static int
 listen_at(const struct options *opt)
 {
@@ -116,7 +119,8 @@ listen_at(const struct options *opt)
 }
 
 /*
- * Run until a signal comes. Everything that needs privileges has been done.
+ * Run the control thread and the data path until a signal ends uroced. Everything that needs
+ * privileges has been done.
  * @return 0, or -1 after one line of the log
  */
 static int
@@ -151,8 +155,8 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 		listener = listen_at(opt);
 	if (listener >= 0) {
 		/*
-		 * until `lease_ns` no block is leased, so that clients of the former uroced can
-		 * take theirs back
+		 * no block is leased before `lease_ns`, so that clients of the former uroced
+		 * process can take back their blocks
 		 */
 		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A list of users, and for each user a queue of areas: mappings of clients' shared memory. The
- * thread takes the first user that has a queued area, and puts this user behind all others. It
- * takes the first area of the user's queue, and does a step without the mapper's lock. An area with
- * work left goes to the end of its user's queue. madvise() holds the lock of the address space for
- * the time of a step, and mmap() in the control thread waits for this lock. So a step is small.
+ * The mapper has a list of users, and for each user a queue of areas, which are mappings of the
+ * shared memory of clients. The thread takes the first user that has a queued area, and puts this
+ * user behind all others. The thread takes the first area of the user's queue, and does a step
+ * without the mapper's lock. An area with work left goes to the end of its user's queue. madvise()
+ * holds the lock of the address space for the time of a step, and mmap() in the control thread
+ * waits for this lock. That is why a step is small.
  */
 
 #include "mapper.h"
@@ -16,13 +17,16 @@
 #include <unistd.h>
 
 struct mapper_area {
-	struct uroce_shm shm; /* without a mapping (`mem` is NULL) `fd` is to be closed instead */
+	/* the mapping; if `mem` is NULL, there is none, and `fd` is to be closed instead */
+	struct uroce_shm shm;
 	int fd;
 	struct mapper_user *user;
 	TAILQ_ENTRY(mapper_area) next;
-	uint64_t at;     /* up to this offset the pages are entered, or removed */
-	bool is_queued;  /* the area is in its user's queue, or the thread does a step for it */
-	bool is_removed; /* the area is to be unmapped: no other thread uses it any more */
+	/* offset in the area up to which the pages have been entered, or unmapped */
+	uint64_t at;
+	/* the area is in the queue of its user, or the thread does a step for it */
+	bool is_queued;
+	bool is_removed; /* the area has to be unmapped, since no other thread uses it any more */
 };
 
 struct mapper_user {
@@ -47,7 +51,7 @@ find_user(struct mapper *mapper, uid_t uid)
 	return NULL;
 }
 
-/* @return NULL: no memory */
+/* Find the record of a user, or make one. @return NULL if there is no memory */
 static struct mapper_user *
 provide_user(struct mapper *mapper, uid_t uid)
 {
@@ -100,7 +104,7 @@ queue_area(struct mapper *mapper, struct mapper_area *area)
 
 /*
  * Take the next area from its queue, and put its user behind all others.
- * @return NULL: nothing is queued
+ * @return NULL if no area is queued
  */
 static struct mapper_area *
 pop_area(struct mapper *mapper)
@@ -123,7 +127,10 @@ pop_area(struct mapper *mapper)
 
 /* --- the thread ---------------------------------------------------------------------------------- */
 
-/* @return whether the area has pages left */
+/*
+ * Enter or unmap the pages of one step, or close the descriptor of an area without a mapping.
+ * @return whether the area has pages left
+ */
 static bool
 step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 {
@@ -139,8 +146,9 @@ step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 }
 
 /*
- * Do a step for the next area. The caller has the lock, which is released during the step.
- * @return false: nothing is queued
+ * Do a step for the next area. The caller has the lock of the mapper, which is released during the
+ * step.
+ * @return false if no area is queued
  */
 static bool
 step_locked(struct mapper *mapper)
@@ -164,8 +172,8 @@ step_locked(struct mapper *mapper)
 		return true;
 	}
 	/*
-	 * if mapper_remove() was called during the step, the area is unmapped from its first page
-	 * on
+	 * if mapper_remove() was called during the step, the area is queued again, to be unmapped
+	 * from its first page on
 	 */
 	area->is_queued = has_more || area->is_removed;
 	if (area->is_queued)

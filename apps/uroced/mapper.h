@@ -5,8 +5,9 @@
 /**
  * @file
  * The mapper does the work that takes time for each page of shared memory: entering the pages into
- * uroced's page table, and unmapping them. It has a thread of its own, and no other thread waits
- * for it. The data path enters those pages itself that it touches first.
+ * the page table of uroced, and unmapping them. The mapper has a thread of its own, and no other
+ * thread waits for it. A page that the data path touches before the mapper has entered it is
+ * entered by the page fault.
  *
  * Users have turns. In a turn the thread does a step, of a bounded number of pages, for one area of
  * the user, and then puts this area behind the user's other areas. So an area waits for one step of
@@ -25,8 +26,8 @@
 #include "mux/shm.h"
 
 /**
- * The bytes of a step: so few that mmap() in the control thread waits for some tens of
- * microseconds.
+ * The number of bytes of a step. It is small, so that an mmap() in the control thread, which waits
+ * for a step, takes only some tens of microseconds.
  */
 #define MAPPER_STEP (UINT64_C(1) << 20)
 
@@ -36,7 +37,7 @@ struct mapper_area;
 /** A user that has an area. */
 struct mapper_user;
 
-/** What a user has mapped; areas that are being unmapped are included. */
+/** The number and the size of the areas of a user. Areas that are being unmapped are included. */
 struct mapper_sum {
 	uint32_t nb_areas;
 	uint64_t nb_bytes;
@@ -45,38 +46,44 @@ struct mapper_sum {
 struct mapper {
 	pthread_mutex_t lock;
 	pthread_cond_t has_work;
-	TAILQ_HEAD(mapper_users, mapper_user) users; /* in the order of their turns */
+	TAILQ_HEAD(mapper_users, mapper_user) users; /* the users in the order of their turns */
 	bool is_ending;
 	pthread_t thread;
 };
 
 void mapper_init(struct mapper *mapper);
 
-/** Start the thread, after mapper_init(). @return 0, or a positive errno */
+/** Start the thread of the mapper, after mapper_init(). @return 0, or a positive errno */
 int mapper_start(struct mapper *mapper);
 
-/** End the thread, if there is one; work that is left is not done. */
+/** End the thread of the mapper, if it runs. The steps that are left are not done. */
 void mapper_stop(struct mapper *mapper);
 
-/** Do one step of work, as the thread does. @return false: there was nothing to do */
+/** Do one step, as the thread of the mapper does. @return false if there was nothing to do */
 bool mapper_step(struct mapper *mapper);
 
-/** Take over a mapping, which the thread unmaps later. @return NULL: no memory */
+/**
+ * Make an area of a mapping. The caller later has it unmapped by mapper_remove().
+ * @return NULL if there is no memory
+ */
 struct mapper_area *mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm);
 
-/** Have the pages of an area entered into the page table. The file must have no holes. */
+/**
+ * Let the thread of the mapper enter the pages of an area into the page table. The file must have
+ * no holes.
+ */
 void mapper_populate(struct mapper *mapper, struct mapper_area *area);
 
 /**
- * Have a descriptor closed. If it is the last one of a file, the kernel frees all pages of the
- * file.
+ * Let the thread of the mapper close a descriptor. If it is the last one of a file, the kernel then
+ * frees all pages of the file.
  */
 void mapper_close(struct mapper *mapper, uid_t uid, int fd);
 
-/** Have an area unmapped, which no other thread uses any more. */
+/** Let the thread of the mapper unmap an area, which no other thread uses any more. */
 void mapper_remove(struct mapper *mapper, struct mapper_area *area);
 
-/** @return the bytes of an area that are not entered yet, or not unmapped yet */
+/** Get how many bytes of an area the mapper still has to enter into the page table, or to unmap. */
 uint64_t mapper_left(struct mapper *mapper, const struct mapper_area *area);
 
 struct mapper_sum mapper_sum_of(struct mapper *mapper, uid_t uid);

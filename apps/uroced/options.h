@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The arguments behind `--`.
+ * The arguments of uroced, which are behind `--` on its command line.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,10 @@
 struct options {
 	const char *socket;
 	unsigned mode;
-	gid_t group;       /* the group of the socket; (gid_t)-1: that of the process */
+	/* the group that owns the socket; (gid_t)-1 for the group of the process */
+	gid_t group;
 	char leases[4096]; /* the path of the file of leases */
-	const char *spec;  /* the specification of the port */
+	const char *spec;  /* the specification of the port: its name and keys */
 	struct user_limits limits;
 	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
@@ -26,7 +27,7 @@ struct options {
 
 extern const char options_usage[];
 
-/** @return 0, or -1 after one line of the log */
+/** Parse the arguments. @return 0, or -1 after one line of the log */
 int options_parse(struct options *opt, int argc, char **argv);
 
 #endif /* UROCED_OPTIONS_H */

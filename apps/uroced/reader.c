@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Readers, and the process that forks them. Both ignore the signals that end uroced. They end with
- * uroced: by the hang-up of their socket, or by the kernel's SIGKILL at the death of their parent.
- * SIGALRM ends a reader whose job takes too long, unless the reader is in an uninterruptible sleep.
+ * Readers, and the process that forks them. All of these processes ignore the signals that end
+ * uroced. They end with uroced: either because their socket hangs up, or by the SIGKILL that the
+ * kernel sends when their parent has ended. SIGALRM ends a reader whose job takes too long, unless
+ * the reader is in an uninterruptible sleep.
  */
 
 #include "reader.h"
@@ -18,9 +19,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* the longest time of a job, in seconds; uroced waits less for the reply */
+/* the longest time of a job, in seconds; longer than uroced waits for the reply */
 #define JOB_S         5u
-#define INHERITED_MAX 1024 /* the most descriptors that uroced may have inherited */
+#define INHERITED_MAX 1024 /* the largest number of descriptors that uroced may have inherited */
 
 /* --- messages with a descriptor ------------------------------------------------------------------ */
 
@@ -47,7 +48,10 @@ send_with(int socket, const void *bytes, size_t len, int fd, int flags)
 	return sendmsg(socket, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* @return the number of bytes; 0: the peer has hung up; -errno */
+/*
+ * Receive a message, and the descriptor that it brings.
+ * @return the number of bytes; 0 if the peer has hung up; -errno
+ */
 static ssize_t
 receive_with(int socket, void *bytes, size_t room_len, int *fd, int flags)
 {
@@ -76,7 +80,10 @@ set_why(struct reader_answer *answer, const char *why)
 		(void)snprintf(answer->why, sizeof(answer->why), "%s", why);
 }
 
-/* @return the file of shared memory that came with the message; -1: none */
+/*
+ * Receive a message of a client, and check the file of shared memory that it brings.
+ * @return the file; -1 if the message has none
+ */
 static int
 take(struct reader_answer *answer, int socket)
 {
@@ -128,7 +135,7 @@ act(int uroced, const struct reader_job *job, int fd)
 
 	if (job->kind != READER_CLOSE)
 		answer_with(uroced, &answer, file);
-	/* close() comes after the reply, so that uroced does not wait for it */
+	/* close the file after the reply was sent, so that uroced does not wait for close() */
 	if (file >= 0)
 		(void)close(file);
 	(void)close(fd);
@@ -156,7 +163,8 @@ outlive_signals(void)
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGALRM, SIG_DFL);
-	(void)signal(SIGCHLD, SIG_IGN); /* children become no zombies */
+	/* the kernel discards the exit status of children, so they do not become zombies */
+	(void)signal(SIGCHLD, SIG_IGN);
 }
 
 /* Fork a child that is killed when its parent ends. */

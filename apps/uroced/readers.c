@@ -20,7 +20,7 @@ readers_init(struct readers *readers, int start)
 		readers->of[i].socket = -1;
 }
 
-/* @return the index of the user's reader, or of a free entry; READERS_MAX: there is neither */
+/* Find the reader of a user, or else a free entry. @return READERS_MAX if there is neither */
 static unsigned
 find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
 {
@@ -40,7 +40,10 @@ find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
 	return at;
 }
 
-/* @return the index of the user's reader, which is made if there is none; -EBUSY; -errno */
+/*
+ * Find the reader of a user, or make one.
+ * @return the index of the reader; -EBUSY; another -errno
+ */
 static int
 provide(struct readers *readers, uid_t uid)
 {
@@ -76,7 +79,8 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		one = &readers->of[i];
 		ret = reader_ask(one->socket, job, fd);
 		/*
-		 * EPIPE: the reader has ended, and its hang-up was not handled yet: another is made
+		 * EPIPE says that the reader has ended, though its hang-up was not handled yet.
+		 * Then another reader is made.
 		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);

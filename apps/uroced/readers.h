@@ -5,8 +5,9 @@
 /**
  * @file
  * All readers: one for each user whose clients have sent descriptors. A reader that does not reply
- * in time is given up: its jobs have failed, and another reader does the user's next job. A user
- * may have a few such readers that have not ended; then its next jobs are refused.
+ * in time is given up: its jobs count as failed, and a new reader does the next job of the user.
+ * When READERS_STUCK_MAX such readers of a user have not ended, further jobs of the user are
+ * refused.
  */
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 #include "client.h"
 #include "reader.h"
 
-/** The most readers of a user that were given up and have not ended. */
+/** The largest number of readers of a user that were given up and have not ended. */
 #define READERS_STUCK_MAX 4u
 
 /** The time in which a reader has to reply. */
@@ -25,16 +26,16 @@
 #define READERS_MAX        CLIENTS_MAX
 
 struct readers_one {
-	int socket; /* for jobs and replies; -1: this entry is free */
+	int socket; /* socket for jobs and replies; -1 if this entry of the table is free */
 	uid_t uid;
-	unsigned nb_jobs; /* jobs without a reply */
-	/* when the last reply came, or, if later, when the reader got a job while idle */
+	unsigned nb_jobs; /* number of jobs that have no reply yet */
+	/* time of the last reply, or the later time at which the idle reader got a job */
 	uint64_t since_ns;
-	bool is_stuck; /* the reader was given up */
+	bool is_stuck; /* the reader did not reply in time and was given up */
 };
 
 struct readers {
-	int start; /* the socket that reader_start() returned */
+	int start; /* socket to the process that forks readers, from reader_start() */
 	uint64_t nb_numbers;
 	struct readers_one of[READERS_MAX];
 };
@@ -42,10 +43,11 @@ struct readers {
 void readers_init(struct readers *readers, int start);
 
 /**
- * Give a job to the reader of a user; a reader is made if there is none. Does not wait.
- * @param[in,out] job  gets its number
- * @return the reader's index; -EAGAIN: the reader has too many jobs; -EBUSY: too many readers of
- * the user were given up; -errno
+ * Give a job to the reader of a user; a reader is made if the user has none. This call does not
+ * wait.
+ * @param[in,out] job  the function sets its number
+ * @return the index of the reader; -EAGAIN if the reader has too many jobs; -EBUSY if there is no
+ *         free entry, or too many readers of the user were given up; another -errno
  */
 int readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd,
 		uint64_t now_ns);
@@ -54,18 +56,18 @@ int readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int 
 int readers_answered(struct readers *readers, unsigned i, struct reader_answer *answer, int *fd,
 		     uint64_t now_ns);
 
-/** Give up a reader that has not replied in time. @return whether it was given up */
+/** Give up a reader that has not replied in time. @return whether the reader was given up now */
 bool readers_give_up(struct readers *readers, unsigned i, uint64_t now_ns);
 
-/** Forget a reader that has ended or is to end: its socket is closed. */
+/** Remove a reader, which has ended or is to end, from the table, and close its socket. */
 void readers_end(struct readers *readers, unsigned i);
 
 /** End the readers of a user that have no job. */
 void readers_end_idle(struct readers *readers, uid_t uid);
 
 /**
- * Whether some reader has a job or was given up, so that readers_give_up() has to be called at
- * intervals.
+ * Check whether some reader has a job or was given up, so that readers_give_up() has to be called
+ * at intervals.
  */
 bool readers_are_due(const struct readers *readers);
 

@@ -4,9 +4,9 @@
  * The run queue: the clients whose rings a round reads. Reading an empty ring takes little time,
  * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
  * that has sent nothing for RUNQ_PARK_NS is parked: it gets no turns until it rings its doorbell.
- * `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings while the data path sleeps.
- * A client that sends now and then is not parked: it needs no doorbell, and its frames do not wait
- * until doorbells are polled.
+ * While a client is parked, `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings
+ * while the data path sleeps. A client that sends at least once in this time is not parked, so its
+ * frames do not wait until doorbells are polled.
  *
  * The queue is an array of two parts: the clients that have turns, and behind them the parked
  * clients. A client changes parts by a swap with the client at the border.
@@ -80,20 +80,23 @@ has_frames(const struct client *client)
 	return false;
 }
 
-/* Does what uroce_spsc_may_sleep() does for each ring, with one fence for all of them. */
+/*
+ * This does the work of uroce_spsc_may_sleep() for all rings of a client, with one fence instead of
+ * one for each ring.
+ */
 bool
 runq_may_sleep(struct client *client)
 {
 	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
 		atomic_store_explicit(&client->up[i].ring->sleeps, 1, memory_order_relaxed);
-	/* W2: orders the stores of `sleeps` before the loads of `head` */
+	/* W2 of mux/spsc_ring.h: orders the stores of `sleeps` before the loads of `head` */
 	atomic_thread_fence(memory_order_seq_cst);
 	return !has_frames(client);
 }
 
 /*
- * A doorbell may arrive late: the client may have cleared `sleeps` after the data path had taken
- * the frame and had parked the client. So `sleeps` is stored again in all rings.
+ * A doorbell may be late: the client may have cleared `sleeps` after the data path took the frame
+ * and parked the client. So `sleeps` is stored again in all rings.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)
@@ -110,8 +113,8 @@ runq_awake(struct client *client)
 }
 
 /*
- * Whether a client has sent nothing for RUNQ_PARK_NS, and has neither a waiting frame, nor a
- * barrier, nor a WAKE to be sent.
+ * Check whether a client has sent nothing for RUNQ_PARK_NS, and has neither a waiting frame, nor a
+ * barrier, nor a WAKE message that it is to be sent.
  */
 static bool
 is_client_idle(const struct data *data, const struct client *client)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The steps have an order. First no new privileges, which the filter requires. Then no core file,
- * no capabilities and no tracing: frames and tokens of clients are in memory. The filter is last:
- * it forbids the system calls by which the other steps could be undone.
+ * The order of the steps that enter the sandbox matters. The first step sets PR_SET_NO_NEW_PRIVS,
+ * which the filter of system calls requires. Then core files and tracing are forbidden, because
+ * frames and tokens of clients are in memory, and capabilities are given up. The filter is the last
+ * step, because it forbids the system calls by which the other steps could be undone.
  */
 
 #include "sandbox.h"
@@ -27,7 +28,7 @@ static const struct need {
 	uint64_t capabilities;
 	bool is_xdp;
 } needs[] = {
-	/* the driver detaches its XDP program from the interface */
+	/* when the port is stopped, the driver detaches its XDP program from the interface */
 	{ "net_af_xdp",
 	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 		  CAPABILITY(39 /* CAP_BPF */),

@@ -5,13 +5,14 @@
 /**
  * @file
  * The sandbox: the privileges that uroced gives up between its start and its first client. EAL and
- * the port's driver need many privileges to start. Afterwards a process that was taken over by a
- * client or by the wire has few [doc/design/multiplexer.md].
+ * the port's driver need many privileges to start. So an attacker who takes over the process by a
+ * frame or a message has few privileges [doc/design/multiplexer.md].
  */
 
 /**
- * Enter the sandbox, with all threads and for ever. Only before the control thread starts.
- * @param driver  the driver of the port; NULL: an unknown one
+ * Enter the sandbox with all threads; no thread can leave it. This must be called before the
+ * control thread starts.
+ * @param driver  the driver of the port; NULL if the driver is unknown
  * @return 0, or -1 after one line of the log
  */
 int sandbox_enter(const char *driver);

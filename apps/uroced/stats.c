@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Replies to telemetry requests, in EAL's telemetry thread, under `lock`. The control thread adds
- * and removes clients under this lock, too.
+ * Replies to telemetry requests. The telemetry thread of EAL holds `lock` while it replies. The
+ * control thread holds this lock while it adds or removes a client.
  */
 
 #include "stats.h"
@@ -16,7 +16,7 @@
 #include "datapath/dpdk.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct control *asked; /* NULL: the control thread has ended */
+static struct control *asked; /* the state of the control thread; NULL when this thread has ended */
 
 static void
 add(struct rte_tel_data *answer, const char *name, uint64_t value)
@@ -88,7 +88,7 @@ tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return ret;
 }
 
-/* Whether no client before this slot has the same user. */
+/* Check whether this slot has the first client of its user. */
 static bool
 is_first_of_user(unsigned slot)
 {
@@ -115,8 +115,8 @@ list_users(const char *cmd, const char *params, struct rte_tel_data *answer)
 }
 
 /*
- * Add the sums of a user. Rings and leases are those of clients that are attached: the control
- * thread owns the other clients' fields.
+ * Add the sums over the clients of a user to a reply. Rings and leases are counted for attached
+ * clients only, because the control thread owns these fields of other clients.
  */
 static void
 add_user(struct rte_tel_data *answer, uid_t uid)

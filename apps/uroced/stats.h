@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Counters, by DPDK's telemetry (usertools/dpdk-telemetry.py):
+ * Reports counters by DPDK's telemetry (usertools/dpdk-telemetry.py):
  *
  *	/uroced/clients    the numbers of the clients that are attached
  *	/uroced/client,N   one client: process and user, frames, bytes, drops by reason, leases
@@ -15,7 +15,7 @@
 
 #include "control.h"
 
-/** Register the requests, and reply to them until stats_end(). */
+/** Register the telemetry requests, and reply to them until stats_end(). */
 void stats_begin(struct control *control);
 void stats_end(void);
 

@@ -6,9 +6,10 @@
  * is allowed with any arguments, and caches the result. So the length of the list costs the data
  * path nothing.
  *
- * The list is what was traced on the ports memif, ring, null, tap and AF_PACKET, while clients came
- * and went, links and addresses changed, telemetry was requested, and uroced ended. It also has the
- * calls that the C library makes instead on other machines and kernels.
+ * The list has the system calls that a trace showed on the ports memif, ring, null, tap and
+ * AF_PACKET, while clients came and went, links and addresses changed, telemetry was requested, and
+ * uroced ended. The list also has the calls that the C library makes instead on other machines and
+ * kernels.
  */
 
 #include "syscall_filter.h"
@@ -42,9 +43,9 @@
 #define VALUES_MAX  6u
 #define PROGRAM_MAX 512u
 
-/* Calls that are allowed with any arguments. */
+/* System calls that are allowed with any arguments. */
 static const int calls[] = {
-	/* waiting, and waking other threads */
+	/* The next calls wait, or wake other threads. */
 	SYS_futex,
 	SYS_ppoll,
 	SYS_epoll_pwait,
@@ -62,7 +63,7 @@ static const int calls[] = {
 	SYS_clock_nanosleep,
 	SYS_restart_syscall,
 	SYS_membarrier,
-	/* messages, and ports that are sockets */
+	/* The next calls are for messages, and for ports that are sockets. */
 	SYS_sendto,
 	SYS_sendmsg,
 	SYS_sendmmsg,
@@ -79,7 +80,10 @@ static const int calls[] = {
 	SYS_getsockopt,
 	SYS_getsockname,
 	SYS_getpeername,
-	/* descriptors and files; permissions of the file system bound these */
+	/*
+	 * The next calls are for descriptors and files. The permissions of the file system still
+	 * apply.
+	 */
 	SYS_read,
 	SYS_write,
 	SYS_readv,
@@ -118,7 +122,7 @@ static const int calls[] = {
 	SYS_mbind,
 	SYS_get_mempolicy,
 	SYS_set_mempolicy,
-	/* time, random numbers, and the identity of the process */
+	/* The next calls are for time, for random numbers, and for the identity of the process. */
 	SYS_clock_gettime,
 	SYS_clock_getres,
 	SYS_gettimeofday,
@@ -139,7 +143,7 @@ static const int calls[] = {
 	SYS_sched_getparam,
 	SYS_sched_getscheduler,
 	SYS_getrusage,
-	/* threads, signals and the end */
+	/* The next calls are for threads, for signals, and for the end of the process. */
 	SYS_set_robust_list,
 	SYS_rseq,
 	SYS_rt_sigaction,
@@ -151,7 +155,7 @@ static const int calls[] = {
 	SYS_exit,
 	SYS_exit_group,
 #ifdef __x86_64__
-	/* older calls, which other machines do not have */
+	/* The next calls are older ones, which some architectures do not have. */
 	SYS_poll,
 	SYS_select,
 	SYS_epoll_wait,
@@ -183,31 +187,38 @@ struct rule {
 };
 
 static const struct rule rules[] = {
-	/* telemetry has a thread for each connection; uroced makes no process after its start */
+	/*
+	 * only threads may be created: telemetry has one for each connection, and uroced makes no
+	 * process after its start
+	 */
 	{ SYS_clone, 0, CLONE_THREAD, 1, { CLONE_THREAD } },
-	/* memory is never writable and executable */
+	/* memory must not be both writable and executable */
 	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
 	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
-	/* memif connects again; addresses are requested, groups joined, interfaces queried */
+	/*
+	 * memif connects again (AF_UNIX), and the other families are for addresses, multicast
+	 * groups and queries of interfaces
+	 */
 	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
-	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } }, /* the socket pair of a reader */
+	/* uroced makes a socket pair for each new reader */
+	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } },
 	{ SYS_prctl, 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } },
-	/* limits are read and not set: the pointer to new limits is NULL */
+	/* resource limits may be read but not set: the pointer to new limits has to be NULL */
 	{ SYS_prlimit64, 2, UINT32_MAX, 1, { 0 } },
 };
 
 static const struct rule xdp_rules[] = {
 	{ SYS_socket, 0, UINT32_MAX, 1, { AF_XDP } },
 	{ SYS_bpf, 0, 0, 1, { 0 } },
-	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp's lock */
+	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp makes a folder for its lock */
 #ifdef __x86_64__
 	{ SYS_mkdir, 0, 0, 1, { 0 } },
 #endif
 };
 
 /*
- * Drivers have ioctl() requests of their own, so all are allowed but TIOCSTI, which types into a
- * terminal.
+ * ioctl() is allowed with all requests, since each driver has its own, except for TIOCSTI, which
+ * puts characters into the input of a terminal.
  */
 static const struct rule typing = { SYS_ioctl, 1, UINT32_MAX, 1, { TIOCSTI } };
 
@@ -230,7 +241,7 @@ emit_load(struct program *program, size_t offset)
 	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* @return the offset of the lower half of an argument */
+/* Get the offset, in struct seccomp_data, of the lower half of an argument. */
 static size_t
 offset_of_arg(uint32_t arg)
 {
@@ -245,7 +256,10 @@ emit_return(struct program *program, uint32_t verdict)
 	emit(program, BPF_RET | BPF_K, verdict, 0, 0);
 }
 
-/* Return `verdict` if the loaded word, the number of the call or an argument, equals `call`. */
+/*
+ * Add instructions that return `verdict` if the loaded word equals `call`. The word is the number
+ * of the system call, or an argument.
+ */
 static void
 emit_call(struct program *program, int call, uint32_t verdict)
 {
@@ -253,7 +267,10 @@ emit_call(struct program *program, int call, uint32_t verdict)
 	emit_return(program, verdict);
 }
 
-/* Add a rule. The number of the call is loaded before the rule, and again behind it. */
+/*
+ * Add the instructions of a rule. The number of the system call is loaded before them, and is
+ * loaded again at their end.
+ */
 static void
 emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 {
@@ -270,7 +287,7 @@ emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 static void
 write_program(struct program *program, bool with_xdp)
 {
-	/* uroced may signal its own process: abort() does */
+	/* uroced may send a signal to its own process, as abort() does */
 	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
 
 	emit_load(program, offsetof(struct seccomp_data, arch));
@@ -280,8 +297,8 @@ write_program(struct program *program, bool with_xdp)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		emit_call(program, calls[i], SECCOMP_RET_ALLOW);
 	/*
-	 * the flags of clone3() are behind a pointer, so no rule can check them; after ENOSYS the C
-	 * library calls clone()
+	 * the flags of clone3() are in memory behind a pointer, so no rule can check them. The
+	 * filter returns ENOSYS, and then the C library calls clone() instead.
 	 */
 	emit_call(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
@@ -307,8 +324,8 @@ syscall_filter_install(bool with_xdp)
 		return -E2BIG;
 	fprog.len = program.len;
 	/*
-	 * SPEC_ALLOW: otherwise kernels before 5.16 slow down loads behind stores, as a protection
-	 * from untrusted code
+	 * SPEC_ALLOW is set because otherwise kernels before 5.16 slow down loads behind stores, as
+	 * a protection from untrusted code
 	 */
 	ret = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		      SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG |

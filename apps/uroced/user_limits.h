@@ -4,34 +4,40 @@
 
 /**
  * @file
- * Limits of what the clients of one user have together, so that a user does not take what others
- * need. The limits hold for every user, root and the user of uroced included, since their programs
- * may be faulty, too. Options of uroced change them.
+ * Limits of what the clients of one user have together, so that one user cannot take the resources
+ * that others need. The limits hold for every user, root and the user of uroced included, because
+ * their programs may be faulty, too. Options of uroced change them.
  */
 
 #include <stdint.h>
 
 #include "mux/message.h"
 
-/** The most connections at a time, of all users. */
+/** The largest number of connections at a time, over all users. */
 #define CLIENTS_MAX 1024u
 
 struct user_limits {
 	uint32_t nb_clients; /* connections */
-	uint32_t nb_pairs;   /* pairs of rings */
-	uint32_t nb_blocks;  /* blocks of QP numbers */
-	uint32_t mib; /* memory that uroced has mapped for the user's clients, or is unmapping */
+	/* the largest number of pairs of rings that clients of a user may have */
+	uint32_t nb_pairs;
+	/* the largest number of blocks of QP numbers that clients of a user may have */
+	uint32_t nb_blocks;
+	/*
+	 * the largest size in MiB of the memory that uroced has mapped for the user's clients, or
+	 * is unmapping
+	 */
+	uint32_t mib;
 };
 
 /**
- * The defaults. The memory is that of 32 clients whose shared memory has the largest size. Its page
- * tables take 32 MiB of uroced's own memory. A pair of rings takes some 10 ns of each round while
- * its client sends.
+ * The default limits of a user. The limit of memory is that of 32 clients whose shared memory has
+ * the largest size. The page tables of this memory take 32 MiB of uroced's own memory. A pair of
+ * rings takes some 10 ns of each round while its client sends.
  */
 #define USER_LIMITS_DEFAULT                                                                        \
 	((struct user_limits){ CLIENTS_MAX / 2, 4 * CLIENTS_MAX, UROCE_MUX_BLOCKS / 2, 16384 })
 
-/** The kinds of limits. Each has a counter of refusals. */
+/** The kinds of limits that a user has. Each has a counter of refusals. */
 #define USER_LIMITS(X)                                                                             \
 	X(CLIENTS, "refused_clients")                                                              \
 	X(PAIRS, "refused_pairs")                                                                  \

@@ -2,14 +2,17 @@
 
 /*
  * Finds the client of each user that was served the longest ago. The chosen clients are kept at the
- * front of the array, in order of service. There is one for each user, so a search through them is
- * short if few users have many clients. qsort() is not used, since it allocates memory and queries
- * the kernel for the size of memory.
+ * front of the array, in order of service. There is one chosen client for each user, so a search
+ * through these clients is short if few users have many clients. qsort() is not used, since it
+ * allocates memory and queries the kernel for the size of memory.
  */
 
 #include "user_turns.h"
 
-/* Insert a client among the chosen ones, which are in order of service. */
+/*
+ * Insert a client into the chosen clients, which are in the order of the time when they were served
+ * last.
+ */
 static void
 insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn *turn)
 {
@@ -20,7 +23,7 @@ insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn 
 	turns[nb_chosen] = moved;
 }
 
-/* @return the index of a user's chosen client; `nb_chosen`: there is none */
+/* Find the chosen client of a user. @return its index; `nb_chosen` if the user has none yet */
 static unsigned
 find_chosen(const struct user_turn *turns, unsigned nb_chosen, uid_t uid)
 {

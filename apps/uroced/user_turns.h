@@ -4,29 +4,31 @@
 
 /**
  * @file
- * Chooses the clients whose messages the control thread handles next. All clients that have a
- * message are known. Of each user the client that was served the longest ago is chosen. So a client
- * waits for one message of each other user, however many clients these users have.
+ * Chooses the clients whose messages the control thread handles next. The caller passes all clients
+ * that have a message. Of the clients of each user, the one that was served the longest ago is
+ * chosen. So a client waits for one message of each other user, however many clients these users
+ * have.
  */
 
 #include <stdint.h>
 #include <sys/types.h>
 
-/** A client with a message to be handled. */
+/** A client that has sent a message which is not handled yet. */
 struct user_turn {
 	uid_t uid;
-	uint32_t slot; /* index of the client in the array `client` of the control thread */
+	uint32_t slot; /* index of the client in the array control.client */
 	/*
-	 * when the client was served last, counted in messages of all clients; 0: it is served
-	 * first
+	 * the count of messages of all clients when this client was served last; 0 if it is to be
+	 * served first
 	 */
 	uint64_t served;
 };
 
 /**
  * Choose a client of each user.
- * @param[in,out] turns  the chosen ones come first, those that were served the longest ago before others
- * @return how many are chosen
+ * @param[in,out] turns  all clients that have a message. On return the chosen clients are first, in
+ *         the order in which they are to be served.
+ * @return the number of chosen clients
  */
 unsigned user_turns_choose(struct user_turn *turns, unsigned nb);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port. Frames that the port does not take are pending, and clients that send to the wire wait.
- * A port that takes nothing for DATA_STALL_NS, or whose link is down, has no peer: frames for it
- * are dropped, so that clients can still send to each other.
+ * Transmits to the port and receives from it. Frames that the port does not take are pending, and
+ * clients that send to the wire wait. Frames for a port that takes nothing for DATA_STALL_NS, or
+ * whose link is down, are dropped, so that clients can still send to each other.
  */
 
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "datapath/net/neigh.h"
 
 #define ETH_LEN 14u
-#define MIN_LEN 60u /* the shortest Ethernet frame, without FCS */
+#define MIN_LEN 60u /* length of the shortest Ethernet frame, without FCS */
 
 void
 wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
@@ -113,8 +113,8 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
 	/*
-	 * more than `nb`: a fault was caught. The process at the other end of the port has ended,
-	 * and the frames are lost
+	 * A result above `nb` says that the fault guard has caught a fault. The process at the
+	 * other end of the port has ended, and the frames are lost.
 	 */
 	if (nb_sent > nb) {
 		wire->nb_pending = 0;
@@ -133,7 +133,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 }
 
 /*
- * Reply to an ARP request, a neighbour solicitation or a ping, where uroced owns the address.
+ * Reply to an ARP request, a neighbour solicitation or a ping, if uroced owns the address.
  * @return whether the mbuf is transmitted as the reply
  */
 static bool
@@ -164,7 +164,7 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 
 /*
  * Append zeros up to the shortest frame that clients accept. Virtual ports deliver shorter frames.
- * @return false: the mbuf has no room
+ * @return false if the mbuf has no room
  */
 static bool
 fill_up(struct rte_mbuf *mbuf)
@@ -177,7 +177,11 @@ fill_up(struct rte_mbuf *mbuf)
 	return nb == 0 || end;
 }
 
-/* @param[out] is_sent  the mbuf is transmitted as a reply, and must not be freed */
+/*
+ * Deliver a received frame to clients, answer it, or drop it.
+ * @param[out] is_sent  true if the mbuf is transmitted as a reply, so it must not be freed
+ * @return FRAME_PASSES, or why the frame is dropped
+ */
 static enum frame_drop
 see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public calls of libibverbs. Each call is passed to the engine's call of the same name.
- * verbs.h declares some of them as inline functions or macros, which are undefined here.
+ * The public calls of libibverbs. Each call is passed to the call of the same name in the engine,
+ * the library that contains liburoce and DPDK. verbs.h declares some of them as inline functions or
+ * macros, which are undefined here.
  */
 
 #include <errno.h>
@@ -15,7 +16,7 @@
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
-/* The context of an object; NULL: no object. */
+/* The context of an object; NULL if there is no object. */
 #define OF(object) ((object) != NULL ? (object)->context : NULL)
 
 /*
@@ -31,8 +32,8 @@
 	}
 
 /*
- * Variants of PASS. If the engine is dead, PASS_OBJECT returns NULL, PASS_ERRNO the errno, and
- * PASS_MINUS -1.
+ * Variants of PASS. If the engine is dead, PASS_OBJECT returns NULL, PASS_ERRNO returns errno, and
+ * PASS_MINUS returns -1.
  */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
@@ -111,8 +112,8 @@ ibv_import_device(int cmd_fd)
 
 /*
  * Close a context. A context may still have objects, and programs rely on that: the kernel then
- * closes the objects. Here such objects stay open until the process ends, and so does the context.
- * For a context of a dead engine the call fails with EIO, and the context's memory is not freed.
+ * closes the objects. Here such objects, and their context, stay open until the process ends. For a
+ * context of a dead engine the call fails with EIO, and the context's memory is not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -224,7 +225,7 @@ ibv_unimport_mr(struct ibv_mr *mr)
 		calls->unimport_mr(mr);
 }
 
-/* Device memory cannot be imported: it belongs to its context. */
+/* Always fails: device memory belongs to its context, so another context cannot import it. */
 struct ibv_dm *
 ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
@@ -266,8 +267,8 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned nb)
 }
 
 /*
- * Acknowledge an event. A port event does not name its context, so the call goes to the process's
- * present engine. The event must be of this engine, not of a dead one.
+ * Acknowledge an event. A port event does not name its context, so the call goes to the engine that
+ * the process has now. The event must be of this engine, and not of an engine that is dead.
  */
 void
 ibv_ack_async_event(struct ibv_async_event *event)
@@ -290,8 +291,8 @@ PASS_OBJECT(struct ibv_qp, create_qp, (struct ibv_pd * pd, struct ibv_qp_init_at
 	    (pd, init), OF(pd))
 
 /*
- * Remove attributes that an XRC QP does not have from a mask. Programs (perftest) give both kinds
- * of XRC QP all attributes of an RC QP.
+ * Remove from a mask the attributes that an XRC QP does not have. Some programs (perftest) give an
+ * XRC QP, for sending or for receiving, all attributes of an RC QP.
  */
 static int
 of_its_half(const struct ibv_qp *qp, int mask)
@@ -349,7 +350,7 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 
 /* --- calls without a context ------------------------------------------------------------------------------- */
 
-/* Define a call that returns a text. Without an engine the text is "unknown". */
+/* Define a call that returns a text. If there is no engine, the text is "unknown". */
 #define PASS_TEXT(name, type)                                                                      \
 	const char *ibv_##name(type value)                                                         \
 	{                                                                                          \
@@ -375,7 +376,7 @@ ibv_is_fork_initialized(void)
 	return IBV_FORK_UNNEEDED;
 }
 
-/* Old calls for the support of fork(), which verbs.h does not declare. */
+/* The following old calls for the support of fork() are not declared in verbs.h. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 

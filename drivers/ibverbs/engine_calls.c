@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loading the engine. The engine's file is in the same directory as this library. A second engine
- * in a process is loaded from a copy of the file, because the loader identifies files by their
- * inode.
+ * Loads the engine, the library that contains liburoce and DPDK. Its file is in the same directory
+ * as this library. A second engine in a process is loaded from a copy of the file, because the
+ * loader would not load the same inode again.
  */
 
 #include "engine_calls.h"
@@ -24,10 +24,11 @@
 #include "fork.h"
 #include "xrcd.h"
 
-#define FILE_NAME       "liburoce-engine.so"
-#define NB_COUNTERS_MAX 128 /* maximum number of counters; a device has fewer */
+#define FILE_NAME "liburoce-engine.so"
+/* size of the array for the counters of a device; a device has fewer counters */
+#define NB_COUNTERS_MAX 128
 
-/* An open context. */
+/* An entry in the list of open contexts. */
 struct kept {
 	struct ibv_context *context;
 	struct kept *next;
@@ -36,8 +37,10 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const struct engine_calls *) current;
 static struct kept *kept;
-static bool is_second; /* an engine has died; the next one is loaded from a copy */
-static bool is_over;   /* an engine has died whose threads still run; no other can be loaded */
+/* an engine of this process is dead, so the next one is loaded from a copy of the file */
+static bool is_second;
+/* an engine is dead but its threads still run, so no other engine can be loaded */
+static bool is_over;
 
 static void *
 fail(const char *what, const char *why)
@@ -47,7 +50,7 @@ fail(const char *what, const char *why)
 	return NULL;
 }
 
-/* Compute the path of the engine's file, in the directory of this library. */
+/* Compute the path of the file of the engine, which is in the directory of this library. */
 static bool
 find_file(char *path, size_t len)
 {
@@ -141,8 +144,8 @@ load(void)
 /* --- the end of an engine ------------------------------------------------------------------------ */
 
 /*
- * Mark the current engine as dead, and all its contexts. The caller has the lock. The next engine
- * is loaded from a copy.
+ * Mark the current engine and all its contexts as dead. The caller has the lock. The next engine is
+ * loaded from a copy.
  */
 static void
 bury(void)
@@ -155,8 +158,8 @@ bury(void)
 }
 
 /*
- * Check that the engine has its descriptors, and mark it as dead otherwise. If it was started, its
- * threads cannot be ended, so no other engine can be loaded.
+ * Check that the engine still has its descriptors, and mark the engine as dead if not. If EAL was
+ * started in this engine, its threads cannot be ended, so no other engine can be loaded.
  */
 static const struct engine_calls *
 bury_unless_whole(const struct engine_calls *calls)
@@ -186,8 +189,8 @@ after_fork_in_parent(void)
 }
 
 /*
- * After fork(), in the child. An engine that was not started has no threads and no memory of EAL.
- * So the child may use it.
+ * Called in the child after fork(). An engine in which EAL was not started has no threads and no
+ * memory of EAL, so the child may use this engine. Any other engine is dead in the child.
  */
 static void
 after_fork_in_child(void)
@@ -240,7 +243,8 @@ engine_of(const struct ibv_context *context)
 		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	/*
-	 * Without a context the current engine is returned, which reports the error to the program.
+	 * Without a context the current engine is returned, whose call then reports the error to
+	 * the program.
 	 */
 	if (context == NULL)
 		return engine();

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Loading the engine, and the table of its calls. The engine is loaded when a program first
- * requests devices.
+ * Loads the engine (the library that contains liburoce and DPDK), and has the table of its calls.
+ * The engine is loaded when a program first requests devices.
  *
  * A child of fork() has neither the threads of an engine that was started nor its own copy of the
  * engine's memory. So in the child that engine is dead: each call on an object of the engine fails
@@ -22,7 +22,7 @@
 
 #include "engine/engine.h"
 
-/* The calls that are passed to the engine. */
+/* The calls of libibverbs that are passed to the engine. */
 #define ENGINE_CALLS(X)                                                                            \
 	X(ack_async_event)                                                                         \
 	X(ack_cq_events)                                                                           \
@@ -96,7 +96,7 @@ struct engine_calls {
 };
 
 /**
- * Get the engine; load it if necessary.
+ * Get the current engine, and load it if necessary.
  * @mt Safe.
  * @return NULL with errno: the engine cannot be loaded (a line on stderr says why); EIO: the
  *	threads of a dead engine still run in this process
@@ -106,14 +106,14 @@ const struct engine_calls *engine(void);
 /**
  * Get the engine to which the objects of a context belong.
  * @mt Safe.
- * @return NULL with errno EIO: that engine is dead
+ * @return NULL with errno EIO if that engine is dead
  */
 const struct engine_calls *engine_of(const struct ibv_context *context);
 
 /**
  * Find a device of the engine `calls`: `device` itself, or the device with the same name if
  * `device` is of a dead engine.
- * @return NULL: no such device
+ * @return NULL if there is no such device
  */
 struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
 
@@ -124,13 +124,13 @@ struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_de
  */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);
 
-/** Remove the record of a context. Called before the context is closed. */
+/** Remove the record of a context. This must be called before the context is closed. */
 void engine_drop(struct ibv_context *context);
 
 /**
- * Read a counter of a device that this process has open, for liburoce-paths.so.
+ * Read a counter of a device that this process has open. liburoce-paths.so calls this function.
  * @mt Safe.
- * @return false: the device is not open in this process, or there is no such counter
+ * @return false if the device is not open in this process, or if there is no such counter
  */
 bool uroce_ibverbs_counter(const char *device, const char *name, uint64_t *value);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Contexts of a dead engine. The inline calls of a context are function pointers. When the engine
- * dies, by fork() or because the program closed its descriptors, they are set to the functions of
- * this file.
+ * Makes the contexts of a dead engine unusable. The inline calls of a context are function
+ * pointers. When the engine dies, by fork() or because the program closed the descriptors of the
+ * engine, these pointers are set to the functions of this file.
  */
 
 #include "fork.h"
@@ -81,8 +81,8 @@ dead_dealloc_mw(struct ibv_mw *mw)
 }
 
 /*
- * Device memory that is allocated after the engine died: plain memory, which needs no engine. No
- * region can be registered in it.
+ * Device memory that a program allocates when the engine is dead. It is plain memory, which needs
+ * no engine. No memory region can be registered in it.
  */
 struct own_dm {
 	struct ibv_dm ibv;
@@ -146,8 +146,9 @@ own_free_dm(struct ibv_dm *ibv)
 }
 
 /*
- * Replace all calls of a context. Extended calls are removed, which means "not supported", except
- * query_device_ex and those of device memory. The other calls fail with EIO.
+ * Replace all calls of a context. The pointers of extended calls are removed, which means "not
+ * supported", except for query_device_ex and the calls for device memory. The other calls fail with
+ * EIO.
  */
 void
 fork_kill_context(struct ibv_context *context)
@@ -155,8 +156,8 @@ fork_kill_context(struct ibv_context *context)
 	struct verbs_context *const verbs = verbs_get_ctx(context);
 	struct verbs_context dead = {
 		/*
-		 * query_device_ex remains the engine's function, because it reads only constant
-		 * data
+		 * query_device_ex stays a function of the dead engine, because it reads only
+		 * constant data
 		 */
 		.query_device_ex = verbs->query_device_ex,
 		.alloc_dm = own_alloc_dm,

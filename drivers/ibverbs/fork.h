@@ -4,15 +4,16 @@
 
 /**
  * @file
- * Contexts of a dead engine: a child of fork() inherited them, or the program has closed the
- * engine's descriptors.
+ * Handles the contexts of a dead engine. A child of fork() has inherited these contexts, or the
+ * program has closed the descriptors of the engine.
  */
 
 #include <infiniband/verbs.h>
 
 /**
- * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the dead
- * engine's memory. Device memory can still be allocated: it is plain memory of this process.
+ * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the memory of
+ * the dead engine. Device memory can still be allocated, because it is then plain memory of this
+ * process.
  */
 void fork_kill_context(struct ibv_context *context);
 

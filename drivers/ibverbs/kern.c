@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Conversion between the kernel's structs and those of verbs, field by field. Corresponding fields
- * have the same names.
+ * Converts between the structs of the kernel and those of verbs, field by field. Corresponding
+ * fields have the same names.
  */
 
 #include "kern.h"
@@ -27,7 +27,7 @@ ibv_copy_ah_attr_from_kern(struct ibv_ah_attr *dst, struct ib_uverbs_ah_attr *sr
 void
 ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src)
 {
-	/* qp_state is left to the caller, as in libibverbs. */
+	/* The caller sets qp_state, as with libibverbs. */
 	dst->cur_qp_state = src->cur_qp_state;
 	dst->path_mtu = src->path_mtu;
 	dst->path_mig_state = src->path_mig_state;
@@ -58,7 +58,7 @@ ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *sr
 	dst->alt_timeout = src->alt_timeout;
 }
 
-/* Copy the fields that have the same name and meaning in both structs. */
+/* Copy those fields of a path record that have the same name and meaning in both structs. */
 #define COPY_PATH(dst, src)                                                                        \
 	do {                                                                                       \
 		(dst)->dlid = (src)->dlid;                                                         \

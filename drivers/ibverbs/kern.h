@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Conversion of the kernel's structs to those of verbs and back. librdmacm imports these
+ * Converts the structs of the kernel to those of verbs, and back. librdmacm imports these
  * functions.
  */
 

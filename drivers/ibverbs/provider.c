@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that libibverbs has for vendor libraries, and that programs use as well. Some programs
- * are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound when the program
- * starts. Those libraries register drivers, for which there are no devices here, and call nothing
- * else. The other functions refuse the call, see the list of symbols. The version of these symbols
- * changes with each release; this library has all versions.
+ * Has the functions that libibverbs exports for vendor libraries, and that programs use as well.
+ * Some programs are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound
+ * when the program starts. Those libraries register drivers, for which there are no devices here,
+ * and call nothing else. The other functions fail; the file "symbols" lists them. The version of
+ * these symbols changes with each release of libibverbs, and this library has all versions.
  */
 
 #include <errno.h>
@@ -46,8 +46,9 @@ __asm__(".symver uroce_gid_type_59,ibv_query_gid_type@IBVERBS_PRIVATE_59");
 __asm__(".symver uroce_gid_type_64,ibv_query_gid_type@IBVERBS_PRIVATE_64");
 
 /*
- * The first version of the interface, from before 2007, has other structs. Programs of that time
- * find no devices. So they have no object for the other calls of that version.
+ * List no devices for programs that use the first version of the interface, from before 2007. The
+ * structs of that version are different. Without a device these programs have no object for its
+ * other calls.
  */
 struct ibv_device **uroce_older_list(int *num_devices);
 void uroce_older_free_list(struct ibv_device **list);

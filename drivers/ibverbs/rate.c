@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Rates of InfiniBand: their codes, as multiples of 2.5 Gb/s and in Mb/s [IBA 9.11.1; verbs.h].
+ * Converts the codes of InfiniBand rates to multiples of 2.5 Gb/s and to Mb/s, and back [IBA
+ * 9.11.1; verbs.h].
  */
 
 #include <stddef.h>
@@ -8,7 +9,7 @@
 
 static const struct rate {
 	enum ibv_rate code;
-	int mult; /* -1: verbs defines no multiple for the rate */
+	int mult; /* multiple of 2.5 Gb/s; -1 if verbs defines no multiple for this rate */
 	int mbps;
 } rates[] = {
 	{ IBV_RATE_2_5_GBPS, 1, 2500 },       { IBV_RATE_5_GBPS, 2, 5000 },

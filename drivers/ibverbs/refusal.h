@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Failure of calls that do not reach the engine. The engine sets errno itself.
+ * Reports the failure of calls that do not reach the engine. For other calls the engine sets errno.
  */
 
 #include <errno.h>
 
 /**
- * Set errno as well as return it, because programs print errno and not the return value.
+ * Set errno to the error that the caller will return, because programs print errno and not the
+ * return value.
  * @return `err`
  */
 static inline int

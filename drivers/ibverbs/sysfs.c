@@ -15,7 +15,10 @@
 
 #define DEFAULT "/sys"
 
-/* Get the root of sysfs: SYSFS_PATH, unless the process has more rights than its caller. */
+/*
+ * Get the root of sysfs. The variable SYSFS_PATH is ignored if the process has more rights than its
+ * caller.
+ */
 const char *
 ibv_get_sysfs_path(void)
 {

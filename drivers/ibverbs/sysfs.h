@@ -4,20 +4,18 @@
 
 /**
  * @file
- * Where the kernel describes its devices, as libibverbs reports it.
+ * Calls of libibverbs that get and read the place where the kernel describes its devices.
  */
 
 #include <stddef.h>
 
-/**
- * The root of sysfs: SYSFS_PATH, or /sys.
- * @mt Safe.
- */
+/** Get the root of sysfs: the environment variable SYSFS_PATH, or /sys. @mt Safe. */
 const char *ibv_get_sysfs_path(void);
 
 /**
- * Read a file of one line, without the line's end. If the file fills `buf`, no NUL is appended.
- * @return number of bytes, or -1 with errno
+ * Read a file of one line, without the newline at its end. If the file fills `buf`, no NUL is
+ * appended.
+ * @return the number of bytes, or -1 with errno
  */
 int ibv_read_sysfs_file(const char *dir, const char *file, char *buf, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC domains of inodes whose domain belongs to another process. For each such inode this process
- * creates an empty file of its own, and opens the domain of that file.
+ * Opens XRC domains for inodes whose domain belongs to another process. For each such inode this
+ * process creates an empty file of its own, and opens the domain of that file.
  */
 
 #include "xrcd.h"
@@ -18,8 +18,12 @@ struct place {
 	struct place *next;
 	dev_t dev;
 	ino_t ino;
-	int fd;          /* descriptor of the engine; open until the process ends */
-	struct stat own; /* identity of the file behind `fd` */
+	/*
+	 * descriptor, made by the engine, of the file that stands for the inode; it stays open
+	 * until the process ends
+	 */
+	int fd;
+	struct stat own; /* device and inode numbers of the file behind `fd` */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,7 +43,10 @@ add_place(const struct stat *stat)
 	return place;
 }
 
-/* Whether the file of `place` is still open. A child may have closed what it inherited. */
+/*
+ * Check whether the file of `place` is still open. A child of fork() may have closed the descriptor
+ * that it inherited.
+ */
 static bool
 has_file(const struct place *place)
 {
@@ -60,7 +67,7 @@ make_file(const struct engine_calls *calls, struct place *place)
 
 /*
  * Get the file that stands for the inode of `fd`, and create it if necessary.
- * @return its descriptor; -1: `fd` is not open, or the file cannot be created
+ * @return the descriptor of this file; -1 if `fd` is not open, or if the file cannot be created
  */
 static int
 own_file(const struct engine_calls *calls, int fd)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A control thread of EAL, which runs on the CPUs that no lcore uses. DPDK 23.11 has a new call to
- * create one.
+ * Creates a control thread of EAL, which runs on the CPUs that no lcore uses. DPDK 23.11 and newer
+ * versions have another call for this than older versions.
  */
 
 #include <rte_version.h>

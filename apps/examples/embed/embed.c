@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * RDMA inside a DPDK application that has ports, a loop and traffic of its own.
+ * Shows RDMA inside a DPDK application that has its own ports, loop and traffic.
  *
  *	uroce-embed [EAL options]    for instance --no-huge --no-pci -m 256 --no-shconf
  *
- * The application owns two ports and plays both hosts of a network: each port receives what the
- * other sends. Its own traffic is UDP: host 0 sends datagrams, host 1 echoes them. The loop is the
- * usual one (receive burst, handle, transmit burst) with two lines more. uroce_worker_input() takes
- * the RoCE frames out of the received burst, and uroce_worker_output() returns RoCE frames to
- * transmit.
+ * The application owns two ports and is both hosts of a network: each port receives what the other
+ * port sends. Its own traffic is UDP. Host 0 sends datagrams, host 1 echoes them. The usual loop of
+ * such an application (receive a burst, handle it, transmit a burst) has two more lines.
+ * uroce_worker_input() takes the RoCE frames out of the received burst, and uroce_worker_output()
+ * returns RoCE frames to transmit.
  *
  * A separate thread calls verbs, because a call that changes a connection waits for a response of
  * the peer, which the loop must receive meanwhile. The thread writes memory from host 0 to host 1,
@@ -35,10 +35,11 @@
 
 #include "control.h"
 
-#define BURST        32
-#define RING_LEN     1024
-#define POOL_LEN     8191
-#define FRAME_ROOM   2176 /* a frame of the network's MTU, and the headroom of an mbuf */
+#define BURST    32
+#define RING_LEN 1024
+#define POOL_LEN 8191
+/* bytes of an mbuf: a frame of the MTU of the network, and the headroom */
+#define FRAME_ROOM   2176
 #define NB_DATAGRAMS 1000
 #define ECHO_PORT    7
 #define DATA_LEN     (4u << 20)
@@ -47,7 +48,7 @@
 
 struct host {
 	uint16_t port_id;
-	const char *keys; /* configuration of the host's RoCE device */
+	const char *keys; /* configuration of the RoCE device of this host */
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct uroce_worker *worker;
@@ -55,8 +56,8 @@ struct host {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	unsigned nb_datagrams; /* datagrams that were received */
-	unsigned nb_others;    /* received frames that are neither RoCE nor UDP */
+	unsigned nb_datagrams; /* number of received datagrams */
+	unsigned nb_others;    /* number of received frames that are neither RoCE nor UDP */
 	uint8_t data[DATA_LEN];
 };
 
@@ -64,11 +65,15 @@ static struct host hosts[2] = {
 	{ .keys = "addr=192.0.2.1/24,mtu=1024" },
 	{ .keys = "addr=192.0.2.2/24,mtu=1024" },
 };
-static uint8_t copy[DATA_LEN]; /* the data that host 0 reads back */
+static uint8_t copy[DATA_LEN]; /* the data that host 0 reads back from host 1 */
 static struct ibv_mr *copy_mr;
 static struct rte_mempool *pool;
 static unsigned nb_datagrams_sent;
-static bool is_verified; /* written by the verbs thread, read after is_finished is set */
+/*
+ * The data arrived unchanged. The verbs thread writes this flag, and the main thread reads it after
+ * is_finished is set.
+ */
+static bool is_verified;
 static atomic_bool is_finished;
 
 static void
@@ -160,8 +165,8 @@ send_datagram(struct host *host)
 }
 
 /*
- * Make a datagram its own response. A checksum is a sum, which does not depend on the order of the
- * addresses and ports, so it stays valid.
+ * Make a response of a datagram: swap its addresses and ports. The checksums stay valid, because a
+ * sum does not depend on the order of the addresses and ports.
  */
 static void
 turn_round(struct datagram *datagram)
@@ -204,13 +209,14 @@ serve(struct host *host)
 	nb = uroce_worker_input(host->worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(host, frames[i]);
-	nb = uroce_worker_output(host->worker, frames, BURST); /* the RoCE frames to send */
+	/* the function returns RoCE frames that are to be sent */
+	nb = uroce_worker_output(host->worker, frames, BURST);
 	transmit(host, frames, nb);
 }
 
 /*
- * Run until the verbs thread has finished and all datagrams are back. Only one datagram is in
- * flight at a time.
+ * Run the loop until the verbs thread has finished and all datagrams are back. Only one datagram is
+ * in flight at a time.
  */
 static void
 loop(void)
@@ -287,7 +293,10 @@ connect_host(struct host *host, const struct host *peer, uint32_t psn, uint32_t 
 	}
 }
 
-/* Post one request for a chunk. Only the request of the last chunk is signaled. */
+/*
+ * Post a request that transfers one chunk of the data. Only the request of the last chunk is
+ * signaled.
+ */
 static void
 post(enum ibv_wr_opcode opcode, uint8_t *local, uint32_t lkey, unsigned chunk)
 {
@@ -311,7 +320,8 @@ wait_for_one(void)
 	int nb;
 
 	while ((nb = ibv_poll_cq(hosts[0].cq, 1, &wc)) == 0)
-		sched_yield(); /* lets the loop run if it shares this CPU */
+		/* give the CPU to the thread of the loop, which may run on the same CPU */
+		sched_yield();
 	check(nb > 0, "the completion queue is lost");
 	check(wc.status == IBV_WC_SUCCESS, uroce_wc_status_str(wc.status));
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The device configuration for programs that do not know uroce.
- */
+/* Reads the device configuration, for programs that do not know uroce. */
 
 #include "conf.h"
 
@@ -12,7 +10,8 @@
 #include <string.h>
 #include <rte_cfgfile.h>
 
-#define DEVICES "device" /* prefix of the names of device sections */
+/* prefix of the names of those sections of the file that describe devices */
+#define DEVICES "device"
 
 static int
 add(char **list, unsigned *nb, unsigned max, char *text, const char *what)
@@ -133,9 +132,9 @@ conf_read(struct conf *conf)
 }
 
 /*
- * Get the value of the option at index `*i` if the option is --vdev: the text after '=', or the
- * next option, whose index `*i` then becomes.
- * @return NULL: the option is not --vdev, or has no value
+ * Get the value of the option at index `*i` if this option is --vdev. The value is the text after
+ * '=', or the next option; then `*i` becomes the index of that option.
+ * @return NULL if the option is not --vdev, or has no value
  */
 static const char *
 vdev_at(const struct conf *conf, unsigned *i)
@@ -154,9 +153,7 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	/*
-	 * name of the port of a device that is attached to uroced; EAL has no device of this name
-	 */
+	/* port name of a device that is attached to uroced; EAL has no device of this name */
 	static const char uroced[] = "uroced";
 	const size_t len = strcspn(spec, ",");
 

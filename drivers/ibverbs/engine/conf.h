@@ -13,8 +13,8 @@
  *	UROCE_CONFIG   the file: section [eal] with `options`, sections [device...] with `spec`
  *
  * The environment has precedence over the file. A program with more rights than its caller
- * (set-uid, set-gid, file capabilities) gets no devices by configuration. The caller wrote the
- * configuration, and options of EAL can load code.
+ * (set-uid, set-gid, file capabilities) gets no devices by configuration. The reason is that the
+ * caller may have written the configuration, and options of EAL can load code.
  */
 
 #define CONF_DEVICES_MAX 16
@@ -23,20 +23,20 @@
 struct conf {
 	char *spec[CONF_DEVICES_MAX];
 	unsigned nb_specs;
-	char *option[CONF_OPTIONS_MAX]; /* options of EAL */
+	char *option[CONF_OPTIONS_MAX]; /* the options of EAL, one string for each word */
 	unsigned nb_options;
 };
 
 /**
  * Read the configuration. Its strings are never freed.
- * @return 0; an errno after one line on stderr: what failed, why, and what is allowed
+ * @return 0, or an errno after one line on stderr, which says what failed, why, and what is allowed
  */
 int conf_read(struct conf *conf);
 
 /**
  * Find the arguments of the virtual port that a specification names, among EAL's options. A device
- * that is attached to uroced has no such arguments; for it the result is "uroced".
- * @return NULL: no --vdev option of EAL makes this port
+ * that is attached to uroced has no such arguments, so the result for it is "uroced".
+ * @return NULL if no --vdev option of EAL makes this port
  */
 const char *conf_vdev(const struct conf *conf, const char *spec);
 

@@ -4,14 +4,14 @@
  * EAL and its drivers open and close descriptors by the functions of this file.
  *
  * Each descriptor is created with close-on-exec. Otherwise an executed program would inherit the
- * descriptors of EAL's memory, and could write to all registered buffers and rings. Setting the
- * flag later would be a race with a thread of the program that forks.
+ * descriptors of EAL's memory, and could write to all registered buffers and rings. If the flag
+ * were set later, a thread of the program could fork before that.
  *
  * Each descriptor, except those of streams (fopen()), has a large number and is in a table. A
  * program that closes all descriptors through libc does not close those in the table, see
- * paths/descriptors.c. A program that makes the system call itself closes them. Such a program
- * then opens its next files under small numbers. So a later use of the engine's numbers fails, and
- * does not affect those files.
+ * paths/descriptors.c. A program that makes the system call itself closes the descriptors of the
+ * engine, too. The files that such a program opens next get small numbers. So a later use of a
+ * number of the engine fails, and does not affect these files.
  *
  * One descriptor, the witness, shows whether a program has closed the engine's descriptors: it is
  * an open file that fstat() identifies.
@@ -39,7 +39,11 @@
 #include "engine.h"
 #include "paths/descriptors.h"
 
-#define LOWEST 512 /* lowest number to which descriptors are moved; select() needs < 1024 */
+/*
+ * lowest number to which descriptors are moved; it is below 1024, because select() takes no larger
+ * numbers
+ */
+#define LOWEST 512
 
 int __real_fcntl64(int fd, int cmd, ...);
 int __real_open64(const char *path, int flags, ...);
@@ -73,8 +77,8 @@ int __wrap_close(int fd);
 static struct descriptors alone = { .lock = PTHREAD_MUTEX_INITIALIZER };
 static struct descriptors *table = &alone;
 /*
- * Descriptor of a file of the engine. If the descriptor is closed, the program has closed all
- * descriptors, those of the engine as well.
+ * Descriptor of a file of the engine that shows whether descriptors were closed. If it is closed,
+ * the program has closed all descriptors, including those of the engine.
  */
 static int witness = -1;
 static dev_t witness_dev;
@@ -141,8 +145,9 @@ close_now(int fd)
 }
 
 /*
- * Move a new descriptor to a large number and add it to the table. If the witness is closed, the
- * new descriptor is closed, too. The caller has the table's lock.
+ * Move a new descriptor to a large number and add it to the table. If the program has closed the
+ * descriptors of the engine, the new descriptor is closed, too. The caller has the lock of the
+ * table.
  * @return the descriptor, or -1 with errno
  */
 static int
@@ -181,8 +186,9 @@ end_fork(void)
 }
 
 /*
- * After fork(), in the child. If EAL was not started, the child uses the engine, too, and must not
- * close the engine's descriptors. Otherwise it may close the descriptors that it inherited.
+ * Called in the child after fork(). If EAL was not started, the child uses the engine, too, so the
+ * table protects the descriptors of the engine in the child. Otherwise the child may close the
+ * descriptors that it inherited.
  */
 static void
 begin_child(void)
@@ -203,7 +209,8 @@ descriptors_begin(void)
 	(void)pthread_atfork(hold, end_fork, begin_child);
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
-		atomic_store(&table->bits[i], 0); /* an earlier engine may have set bits */
+		/* clear the table, because an earlier engine may have set bits */
+		atomic_store(&table->bits[i], 0);
 	atomic_store(&table->pid, getpid());
 	witness = take(__real_memfd_create("uroce", MFD_CLOEXEC));
 	if (witness >= 0 && fstat(witness, &stat) == 0) {
@@ -229,7 +236,10 @@ descriptors_are_there(void)
 
 /* --- creation of descriptors ---------------------------------------------------------------------- */
 
-/* @return the file mode argument of open(), if `flags` can create a file; otherwise 0 */
+/*
+ * Get the mode of open() from its arguments, if `flags` can create a file.
+ * @return the mode, or 0
+ */
 static mode_t
 next_mode(int flags, va_list args)
 {
@@ -270,7 +280,9 @@ __wrap_socket(int domain, int type, int protocol)
 	return keep(__real_socket(domain, type | SOCK_CLOEXEC, protocol));
 }
 
-/* accept4() is called without the table's lock, since it may block. */
+/*
+ * Replaces accept(). The lock of the table is taken after accept4(), because accept4() may block.
+ */
 int
 __wrap_accept(int fd, struct sockaddr *addr, socklen_t *len)
 {

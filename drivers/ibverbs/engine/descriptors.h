@@ -4,17 +4,20 @@
 
 /**
  * @file
- * File descriptors of the engine, EAL and its drivers.
+ * Keeps a table of the file descriptors of the engine, which include those of EAL and its drivers.
  */
 
 #include <stdbool.h>
 
-/** Initialise the table. Called before any descriptor is created. */
+/**
+ * Initialise the table of descriptors. This must be called before the engine creates any
+ * descriptor.
+ */
 void descriptors_begin(void);
 
 /**
- * Whether the process still has the engine's descriptors. False after the program closed all
- * descriptors by system calls that no library can intercept.
+ * Check whether the process still has the descriptors of the engine. The result is false after the
+ * program has closed all descriptors by system calls that no library can intercept.
  */
 bool descriptors_are_there(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices by configuration, and the start of EAL. EAL pins the thread that starts it to one CPU.
- * So a separate thread starts EAL and then ends. That thread blocks all signals, so the threads of
- * EAL block them as well: signals belong to the program.
+ * Creates the devices of the configuration, and starts EAL. EAL pins the thread that starts it to
+ * one CPU. So a separate thread starts EAL and then ends. That thread blocks all signals, so that
+ * the threads of EAL block them as well, because signals are for the program.
  */
 
 #include "engine.h"
@@ -26,18 +26,26 @@
 #include "eal/args.h"
 #include "eal/runtime.h"
 
-/* MiB of memory if hugepages are not used: reserved at start, allocated when it is used */
+/*
+ * MiB of ordinary memory if hugepages are not used; it is reserved at the start of EAL, and
+ * allocated when it is used
+ */
 #define MIB      1024
-#define HUGE_MIB 512 /* fewest MiB of hugepages; with less, hugepages are not used */
+#define HUGE_MIB 512 /* least MiB of free hugepages; if fewer are free, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int started; /* errno of start_once(), after it has run; 0: EAL has started */
+/* errno of the start of EAL, after start_once() has run; 0 if EAL has started */
+static int started;
 static atomic_bool is_started;
 static _Atomic(char *)
-	folder; /* folder of EAL's sockets while EAL starts; NULL: from the environment */
+	/*
+	 * folder of EAL's sockets while EAL starts; NULL if EAL takes the folder from the
+	 * environment
+	 */
+	folder;
 
-/* Compute EAL's arguments. PCI devices are not probed unless an option allows some. */
+/* Compute the arguments for EAL. PCI devices are not probed unless an option allows some. */
 static void
 fill_args(struct args *args)
 {
@@ -59,11 +67,11 @@ fill_args(struct args *args)
 char *__wrap_getenv(const char *name);
 
 /*
- * Read an environment variable, in place of getenv() (by --wrap). EAL reads the folder of its
+ * Replaces getenv() in the engine, by the option --wrap of the linker. EAL reads the folder of its
  * sockets from the environment. The engine must not change the environment, since other threads of
- * the program may read it. So the engine returns its own value for RUNTIME_DIRECTORY. In a set-uid
- * program, EAL and its drivers read nothing from the environment, which the program's caller
- * controls.
+ * the program may read it. So this function returns the value of the engine for RUNTIME_DIRECTORY.
+ * In a set-uid program, EAL and its drivers read nothing from the environment, which the caller of
+ * the program controls.
  */
 char *
 __wrap_getenv(const char *name)
@@ -121,9 +129,9 @@ start(void *arg)
 }
 
 /*
- * Add a device. A port that EAL creates from a --vdev option, or that belongs to uroced, is only
- * announced. Any other port is opened immediately, since its properties are known only after EAL
- * has started.
+ * Add a device of the configuration. A port that EAL creates from a --vdev option, or that belongs
+ * to uroced, is only announced. Any other port is opened immediately, since its properties are
+ * known only after EAL has started.
  */
 static int
 add_device(const char *spec)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that take a path. On paths of RDMA devices they work on the
- * private tree of files (tree.h); all other paths are passed on unchanged. Each function has a C
+ * private tree of files (tree.h); they pass all other paths on unchanged. Each function has a C
  * name of its own, and libc's name as its symbol, because libc's headers redefine some of those
  * names.
  */
@@ -23,7 +23,10 @@
 typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);
 
-/* Find the function that the program would call without this library. */
+/*
+ * Find the function, of libc or of another library, that the program would call without this
+ * library.
+ */
 static void *
 find_next(_Atomic(void *) *found, const char *name)
 {
@@ -42,7 +45,10 @@ find_next(_Atomic(void *) *found, const char *name)
 	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
 	type paths_##name params
 
-/* Define a call with a parameter `path`. `hide` is applied to the return value. */
+/*
+ * Define the replacement of a call with a parameter `path`. The function `hide` is applied to the
+ * return value.
+ */
 #define CALL_HIDING(type, name, params, args, hide)                                                \
 	DECLARE(type, name, params)                                                                \
 	{                                                                                          \
@@ -65,9 +71,9 @@ mode_of(int flags, va_list list)
 }
 
 /*
- * Redirect a path to be opened. The event channel of librdmacm is opened for reading only,
- * whatever the program requests. No event ever arrives, and a command fails because it is a write.
- * See doc/design/preload.md.
+ * Redirect the path of a file that is to be opened. The event channel of librdmacm is opened for
+ * reading only, whatever the program requests. No event ever arrives there. A command of librdmacm
+ * fails, because it is a write. See doc/design/preload.md.
  */
 static const char *
 open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
@@ -80,8 +86,8 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 }
 
 /*
- * Define a call whose last parameter is used only if a file is created. Relative paths start from
- * `dir`.
+ * Define the replacement of a call that opens a file, and whose last parameter is used only if the
+ * call creates the file. Relative paths start from `dir`.
  */
 #define CALL_WITH_MODE(name, dir, params, args)                                                    \
 	DECLARE(int, name, params)                                                                 \
@@ -100,7 +106,7 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 		return NEXT(name) args;                                                            \
 	}
 
-/* Define a call that opens a file and never creates one. */
+/* Define the replacement of a call that opens a file and never creates one. */
 #define CALL_TO_OPEN(name, dir, params, args)                                                      \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
@@ -178,7 +184,7 @@ CALL(int, scandir64,
      (const char *path, struct dirent ***names, filter_fn *filter, compare_fn *compare),
      (path, names, filter, compare))
 
-/* chdir(), for the `cd` of a shell, and the functions that report the current directory. */
+/* Replace chdir(), for the `cd` of a shell, and the functions that report the current directory. */
 CALL(int, chdir, (const char *path), (path))
 
 #define CALL_FOR_CWD(name, params, args)                                                           \
@@ -217,8 +223,8 @@ CALL(ssize_t, listxattr, (const char *path, char *buf, size_t size), (path, buf,
 CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf, size))
 
 /*
- * Functions for programs built with glibc before 2.33; later ones do not declare them. With 64-bit
- * longs they are equal to the new functions.
+ * Define a function for programs that were built with glibc before 2.33; later versions do not
+ * declare these functions. With 64-bit longs they do the same as the new functions.
  */
 #define OLD(name, params, now, args)                                                               \
 	DECLARE(int, name, params)                                                                 \
@@ -251,7 +257,10 @@ is_channel(int fd)
 	return size >= (ssize_t)len && memcmp(path + size - len, name, len) == 0;
 }
 
-/* struct stat64 equals struct stat if longs have 64 bits. */
+/*
+ * Define the replacement of fstat() or fstat64(). With 64-bit longs struct stat64 is the same as
+ * struct stat.
+ */
 #define CALL_ON_OPEN(name)                                                                         \
 	DECLARE(int, name, (int fd, struct stat *buf))                                             \
 	{                                                                                          \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading counters of a device. Telemetry sends a response in JSON, in one packet:
- * {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters are words. So a
- * search for the name in quotes, with a colon behind it, finds the counter.
+ * Reads counters of a device, by a call or by telemetry. Telemetry sends a response in JSON, in one
+ * packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters are plain
+ * words. So a search for the name in quotes, with a colon behind it, finds the counter.
  */
 
 #include "counted.h"
@@ -22,14 +22,15 @@
 
 #include "eal/runtime.h"
 
-#define ANSWER_MAX 17408 /* bytes of a response: telemetry's limit for data, and the text around */
-#define TIMEOUT_S  2     /* timeout of a request and of a response */
+/* largest size of a response: the limit of telemetry for the data, and the text around it */
+#define ANSWER_MAX 17408
+#define TIMEOUT_S  2 /* seconds that a request and a response may take */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 
 /*
- * Read the counter from libibverbs.so.1, if the process has loaded that library and has opened the
- * device.
+ * Read a counter by a call of libibverbs.so.1, if the process has loaded that library and has
+ * opened the device.
  */
 static bool
 query_library(const char *device, const char *name, uint64_t *value)
@@ -77,7 +78,10 @@ find_number(const char *response, const char *name)
 	return found != NULL ? strtoull(found + strlen(key), NULL, 10) : 0;
 }
 
-/* Read the counter from another process, by telemetry; 0: no response, or no such device. */
+/*
+ * Read a counter of another process, by telemetry. The result is 0 if there is no response, or no
+ * such device.
+ */
 static uint64_t
 query_process(const char *path, const char *device, const char *name)
 {
@@ -88,7 +92,7 @@ query_process(const char *path, const char *device, const char *name)
 
 	if (fd < 0)
 		return 0;
-	/* A telemetry server first sends a description of itself. */
+	/* skip the first message of a telemetry server, which describes the server */
 	len = recv(fd, text, sizeof(text), 0);
 	snprintf(text, sizeof(text), "/uroce/device,%s", device);
 	if (len > 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {

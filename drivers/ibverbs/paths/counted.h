@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Counters of a device, for a process that may not have opened the device.
+ * Reads counters of a device for any process, also for one that has not opened the device.
  */
 
 #include <stdint.h>
@@ -12,8 +12,9 @@
 /**
  * Read a counter of a device. For a process that has opened the device, the value is what the
  * device counted in this process. For any other process, such as cat or a monitor, the value is a
- * sum. It is taken, by DPDK's telemetry, over the processes of this user that now have a device of
- * that name. Processes that have ended, or were started with --no-telemetry, are not included.
+ * sum over all processes of this user that have a device of that name at this time. They are asked
+ * by DPDK's telemetry. Processes that have ended, or were started with --no-telemetry, are not
+ * included.
  */
 uint64_t counted(const char *device, const char *name);
 

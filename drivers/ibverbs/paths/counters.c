@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of counters. A counter is a file in memory whose name is the path of the counter. So the
- * descriptor alone identifies the counter. counters_opened has a bit for each such descriptor, so
- * that a read of another descriptor needs no look-up of the name.
+ * Opens and updates files of counters. An open counter is a file in memory (memfd) whose name is
+ * the path of the counter. So its descriptor alone identifies the counter. counters_opened has a
+ * bit for each such descriptor, so that a read of another descriptor needs no look-up of the name.
  */
 
 #include "counters.h"
@@ -20,11 +20,11 @@
 #include "counted.h"
 
 #define CLASS  "/sys/class/infiniband/"
-#define MEMORY "/memfd:" /* prefix that the kernel adds to the name of a file in memory */
+#define MEMORY "/memfd:" /* prefix that the kernel puts before the name of a memfd */
 
 _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
-/* The parts of a counter's path. */
+/* The device and the counter that a path names. */
 struct counter {
 	char device[IBV_SYSFS_NAME_MAX];
 	const char *name;
@@ -32,7 +32,10 @@ struct counter {
 
 /* --- names ---------------------------------------------------------------------------------------- */
 
-/* Files in the directory counters, with the kernel's names: those that uroce counts. */
+/*
+ * The files in the directory "counters": those counters of the kernel that uroce counts, under the
+ * names of the kernel.
+ */
 static const char *const port_names[] = {
 	"port_xmit_data",         "port_rcv_data",         "port_xmit_packets",
 	"port_rcv_packets",       "unicast_xmit_packets",  "unicast_rcv_packets",
@@ -40,7 +43,7 @@ static const char *const port_names[] = {
 	"port_xmit_discards",     "link_downed",
 };
 
-/* Files in the directory hw_counters, with the names of the drivers rxe and mlx5. */
+/* The files in the directory "hw_counters", under the names of the drivers rxe and mlx5. */
 static const char *const hw_names[] = {
 	"sent_pkts",
 	"rcvd_pkts",
@@ -117,7 +120,10 @@ parse(const char *path, struct counter *counter)
 	return counter->name != NULL;
 }
 
-/* Resolve a relative path that starts from a directory. The directory may be one of the tree. */
+/*
+ * Get the absolute path of a counter from a relative path and the directory `dir`. The directory
+ * may be one of the private tree of files.
+ */
 static bool
 resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 {
@@ -132,7 +138,7 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	real[len++] = '/'; /* a final slash makes a directory equal to CLASS match, too */
+	real[len++] = '/'; /* append a slash, so that the directory CLASS itself matches, too */
 	real[len] = '\0';
 	name = strstr(real, CLASS);
 	return name != NULL && name != real &&
@@ -156,7 +162,7 @@ counters_find(int dir, const char *path, char where[TREE_PATH_MAX])
 		       access(there, F_OK) == 0 &&
 		       snprintf(where, TREE_PATH_MAX, "%s", path) < TREE_PATH_MAX;
 	}
-	/* Most relative paths have no counter's name and need no system call. */
+	/* Most relative paths do not end with the name of a counter, and need no system call. */
 	slash = strrchr(path, '/');
 	slash = slash != NULL ? slash + 1 : path;
 	if (find_name(false, slash) == NULL && find_name(true, slash) == NULL)
@@ -180,7 +186,7 @@ put_number(int fd, const struct counter *counter)
 	return pwrite(fd, text, (size_t)len, 0) == len && ftruncate(fd, len) == 0;
 }
 
-/* Open a file in memory again, with other access rights and a file position of its own. */
+/* Open the memfd of a counter again, with other access rights and with its own file position. */
 static int
 open_again(int fd, int flags)
 {

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Files of counters: ports/1/counters and ports/1/hw_counters of a device. Their contents are the
- * values at the time of reading. The tree has an empty file for each counter, so that it is
- * listed. A program that opens one gets a file in memory with the value.
+ * The files of counters in the directories ports/1/counters and ports/1/hw_counters of a device. A
+ * program that reads such a file gets the present value of the counter. The private tree of files
+ * has an empty file for each counter, so that directories list it. A program that opens the file of
+ * a counter gets a file in memory with the value.
  */
 
 #include <limits.h>
@@ -17,36 +18,33 @@
 #include "tree.h"
 
 /**
- * Limit of the descriptors of counters. A counter with a smaller descriptor shows its current
- * value at each read from the beginning. A counter with this or a larger descriptor keeps the value
- * of the time when it was opened.
+ * Limit of the descriptors whose counters are updated. A file of a counter with a smaller
+ * descriptor shows the current value at each read from its beginning. A file with this or a larger
+ * descriptor keeps the value of the time when it was opened.
  */
 #define COUNTERS_FDS_MAX 4096
 #define COUNTERS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
 /**
- * Name number `idx` in the directory counters, or in hw_counters if `is_hw` is set; NULL: no more
- * names.
+ * Get the name of file number `idx` in the directory counters, or in hw_counters if `is_hw` is set.
+ * The result is NULL if there are no more files.
  */
 const char *counters_name(bool is_hw, unsigned idx);
 
 /**
- * Whether a path leads to the file of a counter.
+ * Check whether a path leads to the file of a counter.
  *
  * @param dir  directory from which a relative path starts, as for openat(2)
  * @param[out] where  the absolute path that programs use for the counter
  */
 bool counters_find(int dir, const char *path, char where[TREE_PATH_MAX]);
 
-/**
- * Open a counter, for reading only.
- * @return a descriptor, or -1 with errno
- */
+/** Open the file of a counter, for reading only. @return a descriptor, or -1 with errno */
 int counters_open(const char *where, int flags);
 
 /**
- * Descriptors that counters_open() has returned, a bit for each. Such a descriptor may have been
- * closed and reused. A descriptor without a bit is never a counter's.
+ * A bit for each descriptor that counters_open() has returned. Such a descriptor may have been
+ * closed and used for another file. A descriptor whose bit is not set never belongs to a counter.
  */
 extern _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
@@ -61,9 +59,9 @@ counters_may_be(int fd)
 }
 
 /**
- * Update the value of a counter before its descriptor is read. Does nothing unless the descriptor
- * is a counter's and is read from the beginning.
- * @param at  offset of the read; -1: the current file position
+ * Update the value in the file of a counter before the file is read. This does nothing unless the
+ * descriptor belongs to a counter and the read starts at the beginning.
+ * @param at  offset of the read; -1 for the current file position
  */
 void counters_renew(int fd, off_t at);
 

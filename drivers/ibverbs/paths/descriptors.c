@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that close descriptors. Daemons close all descriptors that
- * they do not know, and would close those of the engine. The engine would then read and write
- * files that the program opens under the same numbers. So a range is closed except for the
- * engine's descriptors. A close(), dup2() or dup3() that would close a descriptor of the engine
- * fails with EBADF, as if the descriptor were not open.
+ * they do not know, and would close those of the engine. The engine would then read and write files
+ * that the program opens under the same numbers. So the replacements close a range of descriptors
+ * except for those of the engine. A close(), dup2() or dup3() that would close a descriptor of the
+ * engine fails with EBADF, as if the descriptor were not open.
  */
 
 #include "descriptors.h"
@@ -14,7 +14,7 @@
 #include <limits.h>
 #include <linux/close_range.h>
 
-/* Fail as the kernel does for a number without a file. */
+/* Fail with EBADF, as the kernel does for a number that is not an open descriptor. */
 static int
 refuse(void)
 {
@@ -67,7 +67,10 @@ DECLARE(int, dup3, (int from, int to, int flags))
 	return descriptors_is_own(table, to) ? refuse() : NEXT(dup3)(from, to, flags);
 }
 
-/* Find the engine's first descriptor from `fd` to `last`; UINT_MAX: none. */
+/*
+ * Find the first descriptor of the engine from `fd` to `last`. The result is UINT_MAX if there is
+ * none.
+ */
 static unsigned
 find_own(unsigned fd, unsigned last)
 {
@@ -81,7 +84,7 @@ find_own(unsigned fd, unsigned last)
 
 /*
  * Replacement of close_range(). If the engine has no descriptors, or the call only sets
- * close-on-exec, the replacement makes one system call.
+ * close-on-exec, this function makes only one system call.
  */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {
@@ -104,8 +107,8 @@ DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 }
 
 /*
- * Replacement of closefrom(). Without descriptors of the engine, libc's function is called, which
- * also works if the kernel has no close_range().
+ * Replacement of closefrom(). If the engine has no descriptor in the range, the function of libc is
+ * called, which also works if the kernel has no close_range().
  */
 DECLARE(void, closefrom, (int low))
 {

@@ -16,15 +16,19 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-#define DESCRIPTORS_MAX  65536u /* this and larger descriptors are not in the table */
+/* limit of the table: descriptors of this number and above are not in it */
+#define DESCRIPTORS_MAX  65536u
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
-#define DESCRIPTORS_NAME "uroce_paths_descriptors" /* symbol of the table, for dlsym() */
+/* name of the symbol of the table, for dlsym() */
+#define DESCRIPTORS_NAME "uroce_paths_descriptors"
 
 struct descriptors {
-	/* held while the engine adds, moves or closes a descriptor, while the program closes a
-	 * range, and during fork() */
+	/*
+	 * The lock is held while the engine adds, moves or closes a descriptor, while the program
+	 * closes a range, and during fork().
+	 */
 	pthread_mutex_t lock;
-	/* process of the engine; a child may close the descriptors that it inherited */
+	/* the process that uses the engine; a child may close the descriptors that it inherited */
 	_Atomic pid_t pid;
 	_Atomic(unsigned long) bits[DESCRIPTORS_MAX / DESCRIPTORS_WORD];
 };
@@ -40,7 +44,10 @@ descriptors_has(const struct descriptors *table, int fd)
 		1) != 0;
 }
 
-/** Whether a descriptor belongs to the engine, and this process is the engine's. */
+/**
+ * Check whether a descriptor belongs to the engine, and this process is the one that uses the
+ * engine.
+ */
 static inline bool
 descriptors_is_own(const struct descriptors *table, int fd)
 {

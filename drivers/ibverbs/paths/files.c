@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files of the tree. Names and formats are those of Linux'
+ * Writes the files of the private tree. Their names and formats are those of Linux'
  * Documentation/ABI/stable/sysfs-class-infiniband. A file that exists in the kernel, but cannot be
- * read there, is absent here. Each counter has an empty file, so that it is listed: see
- * counters.h.
+ * read there, does not exist in the tree. Each counter has an empty file, so that directories list
+ * it (counters.h).
  */
 
 #include "files.h"
@@ -27,15 +27,15 @@
 
 #undef ibv_query_port
 
-/* Versions of the kernel's calls, and of a device's own interface, which does not exist here. */
+/* Versions of the kernel interface of verbs, and of a device driver, which does not exist here. */
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 
-/* Path and number of the file that a program finds in place of a device node. */
+/* Path and device number of the file that stands for the device node of an RDMA device. */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 
-/* Calls of libibverbs that this file uses. */
+/* The calls of libibverbs that this file uses. */
 #define CALLS(X)                                                                                   \
 	X(ibv_get_device_list)                                                                     \
 	X(ibv_free_device_list)                                                                    \
@@ -53,16 +53,17 @@ struct calls {
 #undef X
 };
 
-/* Properties of a device. */
+/* The properties of a device, from which its files are written. */
 struct facts {
 	const struct calls *calls;
 	struct ibv_context *context;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
-	char ifname[IF_NAMESIZE]; /* kernel interface of the device; "": none */
+	/* name of the kernel interface of the device; empty if there is none */
+	char ifname[IF_NAMESIZE];
 };
 
-/* A directory that is being filled. */
+/* A directory of the tree in which files are written. */
 struct dir {
 	char path[PATH_MAX];
 };
@@ -77,8 +78,8 @@ query_gid_ex(const struct facts *facts, unsigned idx, struct ibv_gid_entry *entr
 }
 
 /*
- * Query the properties of a device. The library fills only the first fields of the port's struct;
- * the others are not used here.
+ * Query the properties of a device. libibverbs fills only the first fields of struct ibv_port_attr,
+ * and this file uses no others.
  */
 static bool
 ask(struct facts *facts)
@@ -123,7 +124,7 @@ make_link(const struct dir *dir, const char *name, const char *to)
 	       symlink(to, path) == 0;
 }
 
-/* Write a file of one line. */
+/* Write a file of one line into a directory. */
 __attribute__((format(printf, 3, 4))) static bool
 put(const struct dir *dir, const char *name, const char *format, ...)
 {
@@ -172,17 +173,17 @@ static const char *const phys_state_names[] = {
 	"Phy Test",
 };
 
-/* Speed of a lane, by active_speed. The last row, without a name, is used for all other codes. */
+/* The speed of a lane for each code of active_speed. The last row is for all other codes. */
 static const struct {
 	uint8_t code;
 	const char *name;
-	unsigned dgbps; /* tenths of Gb/s */
+	unsigned dgbps; /* speed of a lane in tenths of Gb/s */
 } speeds[] = {
 	{ 2, " DDR", 50 },   { 4, " QDR", 100 },  { 8, " FDR10", 100 }, { 16, " FDR", 140 },
 	{ 32, " EDR", 250 }, { 64, " HDR", 500 }, { 1, "", 25 },
 };
 
-/* Number of lanes; the index is the number of the bit that is set in active_width. */
+/* The number of lanes for each bit of active_width, by the number of the bit. */
 static const unsigned widths[] = { 1, 4, 8, 12, 2 };
 
 static bool
@@ -226,7 +227,7 @@ put_port_attr(const struct dir *port, const struct ibv_port_attr *attr)
 		   attr->link_layer == IBV_LINK_LAYER_ETHERNET ? "Ethernet" : "InfiniBand");
 }
 
-/* Write a GID, which may be empty. If it is not, write its type and interface, too. */
+/* Write the file of a GID, and the files of its type and interface unless the GID is empty. */
 static bool
 put_gid(const struct facts *facts, const struct dir dirs[3], unsigned idx)
 {
@@ -306,8 +307,8 @@ put_port(const struct facts *facts, const struct dir *device)
 /* --- the device of the kernel interface ------------------------------------------------------------- */
 
 /*
- * Make `name` a link to the kernel's file of that name for the hardware of an interface. If the
- * kernel has no such file, write a file with the text `without`.
+ * Make `name` a link to the file of that name that the kernel has for the hardware of an interface.
+ * If the kernel has no such file, write a file with the text `without`.
  */
 static bool
 put_locality(const struct dir *device, const char *ifname, const char *name, const char *without)
@@ -320,7 +321,7 @@ put_locality(const struct dir *device, const char *ifname, const char *name, con
 	return put(device, name, "%s", without);
 }
 
-/* Format a mask of all CPUs as the kernel does: 32 bits a word, highest word first. */
+/* Format a mask of all CPUs as the kernel does: in words of 32 bits, the highest word first. */
 static void
 format_cpus(char *text, size_t len)
 {
@@ -405,7 +406,7 @@ put_device(const struct calls *calls, struct ibv_device *device, const struct di
 	return is_put;
 }
 
-/* Write the device's entry in infiniband_verbs, and its device node. */
+/* Write the directory of a device in infiniband_verbs, and make the link for its device node. */
 static bool
 put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct dir *nodes)
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Files that the kernel would have for the devices that libibverbs.so.1 lists.
+ * Writes the files that the kernel would have for the devices that libibverbs.so.1 lists.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 /**
  * Write the files below `root`: sys/class/infiniband, sys/class/infiniband_verbs and
  * dev/infiniband.
- * @return false: there are no devices, or an error was printed on stderr
+ * @return false if there are no devices, or if an error was printed on stderr
  */
 bool files_make(const char *root);
 

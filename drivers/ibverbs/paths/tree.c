@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The private tree of files. Each process uses one tree: that of its parent, or one that it creates
- * under a lock. The name of a tree has the PID namespace and the PID of its creator. So the trees
- * of terminated processes are found by their names alone.
+ * Creates and removes the private tree of files. Each process uses one tree: that of its parent, or
+ * one that it creates under a lock. The name of a tree has the PID namespace and the PID of its
+ * creator. So the name of a tree shows whether its creator has terminated.
  */
 
 #include "tree.h"
@@ -23,13 +23,14 @@
 #include "files.h"
 
 #define VARIABLE "UROCE_TREE"
-#define NB_FDS   8 /* descriptors of nftw(); the tree is not deeper */
+#define NB_FDS   8 /* number of descriptors for nftw(): at least the depth of the tree */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const char *)
-	tree;       /* directory of the tree; "": no devices; NULL: not determined yet */
-static pid_t maker; /* process that created `tree`; 0: `tree` is from UROCE_TREE */
-/* this thread is creating the tree: its own calls must not be redirected */
+	/* directory of the tree; empty if there are no devices, NULL if not determined yet */
+	tree;
+static pid_t maker; /* process that created `tree`; 0 if `tree` is the value of UROCE_TREE */
+/* this thread is creating the tree, so its calls must not be redirected into the tree */
 static __thread bool is_making;
 
 static int
@@ -51,8 +52,8 @@ remove_tree(const char *path)
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /*
- * Find the directory in which trees are created, without symbolic links. So tree_hide() recognises
- * the paths of files in the tree that realpath() and getcwd() report.
+ * Find the directory in which trees are created, as a path without symbolic links. So tree_hide()
+ * recognises the paths of files in the tree that realpath() and getcwd() report.
  */
 static char *
 parent_dir(char *parent)
@@ -64,7 +65,7 @@ parent_dir(char *parent)
 	return realpath("/tmp", parent);
 }
 
-/* Format the prefix of names of trees that were created in this PID namespace. */
+/* Format the prefix of the names of trees. It is the same for all trees of this PID namespace. */
 static void
 name_prefix(char *prefix, size_t len)
 {
@@ -175,8 +176,8 @@ is_there(const char *root)
 }
 
 /*
- * Get the tree's directory. A parent process that created the tree may have removed it. Then this
- * process creates a tree of its own.
+ * Get the directory of the tree. If a parent process created the tree and has removed it, this
+ * process creates a new tree.
  */
 static const char *
 tree_root(void)
@@ -198,7 +199,10 @@ tree_root(void)
 	return root;
 }
 
-/* Remove the tree at exit. Children do not remove it: their PID differs from the creator's. */
+/*
+ * Remove the tree at exit. A child process does not remove it, because its PID is not that of the
+ * creator.
+ */
 __attribute__((destructor)) static void
 remove_own(void)
 {

@@ -7,37 +7,43 @@
  * The private tree of files, in place of the files that the kernel has for RDMA devices.
  *
  * The first call on a path of an RDMA device creates the tree: a directory under $XDG_RUNTIME_DIR
- * or /tmp. UROCE_TREE has its name, so that children use the same tree. The tree is removed when
- * the process that created it exits. A tree that a killed process left is removed when another
- * process creates a tree.
+ * or /tmp. The environment variable UROCE_TREE has its name, so that child processes use the same
+ * tree. The tree is removed when the process that created it exits. A tree that a killed process
+ * left is removed when another process creates a tree.
  */
 
 #include <stdbool.h>
 #include <string.h>
 
-/** Maximum size of the path of a file in the tree, with its NUL. Longer paths are not redirected. */
+/**
+ * Maximum size of the path of a file in the tree, with its NUL. A longer path is not redirected
+ * into the tree.
+ */
 #define TREE_PATH_MAX 512
 
-/** The event channel of librdmacm: a FIFO. */
+/** Path of the event channel of librdmacm, which is a FIFO in the tree. */
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 
 /**
  * Redirect a path of an RDMA device into the tree.
  *
- * @mt Safe. If the tree exists, also safe in a signal handler.
- * @return `there`; or `path` if there are no devices, or if the caller is the code that creates
- *	the tree
+ * @mt Safe. If the tree exists, the call is also safe in a signal handler.
+ * @return `there` with the path in the tree; or `path` if there are no devices, or if the caller is
+ *         the code that creates the tree
  */
 const char *tree_path(const char *path, char there[TREE_PATH_MAX]);
 
 /**
- * Convert a file's path, in place, to the path that programs know: the tree's directory is removed
- * from the front.
+ * Convert the path of a file in the tree, in place, to the path that programs know, by removing the
+ * directory of the tree from its start.
  * @return `path`, which may be NULL
  */
 char *tree_hide(char *path);
 
-/** Redirect any path: paths of RDMA devices into the tree, others unchanged. */
+/**
+ * Redirect a path into the tree if it is one of an RDMA device. Any other path is returned
+ * unchanged.
+ */
 static inline const char *
 tree_redirect(const char *path, char there[TREE_PATH_MAX])
 {
