@@ -53,7 +53,7 @@ struct uroce_xrc_rcv_init_attr {
  * @owner  The caller owns the XRCD and closes it by uroce_close_xrcd(). `fd` may be closed on
  *         return.
  * @param init_attr  comp_mask has IBV_XRCD_INIT_ATTR_FD and _OFLAGS. oflags: O_CREAT creates the
- *         domain if there is none. With O_CREAT | O_EXCL the call fails if there is one.
+ *         domain if the inode has none. With O_CREAT | O_EXCL the call fails if the inode has one.
  * @return the XRCD, or NULL with errno. EINVAL: the domain exists and O_CREAT | O_EXCL was given,
  *         the flags are unknown, `fd` is -1 and `oflags` is not O_CREAT, comp_mask lacks a bit, or
  *         an argument is NULL; EAGAIN: there is no domain, and O_CREAT was not given; EBADF;
