@@ -28,7 +28,7 @@
 /* Most bytes that a layout may have. No region has more. */
 #define LEN_MAX (UINT64_C(1) << 47)
 
-/* A piece of the layout, and the offset of its end in one repetition of the layout. */
+/* A piece of the layout of an mkey, and the offset of its end in one repetition of the layout. */
 struct placed {
 	struct uroce_mkey_piece piece;
 	uint64_t end;
@@ -38,18 +38,22 @@ struct uroce_mkey {
 	struct uroce_lock lock;
 	uint32_t max_pieces;
 	uint32_t flags; /* enum uroce_mkey_flag */
-	/* the configuration, written by uroce_mkey_configure() */
+	/*
+	 * The fields from `repeat` to `data_len` are the configuration, which
+	 * uroce_mkey_configure() writes.
+	 */
 	uint32_t repeat;
 	uint32_t nb_pieces;
 	uint8_t check_mask;
 	uint8_t copy_mask;
 	struct uroce_sig_domain mem, wire;
 	uint64_t data_len;
-	/* [begin, next): the range of wire bytes that arrived last in one sequence, without a
-	 * gap */
+	/* [begin, next) is the range of wire bytes that the last received packets brought in
+	 * order, without a gap. */
 	uint64_t begin, next;
-	uint8_t cut[UROCE_SIG_LEN_MAX]; /* the signature at `next`, of which a part has arrived */
-	struct uroce_mkey_error error;  /* the first error since the last uroce_mkey_check() */
+	/* the bytes of a signature that have arrived; `next` may be inside the signature */
+	uint8_t cut[UROCE_SIG_LEN_MAX];
+	struct uroce_mkey_error error; /* the first error since the last uroce_mkey_check() */
 	struct placed placed[];
 };
 
@@ -62,9 +66,9 @@ uroce_mkey_memsize(uint32_t max_pieces)
 /* --- look-up of mkeys ------------------------------------------------------------------------------ */
 
 /*
- * Find the entry of the mkey with this key. The entry stays in the table until the caller's round
- * ends.
- * @return NULL: the key is not that of an mkey
+ * Find the entry of the mkey with this key. The entry stays in the table until the round of the
+ * calling worker ends.
+ * @return the entry; NULL: no mkey has this key
  */
 static struct uroce_entry *
 find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
@@ -73,7 +77,7 @@ find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 
 	if (entry == NULL)
 		return NULL;
-	/* A1: pairs with R1, the entry's fields are visible */
+	/* This acquire pairs with the release R1, so the fields of the entry are visible here. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 
 	*life = state & UROCE_ENTRY_LIFE;
@@ -90,7 +94,7 @@ mkey_of(const struct uroce_entry *entry)
 
 /*
  * Find the entry of an mkey that is configured and belongs to the protection domain `pdn`.
- * @return NULL: there is no such mkey
+ * @return the entry; NULL: there is no such mkey
  */
 static struct uroce_entry *
 find_configured(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
@@ -157,7 +161,7 @@ uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uin
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key,
-			      memory_order_release); /* R1: publishes the entry's fields */
+			      memory_order_release); /* R1: publishes the fields of the entry */
 	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
 	*key = new_key;
 	return 0;
@@ -183,8 +187,8 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 /* --- configuration --------------------------------------------------------------------------------- */
 
 /*
- * Count the data bytes before offset `at` of a side (memory or wire). `at` is not inside a
- * signature.
+ * Count the data bytes, without signatures, before offset `at` in memory or on the wire, whose
+ * format is `domain`. `at` is not inside a signature.
  */
 static uint64_t
 data_before(const struct uroce_sig_domain *domain, uint64_t at)
@@ -193,7 +197,7 @@ data_before(const struct uroce_sig_domain *domain, uint64_t at)
 				      : at - at / (domain->block_len + domain->len) * domain->len;
 }
 
-/* Compute the offset, in a side (memory or wire), of the data byte `data`. */
+/* Compute the offset of data byte `data` in memory or on the wire, whose format is `domain`. */
 static uint64_t
 find_data_place(const struct uroce_sig_domain *domain, uint64_t data)
 {
@@ -201,8 +205,9 @@ find_data_place(const struct uroce_sig_domain *domain, uint64_t data)
 }
 
 /*
- * Count the data bytes in a side (memory or wire) of `len` bytes. A block does not count if its
- * signature is missing or incomplete. The rest after the last whole block counts.
+ * Count the data bytes in `len` bytes of memory or of the wire, whose format is `domain`. A block
+ * does not count if its signature is missing or incomplete. The rest after the last whole block
+ * counts.
  */
 static uint64_t
 data_in(const struct uroce_sig_domain *domain, uint64_t len)
@@ -254,7 +259,7 @@ memory_len(const struct uroce_mkey *mkey)
 	return mkey->nb_pieces == 0 ? 0 : mkey->placed[mkey->nb_pieces - 1].end * mkey->repeat;
 }
 
-/* Apply a configuration. The caller has the mkey's lock. */
+/* Apply a configuration. The caller holds the mkey's lock. */
 static void
 apply_conf(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
 {
@@ -340,7 +345,7 @@ uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_e
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* A read or a write by a key of an mkey. The mkey's lock is held from its begin to its end. */
+/* One read or write of memory by the key of an mkey. The mkey's lock is held until it ends. */
 struct use {
 	const struct uroce_mr_table *table;
 	struct uroce_mkey *mkey;
@@ -348,19 +353,19 @@ struct use {
 	bool is_bad; /* a block that this read or write has passed had a bad signature */
 };
 
-/* A walk over memory: the operation for each piece of it, and the state of the operation. */
+/* A walk over a range of memory: the function for each piece, and the state of that function. */
 struct walk {
 	/*
 	 * function that is called for each piece of memory; NULL: the walk only checks the access
 	 * rights
 	 */
 	void (*visit)(struct walk *walk, void *addr, uint32_t len);
-	/* bytes of the packet: a load copies to them, a store copies from them */
+	/* next byte of the packet: visit_load() copies to it, visit_store() copies from it */
 	uint8_t *buf;
-	/* domain whose guard visit_sum() computes */
+	/* signature format whose guard visit_sum() computes */
 	const struct uroce_sig_domain *domain;
 	uint64_t state;
-	uint32_t access; /* rights that each region must grant */
+	uint32_t access; /* enum ibv_access_flags that each region must grant */
 };
 
 static void
@@ -384,8 +389,8 @@ visit_sum(struct walk *walk, void *addr, uint32_t len)
 }
 
 /*
- * Find the piece that has offset `at` of one repetition of the layout. `at` is within the
- * repetition.
+ * Find the piece of memory that contains offset `at` of one repetition of the layout. `at` is
+ * within the repetition.
  */
 static const struct placed *
 find_piece(const struct uroce_mkey *mkey, uint64_t at)
@@ -404,8 +409,9 @@ find_piece(const struct uroce_mkey *mkey, uint64_t at)
 }
 
 /*
- * Walk over `[at, at + len)` of the layout. The layout has at least that many bytes.
- * @return false: a region refuses access
+ * Call `walk->visit` for each piece of memory of `[at, at + len)` of the layout. The layout has at
+ * least `at + len` bytes.
+ * @return false: a region refused access
  */
 static bool
 walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
@@ -414,7 +420,7 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
-		/* Most layouts have one repetition, for which the division is skipped. */
+		/* Most layouts have one repetition. For them the slow division is skipped. */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
 		const struct placed *placed = find_piece(mkey, in_round);
@@ -437,8 +443,9 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 }
 
 /*
- * Walk over the memory of `[data, data + len)` of the data, leaving signatures out.
- * @return false: a region refuses access
+ * Call `walk->visit` for the memory of the data bytes `[data, data + len)`, but not for
+ * signatures.
+ * @return false: a region refused access
  */
 static bool
 walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
@@ -481,7 +488,10 @@ store_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 	return walk_memory(use, mem_sig_at(use->mkey, nth), use->mkey->mem.len, &walk);
 }
 
-/* Compute the signature that block `nth` of a side (memory or wire) must have. */
+/*
+ * Compute the signature that block `nth` must have in memory or on the wire, whose format is
+ * `domain`.
+ */
 static bool
 make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
 	 uint8_t sig[UROCE_SIG_LEN_MAX])
@@ -499,8 +509,8 @@ make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t 
 }
 
 /*
- * Compare a signature of the source side with the computed one. The first bad signature is
- * recorded in the mkey.
+ * Compare `found`, the signature of block `nth`, with `wanted`, the computed one. The first bad
+ * signature is recorded in the mkey.
  */
 static void
 compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
@@ -520,12 +530,18 @@ compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth
 
 /* --- the wire -------------------------------------------------------------------------------------- */
 
-/* A segment of a packet: data, or the signature of a block, or a part of either. */
+/*
+ * A segment of a packet. It contains data of one block, or one signature, or a part of one of
+ * them.
+ */
 struct segment {
 	bool is_sig;
 	uint32_t len;
 	uint32_t sig_at; /* offset of the segment in the signature */
-	/* offset of the segment in the data; for a signature, the end of its block */
+	/*
+	 * offset of the segment in the data bytes; for a signature, the offset of the end of its
+	 * block
+	 */
 	uint64_t data;
 };
 
@@ -559,7 +575,7 @@ ends_sig(const struct uroce_mkey *mkey, const struct segment *segment)
 /* --- transmit -------------------------------------------------------------------------------------- */
 
 /*
- * Compute the signature of a block on the wire. Bytes in the copy mask are taken from the
+ * Compute the signature of a block on the wire. Bytes that the copy mask names are taken from the
  * signature in memory.
  */
 static bool
@@ -578,7 +594,7 @@ sign_wire(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 	return true;
 }
 
-/* Check the blocks in memory whose last byte of data is in `[data, data + len)`. */
+/* Check the signatures in memory of the blocks whose last data byte is in `[data, data + len)`. */
 static bool
 check_memory(struct use *use, uint64_t data, uint64_t len)
 {
@@ -616,14 +632,17 @@ send_segment(struct use *use, const struct segment *segment, uint8_t *to, bool i
 
 /* --- receive --------------------------------------------------------------------------------------- */
 
-/* Sign the blocks in memory whose last byte of data is in `[data, data + len)`. */
+/* Write the signatures in memory of the blocks whose last data byte is in `[data, data + len)`. */
 static bool
 sign_memory(const struct use *use, uint64_t data, uint64_t len)
 {
 	const struct uroce_sig_domain *mem = &use->mkey->mem;
 	uint8_t sig[UROCE_SIG_LEN_MAX];
 
-	/* With a copy mask, the signature in memory needs wire bytes that have not arrived yet. */
+	/*
+	 * With a copy mask, the signature in memory needs bytes of the signature on the wire,
+	 * which has not arrived yet.
+	 */
 	if (mem->block_len == 0 || use->mkey->copy_mask != 0)
 		return true;
 	for (uint64_t nth = data / mem->block_len; nth < (data + len) / mem->block_len; nth++)
@@ -649,8 +668,8 @@ end_block(struct use *use, uint64_t nth)
 			return false;
 		compare_sig(use, &mkey->wire, nth, mkey->cut, wanted);
 	}
-	/* Without the beginning of the signature, `cut` may have bytes of another block's
-	 * signature. */
+	/* If the beginning of the signature did not arrive in order, `cut` may have bytes of
+	 * another block's signature. */
 	if (mkey->copy_mask == 0 || mkey->begin > sig_at)
 		return true;
 	if (!make_sig(use, &mkey->mem, nth, wanted))
@@ -659,7 +678,7 @@ end_block(struct use *use, uint64_t nth)
 	return store_sig(use, nth, wanted);
 }
 
-/* Store one segment of a packet that arrived. */
+/* Store one segment of a received packet in memory. */
 static bool
 take_segment(struct use *use, const struct segment *segment, const uint8_t *from)
 {
@@ -679,10 +698,7 @@ take_segment(struct use *use, const struct segment *segment, const uint8_t *from
 	return end_block(use, segment->data / mkey->wire.block_len - 1);
 }
 
-/*
- * Whether the memory of one segment, and of the signatures that the segment completes, may be
- * written.
- */
+/* Whether memory permits to write one segment, and the signatures that the segment completes. */
 static bool
 is_segment_writable(const struct use *use, const struct segment *segment)
 {
@@ -705,7 +721,7 @@ is_segment_writable(const struct use *use, const struct segment *segment)
 	return true;
 }
 
-/* Whether all memory of a packet may be written. */
+/* Whether all memory that a packet of `len` bytes at `addr` would write is writable. */
 static bool
 is_writable(const struct use *use, uint64_t addr, uint32_t len)
 {
@@ -771,7 +787,7 @@ uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 	struct use use = { .table = table, .mkey = mkey_of(entry), .pdn = pdn };
 
 	uroce_lock_take(&use.mkey->lock);
-	/* Another worker may have configured the mkey anew before the lock was taken. */
+	/* Another worker may have changed the configuration before the lock was taken. */
 	if (is_mkey_granted(entry, addr, len, access))
 		ret = send_bytes(&use, addr, to, len, is_bad != NULL);
 	uroce_lock_release(&use.mkey->lock);

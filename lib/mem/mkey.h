@@ -40,15 +40,17 @@
 
 /** Capabilities of an mkey, chosen at its creation. */
 enum uroce_mkey_flag {
-	UROCE_MKEY_SIGNATURE = 1 << 0,  /* signatures may be configured */
+	UROCE_MKEY_SIGNATURE = 1 << 0,  /* requests may configure signatures */
 	UROCE_MKEY_REMOTE_INV = 1 << 1, /* a peer may invalidate the mkey */
 };
 
 /** A piece of memory. A layout is a list of pieces. */
 struct uroce_mkey_piece {
-	uint64_t addr; /* first byte, in the addresses of the region of `lkey` */
-	uint32_t len;  /* bytes */
-	/* bytes between the end of the piece and its beginning in the next repetition */
+	uint64_t addr; /* address of the first byte, as in requests that use `lkey` */
+	uint32_t len;  /* length of the piece in bytes */
+	/*
+	 * bytes between the end of the piece and the beginning of the piece in the next repetition
+	 */
 	uint32_t skip;
 	uint32_t lkey;
 	uint32_t resv;
@@ -70,29 +72,30 @@ struct uroce_mkey_conf {
 	uint32_t access; /* enum ibv_access_flags */
 	uint32_t repeat; /* how many times the list of pieces is repeated */
 	uint32_t nb_pieces;
-	struct uroce_sig_domain mem, wire; /* block_len 0: this side has no signatures */
+	/* formats in memory and on the wire; block_len 0 means no signatures */
+	struct uroce_sig_domain mem, wire;
 	struct uroce_mkey_piece piece[];
 };
 
-/** Bytes of a configuration with `nb_pieces` pieces. */
+/** Number of bytes of a configuration with `nb_pieces` pieces. */
 static inline size_t
 uroce_mkey_conf_len(uint32_t nb_pieces)
 {
 	return sizeof(struct uroce_mkey_conf) + nb_pieces * sizeof(struct uroce_mkey_piece);
 }
 
-/** The first block whose signature was bad. */
+/** Report of the first block whose signature was bad. */
 struct uroce_mkey_error {
 	struct uroce_sig_error sig;
 	/* offset of the block in the side that was checked (memory or wire), in bytes */
 	uint64_t offset;
 };
 
-/** Bytes of an mkey that has up to `max_pieces` pieces. */
+/** Number of bytes of memory that an mkey with up to `max_pieces` pieces takes. */
 size_t uroce_mkey_memsize(uint32_t max_pieces);
 
 /**
- * Create an mkey that is free.
+ * Create an mkey that is not configured ("free").
  * @param mem  64-byte aligned, uroce_mkey_memsize() bytes; in use until uroce_mr_free()
  * @param flags  enum uroce_mkey_flag
  * @param[out] key  lkey and rkey
@@ -108,20 +111,21 @@ void uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key);
 
 /**
  * Configure an mkey. A configuration that is refused changes nothing.
- * @return 0; -EINVAL: no such mkey, another PD, too many pieces or bytes, or signatures for an mkey
- *	that was created without UROCE_MKEY_SIGNATURE
+ * @return 0; -EINVAL: there is no such mkey, it belongs to another PD, it gets too many pieces or
+ *	bytes, or it gets signatures and was created without UROCE_MKEY_SIGNATURE
  */
 int uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 			 const struct uroce_mkey_conf *conf);
 
 /**
- * Invalidate a configured mkey: it is free again.
- * @return 0; -EINVAL: no configured mkey of this PD, or a peer may not invalidate it
+ * Invalidate a configured mkey. It loses its configuration, and a request may configure it again.
+ * @return 0; -EINVAL: there is no configured mkey with this key and PD, or a peer may not
+ *	invalidate it
  */
 int uroce_mkey_invalidate(struct uroce_mr_table *table, uint32_t key, uint32_t pdn, bool is_remote);
 
 /**
- * Read the first error of an mkey, and clear it.
+ * Read and clear the first signature error of an mkey.
  * @param[out] error  sig.fault is UROCE_SIG_GOOD if there was no error
  * @return 0; -EINVAL: no such mkey
  */
@@ -142,19 +146,19 @@ bool uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t p
 		    uint64_t len, uint32_t access);
 
 /**
- * Read `[addr, addr + len)` of the wire bytes, for a packet that is transmitted.
+ * Read the wire bytes `[addr, addr + len)` of an mkey into `to`, for a packet that is transmitted.
  * @param is_bad  NULL for a retransmission: signatures in memory are not checked again. Otherwise
- *	set if a block that ends in the range has a bad signature.
- * @return 0; -EFAULT: access refused
+ *	it is set if a block that ends in the range has a bad signature.
+ * @return 0; -EFAULT: access is refused
  */
 int uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,
 		    uint32_t len, uint32_t access, void *to, bool *is_bad);
 
 /**
- * Write `[addr, addr + len)` of the wire bytes, from a packet that was received. Memory is written
- * only if all memory of the range may be written.
+ * Write the wire bytes `[addr, addr + len)` of an mkey, from a packet that was received. Memory is
+ * written only if all memory of the range may be written.
  * @param is_bad  set if a signature that ends in the range is bad; may be NULL
- * @return 0; -EFAULT: access refused
+ * @return 0; -EFAULT: access is refused
  */
 int uroce_mkey_write(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,
 		     const void *from, uint32_t len, uint32_t access, bool *is_bad);

@@ -84,7 +84,7 @@ put_free(struct uroce_mr_table *table, uint32_t idx)
 	table->last_free_idx = idx;
 }
 
-/* Draw a key that is not the entry's last key and not 0. Programs use 0 as "no key". */
+/* Draw a key other than the entry's last key and 0, which means "no key" to programs. */
 static uint32_t
 draw_key(struct uroce_mr_table *table, uint32_t idx)
 {
@@ -146,7 +146,7 @@ publish_entry(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint3
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
 	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
 	UROCE_ENTRY_SET(entry, access, conf->access);
-	/* R1: a thread that reads the state LIVE with this key sees the fields written above. */
+	/* R1: a thread that reads this state by an acquire load sees the fields written above. */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 }
 
@@ -199,7 +199,7 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 
 	if (entry == NULL)
 		return -EFAULT;
-	/* A1: pairs with R1, the entry's fields are visible */
+	/* This acquire pairs with the release R1, so the fields of the entry are visible here. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	const uint64_t life = state & UROCE_ENTRY_LIFE;
 
@@ -235,8 +235,8 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 }
 
 /*
- * Find the cache slot of a key. The upper 24 bits of a key name its entry, and all of them are
- * equally random. The lowest of them select the slot.
+ * Find the slot of a key in the cache of recent keys. The upper 24 bits of a key name its entry,
+ * and all of them are equally random. The lowest of them select the slot.
  */
 static _Atomic uint64_t *
 recent_of(const struct uroce_mr_table *table, uint32_t key)
@@ -245,9 +245,9 @@ recent_of(const struct uroce_mr_table *table, uint32_t key)
 }
 
 /*
- * Cache the index of a key, unless the slot has a key of another entry. Two keys in use would
- * otherwise replace each other all the time, and workers would write into each other's cache
- * lines.
+ * Cache the entry's index of a key, unless the slot has a key of another entry. Two keys that
+ * select one slot would otherwise replace each other all the time, and workers would write into
+ * each other's cache lines.
  */
 static void
 remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t idx)
@@ -256,7 +256,7 @@ remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t 
 		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
 }
 
-/* Remove a key from the cache. After the grace period no worker can insert the key again. */
+/* Remove a key from the cache of recent keys. No worker can insert it after the grace period. */
 static void
 forget_recent(const struct uroce_mr_table *table, uint32_t key)
 {
@@ -279,9 +279,7 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, (uint32_t)(entry - table->entries));
 }
 
-/*
- * Get entry `idx` of the table, if the entry's state is LIVE and its key is `key`; otherwise NULL.
- */
+/* Get entry `idx` if its state is LIVE and its key is `key`; otherwise return NULL. */
 static inline const struct uroce_entry *
 check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint64_t *state)
 {
@@ -289,14 +287,14 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 		return NULL;
 	const struct uroce_entry *entry = &table->entries[idx];
 
-	/* A1: sees the fields that were written before R1. */
+	/* This acquire makes the fields visible that were written before the release R1. */
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	return (*state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) ? entry : NULL;
 }
 
 /*
- * Find the entry by computing its index. This is a separate function, so that callers need not
- * save registers in the common case.
+ * Find the entry of a key by computing its index, which takes longer than the cache. This is a
+ * separate function, so that callers need not save registers in the common case.
  */
 static __attribute__((noinline)) const struct uroce_entry *
 find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
@@ -311,7 +309,7 @@ find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *
 	return entry;
 }
 
-/* Find the entry that is LIVE with exactly this key; NULL if there is none. */
+/* Find the entry whose state is LIVE and whose key is `key`; return NULL if there is none. */
 static inline const struct uroce_entry *
 find_live(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
 {
@@ -372,7 +370,7 @@ resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uin
 		 uint64_t len, uint32_t access)
 {
 	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_ODP)
-		return NULL; /* a null region has no memory */
+		return NULL; /* the region is a null region, which has no memory */
 	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
 
 	return addr != NULL ? uroce_entry_page_in(entry, addr + skip, len, access) : NULL;
@@ -484,8 +482,8 @@ uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key)
 		return NULL;
 	struct uroce_entry *entry = &table->entries[found - table->entries];
 
-	/* Relaxed order is enough: a thread that waits for the count to become 0 first waits
-	 * for the end of this worker's round. */
+	/* Relaxed order is enough, because a thread that waits for the count to become 0 first
+	 * waits for the end of this worker's round. */
 	atomic_fetch_add_explicit(&entry->nb_tx_refs, 1, memory_order_relaxed);
 	return &entry->nb_tx_refs;
 }
@@ -495,6 +493,6 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	/* A5: pairs with R5, the port's reads have ended */
+	/* This acquire pairs with the release R5, so the port's reads of the memory have ended. */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

@@ -27,18 +27,24 @@ struct uroce_mr_table;
 
 /** Properties of a region. */
 struct uroce_mr_conf {
-	/* first byte in this process; NULL only if `len` is 0, or `is_null` or ON_DEMAND is set */
+	/*
+	 * address of the first byte in this process; NULL only if `len` is 0, or `is_null` or
+	 * ON_DEMAND is set
+	 */
 	void *addr;
 	uint64_t iova; /* first address of the region, as work requests and peers use it */
-	uint64_t len;  /* bytes */
-	uint32_t pdn;  /* number of its protection domain */
-	/* enum ibv_access_flags; with ON_DEMAND, `addr` need not be mapped (odp.h) */
+	uint64_t len;  /* length of the region in bytes */
+	uint32_t pdn;  /* number of the region's protection domain */
+	/*
+	 * enum ibv_access_flags; with IBV_ACCESS_ON_DEMAND, the memory at `addr` need not be
+	 * mapped (odp.h)
+	 */
 	uint32_t access;
 	/* a null region: it has no memory and no key for peers, see uroce_mr_is_null() */
 	bool is_null;
 };
 
-/** Bytes for a table of up to `nb_mr` regions (1 .. 2^24). */
+/** Number of bytes that a table of up to `nb_mr` regions (1 .. 2^24) takes. */
 size_t uroce_mr_table_memsize(uint32_t nb_mr);
 
 /**
@@ -48,7 +54,7 @@ size_t uroce_mr_table_memsize(uint32_t nb_mr);
  */
 struct uroce_mr_table *uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16]);
 
-/** Number of regions, windows and mkeys in the table. */
+/** Get the number of regions, windows and mkeys in the table. */
 uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 
 /**
@@ -61,35 +67,36 @@ int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf,
 
 /**
  * Read the properties of the region that has a key, for control calls.
- * @param[out] conf  of the region; written on success
+ * @param[out] conf  properties of the region; written on success
  * @return 0; -EFAULT: the key's entry is not in use; -ENOENT: the entry has another key now;
  *	-EINVAL: the entry is a window or an mkey
  */
 int uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf);
 
 /**
- * Publish an invalidated region again, with other properties and the same key. A control call of
- * the thread that invalidated the region, after the grace period and the release of all its TX
- * references.
+ * Publish an invalidated region again, with other properties and the same key. The thread that
+ * invalidated the region calls this function after the grace period, when all TX references of the
+ * region are released.
  * @param conf  properties that uroce_mr_add() accepts
  */
 void uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_mr_conf *conf);
 
 /**
- * Withdraw a region: from now on its key does not resolve.
- * @return 0; -EINVAL: no such key; -EBUSY: windows are bound to the region
+ * Withdraw a region. From now on uroce_mr_resolve() refuses its key.
+ * @return 0; -EINVAL: no region has this key; -EBUSY: windows are bound to the region
  */
 int uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key);
 
 /**
  * Free the entry of an invalidated region, or of a removed window or mkey, after the grace period.
- * Asserts that the key was withdrawn.
+ * The function asserts that the key was withdrawn.
  */
 void uroce_mr_free(struct uroce_mr_table *table, uint32_t key);
 
 /**
- * Resolve `[va, va + len)` of a region. All checks must pass: the key is valid, the protection
- * domain is the same, the range is inside the region, all rights in `access` are granted.
+ * Resolve `[va, va + len)` of a region to an address in this process. All checks must pass: the
+ * key is valid, the protection domain is the same, the range is inside the region, all rights in
+ * `access` are granted.
  * @param access  enum ibv_access_flags that the operation needs; 0 for local read
  * @return the address, valid until the end of the worker's round; NULL: refused. Of an on-demand
  *	region, only the first UROCE_ODP_MAX bytes of the range are valid.
@@ -107,29 +114,31 @@ void *uroce_mr_resolve_sge(const struct uroce_mr_table *table, uint32_t pdn,
 			   const struct ibv_sge *sge, uint64_t skip, uint64_t len, uint32_t access);
 
 /**
- * Whether a key is that of a null region of this protection domain. A null region does not
- * resolve. So the code that accesses scatter/gather lists calls this function for a key that did
- * not resolve (sge.h).
+ * Whether a key is that of a null region of this protection domain. uroce_mr_resolve() refuses the
+ * key of a null region. So the code that accesses scatter/gather lists calls this function for a
+ * key that was refused (sge.h).
  */
 bool uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn);
 
 /** A region that was looked up once, so that many ranges of it can be resolved. */
 struct uroce_mr_view {
-	uint32_t key; /* key of the region; 0: no region */
+	uint32_t key; /* key of the region; 0 if the view is empty */
 	uint64_t iova;
 	uint64_t len;
-	uint64_t addr; /* first byte in this process */
+	uint64_t addr; /* address of the region's first byte in this process */
 };
 
 /**
- * Look a region up once, for ranges that are resolved in the same round of the worker. Makes the
- * checks of uroce_mr_resolve() except that of the range.
+ * Look a region up once, for ranges that are resolved in the same round of the worker. The
+ * function makes all checks of uroce_mr_resolve() except the check of the range.
  * @return whether the checks passed; if not, `view` is empty
  */
 bool uroce_mr_get_view(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 		       uint32_t access, struct uroce_mr_view *view);
 
-/** Resolve `[va, va + len)` in a view; NULL: the range is not inside the region. */
+/**
+ * Resolve `[va, va + len)` in a view to an address. Return NULL if the range is not in the region.
+ */
 static inline void *
 uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
 {
@@ -167,7 +176,7 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
 			 uint32_t qpn, uint64_t va, uint64_t len, uint32_t access);
 
 /**
- * Take a TX reference: a port reads memory of the region after this round, without a copy. The
+ * Take a TX reference to a region, because a port will read its memory after this round. The
  * caller of uroce_mr_invalidate() waits until all TX references are released before it calls
  * uroce_mr_free().
  * @return the reference, to be released by uroce_mr_put_tx_ref(); NULL: no such region, or an
@@ -175,15 +184,18 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
  */
 _Atomic uint32_t *uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key);
 
-/** Release a TX reference: the port has finished reading. May be called on any thread. */
+/** Release a TX reference when the port has finished reading. Any thread may call this. */
 static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
-	/* R5: pairs with A5 in mr.c, the port's reads have ended */
+	/*
+	 * R5: this release pairs with the acquire in uroce_mr_nb_tx_refs(), after the port's
+	 * reads.
+	 */
 	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);
 }
 
-/** Number of TX references of a region. The region may already be invalidated. */
+/** Get the number of TX references to a region. The region may already be invalidated. */
 uint32_t uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key);
 
 /**

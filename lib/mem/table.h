@@ -38,67 +38,76 @@
 #include "mem/odp.h"
 #include "mem/key.h"
 
-/** States of an entry: the two bits `life`, at their position in the first word. FREE is 0. */
+/**
+ * States of an entry: the two bits `life`, at their position in `state`, the first word of the
+ * entry.
+ */
 #define UROCE_ENTRY_FREE UINT64_C(0)
 #define UROCE_ENTRY_LIVE (UINT64_C(1) << 32)
 #define UROCE_ENTRY_DEAD (UINT64_C(2) << 32)
-/* a window that is not bound, or an mkey that is not configured */
+/* state of a window that is not bound, or of an mkey that is not configured */
 #define UROCE_ENTRY_IDLE (UINT64_C(3) << 32)
 #define UROCE_ENTRY_LIFE (UINT64_C(3) << 32)
 
-/** The value 1 in the count bits of the first word. */
+/** The value 1 in the count bits of the first word of an entry. */
 #define UROCE_ENTRY_ONE (UINT64_C(1) << 34)
 
-/** Mask of the state bits and the key, without the count. */
+/** Mask of the state bits and the key in the first word of an entry, without the count. */
 #define UROCE_ENTRY_WHO (UROCE_ENTRY_ONE - 1)
 
-/** Number of slots of the cache of recent keys; a power of two. */
+/** Number of slots of the cache that maps recent keys to indices; a power of two. */
 #define UROCE_NB_RECENT 64
 
 /**
- * Kinds of entry, in addition to those of windows (mw.h) and to 0, a region whose memory is
- * present. Every kind other than 0 takes the slow path.
+ * Values of `kind` in struct uroce_entry. Kind 0 is a region whose memory is present; the kinds of
+ * windows are in mw.h. Every kind other than 0 takes the slow path.
  */
 #define UROCE_ENTRY_ODP  8  /* a region whose pages may be absent (odp.h) */
 #define UROCE_ENTRY_NULL 9  /* a region without memory: reads as 0, and discards what is written */
 #define UROCE_ENTRY_MKEY 10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
 
-/** The index that means "no entry". */
+/** Index that means "no entry". */
 #define UROCE_ENTRY_NONE UINT32_MAX
 
 /*
- * The atomic fields but `state` and `nb_tx_refs` are accessed with relaxed order. Accesses to
- * `state` order them.
+ * An entry of the table. All atomic fields except `state` and `nb_tx_refs` are accessed with
+ * relaxed order, because the accesses to `state` order them.
  */
 struct uroce_entry {
 	_Alignas(64) _Atomic uint64_t state;
 	_Atomic uint64_t iova;
 	_Atomic uint64_t len;
-	_Atomic uint64_t addr; /* first byte in this process */
+	_Atomic uint64_t addr; /* address of the memory's first byte in this process */
 	_Atomic uint32_t pdn;
 	_Atomic uint32_t access;     /* enum ibv_access_flags */
 	_Atomic uint32_t qpn;        /* QP of a type 2 window while the window is bound */
 	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
-	_Atomic uint8_t kind;        /* 0: region; else enum uroce_mw_kind or UROCE_ENTRY_... */
+	_Atomic uint8_t kind; /* 0 for a region; otherwise enum uroce_mw_kind or UROCE_ENTRY_... */
 	/* `tag` and `next_free_idx` are used by control calls only */
-	uint8_t tag; /* tag of the last key of this entry */
+	uint8_t tag; /* low 8 bits of the last key of this entry */
 	uint32_t next_free_idx;
-	_Atomic uint32_t nb_tx_refs; /* TX references to a region; any thread changes it */
-	uint32_t idx;                /* index of this entry; never changes */
+	/* number of TX references to a region; any thread changes the number */
+	_Atomic uint32_t nb_tx_refs;
+	uint32_t idx; /* index of this entry in the table; never changes */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
 struct uroce_mr_table {
-	/* These fields are read-only after init. Resolve needs no other cache line of the
-	 * table. */
+	/* The fields from `perm` to `recent` are read-only after init. They hold all that
+	 * resolving a key needs, apart from the cache of recent keys. */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
 	_Atomic uint32_t nb_mkeys; /* number of mkeys in the table */
-	/* makes pages present (odp.h); set once; NULL: no on-demand region resolves */
+	/*
+	 * function that makes pages present (odp.h); set once; NULL: no on-demand region resolves
+	 */
 	uroce_page_in_fn page_in;
-	/* cache: key << 32 | index, indexed by bits of the key; any worker writes */
+	/*
+	 * cache of recent keys: key << 32 | index, indexed by bits of the key; any worker writes
+	 * to it
+	 */
 	_Atomic uint64_t *recent;
-	/* The fields up to last_free_idx are used by control calls only. */
+	/* Only control calls use the fields from `rand` to `last_free_idx`. */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
 	uint32_t first_free_idx; /* the entry that is taken next */
@@ -112,7 +121,7 @@ static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one li
 #define UROCE_ENTRY_SET(entry, field, value)                                                       \
 	atomic_store_explicit(&(entry)->field, (value), memory_order_relaxed)
 
-/** Whether a kind is that of a window. */
+/** Whether an entry of this kind is a window. */
 static inline bool
 uroce_entry_is_window(uint8_t kind)
 {
@@ -120,9 +129,9 @@ uroce_entry_is_window(uint8_t kind)
 }
 
 /**
- * Make memory of an on-demand region, or of a window in one, present: at most UROCE_ODP_MAX bytes.
- * @param access  rights that the operation needs
- * @return `addr`; NULL: refused
+ * Make up to UROCE_ODP_MAX bytes of an on-demand region, or of a window in such a region, present.
+ * @param access  enum ibv_access_flags that the operation needs
+ * @return `addr`; NULL: access is refused
  */
 void *uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len,
 			  uint32_t access);

@@ -35,7 +35,7 @@
 
 #define UROCE_MUX_VERSION 2u
 
-/** Default path of uroced's socket. */
+/** Default path of the socket at which uroced listens. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
 /**
@@ -44,19 +44,19 @@
  */
 #define UROCE_MUX_BACKLOG 64
 
-/** QP numbers of a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
+/** Number of QP numbers in a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
 #define UROCE_MUX_BLOCK 256u
 
 /**
- * Number of blocks. The first and the last block are never leased: they have the QP numbers of
- * management and of multicast.
+ * Number of blocks of QP numbers. The first and the last block are never leased, because they
+ * contain the QP numbers of management and of multicast.
  */
 #define UROCE_MUX_BLOCKS 65536u
 
-/** Most blocks that a client may lease. */
+/** Maximum number of blocks that a client may lease. */
 #define UROCE_MUX_LEASES_MAX 1024u
 
-/** Most addresses of a host: as many as a device has GIDs. */
+/** Maximum number of addresses of a host: as many as a device has GIDs. */
 #define UROCE_MUX_ADDRS_MAX 16u
 
 enum uroce_mux_type {
@@ -72,62 +72,68 @@ enum uroce_mux_type {
 	UROCE_MUX_NB_TYPES,
 };
 
-/** A block that a client has leased. */
+/** A block of QP numbers that a client has leased. */
 struct uroce_mux_lease {
 	uint32_t block;
-	uint32_t reserved; /* 0 */
-	uint64_t token;    /* token of this lease */
+	uint32_t reserved; /* must be 0 */
+	uint64_t token;    /* random number that proves the lease */
 };
 
-/** Properties of the host that clients of uroced are part of. They are equal for all clients. */
+/** Properties of the host whose port uroced owns. They are equal for all clients of uroced. */
 struct uroce_mux_host {
 	uint8_t mac[6];
-	uint8_t is_up; /* 1: the host's link is up */
+	uint8_t is_up; /* 1 if the host's link is up */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
-	uint16_t path_mtu;    /* configured path MTU; 0: the largest that fits */
-	uint32_t frame_limit; /* bytes of the longest frame, with tag, without FCS */
-	uint32_t mbps;        /* speed of the host's link; UINT32_MAX: not known */
-	/* kernel interface that has these addresses; 0: the addresses were configured */
+	uint16_t path_mtu;    /* configured path MTU; 0 means the largest that fits the frame */
+	uint32_t frame_limit; /* bytes of the longest frame, with VLAN tag, without FCS */
+	uint32_t mbps;        /* speed of the host's link; UINT32_MAX if it is not known */
+	/*
+	 * index of the kernel interface that has these addresses; 0 if the addresses were
+	 * configured
+	 */
 	uint32_t if_index;
-	/* entries of `addr`, the GID table of a device on this port; the link-local address
-	 * comes first */
+	/* number of entries of `addr`, which is the GID table of a device on this port; the
+	 * link-local address comes first */
 	uint32_t nb_addr;
 	struct {
-		uint8_t ip[16]; /* address; IPv4 in its mapped form */
+		uint8_t ip[16]; /* IPv6 address, or IPv4 address in its mapped form */
 		uint8_t prefix_len;
-		uint8_t is_kernels; /* 1: the kernel responds to ARP and ND for this address */
+		uint8_t is_kernels; /* 1 if the kernel responds to ARP and ND for this address */
 	} addr[UROCE_MUX_ADDRS_MAX];
-	uint8_t gw4[16]; /* IPv4 gateway; all zero: none */
+	uint8_t gw4[16]; /* IPv4 gateway; all zero if there is none */
 	uint8_t gw6[16];
 };
 
-/** Message HELLO. */
+/** Message HELLO: the client requests the host's properties. */
 struct uroce_mux_hello {
 	uint32_t type;
 	uint32_t version;
 };
 
-/** Message HOST. */
+/** Message HOST: uroced reports the host's properties. */
 struct uroce_mux_this_host {
 	uint32_t type;
 	uint32_t version;
 	struct uroce_mux_host host;
 };
 
-/** Message ATTACH, with the file of the shared memory. */
+/** Message ATTACH, sent with the descriptor of the client's shared memory. */
 struct uroce_mux_attach {
 	uint32_t type;
 	uint32_t version;
-	uint64_t reserved; /* 0 */
+	uint64_t reserved; /* must be 0 */
 	uint32_t nb_leases;
-	uint32_t reserved2; /* 0 */
+	uint32_t reserved2; /* must be 0 */
 	struct uroce_shm_layout plan;
-	/* the client's leases: of an earlier connection, maybe to an earlier uroced */
+	/*
+	 * leases that the client got on an earlier connection, maybe from an earlier uroced
+	 * process
+	 */
 	struct uroce_mux_lease lease[];
 };
 
-/** Message ATTACHED, with the doorbell: an eventfd to which a client writes when uroced sleeps. */
+/** Message ATTACHED, sent with the doorbell: an eventfd to which a client writes to wake uroced. */
 struct uroce_mux_attached {
 	uint32_t type;
 	/* number of valid leases, whose blocks follow; the client has lost its other leases */
@@ -135,39 +141,39 @@ struct uroce_mux_attached {
 	uint32_t block[];
 };
 
-/** Message LEASE. */
+/** Message LEASE: the client requests more blocks of QP numbers. */
 struct uroce_mux_lease_more {
 	uint32_t type;
 	uint32_t nb; /* number of requested blocks */
 };
 
-/** Message LEASED. */
+/** Message LEASED: uroced answers LEASE with the blocks that the client gets. */
 struct uroce_mux_leased {
 	uint32_t type;
 	uint32_t nb;
 	struct uroce_mux_lease lease[];
 };
 
-/** Message RELEASE. */
+/** Message RELEASE: the client returns blocks of QP numbers. */
 struct uroce_mux_release {
 	uint32_t type;
 	uint32_t nb;
 	uint32_t block[];
 };
 
-/** Message WAKE. */
+/** Message WAKE: frames have arrived, so a sleeping client must wake. */
 struct uroce_mux_wake {
 	uint32_t type;
 };
 
-/** Message REFUSED. */
+/** Message REFUSED: uroced reports an error, and then closes the connection. */
 struct uroce_mux_refused {
 	uint32_t type;
 	int32_t error; /* positive errno that describes the refusal */
 	char why[248]; /* the reason, a sentence that ends with a zero byte */
 };
 
-/** Any message, with room for the longest one. */
+/** A message of any type, with room for the longest one. */
 union uroce_mux_message {
 	uint32_t type;
 	struct uroce_mux_hello hello;
@@ -184,13 +190,14 @@ union uroce_mux_message {
 };
 
 /**
- * Bytes of a message with `nb` leases or blocks; 0: the type is not known, or `nb` is too large.
+ * Compute the bytes of a message with `nb` leases or blocks. The result is 0 if the type is
+ * unknown or `nb` is too large.
  */
 size_t uroce_mux_message_size(uint32_t type, uint32_t nb);
 
 /**
  * Send a message, without blocking.
- * @param fd  descriptor to be sent with the message; -1: none
+ * @param fd  descriptor to be sent with the message; -1 if there is none
  * @return 0; -EAGAIN: the socket's buffer is full; other -errno: the connection has failed
  */
 int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
@@ -200,9 +207,9 @@ int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
  * agrees with its numbers, and the numbers are in bounds. It must have a descriptor exactly if its
  * type requires one. Unexpected descriptors are closed.
  *
- * @param[out] fd  descriptor of the message, owned by the caller; -1: none
- * @return 1; 0: the peer has closed the connection; -EAGAIN: no message; -EPROTO: not well-formed;
- *	-errno
+ * @param[out] fd  descriptor of the message, owned by the caller; -1 if there is none
+ * @return 1: a message was received; 0: the peer has closed the connection; -EAGAIN: no message;
+ *	-EPROTO: the message is not well-formed; other -errno: the connection has failed
  */
 int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 
@@ -215,15 +222,15 @@ int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 int uroce_mux_peek(int socket, bool *has_fds);
 
 /**
- * Make a socket that listens at `path`, with this file mode. A socket file that a terminated
- * process left at the path is removed.
- * @return fd, or -errno
+ * Make a socket that listens at `path`, whose file has the mode `mode`. A socket file that a
+ * terminated process left at the path is removed.
+ * @return the socket, or -errno
  */
 int uroce_mux_listen(const char *path, unsigned mode);
 
 /**
  * Connect to the process that listens at `path`.
- * @return fd, or -errno
+ * @return the socket, or -errno
  */
 int uroce_mux_connect(const char *path);
 

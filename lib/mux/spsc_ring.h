@@ -27,35 +27,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Fewest and most slots of a ring, a power of two. */
+/** Minimum and maximum number of slots of a ring. The number is a power of two. */
 #define UROCE_SPSC_SLOTS_MIN 64u
 #define UROCE_SPSC_SLOTS_MAX 16384u
 
 /**
- * Offset in a descriptor that names no frame (its length is 0): a barrier, in a ring up. uroced
- * passes the barrier under two conditions: it has taken all frames that other clients had in their
- * rings when it reached the barrier, and it has found no more frames on the wire. Thus all earlier
- * frames to this client are in its rings down. uroced waits only some rounds for a client that has
- * more frames in its rings than its turns allow.
+ * Offset in a descriptor that is a barrier: it names no frame, and its length is 0. A client puts
+ * barriers into its rings up. uroced passes the barrier under two conditions: it has taken all
+ * frames that other clients had in their rings when it reached the barrier, and it has found no
+ * more frames on the wire. Thus all earlier frames to this client are in its rings down. uroced
+ * waits only some rounds for a client that has more frames in its rings than its turns allow.
  */
 #define UROCE_SPSC_BARRIER UINT32_MAX
 
-/** The shared part of a ring, at a multiple of 64. All zero at first. */
+/**
+ * The part of a ring that is in shared memory, at an offset that is a multiple of 64. At first all
+ * its bytes are zero.
+ */
 struct uroce_spsc_ring {
 	_Alignas(64) _Atomic uint32_t head; /* written by the producer */
 	_Alignas(64) _Atomic uint32_t tail; /* written by the consumer */
-	_Atomic uint32_t sleeps;            /* 1: the consumer sleeps and requests a wake-up */
+	_Atomic uint32_t sleeps;            /* 1 if the consumer sleeps and requests a wake-up */
 	_Alignas(64) _Atomic uint64_t slot[];
 };
 
-/** Bytes of a ring with `nb_slots` slots. */
+/** Compute the bytes of a ring with `nb_slots` slots. */
 static inline uint64_t
 uroce_spsc_size(uint32_t nb_slots)
 {
 	return sizeof(struct uroce_spsc_ring) + nb_slots * sizeof(uint64_t);
 }
 
-/** A descriptor: the contents of a slot. */
+/** A descriptor of a frame or buffer, which is the contents of a slot. */
 struct uroce_spsc_desc {
 	uint32_t offset; /* place of the frame or buffer in the shared memory, in bytes */
 	uint16_t len;
@@ -73,11 +76,11 @@ uroce_spsc_unpack(uint64_t slot)
 	return (struct uroce_spsc_desc){ (uint32_t)slot, (uint16_t)(slot >> 32) };
 }
 
-/** One end of a ring, used by one thread. */
+/** One end of a ring (producer or consumer), used by one thread. */
 struct uroce_spsc_end {
 	struct uroce_spsc_ring *ring;
 	uint32_t nb_slots;
-	uint32_t mine; /* private copy of this end's published index */
+	uint32_t mine; /* index of this end, of which `ring` has a published copy */
 };
 
 static inline struct uroce_spsc_desc
@@ -97,13 +100,16 @@ uroce_spsc_put(const struct uroce_spsc_end *end, uint32_t i, struct uroce_spsc_d
 }
 
 /**
- * Producer: number of slots that may be filled.
- * @return -1: the other end's index is invalid
+ * Producer: get the number of slots that may be filled.
+ * @return the number; -1: the index that the consumer published is invalid
  */
 static inline int32_t
 uroce_spsc_room(const struct uroce_spsc_end *producer)
 {
-	/* R2: pairs with A2, the slots before `tail` may be used again */
+	/*
+	 * R2: this acquire pairs with the release A2 in uroce_spsc_pop(), so slots before `tail`
+	 * may be used.
+	 */
 	const uint32_t tail = atomic_load_explicit(&producer->ring->tail, memory_order_acquire);
 	const uint32_t nb_full = producer->mine - tail;
 
@@ -111,13 +117,16 @@ uroce_spsc_room(const struct uroce_spsc_end *producer)
 }
 
 /**
- * Consumer: number of full slots.
- * @return -1: the other end's index is invalid
+ * Consumer: get the number of full slots.
+ * @return the number; -1: the index that the producer published is invalid
  */
 static inline int32_t
 uroce_spsc_ready(const struct uroce_spsc_end *consumer)
 {
-	/* R1: pairs with A1, the slots before `head` are visible */
+	/*
+	 * R1: this acquire pairs with the release A1 in uroce_spsc_push(), so slots before `head`
+	 * are visible.
+	 */
 	const uint32_t head = atomic_load_explicit(&consumer->ring->head, memory_order_acquire);
 	const uint32_t nb_full = head - consumer->mine;
 
@@ -129,26 +138,30 @@ static inline void
 uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 {
 	producer->mine += nb;
-	/* A1: publishes the slots and their frames */
+	/* A1: this release publishes the contents of the slots and their frames. */
 	atomic_store_explicit(&producer->ring->head, producer->mine, memory_order_release);
 }
 
-/** Consumer: release the next `nb` slots. */
+/** Consumer: release the next `nb` slots, so that the producer may fill them. */
 static inline void
 uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 {
 	consumer->mine += nb;
-	/* A2: the consumer has finished with the slots */
+	/* A2: this release comes after the consumer's last access to the slots. */
 	atomic_store_explicit(&consumer->ring->tail, consumer->mine, memory_order_release);
 }
 
 /**
- * Producer, after a push: whether the consumer sleeps and must be woken. True once for each sleep.
+ * Producer, after a push: whether the consumer sleeps and must be woken. The result is true once
+ * for each sleep.
  */
 static inline bool
 uroce_spsc_must_wake(struct uroce_spsc_end *producer)
 {
-	/* W1: orders the store of `head` before the load of `sleeps` */
+	/*
+	 * W1: this fence, with W2 in uroce_spsc_may_sleep(), orders the store of `head` before the
+	 * load of `sleeps`.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&producer->ring->sleeps, memory_order_relaxed) == 0)
 		return false;
@@ -157,14 +170,17 @@ uroce_spsc_must_wake(struct uroce_spsc_end *producer)
 }
 
 /**
- * Consumer: announce a sleep.
+ * Consumer: announce to the producer that this consumer is going to sleep.
  * @return whether the consumer may sleep; false: the ring has entries
  */
 static inline bool
 uroce_spsc_may_sleep(struct uroce_spsc_end *consumer)
 {
 	atomic_store_explicit(&consumer->ring->sleeps, 1, memory_order_relaxed);
-	/* W2: orders the store of `sleeps` before the load of `head` */
+	/*
+	 * W2: this fence, with W1 in uroce_spsc_must_wake(), orders the store of `sleeps` before
+	 * the load of `head`.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	return uroce_spsc_ready(consumer) == 0;
 }

@@ -61,52 +61,62 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 }
 
 /*
- * Clear `arm` if the consumer waits for one of the `nb` newest entries.
+ * Clear the state `arm` of a CQ if the consumer waits for one of the `nb` newest entries.
  * @return whether `arm` was cleared, so that the event must be raised
  */
 static bool
 disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 {
-	/* S4: reads `arm` after S1 */
+	/* S4: reads `arm` after S1, the publication of the entries (both are seq_cst) */
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
 	if (arm == UROCE_CQ_UNARMED)
 		return false;
 	const bool wakes_solicited = has_solicited(cq, nb);
 
-	/* A failed exchange reads `arm` again, which a consumer may have changed in between. */
+	/* A failed exchange has read `arm` again. A consumer may have changed it in between. */
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
-							  /* S3: clears `arm` */
+							  /*
+							   * S3: on success `arm` is cleared, in
+							   * seq_cst order
+							   */
 							  memory_order_seq_cst,
-							  /* S4: reads `arm` */
+							  /*
+							   * S4: on failure `arm` is read again, in
+							   * seq_cst order
+							   */
 							  memory_order_seq_cst))
 			return true;
 	}
 	return false;
 }
 
-/* Publish the oldest `nb` of the entries that are not published. The caller has push_lock. */
+/* Publish the oldest `nb` of the entries that are not published. The caller holds push_lock. */
 static void
 publish_entries(struct uroce_cq *cq, uint32_t nb)
 {
 	cq->nb_due = 0;
 	if (nb > 0) {
 		cq->nb_open -= nb;
-		uroce_ring_push_ordered(&cq->ring, nb); /* S1: publishes before S4 reads `arm` */
+		/* S1: publishes the entries before S4 reads `arm` */
+		uroce_ring_push_ordered(&cq->ring, nb);
 		if (disarm_consumer(cq, nb))
 			cq->is_awaited = true;
 	}
 	if (cq->has_overrun && cq->nb_open == 0) {
 		cq->has_overrun = false;
-		/* R3: a thread that sees the overrun also sees the entries that did fit. */
+		/*
+		 * R3: a thread that sees the overrun by an acquire load also sees all entries that
+		 * did fit.
+		 */
 		atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
 	}
 }
 
 /*
  * Publish the oldest `nb` entries and release push_lock.
- * @return whether the consumer is armed, so that the event must be raised
+ * @return whether the CQ was armed for one of the entries, so that the event must be raised
  */
 static bool
 publish_and_release(struct uroce_cq *cq, uint32_t nb)
@@ -142,7 +152,7 @@ uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list)
 {
 	if (!cq->list)
 		append_to_list(list, cq);
-	/* The worker that has the CQ on its list raises the event. */
+	/* The CQ is on the list of another worker, which raises the event. */
 	else if (cq->list != list)
 		publish_entries(cq, cq->nb_open);
 	uroce_lock_release(&cq->push_lock);
@@ -190,14 +200,17 @@ convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 		memcpy(&wc[i], &cqe[i], sizeof(wc[i]));
 }
 
-/* Poll up to `nb` completions. The caller has poll_lock. */
+/* Poll up to `nb` completions. The caller holds poll_lock. */
 static int
 poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 {
-	/* A3: the overrun is read before the entries, so -EOVERFLOW comes after the last entry. */
+	/*
+	 * A3: the overrun is read before the index, so -EOVERFLOW is returned only after all
+	 * entries.
+	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
-	/* S2: reads the index after S3 */
+	/* S2: reads the index after S3, the setting of `arm` (both are seq_cst) */
 	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail;
 	const uint32_t n = ready < nb ? ready : nb;
 
@@ -232,11 +245,15 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 	if (uroce_cq_has_nothing(cq))
 		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
-	/* A3: pairs with R3, read before the entries */
+	/*
+	 * A3: this acquire pairs with R3, the store of `is_overrun`; it comes before the index is
+	 * read.
+	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 
-	if (uroce_ring_head_ordered(&cq->ring) == tail) { /* S2: reads the index after S3 */
+	/* S2: reads the index of the entries after S3, the setting of `arm` */
+	if (uroce_ring_head_ordered(&cq->ring) == tail) {
 		ret = is_overrun ? -EOVERFLOW : -ENOENT;
 	} else {
 		*cqe = *(const struct uroce_cqe *)uroce_ring_at(&cq->ring, tail);
@@ -252,25 +269,28 @@ uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 	const uint32_t wanted = solicited_only ? UROCE_CQ_ARMED_SOLICITED : UROCE_CQ_ARMED;
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
-	/* The stronger request may be set already. Then its event is still to be raised, and
-	 * that event also covers every completion that the consumer misses now. */
+	/* The CQ may already be armed for every completion. Then that event is still to be raised,
+	 * and it also reports the completions for which this call would arm the CQ. */
 	while (arm < wanted &&
 	       !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
-						      /* S3: sets `arm` */
+						      /* S3: sets `arm`, in seq_cst order */
 						      memory_order_seq_cst, memory_order_seq_cst))
 		;
 }
 
 /*
- * Take both locks, the consumer's first. Thus a producer that has push_lock never waits for a
- * consumer.
+ * Take both locks of a CQ, the consumers' lock first. Thus a producer that has push_lock never
+ * waits for a consumer.
  */
 static void
 lock_both(struct uroce_cq *cq)
 {
 	uroce_lock_take(&cq->poll_lock);
 	uroce_lock_take(&cq->push_lock);
-	/* All entries, also those not yet published, are purged or moved. */
+	/*
+	 * A purge or a resize must process all entries, so those that are not published yet are
+	 * published first.
+	 */
 	publish_entries(cq, cq->nb_open);
 }
 
@@ -288,8 +308,8 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 	uint32_t to = uroce_ring_head(&cq->ring);
 
-	/* From the newest entry to the oldest, entries move up over removed ones. The
-	 * producer's index does not change. */
+	/* Entries that stay move towards the newest end, over removed ones. So the producer's
+	 * index does not change. */
 	for (uint32_t from = to; from != tail; from--) {
 		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, from - 1);
 
@@ -303,7 +323,7 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	unlock_both(cq);
 }
 
-/* Move the entries to new memory. The caller has both locks. */
+/* Move the entries to new memory. The caller holds both locks. */
 static int
 move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 {
@@ -317,8 +337,7 @@ move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 	for (uint32_t i = tail; i != head; i++)
 		memcpy(uroce_ring_at(&ring, i), uroce_ring_at(&cq->ring, i),
 		       sizeof(struct uroce_cqe));
-	/* The indices do not change, so that a thread that reads them without a lock sees no
-	 * jump. */
+	/* The indices of the ring do not change, because threads may read them without a lock. */
 	cq->ring.slots = ring.slots;
 	cq->ring.mask = ring.mask;
 	cq->ring.limit = ring.limit;

@@ -33,31 +33,34 @@
 
 /**
  * Completion queue entry, one cache line. Its first part has the layout of a work completion, so
- * that a poll copies that part.
+ * that a poll only copies that part.
  */
 struct uroce_cqe {
 	uint64_t wr_id;
 	uint32_t status; /* enum ibv_wc_status */
 	uint32_t opcode; /* enum ibv_wc_opcode */
-	/* the verdict (or NAK syndrome) that caused an error status; 0: none */
+	/*
+	 * the verdict or NAK syndrome that caused an error status; 0 if no verdict or syndrome did
+	 */
 	uint32_t vendor_err;
 	uint32_t byte_len;
 	uint32_t imm; /* immediate data in wire order as received, or the invalidated rkey */
 	uint32_t qpn;
-	uint32_t src_qpn;  /* UD: the sender's QP */
+	uint32_t src_qpn;  /* for UD: number of the sender's QP */
 	uint32_t wc_flags; /* enum ibv_wc_flags */
 	uint16_t pkey_index;
-	uint16_t slid; /* 0: RoCE has no LIDs */
+	uint16_t slid; /* always 0, because RoCE has no LIDs */
 	uint8_t sl;
-	uint8_t dlid_path_bits; /* 0: RoCE has no LIDs */
-	bool is_solicited;      /* wakes also a consumer that waits for solicited events only */
+	uint8_t dlid_path_bits; /* always 0, because RoCE has no LIDs */
+	/* the entry also wakes a consumer that waits for solicited completions only */
+	bool is_solicited;
 	uint8_t resv;
 	/*
-	 * cookie of the QP's owner; uroce_cq_purge() and extended polls identify the QP by this
-	 * value
+	 * value that identifies the QP for uroce_cq_purge() and for extended polls; the QP's owner
+	 * chose it
 	 */
 	void *qp;
-	uint64_t timestamp_ns; /* worker's clock when the entry was written */
+	uint64_t timestamp_ns; /* time of the worker's clock when the entry was written */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
 static_assert(sizeof(struct ibv_wc) <= offsetof(struct uroce_cqe, qp), "a CQE begins as ibv_wc");
@@ -82,7 +85,7 @@ UROCE_CQE_AS_WC(sl, sl);
 UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
 #undef UROCE_CQE_AS_WC
 
-/** Which completions raise an event. */
+/** States of a CQ that say which completions raise an event. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
 	/* the next completion that is solicited or has an error raises an event */
@@ -91,35 +94,39 @@ enum uroce_cq_arm {
 };
 
 /**
- * CQs with batches that have ended and are published later, in the order of their oldest entry.
- * The list belongs to one producer; other threads do not access it.
+ * List of CQs with batches that have ended and are published later. CQs are in the order of their
+ * oldest entry. The list belongs to one producer, and other threads do not access it.
  */
 struct uroce_cq_list {
-	struct uroce_cq *first; /* CQ with the oldest entry; NULL: the list is empty */
+	struct uroce_cq *first; /* CQ with the oldest entry; NULL if the list is empty */
 	struct uroce_cq *last;  /* CQ with the newest entry; valid if `first` is not NULL */
-	/* an acknowledgement of a completed message is to be sent; set by producers, cleared by
-	 * the thread that publishes */
+	/* an acknowledgement of a completed message is still to be sent; producers set this field,
+	 * and the thread that publishes clears it */
 	bool is_ack_pending;
-	bool is_remote_ack_pending; /* a pending acknowledgement goes to another host */
+	/* an acknowledgement that is still to be sent goes to another host */
+	bool is_remote_ack_pending;
 };
 
 struct uroce_cq {
 	_Alignas(64) struct uroce_ring ring;
 	/*
-	 * The fields from push_lock to cookie are in the cache line of the producers. Consumers
-	 * write only `arm` of these fields.
+	 * The fields from `push_lock` to `cookie` are in the cache line of the producers. Of these
+	 * fields consumers write only `arm`.
 	 */
 	_Alignas(64) struct uroce_lock push_lock;
 	uint32_t nb_open; /* number of entries that are written and not yet published */
-	uint32_t nb_due;  /* number of the open entries that are published next */
-	/* an entry did not fit; `is_overrun` is set when all open entries are published */
+	/* number of the `nb_open` entries that are published next (see uroce_cq_list_mark_due()) */
+	uint32_t nb_due;
+	/* an entry did not fit; `is_overrun` is set when all written entries are published */
 	bool has_overrun;
-	/* the consumer was armed for an entry; the event is raised when the list is published */
+	/* the CQ was armed for an entry; its event is raised when the list is published */
 	bool is_awaited;
-	_Atomic uint32_t arm;       /* enum uroce_cq_arm; set by consumers, cleared by producers */
-	struct uroce_cq_list *list; /* list that will publish the entries; NULL: none */
+	_Atomic uint32_t arm; /* enum uroce_cq_arm; set by consumers, cleared by producers */
+	/* list with which the entries will be published; NULL if the CQ is on no list */
+	struct uroce_cq_list *list;
 	struct uroce_cq *list_next;
-	void *cookie; /* the owner's cookie, for events; set before the first batch */
+	/* value by which the owner finds the CQ of an event; set before the first batch */
+	void *cookie;
 	/*
 	 * The fields below are in the cache line of the consumers. A producer writes only
 	 * `is_overrun`, and only once.
@@ -128,7 +135,7 @@ struct uroce_cq {
 	atomic_bool is_overrun;
 };
 
-/** Bytes for a CQ of at least `nb_cqe` entries. */
+/** Number of bytes that a CQ of at least `nb_cqe` entries takes. */
 size_t uroce_cq_memsize(uint32_t nb_cqe);
 
 /** Initialise an empty CQ over `mem` (64-byte aligned). */
@@ -140,9 +147,9 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /**
- * Producer: add an entry, a copy of `tmpl`, which the caller completes before the end of the
- * batch.
- * @return NULL: the CQ is full and is overrun
+ * Producer: add an entry to the batch. The entry is a copy of `tmpl`, whose fields the caller
+ * changes before the batch ends.
+ * @return the entry; NULL: the CQ is full, so it will be marked as overrun
  */
 static inline struct uroce_cqe *
 uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
@@ -157,7 +164,7 @@ uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
 	return cqe;
 }
 
-/** Producer: add an entry of zeros, as uroce_cq_put_copy() does. */
+/** Producer: add an entry to the batch, as uroce_cq_put_copy() does. Its fields are 0. */
 static inline struct uroce_cqe *
 uroce_cq_put(struct uroce_cq *cq)
 {
@@ -168,27 +175,32 @@ uroce_cq_put(struct uroce_cq *cq)
 
 /**
  * Producer: end the batch and publish its entries.
- * @return whether the consumer was armed (and is now unarmed), so that the event must be raised
+ * @return whether the CQ was armed for one of the entries, and so was disarmed; then the caller
+ *	raises the event
  */
 bool uroce_cq_end(struct uroce_cq *cq);
 
-/** Producer: end the batch. Its entries are published with `list`, or earlier. */
+/** Producer: end the batch. Its entries are published when `list` is published, or earlier. */
 void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
 
-/** Producer: mark all entries on the list as due. Entries added later are not due. */
+/**
+ * Producer: mark all present entries of the list's CQs as due, which means that they are published
+ * next. Entries that are added later are not due.
+ */
 void uroce_cq_list_mark_due(struct uroce_cq_list *list);
 
 /**
- * Producer: empty the list.
+ * Producer: remove all CQs from the list.
  * @return the first CQ of the former list; the caller passes each to uroce_cq_publish()
  */
 struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
 
 /**
- * Producer: publish the entries of a CQ that was on the list: all entries, or those that are due.
- * If some remain, the CQ is put on the list again.
- * @param[out] is_awaited  whether the consumer was armed (and is now unarmed): raise the event
- * @return the next CQ; NULL: this was the last one
+ * Producer: publish the entries of a CQ that was on the list: all entries with `is_all`, otherwise
+ * the due entries. If entries remain, the CQ is put on the list again.
+ * @param[out] is_awaited  whether the CQ was armed for one of the entries, and so was disarmed;
+ *	then the caller raises the event
+ * @return the next CQ of the list; NULL: `cq` was the last one
  */
 struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all,
 				  bool *is_awaited);
@@ -200,8 +212,8 @@ struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *lis
 int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
 
 /**
- * Consumer: poll one completion with all its fields, also those that a work completion lacks.
- * @return 0; -ENOENT: there is none; -EOVERFLOW: the CQ overran and is empty
+ * Consumer: poll one completion with all its fields, also those that struct ibv_wc lacks.
+ * @return 0; -ENOENT: the CQ is empty; -EOVERFLOW: the CQ overran and is empty
  */
 int uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
 
@@ -213,8 +225,8 @@ uroce_cq_is_empty(const struct uroce_cq *cq)
 }
 
 /**
- * Consumer: whether the CQ is empty and has no overrun. A thread may spin on this function: it
- * only reads.
+ * Consumer: whether the CQ is empty and has no overrun. A thread may spin on this function,
+ * because it only reads.
  */
 static inline bool
 uroce_cq_has_nothing(const struct uroce_cq *cq)
@@ -224,7 +236,8 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 }
 
 /**
- * Consumer: arm the CQ for an event at the next (solicited) completion. The stronger request wins.
+ * Consumer: arm the CQ for an event at the next completion, or at the next solicited or failed
+ * one. If both were requested, the event is raised at the next completion.
  *
  * A completion that is published before the CQ is armed raises no event, but a later poll (or
  * uroce_cq_is_empty()) finds it. So a consumer arms the CQ, then polls again, then sleeps.
@@ -232,14 +245,15 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
 
 /**
- * Remove every entry with the cookie `qp`. The other entries keep their order. Not between begin
- * and end.
+ * Remove every entry whose field `qp` has this value. The other entries keep their order. This
+ * function must not be called by a producer between uroce_cq_begin() and the end of its batch.
  */
 void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
 
 /**
  * Move the entries, in order, to new memory of another size. The caller then owns the old memory
- * again. Not between begin and end.
+ * again. This function must not be called by a producer between uroce_cq_begin() and the end of
+ * its batch.
  * @return 0; -EINVAL: the CQ has more entries than the new size; nothing changed
  */
 int uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);

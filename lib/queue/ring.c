@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Rings: size, initialisation and reset. ring.h has the hot path.
- */
+/* Size, initialisation and reset of a ring. The functions of the hot path are in ring.h. */
 
 #include <assert.h>
 

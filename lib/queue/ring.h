@@ -25,25 +25,25 @@
 #include <stdint.h>
 
 struct uroce_ring {
-	/* fields that are read-only after init */
+	/* The fields from `slots` to `limit` are read-only after init. */
 	uint8_t *slots;
 	uint32_t mask;   /* number of slots - 1 */
 	uint32_t stride; /* bytes of a slot */
-	uint32_t limit;  /* most entries at a time, <= mask + 1 */
-	/* written by the producer */
-	_Atomic uint32_t head; /* next index to fill */
+	uint32_t limit;  /* maximum number of entries in the ring at a time, <= mask + 1 */
+	/* The producer writes `head` and `tail_seen`. */
+	_Atomic uint32_t head; /* index of the slot that is filled next */
 	uint32_t tail_seen;    /* the last value of `tail` that the producer has read */
 	uint8_t resv[36];      /* padding to the end of the cache line */
-	/* written by the consumer; the structure that contains the ring decides what else is in
-	 * this line */
+	/* The consumer writes `tail`. The structure that contains the ring may put other fields
+	 * into the rest of this cache line. */
 	_Atomic uint32_t tail; /* index of the oldest entry that is not released */
 };
 static_assert(offsetof(struct uroce_ring, tail) == 64, "each side's index has its line");
 
-/** Number of slots for `limit` entries: the next power of two. `limit` is 1 .. 2^31. */
+/** Compute the number of slots for `limit` entries (1 .. 2^31), which is the next power of two. */
 uint32_t uroce_ring_slots(uint32_t limit);
 
-/** Bytes of slot memory for `limit` entries of `stride` bytes. */
+/** Compute the bytes of slot memory for `limit` entries of `stride` bytes. */
 size_t uroce_ring_memsize(uint32_t limit, uint32_t stride);
 
 /**
@@ -52,7 +52,7 @@ size_t uroce_ring_memsize(uint32_t limit, uint32_t stride);
  */
 void uroce_ring_init(struct uroce_ring *ring, void *mem, uint32_t limit, uint32_t stride);
 
-/** Remove all entries. Neither side may be active. */
+/** Remove all entries. Neither the producer nor the consumer may use the ring meanwhile. */
 void uroce_ring_reset(struct uroce_ring *ring);
 
 static inline void *
@@ -61,20 +61,23 @@ uroce_ring_at(const struct uroce_ring *ring, uint32_t idx)
 	return ring->slots + (size_t)(idx & ring->mask) * ring->stride;
 }
 
-/** Producer: a number of entries that may be added now. It is 0 only if the ring is full. */
+/** Producer: get a number of entries that may be added now. It is 0 only if the ring is full. */
 static inline uint32_t
 uroce_ring_room(struct uroce_ring *ring)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* A2: pairs with R2, the slots before `tail` may be used again */
+	/*
+	 * A2: this acquire pairs with R2 in uroce_ring_pop(), so slots before `tail` may be
+	 * reused.
+	 */
 	if (head - ring->tail_seen >= ring->limit)
 		ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return ring->limit - (head - ring->tail_seen);
 }
 
 /**
- * Producer: whether the `n`-th free slot exists, counted from 0. Used to fill slot after slot
+ * Producer: whether free slot `n` exists, counted from 0. By this a producer fills slot after slot
  * before one push. The consumer's index is read only if its last known value does not permit the
  * slot.
  */
@@ -85,12 +88,15 @@ uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
 
 	if (head - ring->tail_seen + n < ring->limit)
 		return true;
-	/* A2: pairs with R2, the slots before `tail` may be used again */
+	/*
+	 * A2: this acquire pairs with R2 in uroce_ring_pop(), so slots before `tail` may be
+	 * reused.
+	 */
 	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	return head - ring->tail_seen + n < ring->limit;
 }
 
-/** Producer: the `n`-th free slot, n < uroce_ring_room(). */
+/** Producer: get free slot `n`, counted from 0; `n` must be below uroce_ring_room(). */
 static inline void *
 uroce_ring_free_slot(const struct uroce_ring *ring, uint32_t n)
 {
@@ -103,44 +109,49 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1: publishes the contents of the slots */
+	/* R1: this release publishes the contents of the slots. */
 	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
-/** Consumer: index one past the newest published entry. */
+/** Consumer: get the index behind the newest published entry. */
 static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
-	/* A1: pairs with R1, the slots before `head` are visible */
+	/*
+	 * A1: this acquire pairs with R1 in uroce_ring_push(), so slots before `head` are visible.
+	 */
 	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
 
 /**
  * Producer: publish as uroce_ring_push() does, in the total order of seq_cst operations (S1). Thus
- * if each side publishes something and then reads what the other published, at least one side sees
- * the other's.
+ * if producer and consumer each publish something and then read what the other published, at least
+ * one of them sees it.
  */
 static inline void
 uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1, S1: publishes the contents of the slots */
+	/* R1, S1: publishes the contents of the slots, in the total order of seq_cst operations. */
 	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
 
 /**
- * Consumer: read the index as uroce_ring_head() does, in the total order of
- * uroce_ring_push_ordered().
+ * Consumer: get the index as uroce_ring_head() does, in the total order of seq_cst operations to
+ * which uroce_ring_push_ordered() belongs.
  */
 static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
 {
-	/* A1, S2: pairs with R1 and S1, the slots before `head` are visible */
+	/*
+	 * A1, S2: pairs with R1 and S1 in uroce_ring_push_ordered(); slots before `head` are
+	 * visible.
+	 */
 	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }
 
-/** Consumer: index of the oldest entry. */
+/** Consumer: get the index of the oldest entry. */
 static inline uint32_t
 uroce_ring_tail(const struct uroce_ring *ring)
 {
@@ -153,7 +164,7 @@ uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-	/* R2: the consumer's reads of the slots have ended */
+	/* R2: this release comes after the consumer's reads of the slots. */
 	atomic_store_explicit(&ring->tail, tail + n, memory_order_release);
 }
 

@@ -28,8 +28,8 @@ uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge)
 }
 
 /*
- * Link the slots [from, to) to a list.
- * @return its first slot
+ * Link the slots [from, to) into one list.
+ * @return the number of the first slot of the list
  */
 static uint32_t
 link_slots(uint32_t *next, uint32_t from, uint32_t to)
@@ -69,8 +69,8 @@ slot_at(const struct uroce_srq *srq, uint32_t idx)
 }
 
 /*
- * Take a request back from a QP. A request in the memory of before a resize is copied into a slot
- * that the resize reserved. The caller has the lock.
+ * Take a request back from a QP. A request that is still in the memory before a resize is copied
+ * into a slot that the resize reserved. The caller holds the lock.
  * @return the slot of the request
  */
 static uint32_t
@@ -88,7 +88,10 @@ take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
 	return idx;
 }
 
-/* Set the number of posted requests. uroce_srq_is_empty() reads it without the lock, as a hint. */
+/*
+ * Set the number of posted requests. The store is atomic, because uroce_srq_is_empty() reads the
+ * number without the lock.
+ */
 static void
 set_nb_posted(struct uroce_srq *srq, uint32_t nb)
 {
@@ -116,7 +119,7 @@ uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-/* Take the oldest posted request for a QP. The caller has the lock. */
+/* Take the oldest posted request for a QP. The caller holds the lock. */
 static struct uroce_recv_wqe *
 take_oldest_wqe(struct uroce_srq *srq, bool *is_limit)
 {
@@ -173,8 +176,8 @@ uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 }
 
 /*
- * Move to new memory: first the posted requests in order, then reserved slots for the requests
- * that QPs have. The caller has the lock.
+ * Move the queue to new memory: first the posted requests in order, then reserved slots for the
+ * requests that QPs have. The caller holds the lock.
  */
 static void
 move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)

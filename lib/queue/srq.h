@@ -24,94 +24,105 @@
 #include "base/lock.h"
 #include "queue/wq.h"
 
-/** Properties of a queue. */
+/** Properties of a shared receive queue. */
 struct uroce_srq_conf {
-	uint32_t max_wr;     /* most requests, including those that QPs have taken; 1 .. 2^31 */
-	uint32_t max_sge;    /* most elements of a request */
-	uint32_t pdn;        /* protection domain of the requests' keys */
-	uint32_t xrcd;       /* XRC: number of the XRC domain; 0: not XRC */
-	struct uroce_cq *cq; /* XRC: CQ of the queue's completions; else NULL */
-	void *cookie;        /* the owner's cookie, for events */
+	/* maximum number of requests, including those that QPs have taken; 1 .. 2^31 */
+	uint32_t max_wr;
+	uint32_t max_sge; /* maximum number of elements of a request */
+	uint32_t pdn;     /* number of the protection domain that the keys in requests belong to */
+	uint32_t xrcd;    /* number of the XRC domain; 0 if the queue is not of type XRC */
+	/* CQ that gets the queue's completions, for type XRC; otherwise NULL */
+	struct uroce_cq *cq;
+	void *cookie; /* value by which the owner finds the queue of an event */
 };
 
 struct uroce_srq {
-	/* read-only after init */
+	/* The fields from `max_sge` to `cookie` are read-only after init. */
 	uint32_t max_sge;
 	uint32_t stride;
 	uint32_t pdn;
 	uint32_t xrcd;
-	uint32_t srqn; /* XRC: number of the queue, set by uroce_srq_table_add() */
+	uint32_t srqn; /* for type XRC: number of the queue, set by uroce_srq_table_add() */
 	struct uroce_cq *cq;
 	void *cookie;
-	/* fields that the lock protects */
+	/* The lock protects the fields below. */
 	_Alignas(64) struct uroce_lock lock;
-	uint32_t free_idx;  /* first free slot; UROCE_SRQ_NONE: none */
-	uint32_t first_idx; /* oldest posted slot; UROCE_SRQ_NONE: none */
-	uint32_t last_idx;  /* newest posted slot; UROCE_SRQ_NONE: none */
+	uint32_t free_idx; /* number of the first free slot; UROCE_SRQ_NONE if no slot is free */
+	/* number of the slot with the oldest posted request; UROCE_SRQ_NONE if none is posted */
+	uint32_t first_idx;
+	/* number of the slot with the newest posted request; UROCE_SRQ_NONE if none is posted */
+	uint32_t last_idx;
 	uint32_t nb_posted;
 	uint32_t nb_taken; /* number of requests that QPs have taken */
 	uint32_t max_wr;
 	uint8_t *slots;
-	uint32_t *next; /* for each slot, the next slot in its list */
-	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE:
-	 * none */
+	/* for each slot, the number of the next slot in its list (free or posted) */
+	uint32_t *next;
+	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE if
+	 * there is none */
 	uint32_t stale_idx;
-	/* the event is raised when fewer requests than this are posted; 0: not armed */
+	/*
+	 * the limit event is raised when fewer requests than this number are posted; 0 if no limit
+	 * is armed
+	 */
 	uint32_t limit;
-	bool is_limit_due; /* the limit event is pending; cleared by uroce_srq_take_limit() */
-	/* pending events (enum uroce_srq_event); cleared by uroce_srq_take_events() */
+	/* the limit event is pending; uroce_srq_take_limit() clears this field */
+	bool is_limit_due;
+	/* pending events (enum uroce_srq_event); uroce_srq_take_events() clears this field */
 	uint8_t events;
 };
 
-/** XRC: events that a completion in the queue's CQ has caused. */
+/** For type XRC: events that a completion in the CQ of the shared receive queue has caused. */
 enum uroce_srq_event {
-	UROCE_SRQ_CQ_EVENT = 1 << 0, /* a completion came for which the CQ's consumer was armed */
+	UROCE_SRQ_CQ_EVENT = 1 << 0, /* a completion came, and the CQ was armed for it */
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 
 #define UROCE_SRQ_NONE UINT32_MAX
 
-/** Bytes for `max_wr` requests of `max_sge` elements. */
+/** Number of bytes that a queue of `max_wr` requests of `max_sge` elements takes. */
 size_t uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge);
 
 /** Initialise an empty queue over `mem` (64-byte aligned, owned by the caller). */
 void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf);
 
 /**
- * Post one request. The caller has `lock`.
- * @return 0; -ENOMEM: full; -EINVAL: too many elements, or no list of them
+ * Post one request. The caller holds `lock`.
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
+ *	them
  */
 int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 
 /**
- * Move to new memory (64-byte aligned, uroce_srq_memsize()) of another size. Posted requests stay
- * posted, in order. QPs may still use requests in the old memory: the caller keeps it until
- * uroce_srq_has_stale() returns false.
+ * Move the queue to new memory of another size (64-byte aligned, uroce_srq_memsize() bytes).
+ * Posted requests stay posted, in order. QPs may still use requests in the old memory, so the
+ * caller keeps it until uroce_srq_has_stale() returns false.
  * @return 0; -EINVAL: more requests are posted or taken than the new size holds; nothing changed
  */
 int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 
-/** Whether QPs have requests in the old memory of a resize. */
+/** Whether QPs still use requests in the memory that the queue had before a resize. */
 bool uroce_srq_has_stale(struct uroce_srq *srq);
 
 /**
  * Consumer: take the oldest request for a QP. The QP owns it until its slot is released.
- * @param[out] is_limit  set to true when fewer requests than the limit are posted: raise the event,
- *	with uroce_srq_take_limit(). The limit is then no longer armed. Otherwise `is_limit` does
- *	not change.
- * @return NULL: no request is posted
+ * @param[out] is_limit  set to true when fewer requests than the limit are posted; otherwise not
+ *	changed. The caller then raises the limit event, with uroce_srq_take_limit(). The limit is
+ *	disarmed.
+ * @return the request; NULL: no request is posted
  */
 struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
 
-/** Consumer: release the slot of a request that was completed. */
+/** Consumer: release the slot of a request that a QP has completed. */
 void uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
-/** Consumer: put an unused request back. It is the oldest posted request again. */
+/** Consumer: put an unused request back. The request becomes the oldest posted one again. */
 void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
 /**
  * Arm the limit: an event is raised once when fewer than `limit` requests are posted; 0 disarms.
- * @return whether fewer are posted already: raise the event now; the limit is not armed
+ * @return whether fewer requests than `limit` are posted already; then the caller raises the event
+ *	at once, and the limit is not armed
  */
 bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 
@@ -121,16 +132,19 @@ bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
  */
 bool uroce_srq_take_limit(struct uroce_srq *srq);
 
-/** XRC: record an event of the queue's CQ. Called by a producer of that CQ. */
+/** For type XRC: record an event of the queue's CQ. A producer of that CQ makes this call. */
 void uroce_srq_raise(struct uroce_srq *srq, enum uroce_srq_event what);
 
-/** XRC: read and clear the pending events; 0: none. The caller notifies the owner. */
+/**
+ * For type XRC: read and clear the pending events; 0 if there are none. The caller reports them to
+ * the owner of the queue.
+ */
 uint8_t uroce_srq_take_events(struct uroce_srq *srq);
 
-/** The armed limit; 0: none. */
+/** Get the limit; 0 if no limit is armed. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);
 
-/** Whether no request is posted; a hint. */
+/** Whether no request is posted. The result is a hint, because other threads may change it. */
 static inline bool
 uroce_srq_is_empty(const struct uroce_srq *srq)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Posting: a work request is checked against a table of the properties of each opcode, then copied
- * into its slot. The queue is not written before all checks have passed.
+ * Posting of work requests. A request is checked by a table that has the properties of each
+ * opcode, and then copied into its slot. The queue is not written before all checks have passed.
  */
 
 #include <assert.h>
@@ -13,30 +13,37 @@
 
 #include "base/newer_verbs.h"
 
-/** Longest message of every service, in bytes. */
+/** Maximum length of a message of every transport service, in bytes. */
 #define MSG_LEN_MAX (UINT64_C(1) << 31)
 
-/** Bytes that an atomic operation returns. */
+/** Number of bytes that an atomic operation returns. */
 #define ATOMIC_LEN 8
 
 /**
- * Properties of an opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say which queues have the opcode.
+ * Properties of a send opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say which queues have the
+ * opcode.
  */
 enum opcode_fact {
 	ON_CONNECTED = 1 << 0,
 	ON_DATAGRAM = 1 << 1,
 	CAN_INLINE = 1 << 2,
-	/* the last packet of a message may request a solicited event [IBA 9.2.3] */
+	/*
+	 * the last packet of the message may request a solicited event at the receiver [IBA 9.2.3]
+	 */
 	CAN_SOLICIT = 1 << 3,
-	/* the request uses `wr.rdma`: memory of the peer, or the mkey that DRIVER1 configures */
+	/*
+	 * the request uses `wr.rdma`, which names memory of the peer, or the mkey that DRIVER1
+	 * configures
+	 */
 	IS_RDMA = 1 << 4,
 	IS_ATOMIC = 1 << 5,
-	IS_LOCAL = 1 << 6, /* the request sends no packet: no message, no scatter list */
+	/* the request sends no packet, and so has no message and no scatter list */
+	IS_LOCAL = 1 << 6,
 	IS_BIND = 1 << 7,
 	IS_8_BYTES = 1 << 8, /* the message has exactly 8 bytes */
 	/* the request names a range of the peer's memory, and has no message */
 	IS_FLUSH = 1 << 9,
-	/* the request configures the mkey that the rkey names, by inline data */
+	/* the inline data of the request is the configuration of the mkey that the rkey names */
 	IS_CONF = 1 << 10,
 	IS_SEND = 1 << 11, /* the request is one of the SEND opcodes */
 };
@@ -114,7 +121,10 @@ list_len(const struct ibv_sge *sge, unsigned nb_sge)
 	return len;
 }
 
-/* The properties of an opcode; 0 if a queue of this kind does not have the opcode. */
+/*
+ * Get the properties of an opcode. The result is 0 if a queue of this kind does not have the
+ * opcode.
+ */
 static unsigned
 opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
 {
@@ -128,8 +138,8 @@ opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
 }
 
 /*
- * Whether a bind is valid. The program chooses the low 8 bits of a window's new key; the upper
- * bits belong to the window.
+ * Whether a bind of a memory window is valid. The program chooses the low 8 bits of a window's new
+ * key; the upper bits belong to the window.
  */
 static bool
 is_bind_sound(const struct ibv_send_wr *wr)
@@ -138,7 +148,9 @@ is_bind_sound(const struct ibv_send_wr *wr)
 
 	if (mw == NULL)
 		return false;
-	/* Another thread may change the rkey of `mw` at the same time. */
+	/*
+	 * The load is atomic, because another thread may change the rkey of `mw` at the same time.
+	 */
 	const uint32_t rkey = __atomic_load_n(&mw->rkey, __ATOMIC_RELAXED);
 
 	if (((rkey ^ wr->bind_mw.rkey) & ~UINT32_C(0xff)) != 0)
@@ -147,8 +159,8 @@ is_bind_sound(const struct ibv_send_wr *wr)
 }
 
 /*
- * Whether a FLUSH is valid: range, placement type and selectivity level, as <uroce_dv.h> encodes
- * them.
+ * Whether the range, placement type and selectivity level of a FLUSH are valid, encoded as in
+ * <uroce_dv.h>.
  */
 static bool
 is_flush_sound(const struct ibv_send_wr *wr)
@@ -179,8 +191,8 @@ is_wr_allowed(const struct uroce_wq *sq, const struct ibv_send_wr *wr, unsigned 
 }
 
 /*
- * Compute the flags of an entry: those that were posted, without those that the opcode cannot
- * have.
+ * Compute the flags of a send queue entry from the posted flags. Flags that the opcode cannot have
+ * are left out.
  */
 static uint8_t
 wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
@@ -196,8 +208,8 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 }
 
 /*
- * Compute the offset of scatter list or inline data: after the operands, if there are any, and the
- * path.
+ * Compute the offset of the scatter list or inline data in an entry. It follows the operands, if
+ * there are any, and the path.
  */
 static uint8_t
 data_off(bool is_ud, unsigned facts)
@@ -209,7 +221,9 @@ data_off(bool is_ud, unsigned facts)
 		       : offsetof(struct uroce_send_wqe, sge);
 }
 
-/* Copy the target of the request: those fields of the union `wr` that the opcode uses. */
+/*
+ * Copy those fields of the union `wr` that the opcode uses, which name the target of the request.
+ */
 static void
 put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned facts, bool is_ud)
 {
@@ -243,7 +257,8 @@ static void
 put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 {
 	for (unsigned i = 0; i < nb_sge; i++) {
-		if (sge[i].length == 0) /* the address of an empty element may be invalid */
+		/* an element of length 0 is skipped, because its address may be invalid */
+		if (sge[i].length == 0)
 			continue;
 		memcpy(to, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
 		to += sge[i].length;
@@ -251,8 +266,8 @@ put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 }
 
 /*
- * Copy the scatter list of one element, the most common list. The fields are copied one by one: a
- * wide load would wait for the recent stores to them.
+ * Copy a scatter list that has one element, as most lists have. The fields are copied one by one:
+ * a wide load would wait for the recent stores to them.
  */
 static void
 put_sge(struct ibv_sge *to, const struct ibv_sge *sge)
@@ -274,7 +289,9 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool has_list = (facts & IS_CONF) != 0 || (facts & (IS_LOCAL | IS_FLUSH)) == 0;
 	const unsigned nb_sge = has_list ? (unsigned)wr->num_sge : 0;
 
-	/* As an unsigned number, a negative `num_sge` is too large. */
+	/*
+	 * A negative `num_sge` is refused, too, because as an unsigned number it is above max_sge.
+	 */
 	if (nb_sge > sq->max_sge || (nb_sge > 0 && wr->sg_list == NULL))
 		return -EINVAL;
 	const uint64_t len = nb_sge == 1 ? wr->sg_list->length : list_len(wr->sg_list, nb_sge);
@@ -284,10 +301,14 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const bool is_inline = (wr->send_flags & IBV_SEND_INLINE) != 0;
 	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
 
-	/* Each field is written once. Fields that the opcode does not use are not read either. */
+	/*
+	 * Each field of the entry is written once. Fields of `wr` that the opcode does not use are
+	 * not read.
+	 */
 	wqe->wr_id = wr->wr_id;
 	wqe->len = (uint32_t)len;
-	wqe->imm = wr->imm_data; /* `imm_data` and `invalidate_rkey` are the same bytes */
+	/* `imm_data` and `invalidate_rkey` share these bytes in a union, so one copy serves both */
+	wqe->imm = wr->imm_data;
 	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;
 	wqe->first_psn = 0;
 	wqe->nb_psn = 0;

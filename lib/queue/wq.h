@@ -26,78 +26,115 @@
 
 struct uroce_wq {
 	_Alignas(64) struct uroce_ring ring;
-	/* These fields share the cache line of the worker's index. A post and a response seldom
-	 * coincide, and with many QPs one cache line less is used. */
-	struct uroce_lock lock; /* serialises posts */
-	uint32_t max_sge;       /* most scatter/gather elements of a slot */
-	uint32_t max_inline;    /* most bytes of inline data of a slot; 0 for a receive queue */
-	/* set by the owner: bit i means that opcode i of enum ibv_wr_opcode may be posted */
+	/* The fields below share a cache line with `ring.tail`, the worker's index. That saves one
+	 * cache line for each queue, and a post and a response seldom access the line at the same
+	 * time. */
+	struct uroce_lock lock; /* lock that serialises posts */
+	uint32_t max_sge;       /* maximum number of scatter/gather elements of a slot */
+	uint32_t max_inline;    /* maximum bytes of inline data of a slot; 0 for a receive queue */
+	/*
+	 * bit i means that opcode i of enum ibv_wr_opcode may be posted; the owner of the queue
+	 * sets this field
+	 */
 	uint32_t opcodes;
 	/*
-	 * The owner of the queue sets this field: every send request gets a completion entry, as
-	 * with sq_sig_all.
+	 * Every send request gets a completion entry, as with sq_sig_all. The owner of the queue
+	 * sets this field.
 	 */
 	bool is_all_signaled;
-	bool has_path; /* send slots have a path (UD) */
+	/* the slots of the queue contain a path, because it is the send queue of a UD QP */
+	bool has_path;
 	/*
 	 * The queue is the send queue of an XRC initiator. The owner of the queue sets this field
 	 * after uroce_sq_init().
 	 */
 	bool is_xrc;
-	/* set by the owner: the application posts from one thread at a time, so no lock is
-	 * needed */
+	/* The application posts from one thread at a time, so no lock is needed. The owner of the
+	 * queue sets this field. */
 	bool is_lone;
 };
 static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
-/** Flags of a send entry: those that were posted, and its state. */
+/**
+ * Flags of an entry of a send queue: the flags that the program posted, and the state of the
+ * entry.
+ */
 enum uroce_wqe_flag {
-	/* flags that the program posted, with their values in verbs */
+	/*
+	 * UROCE_WQE_FENCE, SIGNALED, SOLICITED and INLINE were posted by the program, and have
+	 * their values in verbs.
+	 */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
 	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* a completion entry is written even on success */
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
-	UROCE_WQE_INLINE = IBV_SEND_INLINE, /* inline data in place of a scatter list */
-	/* the request sends no packet: LOCAL_INV, BIND_MW, DRIVER1, or a cancelled request */
+	/* the entry has inline data in place of a scatter list */
+	UROCE_WQE_INLINE = IBV_SEND_INLINE,
+	/*
+	 * the request sends no packet, because it is LOCAL_INV, BIND_MW, DRIVER1 or was cancelled
+	 */
 	UROCE_WQE_LOCAL = 1 << 4,
-	/* the request has no effect, and completes with the opcode that was posted */
+	/*
+	 * the request was cancelled: it has no effect, and completes with the opcode that was
+	 * posted
+	 */
 	UROCE_WQE_CANCELLED = 1 << 5,
-	/* set by the requester: the local operation was executed, and must not be repeated */
+	/*
+	 * the local operation was executed and must not be repeated; the requester sets this flag
+	 */
 	UROCE_WQE_EXECUTED = 1 << 6,
-	/* the request consumes a receive request of the peer: a SEND that is not cancelled */
+	/*
+	 * the request consumes a receive request of the peer, because it is a SEND that was not
+	 * cancelled
+	 */
 	UROCE_WQE_SEND = 1 << 7,
 };
 
 /**
- * Send work queue entry: one cache line, then [path], then scatter list or inline data. If the
- * opcode has no operands, the list begins at the place of the operands. So an entry with a single
- * element is one cache line.
+ * Entry of a send queue. It is one cache line, followed by a path (UD only) and by the scatter
+ * list or inline data. If the opcode has no operands, the list begins in the union at the end of
+ * this struct. So an entry with a single element takes one cache line.
  */
 struct uroce_send_wqe {
 	uint64_t wr_id;
-	/* RDMA, atomics, FLUSH: address in the peer's memory; BIND_MW: address in the region */
+	/*
+	 * for RDMA, atomics and FLUSH: address in the peer's memory; for BIND_MW: address in the
+	 * region
+	 */
 	uint64_t remote_addr;
-	/* RDMA, atomics, FLUSH: key of the peer's memory; BIND_MW: the window's new key */
+	/*
+	 * for RDMA, atomics and FLUSH: key of the peer's memory; for BIND_MW: the window's new key
+	 */
 	uint32_t rkey;
 	uint32_t len;       /* bytes of the message, <= 2^31 */
 	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t srqn;      /* XRC: number of the peer's shared receive queue */
-	uint32_t first_psn; /* written by the requester: PSN of the first packet */
-	/* written by the requester: number of PSNs of the request; 0 before its first packet */
+	uint32_t srqn;      /* for XRC: number of the peer's shared receive queue */
+	uint32_t first_psn; /* PSN of the first packet of the request, written by the requester */
+	/*
+	 * number of PSNs of the request, written by the requester; 0 before the first packet is
+	 * sent
+	 */
 	uint32_t nb_psn;
 	uint8_t opcode;   /* enum ibv_wr_opcode */
 	uint8_t flags;    /* enum uroce_wqe_flag */
 	uint8_t nb_sge;   /* number of elements of the scatter list; 0 with UROCE_WQE_INLINE */
-	uint8_t data_off; /* offset of scatter list or inline data in the entry */
+	uint8_t data_off; /* offset of the scatter list or inline data in the entry, in bytes */
 	uint8_t resv[4];
 	union {
 		struct {
-			uint64_t compare_add; /* of a FLUSH: length of the range in bytes */
-			/* of a FLUSH: the placement type, or-ed with the selectivity level << 4 */
+			/* operand of an atomic; in a FLUSH, the length of the range in bytes */
+			uint64_t compare_add;
+			/*
+			 * operand of CMP_SWAP; in a FLUSH, the placement type, or-ed with the
+			 * selectivity level << 4
+			 */
 			uint64_t swap;
 		} atomic;
 		struct {
 			uint32_t dest_qpn;
-			/* Q_Key as posted; the high bit selects the QP's own Q_Key */
+			/*
+			 * Q_Key that was posted; if its high bit is set, the QP's own Q_Key is
+			 * sent
+			 */
 			uint32_t qkey;
 		} ud;
 		struct {
@@ -105,27 +142,28 @@ struct uroce_send_wqe {
 			uint32_t mr_key;
 			uint32_t access; /* enum ibv_access_flags */
 		} bind;
-		struct ibv_sge sge; /* first element, if the opcode has no operands */
+		/* first element of the scatter list, if the opcode has no operands */
+		struct ibv_sge sge;
 	};
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
 
-/** Bytes of a path in a send slot. */
+/** Bytes that a path takes in a send slot. */
 #define UROCE_WQE_PATH_LEN 128
 static_assert(sizeof(struct uroce_path) <= UROCE_WQE_PATH_LEN, "a path fits its part of the slot");
 
-/** Receive work queue entry, followed by its scatter list. */
+/** Entry of a receive queue, followed by the scatter list of the request. */
 struct uroce_recv_wqe {
 	uint64_t wr_id;
-	uint32_t len; /* sum of the elements, capped at 2^32 - 1 */
+	uint32_t len; /* sum of the lengths of the elements, at most 2^32 - 1 */
 	uint32_t nb_sge;
 };
 static_assert(sizeof(struct uroce_recv_wqe) == 16, "the scatter list of a receive WQE is aligned");
 
-/** Bytes of a send slot. */
+/** Number of bytes of a slot of a send queue. */
 uint32_t uroce_send_wqe_stride(uint32_t max_sge, uint32_t max_inline, bool has_path);
 
-/** Bytes of a receive slot. */
+/** Number of bytes of a slot of a receive queue. */
 uint32_t uroce_recv_wqe_stride(uint32_t max_sge);
 
 /**
@@ -134,10 +172,10 @@ uint32_t uroce_recv_wqe_stride(uint32_t max_sge);
 void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max_sge,
 		   uint32_t max_inline, bool has_path);
 
-/** Initialise a receive queue over `mem`. */
+/** Initialise a receive queue over `mem`, as uroce_sq_init() does for a send queue. */
 void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
 
-/** Producer: lock the queue, unless only one thread posts. */
+/** Producer: lock the queue, unless the application posts from one thread at a time. */
 static inline void
 uroce_wq_begin(struct uroce_wq *wq)
 {
@@ -156,21 +194,24 @@ uroce_wq_end(struct uroce_wq *wq)
 		uroce_lock_release(&wq->lock);
 }
 
-/** Whether all posted requests have been released. A hint to all threads but the consumer's. */
+/**
+ * Whether all posted requests have been released. To threads other than the consumer the result is
+ * a hint.
+ */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
 {
 	return uroce_ring_head(&wq->ring) == uroce_ring_tail(&wq->ring);
 }
 
-/** UD: the path of a send entry. */
+/** Get the path of an entry of a UD QP's send queue. */
 static inline struct uroce_path *
 uroce_send_wqe_path(struct uroce_send_wqe *wqe)
 {
 	return (struct uroce_path *)(wqe + 1);
 }
 
-/** The scatter list or inline data of a send entry. */
+/** Get the scatter list or inline data of an entry of a send queue. */
 static inline void *
 uroce_send_wqe_data(struct uroce_send_wqe *wqe)
 {
@@ -184,22 +225,22 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
 }
 
 /**
- * Check one send request and copy it into the next free slot, without publishing it. Called
- * between uroce_wq_begin() and uroce_wq_end(). The caller publishes a chain with one
- * uroce_ring_push(&sq->ring, n).
+ * Check one send request and copy it into the next free slot, without publishing it. The caller
+ * makes this call between uroce_wq_begin() and uroce_wq_end(). The caller publishes a chain with
+ * one uroce_ring_push(&sq->ring, n).
  *
- * @param nth  number of slots of this chain that are filled and not yet published
- * @param path  UD: path of the datagram; else NULL
- * @param all_signaled  the QP signals every request
- * @return 0; -ENOMEM: queue full; -EINVAL: too many elements, or no list of them; inline data too
- *	long; message longer than 2^31; an opcode that this kind of send queue does not have; or
- *	a bind whose new key is not one of the window's
+ * @param nth  number of slots that are filled and not yet published; slot `nth` is filled next
+ * @param path  path of the datagram, for a UD QP; otherwise NULL
+ * @param all_signaled  every request of the QP gets a completion entry
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
+ *	them; its inline data is too long; its message is longer than 2^31 bytes; this kind of send
+ *	queue does not have its opcode; or it is a bind whose new key is not one of the window's
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
 
 /**
- * Whether a receive request has no more elements than `max_sge`, and a list if it has any element.
+ * Whether a receive request has at most `max_sge` elements, and a list of them if there are any.
  */
 static inline bool
 uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
@@ -210,12 +251,13 @@ uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Fill a receive slot. The slot's list must have room for the request's elements. */
+/** Copy a receive request into a slot. The slot must have room for the request's elements. */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**
  * Check one receive request and copy it into the next free slot, as uroce_sq_fill() does.
- * @return 0, -ENOMEM, or -EINVAL: too many elements, or no list of them
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
+ *	them
  */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 

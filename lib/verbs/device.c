@@ -20,7 +20,7 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/* Guards `device_list`. */
+/* Mutex that guards `device_list`. */
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_vdevice *device_list;
 
@@ -128,7 +128,8 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(
 	const int ret = add_device(conf, vdev, &device);
 
 	/*
-	 * `start` is set under the list's lock, so that no other thread finds the device without it
+	 * `start` is set while `list_lock` is held, so that no other thread finds the device
+	 * without `start`
 	 */
 	if (ret == 0) {
 		device->start = start;
@@ -170,7 +171,10 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 	return create_device(&conf, vdev, start, arg);
 }
 
-/* Start an announced device. It is tried once: after a failed start all later calls return -EIO. */
+/*
+ * Start an announced device. The start is tried only once. If it fails, all later calls return
+ * -EIO.
+ */
 static int
 start_device(struct uroce_vdevice *device)
 {
@@ -223,7 +227,10 @@ parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 	if (ret != 0)
 		return ret;
 	conf->is_handed_over = true;
-	/* drive=app is the default for ports that uroce starts itself; here the embedder drives */
+	/*
+	 * drive=app is the default only for ports that uroce starts; here the embedder drives the
+	 * workers
+	 */
 	if (conf->drive == UROCE_DRIVE_APP)
 		conf->drive = UROCE_DRIVE_NONE;
 	return 0;

@@ -58,8 +58,8 @@ subject_of(enum ibv_event_type type)
 }
 
 /*
- * Append an event to the context's list. If there is no memory the event is lost, as in a NIC whose
- * event queue overflows.
+ * Append an event to the list of a context. If there is no memory, the event is lost, as in a NIC
+ * whose event queue overflows.
  */
 static void
 append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
@@ -75,7 +75,7 @@ append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
 	context->events_end = &event->next;
 }
 
-/* Remove the event at `*link` from the context's list, and free it. */
+/* Remove the event at `*link` from the list of a context, and free it. */
 static void
 unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
 {
@@ -90,7 +90,7 @@ unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
 	free(event);
 }
 
-/* @return the CQ that contains `queue`, since events of floor 3 refer to the queue */
+/* Get the CQ that contains `queue`. Events of the data path (floor 3) refer to the queue. */
 static struct uroce_vcq *
 cq_of_queue(void *queue)
 {
@@ -179,7 +179,10 @@ leave_device(struct uroce_vcontext *context, struct uroce_vdevice *device)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/* @return an epoll descriptor that polls readable when the context may have an event; or -errno */
+/*
+ * Open an epoll descriptor that polls readable when the context may have an event.
+ * @return the descriptor, or -errno
+ */
 static int
 open_async_fd(const struct uroce_vcontext *context)
 {
@@ -259,8 +262,8 @@ uroce_vevent_close(struct uroce_vcontext *context)
 }
 
 /*
- * Count an event that the program takes, in its CQ, QP or SRQ. Destroying the object waits until
- * all events that were counted are acknowledged.
+ * Count an event that the program takes, in the event's CQ, QP or SRQ. A call that destroys this
+ * object waits until all counted events are acknowledged.
  */
 static void
 count_taken(const struct ibv_async_event *event)
@@ -365,7 +368,7 @@ points_at(const struct ibv_async_event *event, const void *object)
 	return false;
 }
 
-/* Remove those events of an object that no program has taken. */
+/* Remove the events of an object that the program has not taken from the context's list. */
 static void
 forget_events(struct uroce_vcontext *context, const void *object)
 {

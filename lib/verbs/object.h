@@ -45,7 +45,10 @@
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
 #define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, in all blocks */
-/* Only memory limits these objects, so the numbers are choices: two CQs for each of 65,536 QPs. */
+/*
+ * Only memory limits the number of CQs, PDs and AHs, so the three values below are choices. The
+ * number of CQs allows two CQs for each of 65,536 QPs.
+ */
 #define UROCE_MAX_CQS 131072
 #define UROCE_MAX_PDS 65536
 #define UROCE_MAX_AHS 262144
@@ -61,9 +64,9 @@ struct uroce_vxrcd;
 struct uroce_vdevice {
 	struct ibv_device ibv;
 	/*
-	 * Vendor libraries have the pointer to their table of operations at this place, and
-	 * recognise their devices by it. Here the word holds its own address, which is no vendor's
-	 * table.
+	 * Vendor libraries have the pointer to their table of operations at this place of their
+	 * device struct, and recognise their devices by it. Here the field holds its own address,
+	 * which is the address of no vendor's table.
 	 */
 	const void *provider;
 	uint8_t resv[UROCE_ABI_ROOM];
@@ -71,8 +74,10 @@ struct uroce_vdevice {
 	struct uroce_vdevice *next; /* next device in the list, which is sorted by idx */
 	unsigned idx;               /* number in the device's name */
 	/*
-	 * Announced devices alone: `start` starts EAL. It is called once, when the first object of
-	 * the device is made, and before the port is started. NULL: not announced, or called.
+	 * Function of the program that starts EAL; only for an announced device
+	 * (uroce_announce_device()). It is called once, when the first object of the device is
+	 * made, and before the port is started. NULL if the device was not announced, or if the
+	 * function was called.
 	 */
 	int (*start)(void *arg);
 	void *start_arg;
@@ -81,9 +86,10 @@ struct uroce_vdevice {
 	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs; /* number of objects, in all contexts */
-	struct uroce_region *regions;             /* list of registered regions */
-	struct uroce_vdomain *domains;            /* list of XRC domains */
+	/* number of PDs, CQs, AHs and SRQs in all contexts */
+	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs;
+	struct uroce_region *regions;  /* list of registered regions */
+	struct uroce_vdomain *domains; /* list of XRC domains */
 	uint32_t next_xrcd;
 	uint64_t dm_len; /* bytes of device memory that are allocated */
 };
@@ -95,17 +101,20 @@ struct uroce_vevent {
 };
 
 struct uroce_vcontext {
-	struct verbs_context verbs; /* its last member, `context`, is what programs hold */
+	struct verbs_context verbs; /* programs hold a pointer to its last member, `context` */
 	struct uroce_vdevice *device;
 	struct uroce_vcontext *next; /* next context of the device */
 	unsigned nb_users;           /* number of PDs, TDs, XRC domains, CQs, channels, DMs */
 	/*
-	 * Device and inode number of the file behind verbs.context.cmd_fd. Contexts that share this
-	 * file may import each other's objects.
+	 * Device and inode number of the file behind verbs.context.cmd_fd. Contexts whose
+	 * descriptors refer to one file may import each other's objects.
 	 */
 	dev_t command_dev;
 	ino_t command_ino;
-	/* Asynchronous events that the program has not taken; under the device's lock (event.c). */
+	/*
+	 * List of asynchronous events that the program has not taken. The device's lock guards it
+	 * (event.c).
+	 */
 	struct uroce_vevent *events, **events_end;
 	int event_fd; /* eventfd, readable while `events` is not empty */
 };
@@ -117,40 +126,49 @@ struct uroce_vtd {
 
 struct uroce_vpd {
 	struct ibv_pd ibv;
-	uint64_t word; /* check word, see handle.h */
-	uint32_t pdn;  /* domain number, unique in the process: keys of one domain fail in others */
-	unsigned nb_users;      /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
-	struct uroce_vpd *base; /* the PD that a parent domain extends; NULL: not a parent domain */
-	struct uroce_vtd *td;   /* thread domain of a parent domain; NULL: none */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
+	/*
+	 * number of the protection domain, unique in the process; a key works only with its own
+	 * number
+	 */
+	uint32_t pdn;
+	unsigned nb_users; /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
+	/* the PD that a parent domain extends; NULL if this PD is not a parent domain */
+	struct uroce_vpd *base;
+	struct uroce_vtd *td; /* thread domain of a parent domain; NULL if it has none */
 	/* links of the list of the device's PDs, under the device's lock */
 	struct uroce_vpd *next, **link; /* `*link` is the pointer to this PD */
 };
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
-	uint64_t word;               /* check word, see handle.h */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	struct uroce_region *region; /* the region behind this struct, see region.h */
 };
 
 struct uroce_vmw {
-	struct ibv_mw ibv; /* its handle is the first rkey; the upper 24 bits never change */
-	uint64_t word;     /* check word, see handle.h */
+	/*
+	 * `ibv.handle` is the window's first rkey; all rkeys of the window have the same upper 24
+	 * bits
+	 */
+	struct ibv_mw ibv;
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 };
 
 struct uroce_vdm {
 	struct ibv_dm ibv;
-	uint64_t word; /* check word, see handle.h */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	void *block;   /* allocated hugepage memory */
 	uint8_t *mem;  /* device memory inside of `block`, aligned as requested */
-	size_t len;    /* bytes at `mem` */
-	size_t taken;  /* bytes at `block`, which are counted in dm_len of the device */
+	size_t len;    /* bytes of device memory at `mem` */
+	size_t taken;  /* bytes that `block` has, and that are counted in `dm_len` of the device */
 	/* number of MRs in the device memory; guarded by the mutex of the context */
 	unsigned nb_users;
 };
 
 struct uroce_vah {
 	struct ibv_ah ibv;
-	uint64_t word; /* check word, see handle.h */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	struct uroce_path path;
 };
 
@@ -170,35 +188,43 @@ struct uroce_vcq {
 	};
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_cq queue;
-	struct uroce_worker *worker; /* chosen by comp_vector; QPs with this send CQ start on it */
+	/* worker that comp_vector chose; QPs that have this CQ as send CQ start on it */
+	struct uroce_worker *worker;
 	struct uroce_cq_notify notify;
-	void *mem;             /* entries of the queue */
-	bool is_app_driven;    /* drive=app: a poll of the empty CQ drives the worker */
-	atomic_bool is_dozing; /* drive=app, and armed since the last uroce_vcq_leave() */
+	void *mem; /* memory of the queue's entries */
+	/* the device has the key drive=app: polling the CQ while it is empty drives the worker */
+	bool is_app_driven;
 	/*
-	 * Number of QPs and XRC SRQs that use the CQ. A QP that sends and receives here counts
-	 * twice.
+	 * the device has the key drive=app, and the CQ was armed since the last uroce_vcq_leave()
+	 */
+	atomic_bool is_dozing;
+	/*
+	 * Number of QPs and XRC SRQs that use the CQ. A QP that has this CQ both as send CQ and as
+	 * receive CQ counts twice.
 	 */
 	unsigned nb_users;
-	uint32_t nb_comp;       /* completion events that the program took; under ibv.mutex */
-	uint32_t nb_async;      /* asynchronous events that the program took; under ibv.mutex */
+	uint32_t nb_comp;  /* completion events that the program took; guarded by ibv.mutex */
+	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
 	struct uroce_vcq *next; /* next CQ in the channel's list */
-	uint64_t word;          /* check word, see handle.h */
-	struct ibv_pd *parent;  /* parent domain of the CQ; NULL: none */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
+	struct ibv_pd *parent; /* parent domain of the CQ; NULL if it has none */
 	/*
 	 * The three fields below are used by ibv_start_poll(), ibv_next_poll() and ibv_end_poll()
 	 * (cq_ex.c).
 	 */
 	struct uroce_lock batch_lock; /* held from ibv_start_poll() to ibv_end_poll() */
-	/* batch_lock is not used, because the program promised to use the CQ in one thread only */
+	/*
+	 * batch_lock is not used, because the program promised to use the CQ in one thread at a
+	 * time
+	 */
 	bool is_single_threaded;
 	struct uroce_cqe current; /* copy of the entry that was taken last */
 };
 
 /**
- * To be called when a program stops polling a CQ: the CQ is armed, and it is empty or the program
- * waits for its event. With drive=app the program then no longer drives the worker by polling. So
- * the service thread is notified, once after each arming.
+ * Must be called when a program stops polling a CQ: when the CQ is armed, and it is empty or the
+ * program waits for its event. If the device has the key drive=app, the program then does not
+ * drive the worker by polling. So the service thread is notified, once after each arming.
  */
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
@@ -210,7 +236,7 @@ uroce_vcq_leave(struct uroce_vcq *cq)
 
 struct uroce_vsrq {
 	struct ibv_srq ibv;
-	uint64_t word; /* check word, see handle.h */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	struct uroce_worker_srq wsrq;
 	void *mem; /* memory of the queue's requests */
 	/*
@@ -219,7 +245,7 @@ struct uroce_vsrq {
 	 */
 	void *old_mem;
 	unsigned nb_users; /* number of QPs that use the SRQ */
-	uint32_t nb_async; /* asynchronous events that the program took; under ibv.mutex */
+	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
 	/* The CQ and the XRC domain of an SRQ of type XRC; NULL for other SRQs. */
 	struct uroce_vcq *cq;
 	struct uroce_vxrcd *xrcd;
@@ -235,17 +261,19 @@ struct uroce_vqp {
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
-	uint64_t word;         /* check word, see handle.h */
-	uint32_t nb_async;     /* asynchronous events that the program took; under ibv.mutex */
-	struct uroce_vwr *vwr; /* for ibv_wr_*() calls (wr.c); NULL: the QP does not have them */
+	uint64_t word;     /* check word that detects a destroyed or foreign object (handle.h) */
+	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
+	/* state of the ibv_wr_*() calls (wr.c); NULL if the QP was created without these calls */
+	struct uroce_vwr *vwr;
 	/*
-	 * True from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). The lock of `sq` is held
-	 * in this time.
+	 * True from ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort(). In this time the thread
+	 * that builds the requests holds the lock of `sq`.
 	 */
 	atomic_bool is_building;
 	/* The two fields below are used only if this QP is a handle of an XRC target. */
-	bool is_silent;       /* no program sees the handle: it gets no events */
-	bool is_registration; /* the silent handle stands for a registration, see xrc_rcv.c */
+	bool is_silent; /* no program sees this handle, so it gets no events */
+	/* the silent handle represents a registration of the program (xrc_rcv.c) */
+	bool is_registration;
 	/*
 	 * The fields below link an XRC target and its handles (xrc.h). The device's lock guards
 	 * them.
@@ -264,8 +292,8 @@ uroce_vdevice(struct ibv_device *ibv)
 }
 
 /**
- * @return the device of the context whose command descriptor refers to the file `command`; NULL:
- *         there is none
+ * Find the device that has a context whose command descriptor refers to the file `command`.
+ * @return the device; NULL: no context has such a descriptor
  */
 struct uroce_vdevice *uroce_vdevice_of_command(const struct stat *command);
 
@@ -278,12 +306,12 @@ uroce_vcontext(struct ibv_context *ibv)
 
 /**
  * Start the device of a context if it is only announced. The calls that make a PD, CQ, XRC domain
- * or block of device memory do this first, and so does the query of the clock.
+ * or block of device memory call this function first, and so does the query of the clock.
  * @return 0, or -errno
  */
 int uroce_vcontext_start(struct ibv_context *ibv);
 
-/** @return the device of the data path (floor 3) that a context has opened */
+/** Get the device of the data path (floor 3) that a context has opened. */
 static inline struct uroce_dev *
 uroce_vcontext_dev(struct ibv_context *ibv)
 {
@@ -291,8 +319,8 @@ uroce_vcontext_dev(struct ibv_context *ibv)
 }
 
 /**
- * Whether two contexts share a command descriptor: they are the same, or one was imported from the
- * other.
+ * Whether two contexts share a command descriptor: they are one context, or one was imported from
+ * the other.
  */
 static inline bool
 uroce_vcontext_is_same(const struct uroce_vcontext *a, const struct uroce_vcontext *b)
@@ -368,9 +396,9 @@ struct uroce_vcq *uroce_vcq_create(struct ibv_context *context,
 				   const struct ibv_cq_init_attr_ex *init);
 
 /**
- * @return the QP behind a pointer that a program holds. If the pointer is a handle of an XRC
- *         target, that is the target; otherwise it is the QP itself. A NULL pointer, and a QP
- *         without a context, is returned as it is.
+ * Get the QP behind a pointer that a program holds. If the pointer is a handle of an XRC target,
+ * that is the target; otherwise it is the QP itself. A NULL pointer, and a QP without a context,
+ * is returned as it is.
  */
 static inline struct uroce_vqp *
 uroce_vqp_behind(struct ibv_qp *ibv)
@@ -381,7 +409,7 @@ uroce_vqp_behind(struct ibv_qp *ibv)
 }
 
 /**
- * Count one more object of the device, in `*nb`.
+ * Add one object to `*nb`, a count of objects of the device.
  * @return 0; -ENOMEM: the device has `max` of these objects
  */
 static inline int
@@ -395,7 +423,7 @@ uroce_vdevice_count(struct uroce_vdevice *device, unsigned *nb, unsigned max)
 	return has_room ? 0 : -ENOMEM;
 }
 
-/** Count one object less, in the device's count `*nb`. */
+/** Subtract one object from `*nb`, a count of objects of the device. */
 static inline void
 uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 {
@@ -404,7 +432,7 @@ uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/** Count one more user of an object of this context. */
+/** Add one to `*nb_users`, the number of users of an object of this context. */
 static inline void
 uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 {
@@ -413,7 +441,7 @@ uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** Count one user of an object of this context less. */
+/** Subtract one from `*nb_users`, the number of users of an object of this context. */
 static inline void
 uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 {

@@ -17,12 +17,13 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/xrc.h"
 
-/* Arguments of a modify call, for the QP's worker. */
+/* Arguments of a modify call, which the calling thread passes to the QP's worker. */
 struct change {
 	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	const struct uroce_path *path; /* path of the new address vector; NULL: none is set */
+	/* path of the new address vector; NULL if the call sets no address vector */
+	const struct uroce_path *path;
 };
 
 static int
@@ -32,7 +33,9 @@ apply_change(void *arg)
 	const int ret = uroce_qpc_modify(&change->wqp->qpc, change->attr, change->mask,
 					 change->path, uroce_clock_ns());
 
-	/* uroced must know the peer before the program can tell the peer that the QP receives */
+	/*
+	 * uroced must know the QP's peer before the program can tell the peer that the QP receives
+	 */
 	if (ret == 0)
 		uroce_worker_qp_bind(change->wqp);
 	return ret;
@@ -46,7 +49,7 @@ struct doubt {
 	const struct uroce_qpc *qpc;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	uint32_t dest_qpn; /* out: destination QPN after the modify call */
+	uint32_t dest_qpn; /* output: destination QPN that the QP will have after the modify call */
 };
 
 static int
@@ -73,13 +76,13 @@ resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv
 	if (ret != 0)
 		return ret;
 	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
-		return -EINVAL; /* a connected QP has one peer, not a group */
+		return -EINVAL; /* a connected QP has one peer, which cannot be a multicast group */
 	return uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
 				 uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
 }
 
 /*
- * Set the state in the struct that the program sees. If several threads modify the QP, the call
+ * Set the QP state in the struct that the program sees. If several threads modify the QP, the call
  * that returns last determines this state.
  */
 static void
@@ -89,9 +92,9 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 }
 
 /*
- * Whether the change makes the QP stop receiving from its peer (ERR and RESET: everything, SQD:
- * responses), or start to receive (RTR). Frames that arrived before such a change are processed in
- * the old state.
+ * Whether a modify call makes the QP stop receiving from its peer (in ERR and RESET everything, in
+ * SQD responses), or start to receive (in RTR). Frames that arrived before such a change must be
+ * processed in the old state.
  */
 static bool
 ends_life(const struct ibv_qp_attr *attr, int mask)
@@ -135,8 +138,9 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	};
 
 	/*
-	 * -EAGAIN: a thread is posting and holds the lock of a queue, for an unlimited time between
-	 * ibv_wr_start() and ibv_wr_complete(). This thread tries again: the worker must not wait.
+	 * -EAGAIN means that a thread is posting and holds the lock of a queue, between
+	 * ibv_wr_start() and ibv_wr_complete() for an unlimited time. This thread then tries
+	 * again, because the worker must not wait.
 	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();
@@ -145,7 +149,10 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	if (!(attr_mask & IBV_QP_STATE))
 		return 0;
 	tell_state(ibv, attr->qp_state);
-	/* the memory of the posted requests is the program's again, so the port must release it */
+	/*
+	 * After a reset, the memory of the posted requests belongs to the program. So the port
+	 * must release it first.
+	 */
 	if (attr->qp_state == IBV_QPS_RESET)
 		uroce_dev_reclaim_qp(uroce_vcontext_dev(ibv->context), &qp->wqp);
 	return 0;
@@ -171,7 +178,10 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 {
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
-	/* all attributes are returned, because reading a part of them would not be faster */
+	/*
+	 * The mask is ignored and all attributes are returned, because reading fewer would not be
+	 * faster.
+	 */
 	(void)attr_mask;
 	const int ret = uroce_vqp_check_any(ibv);
 

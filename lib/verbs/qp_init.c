@@ -22,7 +22,8 @@
 #include "verbs/xrc.h"
 
 /*
- * Bytes of inline data that each QP has, because some programs send inline without asking for it.
+ * Bytes of inline data that each QP has at least, because some programs send inline data without
+ * requesting it in max_inline_data.
  */
 #define INLINE_MIN 64u
 /*
@@ -41,7 +42,7 @@
 
 static const struct kind {
 	bool is_known;
-	bool has_sq; /* QPs of this type have a send queue, a protection domain and a send CQ */
+	bool has_sq; /* QPs of this type have a send queue, a PD and a send CQ */
 	bool has_rq; /* QPs of this type have a receive CQ, and a receive queue or an SRQ */
 	bool has_path;
 	uint32_t opcodes; /* opcodes that the send queue accepts [IBA table 57] */
@@ -110,7 +111,7 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 	    (kind->has_rq && uroce_vcq_check(init->recv_cq) != 0) ||
 	    (kind->has_rq && init->srq != NULL && uroce_vsrq_check(init->srq) != 0))
 		return -ENOENT;
-	/* with an SRQ the receive queue's capabilities are ignored [ibv_create_qp(3)] */
+	/* max_recv_wr and max_recv_sge are ignored if the QP has an SRQ [ibv_create_qp(3)] */
 	return is_cap_legal(&init->cap, kind->has_rq && init->srq == NULL) ? 0 : -EINVAL;
 }
 
@@ -138,8 +139,9 @@ uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init
 /* --- memory ---------------------------------------------------------------------------------------- */
 
 /*
- * @return the capabilities of the new QP: at least those that were requested, and at least 1.
- *         Inline data takes the room of the scatter list in a slot, and so is at least as long.
+ * Compute the capabilities of a new QP: at least those that were requested, and at least 1. Inline
+ *         data is in the place of the scatter list in a slot, so max_inline_data is at least the
+ *         length of the longest scatter list.
  */
 static struct ibv_qp_cap
 get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
@@ -160,9 +162,9 @@ get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32
 }
 
 /*
- * Round up to an odd number of cache lines. QPs that are created one after the other lie side by
- * side. If their distance were a power of two, the most used lines of all QPs would be in the same
- * few cache sets and evict each other.
+ * Round a length up to an odd number of cache lines. QPs that are created one after the other lie
+ * side by side. If their distance were a power of two, the most used lines of all QPs would be in
+ * the same few cache sets and evict each other.
  */
 static size_t
 odd_lines(size_t len)
@@ -172,7 +174,7 @@ odd_lines(size_t len)
 	return (nb_lines | 1) * RTE_CACHE_LINE_SIZE;
 }
 
-/* @return the bytes of a queue's slots; 0: the QP does not have this queue */
+/* Compute the bytes of a queue's slots. The result is 0 if the QP does not have this queue. */
 static size_t
 slots_len(uint32_t max_wr, uint32_t stride)
 {
@@ -249,9 +251,9 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 }
 
 /*
- * Choose the worker for a QP. An XRC target has no send CQ that would give the worker. With
- * drive=app programs drive only the workers of the CQs that they poll, mostly worker 0, and other
- * workers wait for the service thread. So with drive=app a target is placed on worker 0.
+ * Choose the worker for a QP. A QP gets the worker of its send CQ, but an XRC target has no send
+ * CQ. With drive=app programs drive only the workers of the CQs that they poll, mostly worker 0,
+ * and other workers wait for the service thread. So with drive=app a target is placed on worker 0.
  */
 static struct uroce_worker *
 choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
@@ -263,7 +265,7 @@ choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 	return dev->worker[qp->ibv.qp_num % dev->nb_workers];
 }
 
-/* Fill in the transport's context and the worker's record. */
+/* Fill in the transport's context of a new QP, and the worker's record of it. */
 static void
 fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {
@@ -298,8 +300,8 @@ fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroc
 }
 
 /*
- * Count the QP as a user of its PD, CQs and SRQ (uroce_users_add), or not any more
- * (uroce_users_drop).
+ * Apply `count` to the PD, the CQs and the SRQ of a QP. With uroce_users_add() the QP is counted
+ * as their user, with uroce_users_drop() it is subtracted.
  */
 static void
 count_qp_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned *))

@@ -23,24 +23,27 @@
 /* uroce has no vendor id, so the number is one of the locally administered OUIs. */
 #define VENDOR_ID 0x020000
 
-/* Completion timestamps are in nanoseconds, so their clock runs at 1 GHz. */
+/* Frequency of the clock of completion timestamps. They are in nanoseconds, so it is 1 GHz. */
 #define CLOCK_KHZ 1000000
 
-/* Values of ibv_port_attr that verbs.h has no names for [IBA 14.2.5.6]. */
+/*
+ * Values of phys_state, active_width and active_speed in struct ibv_port_attr, for which
+ * <infiniband/verbs.h> has no names [IBA 14.2.5.6].
+ */
 #define PHYS_STATE_POLLING 2
 #define PHYS_STATE_LINK_UP 5
 #define WIDTH_1X           1
 #define WIDTH_4X           2
 #define WIDTH_8X           4
-#define SPEED_SDR          1  /* 2.5 Gb/s per lane */
-#define SPEED_QDR          4  /* 10 Gb/s per lane */
-#define SPEED_FDR10        8  /* 10 Gb/s per lane */
-#define SPEED_EDR          32 /* 25 Gb/s per lane */
-#define SPEED_HDR          64 /* 50 Gb/s per lane */
+#define SPEED_SDR          1  /* 2.5 Gb/s for each lane of the link */
+#define SPEED_QDR          4  /* 10 Gb/s for each lane of the link */
+#define SPEED_FDR10        8  /* 10 Gb/s for each lane of the link */
+#define SPEED_EDR          32 /* 25 Gb/s for each lane of the link */
+#define SPEED_HDR          64 /* 50 Gb/s for each lane of the link */
 
 /*
- * Speeds of Ethernet as width and speed of an InfiniBand link, fastest first. The last row is for
- * all lower speeds.
+ * Table that expresses speeds of Ethernet by the width and speed of an InfiniBand link, fastest
+ * first. The last row is for all lower speeds.
  */
 static const struct {
 	uint32_t mbps; /* lowest speed in Mb/s to which the row applies */
@@ -122,8 +125,8 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 }
 
 /*
- * @return the number of READs and atomics that the device can execute as responder at a time. A
- *         worker has resources for UROCE_RD_BLOCKS QPs at a time.
+ * Compute max_res_rd_atom: the number of READs and atomics that the device can execute as
+ *         responder at a time. A worker has resources for UROCE_RD_BLOCKS QPs at a time.
  */
 static int
 get_max_responders(const struct uroce_dev *dev)
@@ -148,7 +151,7 @@ set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
-	/* the limit is that of MRs, because MWs and MRs share a table */
+	/* the limit of MWs is that of MRs, because both are entries of one table */
 	attr->max_mw = (int)dev->conf.max_mr;
 	attr->max_pd = UROCE_MAX_PDS;
 	attr->max_ah = UROCE_MAX_AHS;
@@ -173,7 +176,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	if (context == NULL || attr == NULL)
 		return uroce_fail(EINVAL);
 	dev = uroce_vcontext_dev(context);
-	/* also sets the padding to zero, because programs compare such structs with memcmp() */
+	/* memset() also clears the padding, because programs compare such structs with memcmp() */
 	memset(attr, 0, sizeof(*attr));
 	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
 	attr->node_guid = uroce_get_device_guid(context->device);
@@ -187,8 +190,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
 	/*
-	 * 15 means 134 ms. The ACK delay is this long, because a worker may share its CPU with
-	 * other threads.
+	 * The code 15 means 134 ms. So long an ACK may be delayed, because a worker may share its
+	 * CPU with other threads.
 	 */
 	attr->local_ca_ack_delay = 15;
 	set_device_limits(dev, attr);
@@ -245,11 +248,13 @@ uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_dev
 	return 0;
 }
 
-/* Programs use tv_nsec as the clock's ticks and ignore tv_sec, so tv_nsec has the whole time. */
+/*
+ * Programs read the clock's ticks from tv_nsec and ignore tv_sec. So tv_nsec gets the whole time.
+ */
 int
 uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	/* an announced device is started, because the clock belongs to a device that is up */
+	/* The call starts an announced device, because only a device that is up has a clock. */
 	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)

@@ -85,9 +85,9 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
  * @owner  As uroce_create_device(). `arg` must be valid as long as the device exists.
  * @param spec  "PORT[,key=value...]"
  * @param vdev  "PORT[,argument=value...]", which is what EAL's option --vdev takes. From this
- *         argument the library derives the port's MAC, its longest frame and its addresses. That is
- *         possible for virtual drivers alone. With "uroced", as in the specification, the daemon is
- *         asked.
+ *         argument the library derives the port's MAC, its longest frame and its addresses. That
+ *         is possible for virtual drivers alone. If PORT is "uroced", the library asks the daemon
+ *         for these properties.
  * @param start  called once, in the thread that makes the first object, before the port is opened.
  *         If it returns 0, EAL must run and have the virtual device. If it returns an errno, the
  *         call that makes the object fails with this errno, and all later ones with EIO.
@@ -108,7 +108,7 @@ struct ibv_device *uroce_announce_device(const char *spec, const char *vdev,
 int uroce_destroy_device(struct ibv_device *device);
 
 /**
- * The number of workers of an open device. A CQ chooses one of them by its comp_vector.
+ * Get the number of workers of an open device. A CQ chooses one of them by its comp_vector.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -117,7 +117,7 @@ int uroce_destroy_device(struct ibv_device *device);
 int uroce_get_worker_count(struct ibv_context *context);
 
 /**
- * A worker of an open device, for a program that drives workers itself.
+ * Get a worker of an open device, for a program that drives workers itself.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -191,7 +191,7 @@ struct ibv_device **uroce_get_device_list(int *num_devices);
 void uroce_free_device_list(struct ibv_device **list);
 
 /**
- * The name of a device: uroce0, uroce1 ...
+ * Get the name of a device: uroce0, uroce1 ...
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -201,7 +201,7 @@ void uroce_free_device_list(struct ibv_device **list);
 const char *uroce_get_device_name(struct ibv_device *device);
 
 /**
- * The GUID of a device, which is derived from its MAC.
+ * Get the GUID of a device, which is derived from the MAC of its port.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -210,7 +210,7 @@ const char *uroce_get_device_name(struct ibv_device *device);
 __be64 uroce_get_device_guid(struct ibv_device *device);
 
 /**
- * The number in the name of a device. No other device has this number until the device is
+ * Get the number in the name of a device. No other device has this number until the device is
  * destroyed.
  *
  * @lcore  Any thread.
@@ -259,8 +259,8 @@ struct ibv_context *uroce_import_device(int cmd_fd);
 /* --- fork ------------------------------------------------------------------------------------------ */
 
 /**
- * Prepare for fork(). Nothing needs to be prepared. A child must not use the devices that were up
- * at fork(), or their objects.
+ * Prepare for fork(), as verbs require. The call does nothing, because the library needs no
+ * preparation. A child must not use the devices that were up at fork(), or their objects.
  *
  * @lcore  Any thread, at any time.
  * @mt     Safe.
@@ -269,7 +269,7 @@ struct ibv_context *uroce_import_device(int cmd_fd);
 int uroce_fork_init(void);
 
 /**
- * Whether the process is prepared for fork().
+ * Report whether the process is prepared for fork(). The library needs no preparation.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -319,7 +319,7 @@ struct ibv_cq *uroce_create_cq(struct ibv_context *context, int cqe, void *cq_co
  * Create a CQ whose completions a program takes one by one with ibv_start_poll(), ibv_next_poll()
  * and ibv_end_poll(), and reads with ibv_wc_read_*(). All other calls also work on this CQ. From
  * ibv_start_poll() to ibv_end_poll() no other thread can take completions by these calls. Other
- * calls do not wait.
+ * calls for the CQ do not wait for ibv_end_poll().
  *
  * A timestamp is the time at which the worker wrote the completion, in nanoseconds. Raw timestamps
  * are times of the device's clock (uroce_query_rt_values_ex()). Wallclock timestamps count from
@@ -364,17 +364,19 @@ int uroce_destroy_cq(struct ibv_cq *cq);
  * @lcore  Any thread. The call may drive the worker, see uroce_worker_poll().
  * @mt     Safe.
  * @param[out] wc  room for `num_entries` completions
- * @return the number of completions. Negative: the CQ overran and is lost, `num_entries` is
- *         negative, or `cq` is NULL.
+ * @return the number of completions. Negative: the CQ overran and cannot be used any more,
+ *         `num_entries` is negative, or `cq` is NULL.
  */
 int uroce_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc);
 
 /**
- * Arm a CQ: one event is raised at the next completion, or at the next solicited or failed one. A
- * completion that is already in the CQ raises no event, so a program polls after arming.
+ * Arm a CQ: one event is raised at the next completion, or, with `solicited_only`, at the next
+ * completion that is solicited or failed. A completion that is already in the CQ raises no event,
+ * so a program polls after arming.
  *
  * @lcore  Any thread.
- * @mt     Safe. If two requests differ, the event is raised at the next completion.
+ * @mt     Safe. If the CQ is armed with and without `solicited_only`, the event is raised at the
+ *         next completion.
  * @return 0
  */
 int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
@@ -437,8 +439,9 @@ struct ibv_srq *uroce_create_srq_ex(struct ibv_context *context,
 
 /**
  * Modify attributes of an SRQ: its size (IBV_SRQ_MAX_WR), or its limit (IBV_SRQ_LIMIT). When fewer
- * requests than the limit are posted, IBV_EVENT_SRQ_LIMIT_REACHED is raised once; if fewer are
- * posted now, it is raised now. A limit of 0 raises no event. A call that fails changes nothing.
+ * requests than the limit are posted, IBV_EVENT_SRQ_LIMIT_REACHED is raised once; if fewer
+ * requests are posted at the time of the call, it is raised at once. A limit of 0 raises no event.
+ * A call that fails changes nothing.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -459,7 +462,7 @@ int uroce_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int attr_ma
 int uroce_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 
 /**
- * The number by which peers address an XRC SRQ.
+ * Get the number by which peers address an XRC SRQ.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -494,8 +497,8 @@ int uroce_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_
 /* --- queue pairs ----------------------------------------------------------------------------------- */
 
 /**
- * Create a QP of type RC, UC, UD or XRC_SEND, in state RESET. Its number is unpredictable. A QP of
- * type XRC_SEND has no receive queue, so recv_cq and srq are ignored.
+ * Create a QP of type RC, UC, UD or XRC_SEND, in state RESET. The QP gets an unpredictable number.
+ * A QP of type XRC_SEND has no receive queue, so recv_cq and srq are ignored.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -544,8 +547,8 @@ struct ibv_qp *uroce_create_qp_ex(struct ibv_context *context,
 struct ibv_qp_ex *uroce_qp_to_qp_ex(struct ibv_qp *qp);
 
 /**
- * Modify attributes of a QP, of which its state is one. A call that fails changes nothing. With
- * IBV_QP_AV the call first resolves the peer's MAC, which may take up to a second.
+ * Modify attributes of a QP. The state of the QP is one of them. A call that fails changes
+ * nothing. With IBV_QP_AV the call first resolves the peer's MAC, which may take up to a second.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -567,10 +570,10 @@ int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 		   struct ibv_qp_init_attr *init_attr);
 
 /**
- * Whether payload is written to memory in the order of its bytes, so that a program may poll the
- * last byte. This is not guaranteed: packets that arrive ahead of a lost one are placed before the
- * lost one is retransmitted. But the last packet of a message is placed after all its other
- * packets.
+ * Report whether payload is written to memory in the order of its bytes, so that a program may
+ * poll the last byte. The library does not guarantee this order, because packets that arrive ahead
+ * of a lost one are placed before the lost one is retransmitted. But the last packet of a message
+ * is placed after all its other packets.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -579,7 +582,8 @@ int uroce_query_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int attr_mask,
 int uroce_query_qp_data_in_order(struct ibv_qp *qp, enum ibv_wr_opcode op, uint32_t flags);
 
 /**
- * Enhanced connection establishment, which is not supported.
+ * Query or set the ECE options of a QP (enhanced connection establishment). The library does not
+ * support ECE.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -735,7 +739,8 @@ int uroce_detach_mcast(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid
 int uroce_get_async_event(struct ibv_context *context, struct ibv_async_event *event);
 
 /**
- * Acknowledge an asynchronous event. Until then destroying its CQ, QP or SRQ waits.
+ * Acknowledge an asynchronous event. A call that destroys the CQ, QP or SRQ of the event waits
+ * until the event is acknowledged.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -23,31 +23,35 @@ extern "C" {
 #endif
 
 /**
- * Values of enum ibv_wr_opcode. ATOMIC_WRITE takes wr.rdma, and 8 bytes in one element or inline.
+ * Values of enum ibv_wr_opcode. An ATOMIC_WRITE uses the fields wr.rdma, and has 8 bytes of data
+ * in one element or inline.
  */
 #define UROCE_DV_WR_FLUSH        ((enum ibv_wr_opcode)14)
 #define UROCE_DV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)
 
-/** Values of enum ibv_wc_opcode. */
+/** Values of enum ibv_wc_opcode for completions of FLUSH and ATOMIC_WRITE. */
 #define UROCE_DV_WC_FLUSH        ((enum ibv_wc_opcode)8)
 #define UROCE_DV_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
-/** Values of enum ibv_access_flags, for the QP and for the region that a peer may flush. */
+/**
+ * Values of enum ibv_access_flags. A peer may flush a region if both the QP and the region have
+ * them.
+ */
 #define UROCE_DV_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define UROCE_DV_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
-/** Values of enum ibv_placement_type, which may be or-ed. */
+/** Placement types of a FLUSH, as in enum ibv_placement_type. They may be or-ed. */
 #define UROCE_DV_FLUSH_GLOBAL     (1u << 0)
 #define UROCE_DV_FLUSH_PERSISTENT (1u << 1)
 
-/** Values of enum ibv_selectivity_level. */
+/** Selectivity levels of a FLUSH, as in enum ibv_selectivity_level. */
 #define UROCE_DV_FLUSH_RANGE 0u
-#define UROCE_DV_FLUSH_MR    1u /* the whole region, whatever remote_addr is */
+#define UROCE_DV_FLUSH_MR    1u /* flush the whole region, whatever remote_addr is */
 
 /**
- * Make a work request a FLUSH. Sets its opcode and `wr.atomic`: compare_add is the length, and swap
- * is the type or-ed with the level shifted by 4. The caller sets the scatter list and the other
- * fields.
+ * Make a work request a FLUSH. The function sets the opcode and `wr.atomic`, where compare_add is
+ * the length, and swap is the type or-ed with the level shifted by 4. The caller sets the scatter
+ * list and the other fields.
  */
 static inline void
 uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, uint64_t len,
@@ -61,10 +65,10 @@ uroce_dv_set_flush(struct ibv_send_wr *wr, uint32_t rkey, uint64_t remote_addr, 
 }
 
 /**
- * Build a FLUSH between ibv_wr_start() and ibv_wr_complete(). The QP is one for which
- * uroce_qp_to_qp_ex() is not NULL. A FLUSH takes no data setter. An ATOMIC_WRITE is built by
- * ibv_wr_atomic_write(). If the installed <infiniband/verbs.h> has ibv_wr_flush(), it does the same
- * on a QP created with IBV_QP_EX_WITH_FLUSH.
+ * Build a FLUSH between ibv_wr_start() and ibv_wr_complete(). The QP must be one that
+ * uroce_qp_to_qp_ex() can convert. A FLUSH takes no data setter. An ATOMIC_WRITE is built by
+ * ibv_wr_atomic_write(). If the installed <infiniband/verbs.h> has ibv_wr_flush(), that call does
+ * the same on a QP created with IBV_QP_EX_WITH_FLUSH.
  *
  * @lcore  The thread that called ibv_wr_start().
  * @mt     As all calls between ibv_wr_start() and ibv_wr_complete().
@@ -73,9 +77,10 @@ void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
 		       uint8_t type, uint8_t level);
 
 /**
- * Cancel posted send requests of a QP in SQD: those with this wr_id that the QP has not begun. When
- * a cancelled request reaches the head of the queue it has no effect, and sends nothing. It
- * completes if it is signaled, or is flushed with the others if the QP enters ERR.
+ * Cancel posted send requests of a QP in SQD: the call cancels those requests with this `wr_id`
+ * that the QP has not begun to execute. When a cancelled request reaches the head of the queue it
+ * has no effect, and sends nothing. It completes if it is signaled, or is flushed with the others
+ * if the QP enters ERR.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -86,7 +91,8 @@ void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
 
 /**
- * uroce_qp_cancel_posted_send_wrs() for a QP in the form that the calls for building requests take.
+ * Cancel posted send requests as uroce_qp_cancel_posted_send_wrs() does, for a QP in the form that
+ * the calls for building requests take.
  */
 static inline int
 uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
@@ -97,17 +103,17 @@ uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
 /** State of a QP's congestion control. The counters are modulo 2^32. */
 struct uroce_dv_cc {
 	const char *name;      /* "none" or "dcqcn" */
-	uint64_t rate_bps;     /* current rate limit, bit/s; 0: no limit */
-	uint64_t target_bps;   /* rate to which rate_bps is raised, bit/s; 0: no limit */
+	uint64_t rate_bps;     /* current rate limit, bit/s; 0 if there is no limit */
+	uint64_t target_bps;   /* rate to which rate_bps is raised, bit/s; 0 if there is no limit */
 	uint64_t ce_marked;    /* packets received with CE, set by a switch */
 	uint64_t cnps_sent;    /* CNPs sent to the peer, because of CE */
 	uint64_t cnps_handled; /* CNPs received from the peer that reduced the rate */
 };
 
 /**
- * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of what
- * the key `cc` of its device says. The parameters are those of the device. A reset of the QP keeps
- * the choice.
+ * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of the
+ * one that the key `cc` of its device chooses. The parameters are those of the device. A reset of
+ * the QP keeps the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -130,12 +136,12 @@ int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 /** A counter of a device or a QP. */
 struct uroce_dv_counter {
 	const char *name; /* such as "port_xmit_packets"; a constant of the library */
-	const char *text; /* what is counted, for people; a constant of the library */
+	const char *text; /* sentence that says what is counted; a constant of the library */
 	uint64_t value;
 };
 
 /**
- * Read the counters of a device. They count, since the device was started, what all its contexts do
+ * Read the counters of a device. Since the device was started, they count what all its contexts do
  * and what is on the wire.
  *
  * @lcore  Any thread.
@@ -159,9 +165,10 @@ unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *cou
 
 /**
  * Prefetch a QP to which send requests will be posted soon. This is a hint, which changes nothing.
- * It is for programs with so many QPs that a QP is in no cache when it is used, and that know the
- * QP a few posts ahead. Such a program first calls uroce_prefetch_qp() with `nb` 0. A few posts
- * later, when that data is in the cache, it calls it again with `nb` set to the number of requests.
+ * It helps programs that have so many QPs that a QP is in no cache when it is used, and that know
+ * the next QPs a few posts ahead. Such a program first calls uroce_prefetch_qp() with `nb` 0. A
+ * few posts later, when the first data is in the cache, the program calls it again with `nb` set
+ * to the number of requests.
  *
  * @lcore  Any thread.
  * @mt     Safe, as long as the QP exists.
@@ -169,8 +176,8 @@ unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *cou
 void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
 
 /**
- * CPU cycles of one stage, in all threads that drive workers, post or poll, since the library was
- * loaded.
+ * CPU cycles that one stage has taken since the library was loaded, in all threads that drive
+ * workers, post or poll.
  */
 struct uroce_dv_stage {
 	const char *name; /* such as "parse"; a constant of the library */
@@ -184,7 +191,8 @@ struct uroce_dv_stage {
 };
 
 /**
- * Read the stage clock. A library has a stage clock if it was built with meson's -Dstages=true.
+ * Read the stage clock, which measures the CPU cycles of each stage. A library has a stage clock
+ * if it was built with meson's -Dstages=true.
  *
  * @lcore  Any thread.
  * @mt     Safe. Values of running threads may be outdated.

@@ -61,10 +61,10 @@ enum uroce_dv_block_size {
 
 /** Supported signatures. Each member has the bit 1 << value for each value of its enum. */
 struct uroce_dv_sig_caps {
-	uint64_t block_size; /* enum uroce_dv_block_size */
-	uint32_t block_prot; /* enum uroce_dv_sig_type */
-	uint16_t t10dif_bg;  /* enum uroce_dv_sig_t10dif_bg_type */
-	uint16_t crc_type;   /* enum uroce_dv_sig_crc_type */
+	uint64_t block_size; /* a bit for each supported value of enum uroce_dv_block_size */
+	uint32_t block_prot; /* a bit for each supported value of enum uroce_dv_sig_type */
+	uint16_t t10dif_bg; /* a bit for each supported value of enum uroce_dv_sig_t10dif_bg_type */
+	uint16_t crc_type;  /* a bit for each supported value of enum uroce_dv_sig_crc_type */
 };
 
 enum uroce_dv_context_comp_mask {
@@ -72,7 +72,10 @@ enum uroce_dv_context_comp_mask {
 };
 
 struct uroce_dv_context {
-	/* in: bits of the fields that are requested; out: bits of the fields that were written */
+	/*
+	 * enum uroce_dv_context_comp_mask; on input the fields that are requested, on output the
+	 * fields that were written
+	 */
 	uint64_t comp_mask;
 	struct uroce_dv_sig_caps sig_caps;
 	uint16_t max_mkey_entries; /* maximum number of pieces of one mkey */
@@ -96,9 +99,9 @@ enum uroce_dv_qp_init_attr_mask {
 
 enum uroce_dv_qp_create_flags {
 	/*
-	 * RC only. If the data of a request had a bad signature, the QP stops in SQD, and raises
-	 * IBV_EVENT_SQ_DRAINED. It stops after this request, and before the next request with
-	 * IBV_SEND_FENCE.
+	 * This flag is for RC only. If the data of a request had a bad signature, the QP stops in
+	 * SQD, and raises IBV_EVENT_SQ_DRAINED. It stops after this request, and before the next
+	 * request with IBV_SEND_FENCE.
 	 */
 	UROCE_DV_QP_CREATE_SIG_PIPELINING = 1 << 6,
 };
@@ -116,9 +119,9 @@ struct uroce_dv_qp_init_attr {
 };
 
 /**
- * Create a QP as uroce_create_qp_ex(), with attributes that verbs do not have. For a QP that
- * configures mkeys, `qp_attr` has IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. The max_inline_data of such a QP
- * suffices to configure an mkey with four pieces.
+ * Create a QP as uroce_create_qp_ex() does, with attributes that verbs do not have. For a QP that
+ * configures mkeys, `qp_attr` has IBV_QP_INIT_ATTR_SEND_OPS_FLAGS. The max_inline_data of such a
+ * QP suffices to configure an mkey with four pieces.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -130,10 +133,10 @@ struct uroce_dv_qp_init_attr {
 struct ibv_qp *uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_attr,
 				  struct uroce_dv_qp_init_attr *dv_attr);
 
-/** A QP in the form that the calls below take. */
+/** A QP in the form that the calls take which build requests for mkeys. */
 struct uroce_dv_qp_ex;
 
-/** Convert a QP to the form that the calls below take. NULL is converted to NULL. */
+/** Convert a QP to the form that the calls take which build requests for mkeys. NULL gives NULL. */
 static inline struct uroce_dv_qp_ex *
 uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 {
@@ -143,7 +146,8 @@ uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 /* --- mkeys ----------------------------------------------------------------------------------------- */
 
 enum uroce_dv_mkey_init_attr_flags {
-	UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT = 1 << 0, /* required: all mkeys are indirect */
+	/* this flag is required, because all mkeys are indirect */
+	UROCE_DV_MKEY_INIT_ATTR_FLAGS_INDIRECT = 1 << 0,
 	UROCE_DV_MKEY_INIT_ATTR_FLAGS_BLOCK_SIGNATURE = 1 << 1,
 	UROCE_DV_MKEY_INIT_ATTR_FLAGS_REMOTE_INVALIDATE = 1 << 4,
 };
@@ -173,7 +177,7 @@ struct uroce_dv_mkey {
 struct uroce_dv_mkey *uroce_dv_create_mkey(struct uroce_dv_mkey_init_attr *init);
 
 /**
- * Destroy an mkey. Requests that name it are refused from now on.
+ * Destroy an mkey. From now on, requests that name its key are refused.
  *
  * @lcore  Any thread.
  * @mt     Safe, if only one thread destroys the mkey.
@@ -184,7 +188,8 @@ int uroce_dv_destroy_mkey(struct uroce_dv_mkey *mkey);
 /* --- configuration --------------------------------------------------------------------------------- */
 
 enum uroce_dv_mkey_conf_flags {
-	UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR = 1 << 0, /* remove the signatures */
+	/* the request removes the signatures of the mkey */
+	UROCE_DV_MKEY_CONF_FLAG_RESET_SIG_ATTR = 1 << 0,
 };
 
 struct uroce_dv_mkey_conf_attr {
@@ -193,11 +198,11 @@ struct uroce_dv_mkey_conf_attr {
 };
 
 /**
- * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). What no
- * setter sets stays as it was. The configuration is part of the request, so wr_flags must have
- * IBV_SEND_INLINE. It must fit max_inline_data: it takes 64 bytes, and 24 more for each piece. The
- * request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the mkey's key removes the whole
- * configuration.
+ * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). The
+ * request does not change what none of its setters sets. The configuration is part of the request,
+ * so wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and
+ * 24 more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the
+ * mkey's key removes the whole configuration.
  *
  * ibv_wr_complete() reports errors. EINVAL: an argument is invalid; EOPNOTSUPP: the QP was not
  * created for mkeys, or IBV_SEND_INLINE is missing. The request fails with IBV_WC_MW_BIND_ERR if
@@ -210,10 +215,12 @@ struct uroce_dv_mkey_conf_attr {
 void uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint8_t num_setters, struct uroce_dv_mkey_conf_attr *attr);
 
-/** Setter: the access rights of the mkey, enum ibv_access_flags. 0: only local reads. */
+/**
+ * Setter: set the access rights of the mkey (enum ibv_access_flags). 0 permits only local reads.
+ */
 void uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *qp, uint32_t access_flags);
 
-/** Setter: the memory of the mkey is the pieces of a list, one after the other. */
+/** Setter: set the memory of the mkey to the pieces of a list, one after the other. */
 void uroce_dv_wr_set_mkey_layout_list(struct uroce_dv_qp_ex *qp, uint16_t num_sges,
 				      const struct ibv_sge *sge);
 
@@ -225,19 +232,20 @@ struct uroce_dv_mr_interleaved {
 };
 
 /**
- * Setter: the memory of the mkey is the pieces of a list, and the list is repeated repeat_count
+ * Setter: set the memory of the mkey to the pieces of a list, which is repeated repeat_count
  * times.
  */
 void uroce_dv_wr_set_mkey_layout_interleaved(struct uroce_dv_qp_ex *qp, uint32_t repeat_count,
 					     uint16_t num_interleaved,
 					     const struct uroce_dv_mr_interleaved *data);
 
-/** Configure access rights and a list of pieces in one call: a builder with its setters. */
+/** Build a request that configures the access rights and a list of pieces, with all its setters. */
 void uroce_dv_wr_mr_list(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 			 uint32_t access_flags, uint16_t num_sges, struct ibv_sge *sge);
 
 /**
- * Configure access rights and a repeated list of pieces in one call: a builder with its setters.
+ * Build a request that configures the access rights and a repeated list of pieces, with all its
+ * setters.
  */
 void uroce_dv_wr_mr_interleaved(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint32_t access_flags, uint32_t repeat_count,
@@ -261,7 +269,7 @@ struct uroce_dv_sig_t10dif {
 
 struct uroce_dv_sig_crc {
 	enum uroce_dv_sig_crc_type type;
-	uint64_t seed; /* 0, or all ones; for CRC32 and CRC32C in the low 32 bits */
+	uint64_t seed; /* initial value: 0 or all ones; CRC32 and CRC32C use the low 32 bits */
 };
 
 struct uroce_dv_sig_block_domain {
@@ -275,8 +283,8 @@ struct uroce_dv_sig_block_domain {
 };
 
 /**
- * Bytes of a signature that are checked or copied. Bit 7 is the first byte; a T10-DIF begins with
- * its guard.
+ * Bytes of a signature that are checked or copied. Bit 7 of the mask is the first byte of the
+ * signature. A T10-DIF begins with its guard.
  */
 enum uroce_dv_sig_mask {
 	UROCE_DV_SIG_MASK_T10DIF_GUARD = 0xc0,
@@ -288,23 +296,26 @@ enum uroce_dv_sig_mask {
 };
 
 enum uroce_dv_sig_block_attr_flags {
-	UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK = 1 << 0, /* copy_mask is valid */
+	/* copy_mask in struct uroce_dv_sig_block_attr is valid */
+	UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK = 1 << 0,
 };
 
 struct uroce_dv_sig_block_attr {
-	const struct uroce_dv_sig_block_domain *mem;  /* NULL: no signatures in memory */
-	const struct uroce_dv_sig_block_domain *wire; /* NULL: no signatures on the wire */
-	uint32_t flags;                               /* enum uroce_dv_sig_block_attr_flags */
-	uint8_t check_mask;                           /* enum uroce_dv_sig_mask */
+	const struct uroce_dv_sig_block_domain *mem; /* NULL if there are no signatures in memory */
+	/* NULL if there are no signatures on the wire */
+	const struct uroce_dv_sig_block_domain *wire;
+	uint32_t flags;     /* enum uroce_dv_sig_block_attr_flags */
+	uint8_t check_mask; /* bytes of a signature that are checked, enum uroce_dv_sig_mask */
 	/*
-	 * The bytes of a signature that are copied, if both sides have the same structure. Default:
-	 * all bytes that have the same value on both sides.
+	 * The bytes of a signature that are copied, if both sides have the same structure. Without
+	 * UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK these are all bytes that have the same value on
+	 * both sides.
 	 */
 	uint8_t copy_mask;
 	uint64_t comp_mask; /* must be 0 */
 };
 
-/** Setter: the signatures in memory and on the wire. */
+/** Setter: set the formats of the signatures in memory and on the wire. */
 void uroce_dv_wr_set_mkey_sig_block(struct uroce_dv_qp_ex *qp,
 				    const struct uroce_dv_sig_block_attr *attr);
 
@@ -332,8 +343,8 @@ struct uroce_dv_mkey_err {
 };
 
 /**
- * Take the first signature error of an mkey since the last call. It is valid when the program knows
- * that the transfer has ended.
+ * Take the first signature error of an mkey since the last call. The result is valid if the
+ * program knows that the transfer has ended.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -90,7 +90,7 @@ struct ibv_pd *uroce_alloc_parent_domain(struct ibv_context *context,
 struct ibv_pd *uroce_import_pd(struct ibv_context *context, uint32_t pd_handle);
 
 /**
- * Free a PD that was imported. A PD that has users is not freed.
+ * Free a PD that was imported. The call does nothing if the PD has users.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -162,7 +162,7 @@ struct ibv_mr *uroce_alloc_null_mr(struct ibv_pd *pd);
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
- * @owner  As uroce_reg_mr(). The library no longer accesses the old memory.
+ * @owner  As uroce_reg_mr(). On return the library does not access the old memory any more.
  * @param flags  IBV_REREG_MR_CHANGE_TRANSLATION (`addr`, `length`), _PD (`pd`), _ACCESS (`access`,
  *         which is 0 without this flag), or-ed
  * @return 0, or IBV_REREG_MR_ERR_INPUT with errno. EINVAL: as uroce_reg_mr(), or there are no or
@@ -190,8 +190,8 @@ int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_
 		    struct ibv_sge *sg_list, uint32_t num_sge);
 
 /**
- * Deregister memory. On return nothing refers to the memory, and requests that name its key fail. A
- * call that fails changes nothing.
+ * Deregister memory. On return the library does not access the memory, and requests that name its
+ * key fail. A call that fails changes nothing.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -218,8 +218,9 @@ struct ibv_mr *uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t le
 				   int fd, int access);
 
 /**
- * Create another `struct ibv_mr` for a region, in the same protection domain. It is ended by
- * uroce_dereg_mr(), which also ends the region, or by uroce_unimport_mr(), which does not.
+ * Create another `struct ibv_mr` for a region, in the same protection domain. The program frees
+ * the struct by uroce_dereg_mr(), which also ends the region, or by uroce_unimport_mr(), which
+ * does not.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -233,7 +234,7 @@ struct ibv_mr *uroce_import_mr(struct ibv_pd *pd, uint32_t mr_handle);
 
 /**
  * Free an imported `struct ibv_mr`, or one whose region was deregistered through another struct.
- * With its last struct a region ends, too.
+ * When its last struct is freed, a region ends.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -281,7 +282,7 @@ int uroce_memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_t dm_offset,
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  `dm` cannot be freed before the region is deregistered.
+ * @owner  The program cannot free `dm` before it deregisters the region.
  * @param access  ZERO_BASED, with LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, MW_BIND
  *         and the hints of uroce_reg_mr()
  * @return the region, whose `addr` is NULL; or NULL with errno. EINVAL: ZERO_BASED is missing,
@@ -292,7 +293,7 @@ struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm
 			       size_t length, unsigned int access);
 
 /**
- * Create a memory window, which is not bound. Regions, windows and mkeys of a device share a table
+ * Create a memory window that is not bound. Regions, windows and mkeys of a device share a table
  * with max_mr entries.
  *
  * @lcore  Any thread.

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /**
- * Query the limits of a device. The create calls enforce them, for all contexts together.
+ * Query the limits of a device. The create calls enforce these limits for all contexts together.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -47,9 +47,9 @@ int uroce_query_device_ex(struct ibv_context *context,
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param[in,out] values  comp_mask: in, what is requested; out, what was read. The clock is
- *         IBV_VALUES_MASK_RAW_CLOCK: `raw_clock.tv_nsec` is the whole time in nanoseconds, and
- *         `tv_sec` is 0.
+ * @param[in,out] values  on input, comp_mask names the requested values; on output, the values
+ *         that were read. The clock is IBV_VALUES_MASK_RAW_CLOCK, where `raw_clock.tv_nsec` is the
+ *         whole time in nanoseconds, and `tv_sec` is 0.
  * @return 0; EINVAL: an argument is NULL
  */
 int uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values);
@@ -79,7 +79,7 @@ int uroce_query_gid(struct ibv_context *context, uint8_t port_num, int index, un
 
 /**
  * Query an entry of the GID table with its type, which is IBV_GID_TYPE_ROCE_V2, and with the index
- * of the kernel interface, if the port is one.
+ * of the kernel interface, if the port is a kernel interface.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -128,7 +128,7 @@ int uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 p
 /* --- texts ----------------------------------------------------------------------------------------- */
 
 /**
- * The text for a completion status.
+ * Get the text for a completion status.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -137,7 +137,7 @@ int uroce_get_pkey_index(struct ibv_context *context, uint8_t port_num, __be16 p
 const char *uroce_wc_status_str(enum ibv_wc_status status);
 
 /**
- * The text for an asynchronous event, a node type, and a port state.
+ * Get the text for an asynchronous event, a node type or a port state.
  *
  * @lcore  Any thread.
  * @mt     Safe.

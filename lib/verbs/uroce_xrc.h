@@ -18,7 +18,8 @@ extern "C" {
 #endif
 
 /**
- * An XRC domain in the older generation of verbs. <infiniband/verbs.h> does not have it any more.
+ * An XRC domain in the older generation of verbs. <infiniband/verbs.h> of the newer generation
+ * does not declare this struct.
  */
 struct ibv_xrc_domain {
 	struct ibv_context *context;
@@ -26,12 +27,13 @@ struct ibv_xrc_domain {
 };
 
 /**
- * Attributes for an XRC target in the older generation of verbs. There they are the struct
- * ibv_qp_init_attr, which had an XRC domain at its end.
+ * Attributes for an XRC target in the older generation of verbs. In that generation they were
+ * struct ibv_qp_init_attr, which had an XRC domain at its end.
  */
 struct uroce_xrc_rcv_init_attr {
 	void *qp_context;
-	struct ibv_cq *send_cq; /* this and all later members are ignored, except xrc_domain */
+	/* `send_cq` and all members after it are ignored, except xrc_domain */
+	struct ibv_cq *send_cq;
 	struct ibv_cq *recv_cq;
 	struct ibv_srq *srq;
 	struct ibv_qp_cap cap;
@@ -51,7 +53,7 @@ struct uroce_xrc_rcv_init_attr {
  * @owner  The caller owns the XRCD and closes it by uroce_close_xrcd(). `fd` may be closed on
  *         return.
  * @param init_attr  comp_mask has IBV_XRCD_INIT_ATTR_FD and _OFLAGS. oflags: O_CREAT creates the
- *         domain if there is none. With O_CREAT | O_EXCL the call fails if there is one.
+ *         domain if the inode has none. With O_CREAT | O_EXCL the call fails if the inode has one.
  * @return the XRCD, or NULL with errno. EINVAL: the domain exists and O_CREAT | O_EXCL was given,
  *         the flags are unknown, `fd` is -1 and `oflags` is not O_CREAT, comp_mask lacks a bit, or
  *         an argument is NULL; EAGAIN: there is no domain, and O_CREAT was not given; EBADF;
@@ -61,7 +63,7 @@ struct uroce_xrc_rcv_init_attr {
 struct ibv_xrcd *uroce_open_xrcd(struct ibv_context *context, struct ibv_xrcd_init_attr *init_attr);
 
 /**
- * Close an XRCD. With its last XRCD a domain ends.
+ * Close an XRCD. The domain ends when its last XRCD is closed.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -72,13 +74,13 @@ int uroce_close_xrcd(struct ibv_xrcd *xrcd);
 /* --- XRC targets --------------------------------------------------------------------------------------- */
 
 /**
- * Open a QP of type XRC_RECV in a domain, by its number. All who have opened the QP get its
- * asynchronous events. uroce_destroy_qp() closes the QP, and destroys it with the last close.
+ * Open a QP of type XRC_RECV in a domain, by its number. Every context that has opened the QP gets
+ * its asynchronous events. uroce_destroy_qp() closes the QP, and the last close destroys it.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  The caller owns what is returned, and closes it by uroce_destroy_qp(). Until then it uses
- *         its XRCD.
+ * @owner  The caller owns the returned QP, and closes it by uroce_destroy_qp(). Until then the QP
+ *         uses its XRCD.
  * @param attr  comp_mask has IBV_QP_OPEN_ATTR_NUM, _XRCD and _TYPE, and may have _CONTEXT
  * @return a QP with the same number, or NULL with errno. EINVAL: the domain has no QP of this
  *         number and type, comp_mask lacks a bit, the XRCD is of another context, or an argument is
@@ -96,7 +98,7 @@ struct ibv_qp *uroce_open_qp(struct ibv_context *context, struct ibv_qp_open_att
  */
 
 /**
- * Open an XRC domain as uroce_open_xrcd().
+ * Open an XRC domain as uroce_open_xrcd() does.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -107,7 +109,7 @@ struct ibv_qp *uroce_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 struct ibv_xrc_domain *uroce_open_xrc_domain(struct ibv_context *context, int fd, int oflag);
 
 /**
- * Close an XRC domain as uroce_close_xrcd().
+ * Close an XRC domain as uroce_close_xrcd() does.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -117,7 +119,7 @@ struct ibv_xrc_domain *uroce_open_xrc_domain(struct ibv_context *context, int fd
 int uroce_close_xrc_domain(struct ibv_xrc_domain *d);
 
 /**
- * Create an XRC SRQ. uroce_get_srq_num() returns its number.
+ * Create a shared receive queue of type XRC. uroce_get_srq_num() returns its number.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -133,8 +135,8 @@ struct ibv_srq *uroce_create_xrc_srq(struct ibv_pd *pd, struct ibv_xrc_domain *x
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  The caller gives up the registration by uroce_unreg_xrc_rcv_qp(). With its last
- *         registration the QP is destroyed.
+ * @owner  The caller gives up the registration by uroce_unreg_xrc_rcv_qp(). When its last
+ *         registration is given up, the QP is destroyed.
  * @param[in,out] init_attr  only xrc_domain and qp_context are read; cap is set to zeros
  * @param[out] xrc_rcv_qpn  written on success
  * @return 0, or -1 with errno. EINVAL: an argument, or the domain, is NULL; ENOMEM.
@@ -142,7 +144,7 @@ struct ibv_srq *uroce_create_xrc_srq(struct ibv_pd *pd, struct ibv_xrc_domain *x
 int uroce_create_xrc_rcv_qp(struct uroce_xrc_rcv_init_attr *init_attr, uint32_t *xrc_rcv_qpn);
 
 /**
- * Modify a QP of the domain as uroce_modify_qp().
+ * Modify an XRC target of the domain as uroce_modify_qp() does.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -152,7 +154,7 @@ int uroce_modify_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_n
 			    struct ibv_qp_attr *attr, int attr_mask);
 
 /**
- * Query a QP of the domain as uroce_query_qp().
+ * Query an XRC target of the domain as uroce_query_qp() does.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -164,8 +166,8 @@ int uroce_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_nu
 			   struct uroce_xrc_rcv_init_attr *init_attr);
 
 /**
- * Register a domain for one of its QPs, so that the QP stays. A domain has at most one registration
- * for a QP: to register it again changes nothing.
+ * Register a domain for one of its XRC targets, so that the target is not destroyed. A domain has
+ * at most one registration for a target, so a second call changes nothing.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -174,7 +176,8 @@ int uroce_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_nu
 int uroce_reg_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32_t xrc_qp_num);
 
 /**
- * Give up the registration for a QP of the domain. With its last registration the QP is destroyed.
+ * Give up the registration of a domain for one of its XRC targets. The target is destroyed when
+ * its last registration is given up.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The request that ibv_wr_*() calls are building. The builders and setters of wr.c and mkey_wr.c
- * share it.
+ * The send request that ibv_wr_*() calls are building. The builders and setters of wr.c and
+ * mkey_wr.c fill in this request.
  */
 
 #include <stdbool.h>
@@ -16,23 +16,24 @@
 #include "verbs/fork.h"
 #include "verbs/object.h"
 
-/** A request that is being built, under the lock of the send queue. */
+/** A send request that is being built. Its thread holds the lock of the send queue. */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* `wr` was begun, and was not written to its slot yet */
+	bool is_open;   /* `wr` is a request that was begun and is not written to its slot */
 	bool has_mkeys; /* the QP may configure mkeys */
 	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
-	int err;        /* -errno of the first builder or setter that failed; 0: none */
+	int err;        /* -errno of the first builder or setter that failed; 0 if none failed */
 	struct ibv_sge sge[UROCE_SGE_MAX];
-	/* The fields below are used while the request configures an mkey. */
-	uint8_t nb_setters; /* number of setters that must still follow */
-	uint8_t set;        /* enum uroce_mkey_part: parts that setters have set */
+	/* The fields from `nb_setters` on are used if the request configures an mkey. */
+	uint8_t nb_setters; /* number of setters that the program must still call */
+	uint8_t set; /* parts of the configuration that setters have set, enum uroce_mkey_part */
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
 
 /**
- * Takes the place of an inherited QP's `vwr` in a child of fork(), because the child must not write
- * to the QP. Requests that are built in it are discarded, and ibv_wr_complete() returns EIO.
+ * Request that a child of fork() uses in place of the `vwr` of an inherited QP, because the child
+ * must not write to the QP. Requests that are built in it are discarded, and ibv_wr_complete()
+ * returns EIO.
  */
 extern struct uroce_vwr uroce_vwr_nowhere;
 
@@ -43,15 +44,15 @@ uroce_vwr_of(const struct uroce_vqp *qp)
 }
 
 /**
- * Begin a request, whose scatter list is the `sge` of struct uroce_vwr. The request that was begun
- * before is written to its slot first.
+ * Begin to build a send request. Its scatter list is the field `sge` of struct uroce_vwr. If
+ * another request was begun before, it is first written to its slot.
  * @return the new request, which builders and setters fill in
  */
 struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode);
 
 /**
- * lkey of the request's element, which marks its inline data as a configuration. Other inline data
- * has the lkey 0.
+ * The lkey by which inline data of a request is marked as the configuration of an mkey. Other
+ * inline data has the lkey 0.
  */
 #define UROCE_VWR_CONF_KEY UINT32_MAX
 

@@ -19,13 +19,14 @@
 struct uroce_vdomain {
 	struct uroce_vdomain *next; /* next domain of the device */
 	uint32_t number;            /* number of the domain, unique on the device; never 0 */
-	struct uroce_vinode *inode; /* inode by which other contexts open it; NULL: none can */
+	/* inode by which other contexts can open the domain; NULL if no other context can */
+	struct uroce_vinode *inode;
 	unsigned nb_xrcds;
 };
 
 /**
- * A program's handle of an XRC domain. Both generations of verbs have a struct for it, and both
- * structs begin with `context`.
+ * A program's handle of an XRC domain. The older and the newer generation of verbs each have a
+ * struct for this handle, and both structs begin with `context`.
  */
 struct uroce_vxrcd {
 	union {
@@ -46,9 +47,9 @@ uroce_vxrcd(struct ibv_xrcd *ibv)
 	return (struct uroce_vxrcd *)ibv;
 }
 
-/** Attributes of a new QP that verbs do not have. */
+/** Attributes of a new QP, apart from those that verbs have. */
 struct uroce_vqp_conf {
-	uint32_t xrcd;     /* XRC target: the number of its domain */
+	uint32_t xrcd;     /* for an XRC target: the number of its XRC domain */
 	bool has_mkeys;    /* the QP may configure mkeys; it also has the ibv_wr_*() calls */
 	bool is_pipelined; /* the send queue stops behind a transfer with a bad signature */
 };
@@ -69,27 +70,27 @@ int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_
 		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);
 
 /**
- * Destroy a QP. An XRC target must have no handles any more.
+ * Destroy a QP. An XRC target must have no handles.
  * @return 0; -EBUSY: the QP is a member of a multicast group
  */
 int uroce_vqp_destroy(struct uroce_vqp *qp);
 
 /**
  * Create an XRC target, and its first handle.
- * @param is_silent  the program does not see the handle, so it gets no events
+ * @param is_silent  whether the handle is hidden from the program, so that it gets no events
  * @return 0; -ENOMEM
  */
 int uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_silent,
 			struct uroce_vqp **handle);
 
 /**
- * Find a target of a domain by its number. The caller holds the device's lock.
- * @return the target; NULL: there is none
+ * Find an XRC target of a domain by its QP number. The caller holds the device's lock.
+ * @return the target; NULL: the domain has no such target
  */
 struct uroce_vqp *uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn);
 
 /**
- * Make another handle of a target.
+ * Make another handle of an XRC target, which is found by its QP number.
  * @return 0; -EINVAL: the domain has no target of this number; -ENOMEM
  */
 int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,

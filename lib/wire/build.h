@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Building frames. A path has everything that is constant for the frames of one flow, prepared
- * once. Building a packet then copies the header template and fills in lengths, checksum and BTH.
+ * Building frames. A path contains the header template of a flow, which is prepared once. To build
+ * a packet, the template is copied, and its lengths, checksum and BTH are filled in.
  */
 
 #include <stdbool.h>
@@ -16,15 +16,15 @@
 #include "wire/hdr.h"
 #include "wire/parse.h"
 
-/** Most bytes from Ethernet to BTH: 14 + 4 + 40 + 8 + 12. */
+/** Maximum length of the headers of a frame from Ethernet to BTH: 14 + 4 + 40 + 8 + 12 bytes. */
 #define UROCE_PATH_HDR_MAX 78
 /**
- * Most bytes from Ethernet to the last extension header (BTH + AtomicETH + XRCETH ...), rounded
+ * Maximum length of all headers of a frame, from Ethernet to the last extension header, rounded
  * up.
  */
 #define UROCE_HDR_MAX 128
 
-/** Properties of a path. uroce_path_init() copies them. */
+/** Properties of a path, from which uroce_path_init() prepares the path. */
 struct uroce_path_conf {
 	uint8_t smac[6];
 	uint8_t dmac[6];
@@ -36,20 +36,20 @@ struct uroce_path_conf {
 	uint8_t dip[16];     /* destination address, of the same family as `sip` */
 	uint32_t flow_label; /* flow label of IPv6, in the low 20 bits */
 	uint16_t udp_sport;
-	uint16_t vlan_tci; /* used if `has_vlan` */
-	uint8_t tclass;    /* ToS or traffic class */
-	uint8_t hop_limit; /* TTL or hop limit; 0 is sent as 64 */
+	uint16_t vlan_tci; /* TCI of the 802.1Q tag, used if `has_vlan` is set */
+	uint8_t tclass;    /* ToS of IPv4, or traffic class of IPv6 */
+	uint8_t hop_limit; /* TTL of IPv4, or hop limit of IPv6; 0 is sent as 64 */
 	bool has_vlan;
 };
 
 /**
- * A prepared path. Read-only after uroce_path_init(), with two exceptions: uroce_path_set_len(),
- * and the BTH, where the owner may store fields that many packets share. A path may be copied
- * freely.
+ * A prepared path. It is read-only after uroce_path_init(), with two exceptions.
+ * uroce_path_set_len() stores lengths in it. The owner may store fields that many packets share in
+ * the BTH. A path may be copied freely.
  */
 struct uroce_path {
-	/* lengths are 0, or as uroce_path_set_len() set them; BTH is 0 except MigReq, or as the
-	 * path's owner set it */
+	/* header template; its lengths are 0, or as uroce_path_set_len() set them; its BTH is 0
+	 * except MigReq, or as the path's owner set it */
 	uint8_t hdr[UROCE_PATH_HDR_MAX];
 	uint8_t ip_off;
 	uint8_t udp_off;
@@ -57,8 +57,10 @@ struct uroce_path {
 	/* length of the headers in bytes, from the Ethernet header to the end of the BTH */
 	uint8_t hdr_len;
 	bool is_ipv6;
-	uint32_t icrc_base;   /* ICRC state: uroce_icrc_prefix() with both lengths 0 */
-	uint32_t ip_sum_base; /* IPv4: one's-complement sum with length and checksum 0 */
+	/* ICRC state of uroce_icrc_prefix() for headers in which both lengths are 0 */
+	uint32_t icrc_base;
+	/* for IPv4: one's-complement sum of the header with length and checksum 0 */
+	uint32_t ip_sum_base;
 };
 
 /** Whether `ip` is an IPv4 address in its mapped form (::ffff:a.b.c.d). */
@@ -67,7 +69,10 @@ bool uroce_ip_is_v4(const uint8_t ip[16]);
 /** Prepare a path. `conf->dip` determines the address family. */
 void uroce_path_init(struct uroce_path *path, const struct uroce_path_conf *conf);
 
-/** Whether a path leads back to its own host: source and destination MAC are equal. */
+/**
+ * Whether a path leads back to its own host, which means that source and destination MAC are
+ * equal.
+ */
 static inline bool
 uroce_path_is_local(const struct uroce_path *path)
 {
@@ -76,11 +81,11 @@ uroce_path_is_local(const struct uroce_path *path)
 	return memcmp(eth->dst, eth->src, sizeof(eth->src)) == 0;
 }
 
-/** The ToS or traffic class of a path. */
+/** Get the ToS (IPv4) or traffic class (IPv6) of a path. */
 uint8_t uroce_path_tclass(const struct uroce_path *path);
 
 /**
- * Change the ToS or traffic class of a path. Afterwards, uroce_path_set_len() must be called
+ * Change the ToS or traffic class of a path. If uroce_path_set_len() was called, it must be called
  * again.
  */
 void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
@@ -88,9 +93,9 @@ void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
 /**
  * Write the headers from Ethernet to UDP, and an empty BTH (all fields 0, MigReq 1), at `hdr`. The
  * packet's UDP payload (from BTH to ICRC, both included) has `udp_payload_len` bytes.
- * @param[out] icrc  state after the masked UDP header; uroce_icrc_bth() continues with it when the
- *	BTH is complete
- * @return where the BTH begins; the extension headers follow it
+ * @param[out] icrc  ICRC state after the masked UDP header; uroce_icrc_bth() continues with it
+ *	when the BTH is complete
+ * @return the place of the BTH; the extension headers follow it
  */
 struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
 				 uint32_t udp_payload_len, uint32_t *icrc);
@@ -110,12 +115,15 @@ uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
 static inline struct uroce_bth *
 uroce_path_copy(const struct uroce_path *path, uint8_t *hdr)
 {
-	/* The maximum length is copied, since a constant length needs no branches. */
+	/* The maximum length is copied, because a copy of constant length needs no branches. */
 	memcpy(hdr, path->hdr, UROCE_PATH_HDR_MAX);
 	return (struct uroce_bth *)(hdr + path->bth_off);
 }
 
-/** Write the fields of a BTH from host order. MigReq stays as the template has it. */
+/**
+ * Write the fields of a BTH, converted from host order. MigReq stays as the header template has
+ * it.
+ */
 static inline void
 uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t pkey,
 	      uint32_t dest_qpn, uint32_t psn)
@@ -127,7 +135,7 @@ uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t p
 	bth->psn = be24_make(psn);
 }
 
-/** Write an AETH from host order. */
+/** Write the fields of an AETH, converted from host order. */
 static inline void
 uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
 {
@@ -135,7 +143,7 @@ uroce_aeth_put(struct uroce_aeth *aeth, uint8_t syndrome, uint32_t msn)
 	aeth->msn = be24_make(msn);
 }
 
-/** Write a RETH from host order. */
+/** Write the fields of a RETH, converted from host order. */
 static inline void
 uroce_reth_put(struct uroce_reth *reth, uint64_t va, uint32_t rkey, uint32_t len)
 {

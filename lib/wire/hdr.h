@@ -29,7 +29,10 @@ struct uroce_eth {
 };
 static_assert(sizeof(struct uroce_eth) == 14, "Ethernet header is 14 bytes");
 
-/* 802.1Q tag. The tag is at the place of the EtherType, which follows the tag. */
+/*
+ * 802.1Q tag. It follows an Ethernet header whose type is 0x8100. `type` is the EtherType of the
+ * payload.
+ */
 struct uroce_vlan {
 	be16 tci; /* PCP:3 DEI:1 VID:12 */
 	be16 type;
@@ -38,11 +41,11 @@ static_assert(sizeof(struct uroce_vlan) == 4, "802.1Q tag is 4 bytes");
 
 /* IPv4 header [RFC 791]. */
 struct uroce_ipv4 {
-	uint8_t version_ihl; /* version:4 ihl:4, ihl in 4-byte words */
+	uint8_t version_ihl; /* version:4 ihl:4; ihl is the header's length in 4-byte words */
 	uint8_t tos;         /* DSCP:6 ECN:2 */
 	be16 total_len;
 	be16 id;
-	be16 frag; /* 0 DF MF offset:13 */
+	be16 frag; /* reserved:1 DF:1 MF:1 fragment offset:13 */
 	uint8_t ttl;
 	uint8_t protocol;
 	be16 checksum;
@@ -52,7 +55,7 @@ struct uroce_ipv4 {
 static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 20 bytes");
 #define UROCE_IPV4_DF 0x4000
 
-/* ToS and traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
+/* Fields of the ToS and of the traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
 #define UROCE_DSCP_SHIFT 2
 #define UROCE_ECN_MASK   0x03
 #define UROCE_ECN_ECT0   0x02 /* the sender's transport reacts to congestion */
@@ -72,7 +75,7 @@ static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
 struct uroce_udp {
 	be16 sport;
 	be16 dport;
-	be16 len;      /* bytes, header included */
+	be16 len;      /* length in bytes of header and payload */
 	be16 checksum; /* 0: no checksum, as in RoCEv2 [IBA A17.3.1.3] */
 };
 static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
@@ -113,8 +116,8 @@ static_assert(sizeof(struct uroce_reth) == 16, "RETH is 16 bytes");
 struct uroce_atomiceth {
 	be64 va;
 	be32 rkey;
-	be64 swap_add; /* CMP_SWAP: new value; FETCH_ADD: number to be added */
-	be64 compare;  /* FETCH_ADD: unused */
+	be64 swap_add; /* for CMP_SWAP: the new value; for FETCH_ADD: the number to be added */
+	be64 compare;  /* for CMP_SWAP: the value to compare with; unused by FETCH_ADD */
 };
 static_assert(sizeof(struct uroce_atomiceth) == 28, "AtomicETH is 28 bytes");
 
@@ -140,7 +143,7 @@ struct uroce_deth {
 static_assert(sizeof(struct uroce_deth) == 8, "DETH is 8 bytes");
 
 /*
- * Immediate data [IBA 9.3.6]. Its bytes are not interpreted, and stay in wire order, as in verbs.
+ * Immediate data [IBA 9.3.6]. The bytes are not interpreted. They stay in wire order, as in verbs.
  */
 struct uroce_immdt {
 	uint8_t data[4];
@@ -162,7 +165,7 @@ static_assert(sizeof(struct uroce_xrceth) == 4, "XRCETH is 4 bytes");
 
 /* FLUSH extended transport header [IBA A19], followed by a RETH. */
 struct uroce_feth {
-	be32 sel_plt; /* resv:26 selectivity:2 placement type:4 */
+	be32 sel_plt; /* resv:26 selectivity level:2 placement type:4 */
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * The parser. It converts a frame to a view whose lengths have been checked. Later code does not
- * check the lengths again.
+ * The parser of received frames. It converts a frame to a view whose lengths have been checked.
+ * Later code does not check the lengths again.
  *
- * Pointers of the view lead into the frame. The frame must be contiguous and must exist as long as
- * the view. Fields that the transport reads for every packet are decoded here, in host order. The
- * ICRC is verified by a separate call, so that a caller can process a burst in passes.
+ * Pointers of the view point into the frame. The frame must be contiguous and must exist as long
+ * as the view. Fields that the transport reads for every packet are decoded here, in host order.
+ * The ICRC is verified by a separate call, so that a caller can process a burst in passes.
  */
 
 #include <stdbool.h>
@@ -24,35 +24,36 @@
 
 /** A parsed RoCEv2 frame. */
 struct uroce_pkt {
-	const struct uroce_opcode *op; /* row of the opcode; the opcode is known */
-	const uint8_t *frame;          /* Ethernet header */
-	const uint8_t *ip;             /* IPv4 (with options) or IPv6 header */
-	const struct uroce_bth *bth;   /* BTH, directly after the UDP header */
-	const uint8_t *ext;            /* first byte after the BTH */
-	const uint8_t *payload;        /* first byte after the extension headers */
-	uint32_t payload_len;          /* bytes of payload, without pad */
+	/* row of the packet's opcode in the opcode table; it is the row of a known opcode */
+	const struct uroce_opcode *op;
+	const uint8_t *frame; /* first byte of the Ethernet header */
+	const uint8_t *ip; /* first byte of the IPv4 header (with options) or of the IPv6 header */
+	const struct uroce_bth *bth; /* BTH, directly after the UDP header */
+	const uint8_t *ext;          /* first extension header, which follows the BTH */
+	const uint8_t *payload; /* first byte of the payload, which follows the extension headers */
+	uint32_t payload_len;   /* bytes of payload, without the pad */
 	uint32_t psn;
 	uint32_t dest_qpn;
 	uint16_t pkey;
 	uint16_t udp_sport;
-	uint16_t vlan_tci; /* 0 if the frame has no tag */
-	uint8_t opcode;    /* the complete opcode byte */
+	uint16_t vlan_tci; /* TCI of the 802.1Q tag; 0 if the frame has no tag */
+	uint8_t opcode;    /* BTH opcode: all 8 bits, service and operation */
 	uint8_t pad_len;   /* 0..3 */
-	uint8_t tclass;    /* ToS or traffic class; ECN in the low two bits */
+	uint8_t tclass;    /* ToS of IPv4, or traffic class of IPv6; its low two bits are ECN */
 	bool is_ipv6;
 	bool has_vlan;
 	bool is_solicited; /* solicited event bit (BTH.S) */
 	bool has_ack_req;  /* ACK request bit (BTH.A) */
 	bool has_becn;     /* BECN bit (BTH.B) */
-	/* set by the caller; returned with a frame that was in a reorder buffer */
+	/* value that the caller sets, and gets back with a frame that was in a reorder buffer */
 	void *owner;
 };
 
 /**
  * Parse a frame of `len` bytes and check its lengths. Bytes after the IP length (Ethernet padding)
- * are ignored. Accepted are Ethernet II with at most one 802.1Q tag, IPv4 with options but not
- * fragmented, and IPv6 without extension headers. A first fragment to the RoCEv2 port is
- * UROCE_VERDICT_BAD_IP. A later fragment has no port and is UROCE_VERDICT_NOT_ROCE.
+ * are ignored. The parser accepts Ethernet II with at most one 802.1Q tag, IPv4 with options but
+ * not fragmented, and IPv6 without extension headers. A first fragment to the RoCEv2 port gets
+ * UROCE_VERDICT_BAD_IP. A later fragment has no port, and gets UROCE_VERDICT_NOT_ROCE.
  *
  * Checked: all lengths agree; the BTH version is 0; the opcode is known; the extension headers of
  * the opcode are present; the pad fits the payload; an opcode without payload has none. Not
@@ -65,20 +66,20 @@ struct uroce_pkt {
 enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt);
 
 /**
- * Parse a frame by comparing it with a template, an accepted frame. Most frames of a burst match
- * the previous one: IPv4, and all parsed header fields are equal except the PSN and the request
- * for an ACK.
+ * Parse a frame by comparing it with a template, which is a frame that was accepted before. Most
+ * frames of a burst match the previous one: IPv4, and all parsed header fields are equal except
+ * the PSN and the request for an ACK.
  * @return whether the frame matches; then `pkt` is filled, and uroce_parse() would return the
  *	verdict that it returned for `tmpl`
  */
 bool uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
 			     struct uroce_pkt *pkt);
 
-/** Bytes of a template that uroce_parse_by_template() compares. */
+/** Number of bytes of a template that uroce_parse_by_template() compares. */
 #define UROCE_TEMPLATE_LEN 50u
 
 /**
- * Make a template that does not depend on the original frame.
+ * Make a template for uroce_parse_by_template() that does not point into the original frame.
  * @param pkt  accepted by uroce_parse()
  * @param[out] hdr  copy of the headers; must exist as long as `tmpl`
  * @param[out] tmpl  for uroce_parse_by_template() only
@@ -87,7 +88,8 @@ void uroce_parse_make_template(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_TE
 			       struct uroce_pkt *tmpl);
 
 /**
- * Whether the ICRC of a parsed frame is correct. Reads every byte from the IP header to the ICRC.
+ * Whether the ICRC of a parsed frame is correct. The function reads every byte from the IP header
+ * to the ICRC.
  */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
 
@@ -102,12 +104,18 @@ uroce_pkt_is_same_path(const struct uroce_pkt *a, const struct uroce_pkt *b)
 
 	if (a->is_ipv6 != b->is_ipv6)
 		return false;
-	/* source and destination are adjacent in both headers */
+	/*
+	 * one memcmp() is enough, because source and destination address are adjacent in both
+	 * headers
+	 */
 	return a->is_ipv6 ? !memcmp(a6->src, b6->src, sizeof(a6->src) + sizeof(a6->dst))
 			  : !memcmp(a4->src, b4->src, sizeof(a4->src) + sizeof(a4->dst));
 }
 
-/* Extension headers of a parsed frame. A header may be requested only if `op->ext_mask` has it. */
+/*
+ * Get an extension header of a parsed frame. It may be requested only if `op->ext_mask` has its
+ * bit.
+ */
 static inline const void *
 uroce_pkt_ext(const struct uroce_pkt *pkt, enum uroce_ext ext)
 {
