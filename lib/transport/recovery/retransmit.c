@@ -35,8 +35,8 @@ uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 	req->nb_rd_out = nb_rd_out;
 	req->is_ack_wanted = is_ack_wanted;
 	/*
-	 * The memory of the request is not accessible any more. The request fails when the send
-	 * position reaches it.
+	 * If the packet is not built, the memory of its request is not accessible any more. The
+	 * request fails when the send position reaches it.
 	 */
 	if (!is_built)
 		uroce_retry_rewind(qpc);
