@@ -4,12 +4,15 @@
 
 /**
  * @file
- * The pending AETH of the responder: one ACK or NAK. A newer NAK replaces an older one.
+ * The pending AETH of the responder, which is one ACK or NAK. A newer NAK replaces an older one.
  */
 
 #include "transport/context.h"
 
-/** Schedule an ACK. A NAK that is already pending makes the ACK unnecessary. */
+/**
+ * Schedule an ACK to the peer. If a NAK is pending, the NAK is kept, because it makes the ACK
+ * unnecessary.
+ */
 static inline void
 uroce_aeth_schedule_ack(struct uroce_resp *resp)
 {
@@ -19,7 +22,7 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 	resp->syndrome = UROCE_SYNDROME_ACK;
 }
 
-/** Schedule a NAK. */
+/** Schedule a NAK to the peer, with this syndrome and PSN. */
 static inline void
 uroce_aeth_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {
