@@ -32,6 +32,6 @@
 #define UROCE_XRC_SRQS 1024u
 
 /** Frames on their way from one worker to another, for each worker; a power of two. */
-#define UROCE_HOPS 1024u
+#define UROCE_FORWARD_RING_LEN 1024u
 
 #endif /* UROCE_LIMITS_H */

@@ -44,7 +44,8 @@ check_keys(const char *spec)
 
 		if (is_key(at, len))
 			continue;
-		log_line("%s: key '%.*s' is no key of uroced: allowed are addr, gw, vlan and mtu",
+		log_line("%s: key '%.*s' is no key of uroced: allowed are addr, gw, vlan, mtu and "
+			 "icrc",
 			 spec, (int)len, at);
 		return -1;
 	}

@@ -24,19 +24,13 @@
 
 #include "data.h"
 #include "datapath/clock.h"
+#include "datapath/idle_policy.h"
 #include "datapath/port/link.h"
 #include "log_line.h"
 
-#define SPIN_NS            UINT64_C(50000) /* how long the thread spins after the last frame */
-#define TIMED_SLEEP_MIN_NS UINT64_C(20000)
-/* after a timed sleep of this length the thread waits for a wake-up */
-#define TIMED_SLEEP_LAST_NS UINT64_C(80000)
-#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000) /* between polls of a port without RX wake-up */
 /* between polls of a port without RX wake-up, when no frame has come for LONG_NS */
 #define TIMED_SLEEP_LONG_NS UINT64_C(2000000)
-#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* between polls of a port without a link */
 #define LONG_NS             UINT64_C(100000000)
-#define SLEEP_MAX_NS        UINT64_C(100000000) /* the thread checks the link at least this often */
 
 /* between polls of doorbells, while the thread does not sleep */
 #define DOORBELLS_NS UINT64_C(30000)
@@ -300,31 +294,33 @@ static uint64_t
 get_max_sleep_ns(const struct data *data, const struct idle_state *self)
 {
 	if (!uroce_port_is_up(data->wire.port))
-		return TIMED_SLEEP_DOWN_NS;
-	return data->now_ns - self->active_ns < LONG_NS ? TIMED_SLEEP_MAX_NS : TIMED_SLEEP_LONG_NS;
+		return UROCE_IDLE_TIMED_DOWN_NS;
+	return data->now_ns - self->active_ns < LONG_NS ? UROCE_IDLE_TIMED_MAX_NS
+							: TIMED_SLEEP_LONG_NS;
 }
 
 static void
 wait_idle(struct data *data, struct idle_state *self)
 {
-	if (data->now_ns - self->active_ns < SPIN_NS) {
+	if (data->now_ns - self->active_ns < UROCE_IDLE_SPIN_NS) {
 		rte_pause();
 		return;
 	}
 	if (self->has_notices) {
 		self->has_notices = false;
-		self->is_noticed = wait_for(data, data->notices.of[0].fd, SLEEP_MAX_NS);
+		self->is_noticed = wait_for(data, data->notices.of[0].fd, UROCE_IDLE_WAKEUP_MAX_NS);
 		return;
 	}
-	if (self->is_noticed || self->sleep_ns <= TIMED_SLEEP_LAST_NS) {
-		(void)wait_for(data, -1, self->is_noticed ? TIMED_SLEEP_MAX_NS : self->sleep_ns);
+	if (self->is_noticed || self->sleep_ns <= UROCE_IDLE_TIMED_LAST_NS) {
+		(void)wait_for(data, -1,
+			       self->is_noticed ? UROCE_IDLE_TIMED_MAX_NS : self->sleep_ns);
 		self->sleep_ns *= 2;
 		self->is_noticed = false;
 		return;
 	}
 	if (arm_wakeup(data, &self->has_notices)) {
 		(void)wait_for(data, -1,
-			       self->has_notices ? TIMED_SLEEP_MIN_NS
+			       self->has_notices ? UROCE_IDLE_TIMED_MIN_NS
 						 : get_max_sleep_ns(data, self));
 		return;
 	}
@@ -332,7 +328,7 @@ wait_idle(struct data *data, struct idle_state *self)
 	disarm_wakeup(data);
 	/* sleep, so that a client that has to make room in its ring may get the CPU */
 	if (data_waits(data))
-		self->sleep_ns = TIMED_SLEEP_MIN_NS;
+		self->sleep_ns = UROCE_IDLE_TIMED_MIN_NS;
 }
 
 /* Check the link every LINK_NS, and restart a port whose link is lost. */
@@ -354,7 +350,8 @@ watch_link(struct wire *wire, uint64_t now_ns)
 void
 data_run(struct data *data)
 {
-	struct idle_state self = { .active_ns = uroce_clock_ns(), .sleep_ns = TIMED_SLEEP_MIN_NS };
+	struct idle_state self = { .active_ns = uroce_clock_ns(),
+				   .sleep_ns = UROCE_IDLE_TIMED_MIN_NS };
 
 	(void)prctl(PR_SET_TIMERSLACK, 1000ul);
 	data->now_ns = self.active_ns;
@@ -371,7 +368,7 @@ data_run(struct data *data)
 		update_runq(data);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
 			self = (struct idle_state){ .active_ns = now_ns,
-						    .sleep_ns = TIMED_SLEEP_MIN_NS };
+						    .sleep_ns = UROCE_IDLE_TIMED_MIN_NS };
 			disarm_wakeup(data);
 		} else {
 			wait_idle(data, &self);

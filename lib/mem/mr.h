@@ -144,6 +144,21 @@ uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
 }
 
 /**
+ * Resolve `[va, va + len)` of a key, as uroce_mr_resolve() does. Fast for a sequence of ranges that
+ * mostly are in the same region, and need the same access rights.
+ * @param view  cache of the last region that was looked up in this round; initially empty
+ * @return NULL: refused, or the key is not that of a region whose pages are all present
+ */
+static inline void *
+uroce_mr_view_resolve(struct uroce_mr_view *view, const struct uroce_mr_table *table, uint32_t key,
+		      uint32_t pdn, uint64_t va, uint64_t len, uint32_t access)
+{
+	if (key != view->key && !uroce_mr_get_view(table, key, pdn, access, view))
+		return NULL;
+	return uroce_mr_view_at(view, va, len);
+}
+
+/**
  * Resolve a range for a peer's request, as uroce_mr_resolve() does. The rkey may belong to a
  * window (mw.h), which an lkey never does.
  * @param qpn  the QP that received the request

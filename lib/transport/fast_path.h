@@ -9,27 +9,9 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
 
 #include "wire/hdr.h"
 #include "wire/parse.h"
-
-/** Whether two packets have the same source and destination address. */
-static inline bool
-uroce_fast_path_is_same_path(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)
-{
-	uint64_t a, b;
-
-	if (pkt->is_ipv6 != tmpl->is_ipv6)
-		return false;
-	if (pkt->is_ipv6)
-		return !memcmp(((const struct uroce_ipv6 *)pkt->ip)->src,
-			       ((const struct uroce_ipv6 *)tmpl->ip)->src, 2 * 16);
-	memcpy(&a, ((const struct uroce_ipv4 *)pkt->ip)->src, sizeof(a));
-	memcpy(&b, ((const struct uroce_ipv4 *)tmpl->ip)->src, sizeof(b));
-	return a == b;
-}
 
 /**
  * Whether a packet has no CE mark, and has the same peer, P_Key and opcode as `tmpl`, an accepted
@@ -39,8 +21,7 @@ static inline bool
 uroce_fast_path_matches(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)
 {
 	return pkt->op == tmpl->op && pkt->pkey == tmpl->pkey &&
-	       (pkt->tclass & UROCE_ECN_MASK) != UROCE_ECN_CE &&
-	       uroce_fast_path_is_same_path(pkt, tmpl);
+	       (pkt->tclass & UROCE_ECN_MASK) != UROCE_ECN_CE && uroce_pkt_is_same_path(pkt, tmpl);
 }
 
 #endif /* UROCE_TRANSPORT_FAST_PATH_H */

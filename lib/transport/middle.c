@@ -14,6 +14,7 @@
 
 #include "base/copy.h"
 #include "transport/responder/aeth.h"
+#include "transport/fast_path.h"
 #include "transport/recovery/ooo_request.h"
 #include "transport/requester/position.h"
 #include "transport/responder/recv.h"
@@ -139,16 +140,16 @@ static uint32_t
 count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
 		    const struct uroce_pkt *pkts, unsigned nb)
 {
-	const struct uroce_opcode *op = &uroce_opcode_table[qpc->service << 5 | low];
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 	uint32_t n;
 
+	if (pkts->op != &uroce_opcode_table[qpc->service << 5 | low])
+		return 0;
 	for (n = 0; n < nb; n++) {
 		const struct uroce_pkt *pkt = &pkts[n];
 
-		if (pkt->op != op || pkt->psn != uroce_psn_add(psn, n) || pkt->payload_len != mtu ||
-		    pkt->pkey != pkts->pkey || (pkt->tclass & UROCE_ECN_MASK) == UROCE_ECN_CE ||
-		    !uroce_pkt_is_same_path(pkt, pkts))
+		if (pkt->psn != uroce_psn_add(psn, n) || pkt->payload_len != mtu ||
+		    !uroce_fast_path_matches(pkt, pkts))
 			break;
 	}
 	return n;
@@ -175,12 +176,6 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 		prefetch_place(dst + len);
 		uroce_copy(dst, pkts[i].payload, len);
 	}
-}
-
-static inline bool
-is_receive_fast_path(const struct uroce_qpc *qpc)
-{
-	return uroce_qpc_is_reliable(qpc) && !qpc->srqs && uroce_ooo_request_is_idle(&qpc->resp);
 }
 
 /*
@@ -213,7 +208,7 @@ uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, 
 {
 	struct uroce_resp *resp = &qpc->resp;
 
-	if (resp->operation == UROCE_OPERATION_NONE || !is_receive_fast_path(qpc))
+	if (resp->operation == UROCE_OPERATION_NONE || !uroce_ooo_request_is_fast_path(qpc))
 		return 0;
 	const uint8_t low = resp->operation == UROCE_OPERATION_WRITE ? UROCE_OP_WRITE_MIDDLE
 								     : UROCE_OP_SEND_MIDDLE;
@@ -225,13 +220,13 @@ uroce_middle_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, 
 		return 0;
 	copy_all(dst, pkts, n);
 	resp->msg_len += (uint32_t)len;
-	resp->epsn = uroce_psn_add(resp->epsn, n);
 	qpc->stats.rx_packets += n;
 	qpc->stats.rx_bytes += len;
-	for (uint32_t i = 0; i < n; i++) {
-		if (pkts[i].has_ack_req)
-			uroce_aeth_schedule_ack(resp);
-	}
+	bool has_ack_req = false;
+
+	for (uint32_t i = 0; i < n; i++)
+		has_ack_req |= pkts[i].has_ack_req;
+	uroce_aeth_advance(resp, n, 0, has_ack_req);
 	return n;
 }
 

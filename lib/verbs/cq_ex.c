@@ -13,6 +13,7 @@
 #include "datapath/clock.h"
 #include "verbs/errno_ret.h"
 #include "verbs/fork.h"
+#include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -169,10 +170,11 @@ check_cq_init(const struct ibv_context *context, const struct ibv_cq_init_attr_e
 	if ((init->comp_mask & ~known) != 0 || (init->wc_flags & ~(uint64_t)WC_FLAGS) != 0 ||
 	    (get_wc_flags(init) & ~(uint32_t)IBV_CREATE_CQ_ATTR_SINGLE_THREADED) != 0)
 		return EOPNOTSUPP;
-	if ((init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD) &&
-	    (parent == NULL || parent->context != context))
-		return EINVAL;
-	return 0;
+	if (!(init->comp_mask & IBV_CQ_INIT_ATTR_MASK_PD))
+		return 0;
+	const int ret = uroce_vpd_check(parent);
+
+	return ret == 0 && parent->context != context ? EINVAL : -ret;
 }
 
 struct ibv_cq_ex *

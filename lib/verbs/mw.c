@@ -115,8 +115,16 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
  * checks, but a program may call uroce_bind_mw() directly.
  */
 static int
-check_bind(const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
+check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
+	int ret = uroce_vqp_check_any(qp);
+
+	if (ret == 0)
+		ret = uroce_vmw_check(mw);
+	if (ret == 0 && info->mr != NULL)
+		ret = uroce_vmr_check(info->mr);
+	if (ret != 0)
+		return ret;
 	if (mw->type != IBV_MW_TYPE_1)
 		return -EINVAL;
 	if (info->mr == NULL && (info->addr != 0 || info->length != 0))
@@ -154,9 +162,9 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 	uint32_t old_rkey, new_rkey;
 	int ret;
 
-	if (qp == NULL || ibv == NULL || bind == NULL)
+	if (bind == NULL)
 		return uroce_fail(EINVAL);
-	ret = check_bind(ibv, &bind->bind_info);
+	ret = check_bind(qp, ibv, &bind->bind_info);
 	if (ret != 0)
 		return uroce_errno_ret(ret);
 	old_rkey = __atomic_load_n(&ibv->rkey, __ATOMIC_RELAXED);

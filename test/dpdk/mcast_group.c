@@ -221,7 +221,7 @@ mcast_group__a_worker_that_is_away_overruns_alone(void **state)
 	const uint64_t nb_before = count(0, UROCE_VERDICT_OVERRUN);
 
 	(void)state;
-	for (unsigned i = 0; i < UROCE_HOPS + 10; i++) {
+	for (unsigned i = 0; i < UROCE_FORWARD_RING_LEN + 10; i++) {
 		post(group);
 		(void)uroce_worker_poll(dev_b->worker[0]);
 		rig_post_recv(qp[0], i % RIG_WR, i % RIG_WR * 512, GRH + LEN);
@@ -229,7 +229,7 @@ mcast_group__a_worker_that_is_away_overruns_alone(void **state)
 		(void)uroce_cq_poll(&a->scq, 1, &(struct ibv_wc){ 0 });
 	}
 	assert_true(count(0, UROCE_VERDICT_OVERRUN) - nb_before >= 10);
-	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST + 1; i++)
+	for (unsigned i = 0; i < UROCE_FORWARD_RING_LEN / UROCE_BURST + 1; i++)
 		rig_drive(dev_b);
 	assert_int_equal(nb_received(qp[1]), RIG_WR); /* the number of posted receive requests */
 	assert_int_equal(rig_nb_away(dev_a), 0);

@@ -156,6 +156,9 @@ create__uses_its_parent_domain(void **state)
 
 	(void)state;
 	assert_non_null(parent);
+	parent->handle ^= 1; /* the handle is invalid, as after the domain was destroyed */
+	assert_errno(ENOENT, make_cq(init));
+	parent->handle ^= 1;
 	struct ibv_cq_ex *made = make_cq(init);
 
 	assert_non_null(made);

@@ -357,6 +357,23 @@ bind__errors_of_the_call(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
+/* Calls whose QP, window or region is no valid object, as after it was destroyed. */
+static void
+bind__of_an_invalid_handle_is_enoent(void **state)
+{
+	struct ibv_mw *mw = ibv_alloc_mw(net.b.pd, IBV_MW_TYPE_1);
+	struct ibv_mw_bind bind = { .bind_info = info_of(AT, 64, RIGHTS) };
+	uint32_t *const handles[] = { &net.b.qp->handle, &mw->handle, &bind.bind_info.mr->handle };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+		*handles[i] ^= 1;
+		assert_int_equal(uroce_bind_mw(net.b.qp, mw, &bind), ENOENT);
+		*handles[i] ^= 1;
+	}
+	assert_int_equal(ibv_dealloc_mw(mw), 0);
+}
+
 /* After any number of failed binds the next bind has a new key. */
 static void
 bind__that_fails_uses_up_no_key(void **state)
@@ -608,6 +625,7 @@ main(void)
 		TEST(bind__zero_based),
 		TEST(bind__errors_of_the_region),
 		TEST(bind__errors_of_the_call),
+		TEST(bind__of_an_invalid_handle_is_enoent),
 		TEST(bind__that_fails_uses_up_no_key),
 		ON(ud, bind__not_on_datagram_queues),
 		ON(uc, bind__works_on_uc),

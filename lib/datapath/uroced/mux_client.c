@@ -424,7 +424,8 @@ try_to_connect(struct uroce_mux_client *client)
 static int
 connect_mux(struct uroce_mux_client *client)
 {
-	const time_t end = time(NULL) + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
+	const time_t end =
+		uroce_mux_client_now() + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
 	int fd;
 
 	do {

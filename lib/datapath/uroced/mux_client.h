@@ -167,6 +167,9 @@ void uroce_mux_client_wait(int fd, int work_fd, int ms);
  */
 bool uroce_mux_client_await_room(int ret, time_t end);
 
+/** @return the time in seconds of the monotonic clock, for deadlines */
+time_t uroce_mux_client_now(void);
+
 /* Functions of mux_client.c. */
 
 /**

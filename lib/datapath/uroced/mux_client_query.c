@@ -76,12 +76,13 @@ uroce_mux_client_wait(int fd, int work_fd, int ms)
 static int
 recv_host(int fd, union uroce_mux_message *message)
 {
-	const time_t end = time(NULL) + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
+	const time_t end =
+		uroce_mux_client_now() + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
 	int ret = uroce_mux_client_send_hello(fd), other = -1;
 
 	if (ret == 0)
 		ret = -EAGAIN;
-	while (ret == -EAGAIN && time(NULL) <= end) {
+	while (ret == -EAGAIN && uroce_mux_client_now() <= end) {
 		ret = uroce_mux_receive(fd, message, &other);
 		if (ret == -EAGAIN)
 			uroce_mux_client_wait(fd, -1, 1000);
@@ -96,10 +97,19 @@ recv_host(int fd, union uroce_mux_message *message)
 	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
 }
 
+time_t
+uroce_mux_client_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
 bool
 uroce_mux_client_await_room(int ret, time_t end)
 {
-	if (ret != -EAGAIN || time(NULL) > end)
+	if (ret != -EAGAIN || uroce_mux_client_now() > end)
 		return false;
 	rte_delay_us_sleep(FULL_MS * 1000);
 	return true;
@@ -112,7 +122,8 @@ uroce_mux_client_await_room(int ret, time_t end)
 static int
 connect_host(const char *path, union uroce_mux_message *message)
 {
-	const time_t end = time(NULL) + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
+	const time_t end =
+		uroce_mux_client_now() + (time_t)(UROCE_MUX_CLIENT_REPLY_NS / 1000000000);
 	int fd, ret;
 
 	do {

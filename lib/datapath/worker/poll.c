@@ -310,7 +310,7 @@ uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsign
 static void
 take_forwarded(struct uroce_worker *worker)
 {
-	for (unsigned i = 0; i < UROCE_HOPS / UROCE_BURST; i++) {
+	for (unsigned i = 0; i < UROCE_FORWARD_RING_LEN / UROCE_BURST; i++) {
 		if (uroce_rx_forwarded(worker) < UROCE_BURST)
 			return;
 	}

@@ -31,11 +31,9 @@
  * Sleep until a wake-up: this needs a port with RX wake-ups (rx_wakeup.h), workers that are all at
  * rest, and no active application. The thread arms the RX wake-ups, marks the workers as
  * unattended, sleeps for the minimum time, and checks once more. If there is still nothing to do,
- * it waits for the eventfd, the port and the nearest timer, for at most SLEEP_MAX_NS. A round of
- * the application may set a timer. So a thread that drives an unattended worker wakes the service
- * thread, as every doorbell does.
- *
- * The file has more than 500 lines: the timeouts of all workers share one thread.
+ * it waits for the eventfd, the port and the nearest timer, for at most UROCE_IDLE_WAKEUP_MAX_NS. A
+ * round of the application may set a timer. So a thread that drives an unattended worker wakes the
+ * service thread, as every doorbell does.
  */
 
 #include "datapath/worker/service_thread.h"
@@ -53,6 +51,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/dpdk.h"
+#include "datapath/idle_policy.h"
 #include "datapath/log.h"
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/device/numa.h"
@@ -67,18 +66,7 @@
  * Number of checks in a row that found the application active, after which the number of late
  * takeovers is reset.
  */
-#define FORGET_CHECKS       32
-#define SPIN_NS             UINT64_C(50000) /* time to spin after activity */
-#define TIMED_SLEEP_MIN_NS  UINT64_C(20000)
-#define TIMED_SLEEP_MAX_NS  UINT64_C(1000000)
-#define TIMED_SLEEP_DOWN_NS UINT64_C(5000000) /* maximum of a timed sleep without a link */
-/*
- * Length of the timed sleeps after which the thread sleeps until a wake-up. To wake it takes the
- * sender some microseconds. A program that sends at intervals should not pay this each time.
- */
-#define TIMED_SLEEP_LAST_NS UINT64_C(80000)
-/* Maximum of a sleep until a wake-up, after which the link is checked. */
-#define SLEEP_MAX_NS UINT64_C(100000000)
+#define FORGET_CHECKS 32
 /*
  * While the application spins in poll_cq, each check costs it some microseconds of CPU. So after
  * POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
@@ -213,7 +201,7 @@ static struct check_result
 check_workers(struct uroce_service_thread *service)
 {
 	const struct uroce_dev *dev = service->dev;
-	struct check_result all = { .wait_ns = SLEEP_MAX_NS,
+	struct check_result all = { .wait_ns = UROCE_IDLE_WAKEUP_MAX_NS,
 				    .is_spinning = true,
 				    .is_quiet = true };
 	unsigned nb_early = 0;
@@ -374,7 +362,8 @@ sleep_until_wakeup(struct uroce_service_thread *service, uint64_t sleep_ns, uint
 static uint64_t
 get_max_sleep_ns(const struct uroce_service_thread *service)
 {
-	return uroce_port_is_up(service->dev->port) ? TIMED_SLEEP_MAX_NS : TIMED_SLEEP_DOWN_NS;
+	return uroce_port_is_up(service->dev->port) ? UROCE_IDLE_TIMED_MAX_NS
+						    : UROCE_IDLE_TIMED_DOWN_NS;
 }
 
 static void *
@@ -382,7 +371,7 @@ run_service(void *arg)
 {
 	struct uroce_service_thread *service = arg;
 	uint64_t active_ns = uroce_clock_ns();
-	uint64_t timed_ns = TIMED_SLEEP_MIN_NS;
+	uint64_t timed_ns = UROCE_IDLE_TIMED_MIN_NS;
 	uint32_t wakes_before = 0;
 	/* Checks in a row that found the application spinning in poll_cq. */
 	unsigned nb_spinning = 0;
@@ -401,22 +390,22 @@ run_service(void *arg)
 
 		if (check_result.nb > 0 || wakes != wakes_before) {
 			active_ns = now_ns;
-			timed_ns = TIMED_SLEEP_MIN_NS;
+			timed_ns = UROCE_IDLE_TIMED_MIN_NS;
 			wakes_before = wakes;
 			is_ready = is_noticed = false;
 			disarm_wakeup(service);
 		}
-		if (now_ns - active_ns < SPIN_NS && !check_result.is_shared)
+		if (now_ns - active_ns < UROCE_IDLE_SPIN_NS && !check_result.is_shared)
 			continue;
 		if (check_result.is_quiet && is_ready) {
 			is_ready = false;
 			is_noticed = sleep_until_wakeup(service, check_result.wait_ns, wakes);
 			continue;
 		}
-		is_ready = check_result.is_quiet && timed_ns > TIMED_SLEEP_LAST_NS && !is_noticed &&
-			   arm_wakeup_and_sleep(service);
+		is_ready = check_result.is_quiet && timed_ns > UROCE_IDLE_TIMED_LAST_NS &&
+			   !is_noticed && arm_wakeup_and_sleep(service);
 		if (is_ready) {
-			sleep_timed(service, TIMED_SLEEP_MIN_NS, wakes);
+			sleep_timed(service, UROCE_IDLE_TIMED_MIN_NS, wakes);
 			continue;
 		}
 		disarm_wakeup(service);
@@ -426,11 +415,12 @@ run_service(void *arg)
 			continue;
 		}
 		if (is_noticed) /* RX wake-ups without frames must not repeat at a high rate */
-			timed_ns = TIMED_SLEEP_MAX_NS;
+			timed_ns = UROCE_IDLE_TIMED_MAX_NS;
 		is_noticed = false;
-		sleep_timed(service,
-			    RTE_MIN(RTE_MAX(check_result.wait_ns, TIMED_SLEEP_MIN_NS), timed_ns),
-			    wakes);
+		sleep_timed(
+			service,
+			RTE_MIN(RTE_MAX(check_result.wait_ns, UROCE_IDLE_TIMED_MIN_NS), timed_ns),
+			wakes);
 		timed_ns = RTE_MIN(timed_ns * 2, get_max_sleep_ns(service));
 	}
 	disarm_wakeup(service);

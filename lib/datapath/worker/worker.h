@@ -165,7 +165,9 @@ void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker
 
 /**
  * Transmit what was posted to a QP in the calling thread, if inline transmit is possible: see
- * datapath/worker/inline_tx.h. Any thread that holds no lock of the library.
+ * datapath/worker/inline_tx.h. Any thread that holds no lock of a worker. The thread may
+ * hold the lock of the QP's send queue, which keeps the QP from being destroyed. A round only tries
+ * to take such a lock, so that no two threads wait for each other.
  * @return false: nothing was sent, and the caller must call uroce_worker_ring_doorbell()
  */
 bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);

@@ -22,9 +22,10 @@ make_forward_ring(const struct uroce_worker *worker)
 	struct rte_ring *ring;
 
 	snprintf(name, sizeof(name), "uroce_hops_%u_%u", worker->dev->port->id, worker->idx);
-	ring = rte_ring_create(name, UROCE_HOPS, worker->dev->port->socket_id, RING_F_SC_DEQ);
+	ring = rte_ring_create(name, UROCE_FORWARD_RING_LEN, worker->dev->port->socket_id,
+			       RING_F_SC_DEQ);
 	if (!ring)
-		ring = rte_ring_create(name, UROCE_HOPS, SOCKET_ID_ANY, RING_F_SC_DEQ);
+		ring = rte_ring_create(name, UROCE_FORWARD_RING_LEN, SOCKET_ID_ANY, RING_F_SC_DEQ);
 	if (!ring)
 		UROCE_LOG(ERR, mem, "no ring between workers: %s", rte_strerror(rte_errno));
 	return ring;

@@ -36,7 +36,7 @@ const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS] = {
 	PARAM(byte_kb, 10, 4000000, 10000, "kB sent between increases by volume"),
 	PARAM(stages, 1, 1000, 5, "stages of fast recovery"),
 	PARAM(cnp_us, 1, 1000000, 50, "minimum microseconds between two CNPs of a QP"),
-	PARAM(reduce_us, 0, 1000000, 25, "minimum microseconds between two reductions of the rate of a QP"),
+	PARAM(reduce_us, 0, 1000000, 25, "minimum microseconds between two reductions of a QP's rate"),
 	PARAM(cnp_dscp, 0, 63, 48, "DSCP of CNPs"),
 	PARAM(burst_kb, 1, 16384, 32, "kB that may be sent at once after a late start"),
 };

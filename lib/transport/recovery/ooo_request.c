@@ -396,7 +396,7 @@ skip_placed_request(struct uroce_qpc *qpc)
 	struct uroce_resp *resp = &qpc->resp;
 
 	uroce_psn_gap_clear(resp->gap, resp->epsn);
-	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	uroce_aeth_advance(resp, 1, 0, false);
 	resp->msg_len += 1u << qpc->mtu_shift;
 	qpc->stats.rx_bytes += 1u << qpc->mtu_shift;
 }

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Requests that arrive ahead of a PSN gap: placed in memory, buffered or dropped.
+ * Processing of requests that arrive ahead of a PSN gap: they are placed in memory, buffered or
+ * dropped.
  */
 
 #include "transport/context.h"
@@ -30,6 +31,17 @@ static inline bool
 uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 {
 	return resp->ooo_state == UROCE_OOO_REQUEST_IN_ORDER && !resp->is_fill_doubtful;
+}
+
+/**
+ * Whether the responder may execute the next requests in order as a burst: nothing is left to do
+ * for retransmission or reordering, and the QP is no XRC target, whose requests name an SRQ each.
+ */
+static inline bool
+uroce_ooo_request_is_fast_path(const struct uroce_qpc *qpc)
+{
+	return uroce_qpc_is_reliable(qpc) && qpc->type != IBV_QPT_XRC_RECV &&
+	       uroce_ooo_request_is_idle(&qpc->resp);
 }
 
 /** Execute the expected request, and then the requests that were buffered behind it. */

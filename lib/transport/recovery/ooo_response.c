@@ -310,7 +310,7 @@ skip_placed_response(struct uroce_qpc *qpc)
 
 	uroce_psn_gap_clear(req->ooo_responses.gap, req->una_psn);
 	if (uroce_req_chunk_left(qpc, wqe, nth) == 1)
-		uroce_completer_end_rd(req);
+		uroce_completer_end_rd(req, 1);
 	req->una_psn = uroce_psn_add(req->una_psn, 1);
 }
 

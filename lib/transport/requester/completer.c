@@ -24,25 +24,38 @@ struct batch {
 	unsigned nb_sends; /* number of SENDs among the requests */
 };
 
+/* Write the completion of a send request, if the request is signaled. */
+static inline void
+complete_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
+		 uint64_t now_ns)
+{
+	batch->nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
+	if (!(wqe->flags & UROCE_WQE_SIGNALED))
+		return;
+	if (!batch->is_open)
+		uroce_completion_send_begin(qpc);
+	batch->is_open = true;
+	uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
+}
+
 /*
- * Complete the oldest request. All of its PSNs are acknowledged. The caller removes it from the
- * send queue.
+ * Move the beginning of the window behind a completed request. The caller removes the request from
+ * the send queue.
  */
+static inline void
+move_behind(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t idx)
+{
+	req->una_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
+	req->una_idx = idx + 1;
+}
+
+/* Complete the oldest request. All of its PSNs are acknowledged. */
 static void
 retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
 	       uint64_t now_ns)
 {
-	struct uroce_req *req = &qpc->req;
-
-	batch->nb_sends += (wqe->flags & UROCE_WQE_SEND) != 0;
-	if (wqe->flags & UROCE_WQE_SIGNALED) {
-		if (!batch->is_open)
-			uroce_completion_send_begin(qpc);
-		batch->is_open = true;
-		uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
-	}
-	req->una_psn = uroce_psn_add(wqe->first_psn, wqe->nb_psn);
-	req->una_idx++;
+	complete_request(qpc, wqe, batch, now_ns);
+	move_behind(&qpc->req, wqe, qpc->req.una_idx);
 }
 
 /*
@@ -120,23 +133,23 @@ uroce_completer_advance(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns)
 	return !is_blocked;
 }
 
-/* Complete the oldest request, because its last response was processed. */
-static void
-retire_answered(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint64_t now_ns)
+void
+uroce_completer_retire_answered(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns)
 {
 	const uint32_t una_idx = qpc->req.una_idx;
 	struct batch batch = { 0 };
 
-	retire_request(qpc, wqe, &batch, now_ns);
+	for (uint32_t i = 0; i < nb; i++)
+		complete_request(qpc, uroce_req_wqe(qpc, una_idx + i), &batch, now_ns);
+	move_behind(&qpc->req, uroce_req_wqe(qpc, una_idx + nb - 1), una_idx + nb - 1);
 	retire_local(qpc, &batch, now_ns);
 	end_retired(qpc, una_idx, &batch);
 }
 
 void
-uroce_completer_end_rd(struct uroce_req *req)
+uroce_completer_end_rd(struct uroce_req *req, uint32_t nb)
 {
-	if (req->nb_rd_out)
-		req->nb_rd_out--;
+	req->nb_rd_out = (uint8_t)(req->nb_rd_out > nb ? req->nb_rd_out - nb : 0);
 }
 
 /*
@@ -190,9 +203,9 @@ take_read_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct ur
 	if (verdict != UROCE_VERDICT_RESPONSE)
 		return verdict;
 	if (uroce_req_chunk_left(qpc, wqe, nth) == 1)
-		uroce_completer_end_rd(req);
+		uroce_completer_end_rd(req, 1);
 	if (nth + 1 == wqe->nb_psn)
-		retire_answered(qpc, wqe, now_ns);
+		uroce_completer_retire_answered(qpc, 1, now_ns);
 	else
 		req->una_psn = uroce_psn_add(pkt->psn, 1);
 	return verdict;
@@ -209,8 +222,8 @@ take_atomic_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct 
 		uroce_error_fail_request(qpc, IBV_WC_LOC_PROT_ERR, 0, now_ns);
 		return UROCE_VERDICT_LOCAL_FAULT;
 	}
-	uroce_completer_end_rd(&qpc->req);
-	retire_answered(qpc, wqe, now_ns);
+	uroce_completer_end_rd(&qpc->req, 1);
+	uroce_completer_retire_answered(qpc, 1, now_ns);
 	return UROCE_VERDICT_RESPONSE;
 }
 

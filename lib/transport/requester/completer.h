@@ -29,10 +29,16 @@ enum uroce_verdict uroce_completer_place(struct uroce_qpc *qpc, const struct uro
 					 uint64_t now_ns);
 
 /**
- * Reduce the number of READs and atomics in flight by one, because the response of an atomic or the
- * last response of a READ chunk was processed.
+ * Reduce the number of READs and atomics in flight by `nb`, because the responses of as many
+ * atomics, or the last responses of as many READ chunks, were processed.
  */
-void uroce_completer_end_rd(struct uroce_req *req);
+void uroce_completer_end_rd(struct uroce_req *req, uint32_t nb);
+
+/**
+ * Complete the oldest `nb` requests, because their last responses were processed, and then the
+ * local requests directly behind them.
+ */
+void uroce_completer_retire_answered(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns);
 
 /**
  * Complete local requests that were executed, as long as these are the oldest requests in the send

@@ -9,7 +9,6 @@
 
 #include "base/copy.h"
 #include "transport/requester/completer.h"
-#include "transport/completion.h"
 #include "transport/fast_path.h"
 #include "transport/requester/position.h"
 #include "transport/recovery/retry.h"
@@ -27,10 +26,8 @@ place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const voi
 
 	if (wqe->nb_sge != 1 || !len || len > sge->length)
 		return false;
-	if (sge->lkey != view->key &&
-	    !uroce_mr_get_view(qpc->mrs, sge->lkey, qpc->pdn, IBV_ACCESS_LOCAL_WRITE, view))
-		return false;
-	void *to = uroce_mr_view_at(view, sge->addr, len);
+	void *to = uroce_mr_view_resolve(view, qpc->mrs, sge->lkey, qpc->pdn, sge->addr, len,
+					 IBV_ACCESS_LOCAL_WRITE);
 
 	if (!to)
 		return false;
@@ -79,34 +76,6 @@ is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
 	       !uroce_req_is_rnr_wait(req);
 }
 
-/* Complete the requests [una_idx, una_idx + nb), whose responses have arrived. */
-static void
-retire_rd_atomics(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns)
-{
-	struct uroce_req *req = &qpc->req;
-	bool is_batch_open = false;
-
-	for (uint32_t i = 0; i < nb; i++) {
-		const struct uroce_send_wqe *wqe = uroce_req_wqe(qpc, req->una_idx + i);
-
-		if (!(wqe->flags & UROCE_WQE_SIGNALED))
-			continue;
-		if (!is_batch_open)
-			uroce_completion_send_begin(qpc);
-		is_batch_open = true;
-		uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
-	}
-	req->una_psn = uroce_psn_add(req->una_psn, nb);
-	req->una_idx += nb;
-	req->nb_rd_out = (uint8_t)(req->nb_rd_out > nb ? req->nb_rd_out - nb : 0);
-	uroce_ring_pop(&qpc->sq->ring, nb);
-	if (is_batch_open)
-		uroce_completion_send_end(qpc);
-	uroce_completer_retire_local(qpc, now_ns);
-	uroce_retry_progress(qpc, now_ns);
-	uroce_completer_check_drained(qpc);
-}
-
 unsigned
 uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 			       const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
@@ -127,7 +96,8 @@ uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tm
 
 		if (pkts[n].psn != psn || wqe->first_psn != psn || wqe->nb_psn != 1)
 			break;
-		if (!(is_read ? take_single_response : take_atomic_ack)(qpc, &pkts[n], wqe, &view))
+		if (!(is_read ? take_single_response(qpc, &pkts[n], wqe, &view)
+			      : take_atomic_ack(qpc, &pkts[n], wqe, &view)))
 			break;
 		nb_bytes += pkts[n].payload_len;
 	}
@@ -135,6 +105,9 @@ uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tm
 		return 0;
 	qpc->stats.rx_packets += n;
 	qpc->stats.rx_bytes += nb_bytes;
-	retire_rd_atomics(qpc, n, now_ns);
+	uroce_completer_end_rd(&qpc->req, n);
+	uroce_completer_retire_answered(qpc, n, now_ns);
+	uroce_retry_progress(qpc, now_ns);
+	uroce_completer_check_drained(qpc);
 	return n;
 }

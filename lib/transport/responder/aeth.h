@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The pending AETH of the responder, which is one ACK or NAK. A newer NAK replaces an older one.
+ * What the responder acknowledges: the requests before epsn and the messages that the MSN counts.
+ * The pending AETH is one ACK or NAK; a newer NAK replaces an older one.
  */
 
 #include "transport/context.h"
@@ -20,6 +21,20 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 		return;
 	resp->has_aeth = true;
 	resp->syndrome = UROCE_SYNDROME_ACK;
+}
+
+/**
+ * Advance epsn by `nb_psn` PSNs and the MSN by `nb_messages` messages, because requests were
+ * executed.
+ * @param has_ack_req  whether one of the requests asks for an ACK
+ */
+static inline void
+uroce_aeth_advance(struct uroce_resp *resp, uint32_t nb_psn, uint32_t nb_messages, bool has_ack_req)
+{
+	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
+	resp->msn = uroce_psn_add(resp->msn, nb_messages);
+	if (has_ack_req)
+		uroce_aeth_schedule_ack(resp);
 }
 
 /** Schedule a NAK to the peer, with this syndrome and PSN. */

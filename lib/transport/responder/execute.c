@@ -102,20 +102,6 @@ alloc_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out
 	return UROCE_VERDICT_REQUEST;
 }
 
-/*
- * Make the responses of a resource pending, after the caller has filled the slot from
- * alloc_resource().
- */
-static void
-commit_resource(struct uroce_resp *resp)
-{
-	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
-	resp->res_head++;
-	/* drop a pending ACK, because the responses acknowledge everything before them */
-	if (resp->syndrome == UROCE_SYNDROME_ACK)
-		resp->has_aeth = false;
-}
-
 bool
 uroce_execute_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -152,20 +138,15 @@ execute_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns
 		return verdict;
 	const uint32_t nb_psn = uroce_msg_packets(qpc, len);
 
-	resp->msn = uroce_psn_add(resp->msn, 1);
 	*res = (struct uroce_rd_res){
 		.va = be64_get(reth->va),
 		.rkey = be32_get(reth->rkey),
 		.pdn = qpc->pdn,
 		.len = len,
-		.psn = pkt->psn,
-		.end = nb_psn,
-		.msn = resp->msn,
 	};
-	commit_resource(resp);
+	uroce_rd_atomic_begin(resp, res, nb_psn);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_READ_REQUESTS, 1);
 	uroce_ahead_note_read(qpc, nb_psn);
-	resp->epsn = uroce_psn_add(resp->epsn, nb_psn);
 	return UROCE_VERDICT_REQUEST;
 }
 
@@ -197,17 +178,12 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
-	resp->msn = uroce_psn_add(resp->msn, 1);
 	*res = (struct uroce_rd_res){
-		.psn = pkt->psn,
-		.end = 1,
-		.msn = resp->msn,
 		.is_atomic = true,
 		.orig = uroce_rd_atomic_execute(at, eth, is_swap),
 	};
-	commit_resource(resp);
+	uroce_rd_atomic_begin(resp, res, 1);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_ATOMIC_REQUESTS, 1);
-	resp->epsn = uroce_psn_add(resp->epsn, 1);
 	return UROCE_VERDICT_REQUEST;
 }
 
@@ -215,12 +191,10 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
  * Remember a FLUSH or ATOMIC_WRITE like a READ of length 0, because its response has the same form.
  */
 static void
-remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t psn)
+remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res)
 {
-	resp->msn = uroce_psn_add(resp->msn, 1);
-	*res = (struct uroce_rd_res){ .psn = psn, .end = 1, .msn = resp->msn };
-	commit_resource(resp);
-	resp->epsn = uroce_psn_add(resp->epsn, 1);
+	*res = (struct uroce_rd_res){ 0 };
+	uroce_rd_atomic_begin(resp, res, 1);
 }
 
 /* Execute an ATOMIC_WRITE: a reader sees all of its 8 bytes change at once [IBA A19]. */
@@ -253,7 +227,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
 	qpc->stats.rx_bytes += sizeof(value);
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_ATOMIC_REQUESTS, 1);
-	remember_empty(&qpc->resp, res, pkt->psn);
+	remember_empty(&qpc->resp, res);
 	return UROCE_VERDICT_REQUEST;
 }
 
@@ -296,7 +270,7 @@ execute_flush(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_n
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	uroce_mem_flush(at, len, type & UROCE_FLUSH_PERSISTENT);
-	remember_empty(&qpc->resp, res, pkt->psn);
+	remember_empty(&qpc->resp, res);
 	return UROCE_VERDICT_REQUEST;
 }
 
@@ -308,11 +282,7 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
-	resp->epsn = uroce_psn_add(resp->epsn, 1);
-	if (pkt->op->flags & UROCE_OPF_LAST)
-		resp->msn = uroce_psn_add(resp->msn, 1);
-	if (pkt->has_ack_req)
-		uroce_aeth_schedule_ack(resp);
+	uroce_aeth_advance(resp, 1, (pkt->op->flags & UROCE_OPF_LAST) != 0, pkt->has_ack_req);
 	return verdict;
 }
 

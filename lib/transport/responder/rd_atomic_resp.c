@@ -31,19 +31,6 @@ uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is
 }
 
 /*
- * Find the memory `[va, va + len)` of the region with this key.
- * @return NULL: the key is not that of a region, or access is refused
- */
-static inline void *
-resolve_rd_atomic(const struct uroce_qpc *qpc, uint32_t rkey, uint64_t va, uint32_t len,
-		  uint32_t access, struct uroce_mr_view *view)
-{
-	if (rkey != view->key && !uroce_mr_get_view(qpc->mrs, rkey, qpc->pdn, access, view))
-		return NULL;
-	return uroce_mr_view_at(view, va, len);
-}
-
-/*
  * Prepare the resource of a READ of one packet.
  * @return false: the READ is longer or empty, or access is refused
  */
@@ -57,7 +44,8 @@ recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 
 	if (!len || len > 1u << qpc->mtu_shift)
 		return false;
-	const void *src = resolve_rd_atomic(qpc, rkey, va, len, IBV_ACCESS_REMOTE_READ, view);
+	const void *src = uroce_mr_view_resolve(view, qpc->mrs, rkey, qpc->pdn, va, len,
+						IBV_ACCESS_REMOTE_READ);
 
 	if (!src)
 		return false;
@@ -76,8 +64,8 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 {
 	const struct uroce_atomiceth *eth = uroce_pkt_atomiceth(pkt);
 	const uint64_t va = be64_get(eth->va);
-	uint64_t *at = resolve_rd_atomic(qpc, be32_get(eth->rkey), va, sizeof(*at),
-					 IBV_ACCESS_REMOTE_ATOMIC, view);
+	uint64_t *at = uroce_mr_view_resolve(view, qpc->mrs, be32_get(eth->rkey), qpc->pdn, va,
+					     sizeof(*at), IBV_ACCESS_REMOTE_ATOMIC);
 
 	if (!at || va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return false;
@@ -121,13 +109,7 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 		if (!(is_read ? recv_single_read(qpc, pkt, &view, res)
 			      : recv_atomic(qpc, pkt, &view, res)))
 			break;
-		resp->epsn = uroce_psn_add(resp->epsn, 1);
-		resp->msn = uroce_psn_add(resp->msn, 1);
-		resp->res_head++;
-		resp->pending |= 1u << slot;
-		res->psn = pkt->psn;
-		res->end = 1;
-		res->msn = resp->msn;
+		uroce_rd_atomic_begin(resp, res, 1);
 	}
 	qpc->stats.rx_packets += n;
 	uroce_count_in(qpc->counters,
@@ -168,8 +150,8 @@ put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 {
 	if (!res->len || res->pdn != qpc->pdn)
 		return false;
-	const void *src =
-		resolve_rd_atomic(qpc, res->rkey, res->va, res->len, IBV_ACCESS_REMOTE_READ, view);
+	const void *src = uroce_mr_view_resolve(view, qpc->mrs, res->rkey, qpc->pdn, res->va,
+						res->len, IBV_ACCESS_REMOTE_READ);
 
 	if (!src)
 		return false;
@@ -180,7 +162,6 @@ put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 	uroce_aeth_put((struct uroce_aeth *)ext, UROCE_SYNDROME_ACK, res->msn);
 	txd->slice[0] = (struct uroce_slice){ .addr = src, .len = res->len };
 	txd->nb_slices = 1;
-	qpc->stats.tx_bytes += res->len;
 	return true;
 }
 
@@ -191,6 +172,7 @@ uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsi
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 	uint32_t slot = uroce_rd_atomic_oldest(resp), pending = resp->pending;
 	struct uroce_mr_view view = { 0 };
+	uint64_t nb_bytes = 0;
 	unsigned nb = 0;
 
 	if (qpc->cc.is_limited)
@@ -204,11 +186,13 @@ uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsi
 			uroce_rd_atomic_put_ack(qpc, res, &out[nb]);
 		else if (!put_single_read_response(qpc, res, &view, &out[nb]))
 			break;
+		nb_bytes += res->len; /* `len` is 0 if the resource is that of an atomic */
 		res->sent = 1;
 		res->is_begun = true;
 		res->was_answered = true;
 		pending &= ~(1u << slot);
 	}
 	resp->pending = pending;
+	qpc->stats.tx_bytes += nb_bytes;
 	return nb;
 }

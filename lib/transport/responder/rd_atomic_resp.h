@@ -9,6 +9,7 @@
  */
 
 #include "transport/context.h"
+#include "transport/responder/aeth.h"
 
 /**
  * The index in `res` of the oldest resource that has responses to send. There must be such a
@@ -32,6 +33,26 @@ static inline struct uroce_rd_res *
 uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 {
 	return &resp->res[uroce_rd_atomic_oldest(resp)];
+}
+
+/**
+ * Make the responses of a resource pending, after the request at epsn was executed and the resource
+ * was filled.
+ * @param res  the slot that follows the newest one in the ring
+ * @param nb_psn  number of responses
+ */
+static inline void
+uroce_rd_atomic_begin(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t nb_psn)
+{
+	res->psn = resp->epsn;
+	res->end = nb_psn;
+	uroce_aeth_advance(resp, nb_psn, 1, false);
+	res->msn = resp->msn;
+	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
+	resp->res_head++;
+	/* drop a pending ACK, because the responses acknowledge everything before them */
+	if (resp->syndrome == UROCE_SYNDROME_ACK)
+		resp->has_aeth = false;
 }
 
 /** Record that a resource has no more responses to send. */

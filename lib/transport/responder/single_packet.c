@@ -43,18 +43,6 @@ is_next_in_burst(const struct burst *burst, const struct uroce_pkt *pkt)
 	       pkt->payload_len - 1 < burst->mtu;
 }
 
-/* Find the memory `[va, va + len)` of a key. @return NULL: use the general path */
-static inline void *
-resolve_burst(struct burst *burst, uint32_t key, uint64_t va, uint64_t len, uint32_t access)
-{
-	const struct uroce_qpc *qpc = burst->qpc;
-
-	if (key != burst->view.key &&
-	    !uroce_mr_get_view(qpc->mrs, key, qpc->pdn, access, &burst->view))
-		return NULL;
-	return uroce_mr_view_at(&burst->view, va, len);
-}
-
 static inline void
 take_single(struct burst *burst, const struct uroce_pkt *pkt, void *dst)
 {
@@ -87,7 +75,8 @@ recv_send_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb, 
 		__builtin_prefetch(uroce_ring_at(rq, tail + n + PREFETCH_AHEAD));
 		if (wqe->nb_sge != 1 || len > sge->length)
 			break;
-		void *dst = resolve_burst(burst, sge->lkey, sge->addr, len, IBV_ACCESS_LOCAL_WRITE);
+		void *dst = uroce_mr_view_resolve(&burst->view, qpc->mrs, sge->lkey, qpc->pdn,
+						  sge->addr, len, IBV_ACCESS_LOCAL_WRITE);
 
 		if (!dst || !uroce_completion_recv_next(qpc, &tmpl, wqe, &pkts[n]))
 			break;
@@ -100,6 +89,7 @@ recv_send_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb, 
 static unsigned
 recv_write_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb)
 {
+	const struct uroce_qpc *qpc = burst->qpc;
 	unsigned n = 0;
 
 	for (; n < nb && is_next_in_burst(burst, &pkts[n]); n++) {
@@ -108,8 +98,9 @@ recv_write_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb)
 
 		if (be32_get(reth->dma_len) != len)
 			break;
-		void *dst = resolve_burst(burst, be32_get(reth->rkey), be64_get(reth->va), len,
-					  IBV_ACCESS_REMOTE_WRITE);
+		void *dst = uroce_mr_view_resolve(&burst->view, qpc->mrs, be32_get(reth->rkey),
+						  qpc->pdn, be64_get(reth->va), len,
+						  IBV_ACCESS_REMOTE_WRITE);
 
 		if (!dst)
 			break;
@@ -124,20 +115,10 @@ commit_burst(struct burst *burst, unsigned nb)
 {
 	struct uroce_qpc *qpc = burst->qpc;
 
-	qpc->resp.epsn = burst->psn;
-	qpc->resp.msn = uroce_psn_add(qpc->resp.msn, nb);
+	uroce_aeth_advance(&qpc->resp, nb, nb, burst->has_ack_req);
 	qpc->stats.rx_packets += nb;
 	qpc->stats.rx_bytes += burst->nb_bytes;
 	uroce_count_in(qpc->counters, burst->counter, nb);
-	if (burst->has_ack_req)
-		uroce_aeth_schedule_ack(&qpc->resp);
-}
-
-static bool
-is_burst_fast_path(const struct uroce_qpc *qpc)
-{
-	return uroce_qpc_is_reliable(qpc) && qpc->type != IBV_QPT_XRC_RECV &&
-	       uroce_ooo_request_is_idle(&qpc->resp);
 }
 
 unsigned
@@ -155,7 +136,7 @@ uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 	};
 	unsigned n = 0;
 
-	if (!is_burst_fast_path(qpc))
+	if (!uroce_ooo_request_is_fast_path(qpc))
 		return 0;
 	if (tmpl->op->operation == UROCE_OPERATION_READ ||
 	    tmpl->op->operation == UROCE_OPERATION_ATOMIC)

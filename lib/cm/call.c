@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Calls of the user. A call checks its arguments, stores what the user gives, and becomes an input
+ * of the id's state.
+ */
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "cm/event.h"
+#include "cm/identity.h"
+#include "cm/port_space.h"
+#include "cm/reason.h"
+#include "cm/service_id.h"
+
+/* ACK timeout that Linux sends: a packet life time of 1.07 s, there and back. */
+#define DEFAULT_ACK_TIMEOUT_CODE 19
+
+#define DEFAULT_PKEY             0xffff
+
+static struct uroce_cm_conn *
+conn_of(struct uroce_cm *cm, uint32_t id)
+{
+	assert(id < cm->conf.max_ids && cm->conns[id].is_used && cm->conns[id].has_owner);
+	return &cm->conns[id];
+}
+
+/* Private data of the message that an input sends; 0: the message has none. */
+static unsigned
+max_private(enum uroce_cm_send send, bool has_ip)
+{
+	const unsigned ip_len = has_ip ? UROCE_CM_REQ_PRIVATE_LEN - UROCE_CM_REQ_USER_LEN : 0;
+
+	switch (send) {
+	case UROCE_CM_SEND_REQ:
+		return UROCE_CM_REQ_PRIVATE_LEN - ip_len;
+	case UROCE_CM_SEND_SIDR_REQ:
+		return UROCE_CM_SIDR_REQ_PRIVATE_LEN - ip_len;
+	case UROCE_CM_SEND_REP:
+		return UROCE_CM_REP_PRIVATE_LEN;
+	case UROCE_CM_SEND_RTU:
+		return UROCE_CM_RTU_PRIVATE_LEN;
+	case UROCE_CM_SEND_REJ:
+		return UROCE_CM_REJ_PRIVATE_LEN;
+	case UROCE_CM_SEND_DREQ:
+		return UROCE_CM_DREQ_PRIVATE_LEN;
+	case UROCE_CM_SEND_DREP:
+		return UROCE_CM_DREP_PRIVATE_LEN;
+	case UROCE_CM_SEND_SIDR_REP:
+		return UROCE_CM_SIDR_REP_PRIVATE_LEN;
+	case UROCE_CM_SEND_NOTHING:
+	case UROCE_CM_SEND_AGAIN:
+	case UROCE_CM_SEND_STALE_REJ:
+	case UROCE_CM_SEND_LONE_DREP:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * Check that a call is possible in the state of an id, and that the private data fits.
+ * @return 0; -EINVAL
+ */
+static int
+check_call(const struct uroce_cm_conn *conn, enum uroce_cm_input input, bool has_ip,
+	   uint8_t private_len)
+{
+	const struct uroce_cm_step *step = uroce_cm_state_step(conn->state, input);
+
+	if (!step)
+		return -EINVAL;
+	/* private data of a call that sends nothing is ignored */
+	if (step->send != UROCE_CM_SEND_NOTHING && private_len > max_private(step->send, has_ip))
+		return -EINVAL;
+	return 0;
+}
+
+/* Do a call that was checked. */
+static void
+do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input input,
+	const void *private_data, uint8_t private_len, uint64_t now_ns)
+{
+	if (uroce_cm_state_step(conn->state, input)->send != UROCE_CM_SEND_NOTHING) {
+		if (private_len)
+			memcpy(conn->tx, private_data, private_len);
+		conn->tx_len = private_len;
+	}
+	(void)uroce_cm_conn_input(cm, conn, input, 0, now_ns);
+}
+
+int
+uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user, uint32_t *id)
+{
+	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm, false);
+
+	if (!conn)
+		return -ENOMEM;
+	conn->space = space;
+	conn->is_datagram = is_datagram;
+	conn->user = user;
+	*id = uroce_cm_id_of(cm, conn);
+	return 0;
+}
+
+int
+uroce_cm_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr, bool is_v6only,
+	      bool is_shared)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+
+	if (conn->state != UROCE_CM_STATE_IDLE)
+		return -EINVAL;
+	return uroce_cm_port_bind(cm, conn, addr, is_v6only, is_shared);
+}
+
+int
+uroce_cm_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const uint32_t limit = cm->conf.max_backlog;
+
+	if (!conn->is_bound || !uroce_cm_state_step(conn->state, UROCE_CM_ON_LISTEN))
+		return -EINVAL;
+	if (!uroce_cm_port_may_listen(cm, conn))
+		return -EADDRINUSE;
+	conn->max_backlog = backlog && backlog < limit ? backlog : limit;
+	(void)uroce_cm_conn_input(cm, conn, UROCE_CM_ON_LISTEN, 0, 0);
+	return 0;
+}
+
+/* Store what the user says of its end. */
+static void
+fill_from_param(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_param *param)
+{
+	conn->responder_resources = param->responder_resources;
+	conn->initiator_depth = param->initiator_depth;
+	conn->has_flow_control = param->has_flow_control;
+	conn->has_srq = param->has_srq;
+	conn->peer_rnr_retry_count = param->rnr_retry_count & 7;
+	conn->ece_vendor_id = param->ece_vendor_id;
+	conn->ece_options = param->ece_options;
+	conn->qkey = param->qkey;
+	uroce_cm_identity_set_qpn(cm, conn, param->qpn);
+}
+
+static void
+fill_from_connect(struct uroce_cm *cm, struct uroce_cm_conn *conn,
+		  const struct uroce_cm_addr *remote, const struct uroce_cm_av *av,
+		  const struct uroce_cm_param *param)
+{
+	conn->is_active = true;
+	conn->remote = *remote;
+	conn->av = *av;
+	conn->service_id = uroce_cm_service_id(conn->space, remote->port);
+	conn->transport = param->transport;
+	conn->mtu_code = param->mtu_code;
+	conn->pkey = param->pkey ? param->pkey : DEFAULT_PKEY;
+	conn->retry_count = param->retry_count & 7;
+	conn->ack_timeout_code =
+		param->ack_timeout_code ? param->ack_timeout_code : DEFAULT_ACK_TIMEOUT_CODE;
+	conn->local_psn = (uint32_t)uroce_cm_random(cm) & 0xffffff;
+	uroce_cm_identity_renew(cm, conn);
+	if (!conn->is_datagram)
+		fill_from_param(cm, conn, param);
+}
+
+int
+uroce_cm_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
+		 const struct uroce_cm_av *av, const struct uroce_cm_param *param, uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const enum uroce_cm_input input =
+		conn->is_datagram ? UROCE_CM_ON_RESOLVE : UROCE_CM_ON_CONNECT;
+	const bool has_ip = remote->ip_version != 0;
+	static const uint8_t any_ip[16];
+	int ret;
+
+	if (has_ip && (!conn->is_bound || conn->local.ip_version != remote->ip_version ||
+		       !memcmp(conn->local.ip, any_ip, sizeof(any_ip))))
+		return -EINVAL;
+	ret = check_call(conn, input, has_ip, param->private_len);
+	if (ret)
+		return ret;
+	fill_from_connect(cm, conn, remote, av, param);
+	do_call(cm, conn, input, param->private_data, param->private_len, now_ns);
+	return 0;
+}
+
+int
+uroce_cm_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
+		uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const int ret = check_call(conn, UROCE_CM_ON_ACCEPT, false, param->private_len);
+
+	if (ret)
+		return ret;
+	fill_from_param(cm, conn, param);
+	conn->is_xrc_target = param->is_xrc_target;
+	conn->tx_reason = UROCE_CM_SIDR_SUCCESS;
+	do_call(cm, conn, UROCE_CM_ON_ACCEPT, param->private_data, param->private_len, now_ns);
+	return 0;
+}
+
+int
+uroce_cm_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
+		uint8_t private_len, uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const int ret = check_call(conn, UROCE_CM_ON_REJECT, false, private_len);
+
+	if (ret)
+		return ret;
+	conn->tx_reason = reason;
+	do_call(cm, conn, UROCE_CM_ON_REJECT, private_data, private_len, now_ns);
+	return 0;
+}
+
+int
+uroce_cm_establish(struct uroce_cm *cm, uint32_t id, const void *private_data, uint8_t private_len,
+		   uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const int ret = check_call(conn, UROCE_CM_ON_ESTABLISH, false, private_len);
+
+	if (!ret)
+		do_call(cm, conn, UROCE_CM_ON_ESTABLISH, private_data, private_len, now_ns);
+	return ret;
+}
+
+int
+uroce_cm_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data, uint8_t private_len,
+		    uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+	const int ret = check_call(conn, UROCE_CM_ON_DISCONNECT, false, private_len);
+
+	if (!ret)
+		do_call(cm, conn, UROCE_CM_ON_DISCONNECT, private_data, private_len, now_ns);
+	return ret;
+}
+
+/* Reject the requests at a listener that the user has not taken. */
+static void
+reject_waiting(struct uroce_cm *cm, uint32_t listener, uint64_t now_ns)
+{
+	uint32_t id = cm->events.first;
+
+	while (id != UROCE_CM_NO_ID) {
+		struct uroce_cm_conn *conn = &cm->conns[id];
+		const uint32_t next = conn->link[UROCE_CM_LINK_EVENT].next;
+
+		if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST) &&
+		    conn->listener == listener)
+			uroce_cm_conn_destroy(cm, conn, now_ns);
+		id = next;
+	}
+}
+
+void
+uroce_cm_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+
+	if (conn->nb_waiting)
+		reject_waiting(cm, id, now_ns);
+	uroce_cm_conn_destroy(cm, conn, now_ns);
+}
+
+void
+uroce_cm_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user)
+{
+	conn_of(cm, id)->user = user;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The engine as a whole: its memory, transmission, and questions about ids.
+ */
+
+#include "cm/cm.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "cm/compose.h"
+#include "cm/conn.h"
+#include "cm/context.h"
+#include "cm/outbox.h"
+#include "cm/queue.h"
+
+/* Defaults of the configuration; the codes and retries are those of Linux. */
+#define DEFAULT_BACKLOG      1024
+#define DEFAULT_TIMEOUT_CODE 20
+#define DEFAULT_MAX_RETRIES  15
+#define DEFAULT_FIRST_PORT   32768
+#define DEFAULT_LAST_PORT    60999
+
+#define NB_TABLES            5
+
+/* Of so many messages one may be a request while responses wait. */
+#define REQUEST_SHARE 4
+
+/* Parts of the memory begin at multiples of a cache line. */
+static size_t
+align_part(size_t len)
+{
+	return (len + 63) / 64 * 64;
+}
+
+size_t
+uroce_cm_memsize(const struct uroce_cm_conf *conf)
+{
+	const uint32_t nb = conf->max_ids;
+
+	assert(nb >= 1 && nb <= 1u << 24);
+	return align_part(sizeof(struct uroce_cm)) + align_part(nb * sizeof(struct uroce_cm_conn)) +
+	       NB_TABLES * align_part(uroce_id_table_memsize(nb)) +
+	       align_part(uroce_timer_heap_memsize(nb));
+}
+
+static void
+set_defaults(struct uroce_cm_conf *conf)
+{
+	if (!conf->max_backlog)
+		conf->max_backlog = DEFAULT_BACKLOG;
+	if (!conf->timeout_code)
+		conf->timeout_code = DEFAULT_TIMEOUT_CODE;
+	if (!conf->max_retries)
+		conf->max_retries = DEFAULT_MAX_RETRIES;
+	if (!conf->first_port || conf->last_port < conf->first_port) {
+		conf->first_port = DEFAULT_FIRST_PORT;
+		conf->last_port = DEFAULT_LAST_PORT;
+	}
+}
+
+/* Derive the keys from the secret: one for hashes, one for random numbers. */
+static void
+derive_keys(struct uroce_cm *cm)
+{
+	struct uroce_siphash_key secret;
+	uint64_t derived[4];
+
+	memcpy(&secret, cm->conf.secret, sizeof(secret));
+	for (uint64_t i = 0; i < 4; i++)
+		derived[i] = uroce_siphash(&secret, &i, 1);
+	memcpy(&cm->hash_key, &derived[0], sizeof(cm->hash_key));
+	memcpy(&cm->random_key, &derived[2], sizeof(cm->random_key));
+}
+
+struct uroce_cm *
+uroce_cm_init(void *mem, const struct uroce_cm_conf *conf)
+{
+	struct uroce_cm *cm = mem;
+	struct uroce_id_table *const tables[NB_TABLES] = { &cm->by_local, &cm->by_remote,
+							   &cm->by_peer_qpn, &cm->by_qpn,
+							   &cm->by_port };
+	uint8_t *at = (uint8_t *)mem + align_part(sizeof(*cm));
+
+	memset(cm, 0, sizeof(*cm));
+	cm->conf = *conf;
+	set_defaults(&cm->conf);
+	derive_keys(cm);
+	cm->conns = (struct uroce_cm_conn *)at;
+	at += align_part(conf->max_ids * sizeof(struct uroce_cm_conn));
+	for (unsigned i = 0; i < NB_TABLES; i++) {
+		uroce_id_table_init(tables[i], at, conf->max_ids);
+		at += align_part(uroce_id_table_memsize(conf->max_ids));
+	}
+	uroce_timer_heap_init(&cm->timers, at, conf->max_ids);
+	uroce_cm_queue_init(&cm->free_ids);
+	uroce_cm_queue_init(&cm->lingering);
+	uroce_cm_queue_init(&cm->events);
+	uroce_cm_queue_init(&cm->responses);
+	uroce_cm_queue_init(&cm->requests);
+	for (uint32_t id = 0; id < conf->max_ids; id++) {
+		cm->conns[id] = (struct uroce_cm_conn){ 0 };
+		uroce_cm_queue_push(cm, &cm->free_ids, UROCE_CM_LINK_SPARE, id);
+	}
+	return cm;
+}
+
+static void
+transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *av,
+	 struct uroce_cm_tx *tx)
+{
+	uroce_cm_count(cm->stats.nb_tx, msg->attr);
+	tx->av = *av;
+	uroce_cm_build(msg, tx->mad);
+}
+
+/* Transmit the message of the first id of a queue. @return false: the queue is empty */
+static bool
+transmit_first(struct uroce_cm *cm, struct uroce_cm_queue *queue, struct uroce_cm_tx *tx,
+	       uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = uroce_cm_queue_pop(cm, queue, UROCE_CM_LINK_TX);
+	struct uroce_cm_msg msg;
+
+	if (!conn)
+		return false;
+	uroce_cm_compose(cm, conn, &msg);
+	transmit(cm, &msg, &conn->av, tx);
+	uroce_cm_conn_sent(cm, conn, now_ns);
+	return true;
+}
+
+static bool
+transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
+{
+	const struct uroce_cm_reply *reply = uroce_cm_outbox_pop_reply(cm);
+	struct uroce_cm_msg msg;
+
+	if (!reply)
+		return false;
+	uroce_cm_compose_reply(reply, &msg);
+	transmit(cm, &msg, &reply->av, tx);
+	return true;
+}
+
+unsigned
+uroce_cm_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns)
+{
+	const unsigned nb_for_requests =
+		cm->requests.nb < max / REQUEST_SHARE ? cm->requests.nb : max / REQUEST_SHARE;
+	unsigned nb = 0;
+
+	while (nb < max - nb_for_requests &&
+	       (transmit_first(cm, &cm->responses, &out[nb], now_ns) ||
+		transmit_reply(cm, &out[nb])))
+		nb++;
+	while (nb < max && transmit_first(cm, &cm->requests, &out[nb], now_ns))
+		nb++;
+	return nb;
+}
+
+bool
+uroce_cm_has_tx(const struct uroce_cm *cm)
+{
+	return cm->responses.nb || cm->requests.nb || cm->first_reply != cm->end_reply;
+}
+
+void
+uroce_cm_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info)
+{
+	const struct uroce_cm_conn *conn = &cm->conns[id];
+
+	assert(id < cm->conf.max_ids && conn->is_used && conn->has_owner);
+	*info = (struct uroce_cm_info){
+		.user = conn->user,
+		.state = conn->state,
+		.is_active = conn->is_active,
+		.is_datagram = conn->is_datagram,
+		.service_id = conn->service_id,
+		.local_comm_id = conn->local_comm_id,
+		.remote_comm_id = conn->remote_comm_id,
+		.local = conn->local,
+		.remote = conn->remote,
+		.av = conn->av,
+		.transport = conn->transport,
+		.pkey = conn->pkey,
+		.local_qpn = conn->local_qpn,
+		.remote_qpn = conn->remote_qpn,
+		.sq_psn = conn->local_psn,
+		.rq_psn = conn->remote_psn,
+		.remote_qkey = conn->remote_qkey,
+		.mtu_code = conn->mtu_code,
+		.responder_resources = conn->responder_resources,
+		.initiator_depth = conn->initiator_depth,
+		.ack_timeout_code = conn->ack_timeout_code,
+		.retry_count = conn->retry_count,
+		.rnr_retry_count = conn->rnr_retry_count,
+		.has_flow_control = conn->peer_has_flow_control,
+		.has_srq = conn->peer_has_srq,
+		.ece_vendor_id = conn->peer_ece_vendor_id,
+		.ece_options = conn->peer_ece_options,
+	};
+}
+
+uint64_t
+uroce_cm_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn)
+{
+	const uint64_t number = qpn;
+	uint64_t until_ns = 0;
+
+	for (uint32_t id =
+		     uroce_id_table_first(&cm->by_qpn, uroce_siphash(&cm->hash_key, &number, 1));
+	     id != UROCE_ID_TABLE_END; id = uroce_id_table_next(&cm->by_qpn, id)) {
+		const struct uroce_cm_conn *conn = &cm->conns[id];
+		const bool has_ended = conn->state == UROCE_CM_STATE_TIMEWAIT ||
+				       conn->state == UROCE_CM_STATE_REJ_SENT;
+		const uint64_t end_ns = has_ended ? cm->timers.deadline_ns[id] : UROCE_CM_NEVER;
+
+		if (conn->local_qpn == qpn && end_ns > until_ns)
+			until_ns = end_ns;
+	}
+	return until_ns;
+}
+
+const struct uroce_cm_stats *
+uroce_cm_stats(const struct uroce_cm *cm)
+{
+	return &cm->stats;
+}

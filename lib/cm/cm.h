@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_CM_H
+#define UROCE_CM_CM_H
+
+/**
+ * @file
+ * Connection management of one device: listeners, connections and datagram services [IBA 12].
+ *
+ * The engine does no I/O. Messages of peers go in by uroce_cm_recv(), messages to peers come out
+ * of uroce_cm_send(). Time is the parameter `now_ns`. When uroce_cm_deadline() has passed, the
+ * caller calls uroce_cm_expire(). The engine never waits and allocates nothing. One thread at a
+ * time uses it.
+ *
+ * How it works. An id is an endpoint: a listener, one end of a connection, or one end of a
+ * resolution of a datagram service (SIDR). The caller names it by a number. The states of an id
+ * and what an event does in each state are a table (cm/state.h). What happens to an id is reported
+ * by uroce_cm_next_event(). Each event occurs at most once in the life of an id. So the events of
+ * an id are a set of bits, and none can be lost.
+ *
+ * An id remembers the last message that it has sent, and builds this message anew for each
+ * repetition. Two queues hold the ids that have something to send. Responses are in one queue,
+ * requests are in the other. So a response does not wait for requests, and two hosts that send
+ * many requests to each other cannot block each other.
+ *
+ * A destroyed id that the peer still refers to continues without an owner until the peer knows.
+ * uroce_cm_destroy() never waits for it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/be.h"
+#include "cm/message.h"
+
+/** No id. */
+#define UROCE_CM_NO_ID UINT32_MAX
+
+/** No deadline. */
+#define UROCE_CM_NEVER UINT64_MAX
+
+/** Private data of the user in a REQ and a SIDR_REQ that have an IP header. */
+#define UROCE_CM_REQ_USER_LEN      56
+#define UROCE_CM_SIDR_REQ_USER_LEN 180
+
+/** Most bytes of private data in an event. */
+#define UROCE_CM_EVENT_PRIVATE_LEN 216
+
+struct uroce_cm;
+
+/** Configuration of an engine. A member that is zero means the default. */
+struct uroce_cm_conf {
+	uint32_t max_ids;     /* ids, including destroyed ones that wait for the peer */
+	uint32_t max_backlog; /* most connection requests that wait at one listener; 0: 1024 */
+	be64 ca_guid;         /* node GUID of the device */
+	/* random bytes, which no peer knows: comm ids, TIDs and PSNs are computed from them */
+	uint8_t secret[16];
+	uint8_t ack_delay_code; /* target ACK delay of the device, sent in a REP */
+	/* encoded time in which this side and the peer answer a message; 0: 20, as Linux sends */
+	uint8_t timeout_code;
+	uint8_t max_retries; /* 1 .. 15: how often a message is repeated; 0: 15, as Linux sends */
+	/* ports that are given to ids which ask for any port; 0: 32768 .. 60999 */
+	uint16_t first_port;
+	uint16_t last_port;
+};
+
+/** Address and port of an endpoint. An address of all zero is the wildcard. */
+struct uroce_cm_addr {
+	uint8_t ip_version; /* 4, 6; 0: none */
+	uint16_t port;      /* 0: any */
+	uint8_t ip[16];     /* IPv4 in bytes 12 to 15, after twelve zero bytes */
+};
+
+/** Address vector: the hosts between which a message goes, as this side sees them. */
+struct uroce_cm_av {
+	uint8_t local_gid[16];
+	uint8_t remote_gid[16];
+	uint32_t port; /* port of the device; the engine passes it through */
+	uint32_t flow_label;
+	uint8_t traffic_class;
+	uint8_t hop_limit; /* 0 or 1: the peer is on the link */
+};
+
+/** One end's part of a connection, or of a datagram service. */
+struct uroce_cm_param {
+	uint32_t qpn;
+	uint32_t qkey;               /* datagram service: Q_Key that is told to the peer */
+	uint8_t transport;           /* connect: RC, UC or XRC, enum uroce_cm_transport */
+	bool is_xrc_target;          /* accept: `qpn` is that of an XRC target QP */
+	uint8_t responder_resources; /* READs and atomics that this side accepts at a time */
+	uint8_t initiator_depth;     /* READs and atomics that this side has in flight at most */
+	bool has_flow_control;
+	uint8_t retry_count;     /* connect: for both QPs */
+	uint8_t rnr_retry_count; /* for the peer's QP */
+	bool has_srq;
+	uint8_t mtu_code;         /* connect: enum ibv_mtu */
+	uint16_t pkey;            /* connect; 0: 0xffff */
+	uint8_t ack_timeout_code; /* connect: ACK timeout of the QPs; 0: 19, as Linux sends */
+	uint32_t ece_vendor_id;
+	uint32_t ece_options;
+	uint8_t private_len;
+	const void *private_data; /* copied; NULL if `private_len` is 0 */
+};
+
+/** Events, in the order in which they occur. Names are those of enum rdma_cm_event_type. */
+enum uroce_cm_event_kind {
+	/* a peer asks for a connection or a datagram service; `id` is new, `listener` was asked */
+	UROCE_CM_EVENT_CONNECT_REQUEST,
+	/* the peer accepted: uroce_cm_query() tells its parameters; uroce_cm_establish() is next */
+	UROCE_CM_EVENT_CONNECT_RESPONSE,
+	/* the peer did not answer in time (-ETIMEDOUT), or refused to resolve the service (status
+	 * of its SIDR_REP, positive) */
+	UROCE_CM_EVENT_UNREACHABLE,
+	/* the peer rejected, `status` is the reason (cm/reason.h) */
+	UROCE_CM_EVENT_REJECTED,
+	/* passive side: the active side is ready. SIDR: the service is resolved */
+	UROCE_CM_EVENT_ESTABLISHED,
+	/* the connection has ended; -ETIMEDOUT: the peer did not confirm */
+	UROCE_CM_EVENT_DISCONNECTED,
+	UROCE_CM_EVENT_TIMEWAIT_EXIT,
+	UROCE_CM_EVENT_NB
+};
+
+struct uroce_cm_event {
+	enum uroce_cm_event_kind kind;
+	uint32_t id;
+	uint32_t listener; /* of CONNECT_REQUEST; else UROCE_CM_NO_ID */
+	/* cookie of the id; of CONNECT_REQUEST: cookie of the listener, which the new id has too */
+	uint64_t user;
+	int status;
+	/* the private data of the peer's message; the length is that of the field in the message,
+	 * since a peer does not tell how much of it was filled */
+	uint8_t private_len;
+	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
+};
+
+/** A message to transmit. */
+struct uroce_cm_tx {
+	struct uroce_cm_av av;
+	uint8_t mad[UROCE_MAD_LEN];
+};
+
+/** State of an id as its user sees it, with the values for rdma_conn_param and ibv_qp_attr. */
+struct uroce_cm_info {
+	uint64_t user;
+	uint8_t state;  /* enum uroce_cm_state (cm/state.h) */
+	bool is_active; /* this side has sent the REQ or the SIDR_REQ */
+	bool is_datagram;
+	uint64_t service_id;
+	uint32_t local_comm_id;
+	uint32_t remote_comm_id; /* 0: not known */
+	struct uroce_cm_addr local;
+	struct uroce_cm_addr remote; /* ip_version 0: not known */
+	struct uroce_cm_av av;
+	uint8_t transport;
+	uint16_t pkey;
+	uint32_t local_qpn;
+	uint32_t remote_qpn; /* dest_qp_num; 0: not known */
+	uint32_t sq_psn;
+	uint32_t rq_psn;
+	uint32_t remote_qkey; /* datagram service */
+	uint8_t mtu_code;     /* path_mtu */
+	/* before the answer: what the peer asks for, seen from this side; after: what holds */
+	uint8_t responder_resources; /* max_dest_rd_atomic */
+	uint8_t initiator_depth;     /* max_rd_atomic */
+	uint8_t ack_timeout_code;    /* timeout */
+	uint8_t retry_count;         /* retry_cnt */
+	uint8_t rnr_retry_count;     /* rnr_retry */
+	bool has_flow_control;       /* of the peer */
+	bool has_srq;                /* of the peer */
+	uint32_t ece_vendor_id;      /* of the peer */
+	uint32_t ece_options;
+};
+
+/** Messages of an engine, by attribute (index: attribute - UROCE_CM_ATTR_FIRST). */
+struct uroce_cm_stats {
+	uint64_t nb_tx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
+	uint64_t nb_tx_retries[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
+	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
+	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
+	uint64_t nb_backlog_full;    /* REQs and SIDR_REQs refused because a backlog was full */
+	uint64_t nb_no_id;           /* REQs and SIDR_REQs refused because no id was free */
+	uint64_t nb_replies_dropped; /* replies of no id that did not fit in their ring */
+};
+
+/** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */
+size_t uroce_cm_memsize(const struct uroce_cm_conf *conf);
+
+/** Initialise an engine in `mem`, which is aligned for any type. */
+struct uroce_cm *uroce_cm_init(void *mem, const struct uroce_cm_conf *conf);
+
+/**
+ * Process a message of a peer.
+ * @param from  where the message came from; replies go there
+ */
+void uroce_cm_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
+		   const struct uroce_cm_av *from, uint64_t now_ns);
+
+/**
+ * Take messages to transmit.
+ * @return number of messages in `out`, at most `max`
+ */
+unsigned uroce_cm_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns);
+
+/** Whether uroce_cm_send() has something. */
+bool uroce_cm_has_tx(const struct uroce_cm *cm);
+
+/** Take the oldest event. @return false: there is none */
+bool uroce_cm_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
+
+/** When uroce_cm_expire() must be called; UROCE_CM_NEVER: not at all. */
+uint64_t uroce_cm_deadline(const struct uroce_cm *cm);
+
+/** Process the timers that have expired. */
+void uroce_cm_expire(struct uroce_cm *cm, uint64_t now_ns);
+
+/**
+ * Create an id.
+ * @param space  port space (cm/service_id.h)
+ * @param is_datagram  the id resolves, or offers, a datagram service by SIDR
+ * @param user  cookie, which events of the id carry
+ * @param[out] id  the id; valid until uroce_cm_destroy()
+ * @return 0; -ENOMEM: no id is free
+ */
+int uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
+		    uint32_t *id);
+
+/**
+ * Bind an id to an address and a port. Port 0: a free port is chosen.
+ * @param is_v6only  the IPv6 wildcard does not include IPv4
+ * @param is_shared  the port may be bound by other ids that ask for the same, if none listens
+ * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE;
+ *	-EADDRNOTAVAIL: no port is free
+ */
+int uroce_cm_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
+		  bool is_v6only, bool is_shared);
+
+/**
+ * Listen at the bound address.
+ * @param backlog  connection requests that may wait for uroce_cm_next_event(); a further request
+ *	is refused; 0 or more than the engine's limit: the limit
+ * @return 0; -EINVAL: not bound, or not idle; -EADDRINUSE
+ */
+int uroce_cm_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
+
+/**
+ * Ask a peer for a connection, or for its datagram service. The id is bound to an address without
+ * wildcard, or `remote->ip_version` is 0: then `remote->port` is the low part of a service ID that
+ * belongs to the port space, and the request has no IP header.
+ * @return 0; -EINVAL
+ */
+int uroce_cm_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
+		     const struct uroce_cm_av *av, const struct uroce_cm_param *param,
+		     uint64_t now_ns);
+
+/** Accept a CONNECT_REQUEST. @return 0; -EINVAL: the id is in another state */
+int uroce_cm_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
+		    uint64_t now_ns);
+
+/**
+ * Reject a CONNECT_REQUEST, or a CONNECT_RESPONSE.
+ * @param reason  enum uroce_cm_reason; for a datagram service: enum uroce_cm_sidr_status
+ */
+int uroce_cm_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
+		    uint8_t private_len, uint64_t now_ns);
+
+/**
+ * Active side, after CONNECT_RESPONSE: the QP is ready; send the RTU. Passive side: data arrived
+ * before the RTU, which establishes the connection, too.
+ */
+int uroce_cm_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
+		       uint8_t private_len, uint64_t now_ns);
+
+/**
+ * End a connection, or confirm the peer's end. An ended connection is left alone.
+ * @return 0; -EINVAL: there is no connection
+ */
+int uroce_cm_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
+			uint8_t private_len, uint64_t now_ns);
+
+/**
+ * Destroy an id. It has no more events. Never waits: the id tells the peer without its owner.
+ * A listener's requests that have not been taken as events are rejected.
+ */
+void uroce_cm_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
+
+/** Change the cookie of an id. Events that have not been taken carry the new one. */
+void uroce_cm_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
+
+/** State and parameters of an id that the caller has not destroyed. */
+void uroce_cm_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
+
+/**
+ * Until when a QP number must not be used for another QP, because a peer may still refer to it.
+ * @return 0: it is free; UROCE_CM_NEVER: an id that has not ended uses it
+ */
+uint64_t uroce_cm_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);
+
+const struct uroce_cm_stats *uroce_cm_stats(const struct uroce_cm *cm);
+
+#endif /* UROCE_CM_CM_H */

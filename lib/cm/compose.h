@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_COMPOSE_H
+#define UROCE_CM_COMPOSE_H
+
+/**
+ * @file
+ * The messages of an id from its fields. An id keeps no message: it composes the message anew for
+ * each transmission.
+ */
+
+#include "cm/context.h"
+
+/** Compose the last message of an id, `tx_attr`. */
+void uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
+		      struct uroce_cm_msg *msg);
+
+/** Compose a reply that belongs to no id. */
+void uroce_cm_compose_reply(const struct uroce_cm_reply *reply, struct uroce_cm_msg *msg);
+
+#endif /* UROCE_CM_COMPOSE_H */

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The life of an id.
+ *
+ * Retransmission. A message is repeated at most as often as the REQ says, and its sender gives up
+ * after the time that so many repetitions at the response timeout take. Within this time the first
+ * interval is measured (cm/rtt.h), and each interval is twice as long as the one before. An
+ * interval is never longer than an equal share of the time that is left. So the repetitions are
+ * early while a loss is likely, and the last ones are spread over the rest of the time.
+ */
+
+#include "cm/conn.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cm/event.h"
+#include "cm/identity.h"
+#include "cm/outbox.h"
+#include "cm/port_space.h"
+#include "cm/queue.h"
+#include "cm/reason.h"
+#include "cm/rtt.h"
+#include "cm/timeout.h"
+
+/* One of so many ids is reserved for the user, and not given to peers. */
+#define RESERVED_SHARE 8
+
+/* How long a DREP waits for the user's private data. */
+#define ANSWER_NS (100 * UROCE_MSEC_NS)
+
+/* The peer enters TIMEWAIT later than this side by a message's time, which this covers. */
+#define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
+
+/* An id lingers for so many response timeouts after the peer's last repetition. */
+#define NB_LINGER_TIMEOUTS 3
+
+/* Attempts with a new comm id after a REJ "stale connection". */
+#define NB_STALE_ATTEMPTS 3
+
+static void
+set_timer(struct uroce_cm *cm, const struct uroce_cm_conn *conn, uint64_t deadline_ns)
+{
+	uroce_timer_heap_set(&cm->timers, uroce_cm_id_of(cm, conn), deadline_ns);
+}
+
+static void
+stop_lingering(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	if (conn->is_lingering)
+		uroce_cm_queue_remove(cm, &cm->lingering, UROCE_CM_LINK_SPARE,
+				      uroce_cm_id_of(cm, conn));
+	conn->is_lingering = false;
+}
+
+static void
+free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	stop_lingering(cm, conn);
+	uroce_cm_event_clear(cm, conn);
+	uroce_cm_outbox_cancel(cm, conn);
+	uroce_cm_identity_clear(cm, conn);
+	uroce_cm_port_release(cm, conn);
+	set_timer(cm, conn, UROCE_TIMER_NEVER);
+	conn->is_used = false;
+	cm->nb_ids--;
+	uroce_cm_queue_push(cm, &cm->free_ids, UROCE_CM_LINK_SPARE, uroce_cm_id_of(cm, conn));
+}
+
+struct uroce_cm_conn *
+uroce_cm_conn_new(struct uroce_cm *cm, bool is_for_peer)
+{
+	const uint32_t nb_reserved = is_for_peer ? cm->conf.max_ids / RESERVED_SHARE : 0;
+	struct uroce_cm_conn *conn;
+
+	if (cm->free_ids.nb + cm->lingering.nb <= nb_reserved)
+		return NULL;
+	if (!cm->free_ids.nb)
+		free_conn(cm, &cm->conns[cm->lingering.first]);
+	conn = uroce_cm_queue_pop(cm, &cm->free_ids, UROCE_CM_LINK_SPARE);
+	*conn = (struct uroce_cm_conn){
+		.is_used = true,
+		.has_owner = true,
+		.listener = UROCE_CM_NO_ID,
+		.nb_stale_left = NB_STALE_ATTEMPTS,
+		.timeout_ns = uroce_cm_timeout_ns(cm->conf.timeout_code),
+		.max_retries = cm->conf.max_retries,
+	};
+	cm->nb_ids++;
+	return conn;
+}
+
+static uint64_t
+retry_budget(const struct uroce_cm_conn *conn)
+{
+	return (conn->max_retries + 1u) * conn->timeout_ns;
+}
+
+/* Begin to wait for the answer to a message that has been queued for the first time. */
+static void
+begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	conn->nb_retries_left = conn->max_retries;
+	conn->interval_ns = uroce_cm_rtt_interval(cm, conn->av.remote_gid);
+	conn->give_up_ns = now_ns + retry_budget(conn);
+	set_timer(cm, conn, now_ns + conn->interval_ns);
+}
+
+/* The time of the next repetition after a transmission now. */
+static uint64_t
+next_retry_ns(const struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	const uint64_t left_ns = conn->give_up_ns > now_ns ? conn->give_up_ns - now_ns : 0;
+	const uint64_t share_ns = left_ns / (conn->nb_retries_left + 1u);
+
+	return now_ns + (conn->nb_retries_left && conn->interval_ns < share_ns ? conn->interval_ns
+									       : share_ns);
+}
+
+static uint64_t
+timewait_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	const uint64_t end_ns =
+		now_ns + uroce_cm_timeout_ns(conn->ack_timeout_code) + TIMEWAIT_MARGIN_NS;
+
+	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
+}
+
+/* Arm the timer of a state that was entered now. */
+static void
+begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	switch (uroce_cm_state_timer(conn->state)) {
+	case UROCE_CM_TIMER_NONE:
+		set_timer(cm, conn, UROCE_TIMER_NEVER);
+		break;
+	case UROCE_CM_TIMER_RETRY:
+		break; /* begin_retries(), stretch_timer() and delay_request() arm it */
+	case UROCE_CM_TIMER_ANSWER:
+		set_timer(cm, conn, now_ns + ANSWER_NS);
+		break;
+	case UROCE_CM_TIMER_TIMEWAIT:
+		conn->give_up_ns =
+			now_ns + retry_budget(conn) + uroce_cm_timeout_ns(conn->ack_timeout_code);
+		set_timer(cm, conn, timewait_end(conn, now_ns));
+		break;
+	case UROCE_CM_TIMER_LINGER:
+		set_timer(cm, conn, now_ns + NB_LINGER_TIMEOUTS * conn->timeout_ns);
+		break;
+	}
+}
+
+void
+uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	if (conn->nb_sent)
+		uroce_cm_count(cm->stats.nb_tx_retries, conn->tx_attr);
+	else
+		conn->sent_ns = now_ns;
+	if (conn->nb_sent < UINT16_MAX)
+		conn->nb_sent++;
+	switch (uroce_cm_state_timer(conn->state)) {
+	case UROCE_CM_TIMER_RETRY:
+		set_timer(cm, conn, next_retry_ns(conn, now_ns));
+		break;
+	case UROCE_CM_TIMER_TIMEWAIT:
+		set_timer(cm, conn, timewait_end(conn, now_ns));
+		break;
+	case UROCE_CM_TIMER_LINGER:
+		set_timer(cm, conn, now_ns + NB_LINGER_TIMEOUTS * conn->timeout_ns);
+		break;
+	case UROCE_CM_TIMER_NONE:
+	case UROCE_CM_TIMER_ANSWER:
+		break;
+	}
+}
+
+/* The peer has sent an MRA: wait for its service timeout in addition. */
+static void
+stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	conn->give_up_ns += conn->service_ns;
+	uroce_cm_outbox_cancel(cm, conn);
+	set_timer(cm, conn, now_ns + conn->service_ns + conn->interval_ns);
+}
+
+/*
+ * Prepare another attempt after a REJ "stale connection". The peer ends its old connection by a
+ * DREQ, which needs some time.
+ */
+static void
+delay_request(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	conn->nb_stale_left--;
+	uroce_cm_identity_renew(cm, conn);
+	conn->local_psn = (uint32_t)uroce_cm_random(cm) & 0xffffff;
+	conn->nb_sent = 0;
+	uroce_cm_outbox_cancel(cm, conn);
+	set_timer(cm, conn, now_ns + conn->interval_ns);
+}
+
+static const uint8_t attrs[] = {
+	[UROCE_CM_SEND_REQ] = UROCE_CM_REQ,           [UROCE_CM_SEND_REP] = UROCE_CM_REP,
+	[UROCE_CM_SEND_RTU] = UROCE_CM_RTU,           [UROCE_CM_SEND_REJ] = UROCE_CM_REJ,
+	[UROCE_CM_SEND_DREQ] = UROCE_CM_DREQ,         [UROCE_CM_SEND_DREP] = UROCE_CM_DREP,
+	[UROCE_CM_SEND_SIDR_REQ] = UROCE_CM_SIDR_REQ, [UROCE_CM_SEND_SIDR_REP] = UROCE_CM_SIDR_REP,
+};
+
+static bool
+is_user_call(enum uroce_cm_input input)
+{
+	return input <= UROCE_CM_ON_DISCONNECT;
+}
+
+/* Choose the reason of a REJ, or the status of a SIDR_REP, that the user has not chosen. */
+static void
+choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
+{
+	const bool is_asked =
+		conn->state == UROCE_CM_STATE_REQ_RCVD || conn->state == UROCE_CM_STATE_REP_RCVD;
+
+	conn->tx_about = UROCE_CM_ABOUT_OTHER;
+	if (conn->state == UROCE_CM_STATE_REQ_RCVD)
+		conn->tx_about = UROCE_CM_ABOUT_REQ;
+	if (conn->state == UROCE_CM_STATE_REP_RCVD)
+		conn->tx_about = UROCE_CM_ABOUT_REP;
+	if (is_user_call(input))
+		return;
+	if (conn->is_datagram)
+		conn->tx_reason = UROCE_CM_SIDR_REJECT;
+	else
+		conn->tx_reason =
+			is_asked ? UROCE_CM_REASON_CONSUMER_DEFINED : UROCE_CM_REASON_TIMEOUT;
+}
+
+/* Make a message the last message of the id, and queue it. */
+static void
+put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send send,
+	    enum uroce_cm_input input)
+{
+	const uint8_t attr = attrs[send];
+	/* the private data of a DREP stays for its repetitions */
+	const bool keeps_private =
+		is_user_call(input) || (attr == UROCE_CM_DREP && conn->tx_attr == UROCE_CM_DREP);
+
+	if (attr == UROCE_CM_REJ || attr == UROCE_CM_SIDR_REP)
+		choose_reason(conn, input);
+	if (attr == UROCE_CM_DREQ)
+		conn->dreq_tid = uroce_cm_random(cm);
+	if (!keeps_private)
+		conn->tx_len = 0;
+	uroce_cm_outbox_cancel(cm, conn);
+	if (conn->tx_attr != attr)
+		conn->nb_sent = 0;
+	conn->tx_attr = attr;
+	uroce_cm_outbox_put(cm, conn);
+}
+
+static void
+reply_to_duplicate(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_send send)
+{
+	const bool is_rej = send == UROCE_CM_SEND_STALE_REJ;
+
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = conn->av,
+					  .attr = is_rej ? UROCE_CM_REJ : UROCE_CM_DREP,
+					  .about = UROCE_CM_ABOUT_REQ,
+					  .reason = UROCE_CM_REASON_STALE_CONN,
+					  .tid = is_rej ? conn->tid : conn->dreq_tid,
+					  .local_comm_id = conn->local_comm_id,
+					  .remote_comm_id = conn->remote_comm_id,
+				  });
+}
+
+static void
+do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send send,
+	enum uroce_cm_input input)
+{
+	if (send == UROCE_CM_SEND_AGAIN) {
+		uroce_cm_outbox_put(cm, conn);
+	} else if (send >= UROCE_CM_SEND_STALE_REJ) {
+		reply_to_duplicate(cm, conn, send);
+	} else if (send != UROCE_CM_SEND_NOTHING) {
+		put_message(cm, conn, send, input);
+	}
+}
+
+/* Report the end of a connection, or its progress. A user who never saw the id is not told. */
+static void
+do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind,
+	  int status)
+{
+	if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST)) {
+		uroce_cm_event_clear(cm, conn);
+		conn->has_owner = false;
+	}
+	if (conn->has_owner)
+		uroce_cm_event_report(cm, conn, kind, status);
+}
+
+/* A message that left once was answered: its round trip is known. */
+static void
+sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_input input,
+	   uint64_t now_ns)
+{
+	const bool is_message = input >= UROCE_CM_ON_REQ && input < UROCE_CM_ON_SUPERSEDED;
+
+	if (is_message && conn->nb_sent == 1 && now_ns > conn->sent_ns &&
+	    uroce_cm_state_timer(conn->state) == UROCE_CM_TIMER_RETRY &&
+	    !conn->link[UROCE_CM_LINK_TX].is_in)
+		uroce_cm_rtt_sample(cm, conn->av.remote_gid, now_ns - conn->sent_ns);
+}
+
+static void
+enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state next,
+	    uint64_t now_ns)
+{
+	conn->state = next;
+	begin_timer(cm, conn, now_ns);
+	if (next == UROCE_CM_STATE_TIMEWAIT)
+		uroce_cm_identity_release_peer_qpn(cm, conn);
+	if (next == UROCE_CM_STATE_CLOSED)
+		uroce_cm_identity_clear(cm, conn);
+}
+
+/* An id without owner ends, or may be taken back, as soon as its state allows it. */
+static void
+settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	if (conn->has_owner)
+		return;
+	if (conn->state == UROCE_CM_STATE_CLOSED) {
+		free_conn(cm, conn);
+	} else if (uroce_cm_state_timer(conn->state) == UROCE_CM_TIMER_LINGER &&
+		   !conn->is_lingering) {
+		uroce_cm_queue_push(cm, &cm->lingering, UROCE_CM_LINK_SPARE,
+				    uroce_cm_id_of(cm, conn));
+		conn->is_lingering = true;
+	}
+}
+
+const struct uroce_cm_step *
+uroce_cm_conn_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input input,
+		    int status, uint64_t now_ns)
+{
+	const struct uroce_cm_step *step = uroce_cm_state_step(conn->state, input);
+	enum uroce_cm_state next;
+
+	if (!step)
+		return NULL;
+	next = step->next_plus_one - 1;
+	if (next != conn->state) {
+		sample_rtt(cm, conn, input, now_ns);
+		if (step->send == UROCE_CM_SEND_NOTHING)
+			uroce_cm_outbox_cancel(cm, conn);
+	}
+	do_send(cm, conn, step->send, input);
+	if (next != conn->state)
+		enter_state(cm, conn, next, now_ns);
+	if (uroce_cm_state_timer(next) == UROCE_CM_TIMER_RETRY &&
+	    step->send != UROCE_CM_SEND_NOTHING && step->send != UROCE_CM_SEND_AGAIN)
+		begin_retries(cm, conn, now_ns);
+	if (step->effect == UROCE_CM_EFFECT_STRETCH)
+		stretch_timer(cm, conn, now_ns);
+	if (step->effect == UROCE_CM_EFFECT_NEW_ID)
+		delay_request(cm, conn, now_ns);
+	if (step->report)
+		do_report(cm, conn, step->report - 1, status);
+	settle_orphan(cm, conn);
+	return step;
+}
+
+void
+uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	conn->has_owner = false;
+	uroce_cm_event_clear(cm, conn);
+	uroce_cm_port_release(cm, conn);
+	/* the peer does not know of a REQ that never left */
+	if (conn->state == UROCE_CM_STATE_REQ_SENT && !conn->nb_sent)
+		free_conn(cm, conn);
+	else
+		(void)uroce_cm_conn_input(cm, conn, UROCE_CM_ON_DESTROY, 0, now_ns);
+}
+
+/* The timer of an id has expired. */
+static void
+expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	enum uroce_cm_input input = UROCE_CM_ON_TIMEOUT;
+
+	if (uroce_cm_state_timer(conn->state) == UROCE_CM_TIMER_RETRY &&
+	    now_ns < conn->give_up_ns) {
+		if (conn->link[UROCE_CM_LINK_TX].is_in || !conn->nb_retries_left) {
+			set_timer(cm, conn, conn->give_up_ns);
+			return;
+		}
+		conn->nb_retries_left--;
+		conn->interval_ns *= 2;
+		input = UROCE_CM_ON_RETRY;
+		/* until the message has left */
+		set_timer(cm, conn, conn->give_up_ns);
+	}
+	(void)uroce_cm_conn_input(cm, conn, input, input == UROCE_CM_ON_TIMEOUT ? -ETIMEDOUT : 0,
+				  now_ns);
+}
+
+uint64_t
+uroce_cm_deadline(const struct uroce_cm *cm)
+{
+	return uroce_timer_heap_deadline(&cm->timers);
+}
+
+void
+uroce_cm_expire(struct uroce_cm *cm, uint64_t now_ns)
+{
+	while (uroce_timer_heap_deadline(&cm->timers) <= now_ns)
+		expire_conn(cm, &cm->conns[cm->timers.heap[0]], now_ns);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_CONTEXT_H
+#define UROCE_CM_CONTEXT_H
+
+/**
+ * @file
+ * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see it.
+ *
+ * Which file changes what: port_space.c the binding; identity.c the comm ids and what look-ups
+ * need; event.c what is pending for the user; outbox.c what is pending for the wire; conn.c the
+ * state and the timers.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "cm/id_table.h"
+#include "cm/siphash.h"
+#include "cm/state.h"
+#include "cm/timer_heap.h"
+
+#define UROCE_MSEC_NS UINT64_C(1000000)
+
+/* Replies that belong to no id, and wait to be transmitted. A power of two. */
+#define UROCE_CM_NB_REPLIES 256u
+
+/* Hosts whose round trip is remembered. A power of two. */
+#define UROCE_CM_NB_RTT 64u
+
+/* Most bytes of private data of a message that an id sends. */
+#define UROCE_CM_TX_PRIVATE_LEN UROCE_CM_RTU_PRIVATE_LEN
+
+/* Queues in which an id can be. An id has a pair of links for each kind. */
+enum uroce_cm_link {
+	UROCE_CM_LINK_TX,    /* responses, or requests */
+	UROCE_CM_LINK_EVENT, /* ids with events */
+	/* free ids, or ids that linger without owner and may be taken back if no id is free */
+	UROCE_CM_LINK_SPARE,
+	UROCE_CM_LINK_NB
+};
+
+/* A queue of ids. */
+struct uroce_cm_queue {
+	uint32_t first; /* UROCE_CM_NO_ID: empty */
+	uint32_t last;
+	uint32_t nb;
+};
+
+/* One id. */
+struct uroce_cm_conn {
+	/* state: conn.c */
+	uint8_t state;  /* enum uroce_cm_state */
+	bool is_used;   /* the id is not free */
+	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
+	bool is_active;
+	bool is_datagram;
+	bool is_lingering;     /* in the queue of ids that may be taken back */
+	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
+	uint64_t user;
+	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
+
+	/* links: queue.c */
+	struct {
+		uint32_t prev;
+		uint32_t next;
+		bool is_in;
+	} link[UROCE_CM_LINK_NB];
+
+	/* binding: port_space.c */
+	bool is_bound;
+	bool is_v6only;
+	bool is_shared_port;
+	uint16_t space;
+	struct uroce_cm_addr local;
+	struct uroce_cm_addr remote;
+	uint32_t max_backlog; /* of a listener */
+	uint32_t nb_waiting;  /* CONNECT_REQUESTs of a listener that have not been taken */
+
+	/* identity: identity.c */
+	uint32_t local_comm_id;  /* request ID of SIDR; 0: none */
+	uint32_t remote_comm_id; /* 0: not known */
+	be64 remote_guid;
+	bool is_in_local;  /* in the table of local comm ids */
+	bool is_in_remote; /* in the table of remote comm ids */
+	bool is_in_peer_qpn;
+	bool is_in_qpn;
+	struct uroce_cm_av av;
+
+	/* the connection */
+	uint64_t service_id;
+	uint64_t tid;
+	uint32_t local_qpn;
+	uint32_t remote_qpn;
+	uint32_t local_psn;
+	uint32_t remote_psn;
+	uint32_t qkey; /* that this side tells */
+	uint32_t remote_qkey;
+	uint8_t transport;
+	uint8_t mtu_code;
+	uint16_t pkey;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t ack_timeout_code;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t peer_rnr_retry_count; /* that this side sends */
+	bool has_flow_control;
+	bool has_srq;
+	bool peer_has_flow_control;
+	bool peer_has_srq;
+	bool is_xrc_target;
+	uint32_t ece_vendor_id;
+	uint32_t ece_options;
+	uint32_t peer_ece_vendor_id;
+	uint32_t peer_ece_options;
+
+	/* the last message that was sent: outbox.c */
+	uint8_t tx_attr;    /* enum uroce_cm_attr; 0: none */
+	uint8_t tx_about;   /* of a REJ */
+	uint16_t tx_reason; /* of a REJ; status of a SIDR_REP */
+	uint64_t dreq_tid;  /* of the DREQ that was sent, or of the peer's that is answered */
+	uint8_t tx_len;     /* bytes of private data */
+	uint16_t nb_sent;   /* how often the message left */
+	uint8_t tx[UROCE_CM_TX_PRIVATE_LEN];
+
+	/* timers: conn.c */
+	uint64_t sent_ns;     /* when the message left for the first time */
+	uint64_t give_up_ns;  /* end of all repetitions */
+	uint64_t interval_ns; /* from this transmission to the next; doubled each time */
+	uint64_t timeout_ns;  /* in this time a side answers, as the REQ says */
+	uint64_t service_ns;  /* service timeout of the MRA that was received last */
+	uint8_t max_retries;
+	uint8_t nb_retries_left;
+
+	/* pending events: event.c */
+	uint16_t events; /* bits: 1 << enum uroce_cm_event_kind */
+	int status;      /* of REJECTED, UNREACHABLE and DISCONNECTED */
+	uint8_t rx_len;
+	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
+};
+
+/* A reply that belongs to no id. */
+struct uroce_cm_reply {
+	struct uroce_cm_av av;
+	uint8_t attr;    /* enum uroce_cm_attr: REJ, DREP, SIDR_REP, APR */
+	uint8_t about;   /* of a REJ */
+	uint16_t reason; /* of a REJ; status of a SIDR_REP and an APR */
+	uint64_t tid;
+	uint32_t local_comm_id;
+	uint32_t remote_comm_id;
+	uint64_t service_id;
+};
+
+struct uroce_cm_rtt {
+	uint64_t host; /* hash of a GID; 0: the slot is free */
+	uint64_t rtt_ns;
+};
+
+struct uroce_cm {
+	struct uroce_cm_conf conf;
+	struct uroce_siphash_key hash_key;
+	struct uroce_siphash_key random_key;
+	uint64_t random_counter;
+	uint32_t nb_ids; /* ids that are not free */
+	struct uroce_cm_conn *conns;
+	struct uroce_cm_queue free_ids;
+	struct uroce_cm_queue lingering; /* oldest first */
+	struct uroce_cm_queue events;
+	struct uroce_cm_queue responses;
+	struct uroce_cm_queue requests;
+	struct uroce_id_table by_local;    /* local comm id */
+	struct uroce_id_table by_remote;   /* CA GUID, GID and comm id of the peer */
+	struct uroce_id_table by_peer_qpn; /* CA GUID, GID and QPN of the peer */
+	struct uroce_id_table by_qpn;      /* local QPN */
+	struct uroce_id_table by_port;     /* service ID */
+	struct uroce_timer_heap timers;
+	uint32_t first_reply; /* replies [first_reply, end_reply), modulo their number */
+	uint32_t end_reply;
+	struct uroce_cm_reply replies[UROCE_CM_NB_REPLIES];
+	struct uroce_cm_rtt rtt[UROCE_CM_NB_RTT];
+	struct uroce_cm_stats stats;
+};
+
+static inline uint32_t
+uroce_cm_id_of(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	return (uint32_t)(conn - cm->conns);
+}
+
+static inline uint64_t
+uroce_cm_random(struct uroce_cm *cm)
+{
+	cm->random_counter++;
+	return uroce_siphash(&cm->random_key, &cm->random_counter, 1);
+}
+
+static inline void
+uroce_cm_count(uint64_t *counters, unsigned attr)
+{
+	counters[attr - UROCE_CM_ATTR_FIRST]++;
+}
+
+#endif /* UROCE_CM_CONTEXT_H */

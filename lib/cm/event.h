@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_EVENT_H
+#define UROCE_CM_EVENT_H
+
+/**
+ * @file
+ * Events that wait for the user: a set of bits in each id, and a queue of ids that have some.
+ */
+
+#include "cm/context.h"
+
+/**
+ * Report an event of an id.
+ *
+ * The private data of a CONNECT_RESPONSE that has not been taken is lost if a REJ follows: the
+ * rejection takes its place.
+ */
+void uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
+			   enum uroce_cm_event_kind kind, int status);
+
+/** Whether an event of an id has not been taken. */
+static inline bool
+uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind)
+{
+	return conn->events & 1u << kind;
+}
+
+/** Drop the events of an id. */
+void uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** Keep private data that the peer has sent, for the next event. */
+void uroce_cm_event_set_private(struct uroce_cm_conn *conn, const uint8_t *data, uint8_t len);
+
+#endif /* UROCE_CM_EVENT_H */

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_ID_TABLE_H
+#define UROCE_CM_ID_TABLE_H
+
+/**
+ * @file
+ * Look-up of ids by the hash of a key. A table is an array of buckets and an array of links, one
+ * for each id. The ids of a bucket form a chain. Several ids may have the same hash: the caller
+ * walks over them and compares the keys.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** End of a chain; an index that is no id. */
+#define UROCE_ID_TABLE_END UINT32_MAX
+
+struct uroce_id_table {
+	uint32_t mask;   /* number of buckets - 1; the number is a power of two */
+	uint32_t *first; /* of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
+	uint32_t *next;  /* of each id in its bucket */
+	uint64_t *hash;  /* of each id that is in the table */
+};
+
+/** Bytes for a table of ids 0 .. max_ids - 1. */
+size_t uroce_id_table_memsize(uint32_t max_ids);
+
+void uroce_id_table_init(struct uroce_id_table *table, void *mem, uint32_t max_ids);
+
+/** Add an id that is not in the table. */
+void uroce_id_table_add(struct uroce_id_table *table, uint32_t id, uint64_t hash);
+
+/** Remove an id that is in the table. */
+void uroce_id_table_remove(struct uroce_id_table *table, uint32_t id);
+
+/** The first id with this hash; UROCE_ID_TABLE_END: none. */
+uint32_t uroce_id_table_first(const struct uroce_id_table *table, uint64_t hash);
+
+/** The next id with the hash of `id`; UROCE_ID_TABLE_END: none. */
+uint32_t uroce_id_table_next(const struct uroce_id_table *table, uint32_t id);
+
+#endif /* UROCE_CM_ID_TABLE_H */

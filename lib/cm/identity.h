@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_IDENTITY_H
+#define UROCE_CM_IDENTITY_H
+
+/**
+ * @file
+ * What names a connection on the wire: the comm ids of both sides, the QP numbers, and the host of
+ * the peer. The tables find an id by them.
+ *
+ * A peer is its CA GUID and its GID. The GUID alone does not suffice: hosts that were copied from
+ * one image may have the same GUID, and must not end each other's connections.
+ */
+
+#include "cm/context.h"
+
+/** Give an id a new comm id and a new TID, which nobody can predict. */
+void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** Set the QP of this side. */
+void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint32_t qpn);
+
+/** Set what names the connection on the peer's side. `remote_qpn` 0: no QP. */
+void uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64 guid,
+				uint32_t remote_comm_id, uint32_t remote_qpn);
+
+/** The peer's QP does not belong to this connection any more. */
+void uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** Take an id out of all tables. */
+void uroce_cm_identity_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** The id with a local comm id whose peer has this GID; NULL: none. */
+struct uroce_cm_conn *uroce_cm_identity_find(struct uroce_cm *cm, uint32_t local_comm_id,
+					     const uint8_t remote_gid[16]);
+
+/** The passive id that a peer's comm id, or its request ID of SIDR, has made; NULL: none. */
+struct uroce_cm_conn *uroce_cm_identity_find_request(struct uroce_cm *cm, be64 guid,
+						     const uint8_t remote_gid[16],
+						     uint32_t remote_comm_id, bool is_datagram);
+
+/** The id, other than `self`, that is connected to a peer's QP; NULL: none. */
+struct uroce_cm_conn *uroce_cm_identity_find_peer_qpn(struct uroce_cm *cm, be64 guid,
+						      const uint8_t remote_gid[16], uint32_t qpn,
+						      const struct uroce_cm_conn *self);
+
+/** The hash of a GID, for tables of hosts; never 0. */
+uint64_t uroce_cm_identity_hash_gid(const struct uroce_cm *cm, const uint8_t gid[16]);
+
+#endif /* UROCE_CM_IDENTITY_H */

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Messages of peers: each finds its id, fills in what the peer tells, and becomes an input of the
+ * id's state.
+ *
+ * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer.
+ * A DREQ must name the QP of this side, too.
+ */
+
+#include <string.h>
+
+#include "cm/cm.h"
+#include "cm/conn.h"
+#include "cm/event.h"
+#include "cm/identity.h"
+#include "cm/outbox.h"
+#include "cm/reason.h"
+#include "cm/request.h"
+#include "cm/timeout.h"
+
+/* An MRA stretches a timer by at most this service timeout, which Linux sends: 69 s. */
+#define MAX_SERVICE_CODE 24
+
+static void
+give_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg,
+	   enum uroce_cm_input input, int status, uint64_t now_ns)
+{
+	const struct uroce_cm_step *step = uroce_cm_conn_input(cm, conn, input, status, now_ns);
+
+	if (step && step->effect == UROCE_CM_EFFECT_DUPLICATE)
+		uroce_cm_count(cm->stats.nb_rx_duplicates, msg->attr);
+}
+
+/* The id that both comm ids of a message name. */
+static struct uroce_cm_conn *
+find_conn(struct uroce_cm *cm, uint32_t local_comm_id, uint32_t remote_comm_id,
+	  const struct uroce_cm_av *from)
+{
+	struct uroce_cm_conn *conn = uroce_cm_identity_find(cm, local_comm_id, from->remote_gid);
+
+	if (!conn || conn->is_datagram || conn->remote_comm_id != remote_comm_id)
+		return NULL;
+	return conn;
+}
+
+static bool
+waits_for_rep(const struct uroce_cm_conn *conn)
+{
+	return conn->state == UROCE_CM_STATE_REQ_SENT || conn->state == UROCE_CM_STATE_REQ_ACKED;
+}
+
+/* The attempt met a stale connection: another attempt follows, or the end. */
+static enum uroce_cm_input
+stale_input(const struct uroce_cm_conn *conn)
+{
+	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
+}
+
+/* Reject a message that belongs to no connection. */
+static void
+reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	       enum uroce_cm_about about, enum uroce_cm_reason reason)
+{
+	/* the comm ids are at the same place in a REP and an RTU */
+	uroce_cm_outbox_reply(
+		cm, &(struct uroce_cm_reply){
+			    .av = *from,
+			    .attr = UROCE_CM_REJ,
+			    .about = (uint8_t)about,
+			    .reason = (uint16_t)reason,
+			    .tid = msg->tid,
+			    .local_comm_id = msg->attr == UROCE_CM_REP   ? msg->rep.remote_comm_id
+					     : msg->attr == UROCE_CM_RTU ? msg->rtu.remote_comm_id
+									 : 0,
+			    .remote_comm_id = msg->attr == UROCE_CM_REP   ? msg->rep.local_comm_id
+					      : msg->attr == UROCE_CM_RTU ? msg->rtu.local_comm_id
+									  : msg->req.local_comm_id,
+		    });
+}
+
+/*
+ * End the connection to a peer's QP that the peer uses for a new connection.
+ * @return whether there was one
+ */
+static bool
+supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,
+	  const struct uroce_cm_conn *self, uint64_t now_ns)
+{
+	struct uroce_cm_conn *old = uroce_cm_identity_find_peer_qpn(cm, guid, gid, qpn, self);
+
+	if (!old)
+		return false;
+	(void)uroce_cm_conn_input(cm, old, UROCE_CM_ON_SUPERSEDED, UROCE_CM_REASON_STALE_CONN,
+				  now_ns);
+	return true;
+}
+
+static void
+recv_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	 uint64_t now_ns)
+{
+	const struct uroce_cm_req *req = &msg->req;
+	struct uroce_cm_conn *conn = uroce_cm_identity_find_request(
+		cm, req->local_ca_guid, from->remote_gid, req->local_comm_id, false);
+
+	if (conn)
+		give_input(cm, conn, msg, UROCE_CM_ON_REQ, 0, now_ns);
+	else if (supersede(cm, req->local_ca_guid, from->remote_gid, req->local_qpn, NULL, now_ns))
+		reject_message(cm, msg, from, UROCE_CM_ABOUT_REQ, UROCE_CM_REASON_STALE_CONN);
+	else
+		uroce_cm_request_connect(cm, msg, from);
+}
+
+static void
+recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	 uint64_t now_ns)
+{
+	const struct uroce_cm_mra *mra = &msg->mra;
+	struct uroce_cm_conn *conn =
+		uroce_cm_identity_find(cm, mra->remote_comm_id, from->remote_gid);
+	const uint8_t code =
+		mra->timeout_code < MAX_SERVICE_CODE ? mra->timeout_code : MAX_SERVICE_CODE;
+
+	if (!conn || conn->is_datagram)
+		return;
+	/* an MRA of a REQ is the first message that tells the peer's comm id */
+	if (waits_for_rep(conn) ? mra->about != UROCE_CM_ABOUT_REQ
+				: mra->about != UROCE_CM_ABOUT_REP ||
+					  mra->local_comm_id != conn->remote_comm_id)
+		return;
+	conn->service_ns = uroce_cm_timeout_ns(code);
+	give_input(cm, conn, msg, UROCE_CM_ON_MRA, 0, now_ns);
+}
+
+/* The ACK timeout of the active side: that of the path, longer if the peer needs more time. */
+static uint8_t
+ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
+{
+	uint8_t code = path_code;
+
+	if (delay_code + 1 >= path_code)
+		code = delay_code + 1 == path_code ? path_code + 1 : delay_code + 1;
+	return code < UROCE_CM_TIMEOUT_CODE_MAX ? code : UROCE_CM_TIMEOUT_CODE_MAX;
+}
+
+static void
+fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
+{
+	const struct uroce_cm_rep *rep = &msg->rep;
+	const bool is_xrc = conn->transport == UROCE_CM_TRANSPORT_EXTENDED;
+
+	uroce_cm_identity_set_peer(cm, conn, rep->local_ca_guid, rep->local_comm_id,
+				   is_xrc ? rep->local_eecn : rep->local_qpn);
+	conn->remote_psn = rep->starting_psn;
+	conn->responder_resources = rep->initiator_depth;
+	conn->initiator_depth = rep->responder_resources;
+	conn->rnr_retry_count = rep->rnr_retry_count;
+	conn->peer_has_flow_control = rep->has_flow_control;
+	conn->peer_has_srq = rep->has_srq;
+	conn->peer_ece_vendor_id = rep->vendor_id;
+	conn->peer_ece_options = msg->attr_mod;
+	conn->ack_timeout_code =
+		ack_timeout_with_delay(conn->ack_timeout_code, rep->ack_delay_code);
+	uroce_cm_event_set_private(conn, rep->private_data, sizeof(rep->private_data));
+}
+
+static void
+recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	 uint64_t now_ns)
+{
+	const struct uroce_cm_rep *rep = &msg->rep;
+	struct uroce_cm_conn *conn =
+		uroce_cm_identity_find(cm, rep->remote_comm_id, from->remote_gid);
+	const uint32_t qpn = conn && conn->transport == UROCE_CM_TRANSPORT_EXTENDED
+				     ? rep->local_eecn
+				     : rep->local_qpn;
+
+	if (!conn) {
+		reject_message(cm, msg, from, UROCE_CM_ABOUT_REP, UROCE_CM_REASON_INVALID_COMM_ID);
+		return;
+	}
+	if (!conn->is_active || conn->is_datagram || msg->tid != conn->tid)
+		return;
+	if (waits_for_rep(conn)) {
+		if (qpn < 2)
+			return;
+		/* A repetition of the REP must not be accepted after the REJ: another attempt
+		 * has another comm id. */
+		if (supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn, now_ns)) {
+			reject_message(cm, msg, from, UROCE_CM_ABOUT_REP,
+				       UROCE_CM_REASON_STALE_CONN);
+			give_input(cm, conn, msg, stale_input(conn), UROCE_CM_REASON_STALE_CONN,
+				   now_ns);
+			return;
+		}
+		fill_from_rep(cm, conn, msg);
+	} else if (conn->state == UROCE_CM_STATE_REJ_SENT && !conn->remote_comm_id) {
+		conn->remote_comm_id = rep->local_comm_id;
+	} else if (conn->remote_comm_id != rep->local_comm_id) {
+		return;
+	}
+	give_input(cm, conn, msg, UROCE_CM_ON_REP, 0, now_ns);
+}
+
+static void
+recv_rtu(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	 uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn =
+		find_conn(cm, msg->rtu.remote_comm_id, msg->rtu.local_comm_id, from);
+
+	if (!conn)
+		reject_message(cm, msg, from, UROCE_CM_ABOUT_OTHER,
+			       UROCE_CM_REASON_INVALID_COMM_ID);
+	else if (!conn->is_active)
+		give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
+}
+
+/* The id that a REJ rejects; NULL: none. */
+static struct uroce_cm_conn *
+find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
+{
+	const struct uroce_cm_rej *rej = &msg->rej;
+	struct uroce_cm_conn *conn;
+	be64 guid;
+
+	/* a peer that gave up waiting for the REP does not know the comm id of this side */
+	if (rej->reason == UROCE_CM_REASON_TIMEOUT && !rej->remote_comm_id) {
+		memcpy(guid.b, rej->info, sizeof(guid.b));
+		return uroce_cm_identity_find_request(cm, guid, from->remote_gid,
+						      rej->local_comm_id, false);
+	}
+	conn = uroce_cm_identity_find(cm, rej->remote_comm_id, from->remote_gid);
+	if (!conn || conn->is_datagram)
+		return NULL;
+	if (waits_for_rep(conn))
+		return msg->tid == conn->tid ? conn : NULL;
+	/* a peer that does not know the connection names no comm id of its own */
+	return rej->local_comm_id == conn->remote_comm_id ? conn : NULL;
+}
+
+static void
+recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	 uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = find_rejected(cm, msg, from);
+	enum uroce_cm_input input = UROCE_CM_ON_REJ;
+
+	if (!conn)
+		return;
+	if (waits_for_rep(conn) && msg->rej.reason == UROCE_CM_REASON_STALE_CONN)
+		input = stale_input(conn);
+	if (input == UROCE_CM_ON_REJ && uroce_cm_state_step(conn->state, input))
+		uroce_cm_event_set_private(conn, msg->rej.private_data,
+					   sizeof(msg->rej.private_data));
+	give_input(cm, conn, msg, input, msg->rej.reason, now_ns);
+}
+
+static void
+recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	  uint64_t now_ns)
+{
+	const struct uroce_cm_dreq *dreq = &msg->dreq;
+	struct uroce_cm_conn *conn = find_conn(cm, dreq->remote_comm_id, dreq->local_comm_id, from);
+
+	if (conn && dreq->remote_qpn != conn->local_qpn)
+		return;
+	if (conn && uroce_cm_state_step(conn->state, UROCE_CM_ON_DREQ)) {
+		conn->dreq_tid = msg->tid;
+		give_input(cm, conn, msg, UROCE_CM_ON_DREQ, 0, now_ns);
+		return;
+	}
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = *from,
+					  .attr = UROCE_CM_DREP,
+					  .tid = msg->tid,
+					  .local_comm_id = dreq->remote_comm_id,
+					  .remote_comm_id = dreq->local_comm_id,
+				  });
+}
+
+static void
+recv_drep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	  uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn =
+		find_conn(cm, msg->drep.remote_comm_id, msg->drep.local_comm_id, from);
+
+	if (conn)
+		give_input(cm, conn, msg, UROCE_CM_ON_DREP, 0, now_ns);
+}
+
+static void
+recv_sidr_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	      uint64_t now_ns)
+{
+	struct uroce_cm_conn *conn = uroce_cm_identity_find_request(
+		cm, (be64){ 0 }, from->remote_gid, msg->sidr_req.request_id, true);
+
+	if (conn)
+		give_input(cm, conn, msg, UROCE_CM_ON_SIDR_REQ, 0, now_ns);
+	else
+		uroce_cm_request_resolve(cm, msg, from);
+}
+
+static void
+recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	      uint64_t now_ns)
+{
+	const struct uroce_cm_sidr_rep *rep = &msg->sidr_rep;
+	struct uroce_cm_conn *conn = uroce_cm_identity_find(cm, rep->request_id, from->remote_gid);
+
+	if (!conn || conn->state != UROCE_CM_STATE_SIDR_REQ_SENT || msg->tid != conn->tid)
+		return;
+	conn->remote_qpn = rep->qpn;
+	conn->remote_qkey = rep->qkey;
+	conn->peer_ece_vendor_id = rep->vendor_id;
+	conn->peer_ece_options = msg->attr_mod;
+	uroce_cm_event_set_private(conn, rep->private_data, sizeof(rep->private_data));
+	give_input(cm, conn, msg,
+		   rep->status == UROCE_CM_SIDR_SUCCESS ? UROCE_CM_ON_SIDR_REP
+							: UROCE_CM_ON_SIDR_REFUSAL,
+		   rep->status, now_ns);
+}
+
+/* A peer offers an alternate path: RoCE has none. */
+static void
+recv_lap(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
+{
+	const struct uroce_cm_lap *lap = &msg->lap;
+	const bool is_known = find_conn(cm, lap->remote_comm_id, lap->local_comm_id, from);
+
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = *from,
+					  .attr = UROCE_CM_APR,
+					  .reason = is_known ? UROCE_CM_APR_UNSUPPORTED
+							     : UROCE_CM_APR_INVALID_COMM_ID,
+					  .tid = msg->tid,
+					  .local_comm_id = lap->remote_comm_id,
+					  .remote_comm_id = lap->local_comm_id,
+				  });
+}
+
+void
+uroce_cm_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	      uint64_t now_ns)
+{
+	uroce_cm_count(cm->stats.nb_rx, msg->attr);
+	switch (msg->attr) {
+	case UROCE_CM_REQ:
+		recv_req(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_MRA:
+		recv_mra(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_REJ:
+		recv_rej(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_REP:
+		recv_rep(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_RTU:
+		recv_rtu(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_DREQ:
+		recv_dreq(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_DREP:
+		recv_drep(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_SIDR_REQ:
+		recv_sidr_req(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_SIDR_REP:
+		recv_sidr_rep(cm, msg, from, now_ns);
+		break;
+	case UROCE_CM_LAP:
+		recv_lap(cm, msg, from);
+		break;
+	case UROCE_CM_APR:
+		break; /* to a LAP, which is never sent */
+	}
+}

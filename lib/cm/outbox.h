@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_OUTBOX_H
+#define UROCE_CM_OUTBOX_H
+
+/**
+ * @file
+ * What waits for the wire: ids whose last message has to be sent, and replies that belong to no
+ * id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
+ */
+
+#include "cm/context.h"
+
+/** Whether a message is a request, which a response answers. */
+static inline bool
+uroce_cm_outbox_is_request(unsigned attr)
+{
+	return attr == UROCE_CM_REQ || attr == UROCE_CM_DREQ || attr == UROCE_CM_SIDR_REQ;
+}
+
+/** Let an id send its last message, `tx_attr`, as soon as it has its turn. */
+void uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** The id has nothing to send. */
+void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** Queue a reply that belongs to no id. It is dropped if too many wait: the peer repeats. */
+void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
+
+/** Take the oldest reply; NULL: none. It is valid until the next reply is queued. */
+const struct uroce_cm_reply *uroce_cm_outbox_pop_reply(struct uroce_cm *cm);
+
+#endif /* UROCE_CM_OUTBOX_H */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_PORT_SPACE_H
+#define UROCE_CM_PORT_SPACE_H
+
+/**
+ * @file
+ * Port spaces: which id has which address and port. The rules are those of TCP ports: a wildcard
+ * overlaps the addresses of its IP version; the IPv6 wildcard overlaps IPv4, too, unless it is
+ * v6only.
+ */
+
+#include "cm/context.h"
+
+/** As uroce_cm_bind(). */
+int uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
+		       const struct uroce_cm_addr *addr, bool is_v6only, bool is_shared);
+
+/** Free the port of an id, if the id has one. */
+void uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
+/** Whether a bound id may listen: no other id has the port. */
+bool uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *conn);
+
+/**
+ * Find the listener for a request: one of the address itself, otherwise a wildcard.
+ * @return UROCE_CM_NO_ID: nobody listens
+ */
+uint32_t uroce_cm_port_find_listener(const struct uroce_cm *cm, uint64_t service_id,
+				     const struct uroce_cm_addr *dst, bool is_datagram);
+
+#endif /* UROCE_CM_PORT_SPACE_H */

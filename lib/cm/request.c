@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Requests of peers for something new. A refused request leaves nothing behind but a reply. The
+ * requests that wait at a listener are limited by its backlog, so a flood at one listener takes no
+ * ids from the others.
+ */
+
+#include "cm/request.h"
+
+#include <infiniband/verbs.h>
+#include <string.h>
+
+#include "cm/conn.h"
+#include "cm/event.h"
+#include "cm/identity.h"
+#include "cm/ip_header.h"
+#include "cm/outbox.h"
+#include "cm/port_space.h"
+#include "cm/reason.h"
+#include "cm/service_id.h"
+#include "cm/timeout.h"
+
+/* A peer that allows itself more time than this to answer does not get it: 17 s. */
+#define MAX_TIMEOUT_CODE 22
+
+static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+/* The addresses of a request, and the private data that follows them. */
+struct request_addr {
+	struct uroce_cm_addr src;
+	struct uroce_cm_addr dst;
+	uint8_t offset; /* of the user's data in the private data */
+};
+
+static struct uroce_cm_addr
+addr_of_gid(const uint8_t gid[16])
+{
+	const bool is_ipv4 = !memcmp(gid, ipv4_prefix, sizeof(ipv4_prefix));
+	struct uroce_cm_addr addr = { .ip_version = is_ipv4 ? 4 : 6 };
+
+	if (is_ipv4)
+		memcpy(addr.ip + 12, gid + 12, 4);
+	else
+		memcpy(addr.ip, gid, 16);
+	return addr;
+}
+
+static bool
+is_same_ip(const struct uroce_cm_addr *a, const struct uroce_cm_addr *b)
+{
+	return a->ip_version == b->ip_version && !memcmp(a->ip, b->ip, 16);
+}
+
+/*
+ * Read the addresses of a request: those of the IP header in its private data if there is one,
+ * otherwise those of the hosts.
+ * @return false: the header names other hosts than those that the message goes between
+ */
+static bool
+read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
+	       struct request_addr *addr)
+{
+	struct uroce_cm_addr src = addr_of_gid(from->remote_gid);
+	struct uroce_cm_addr dst = addr_of_gid(from->local_gid);
+	struct uroce_cm_ip ip;
+
+	addr->offset = 0;
+	addr->dst.port = dst.port = uroce_cm_service_port(service_id);
+	if (uroce_cm_service_has_ip(service_id) &&
+	    uroce_cm_ip_parse(private_data, &ip) == UROCE_CM_VERDICT_ACCEPTED) {
+		struct uroce_cm_addr said = { .ip_version = ip.ip_version };
+		const unsigned skip = ip.ip_version == 4 ? 12 : 0;
+
+		memcpy(said.ip + skip, ip.src + skip, 16 - skip);
+		if (!is_same_ip(&said, &src))
+			return false;
+		memcpy(said.ip + skip, ip.dst + skip, 16 - skip);
+		if (!is_same_ip(&said, &dst))
+			return false;
+		src.port = ip.src_port;
+		addr->offset = UROCE_CM_IP_LEN;
+	}
+	addr->src = src;
+	addr->dst = dst;
+	return true;
+}
+
+/* The reason why a REQ is refused before anything is looked up; 0: none. */
+static enum uroce_cm_reason
+check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
+{
+	const bool is_extended = req->transport == UROCE_CM_TRANSPORT_EXTENDED;
+
+	if (req->transport == UROCE_CM_TRANSPORT_RD ||
+	    (is_extended && req->extended_transport != UROCE_CM_EXTENDED_XRC))
+		return UROCE_CM_REASON_INVALID_TRANSPORT;
+	if (memcmp(req->primary.local_gid, from->remote_gid, 16) ||
+	    memcmp(req->primary.remote_gid, from->local_gid, 16))
+		return UROCE_CM_REASON_INVALID_GID;
+	/* QPs 0 and 1 are those of management */
+	if (req->local_qpn < 2)
+		return UROCE_CM_REASON_NO_QP;
+	if (req->mtu_code < IBV_MTU_256 || req->mtu_code > IBV_MTU_4096)
+		return UROCE_CM_REASON_INVALID_MTU;
+	return 0;
+}
+
+static void
+refuse_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	   enum uroce_cm_reason reason)
+{
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = *from,
+					  .attr = UROCE_CM_REJ,
+					  .about = UROCE_CM_ABOUT_REQ,
+					  .reason = (uint16_t)reason,
+					  .tid = msg->tid,
+					  .remote_comm_id = msg->req.local_comm_id,
+				  });
+}
+
+/* Take an id for a request at a listener. @return NULL: the request has to be refused */
+static struct uroce_cm_conn *
+take_id_for_request(struct uroce_cm *cm, uint32_t listener)
+{
+	struct uroce_cm_conn *conn;
+
+	if (cm->conns[listener].nb_waiting >= cm->conns[listener].max_backlog) {
+		cm->stats.nb_backlog_full++;
+		return NULL;
+	}
+	conn = uroce_cm_conn_new(cm, true);
+	if (!conn) {
+		cm->stats.nb_no_id++;
+		return NULL;
+	}
+	conn->listener = listener;
+	conn->user = cm->conns[listener].user;
+	conn->space = cm->conns[listener].space;
+	cm->conns[listener].nb_waiting++;
+	return conn;
+}
+
+static void
+fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg,
+	      const struct uroce_cm_av *from)
+{
+	const struct uroce_cm_req *req = &msg->req;
+	const uint8_t timeout_code = req->local_timeout_code < MAX_TIMEOUT_CODE
+					     ? req->local_timeout_code
+					     : MAX_TIMEOUT_CODE;
+
+	conn->av = *from;
+	conn->av.flow_label = req->primary.flow_label;
+	conn->av.traffic_class = req->primary.traffic_class;
+	conn->av.hop_limit = req->primary.hop_limit;
+	conn->service_id = req->service_id;
+	conn->tid = msg->tid;
+	conn->transport = req->transport;
+	conn->pkey = req->pkey;
+	conn->mtu_code = req->mtu_code;
+	conn->remote_psn = req->starting_psn;
+	conn->responder_resources = req->initiator_depth;
+	conn->initiator_depth = req->responder_resources;
+	conn->ack_timeout_code = req->primary.ack_timeout_code < MAX_TIMEOUT_CODE
+					 ? req->primary.ack_timeout_code
+					 : MAX_TIMEOUT_CODE;
+	conn->retry_count = req->retry_count;
+	conn->rnr_retry_count = req->rnr_retry_count;
+	conn->peer_has_flow_control = req->has_flow_control;
+	conn->peer_has_srq = req->has_srq;
+	conn->peer_ece_vendor_id = req->vendor_id;
+	conn->peer_ece_options = msg->attr_mod;
+	conn->timeout_ns = uroce_cm_timeout_ns(timeout_code);
+	conn->max_retries = req->max_cm_retries;
+}
+
+void
+uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
+			 const struct uroce_cm_av *from)
+{
+	const struct uroce_cm_req *req = &msg->req;
+	enum uroce_cm_reason reason = check_req(req, from);
+	struct request_addr addr = { 0 };
+	struct uroce_cm_conn *conn;
+	uint32_t listener;
+
+	if (!reason && !read_addresses(req->service_id, req->private_data, from, &addr))
+		reason = UROCE_CM_REASON_INVALID_GID;
+	if (reason) {
+		refuse_req(cm, msg, from, reason);
+		return;
+	}
+	listener = uroce_cm_port_find_listener(cm, req->service_id, &addr.dst, false);
+	if (listener == UROCE_CM_NO_ID) {
+		refuse_req(cm, msg, from, UROCE_CM_REASON_INVALID_SERVICE_ID);
+		return;
+	}
+	conn = take_id_for_request(cm, listener);
+	if (!conn) {
+		refuse_req(cm, msg, from, UROCE_CM_REASON_NO_RESOURCES);
+		return;
+	}
+	conn->state = UROCE_CM_STATE_REQ_RCVD;
+	conn->local = addr.dst;
+	conn->remote = addr.src;
+	uroce_cm_identity_renew(cm, conn);
+	conn->local_psn = (uint32_t)uroce_cm_random(cm) & 0xffffff;
+	fill_from_req(conn, msg, from);
+	uroce_cm_identity_set_peer(cm, conn, req->local_ca_guid, req->local_comm_id,
+				   req->local_qpn);
+	uroce_cm_event_set_private(conn, req->private_data + addr.offset,
+				   (uint8_t)(sizeof(req->private_data) - addr.offset));
+	uroce_cm_event_report(cm, conn, UROCE_CM_EVENT_CONNECT_REQUEST, 0);
+}
+
+static void
+refuse_sidr_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+		enum uroce_cm_sidr_status status)
+{
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = *from,
+					  .attr = UROCE_CM_SIDR_REP,
+					  .reason = (uint16_t)status,
+					  .tid = msg->tid,
+					  .remote_comm_id = msg->sidr_req.request_id,
+					  .service_id = msg->sidr_req.service_id,
+				  });
+}
+
+void
+uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
+			 const struct uroce_cm_av *from)
+{
+	const struct uroce_cm_sidr_req *req = &msg->sidr_req;
+	struct request_addr addr = { 0 };
+	uint32_t listener = UROCE_CM_NO_ID;
+	struct uroce_cm_conn *conn;
+
+	if (read_addresses(req->service_id, req->private_data, from, &addr))
+		listener = uroce_cm_port_find_listener(cm, req->service_id, &addr.dst, true);
+	if (listener == UROCE_CM_NO_ID) {
+		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_UNSUPPORTED);
+		return;
+	}
+	conn = take_id_for_request(cm, listener);
+	if (!conn) {
+		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_REJECT);
+		return;
+	}
+	conn->state = UROCE_CM_STATE_SIDR_REQ_RCVD;
+	conn->is_datagram = true;
+	conn->local = addr.dst;
+	conn->remote = addr.src;
+	conn->av = *from;
+	conn->service_id = req->service_id;
+	conn->tid = msg->tid;
+	conn->pkey = req->pkey;
+	uroce_cm_identity_set_peer(cm, conn, (be64){ 0 }, req->request_id, 0);
+	uroce_cm_event_set_private(conn, req->private_data + addr.offset,
+				   (uint8_t)(sizeof(req->private_data) - addr.offset));
+	uroce_cm_event_report(cm, conn, UROCE_CM_EVENT_CONNECT_REQUEST, 0);
+}

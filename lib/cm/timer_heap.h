@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_TIMER_HEAP_H
+#define UROCE_CM_TIMER_HEAP_H
+
+/**
+ * @file
+ * The timers of ids: a binary heap in which the first id is one that expires next. An id has at
+ * most one timer. To arm, to move and to stop a timer takes a time that grows with the logarithm
+ * of the number of timers.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** No time, and no timer. */
+#define UROCE_TIMER_NEVER UINT64_MAX
+
+struct uroce_timer_heap {
+	uint32_t nb;
+	uint32_t *heap;        /* ids in heap order */
+	uint32_t *position;    /* of each id in `heap`; valid if the id has a timer */
+	uint64_t *deadline_ns; /* of each id; UROCE_TIMER_NEVER: the id has no timer */
+};
+
+/** Bytes for timers of ids 0 .. max_ids - 1. */
+size_t uroce_timer_heap_memsize(uint32_t max_ids);
+
+void uroce_timer_heap_init(struct uroce_timer_heap *timers, void *mem, uint32_t max_ids);
+
+/** Arm, move or, by UROCE_TIMER_NEVER, stop the timer of an id. */
+void uroce_timer_heap_set(struct uroce_timer_heap *timers, uint32_t id, uint64_t deadline_ns);
+
+/** When the first timer expires; UROCE_TIMER_NEVER: no timer is armed. */
+static inline uint64_t
+uroce_timer_heap_deadline(const struct uroce_timer_heap *timers)
+{
+	return timers->nb ? timers->deadline_ns[timers->heap[0]] : UROCE_TIMER_NEVER;
+}
+
+#endif /* UROCE_CM_TIMER_HEAP_H */

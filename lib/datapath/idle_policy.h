@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_IDLE_POLICY_H
+#define UROCE_DATAPATH_IDLE_POLICY_H
+
+/**
+ * @file
+ * The times of the idle policy, for the service thread and for uroced. A thread spins after
+ * activity, then sleeps for times that double, then sleeps until a wake-up.
+ */
+
+#include <stdint.h>
+
+/** Time to spin after activity. */
+#define UROCE_IDLE_SPIN_NS UINT64_C(50000)
+
+/** Minimum and maximum of a timed sleep; maximum while the port has no link. */
+#define UROCE_IDLE_TIMED_MIN_NS  UINT64_C(20000)
+#define UROCE_IDLE_TIMED_MAX_NS  UINT64_C(1000000)
+#define UROCE_IDLE_TIMED_DOWN_NS UINT64_C(5000000)
+
+/**
+ * Length of the timed sleeps after which a thread sleeps until a wake-up. To wake it takes the
+ * sender some microseconds. A program that sends at intervals should not pay this each time.
+ */
+#define UROCE_IDLE_TIMED_LAST_NS UINT64_C(80000)
+
+/** Maximum of a sleep until a wake-up, after which the link is checked. */
+#define UROCE_IDLE_WAKEUP_MAX_NS UINT64_C(100000000)
+
+#endif /* UROCE_DATAPATH_IDLE_POLICY_H */

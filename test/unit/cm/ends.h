@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_UNIT_CM_ENDS_H
+#define TEST_UNIT_CM_ENDS_H
+
+/**
+ * @file
+ * Two engines, A and B, and the wire between them in virtual time. Each message on the wire is
+ * written to a log: "time from>to message", in milliseconds. A test compares the log with the
+ * ladder that the standard draws.
+ */
+
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "cm/reason.h"
+#include "cm/service_id.h"
+#include "cm/state.h"
+
+#define MSEC UINT64_C(1000000)
+
+#define PORT 7471
+
+struct end {
+	char name;
+	struct uroce_cm *cm;
+	void *mem;
+	struct uroce_cm_conf conf;
+	struct uroce_cm_addr ip;
+	uint8_t gid[16];
+};
+
+struct ends {
+	struct end a;
+	struct end b;
+	uint64_t now_ns;
+	size_t log_len;
+	char log[16384];
+	/* the last message that end_take() has returned, for tests that repeat it */
+	struct uroce_cm_msg last;
+	struct uroce_cm_av last_av;
+};
+
+/** For cmocka: `*state` becomes a struct ends. */
+int ends_setup(void **state);
+int ends_teardown(void **state);
+
+/** Start an engine anew: it has forgotten everything. */
+void end_restart(struct end *end);
+
+/** The peer of an end. */
+struct end *ends_peer(struct ends *ends, const struct end *end);
+
+/**
+ * Take the next message that an end sends, and write it to the log.
+ * @return false: there is none
+ */
+bool end_take(struct ends *ends, struct end *from, struct uroce_cm_msg *msg);
+
+/** Deliver a message to an end. */
+void end_give(struct ends *ends, struct end *to, const struct uroce_cm_msg *msg);
+
+/** Deliver the next message of an end; it must be this one. */
+void ends_move(struct ends *ends, struct end *from, enum uroce_cm_attr attr);
+
+/** Lose the next message of an end; it must be this one. */
+void ends_lose(struct ends *ends, struct end *from, enum uroce_cm_attr attr);
+
+/** Deliver everything until both ends are silent. */
+void ends_settle(struct ends *ends);
+
+/** Let time pass; timers expire, and what is sent is delivered. */
+void ends_pass(struct ends *ends, uint64_t ns);
+
+/** As ends_pass(), but what `from` sends is lost. */
+void ends_pass_deaf(struct ends *ends, uint64_t ns, const struct end *from);
+
+/** Compare the log, and begin it anew. */
+void expect_log(struct ends *ends, const char *expected);
+
+/** The next event of an end must be this one. */
+struct uroce_cm_event expect_event(struct end *end, enum uroce_cm_event_kind kind, uint32_t id);
+
+void expect_no_event(struct end *end);
+
+void expect_state(struct end *end, uint32_t id, enum uroce_cm_state state);
+
+/** Listen at the end's address. */
+uint32_t end_listen(struct end *end, uint16_t port);
+
+/** Connect from an end to the other one's PORT, with private data of four bytes. */
+uint32_t end_connect(struct ends *ends, struct end *from, uint32_t qpn);
+
+/** Accept with a QP and private data of four bytes. */
+void end_accept(struct ends *ends, struct end *end, uint32_t id, uint32_t qpn);
+
+/** Two ids that are connected, A being active. The log is empty. */
+struct connected {
+	uint32_t listener; /* of B */
+	uint32_t a;
+	uint32_t b;
+};
+struct connected ends_connect(struct ends *ends, uint32_t qpn_a, uint32_t qpn_b);
+
+#endif /* TEST_UNIT_CM_ENDS_H */

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Loss: when messages are repeated, and when an end gives up. The logs are the ladders of the
+ * standard, with their times.
+ */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ends.h"
+
+/* From REQ to CONNECT_RESPONSE without loss. */
+static uint32_t
+accept_request(struct ends *ends)
+{
+	const uint32_t b =
+		expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+
+	end_accept(ends, &ends->b, b, 0x22);
+	return b;
+}
+
+static void
+lost_req__is_repeated_after_10_ms(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_lose(ends, &ends->a, UROCE_CM_REQ);
+	ends_pass(ends, 10 * MSEC);
+	(void)accept_request(ends);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	expect_log(ends, "0 A>B REQ LOST\n10 A>B REQ\n10 B>A REP\n");
+}
+
+static void
+lost_rep__is_repeated_after_10_ms(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	(void)accept_request(ends);
+	ends_lose(ends, &ends->b, UROCE_CM_REP);
+	ends_pass(ends, 10 * MSEC);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	/* both ends repeat: the REQ and the REP cross */
+	expect_log(ends, "0 A>B REQ\n0 B>A REP LOST\n10 A>B REQ\n10 B>A REP\n");
+}
+
+static void
+lost_rtu__is_repeated_for_the_next_rep(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	ends_settle(ends);
+	assert_int_equal(uroce_cm_establish(ends->a.cm, a, "now", 3, 0), 0);
+	ends_lose(ends, &ends->a, UROCE_CM_RTU);
+	ends_pass(ends, 10 * MSEC);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);
+	assert_memory_equal(ends->last.rtu.private_data, "now\0", 4);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B RTU LOST\n10 B>A REP\n10 A>B RTU\n");
+}
+
+static void
+lost_dreq_and_drep__are_repeated(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+
+	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	ends_lose(ends, &ends->a, UROCE_CM_DREQ);
+	ends_pass(ends, 10 * MSEC);
+	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, NULL, 0, ends->now_ns), 0);
+	ends_lose(ends, &ends->b, UROCE_CM_DREP);
+	ends_pass(ends, 20 * MSEC);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
+	expect_log(ends, "0 A>B DREQ LOST\n10 A>B DREQ\n10 B>A DREP LOST\n"
+			 "30 A>B DREQ\n30 B>A DREP\n");
+}
+
+static void
+silent_peer__req_is_repeated_15_times(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_event event;
+	uint32_t a;
+	const uint64_t *nb_tx = uroce_cm_stats(ends->a.cm)->nb_tx;
+
+	a = end_connect(ends, &ends->a, 0x11);
+	/* 16 times the response timeout of 4.3 s: 68.7 s */
+	ends_pass_deaf(ends, 68700 * MSEC, &ends->a);
+	assert_int_equal(nb_tx[UROCE_CM_REQ - UROCE_CM_ATTR_FIRST], 16);
+	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_tx_retries[0], 15);
+	expect_no_event(&ends->a);
+	ends_pass_deaf(ends, 100 * MSEC, &ends->a);
+	event = expect_event(&ends->a, UROCE_CM_EVENT_UNREACHABLE, a);
+	assert_int_equal(event.status, -ETIMEDOUT);
+	assert_memory_equal(ends->log,
+			    "0 A>B REQ LOST\n10 A>B REQ LOST\n30 A>B REQ LOST\n"
+			    "70 A>B REQ LOST\n150 A>B REQ LOST\n310 A>B REQ LOST\n"
+			    "630 A>B REQ LOST\n1270 A>B REQ LOST\n2550 A>B REQ LOST\n"
+			    "5110 A>B REQ LOST\n",
+			    150);
+	/* in the end a peer that has heard something is told */
+	assert_int_equal(ends->last.attr, UROCE_CM_REJ);
+	assert_int_equal(ends->last.rej.reason, UROCE_CM_REASON_TIMEOUT);
+}
+
+static void
+silent_peer__rep_is_given_up(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	ends_settle(ends);
+	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_UNREACHABLE, b).status, -ETIMEDOUT);
+	/* A is not half open: it gets the REJ */
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
+}
+
+static void
+silent_peer__dreq_is_given_up(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+
+	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a).status,
+			 -ETIMEDOUT);
+	ends_pass_deaf(ends, 3000 * MSEC, &ends->a);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_TIMEWAIT_EXIT, ids.a);
+}
+
+static void
+lost_rej__is_repeated_with_its_private_data(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_event event;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	assert_int_equal(
+		uroce_cm_reject(ends->b.cm, b, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2, 0), 0);
+	uroce_cm_destroy(ends->b.cm, b, 0);
+	ends_lose(ends, &ends->b, UROCE_CM_REJ);
+	ends_pass(ends, 10 * MSEC);
+	event = expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a);
+	assert_int_equal(event.status, 28);
+	assert_memory_equal(event.private_data, "no\0", 3);
+	expect_log(ends, "0 A>B REQ\n0 B>A REJ 28 LOST\n10 A>B REQ\n10 B>A REJ 28\n");
+	expect_no_event(&ends->b);
+}
+
+static void
+first_interval__follows_the_round_trip(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg drep;
+
+	/* a round trip of 30 ms, measured by DREQ and DREP; the first samples were 0 */
+	for (uint32_t i = 0; i < 2; i++)
+		end_restart(&ends->b);
+	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	ends_move(ends, &ends->a, UROCE_CM_DREQ);
+	assert_true(end_take(ends, &ends->b, &drep));
+	ends->now_ns = 30 * MSEC;
+	end_give(ends, &ends->a, &drep);
+	ends->log_len = 0;
+	(void)end_listen(&ends->b, PORT);
+	(void)end_connect(ends, &ends->a, 0x12);
+	ends_lose(ends, &ends->a, UROCE_CM_REQ);
+	ends_pass(ends, 60 * MSEC);
+	expect_log(ends, "30 A>B REQ LOST\n90 A>B REQ\n");
+}
+
+static void
+mra__stretches_the_timer_once(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg mra = { .attr = UROCE_CM_MRA };
+	uint32_t a;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	mra.tid = ends->last.tid;
+	mra.mra = (struct uroce_cm_mra){
+		.local_comm_id = 99,
+		.remote_comm_id = ends->last.req.local_comm_id,
+		.about = UROCE_CM_ABOUT_REQ,
+		.timeout_code = 20, /* 4.3 s */
+	};
+	end_give(ends, &ends->a, &mra);
+	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_ACKED);
+	ends_pass(ends, 4000 * MSEC);
+	end_give(ends, &ends->a, &mra);
+	ends_pass(ends, 400 * MSEC);
+	expect_log(ends, "0 A>B REQ\n4304 A>B REQ\n4324 A>B REQ\n4364 A>B REQ\n");
+	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_rx_duplicates[1], 1);
+}
+
+static void
+mra__of_a_rep_stretches_the_timer(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg mra = { .attr = UROCE_CM_MRA };
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	(void)end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	ends_settle(ends);
+	mra.mra = (struct uroce_cm_mra){
+		.local_comm_id = ends->last.rep.remote_comm_id,
+		.remote_comm_id = ends->last.rep.local_comm_id,
+		.about = UROCE_CM_ABOUT_REP,
+		.timeout_code = 20,
+	};
+	end_give(ends, &ends->b, &mra);
+	expect_state(&ends->b, b, UROCE_CM_STATE_REP_ACKED);
+	ends_pass(ends, 4000 * MSEC);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n");
+}
+
+static void
+unsent_message__waits_for_the_caller(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+	/* the caller does not call uroce_cm_send() */
+	for (uint64_t ms = 0; ms < 5000; ms++)
+		uroce_cm_expire(ends->a.cm, ms * MSEC);
+	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_tx[0], 0);
+	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
+	/* nothing has left, so the peer need not be told */
+	uroce_cm_destroy(ends->a.cm, a, 5000 * MSEC);
+	assert_false(uroce_cm_has_tx(ends->a.cm));
+	assert_true(uroce_cm_deadline(ends->a.cm) == UROCE_CM_NEVER);
+}
+
+static void
+returned_host__ends_the_old_connection(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+
+	end_restart(&ends->a);
+	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, NULL, 0, 0), 0);
+	ends_settle(ends);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
+	expect_log(ends, "0 B>A DREQ\n0 A>B DREP\n");
+}
+
+static void
+returned_host__rejects_what_it_does_not_know(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	(void)end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	end_restart(&ends->a);
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
+			 UROCE_CM_REASON_INVALID_COMM_ID);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 6\n");
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(lost_req__is_repeated_after_10_ms),
+		TEST(lost_rep__is_repeated_after_10_ms),
+		TEST(lost_rtu__is_repeated_for_the_next_rep),
+		TEST(lost_dreq_and_drep__are_repeated),
+		TEST(silent_peer__req_is_repeated_15_times),
+		TEST(silent_peer__rep_is_given_up),
+		TEST(silent_peer__dreq_is_given_up),
+		TEST(lost_rej__is_repeated_with_its_private_data),
+		TEST(first_interval__follows_the_round_trip),
+		TEST(mra__stretches_the_timer_once),
+		TEST(mra__of_a_rep_stretches_the_timer),
+		TEST(unsent_message__waits_for_the_caller),
+		TEST(returned_host__ends_the_old_connection),
+		TEST(returned_host__rejects_what_it_does_not_know),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

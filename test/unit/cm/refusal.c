@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Refusals: REJs and their reasons, stale connections, floods, alternate paths.
+ */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ends.h"
+
+static struct uroce_cm_msg
+take_req(struct ends *ends, uint32_t qpn)
+{
+	struct uroce_cm_msg req;
+
+	(void)end_connect(ends, &ends->a, qpn);
+	assert_true(end_take(ends, &ends->a, &req));
+	return req;
+}
+
+static void
+expect_rej(struct ends *ends, enum uroce_cm_reason reason)
+{
+	struct uroce_cm_msg rej;
+
+	assert_true(end_take(ends, &ends->b, &rej));
+	assert_int_equal(rej.attr, UROCE_CM_REJ);
+	assert_int_equal(rej.rej.reason, reason);
+	assert_false(uroce_cm_has_tx(ends->b.cm));
+}
+
+static void
+no_listener__rejects_with_8(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, 8);
+	expect_state(&ends->a, a, UROCE_CM_STATE_CLOSED);
+	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) == 0);
+	assert_int_equal(ends->last.rej.about, UROCE_CM_ABOUT_REQ);
+	expect_log(ends, "0 A>B REQ\n0 B>A REJ 8\n");
+}
+
+static void
+every_reason__reaches_the_user(void **state)
+{
+	struct ends *ends = *state;
+
+	(void)end_listen(&ends->b, PORT);
+	for (uint16_t reason = 1; reason <= 35; reason++) {
+		uint32_t a;
+		uint32_t b;
+
+		/* this reason leads to another attempt */
+		if (reason == UROCE_CM_REASON_STALE_CONN)
+			continue;
+		a = end_connect(ends, &ends->a, 0x100u + reason);
+		ends_settle(ends);
+		b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+		assert_int_equal(uroce_cm_reject(ends->b.cm, b, reason, NULL, 0, 0), 0);
+		ends_settle(ends);
+		assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, reason);
+	}
+}
+
+static void
+bad_req__is_refused(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_msg good = take_req(ends, 0x11);
+	struct uroce_cm_msg bad;
+
+	(void)end_listen(&ends->b, PORT);
+	bad = good;
+	bad.req.transport = UROCE_CM_TRANSPORT_RD;
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_TRANSPORT);
+	bad = good;
+	bad.req.primary.local_gid[15]++;
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
+	bad = good;
+	bad.req.primary.remote_gid[15]++;
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
+	bad = good;
+	bad.req.private_data[19]++; /* source address in the IP header */
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
+	bad = good;
+	bad.req.local_qpn = 1;
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_NO_QP);
+	bad = good;
+	bad.req.mtu_code = 6;
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_MTU);
+	expect_no_event(&ends->b);
+	end_give(ends, &ends->b, &good);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+}
+
+static void
+response__can_be_rejected(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, b, 0x22);
+	ends_settle(ends);
+	/* the QP cannot be brought to RTR */
+	assert_int_equal(
+		uroce_cm_reject(ends->a.cm, a, UROCE_CM_REASON_CONSUMER_DEFINED, NULL, 0, 0), 0);
+	ends_lose(ends, &ends->a, UROCE_CM_REJ);
+	assert_int_equal(ends->last.rej.about, UROCE_CM_ABOUT_REP);
+	ends_pass(ends, 10 * MSEC);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status, 28);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 28 LOST\n10 B>A REP\n10 A>B REJ 28\n");
+}
+
+static void
+backlog__bounds_a_flood_at_one_listener(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t other;
+
+	(void)end_listen(&ends->b, PORT);
+	for (uint32_t qpn = 0x100; qpn < 0x104; qpn++) {
+		struct uroce_cm_msg req = take_req(ends, qpn);
+
+		end_give(ends, &ends->b, &req);
+		assert_false(uroce_cm_has_tx(ends->b.cm));
+	}
+	for (uint32_t qpn = 0x104; qpn < 0x120; qpn++) {
+		struct uroce_cm_msg req = take_req(ends, qpn);
+
+		end_give(ends, &ends->b, &req);
+		expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
+	}
+	assert_int_equal(uroce_cm_stats(ends->b.cm)->nb_backlog_full, 0x1c);
+	/* a user who takes a request makes room for another one */
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	{
+		struct uroce_cm_msg req = take_req(ends, 0x200);
+
+		end_give(ends, &ends->b, &req);
+		assert_false(uroce_cm_has_tx(ends->b.cm));
+	}
+	/* the user can connect and listen as before */
+	other = end_connect(ends, &ends->b, 0x300);
+	ends_lose(ends, &ends->b, UROCE_CM_REQ);
+	uroce_cm_destroy(ends->b.cm, other, 0);
+	(void)end_listen(&ends->b, PORT + 1);
+}
+
+static void
+peers__do_not_take_the_last_ids(void **state)
+{
+	struct ends *ends = *state;
+	unsigned nb = 0;
+	uint32_t id;
+
+	(void)end_listen(&ends->b, PORT);
+	for (uint32_t qpn = 0x100; qpn < 0x200; qpn++) {
+		struct uroce_cm_msg req = take_req(ends, qpn);
+		struct uroce_cm_event event;
+
+		end_give(ends, &ends->b, &req);
+		if (!uroce_cm_next_event(ends->b.cm, &event)) {
+			expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
+			break;
+		}
+		nb++;
+		/* A forgets, so that its own ids suffice */
+		end_restart(&ends->a);
+	}
+	assert_int_equal(nb, 64 - 64 / 8 - 1);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(uroce_cm_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_not_equal(uroce_cm_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+}
+
+static void
+lingering_ids__give_way(void **state)
+{
+	struct ends *ends = *state;
+
+	/* each rejected id remembers its REJ for 13 s; 200 rejections need more ids than exist */
+	(void)end_listen(&ends->b, PORT);
+	for (uint32_t qpn = 0x100; qpn < 0x1c8; qpn++) {
+		struct uroce_cm_msg req = take_req(ends, qpn);
+		uint32_t b;
+
+		end_give(ends, &ends->b, &req);
+		b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+		uroce_cm_destroy(ends->b.cm, b, 0);
+		expect_rej(ends, UROCE_CM_REASON_CONSUMER_DEFINED);
+		end_restart(&ends->a);
+	}
+	ends_pass(ends, 13000 * MSEC);
+	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+}
+
+static void
+listener__rejects_what_was_not_taken(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t listener = end_listen(&ends->b, PORT);
+	uint32_t a[3];
+	uint32_t taken;
+
+	for (uint32_t i = 0; i < 3; i++)
+		a[i] = end_connect(ends, &ends->a, 0x100 + i);
+	ends_settle(ends);
+	taken = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	uroce_cm_destroy(ends->b.cm, listener, 0);
+	ends_settle(ends);
+	expect_no_event(&ends->b);
+	expect_state(&ends->b, taken, UROCE_CM_STATE_REQ_RCVD);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a[1]).status, 28);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a[2]).status, 28);
+	expect_no_event(&ends->a);
+}
+
+static void
+stale__comm_id_in_timewait(void **state)
+{
+	struct ends *ends = *state;
+	struct connected ids;
+	struct uroce_cm_msg req;
+
+	/* a late duplicate of the REQ of a connection that has ended */
+	ids.listener = end_listen(&ends->b, PORT);
+	ids.a = end_connect(ends, &ends->a, 0x11);
+	assert_true(end_take(ends, &ends->a, &req));
+	end_give(ends, &ends->b, &req);
+	ids.b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, ids.b, 0x22);
+	ends_settle(ends);
+	assert_int_equal(uroce_cm_establish(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	ends_settle(ends);
+	uroce_cm_destroy(ends->b.cm, ids.b, 0);
+	ends_pass(ends, 200 * MSEC);
+	end_give(ends, &ends->b, &req);
+	expect_rej(ends, UROCE_CM_REASON_STALE_CONN);
+	expect_no_event(&ends->b);
+}
+
+static void
+stale__qp_that_is_believed_connected(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_event event;
+	uint32_t a;
+
+	/* A has died and returned, and uses the QPN again */
+	end_restart(&ends->a);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_pass(ends, 10 * MSEC);
+	event = expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
+	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	end_accept(ends, &ends->b, event.id, 0x23);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	expect_log(ends, "0 A>B REQ\n0 B>A REJ 10\n0 B>A DREQ\n0 A>B DREP\n"
+			 "10 A>B REQ\n10 B>A REP\n");
+}
+
+static void
+stale__comm_id_changes_for_each_attempt(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+	uint32_t last_comm_id = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct uroce_cm_msg req;
+		struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ };
+
+		assert_true(end_take(ends, &ends->a, &req));
+		assert_int_not_equal(req.req.local_comm_id, last_comm_id);
+		last_comm_id = req.req.local_comm_id;
+		rej.tid = req.tid;
+		rej.rej.remote_comm_id = last_comm_id;
+		rej.rej.reason = UROCE_CM_REASON_STALE_CONN;
+		end_give(ends, &ends->a, &rej);
+		if (i == 3)
+			break;
+		expect_no_event(&ends->a);
+		ends->now_ns = uroce_cm_deadline(ends->a.cm);
+		uroce_cm_expire(ends->a.cm, ends->now_ns);
+	}
+	/* the user has to bring another QP */
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
+			 UROCE_CM_REASON_STALE_CONN);
+	expect_log(ends, "0 A>B REQ\n10 A>B REQ\n30 A>B REQ\n70 A>B REQ\n");
+}
+
+static void
+stale__rep_is_not_accepted_later(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg rep;
+	uint32_t a;
+	uint32_t b;
+
+	/* B has died and returned, and uses the QPN again in an answer to A */
+	end_restart(&ends->b);
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x12);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, b, 0x22);
+	assert_true(end_take(ends, &ends->b, &rep));
+	end_give(ends, &ends->a, &rep);
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
+			 UROCE_CM_REASON_STALE_CONN);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
+	/* the old connection has ended now, but B has ended the new one */
+	end_give(ends, &ends->a, &rep);
+	expect_no_event(&ends->a);
+	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
+	ends_pass(ends, 10 * MSEC);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+}
+
+static void
+stale__of_another_host_is_no_business(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg req = take_req(ends, 0x11);
+	struct uroce_cm_av av = { 0 };
+
+	/* another host, with the GUID of A and a QP of the same number */
+	req.req.primary.local_gid[15] = 'C';
+	req.req.private_data[19] = 'C';
+	memcpy(av.local_gid, ends->b.gid, 16);
+	memcpy(av.remote_gid, req.req.primary.local_gid, 16);
+	uroce_cm_recv(ends->b.cm, &req, &av, 0);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
+}
+
+static void
+forged_rej__is_ignored(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_info info;
+	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ };
+
+	uroce_cm_query(ends->a.cm, ids.a, &info);
+	rej.rej.remote_comm_id = info.local_comm_id;
+	rej.rej.local_comm_id = info.remote_comm_id + 1;
+	rej.rej.reason = 28;
+	end_give(ends, &ends->a, &rej);
+	expect_state(&ends->a, ids.a, UROCE_CM_STATE_ESTABLISHED);
+	rej.rej.local_comm_id = info.remote_comm_id;
+	end_give(ends, &ends->a, &rej);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
+}
+
+static void
+abandoned_req__is_withdrawn(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	uroce_cm_destroy(ends->a.cm, a, 0);
+	ends_move(ends, &ends->a, UROCE_CM_REJ);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
+			 UROCE_CM_REASON_TIMEOUT);
+}
+
+static void
+abandoned_req__answers_a_late_rep(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	uroce_cm_destroy(ends->a.cm, a, 0);
+	ends_lose(ends, &ends->a, UROCE_CM_REJ);
+	end_accept(ends, &ends->b, b, 0x22);
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
+			 UROCE_CM_REASON_TIMEOUT);
+}
+
+static void
+request__withdrawn_before_it_was_taken_is_no_event(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t listener = end_listen(&ends->b, PORT);
+	uint32_t a;
+
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	uroce_cm_destroy(ends->a.cm, a, 0);
+	ends_settle(ends);
+	expect_no_event(&ends->b);
+	uroce_cm_destroy(ends->b.cm, listener, 0);
+	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+}
+
+static void
+lap__is_refused(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg lap = { .attr = UROCE_CM_LAP, .tid = 5 };
+	struct uroce_cm_info info;
+
+	uroce_cm_query(ends->b.cm, ids.b, &info);
+	lap.lap.local_comm_id = info.remote_comm_id;
+	lap.lap.remote_comm_id = info.local_comm_id;
+	end_give(ends, &ends->b, &lap);
+	ends_move(ends, &ends->b, UROCE_CM_APR);
+	assert_int_equal(ends->last.apr.status, UROCE_CM_APR_UNSUPPORTED);
+	assert_int_equal(ends->last.tid, 5);
+	lap.lap.remote_comm_id++;
+	end_give(ends, &ends->b, &lap);
+	ends_move(ends, &ends->b, UROCE_CM_APR);
+	assert_int_equal(ends->last.apr.status, UROCE_CM_APR_INVALID_COMM_ID);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
+}
+
+static void
+calls__in_a_wrong_state_are_refused(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_param param = { .qpn = 5 };
+	static const uint8_t data[255];
+	uint32_t id;
+
+	assert_int_equal(uroce_cm_create(ends->a.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_not_equal(uroce_cm_listen(ends->a.cm, id, 0), 0);
+	assert_int_not_equal(uroce_cm_accept(ends->a.cm, id, &param, 0), 0);
+	assert_int_not_equal(uroce_cm_reject(ends->a.cm, id, 28, NULL, 0, 0), 0);
+	assert_int_not_equal(uroce_cm_establish(ends->a.cm, id, NULL, 0, 0), 0);
+	assert_int_not_equal(uroce_cm_disconnect(ends->a.cm, id, NULL, 0, 0), 0);
+	uroce_cm_destroy(ends->a.cm, id, 0);
+	id = ends_connect(ends, 0x11, 0x22).a;
+	/* more private data than a DREQ has room for */
+	assert_int_not_equal(uroce_cm_disconnect(ends->a.cm, id, data, 221, 0), 0);
+	assert_int_equal(uroce_cm_disconnect(ends->a.cm, id, data, 220, 0), 0);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(no_listener__rejects_with_8),
+		TEST(every_reason__reaches_the_user),
+		TEST(bad_req__is_refused),
+		TEST(response__can_be_rejected),
+		TEST(backlog__bounds_a_flood_at_one_listener),
+		TEST(peers__do_not_take_the_last_ids),
+		TEST(lingering_ids__give_way),
+		TEST(listener__rejects_what_was_not_taken),
+		TEST(stale__comm_id_in_timewait),
+		TEST(stale__qp_that_is_believed_connected),
+		TEST(stale__comm_id_changes_for_each_attempt),
+		TEST(stale__rep_is_not_accepted_later),
+		TEST(stale__of_another_host_is_no_business),
+		TEST(forged_rej__is_ignored),
+		TEST(abandoned_req__is_withdrawn),
+		TEST(abandoned_req__answers_a_late_rep),
+		TEST(request__withdrawn_before_it_was_taken_is_no_event),
+		TEST(lap__is_refused),
+		TEST(calls__in_a_wrong_state_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
