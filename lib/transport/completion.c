@@ -102,8 +102,8 @@ recv_cq_of(const struct uroce_qpc *qpc)
 }
 
 /*
- * Write a receive completion into the batch, which is opened if necessary. The caller ensures that
- * the batch is ended.
+ * Write a receive completion into the batch, which is opened if necessary. The caller has to end
+ * the batch.
  */
 static struct uroce_cqe *
 put_recv_cqe(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_opcode opcode,

@@ -160,15 +160,14 @@ struct uroce_qpc_conf {
 
 /**
  * Counters of a QP since it was created. The QP's worker writes them. Any thread may read them, and
- * may see values that are a little old. Counters of the fields from `retransmits` on count rare
- * events are modulo 2^32.
+ * may see values that are a little old. Counters of rare events are modulo 2^32.
  */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
-	uint64_t tx_bytes; /* payload bytes received sent */
+	uint64_t tx_bytes; /* payload bytes sent */
 	uint64_t rx_packets;
-	uint64_t rx_bytes; /* payload bytes */
-	/* rare events */
+	uint64_t rx_bytes; /* payload bytes received */
+	/* The fields from `retransmits` on count rare events. */
 	uint32_t retransmits; /* packets retransmitted */
 	uint32_t timeouts;
 	uint32_t naks_seq; /* received NAKs (PSN sequence error) */
@@ -238,9 +237,9 @@ enum uroce_recovery_state {
  * may be set in any recovery state.
  */
 enum uroce_recovery_due {
-	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* the packet at una_psn */
-	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* the newest packet in flight */
-	/* the packets behind PSN gaps; they are retransmitted when no new packet can be sent */
+	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* retransmit the packet at una_psn */
+	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* retransmit the newest packet in flight */
+	/* retransmit the packets behind PSN gaps, when no new packet can be sent */
 	UROCE_RECOVERY_DUE_BEHIND = 1 << 2,
 };
 
@@ -256,9 +255,9 @@ struct uroce_loss_recovery {
 	uint8_t state; /* enum uroce_recovery_state */
 	uint8_t due;   /* enum uroce_recovery_due */
 	uint8_t resv[2];
-	/* The following fields change only in loss recovery. */
+	/* The fields from gap_psn on are written only during loss recovery. */
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
-	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
+	uint32_t recover_psn; /* value of max_psn when gap_psn was retransmitted */
 	/*
 	 * while nb_gaps is not 0: max_psn when the first of these gaps was found. A later gap
 	 * before this PSN belongs to the same round trip, and is added to nb_gaps
@@ -296,11 +295,13 @@ struct uroce_loss_recovery {
  */
 enum uroce_ooo_response_state {
 	UROCE_OOO_RESPONSE_IN_ORDER, /* no response is missing */
-	/* a response is missing, and what is known to be lost was requested again */
+	/*
+	 * a response is missing, and all responses that are known to be lost were requested again
+	 */
 	UROCE_OOO_RESPONSE_GAP,
 	/*
-	 * more responses are missing than were requested again; until `deadline` they may only be
-	 * late
+	 * more responses are missing than were requested again; until `deadline` these count as
+	 * late, not as lost
 	 */
 	UROCE_OOO_RESPONSE_REORDERING,
 	UROCE_OOO_RESPONSE_LOST, /* responses are lost, and have to be requested again */
@@ -324,7 +325,9 @@ enum uroce_ooo_response_due {
 struct uroce_ooo_responses {
 	/* the responses that arrived ahead of a missing one; NULL: there are none */
 	struct uroce_psn_gap *gap;
-	/* since when the oldest response is missing, and how late responses may be */
+	/*
+	 * the reordering window: since when the oldest response is missing, and how late it may be
+	 */
 	struct uroce_reorder_window reorder_window;
 	uint64_t requested_ns; /* when missing responses were last requested again */
 	/* shortest time from a repeated request to its response; 0: there was no response yet */
@@ -417,7 +420,7 @@ struct uroce_req {
 /** States of the reception of requests. The transitions are the table in ooo_request_state.c. */
 enum uroce_ooo_request_state {
 	UROCE_OOO_REQUEST_IN_ORDER, /* no request is known to be missing */
-	/* the request at epsn is missing; until `nak_deadline` it may only be reordered */
+	/* the request at epsn is missing; until `nak_deadline` it counts as late, not as lost */
 	UROCE_OOO_REQUEST_REORDERING,
 	/* the request at epsn is missing, and a NAK (PSN sequence error) reports it once */
 	UROCE_OOO_REQUEST_NAK_SENT,
@@ -472,7 +475,7 @@ struct uroce_resp {
 	struct uroce_recv_wqe *recv;
 	uint64_t write_va;
 	uint32_t write_rkey; /* rkey of the WRITE that is being received */
-	uint32_t write_len;  /* bytes that the present WRITE has announced */
+	uint32_t write_len;  /* length of the WRITE that is being received */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
 	/*
 	 * number of READs and atomics received so far; this number modulo the size of `res` is the
@@ -539,7 +542,8 @@ struct uroce_qpc {
 	 * if the next burst has an odd number of frames, requests get the odd frame, not responses
 	 */
 	bool is_req_turn;
-	bool is_recv_open; /* completed receive requests are not yet published, see completion.h */
+	/* a batch of receive completions is open and not yet published, see completion.h */
+	bool is_recv_open;
 	/*
 	 * The fields end_status and end_vendor_err are those of the completion of the oldest send
 	 * request, which has failed. The completion is written when no port transmits from memory

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Failure of a QP: a send or receive request fails, and the QP goes to ERR or SQE.
+ * The functions that make a send or receive request fail and put the QP into ERR or SQE.
  */
 
 #include "transport/context.h"

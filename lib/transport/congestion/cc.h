@@ -49,11 +49,12 @@ struct uroce_cc_conf {
 	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
 	/* hyper increase of the target rate at each event, to be multiplied by i */
 	uint32_t hai_mbps;
-	uint32_t gain;      /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
-	uint32_t alpha_us;  /* alpha decreases after this time without a CNP */
-	uint32_t timer_us;  /* time between two events of the timer */
-	uint32_t byte_kb;   /* kB (1000 bytes) sent between two events of the byte counter */
-	uint32_t stages;    /* events of one kind that end fast recovery: F in [Zhu et al.] */
+	uint32_t gain;     /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
+	uint32_t alpha_us; /* alpha decreases after this time without a CNP */
+	uint32_t timer_us; /* time between two events of the increase timer */
+	uint32_t byte_kb;  /* kB (1000 bytes) sent between two events of the byte counter */
+	/* number of events of one kind after which fast recovery ends; F in [Zhu et al.] */
+	uint32_t stages;
 	uint32_t cnp_us;    /* shortest time between two CNPs that a QP sends */
 	uint32_t reduce_us; /* shortest time between two CNPs that lower the rate of a QP */
 	uint32_t cnp_dscp;  /* DSCP of the CNPs that a QP sends */

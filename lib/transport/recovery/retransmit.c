@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Retransmission of a single packet. The send position is set to the packet, the packet is built as
- * a new one would be, and the send position is restored.
+ * To retransmit a single packet, the send position is set to the packet, the packet is built like a
+ * new one, and the send position is restored.
  */
 #include "transport/recovery/retransmit.h"
 

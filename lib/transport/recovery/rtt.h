@@ -21,7 +21,7 @@ struct uroce_rtt {
 	uint32_t srtt_ns;    /* smoothed round-trip time; 0: not measured yet */
 	uint32_t rttvar_ns;  /* smoothed deviation from srtt_ns */
 	uint32_t min_rtt_ns; /* shortest round trip; 0: not measured yet */
-	/* the last sample, if it was ambiguous; otherwise 0 */
+	/* round trip of the last sample, if it was ambiguous; otherwise 0 */
 	uint32_t ambiguous_rtt_ns;
 	/* the running sample ends when una_psn passes this PSN */
 	uint32_t sample_psn;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Fast path of responses to many short READs and atomics.
+ * Fast path of the requester for responses to many short READs and atomics.
  */
 
 #include "transport/context.h"

@@ -213,7 +213,7 @@ put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opco
 		       wqe->rkey, (uint32_t)wqe->atomic.compare_add);
 }
 
-/* The extension headers that few requests have. */
+/* The set of extension headers that few requests have. */
 #define RARE_HEADERS                                                                               \
 	(1u << UROCE_EXT_FETH | 1u << UROCE_EXT_ATOMICETH | 1u << UROCE_EXT_IMMDT |                \
 	 1u << UROCE_EXT_IETH)

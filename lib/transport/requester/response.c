@@ -70,8 +70,8 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
 	/*
-	 * An RNR NAK before rnr_ignore_ns is ignored. If it is true, the peer is alive, and sends
-	 * another RNR NAK when the request is repeated.
+	 * An RNR NAK is ignored until rnr_ignore_ns, because earlier ones were false. It may be
+	 * true; then the peer is alive, and sends another RNR NAK when a probe repeats the request.
 	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The source of receive requests: the QP's own receive queue, or an SRQ.
+ * Functions that take receive requests from the QP's own receive queue or from an SRQ.
  */
 
 #include "transport/context.h"

@@ -190,8 +190,8 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 }
 
 /*
- * Opcodes of READ responses. First index: 1 if a response was sent before in this pass. Second
- * index: 1 if the packet is the last of the pass.
+ * Opcodes of READ responses. The first index is 1 if a response was sent before in the present
+ * pass. The second index is 1 if the packet is the last of the pass.
  */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },

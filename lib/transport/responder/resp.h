@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The responder of RC and XRC: receives requests of the peer, and sends responses.
+ * The responder of RC and XRC QPs: it receives requests of the peer, and sends responses.
  */
 
 #include "transport/context.h"
