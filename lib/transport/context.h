@@ -252,8 +252,8 @@ struct uroce_loss_recovery {
 	uint64_t probe_deadline;
 	/* with DUE_BEHIND: the next PSN to retransmit; each PSN is retransmitted once */
 	uint32_t retransmit_psn;
-	uint8_t state; /* enum uroce_recovery_state */
-	uint8_t due;   /* enum uroce_recovery_due */
+	uint8_t state; /* state of loss recovery: enum uroce_recovery_state */
+	uint8_t due;   /* what is to be retransmitted: enum uroce_recovery_due, or-ed */
 	uint8_t resv[2];
 	/* The fields from gap_psn on are written only during loss recovery. */
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
@@ -263,7 +263,7 @@ struct uroce_loss_recovery {
 	 * before this PSN belongs to the same round trip, and is added to nb_gaps
 	 */
 	uint32_t round_psn;
-	uint8_t peer; /* enum uroce_peer_arq */
+	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
 	/* number of fast retransmissions in a row after which the next packet was missing, too */
 	uint8_t nb_adjacent;
 	/*
@@ -365,8 +365,8 @@ struct uroce_ooo_responses {
 	uint64_t deadline;
 	/* with DUE_NAK: the PSN of the request that the peer has reported as missing */
 	uint32_t nak_psn;
-	uint8_t state; /* enum uroce_ooo_response_state */
-	uint8_t due;   /* enum uroce_ooo_response_due */
+	uint8_t state; /* state of the recovery of responses: enum uroce_ooo_response_state */
+	uint8_t due;   /* requests that are to be sent: enum uroce_ooo_response_due, or-ed */
 	uint8_t resv[2];
 };
 
@@ -449,7 +449,7 @@ struct uroce_resp {
 	/* enum uroce_operation of the message that is being received; NONE between messages */
 	uint8_t operation;
 	uint8_t syndrome;  /* syndrome of the pending AETH */
-	uint8_t ooo_state; /* enum uroce_ooo_request_state */
+	uint8_t ooo_state; /* state of the reception of requests: enum uroce_ooo_request_state */
 	/*
 	 * an ACK or a NAK is pending. This flag is not part of `ooo_state`, because an ACK may be
 	 * pending in every state

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion control: the algorithms, and what all of them share: the notification point and the
- * pacer.
+ * The congestion control algorithms, and the notification point and the pacer, which all of them
+ * share.
  *
  * Many periods of the increase timer may have passed when a QP is used again. They are processed
  * one by one until LEAP_AFTER of them in a row have had the same effect. Then the difference
- * between target and rate no longer changes, and the other periods are one multiplication with the
- * same result.
+ * between target and rate no longer changes, and one multiplication gives the result of all other
+ * periods.
  */
 #include "transport/congestion/cc.h"
 

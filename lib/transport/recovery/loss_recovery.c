@@ -166,8 +166,8 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		const bool is_last = recovery->recover_psn == req->max_psn;
 
 		/*
-		 * If newer packets followed the retransmission and one of them is missing, the peer
-		 * sends a NAK. So this ACK decides nothing.
+		 * Wait for the next response: newer packets followed the retransmission, and if a
+		 * packet before them is missing, the peer sends a NAK.
 		 */
 		if (moved == 1 && !is_nak && !is_last)
 			return true;

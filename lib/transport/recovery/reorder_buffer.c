@@ -2,8 +2,8 @@
 /*
  * The reorder buffer is one block of memory: this struct, the gaps, the frames, the buckets of the
  * hash table. Free gaps and frames are stacks that are linked by index. Entries that were never
- * used lie behind a mark, so that memory is touched only as far as it was ever needed. A released
- * frame stays in its slot until it is reaped.
+ * used are behind the indices used_gaps and used_frames, so that memory is touched only as far as
+ * it was ever needed. A released frame stays in its slot until it is reaped.
  */
 #include "transport/recovery/reorder_buffer.h"
 
