@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Attributes of a QP: modify and query [IBA 11.2.5.2, 11.2.5.3]. A modify is checked completely
- * before the first attribute changes. The state table checks the transition and its mask. Each
- * value is checked against its range, which for some attributes the device limits.
+ * The functions that modify and query the attributes of a QP [IBA 11.2.5.2, 11.2.5.3]. A modify is
+ * checked completely before the first attribute changes. The table in qp_state.c checks the
+ * transition and the mask. Each value is checked against its range, which for some attributes the
+ * device limits.
  */
 #include "transport/qpc.h"
 
@@ -21,8 +22,8 @@
 #define TIMER_CODE_MAX 31
 #define RETRY_MAX      7
 /*
- * Access flags that a QP accepts. Those of regions are included, because applications use the same
- * flags for both. Only the remote rights have a meaning for a QP.
+ * Access flags that a QP accepts. Flags that only memory regions use are included, because
+ * applications pass the same flags for both. Only the remote rights have a meaning for a QP.
  */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
@@ -90,8 +91,8 @@ uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *at
 	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
 
 	/*
-	 * cur_qp_state must be the present state, and one in which the QP can have changed its
-	 * state by itself
+	 * cur_qp_state must be the present state of the QP, and a state in which the QP may change
+	 * its state without a modify
 	 */
 	if (has_cur && (from < IBV_QPS_RTR || from > IBV_QPS_SQE || from != state))
 		return -EINVAL;
@@ -103,7 +104,7 @@ uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *at
 	return are_values_legal(qpc->limits, attr, mask) ? 0 : -EINVAL;
 }
 
-/* Copy an attribute if it is in the mask. */
+/* Copy an attribute if its bit is in the mask. */
 #define COPY(bit, field) COPY_AS(bit, field, field)
 #define COPY_AS(bit, to_field, field)                                                              \
 	do {                                                                                       \
@@ -142,7 +143,10 @@ copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
 	COPY_AS(IBV_QP_DEST_QPN, dest_qpn, dest_qp_num);
 }
 
-/* The size of a READ chunk: max_rd_atomic chunks fill the window. */
+/*
+ * The size of a READ chunk: at least UROCE_READ_CHUNK_PSNS, and so large that max_rd_atomic chunks
+ * fill the window.
+ */
 static uint16_t
 chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 {
@@ -152,25 +156,27 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 	return (uint16_t)(share > UROCE_READ_CHUNK_PSNS ? share : UROCE_READ_CHUNK_PSNS);
 }
 
-/* Derive the fields that the packet paths read from the attributes, after these have changed. */
+/*
+ * Compute the fields that packets use and that depend on attributes, after attributes have changed.
+ */
 static void
 derive_packet_fields(struct uroce_qpc *qpc)
 {
 	const struct uroce_qpc_attr *attr = &qpc->attr;
-	/* path_mtu is no attribute of UD: datagrams may be as long as the port allows */
+	/* a UD QP has no attribute path_mtu, so the MTU of the port is used */
 	const unsigned mtu = qpc->type == IBV_QPT_UD ? qpc->limits->active_mtu : attr->path_mtu;
 
 	qpc->pkey = qpc->pkeys[attr->pkey_index];
 	qpc->hdr_template.payload_len = UROCE_HDR_TEMPLATE_NONE;
-	/* IBV_MTU_256 is 1: log2 of the MTU is the enum plus 7 */
+	/* log2 of the MTU is the value of the enum plus 7: IBV_MTU_256 is 1 */
 	qpc->mtu_shift = (uint8_t)(mtu + 7);
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
 }
 
 /*
- * Lock both queues against posts. A thread may hold a queue as long as its application likes,
- * between ibv_wr_start() and ibv_wr_complete(), and a worker must not wait for it.
- * @return false: a thread is posting, and nothing is locked
+ * Lock both queues against posts. The function does not wait for a thread that is posting, because
+ * an application may hold a queue for any time between ibv_wr_start() and ibv_wr_complete().
+ * @return false: a thread is posting, so neither queue is locked
  */
 static bool
 close_queues(struct uroce_qpc *qpc)
@@ -212,7 +218,7 @@ forget_srqs(struct uroce_qpc *qpc)
 	qpc->pdn = 0;
 }
 
-/* Reset the context: forget attributes, queues, completions and the state of both roles. */
+/* Reset the context: clear its attributes, queues, completions and the state of both roles. */
 static void
 reset_context(struct uroce_qpc *qpc)
 {
@@ -251,7 +257,7 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 		if (from == IBV_QPS_RTR)
 			uroce_requester_start(qpc);
 		if (from == IBV_QPS_SQE) {
-			/* requests that were posted in SQE are flushed */
+			/* flush the requests that were posted while the QP was in SQE */
 			uroce_completion_flush_sq(qpc, now_ns);
 			uroce_requester_resume(qpc);
 		}
@@ -273,8 +279,8 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 }
 
 /*
- * Set the path. A QP that reacts to CNPs marks its packets as ECN-capable, whatever the traffic
- * class says [RFC 3168].
+ * Set the path of the QP. If the QP reacts to CNPs, its packets are marked as ECN-capable, whatever
+ * the ECN bits of the traffic class are [RFC 3168].
  */
 static void
 set_path(struct uroce_qpc *qpc, const struct uroce_path *path)
@@ -307,7 +313,10 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	copy_identity(qpc, attr, mask);
 	if (mask & IBV_QP_AV)
 		set_path(qpc, path);
-	/* a new path may lead to another host: the round trip and other estimates start again */
+	/*
+	 * a new path may lead to another host, so what is known of the peer, such as the round
+	 * trip, is discarded
+	 */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
 		uroce_loss_recovery_start(qpc);
 	if (mask & (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY))
@@ -332,8 +341,8 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
 	/*
-	 * clear the padding between fields, too, so that callers can compare attributes with
-	 * memcmp()
+	 * memset() clears the padding between fields, too, so that callers can compare attributes
+	 * with memcmp()
 	 */
 	memset(attr, 0, sizeof(*attr));
 	attr->qp_state = (enum ibv_qp_state)qpc->state;

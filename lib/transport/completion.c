@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Completions are written directly into the slots of the CQ. A table gives the opcode of a
- * completion, and the caller its status.
+ * completion; the caller gives the status.
  */
 #include "transport/completion.h"
 
@@ -19,12 +19,12 @@ static const uint8_t wc_opcodes[] = {
 	[IBV_WR_SEND_WITH_INV] = IBV_WC_SEND,
 	[IBV_WR_LOCAL_INV] = IBV_WC_LOCAL_INV,
 	[IBV_WR_BIND_MW] = IBV_WC_BIND_MW,
-	[IBV_WR_DRIVER1] = IBV_WC_DRIVER1, /* configuration of an mkey */
+	[IBV_WR_DRIVER1] = IBV_WC_DRIVER1, /* the request configures an mkey */
 	[UROCE_WR_FLUSH] = UROCE_WC_FLUSH,
 	[UROCE_WR_ATOMIC_WRITE] = UROCE_WC_ATOMIC_WRITE,
 };
 
-/* Count a request that ends in an error. */
+/* Count a request that completes with an error. */
 static void
 count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_counter any,
 	    enum uroce_counter flushed)
@@ -37,7 +37,10 @@ count_error(const struct uroce_qpc *qpc, enum ibv_wc_status status, enum uroce_c
 void
 uroce_completion_send_begin(struct uroce_qpc *qpc)
 {
-	/* send and receive CQ may be the same, and a CQ can have one open batch only */
+	/*
+	 * end the batch of receive completions: the send CQ may be the same CQ, and a CQ can have
+	 * only one open batch
+	 */
 	uroce_completion_recv_end(qpc);
 	uroce_cq_begin(qpc->send_cq);
 }
@@ -68,8 +71,9 @@ uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 }
 
 /*
- * End the batch. Its entries are published now, or later with the worker's list.
- * @return whether the consumer has to be notified now
+ * End the open batch of a CQ. Its entries are published now, or later if the worker has a list of
+ * unpublished CQs.
+ * @return whether the consumer of the CQ has to be notified now
  */
 static bool
 end_send_batch(const struct uroce_qpc *qpc, struct uroce_cq *cq)
@@ -87,7 +91,10 @@ uroce_completion_send_end(struct uroce_qpc *qpc)
 		qpc->events |= UROCE_QPC_SEND_CQ_EVENT;
 }
 
-/* The CQ of receive completions. An SRQ of XRC has a CQ of its own. */
+/*
+ * The CQ for receive completions of a QP: that of the SRQ if the SRQ has one (XRC), otherwise that
+ * of the QP.
+ */
 static struct uroce_cq *
 recv_cq_of(const struct uroce_qpc *qpc)
 {
@@ -95,8 +102,8 @@ recv_cq_of(const struct uroce_qpc *qpc)
 }
 
 /*
- * Write a receive completion into the batch, which is opened if necessary. The caller ensures that
- * the batch is ended.
+ * Write a receive completion into the batch, which is opened if necessary. The caller has to end
+ * the batch.
  */
 static struct uroce_cqe *
 put_recv_cqe(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_opcode opcode,
@@ -150,7 +157,7 @@ uroce_completion_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode, uint64_t
 	return cqe;
 }
 
-/* Set the error status of an entry. `cqe` is NULL if the CQ was full. */
+/* Set the error status of a CQ entry, and count the error. `cqe` is NULL if the CQ was full. */
 static void
 set_error_status(struct uroce_qpc *qpc, struct uroce_cqe *cqe, enum ibv_wc_status status,
 		 uint32_t vendor_err)
@@ -211,7 +218,10 @@ uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 static void
 flush_rq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* of an SRQ's receive requests, flush only the one that this QP has taken */
+	/*
+	 * the QP has no receive queue of its own: flush only the receive request that it has taken
+	 * from an SRQ
+	 */
 	if (!qpc->rq) {
 		if (qpc->resp.recv)
 			uroce_completion_recv_error(qpc, IBV_WC_WR_FLUSH_ERR, 0, now_ns);

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Completions: from work queue entries to completion queue entries.
+ * Completions: the functions that make completion queue entries from work queue entries.
  *
  * One acknowledgement often completes many send requests, so send completions are written in a
- * batch, between begin and end. Receive completions are written one by one, as packets arrive: the
- * first opens a batch. The batch ends with the burst of packets, or before another operation on a
- * CQ. Events for the consumer of a CQ are or-ed into the context's `events`.
+ * batch, between uroce_completion_send_begin() and uroce_completion_send_end(). Receive completions
+ * are written one by one, as packets arrive: the first opens a batch. The batch ends with the burst
+ * of packets, or before another operation on a CQ. Events for the consumer of a CQ are or-ed into
+ * the context's `events`.
  */
 
 #include "transport/context.h"
@@ -18,40 +19,44 @@
 void uroce_completion_send_begin(struct uroce_qpc *qpc);
 
 /**
- * Write the completion of a send request. Successful requests that are not signaled have none. The
- * request is not popped.
+ * Write the completion of a send request, unless the request succeeded and is not signaled. The
+ * caller removes the request from the send queue.
  */
 void uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe,
 			   enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
 /**
- * End a batch of send completions: they become visible to the application, now or when the worker
- * publishes them.
+ * End a batch of send completions. They become visible to the application now, or when the worker
+ * publishes its list of CQs.
  */
 void uroce_completion_send_end(struct uroce_qpc *qpc);
 
 /**
- * Complete the receive request in use, which uroce_recv_current() has returned, and free its slot.
- * The application sees the completion after uroce_completion_recv_end().
- * @return the entry, a success, in which the caller fills the fields of the message; NULL: the CQ
- *	is overrun
+ * Complete the receive request that uroce_recv_current() has returned, and free its slot. The
+ * application sees the completion after uroce_completion_recv_end().
+ * @return the CQ entry of a success, in which the caller fills the fields of the message; NULL: the
+ *	CQ is overrun
  */
 struct uroce_cqe *uroce_completion_recv(struct uroce_qpc *qpc, enum ibv_wc_opcode opcode,
 					uint64_t now_ns);
 
 /**
- * Complete the receive request in use with an error, and free its slot. See
- * uroce_completion_recv().
+ * Complete the receive request that uroce_recv_current() has returned with an error, and free its
+ * slot.
  */
 void uroce_completion_recv_error(struct uroce_qpc *qpc, enum ibv_wc_status status,
 				 uint32_t vendor_err, uint64_t now_ns);
 
-/** An entry for a successful SEND, with all fields that do not depend on the message. */
+/**
+ * Make a CQ entry for a successful SEND of the peer, with all fields that do not depend on the
+ * message.
+ */
 struct uroce_cqe uroce_completion_recv_template(const struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
  * Add the completion of a receive request to the open batch, for a SEND of one packet without
- * immediate data. The caller pops the receive request. The QP must have a receive queue of its own.
+ * immediate data. The caller removes the request from the receive queue. The QP must not have an
+ * SRQ.
  * @return false: the CQ is full, and uroce_completion_recv() would fail, too
  */
 static inline bool
@@ -75,11 +80,11 @@ void uroce_completion_recv_end(struct uroce_qpc *qpc);
 /**
  * Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. If the oldest send
  * request has failed, it completes with its own status. While a port transmits from memory of send
- * requests, the send queue is kept.
+ * requests, the send queue is not flushed.
  */
 void uroce_completion_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Flush the send queue only, for SQE. */
+/** Flush the send queue only, as the state SQE demands. */
 void uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_COMPLETION_H */

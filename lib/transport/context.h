@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The QP context: all state of a QP, laid out by the role that uses it, and the predicates that
- * several roles share.
+ * The QP context: all state of a QP, laid out by the role that uses it. The file also has the
+ * predicates on this state that both roles use.
  *
- * The calls for users of the transport are in qpc.h.
+ * The functions that the upper layers call are in qpc.h.
  *
  * The file has more than 500 lines: all fields of a QP are laid out in one struct.
  */
@@ -37,7 +37,7 @@
 #include "wire/syndrome.h"
 #include "wire/verdict.h"
 
-/** A deadline of a timer that is not armed. */
+/** The value of a deadline whose timer is not armed. */
 #define UROCE_NEVER UINT64_MAX
 
 /**
@@ -62,9 +62,9 @@
 /** A descriptor of one frame to send. */
 struct uroce_txd {
 	/*
-	 * in: room for UROCE_HDR_MAX bytes of headers, with room for a payload behind them. out:
-	 * the headers from Ethernet to the extension headers. A payload that is not in memory as it
-	 * is sent follows them; then a slice points here.
+	 * in: a buffer with room for UROCE_HDR_MAX bytes of headers and for a payload behind them.
+	 * out: the headers from Ethernet to the extension headers. A payload that an mkey describes
+	 * is built behind the headers; then a slice points into this buffer.
 	 */
 	uint8_t *hdr;
 	uint32_t icrc;        /* out: ICRC state after the masked UDP header (see wire/icrc.h) */
@@ -73,7 +73,8 @@ struct uroce_txd {
 	uint8_t bth_off;      /* out: offset of the BTH in hdr */
 	uint8_t pad_len;      /* out: number of zero bytes between payload and ICRC, 0..3 */
 	uint8_t nb_slices;    /* out: number of slices of the payload */
-	struct uroce_slice slice[UROCE_SGE_MAX]; /* out: the first nb_slices are valid */
+	/* out: the payload; the first nb_slices are valid */
+	struct uroce_slice slice[UROCE_SGE_MAX];
 };
 
 /**
@@ -82,8 +83,8 @@ struct uroce_txd {
  */
 enum uroce_qpc_event {
 	/*
-	 * SEND_CQ_EVENT, RECV_CQ_EVENT: the CQ was armed, and has a new completion. Only a context
-	 * that publishes completions at once raises these two events.
+	 * SEND_CQ_EVENT and RECV_CQ_EVENT: the CQ was armed, and has a new completion. Only a
+	 * context without a list of unpublished CQs raises these two events.
 	 */
 	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,
 	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,
@@ -96,21 +97,24 @@ enum uroce_qpc_event {
 	UROCE_QPC_LAST_WQE = 1 << 8,   /* IBV_EVENT_QP_LAST_WQE_REACHED */
 	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() returns the SRQ */
 	UROCE_QPC_SRQ_LIMIT = 1 << 9,
-	/* suspicious frames, which no correct peer sends: for the log */
+	/*
+	 * the next four events report frames that may be an attack; the worker logs them as alerts
+	 */
 	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 	UROCE_QPC_RNR_FALSE = 1 << 13,
 };
 
-/** Limits of the device, which modify checks attributes against. */
+/** Limits of the device. A modify of a QP checks the attributes against them. */
 struct uroce_qpc_limits {
 	uint32_t nb_gids;  /* size of the GID table */
 	uint16_t nb_pkeys; /* size of the P_Key table */
 	uint8_t nb_ports;
-	uint8_t active_mtu;         /* enum ibv_mtu */
-	uint8_t max_rd_atomic;      /* limit of the requester */
-	uint8_t max_dest_rd_atomic; /* limit of the responder, <= UROCE_RD_ATOMIC_MAX */
+	uint8_t active_mtu;    /* enum ibv_mtu */
+	uint8_t max_rd_atomic; /* the most READs and atomics in flight from the requester */
+	/* the same limit for the responder; at most UROCE_RD_ATOMIC_MAX */
+	uint8_t max_dest_rd_atomic;
 };
 
 /** Configuration of a context. What the pointers refer to must outlive the context. */
@@ -119,46 +123,54 @@ struct uroce_qpc_conf {
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
-	struct uroce_wq *rq;   /* NULL: the QP has an SRQ, or receives no SENDs */
-	struct uroce_srq *srq; /* NULL: the QP has no SRQ */
-	/* XRC_RECV: the SRQs that requests of the peer may name */
+	struct uroce_wq *rq;   /* receive queue; NULL: the QP has an SRQ, or receives no SENDs */
+	struct uroce_srq *srq; /* shared receive queue; NULL: the QP has no SRQ */
+	/* XRC_RECV: the table of the SRQs that requests of the peer may name */
 	const struct uroce_srq_table *srqs;
 	uint32_t xrcd; /* XRC_RECV: number of the QP's XRC domain */
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq; /* NULL for XRC_RECV: completions go to the CQ of the SRQ */
 	struct uroce_mr_table *mrs;
-	struct uroce_rd_pool *rd_pool; /* pool of the worker; NULL: READs and atomics are refused */
-	/* buffer of the worker; NULL: no out-of-order packet is kept, and both roles go back N */
+	/* the worker's pool of resources; NULL: the QP refuses READs and atomics */
+	struct uroce_rd_pool *rd_pool;
+	/*
+	 * the worker's reorder buffer; NULL: out-of-order packets are dropped, and both roles go
+	 * back N
+	 */
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* counters of the worker; NULL: events are counted in the QP's own counters only */
+	/* the worker's counters; NULL: events are counted in the QP's own counters only */
 	struct uroce_counters *counters;
-	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
+	/*
+	 * the worker's list of CQs with unpublished completions; NULL: the QP publishes its
+	 * completions at once
+	 */
 	struct uroce_cq_list *unpublished;
-	/* the requester's window, in packets, <= UROCE_WINDOW_MAX; 0: the default */
+	/* the requester's window in packets, at most UROCE_WINDOW_MAX; 0: UROCE_WINDOW_PSNS */
 	uint16_t window_psns;
-	bool is_req_gbn;  /* the requester goes back N with every peer */
+	bool is_req_gbn;  /* the requester uses go-back-N with every peer */
 	bool is_resp_gbn; /* the responder drops packets that arrive ahead of a PSN gap */
 	/* the send queue stops behind a request whose data has a bad signature */
 	bool is_pipelined;
-	const struct uroce_cc_conf *cc; /* congestion control; NULL: none. Not for datagrams */
+	/* congestion control; NULL: there is none. A UD QP ignores this field */
+	const struct uroce_cc_conf *cc;
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the P_Key table of the port, limits->nb_pkeys entries */
-	void *cookie;          /* the value of `qp` in completions */
+	void *cookie;          /* the value of the field `qp` in completions of this QP */
 };
 
 /**
- * Counters of a QP since it was created. The QP's worker writes them; any thread may read them as
- * hints. Counters of rare events are modulo 2^32.
+ * Counters of a QP since it was created. The QP's worker writes them. Any thread may read them, and
+ * may see values that are a little old. Counters of rare events are modulo 2^32.
  */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
-	uint64_t tx_bytes; /* payload bytes */
+	uint64_t tx_bytes; /* payload bytes sent */
 	uint64_t rx_packets;
-	uint64_t rx_bytes; /* payload bytes */
-	/* rare events */
+	uint64_t rx_bytes; /* payload bytes received */
+	/* The fields from `retransmits` on count rare events. */
 	uint32_t retransmits; /* packets retransmitted */
 	uint32_t timeouts;
-	uint32_t naks_seq; /* NAKs (PSN sequence error) received */
+	uint32_t naks_seq; /* received NAKs (PSN sequence error) */
 	uint32_t implied_naks;
 	uint32_t naks_rnr;     /* RNR NAKs received */
 	uint32_t duplicates;   /* requests received once more after they were executed */
@@ -167,16 +179,16 @@ struct uroce_qpc_stats {
 	uint32_t naks_rnr_sent;
 	uint32_t ce_marked; /* packets received with a congestion mark (CE) */
 	uint32_t cnps_sent;
-	uint32_t cnps_handled; /* CNPs received that lowered the rate */
+	uint32_t cnps_handled; /* received CNPs that lowered the rate */
 };
 
 /**
- * Attributes of a QP with the values that ibv_modify_qp() gave them, in a compact form. A query of
- * the QP returns these values. The attributes qkey, dest_qp_num and qp_access_flags are not in this
- * struct, because struct uroce_qpc holds them unchanged.
+ * The attributes of a QP in a compact form, with the values that ibv_modify_qp() has set. A query
+ * of the QP returns these values. The attributes qkey, dest_qp_num and qp_access_flags are not in
+ * this struct, because struct uroce_qpc holds them unchanged.
  */
 struct uroce_qpc_attr {
-	/* The packet paths read the following fields. */
+	/* Sending and receiving packets reads the fields from max_rd_atomic to rnr_retry. */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	uint8_t min_rnr_timer;
@@ -184,7 +196,7 @@ struct uroce_qpc_attr {
 	uint8_t timeout;
 	uint8_t retry_cnt;
 	uint8_t rnr_retry;
-	/* Cold: the following fields are read rarely. */
+	/* The fields from port_num on are read rarely. */
 	uint8_t port_num;
 	struct ibv_ah_attr ah_attr;
 	struct ibv_ah_attr alt_ah_attr;
@@ -220,80 +232,102 @@ enum uroce_recovery_state {
 	UROCE_RECOVERY_STATE_NB
 };
 
-/** Packets that recovery has to retransmit when the QP has its turn, in any state; or-ed. */
+/**
+ * Flags of packets that loss recovery retransmits when the QP sends next. The flags are or-ed, and
+ * may be set in any recovery state.
+ */
 enum uroce_recovery_due {
-	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* the packet at una_psn */
-	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* the newest packet in flight */
-	/* the packets behind PSN gaps, with capacity that new packets leave */
+	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* retransmit the packet at una_psn */
+	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* retransmit the newest packet in flight */
+	/* retransmit the packets behind PSN gaps, when no new packet can be sent */
 	UROCE_RECOVERY_DUE_BEHIND = 1 << 2,
 };
 
 /**
- * Loss recovery of requests, see loss_recovery.c. Every packet and every response reads the first
- * 16 bytes.
+ * The state of the loss recovery of requests, see loss_recovery.c. The first 16 bytes are read for
+ * every packet that is sent and every response that is received.
  */
 struct uroce_loss_recovery {
-	uint64_t probe_deadline; /* when a probe is sent; UROCE_NEVER: no probe timer */
-	/* with DUE_BEHIND: the next PSN to retransmit; each is retransmitted once */
+	/* when a probe is sent; UROCE_NEVER: the probe timer is not armed */
+	uint64_t probe_deadline;
+	/* with DUE_BEHIND: the next PSN to retransmit; each PSN is retransmitted once */
 	uint32_t retransmit_psn;
-	uint8_t state; /* enum uroce_recovery_state */
-	uint8_t due;   /* enum uroce_recovery_due */
+	uint8_t state; /* state of loss recovery: enum uroce_recovery_state */
+	uint8_t due;   /* what is to be retransmitted: enum uroce_recovery_due, or-ed */
 	uint8_t resv[2];
-	/* The following fields change only in loss recovery. */
+	/* The fields from gap_psn on are written only during loss recovery. */
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
-	uint32_t recover_psn; /* max_psn when gap_psn was retransmitted */
-	/* while nb_gaps is not 0: a gap before this PSN is one more gap of the round trip */
+	uint32_t recover_psn; /* value of max_psn when gap_psn was retransmitted */
+	/*
+	 * while nb_gaps is not 0: max_psn when the first of these gaps was found. A later gap
+	 * before this PSN belongs to the same round trip, and is added to nb_gaps
+	 */
 	uint32_t round_psn;
-	uint8_t peer; /* enum uroce_peer_arq */
+	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
 	/* number of fast retransmissions in a row after which the next packet was missing, too */
 	uint8_t nb_adjacent;
-	/* number of gaps in the last round trip that had any; 0: none since going back N */
+	/*
+	 * number of PSN gaps in the last round trip that had gaps; 0: there was no gap since the
+	 * requester went back N
+	 */
 	uint8_t nb_gaps;
 	/*
-	 * the previous round trip had many gaps; not part of `state`, because the next gaps are
-	 * counted differently even after all gaps are closed
+	 * the round trip before the one that nb_gaps counts had many gaps. This flag is not part of
+	 * `state`, because it stays set after all gaps are closed
 	 */
 	bool is_lossy;
 	/*
-	 * the last response to a retransmission came too soon to show what the peer does; not part
-	 * of `state`, because it affects only how the next response in FAST_RETX is judged
+	 * the last response came too soon after a retransmission to show whether the peer keeps
+	 * packets behind a gap. This flag is not part of `state`, because only the next response in
+	 * FAST_RETX depends on it
 	 */
 	bool is_ambiguous;
 	/* number of responses in a row that acknowledged only the probe while more was in flight */
 	uint8_t nb_probe_steps;
 	/* in FAST_RETX: number of packets that may be in flight beyond the window */
 	uint32_t inflation_psns;
-	uint64_t retransmit_ns; /* when gap_psn was retransmitted; 0: not yet */
+	/* when gap_psn was retransmitted; 0: it was not retransmitted yet */
+	uint64_t retransmit_ns;
 };
 
-/** States of the recovery of responses. The transitions are the table in ooo_response_state.c. */
+/**
+ * States of the recovery of lost responses. The transitions are the table in ooo_response_state.c.
+ */
 enum uroce_ooo_response_state {
 	UROCE_OOO_RESPONSE_IN_ORDER, /* no response is missing */
-	/* a response is missing, and what is known to be lost was requested again */
+	/*
+	 * a response is missing, and all responses that are known to be lost were requested again
+	 */
 	UROCE_OOO_RESPONSE_GAP,
 	/*
-	 * more responses are missing than were requested again; until `deadline` they may only be
-	 * late
+	 * more responses are missing than were requested again; until `deadline` these count as
+	 * late, not as lost
 	 */
 	UROCE_OOO_RESPONSE_REORDERING,
 	UROCE_OOO_RESPONSE_LOST, /* responses are lost, and have to be requested again */
 	UROCE_OOO_RESPONSE_STATE_NB
 };
 
-/** Requests for responses that are due in any state; or-ed. */
+/**
+ * Flags of requests for missing responses that the requester sends next. The flags are or-ed, and
+ * may be set in any state.
+ */
 enum uroce_ooo_response_due {
 	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0, /* request the response at una_psn, as a probe */
-	/* retransmit the request at nak_psn, which the peer misses */
+	/* retransmit the request at nak_psn, which the peer has reported as missing */
 	UROCE_OOO_RESPONSE_DUE_NAK = 1 << 1,
 };
 
 /**
- * Responses that arrived ahead of a missing one, see ooo_response.c. Every packet and every
- * response reads the last 16 bytes.
+ * The state of the recovery of lost responses, see ooo_response.c. The last 16 bytes are read for
+ * every packet that is sent and every response that is received.
  */
 struct uroce_ooo_responses {
-	struct uroce_psn_gap *gap; /* the responses that have arrived; NULL: none */
-	/* since when the oldest response is missing, and how late responses may be */
+	/* the responses that arrived ahead of a missing one; NULL: there are none */
+	struct uroce_psn_gap *gap;
+	/*
+	 * the reordering window: since when the oldest response is missing, and how late it may be
+	 */
 	struct uroce_reorder_window reorder_window;
 	uint64_t requested_ns; /* when missing responses were last requested again */
 	/* shortest time from a repeated request to its response; 0: there was no response yet */
@@ -302,7 +336,7 @@ struct uroce_ooo_responses {
 	uint32_t seen_psn;
 	/*
 	 * in all states but IN_ORDER: missing responses before `begin` were requested again; in
-	 * REORDERING and LOST, `[begin, end)` is requested next
+	 * REORDERING and LOST, those in `[begin, end)` are requested next
 	 */
 	struct uroce_psn_range ask;
 	/*
@@ -310,7 +344,10 @@ struct uroce_ooo_responses {
 	 * PSN
 	 */
 	uint32_t resume_psn;
-	/* in LOST: a range whose missing responses were requested again and are lost, too */
+	/*
+	 * in LOST: a PSN range of responses that were requested again and were lost again; they are
+	 * requested once more
+	 */
 	struct uroce_psn_range again;
 	/* missing responses before this PSN were requested again when max_psn was round_max_psn */
 	uint32_t round_psn;
@@ -319,25 +356,29 @@ struct uroce_ooo_responses {
 	 * lost
 	 */
 	uint32_t round_max_psn;
-	/* a response to a repeated request from this PSN on proves that earlier ones are lost */
+	/*
+	 * a response to a repeated request, with this PSN or a later one, proves that the earlier
+	 * responses that are still missing are lost
+	 */
 	uint32_t proof_psn;
 	/* in REORDERING: when missing responses count as lost; otherwise UROCE_NEVER */
 	uint64_t deadline;
-	uint32_t nak_psn; /* with DUE_NAK: the PSN of the request that the peer misses */
-	uint8_t state;    /* enum uroce_ooo_response_state */
-	uint8_t due;      /* enum uroce_ooo_response_due */
+	/* with DUE_NAK: the PSN of the request that the peer has reported as missing */
+	uint32_t nak_psn;
+	uint8_t state; /* state of the recovery of responses: enum uroce_ooo_response_state */
+	uint8_t due;   /* requests that are to be sent: enum uroce_ooo_response_due, or-ed */
 	uint8_t resv[2];
 };
 
 /**
- * The requester: requests of this QP to its peer. The fields of the packet paths are two cache
- * lines of a context.
+ * The state of the requester, which sends the requests of this QP. The fields that are used for
+ * every packet fill two cache lines.
  */
 struct uroce_req {
 	struct uroce_ooo_responses ooo_responses;
 	struct uroce_rtt rtt;
 	struct uroce_loss_recovery loss_recovery;
-	uint64_t rnr_deadline;  /* in RNR_WAIT: when the request is repeated */
+	uint64_t rnr_deadline;  /* in RNR_WAIT: when the refused request is repeated */
 	uint64_t rnr_ignore_ns; /* RNR NAKs are ignored until this time */
 	uint64_t rnr_ns;        /* in RNR_WAIT: when the wait began */
 	uint32_t rnr_psn; /* in RNR_WAIT: the PSN of the request that found no receive request */
@@ -356,45 +397,51 @@ struct uroce_req {
 	uint32_t begun_idx;    /* send queue index behind the newest request that has PSNs */
 	uint8_t since_ack_req; /* number of packets sent since the last one that asks for an ACK */
 	/*
-	 * while the ACK timer runs for the port: number of timeouts that the port has left, the
-	 * present one included; 0: the timer runs for the peer
+	 * number of ACK timeouts, with the present one, after which the request fails because the
+	 * port does not accept packets; 0: the ACK timer waits for the peer, not for the port
 	 */
 	uint8_t port_retry_left;
 	uint8_t nb_rd_out; /* number of READ and atomic requests in flight */
 	uint8_t nb_probes; /* number of probes since una_psn moved last */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	uint8_t fault; /* enum ibv_wc_status that the request at next_idx ends with; 0: none */
+	/* enum ibv_wc_status with which the request at next_idx will fail; 0: it can be sent */
+	uint8_t fault;
 	/*
-	 * The following fields do not depend on the recovery state: they are used in every state.
+	 * The fields is_ack_wanted, is_draining and is_local_done are used in every recovery state.
 	 */
-	bool is_ack_wanted; /* the next packet asks for an ACK, whatever the ACK rule says */
-	bool is_draining;   /* in SQD: requests that were begun have not yet completed */
-	bool is_local_done; /* a local request was executed, and may be ready to complete */
+	/* the next packet asks for an ACK, even if the ACK rule (req.c) does not demand it */
+	bool is_ack_wanted;
+	bool is_draining; /* in SQD: some requests that were begun have not yet completed */
+	/* a local request (one without packets) was executed, and may be ready to complete */
+	bool is_local_done;
 };
 
 /** States of the reception of requests. The transitions are the table in ooo_request_state.c. */
 enum uroce_ooo_request_state {
-	UROCE_OOO_REQUEST_IN_ORDER, /* nothing is known to be missing */
-	/* the request at epsn is missing; until `nak_deadline` it may only be reordered */
+	UROCE_OOO_REQUEST_IN_ORDER, /* no request is known to be missing */
+	/* the request at epsn is missing; until `nak_deadline` it counts as late, not as lost */
 	UROCE_OOO_REQUEST_REORDERING,
 	/* the request at epsn is missing, and a NAK (PSN sequence error) reports it once */
 	UROCE_OOO_REQUEST_NAK_SENT,
 	/* the request at epsn was refused by an RNR NAK; the peer retransmits all later requests */
 	UROCE_OOO_REQUEST_RNR_NAK_SENT,
-	/* the gap is filled; at `nak_deadline` more of the kept requests behind it are executed */
+	/*
+	 * the gap is filled; the next part of the kept requests behind it is executed at
+	 * `nak_deadline`
+	 */
 	UROCE_OOO_REQUEST_DRAINING,
 	UROCE_OOO_REQUEST_STATE_NB
 };
 
 /**
- * The responder: the peer's requests to this QP. The requester reads the first 24 bytes, too. Every
- * request reads the fields up to `res`.
+ * The state of the responder, which executes the peer's requests. The requester reads the first 24
+ * bytes, too. The fields up to `res` are read for every request.
  */
 struct uroce_resp {
 	/*
-	 * in REORDERING: when the PSN gap at epsn is reported; in DRAINING: when the next slice of
-	 * kept requests is executed; otherwise UROCE_NEVER
+	 * in REORDERING: when the PSN gap at epsn is reported; in DRAINING: when the next part of
+	 * the kept requests is executed; otherwise UROCE_NEVER
 	 */
 	uint64_t nak_deadline;
 	uint32_t pending; /* bit i: res[i] has responses to send */
@@ -402,59 +449,67 @@ struct uroce_resp {
 	/* enum uroce_operation of the message that is being received; NONE between messages */
 	uint8_t operation;
 	uint8_t syndrome;  /* syndrome of the pending AETH */
-	uint8_t ooo_state; /* enum uroce_ooo_request_state */
+	uint8_t ooo_state; /* state of the reception of requests: enum uroce_ooo_request_state */
 	/*
-	 * an ACK or a NAK is pending; not part of `ooo_state`, because an ACK may be pending in
-	 * every state, and an AETH waits for the responses before it
+	 * an ACK or a NAK is pending. This flag is not part of `ooo_state`, because an ACK may be
+	 * pending in every state
 	 */
 	bool has_aeth;
 	/*
-	 * the next packet shows whether a late packet or a retransmission filled the last gap; not
-	 * part of `ooo_state`, because the next gap may be open meanwhile
+	 * it is not known whether a late packet or a retransmission filled the last gap; the next
+	 * packet shows it. This flag is not part of `ooo_state`, because the next gap may be open
+	 * meanwhile
 	 */
 	bool is_fill_doubtful;
 	/*
-	 * the peer goes back N: gaps are reported to it without delay; not part of `ooo_state`,
-	 * because it is known of the peer, and outlives the gaps
+	 * the peer goes back N, so gaps are reported to it without delay. This flag is not part of
+	 * `ooo_state`, because it stays set after the gaps are filled
 	 */
 	bool is_peer_gbn;
 	uint8_t resv[2];
 	uint32_t msn;              /* number of messages completed, modulo 2^24 */
 	uint32_t msg_len;          /* payload bytes received of the present message */
-	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: none */
+	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: there are none */
 	struct uroce_reorder_window reorder_window;
-	/* receive request taken from the SRQ; NULL: none. See recv.c */
+	/* receive request that was taken from the SRQ, see recv.c; NULL: none is taken */
 	struct uroce_recv_wqe *recv;
 	uint64_t write_va;
 	uint32_t write_rkey; /* rkey of the WRITE that is being received */
-	uint32_t write_len;  /* bytes that the present WRITE has announced */
+	uint32_t write_len;  /* length of the WRITE that is being received */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
-	/* number of READs and atomics received so far; modulo the size of `res`, its next slot */
+	/*
+	 * number of READs and atomics received so far; this number modulo the size of `res` is the
+	 * slot of the next one
+	 */
 	uint32_t res_head;
-	/* The following fields are used for PSN gaps, READs and atomics. */
-	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: no block was taken yet */
+	/* The fields from `res` to `passed_head` are used for PSN gaps, READs and atomics. */
+	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: the QP has no block of the pool */
 	struct uroce_rd_res *res;
 	/*
-	 * requests ahead of epsn were dropped, all before this PSN; UROCE_OOO_PSN_NONE: none was.
-	 * Not part of `ooo_state`, because requests may be dropped in every state but IN_ORDER
+	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE:
+	 * none was dropped. This field is not part of `ooo_state`, because requests may be dropped
+	 * in every state but IN_ORDER
 	 */
 	uint32_t dropped_end;
-	uint32_t fill_psn; /* PSN that filled the last gap */
+	uint32_t fill_psn; /* PSN of the packet that filled the last gap */
 	uint32_t fill_ns;  /* how long the last gap was open */
-	/* value of `res_head` when an ACK was sent for a request behind all READs and atomics */
+	/*
+	 * value of `res_head` when an ACK was last sent for a request behind all READs and atomics
+	 */
 	uint32_t passed_head;
 };
 
-/** The value of ooo_first_psn and dropped_end when there is no such packet. */
+/** The value of the fields ooo_first_psn and dropped_end when they name no packet. */
 #define UROCE_OOO_PSN_NONE UINT32_MAX
 
 /**
- * The header template: what is equal in all frames of an opcode and a length, beside the headers in
- * the path.
+ * The header template: values that all frames with the same opcode and the same length share. The
+ * headers of these frames are in the path of the QP.
  */
 struct uroce_hdr_template {
-	uint32_t icrc;        /* ICRC state after the masked UDP header */
-	uint32_t payload_len; /* UROCE_HDR_TEMPLATE_NONE: the template is not valid */
+	uint32_t icrc; /* ICRC state after the masked UDP header */
+	/* payload bytes; UROCE_HDR_TEMPLATE_NONE: the template is not valid */
+	uint32_t payload_len;
 	uint16_t hdr_len;
 	uint8_t pad_len;
 	uint8_t opcode;
@@ -465,75 +520,94 @@ struct uroce_hdr_template {
 /**
  * A QP context. Only the transport writes its fields; everyone else may read them.
  *
- * Where there are many QPs, each cache line of a context is fetched from memory. So fields are
- * grouped by the role that uses them: some lines for both roles, some for one role. Packets touch
- * no other lines while nothing is lost or fails.
+ * With many QPs, contexts do not stay in the cache, and each cache line of a context is fetched
+ * from memory. So fields are grouped by the role that uses them: some lines are for both roles,
+ * some for one role. While nothing is lost or fails, a packet touches only the lines of its role.
  */
 struct uroce_qpc {
-	/* The following fields are used by both roles. */
+	/* Both roles use the fields from `type` to `cc`. */
 	uint8_t type;        /* enum ibv_qp_type */
 	uint8_t state;       /* enum ibv_qp_state; written by uroce_qpc_set_state() */
 	uint8_t service;     /* enum uroce_service */
 	uint8_t mtu_shift;   /* log2 of the path MTU */
-	bool is_established; /* the event COMM_EST was raised */
+	bool is_established; /* the event IBV_EVENT_COMM_EST was raised */
 	bool is_req_gbn;
 	bool is_resp_gbn;
-	/* frames that are not gathered yet refer to the memory of requests: do not flush these */
-	bool is_zero_copy;
-	bool is_req_turn;  /* the odd frame of the next burst goes to requests, not to responses */
-	bool is_recv_open; /* completed receive requests are not yet published, see completion.h */
 	/*
-	 * The following fields say how the oldest request ends. Its completion is written when no
-	 * port transmits from its memory any more.
+	 * frames that the caller has not gathered yet refer to memory of requests, so these
+	 * requests must not be flushed
 	 */
-	uint8_t end_status; /* enum ibv_wc_status; 0: IBV_WC_WR_FLUSH_ERR */
+	bool is_zero_copy;
+	/*
+	 * if the next burst has an odd number of frames, requests get the odd frame, not responses
+	 */
+	bool is_req_turn;
+	/* a batch of receive completions is open and not yet published, see completion.h */
+	bool is_recv_open;
+	/*
+	 * The fields end_status and end_vendor_err are those of the completion of the oldest send
+	 * request, which has failed. The completion is written when no port transmits from memory
+	 * of the request any more.
+	 */
+	uint8_t end_status; /* enum ibv_wc_status; 0: the request did not fail and is flushed */
 	uint8_t end_vendor_err;
 	/*
-	 * number of pieces of the requests' memory that a port still transmits from; written by
-	 * floor 3
+	 * TX references: number of pieces of the requests' memory that a port still transmits from
 	 */
 	_Atomic uint32_t nb_tx_refs;
 	uint32_t qpn;
 	uint32_t events; /* enum uroce_qpc_event, or-ed; the caller reads and clears it */
 	uint16_t window_psns;
-	uint16_t chunk_psns; /* the most responses that one READ request asks for */
+	uint16_t chunk_psns; /* the most responses that one READ request on the wire asks for */
 	uint16_t pkey;
-	/* one of this number of packets asks for an ACK, while there is more to send */
+	/* while there is more to send, one packet out of this number asks for an ACK */
 	uint8_t ack_every;
 	uint8_t nb_bad_keys; /* UC: number of wrong keys since bad_key_ns; see msg.c */
 	struct uroce_mr_table *mrs;
-	uint32_t pdn;       /* protection domain; XRC_RECV: that of `srq` */
-	uint32_t access;    /* enum ibv_access_flags granted to the peer */
-	struct uroce_cc cc; /* both roles use the first 16 bytes, the requester also the last 16 */
-	/* The following fields are used by the requester, and when receive requests complete. */
+	uint32_t pdn;    /* protection domain; XRC_RECV: the protection domain of `srq` */
+	uint32_t access; /* enum ibv_access_flags granted to the peer */
+	/* congestion control; both roles use the first 16 bytes, the requester also the last 16 */
+	struct uroce_cc cc;
+	/*
+	 * The fields from `sq` to `unpublished` are used by the requester, and when receive
+	 * requests complete.
+	 */
 	struct uroce_wq *sq;
 	struct uroce_cq *send_cq;
 	struct uroce_wq *rq;
 	struct uroce_cq *recv_cq;
 	void *cookie;
-	/* the worker's CQs with unpublished completions; NULL: completions are published at once */
-	struct uroce_cq_list *unpublished;
-	/* The following fields are used by both roles, to build frames. */
-	struct uroce_path path; /* RC, UC: valid from RTR on */
 	/*
-	 * the template for the opcode and length of the last frame; for such frames the headers in
-	 * `path` are complete but for the PSN
+	 * the worker's list of CQs with unpublished completions; NULL: the QP publishes its
+	 * completions at once
+	 */
+	struct uroce_cq_list *unpublished;
+	/* Both roles use the fields `path` and `hdr_template` to build frames. */
+	struct uroce_path path; /* headers of the frames to the peer; RC, UC: valid from RTR on */
+	/*
+	 * the template for frames with the opcode and the length of the last frame; for these the
+	 * headers in `path` are complete except for the PSN
 	 */
 	struct uroce_hdr_template hdr_template;
-	/* The following field is used by the responder. */
+	/* The responder uses the field `resp`. */
 	struct uroce_resp resp;
-	/* The following fields are used by both roles; of `stats`, the first 32 bytes. */
-	struct uroce_counters *counters; /* counters of the worker; NULL: none */
+	/*
+	 * Both roles use the fields `counters` and `reorder_buffer`, and the first 32 bytes of
+	 * `stats`.
+	 */
+	/* the worker's counters; NULL: events are counted in `stats` only */
+	struct uroce_counters *counters;
 	struct uroce_qpc_stats stats;
-	/* buffer of the worker; NULL: no out-of-order packet is kept */
+	/* the worker's reorder buffer; NULL: out-of-order packets are dropped */
 	struct uroce_reorder_buffer *reorder_buffer;
-	/* The following fields are used by the requester. */
+	/* The requester uses the field `req`, and the first 8 bytes of `attr`. */
 	struct uroce_req req;
-	struct uroce_qpc_attr attr; /* the requester reads the first 8 bytes */
-	/* Cold: the following fields are used rarely. */
-	struct uroce_srq *srq; /* XRC_RECV: the SRQ that the last request named */
+	struct uroce_qpc_attr attr; /* the attributes that ibv_modify_qp() has set */
+	/* The fields from `srq` on are used rarely. */
+	/* the SRQ of the QP; XRC_RECV: the SRQ that the last request named */
+	struct uroce_srq *srq;
 	const struct uroce_srq_table *srqs;
-	/* the pool of resp.res; NULL: READs and atomics are refused */
+	/* the worker's pool of resources, see resp.res; NULL: the QP refuses READs and atomics */
 	struct uroce_rd_pool *rd_pool;
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
@@ -541,13 +615,19 @@ struct uroce_qpc {
 	uint32_t qkey;     /* UD: Q_Key of the QP */
 	uint32_t xrcd;
 	bool is_pipelined;
-	bool is_stopped; /* with is_pipelined: the QP went to SQD because of a bad signature */
-	/* twice the most PSNs that the peer had outstanding at once; see ooo_request.c */
+	/* if is_pipelined: the QP went to SQD because the data of a request had a bad signature */
+	bool is_stopped;
+	/*
+	 * twice the largest number of PSNs that the peer had outstanding at once; see ooo_request.c
+	 */
 	uint16_t ooo_window_psns;
-	/* PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: none */
+	/*
+	 * PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: no such
+	 * packet is known
+	 */
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
-	uint64_t bad_key_ns;    /* with nb_bad_keys: when the first of the wrong keys came */
+	uint64_t bad_key_ns;    /* when the first of the wrong keys came that nb_bad_keys counts */
 };
 
 /*
@@ -581,9 +661,8 @@ static_assert(offsetof(struct uroce_qpc, req.ack_deadline) % 64 == 0 &&
 	      "the send position is in one cache line");
 
 /**
- * Set the state. Threads that post read the state by uroce_qpc_state_seen(), and must see either
- * the old or the new value. Other means synchronise these threads with the worker when the state
- * changes.
+ * Set the state of the QP. Threads that post read the state by uroce_qpc_state_seen(), and must see
+ * either the old or the new value. The store orders no other access to memory.
  */
 static inline void
 uroce_qpc_set_state(struct uroce_qpc *qpc, enum ibv_qp_state state)
@@ -591,16 +670,14 @@ uroce_qpc_set_state(struct uroce_qpc *qpc, enum ibv_qp_state state)
 	__atomic_store_n(&qpc->state, (uint8_t)state, __ATOMIC_RELAXED);
 }
 
-/** Read the state from a thread that is not the worker's. */
+/** Read the state of the QP in a thread other than the worker's. */
 static inline enum ibv_qp_state
 uroce_qpc_state_seen(const struct uroce_qpc *qpc)
 {
 	return (enum ibv_qp_state)__atomic_load_n(&qpc->state, __ATOMIC_RELAXED);
 }
 
-/**
- * Prefetch the cache lines of a context that both roles use. A hint, like the calls that follow.
- */
+/** Prefetch the cache lines of a context that both roles use. The call changes no state. */
 static inline void
 uroce_qpc_fetch(const struct uroce_qpc *qpc)
 {
@@ -610,7 +687,9 @@ uroce_qpc_fetch(const struct uroce_qpc *qpc)
 	__builtin_prefetch(&qpc->stats, 1);
 }
 
-/** Prefetch the further lines of a context that the requester uses. A hint. */
+/**
+ * Prefetch the cache lines of a context that the requester uses besides those of uroce_qpc_fetch().
+ */
 static inline void
 uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 {
@@ -620,8 +699,8 @@ uroce_qpc_fetch_req(const struct uroce_qpc *qpc)
 }
 
 /**
- * Prefetch the further lines of a context that the responder uses. A hint.
- * @param has_recv  a receive request will complete
+ * Prefetch the cache lines of a context that the responder uses besides those of uroce_qpc_fetch().
+ * @param has_recv  whether a receive request will complete
  */
 static inline void
 uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
@@ -632,8 +711,8 @@ uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
 }
 
 /**
- * Prefetch the receive request that the next message would take. The context must be in the cache.
- * A hint.
+ * Prefetch the receive request that the next message would take. The context should be in the
+ * cache, because this call reads the context.
  */
 static inline void
 uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
@@ -646,8 +725,8 @@ uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)
 }
 
 /**
- * Prefetch the send requests that are sent or acknowledged next. The context must be in the cache.
- * A hint.
+ * Prefetch the send requests that are sent or acknowledged next. The context should be in the
+ * cache, because this call reads the context.
  */
 static inline void
 uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
@@ -660,7 +739,7 @@ uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
 	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.next_idx), 1);
 }
 
-/** The local ACK timeout [IBA 9.9.2.1.1]; 0: none. */
+/** The local ACK timeout of the QP [IBA 9.9.2.1.1] in nanoseconds; 0: the QP has no timeout. */
 static inline uint64_t
 uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 {
@@ -668,13 +747,16 @@ uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 }
 
 /**
- * Whether a port still transmits from memory of the QP's requests. Until then these requests are
- * not flushed.
+ * Whether a port still transmits from memory of the QP's requests. As long as it does, these
+ * requests are not flushed.
  */
 static inline bool
 uroce_qpc_has_tx_refs(const struct uroce_qpc *qpc)
 {
-	/* A6, pairs with R6 in zero_copy.c: the port no longer reads the memory */
+	/*
+	 * acquire A6 pairs with release R6 in zero_copy.c: if the count is 0, all reads of the
+	 * memory by the port are over
+	 */
 	return atomic_load_explicit(&qpc->nb_tx_refs, memory_order_acquire) != 0;
 }
 
@@ -685,7 +767,9 @@ uroce_qpc_is_reliable(const struct uroce_qpc *qpc)
 	return qpc->service == UROCE_SERVICE_RC || qpc->service == UROCE_SERVICE_XRC;
 }
 
-/** Whether packets have to be retransmitted ahead of the send position. */
+/**
+ * Whether loss recovery has packets to retransmit before the packet at the send position is sent.
+ */
 static inline bool
 uroce_req_has_retransmit(const struct uroce_req *req)
 {
@@ -711,7 +795,7 @@ uroce_req_is_fast_retx(const struct uroce_req *req)
 	       req->loss_recovery.state == UROCE_RECOVERY_LOSS_FAST_RETX;
 }
 
-/** Whether a response is missing although the peer has executed later requests. */
+/** Whether a response is missing although the peer has executed later requests (implied NAK). */
 static inline bool
 uroce_req_has_answer_gap(const struct uroce_req *req)
 {

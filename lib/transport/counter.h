@@ -7,29 +7,29 @@
  * The counters of a device. One list gives the enum, the name, the source of the name, and the
  * description.
  *
- * A counter that the InfiniBand specification, rxe or mlx5 defines with the same meaning has their
- * name. Every worker has a set of counters, which it alone writes. Readers sum the sets
- * (datapath/device/stats.h), and compute some counters there from others or from verdicts.
+ * If the InfiniBand specification, rxe or mlx5 defines a counter with the same meaning, the counter
+ * has the name from there. Every worker has a set of counters, which it alone writes. Readers sum
+ * the sets (datapath/device/stats.h), and compute some counters there from others or from verdicts.
  */
 
 #include <stdint.h>
 
-/** Where the name of a counter comes from. */
+/** The source from which the name of a counter is taken. */
 enum uroce_counter_source {
-	UROCE_COUNTER_OF_IBTA, /* InfiniBand port counters, in sysfs below ports/1/counters */
+	UROCE_COUNTER_OF_IBTA, /* an InfiniBand port counter, in sysfs below ports/1/counters */
 	/*
-	 * rxe, in sysfs below ports/1/hw_counters; mlx5 counters of these names have the same
-	 * meaning
+	 * a counter of rxe, in sysfs below ports/1/hw_counters; if mlx5 has a counter of this name,
+	 * that has the same meaning
 	 */
 	UROCE_COUNTER_OF_RXE,
-	UROCE_COUNTER_OF_MLX5,  /* mlx5, in sysfs below ports/1/hw_counters */
-	UROCE_COUNTER_OF_UROCE, /* this library */
+	UROCE_COUNTER_OF_MLX5,  /* a counter of mlx5, in sysfs below ports/1/hw_counters */
+	UROCE_COUNTER_OF_UROCE, /* a counter that only this library has */
 };
 
-/* The octets of a frame are those from its Ethernet header to its ICRC. */
+/* Counters of octets count those from the Ethernet header of a frame to its ICRC. */
 /* clang-format off */
 #define UROCE_COUNTER_LIST(X) \
-	/* the port */ \
+	/* counters of the port */ \
 	X(PORT_XMIT_DATA,             IBTA,  "octets of RoCE packets that the port accepted for transmission, divided by 4") \
 	X(PORT_RCV_DATA,              IBTA,  "octets of RoCE packets received for addresses of the device, divided by 4") \
 	X(PORT_XMIT_PACKETS,          IBTA,  "RoCE packets that the port accepted for transmission") \
@@ -41,7 +41,7 @@ enum uroce_counter_source {
 	X(PORT_RCV_ERRORS,            IBTA,  "of port_rcv_packets, packets that are malformed or have a wrong ICRC") \
 	X(PORT_XMIT_DISCARDS,         IBTA,  "RoCE packets discarded because the port was down or accepted no frames") \
 	X(LINK_DOWNED,                IBTA,  "times that the link of the port went down") \
-	/* packets and messages */ \
+	/* counters of packets and messages */ \
 	X(SENT_PKTS,                  RXE,   "RoCE packets sent, including loopback packets") \
 	X(RCVD_PKTS,                  RXE,   "RoCE packets that were passed to a QP, including loopback packets") \
 	X(RDMA_SENDS,                 RXE,   "SENDs that completed") \
@@ -49,7 +49,7 @@ enum uroce_counter_source {
 	X(RX_WRITE_REQUESTS,          MLX5,  "WRITEs of peers that began") \
 	X(RX_READ_REQUESTS,           MLX5,  "READ requests of peers that were granted; each READ chunk counts") \
 	X(RX_ATOMIC_REQUESTS,         MLX5,  "atomics of peers that were executed, including ATOMIC_WRITE") \
-	/* the responder */ \
+	/* counters of the responder */ \
 	X(DUPLICATE_REQUEST,          RXE,   "requests of peers received again after they were executed") \
 	X(OUT_OF_SEQUENCE,            MLX5,  "requests of peers received out of order, behind a PSN gap") \
 	X(RX_BEYOND_WINDOW,           UROCE, "of out_of_sequence, requests dropped because their PSN is too far ahead of the expected PSN") \
@@ -62,7 +62,7 @@ enum uroce_counter_source {
 	X(RX_WRITE_UNREAD,            UROCE, "UC WRITEs dropped before a check of their key, because too many keys in the last second were invalid") \
 	X(RESP_CQE_ERROR,             MLX5,  "receive requests that completed in error, including flushed requests") \
 	X(RESP_CQE_FLUSH_ERROR,       MLX5,  "receive requests that were flushed") \
-	/* the requester */ \
+	/* counters of the requester */ \
 	X(RETRANSMITTED_PKTS,         UROCE, "request packets retransmitted") \
 	X(PACKET_SEQ_ERR,             MLX5,  "NAKs received: PSN sequence error") \
 	X(RCVD_SEQ_ERR,               RXE,   "the same as packet_seq_err") \
@@ -78,15 +78,15 @@ enum uroce_counter_source {
 	X(REQ_REMOTE_ACCESS_ERRORS,   MLX5,  "requests that failed because of a NAK: remote access error") \
 	X(REQ_CQE_ERROR,              MLX5,  "send requests that completed in error, including flushed requests") \
 	X(REQ_CQE_FLUSH_ERROR,        MLX5,  "send requests that were flushed") \
-	/* congestion */ \
+	/* counters of congestion control */ \
 	X(NP_ECN_MARKED_ROCE_PACKETS, MLX5,  "packets for QPs of the device that a switch had marked (ECN)") \
 	X(NP_CNP_SENT,                MLX5,  "congestion notification packets (CNPs) sent") \
 	X(RP_CNP_HANDLED,             MLX5,  "CNPs received that reduced a rate") \
 	X(RP_CNP_IGNORED,             MLX5,  "CNPs received that reduced no rate") \
 	X(RP_CNP_IMPLAUSIBLE,         UROCE, "of rp_cnp_ignored, CNPs that arrived too soon after another CNP, or for a QP that had sent no payload since") \
-	/* integrity */ \
+	/* counters of failed integrity checks */ \
 	X(RX_ICRC_ENCAPSULATED,       MLX5,  "RoCE packets received whose ICRC was wrong") \
-	/* workers */ \
+	/* counters of the workers */ \
 	X(LOOPBACK_PKTS,              UROCE, "packets from the device to itself, which did not use the port") \
 	X(FORWARDED_PKTS,             UROCE, "packets that arrived at another worker than the worker of their QP") \
 	X(MIGRATED_QPS,               UROCE, "QPs that moved to the worker at which their packets arrive") \
@@ -109,28 +109,33 @@ enum uroce_counter {
 };
 /* clang-format on */
 
-/** A set of counters, with one writer. */
+/** A set of counters. Only one thread writes to a set. */
 struct uroce_counters {
 	uint64_t nb[UROCE_COUNTER_NB];
 };
 
-/** The name of a counter in lower case ("port_xmit_data"); never NULL, "?" when out of range. */
+/**
+ * The name of a counter in lower case, such as "port_xmit_data"; "?" if `counter` is out of range.
+ */
 const char *uroce_counter_name(enum uroce_counter counter);
 
-/** The description of a counter; never NULL, at most 127 characters, "?" when out of range. */
+/** The description of a counter, at most 127 characters; "?" if `counter` is out of range. */
 const char *uroce_counter_text(enum uroce_counter counter);
 
-/** The source of a counter's name. The counter must be in range. */
+/** The source of a counter's name. `counter` must be in range. */
 enum uroce_counter_source uroce_counter_source(enum uroce_counter counter);
 
-/** Add `nb` to a counter. Only its writer may call; other threads may read at the same time. */
+/**
+ * Add `nb` to a counter. Only the thread that writes the counter may call this; other threads may
+ * read the counter at the same time.
+ */
 static inline void
 uroce_count(uint64_t *counter, uint64_t nb)
 {
 	__atomic_store_n(counter, *counter + nb, __ATOMIC_RELAXED);
 }
 
-/** Add `nb` to a counter of a set; `counters` NULL: do nothing. */
+/** Add `nb` to a counter of a set. If `counters` is NULL, do nothing. */
 static inline void
 uroce_count_in(struct uroce_counters *counters, enum uroce_counter which, uint64_t nb)
 {
@@ -138,7 +143,7 @@ uroce_count_in(struct uroce_counters *counters, enum uroce_counter which, uint64
 		uroce_count(&counters->nb[which], nb);
 }
 
-/** Read a counter; any thread may call. */
+/** Read a counter. Any thread may call this. */
 static inline uint64_t
 uroce_counted(const uint64_t *counter)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failure of a QP ends both roles: their timers are stopped, packets that arrived out of order are
- * discarded, and both queues are flushed. Pending responses are still sent.
+ * If a QP fails, both of its roles end: their timers are stopped, packets that arrived out of order
+ * are discarded, and both queues are flushed. Pending responses are still sent.
  */
 #include "transport/error.h"
 
@@ -23,10 +23,11 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_cc_stop(&qpc->cc);
 	uroce_ooo_request_discard(qpc);
 	uroce_req_reset(qpc);
-	if (!qpc->is_zero_copy) /* otherwise uroce_qpc_sent() flushes both queues */
+	/* if frames still refer to memory of requests, uroce_qpc_sent() flushes the queues later */
+	if (!qpc->is_zero_copy)
 		uroce_completion_flush(qpc, now_ns);
 	/*
-	 * no receive request is taken from the SRQ any more, and those taken have completed
+	 * the QP takes no more receive requests from its SRQ, and those that it took have completed
 	 * [IBA 11.6.3.2]
 	 */
 	if (qpc->srq && !qpc->srqs)
@@ -57,7 +58,9 @@ uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, uint3
 		uroce_error_enter(qpc, now_ns);
 		return;
 	}
-	/* UC and UD: the receive side continues [IBA 10.3.1.6] */
+	/*
+	 * a UC or UD QP goes to SQE: it sends nothing more, and continues to receive [IBA 10.3.1.6]
+	 */
 	uroce_completion_flush_sq(qpc, now_ns);
 	uroce_qpc_set_state(qpc, IBV_QPS_SQE);
 }

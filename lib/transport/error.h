@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Failure of a QP: a send or receive request fails, and the QP goes to ERR or SQE.
+ * The functions that make a send or receive request fail and put the QP into ERR or SQE.
  */
 
 #include "transport/context.h"
 
 /**
- * Go to ERR: stop the timers and flush both queues. Responses and acknowledgements that are pending
- * are still sent.
+ * Put the QP into ERR: stop its timers and flush both queues. Responses and acknowledgements that
+ * are pending are still sent.
  */
 void uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns);
 
@@ -22,16 +22,16 @@ void uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns);
 void uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 			      uint64_t now_ns);
 
-/** Fail the oldest receive request with `status`, and go to ERR. */
+/** Complete the oldest receive request with the error `status`, and put the QP into ERR. */
 void uroce_error_fail_receive(struct uroce_qpc *qpc, enum ibv_wc_status status,
 			      enum uroce_verdict verdict, uint64_t now_ns);
 
-/** Count a request that was refused, if there is a counter for the verdict. */
+/** Count a request of the peer that was refused, if there is a counter for the verdict. */
 void uroce_error_count_refusal(const struct uroce_qpc *qpc, enum uroce_verdict verdict);
 
 /**
- * Fail the oldest request because the peer has sent an invalid response.
- * @return the verdict of the response
+ * Fail the oldest send request, because the peer has sent an invalid response.
+ * @return the verdict of this response
  */
 enum uroce_verdict uroce_error_bad_response(struct uroce_qpc *qpc, uint64_t now_ns);
 

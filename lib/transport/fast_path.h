@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The fast path of reception: a packet that equals an accepted packet needs no further checks of
- * peer, P_Key and opcode.
+ * The fast path of reception: if a packet has the same peer, P_Key and opcode as a packet that was
+ * accepted before, these need not be checked again.
  */
 
 #include <stdbool.h>
@@ -14,8 +14,8 @@
 #include "wire/parse.h"
 
 /**
- * Whether a packet to the same QP passes the checks of peer, P_Key and opcode because `tmpl` did,
- * and has no CE mark.
+ * Whether a packet has no CE mark, and has the same peer, P_Key and opcode as `tmpl`, an accepted
+ * packet to the same QP. Such a packet passes the checks of these fields.
  */
 static inline bool
 uroce_fast_path_matches(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A hash table with chains, whose nodes are memberships. A node is published by the link that leads
- * to it (M1/A5). It is removed by setting that link to the node behind it. The removed node keeps
- * its own link until the grace period is over, so that a thread which is at the node can continue.
+ * The table of multicast groups is a hash table with chains, whose nodes are memberships. A node is
+ * published by a store to the link that leads to it (release M1, acquire A5). It is removed by
+ * setting that link to the node behind it. The removed node keeps its own link until the grace
+ * period is over, so that a thread which is at the node can continue.
  */
 #include "transport/mcast.h"
 
@@ -13,17 +14,18 @@
 
 #include "wire/build.h"
 
-#define NB_BUCKETS 64 /* a power of two */
+#define NB_BUCKETS 64 /* number of chains, a power of two */
 #define IDX_NONE   UINT32_MAX
 
 struct node {
 	uint8_t gid[16];
 	void *member;
-	_Atomic uint32_t next; /* next node of the chain, or of the list of free nodes */
+	/* index of the next node of the chain, or of the list of free nodes */
+	_Atomic uint32_t next;
 };
 
 struct uroce_mcast_table {
-	_Atomic uint32_t bucket[NB_BUCKETS]; /* first node of each chain */
+	_Atomic uint32_t bucket[NB_BUCKETS]; /* index of the first node of each chain */
 	uint32_t first_free;
 	struct node nodes[];
 };
@@ -77,7 +79,10 @@ hash_gid(const uint8_t gid[16])
 }
 static_assert(NB_BUCKETS == 1 << (32 - 26), "the hash is as long as a bucket's number");
 
-/* Find the link that leads to a membership. @return NULL: there is none */
+/*
+ * Find the link that leads to a membership.
+ * @return NULL: the member is not in the group
+ */
 static _Atomic uint32_t *
 find_link(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member)
 {
@@ -115,7 +120,8 @@ uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void 
 	node->member = member;
 	atomic_store_explicit(&node->next, atomic_load_explicit(bucket, memory_order_relaxed),
 			      memory_order_relaxed);
-	atomic_store_explicit(bucket, idx, memory_order_release); /* M1: the node is complete */
+	/* release M1: after the node is complete */
+	atomic_store_explicit(bucket, idx, memory_order_release);
 	return 0;
 }
 
@@ -128,7 +134,7 @@ uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const
 	if (!link)
 		return -EINVAL;
 	*idx = atomic_load_explicit(link, memory_order_relaxed);
-	/* release: a reader that follows this link finds the next node complete (M1) */
+	/* release M1: a reader that follows this link finds the next node complete */
 	atomic_store_explicit(link,
 			      atomic_load_explicit(&table->nodes[*idx].next, memory_order_relaxed),
 			      memory_order_release);
@@ -160,7 +166,7 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 {
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
-	/* A5, pairs with M1: the node behind the link is complete */
+	/* acquire A5, pairs with release M1: the node that the link names is complete */
 	walk->idx = atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire);
 }
 
@@ -170,7 +176,7 @@ uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
 	while (walk->idx != IDX_NONE) {
 		const struct node *node = &walk->table->nodes[walk->idx];
 
-		/* A5, pairs with M1: the node behind the link is complete */
+		/* acquire A5, pairs with release M1: the node that the link names is complete */
 		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire);
 		if (memcmp(node->gid, walk->gid, 16) == 0)
 			return node->member;

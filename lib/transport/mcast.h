@@ -7,9 +7,9 @@
  * Multicast groups of datagrams [IBA 10.5]: which QPs receive the datagrams to a group's GID.
  *
  * A datagram to a group has the destination QPN UROCE_MCAST_QPN and a multicast address. Each
- * worker that receives it passes it to uroce_qpc_recv() of its members. Every member checks its
- * P_Key and Q_Key, and takes a receive request of its own. A member is an opaque
- * pointer: the table does not dereference it.
+ * worker that receives the datagram passes it to uroce_qpc_recv() for each of its QPs that are
+ * members. Every member checks its P_Key and Q_Key, and takes a receive request of its own. A
+ * member is a pointer which the table does not dereference.
  *
  * Attach, detach and free are control calls, which the caller serialises. uroce_mcast_walk_next()
  * may be called by any thread at any time. Between detach and free the caller waits for a grace
@@ -27,13 +27,15 @@
 
 struct uroce_mcast_table;
 
-/** The memory size of a table of up to `nb_max` memberships (1 .. 2^24), in bytes. */
+/** The memory size in bytes of a table for up to `nb_max` memberships (1 .. 2^24). */
 size_t uroce_mcast_table_memsize(uint32_t nb_max);
 
-/** Initialise an empty table in `mem`, which is 64-byte aligned and remains the caller's. */
+/** Initialise an empty table in `mem`. The memory must be 64-byte aligned; the caller frees it. */
 struct uroce_mcast_table *uroce_mcast_table_init(void *mem, uint32_t nb_max);
 
-/** Whether a GID is that of a group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address. */
+/**
+ * Whether a GID is that of a multicast group: ff00::/8, or 224.0.0.0/4 as an IPv4-mapped address.
+ */
 bool uroce_gid_is_multicast(const uint8_t gid[16]);
 
 /** Get the destination GID of a frame. */
@@ -46,32 +48,37 @@ void uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16]);
 int uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member);
 
 /**
- * Remove a member from a group. The membership is no longer found, but its memory is still in use.
- * @param[out] idx  the argument of uroce_mcast_free() after the grace period
+ * Remove a member from a group. Walks that begin later do not find the membership. Its entry in the
+ * table is not free before uroce_mcast_free().
+ * @param[out] idx  the argument for uroce_mcast_free(), which the caller calls after the grace
+ *	period
  * @return 0, or -EINVAL: the member is not in the group
  */
 int uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const void *member,
 		       uint32_t *idx);
 
-/** Free the memory of a membership that was removed, after the grace period. */
+/**
+ * Free the table entry of a membership that uroce_mcast_detach() has removed. The caller has waited
+ * for a grace period.
+ */
 void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 
-/** The number of members of a group, for the port's filter. */
+/** The number of members of a multicast group. */
 unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16]);
 
-/** A walk over the members of a group. */
+/** The state of a walk over the members of a group. */
 struct uroce_mcast_walk {
 	const struct uroce_mcast_table *table;
 	uint8_t gid[16];
-	uint32_t idx; /* the node that is looked at next */
+	uint32_t idx; /* index of the table entry that the walk looks at next */
 };
 
 void uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_table *table,
 			    const uint8_t gid[16]);
 
 /**
- * Get the next member.
- * @return NULL: no more. The member is valid until the end of the worker's round.
+ * Get the next member of a walk. The member is valid until the end of the worker's round.
+ * @return NULL: there are no more members
  */
 void *uroce_mcast_walk_next(struct uroce_mcast_walk *walk);
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fast path of long messages: Middle packets of a SEND, a WRITE or a READ response. Where there are
- * many bytes, most packets are Middle packets. Two of them in a row differ only in PSN and place of
- * the payload.
- *
- * How it works: the conditions that are checked for each packet elsewhere are checked here once for
- * a burst of packets of one message. These are: whether they may be sent, or are expected; and
- * whether their memory is one piece. The rest is a loop over PSNs and addresses. Where a condition
- * fails (a packet was lost, memory is in several pieces or not accessible), no packet is processed
- * here; the general path processes each one.
+ * many bytes, most packets are Middle packets. Two of them in a row differ only in their PSN and in
+ * the address of the payload. How it works: conditions that the general path checks for each packet
+ * are checked here once for a burst of packets of one message. These conditions are: the packets
+ * may be sent, or are expected; and their memory is one piece. The rest is a loop over PSNs and
+ * addresses. If a condition is false (a packet was lost, or the memory is in several pieces or not
+ * accessible), no packet is processed here, and the general path processes each packet.
  */
 #include "transport/middle.h"
 
@@ -22,7 +20,10 @@
 #include "transport/txd.h"
 #include "wire/psn.h"
 
-/* Opcodes of Middle packets, by enum ibv_wr_opcode; 0: such requests have none. */
+/*
+ * Opcodes of Middle packets, by the opcode of the work request; 0: such requests have no Middle
+ * packets.
+ */
 static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = UROCE_OP_WRITE_MIDDLE,
 	[IBV_WR_RDMA_WRITE_WITH_IMM] = UROCE_OP_WRITE_MIDDLE,
@@ -31,7 +32,7 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_SEND_WITH_INV] = UROCE_OP_SEND_MIDDLE,
 };
 
-#define LINE 64u /* bytes of a cache line */
+#define LINE 64u /* size of a cache line in bytes */
 
 /*
  * Number of cache lines that are prefetched for the next packet: all of a packet of up to 1 KiB, or
@@ -41,7 +42,7 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 
 /* --- transmit -------------------------------------------------------------------------------- */
 
-/* Build a packet with `len` bytes of payload at `addr`, and no extension headers. */
+/* Build a packet without extension headers, whose payload is the `len` bytes at `addr`. */
 static inline struct uroce_bth *
 put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_t psn,
 	   const void *addr, uint32_t len, uint32_t key)
@@ -54,9 +55,9 @@ put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_
 }
 
 /*
- * Find the payload of the request's next `nb` packets, if it is one piece of memory.
- * @param[out] key  the region's key, for zero-copy transmit
- * @return NULL: it is not one piece, or is not accessible
+ * Find the payload of the next `nb` packets of a request, if the payload is one piece of memory.
+ * @param[out] key  the key of the memory region, for zero-copy transmit
+ * @return NULL: the payload is not one piece of memory, or the memory is not accessible
  */
 static const uint8_t *
 find_payload(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t nb, uint32_t *key)
@@ -133,8 +134,8 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 /* --- receive --------------------------------------------------------------------------------- */
 
 /*
- * Count the packets from pkts[0] on that are next in order, have the given opcode, are full, and
- * come from the same peer.
+ * Count the packets from pkts[0] on that follow each other in order from `psn` on, have the opcode
+ * `low`, have a full MTU of payload, and come from the same peer.
  */
 static uint32_t
 count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
@@ -156,9 +157,9 @@ count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
 }
 
 /*
- * Prefetch the memory of the next packet, since another Middle or Last packet follows. The memory
- * of a long message is not in the inner caches. From the prefetched lines the hardware predicts the
- * lines that follow.
+ * Prefetch the memory where the payload of the next packet will be placed, because another Middle
+ * or Last packet follows. The memory of a long message is not in the inner caches. From the
+ * prefetched lines the hardware predicts the lines that follow.
  */
 static inline void
 prefetch_place(const uint8_t *dst)
@@ -179,8 +180,9 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 }
 
 /*
- * Find the memory of the next `len` bytes of the message, which must not be the last.
- * @return NULL: use the general path
+ * Find the memory of the next `len` bytes of the message being received. These must not be the last
+ * bytes of the message.
+ * @return NULL: the memory is not one accessible piece, and the caller has to use the general path
  */
 static uint8_t *
 find_middle_place(struct uroce_qpc *qpc, uint64_t len)
@@ -243,7 +245,10 @@ uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 
 	if (wqe->opcode != IBV_WR_RDMA_READ || wqe->nb_sge != 1 || wqe->flags & UROCE_WQE_LOCAL)
 		return 0;
-	/* the packet that ends a READ chunk ends a READ request, and is not a Middle packet */
+	/*
+	 * the last packet of a READ chunk is not counted, because it ends a READ request, and so is
+	 * not a Middle packet
+	 */
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
 	const uint32_t in_flight = uroce_psn_dist(req->una_psn, req->max_psn);
 	const uint32_t n = count_next_in_order(

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of QP state transitions. A cell is a transition. For each kind of QP the cell holds the
- * attributes that the transition requires, and those that it allows. An empty cell is a transition
- * that does not exist. Kinds of QP are distinguished as far as their rules differ. Attributes are
- * abbreviated by two letters.
+ * The table of QP state transitions. A cell of the table is a transition. For each kind of QP the
+ * cell holds the attributes that the transition requires, and those that it allows. An empty cell
+ * is a transition that does not exist. Two types of QP are different kinds if their rules differ.
+ * The names of attributes are abbreviated to two letters.
  */
 #include "transport/qp_state.h"
 
@@ -46,7 +46,7 @@ struct transition {
 	int optional[KIND_NB];
 };
 
-/* A set of attributes for every connected kind. */
+/* The same set of attributes for each connected kind of QP. */
 #define CONNECTED(set)  [KIND_UC] = (set), [KIND_RC] = (set), [KIND_XI] = (set), [KIND_XT] = (set)
 
 #define TO_RESET_OR_ERR [IBV_QPS_RESET] = { .is_valid = true }, [IBV_QPS_ERR] = { .is_valid = true }

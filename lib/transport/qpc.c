@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Entry points of the QP context: checks that are common to all packets, and the dispatch of each
- * event to the requester or the responder.
+ * The functions of qpc.h: they make the checks that are common to all packets, and pass each event
+ * to the requester or the responder.
  */
 #include "transport/qpc.h"
 
@@ -108,14 +108,17 @@ uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
 	qpc->unpublished = unpublished;
 }
 
-/* Whether two P_Keys match: equal partitions, and at least one full member [IBA 10.9.3]. */
+/*
+ * Whether two P_Keys match: their partitions are equal, and at least one is a full member [IBA
+ * 10.9.3].
+ */
 static bool
 is_pkey_match(uint16_t a, uint16_t b)
 {
 	return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000);
 }
 
-/* Both addresses of an IPv4 header, which are adjacent, in one word. */
+/* The source and the destination address of an IPv4 header in one word, since they are adjacent. */
 static uint64_t
 addresses_of(const struct uroce_ipv4 *ip)
 {
@@ -145,7 +148,7 @@ is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return theirs == (path << 32 | path >> 32);
 }
 
-/* Classes of packets that are accepted in each state. */
+/* The classes of packets, requests or responses, that a QP accepts in each state. */
 static const uint8_t taken[] = {
 	[IBV_QPS_RTR] = UROCE_OPF_REQUEST,
 	[IBV_QPS_RTS] = UROCE_OPF_REQUEST | UROCE_OPF_RESPONSE,
@@ -163,7 +166,7 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NOT_READY;
 	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
 		return UROCE_VERDICT_WRONG_SERVICE;
-	/* an XRC QP has one role only, requester or responder */
+	/* an XRC QP has only one role: it takes either requests or responses */
 	if (qpc->service == UROCE_SERVICE_XRC && pkt->op->service == UROCE_SERVICE_XRC &&
 	    is_response != (qpc->type == IBV_QPT_XRC_SEND))
 		return UROCE_VERDICT_WRONG_SERVICE;
@@ -175,8 +178,8 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Count a congestion mark. Only packets with payload lead to a CNP, because only these can be sent
- * more slowly.
+ * Count a packet with a congestion mark (CE). Only packets with payload lead to a CNP, because the
+ * peer can slow down only these.
  */
 static void
 note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -186,7 +189,10 @@ note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 		uroce_cc_marked(&qpc->cc, now_ns);
 }
 
-/* Process a CNP. A CNP is a reaction to data: it is implausible for a QP that has sent none. */
+/*
+ * Process a received CNP. It is implausible if this QP has sent no payload, because a CNP is a
+ * reaction to payload.
+ */
 static void
 recv_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -228,7 +234,7 @@ recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 /*
  * Process Middle packets of a long message on the fast path. The first of them has passed
  * check_packet().
- * @return how many
+ * @return the number of packets that were processed
  */
 static unsigned
 recv_middle(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb, uint8_t *verdicts,
@@ -305,9 +311,9 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 }
 
 /*
- * Build a CNP to the peer that the marked packets came from. A CNP has a traffic class of its own,
- * so that it passes by congested queues [IBA A17.9.3]. All of it is header: the bytes behind the
- * BTH are reserved, and zero.
+ * Build a CNP to the peer that sent the marked packets. A CNP has a traffic class of its own, so
+ * that it does not wait in congested queues [IBA A17.9.3]. The bytes behind the BTH are reserved
+ * and zero; they are built as headers.
  */
 static void
 put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
@@ -346,18 +352,19 @@ uroce_qpc_has_only_ack(const struct uroce_qpc *qpc)
 	       (!qpc->sq || req->next_idx == uroce_ring_head(&qpc->sq->ring));
 }
 
-/* Build responses and requests, each for a share of the burst. */
+/* Build responses and requests; each kind gets a share of the burst. */
 static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
-	/* an ACK goes last, because only the peer's requester waits for it */
+	/* an ACK is sent behind requests, because only the peer's requester waits for it */
 	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
 	unsigned nb = 0;
 
 	/*
-	 * A long READ of the peer leaves half of the burst to requests. The odd frame of a burst
-	 * goes to responses and requests in turn, because a burst may be one frame each time.
+	 * Responses get only half of the burst, so that a long READ of the peer does not stop our
+	 * requests. If the burst has an odd number of frames, responses and requests get the odd
+	 * frame in turn, because each burst may be a single frame.
 	 */
 	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);
@@ -367,8 +374,8 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	nb += nb_req;
 	if (is_rc) {
 		/*
-		 * uroce_resp_send() may put the QP into ERR: requests whose frames are in `out`
-		 * must not be flushed before the caller gathers them
+		 * uroce_resp_send() may put the QP into ERR; is_zero_copy then prevents the flush
+		 * of requests whose frames in `out` the caller has not gathered yet
 		 */
 		qpc->is_zero_copy = nb_req > 0;
 		nb += uroce_resp_send(qpc, out + nb, max - nb, now_ns);

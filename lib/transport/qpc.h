@@ -46,13 +46,10 @@
 
 #include "transport/context.h"
 
-/** Initialise a context, in RESET. */
+/** Initialise a QP context. The QP begins in the state RESET. */
 void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 
-/**
- * Return what the context holds of its worker's pools. The context must not be used after this
- * call.
- */
+/** End the use of a context: return to the worker's pools what the context has taken from them. */
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
@@ -66,9 +63,10 @@ uroce_qpc_is_migratable(const struct uroce_qpc *qpc)
 }
 
 /**
- * Move the context to another worker. This is the last call by the present worker; the pools and
- * lists are those of the target worker, which makes all later calls. The caller ensures that the
- * target worker sees everything written here, and that time does not go back.
+ * Move the context to another worker. The parameters are the pools, the counters and the list of
+ * the target worker. The present worker makes this call, and the target worker makes all later
+ * calls. The caller ensures that the target worker sees everything that this call writes, and that
+ * the target worker's clock is not behind.
  */
 void uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
 		       struct uroce_reorder_buffer *reorder_buffer, struct uroce_counters *counters,
@@ -89,18 +87,18 @@ enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 				  uint64_t now_ns);
 
 /**
- * Process several received frames in the order of arrival, each as by uroce_qpc_recv(). `nb` is at
- * least 1. Completions are published once for all frames, which saves time. A frame that the
- * transport keeps ends the call early, so that the caller can take care of the frame.
+ * Process several received frames in the order of arrival, each in the way of uroce_qpc_recv().
+ * `nb` is at least 1. Completions are published once for all frames, which saves time. A frame that
+ * the transport keeps ends the call early, so that the caller can take care of the frame.
  * @param[out] verdicts  the verdict of each frame (enum uroce_verdict)
- * @return how many frames were processed: at least 1
+ * @return the number of frames that were processed, at least 1
  */
 unsigned uroce_qpc_recv_burst(struct uroce_qpc *qpc, const struct uroce_pkt *pkts, unsigned nb,
 			      uint8_t *verdicts, uint64_t now_ns);
 
 /**
- * Whether all that is to be sent is an ACK, which only the peer's requester waits for: no response,
- * no NAK, no request.
+ * Whether the QP has nothing to send but an ACK: no response, no NAK and no request. Only the
+ * peer's requester waits for such an ACK.
  */
 bool uroce_qpc_has_only_ack(const struct uroce_qpc *qpc);
 
@@ -108,35 +106,36 @@ bool uroce_qpc_has_only_ack(const struct uroce_qpc *qpc);
  * Build up to `max` frames to send: responses, acknowledgements and requests. In ERR, posted
  * requests are flushed. The slices are valid until the end of the worker's round. Once the caller
  * has gathered them, it calls uroce_qpc_sent().
- * @return how many descriptors were filled. If fewer than `max`, there is nothing more to send
- *	until the next recv, expire, modify or post.
+ * @return the number of descriptors that were filled. If it is less than `max`, there is nothing
+ *	more to send until the next recv, expire, modify or post.
  */
 unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			uint64_t now_ns);
 
 /**
- * Build up to `max` frames with requests only, ahead of pending responses and acknowledgements. In
- * any state. See uroce_qpc_send().
+ * Build up to `max` frames with requests only, before pending responses and acknowledgements are
+ * sent. The QP may be in any state. Parameters and result are those of uroce_qpc_send().
  */
 unsigned uroce_qpc_send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 				 uint64_t now_ns);
 
 /**
  * Build up to `max` frames with responses and acknowledgements only. This suffices if only requests
- * of the peer arrived since the last send. The fields of the requester are not touched. Not to be
- * called while uroce_qpc_is_fast_path() is false. See uroce_qpc_send().
+ * of the peer arrived since the last send. The fields of the requester are not touched. The
+ * function may be called only while uroce_qpc_is_fast_path() is true. Parameters and result are
+ * those of uroce_qpc_send().
  */
 unsigned uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 				  uint64_t now_ns);
 
 /**
  * Tell the context that the frames of uroce_qpc_send() no longer refer to user memory. UC and UD
- * requests complete, a request that could not be sent fails, and requests in ERR are flushed. To be
- * called after every send, even after one that built nothing.
+ * requests complete, a request that could not be sent fails, and requests in ERR are flushed. The
+ * caller must make this call after every uroce_qpc_send(), even after one that built no frame.
  */
 void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** The time when uroce_qpc_expire() must be called; UROCE_NEVER: no timer is armed. */
+/** The time at which uroce_qpc_expire() must be called; UROCE_NEVER: no timer is armed. */
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /**
@@ -150,71 +149,81 @@ uroce_qpc_response_deadline(const struct uroce_qpc *qpc)
 							     : qpc->cc.cnp_deadline;
 }
 
-/** Process the timers that have expired by `now_ns`. A call before the deadline does nothing. */
+/**
+ * Process the timers that have expired by `now_ns`. A call before uroce_qpc_deadline() does
+ * nothing.
+ */
 void uroce_qpc_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Check whether a modify would be legal [IBA 10.3.1, 11.2.5.2]: the transition, required and
- * optional attributes, and the range of every value. The context is not changed.
- * @return 0 or -EINVAL
+ * Check whether a modify of the QP would be legal [IBA 10.3.1, 11.2.5.2]: the transition, the
+ * required and optional attributes, and the range of every value. The context is not changed.
+ * @return 0: the modify is legal; -EINVAL: it is not
  */
 int uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask);
 
 /**
- * Modify attributes, including the state. A modify that fails changes nothing.
- * @param path  resolved from attr->ah_attr, when the mask has IBV_QP_AV; else NULL
- * @return 0, -EINVAL, or -EAGAIN: a thread is posting during a modify to RESET
+ * Modify attributes of the QP, including its state. A modify that fails changes nothing.
+ * @param path  the path that was resolved from attr->ah_attr, if the mask has IBV_QP_AV; otherwise
+ *	NULL
+ * @return 0; -EINVAL: the modify is not legal; -EAGAIN: a modify to RESET was refused because a
+ *	thread is posting
  */
 int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask,
 		     const struct uroce_path *path, uint64_t now_ns);
 
 /**
- * Cancel the requests with this wr_id that were not begun, in SQD. When the turn of a cancelled
- * request comes, it sends nothing. It completes as its signalling asks, or is flushed with the
- * others.
- * @return how many; -EINVAL: not in SQD
+ * Cancel the send requests with this wr_id that were not begun. The QP must be in SQD. When the
+ * send position reaches a cancelled request, nothing is sent. The request completes like any other:
+ * it has a completion if it is signaled, and it may be flushed.
+ * @return the number of cancelled requests; -EINVAL: the QP is not in SQD
  */
 int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
 
 /**
- * Choose congestion control for this QP, in RESET or INIT, before the QP has a path. The choice
- * survives a reset.
+ * Choose congestion control for this QP. The QP must be in RESET or INIT, where it has no path yet.
+ * The choice stays valid after a modify to RESET.
  * @param conf  must outlive the context; NULL: no congestion control
  * @return 0, or -EINVAL: the QP is in another state, or is for datagrams
  */
 int uroce_qpc_set_cc(struct uroce_qpc *qpc, const struct uroce_cc_conf *conf);
 
-/** Query the present values of all attributes, except `cap`, which the owner of the QP knows. */
+/**
+ * Query the present values of all attributes of the QP. The attribute `cap` is not set, because the
+ * owner of the QP knows it.
+ */
 void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 
 /**
- * XRC_RECV: stop using an SRQ that is being destroyed. Its receive request is returned, and a
- * message that uses it is cut off.
+ * XRC_RECV: stop using an SRQ that is being destroyed. If the QP has taken a receive request of the
+ * SRQ, it puts the request back, and ends the message that uses the request.
  */
 void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
 
 /**
- * Take an SRQ that fell below its limit; to be called after UROCE_QPC_SRQ_LIMIT until it returns
- * NULL. An XRC target may have taken receive requests from several SRQs in one call.
+ * Take the next SRQ that fell below its limit. The caller repeats this call after the event
+ * UROCE_QPC_SRQ_LIMIT until it returns NULL, because an XRC target may have taken receive requests
+ * from several SRQs.
  */
 struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 
 /**
- * XRC_RECV: take an SRQ with an event of its CQ. To be called after UROCE_QPC_RECV_CQ_EVENT or
- * _OVERRUN until it returns NULL, because one call may raise events of several SRQs.
- * @param[out] told  the events (enum uroce_srq_event)
+ * XRC_RECV: take the next SRQ whose CQ has an event. The caller repeats this call after
+ * UROCE_QPC_RECV_CQ_EVENT or UROCE_QPC_RECV_CQ_OVERRUN until it returns NULL, because several SRQs
+ * may have events.
+ * @param[out] told the events of the SRQ (enum uroce_srq_event)
  */
 struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *told);
 
 /**
- * Put the QP into ERR and flush everything, after an error that the peer did not cause (CQ overrun,
- * port removed).
+ * Put the QP into ERR and flush its queues, after an error that the peer did not cause, such as a
+ * CQ overrun or a removed port.
  */
 void uroce_qpc_fail(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Whether the QP is in RTR or RTS, its rate is not limited, and no CNP is pending. Then
- * uroce_qpc_send_responses() may be called.
+ * Whether uroce_qpc_send_responses() may be called: the QP is in RTR or RTS, its rate is not
+ * limited, and no CNP is pending.
  */
 static inline bool
 uroce_qpc_is_fast_path(const struct uroce_qpc *qpc)
@@ -231,8 +240,8 @@ uroce_qpc_awaits_response(const struct uroce_qpc *qpc)
 }
 
 /**
- * Whether uroce_qpc_send() may have something to do: a cheap hint. The hint may be true without
- * need, for example when a request has to wait for the peer. It is never false when there is
+ * Whether uroce_qpc_send() may have something to do. This check is cheap and not exact: it may
+ * return true although a request has to wait for the peer. It never returns false when there is
  * something to send or to flush.
  */
 static inline bool
@@ -258,7 +267,7 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 			return true;
 		return !uroce_req_is_rnr_wait(req) &&
 		       req->next_idx != uroce_ring_head(&qpc->sq->ring);
-	case IBV_QPS_SQD: /* requests that were begun, and the ACK that the drain ends with */
+	case IBV_QPS_SQD: /* send requests that were begun; the last packet asks for an ACK */
 		if (uroce_req_has_retransmit(req))
 			return true;
 		return !uroce_req_is_rnr_wait(req) &&

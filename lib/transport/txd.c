@@ -7,7 +7,7 @@
 
 #include "wire/icrc.h"
 
-/* The number of bytes from the BTH to the ICRC. */
+/* The length of the UDP payload of a frame: the bytes from the BTH to the end of the ICRC. */
 static uint32_t
 udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
 {
@@ -54,7 +54,7 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
-	/* the BTH in the path may have the pad count of another frame */
+	/* clear the other flags: the BTH in the path may have the pad count of another frame */
 	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;

@@ -4,19 +4,22 @@
 
 /**
  * @file
- * The headers of frames to send, up to the BTH.
+ * Functions that build the headers of a frame to send, up to the BTH.
  */
 
 #include "transport/context.h"
 #include "wire/icrc.h"
 
-/** Build the header template for frames of an opcode and a length, in the headers of the path. */
+/**
+ * Prepare the headers in the path and the header template of the QP for frames with this opcode and
+ * this length.
+ */
 void uroce_txd_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
 
 /**
- * Begin a frame to the peer: the headers up to the BTH. Most frames have the opcode and the length
- * of the frame before, so the header template is valid.
- * @return where the extension headers go
+ * Begin a frame to the peer: build its headers up to the BTH. Most frames have the opcode and the
+ * length of the frame before; then the headers are copied from the path.
+ * @return the place for the extension headers
  */
 static inline uint8_t *
 uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, uint32_t psn,
@@ -40,14 +43,15 @@ uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, ui
 }
 
 /**
- * Begin a frame on another path or to another QP, without the header template.
- * @return where the extension headers go
+ * Begin a frame on any path and to any QP: build its headers up to the BTH, without the header
+ * template.
+ * @return the place for the extension headers
  */
 uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			    uint32_t psn, uint32_t payload_len);
 
-/** Charge a frame to the pacer, when it is sent. */
+/** Charge a frame that is being sent to the pacer of the QP. */
 static inline void
 uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
 {

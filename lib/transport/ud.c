@@ -2,8 +2,8 @@
 /*
  * Unreliable datagrams [IBA 9.8.3]. Each request is one packet to an address of its own, and
  * completes when it was sent. Each received datagram takes a receive request. The first 40 bytes of
- * that get the global route header: the IPv6 header, or 20 undefined bytes (zeros here) and the
- * IPv4 header [IBA A17.4.5].
+ * the receive request's memory get the global route header: the IPv6 header, or 20 undefined bytes
+ * (zeros here) and the IPv4 header [IBA A17.4.5].
  *
  * A datagram that is too long, or finds no receive request, is dropped: packets of unknown senders
  * must not end a QP.
@@ -31,7 +31,10 @@
 #define SL_IPV4 10
 #define SL_IPV6 9
 
-/* Build a datagram. @return IBV_WC_SUCCESS, or why the request cannot be sent */
+/*
+ * Build the datagram of a send request.
+ * @return IBV_WC_SUCCESS, or the status with which the request fails
+ */
 static enum ibv_wc_status
 put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd *txd)
 {
@@ -112,7 +115,7 @@ make_grh(const struct uroce_pkt *pkt, uint8_t grh[GRH_LEN])
 }
 
 /*
- * Place the global route header and the payload of a datagram.
+ * Place the global route header and the payload of a datagram in the memory of a receive request.
  * @return 0, or an error of uroce_sge_scatter()
  */
 static int

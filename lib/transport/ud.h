@@ -4,12 +4,15 @@
 
 /**
  * @file
- * Datagrams (UD): both directions.
+ * Sending and receiving of datagrams by UD QPs.
  */
 
 #include "transport/context.h"
 
-/** Fill up to `max` descriptors with datagrams. @return how many */
+/**
+ * Fill up to `max` descriptors with datagrams.
+ * @return the number of descriptors that were filled
+ */
 unsigned uroce_ud_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns);
 enum uroce_verdict uroce_ud_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				 uint64_t now_ns);

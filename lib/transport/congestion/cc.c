@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion control: the algorithms, and what all of them share: the notification point and the
- * pacer.
+ * The congestion control algorithms, and the notification point and the pacer, which all of them
+ * share.
  *
  * Many periods of the increase timer may have passed when a QP is used again. They are processed
  * one by one until LEAP_AFTER of them in a row have had the same effect. Then the difference
- * between target and rate no longer changes, and the other periods are one multiplication with the
- * same result.
+ * between target and rate no longer changes, and one multiplication gives the result of all other
+ * periods.
  */
 #include "transport/congestion/cc.h"
 
@@ -16,7 +16,8 @@
 #define NEVER        UINT64_MAX
 #define NS_PER_US    UINT64_C(1000)
 #define BPS_PER_MBPS UINT64_C(1000000)
-#define RATE_UNKNOWN 100000 /* Mb/s, assumed if the rate of the port is not known */
+/* the rate in Mb/s that is assumed if the rate of the port is not known */
+#define RATE_UNKNOWN 100000
 #define LEAP_AFTER   64
 
 /* clang-format off */
@@ -90,7 +91,7 @@ uroce_cc_conf_check(const struct uroce_cc_conf *conf)
 
 /* --- dcqcn: the reaction point --- */
 
-/* alpha * (1 - 1/gain)^n, computed by repeated squaring. */
+/* Compute alpha after `n` periods without a CNP: alpha * (1 - 1/gain)^n, by repeated squaring. */
 static uint32_t
 decay_alpha(uint32_t alpha, uint32_t gain, uint64_t n)
 {
@@ -116,8 +117,8 @@ advance_alpha(struct uroce_cc *cc, uint64_t now_ns)
 }
 
 /*
- * Move the rate half of the way to the target. The result is rounded up, so that the rate reaches
- * the target.
+ * Raise the target rate by `step_bps`, and move the rate half of the way to the target. The result
+ * is rounded up, so that the rate reaches the target.
  */
 static void
 approach_target(struct uroce_cc *cc, uint64_t step_bps)
@@ -133,8 +134,9 @@ approach_target(struct uroce_cc *cc, uint64_t step_bps)
 }
 
 /*
- * Process an event of the timer or of the byte counter, which was just counted.
- * @return the increase of the target
+ * Raise the rate after an event of the timer or of the byte counter. The caller has counted the
+ * event.
+ * @return the increase of the target rate
  */
 static uint64_t
 count_increase(struct uroce_cc *cc)
@@ -153,8 +155,8 @@ count_increase(struct uroce_cc *cc)
 }
 
 /*
- * Apply `nb` steps, which all raise the target by `step_bps`, at once.
- * @return how many of them fitted below the full rate
+ * Apply up to `nb` steps at once, each of which raises the target rate and the rate by `step_bps`.
+ * @return the number of steps that were applied without passing the full rate
  */
 static uint64_t
 leap_steps(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
@@ -299,8 +301,8 @@ uroce_cc_stop(struct uroce_cc *cc)
 }
 
 /*
- * Convert the time until next_ns, or the lag behind the clock, to the present rate: both stand for
- * a volume of data.
+ * Convert the distance of next_ns from the clock to the present rate, after the rate has changed.
+ * The distance stands for a volume of data, which does not change.
  */
 static void
 rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
@@ -308,7 +310,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	if (cc->next_ns < now_ns) {
 		const uint64_t lag_ns = (now_ns - cc->next_ns) * before_bps / cc->rate_bps;
 
-		/* lag_ns exceeds now_ns if the clock began at 0 less than lag_ns ago */
+		/* lag_ns may exceed now_ns if the clock began at 0 less than lag_ns ago */
 		cc->next_ns = lag_ns < now_ns ? now_ns - lag_ns : 0;
 	} else {
 		cc->next_ns = now_ns + ((cc->next_ns - now_ns) * before_bps + cc->rate_bps - 1) /
@@ -398,7 +400,7 @@ uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns)
 {
 	const uint64_t before_bps = cc->rate_bps;
 
-	/* the time is rounded up, so that the rate is never exceeded */
+	/* the time that the frame takes is rounded up, so that the rate is never exceeded */
 	cc->next_ns += (len * UINT64_C(8000000000) + before_bps - 1) / before_bps;
 	cc->conf->ops->sent(cc, len);
 	if (cc->rate_bps != before_bps)

@@ -39,142 +39,164 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Configuration of an algorithm, shared by the QPs of a device. */
+/** Configuration of congestion control, which the QPs of a device share. */
 struct uroce_cc_conf {
-	const struct uroce_cc_ops *ops; /* NULL: no congestion control */
-	uint32_t rate_mbps; /* full rate, that of the port; 0: not known, 100 Gb/s is assumed */
-	uint32_t min_mbps;  /* the lowest rate */
-	uint32_t ai_mbps;   /* additive increase of the target, per event */
-	uint32_t hai_mbps;  /* hyper increase of the target, per event, times i */
-	uint32_t gain;      /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
-	uint32_t alpha_us;  /* alpha decreases after this time without a CNP */
-	uint32_t timer_us;  /* time between two events of the timer */
-	uint32_t byte_kb;   /* kB (1000 bytes) sent between two events of the byte counter */
-	uint32_t stages;    /* events of one kind that end fast recovery: F in [Zhu et al.] */
+	/* the functions of the algorithm; NULL: no congestion control */
+	const struct uroce_cc_ops *ops;
+	/* full rate of a QP, which is the rate of the port; 0: not known, 100 Gb/s is assumed */
+	uint32_t rate_mbps;
+	uint32_t min_mbps; /* the lowest rate of a QP */
+	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
+	/* hyper increase of the target rate at each event, to be multiplied by i */
+	uint32_t hai_mbps;
+	uint32_t gain;     /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
+	uint32_t alpha_us; /* alpha decreases after this time without a CNP */
+	uint32_t timer_us; /* time between two events of the increase timer */
+	uint32_t byte_kb;  /* kB (1000 bytes) sent between two events of the byte counter */
+	/* number of events of one kind after which fast recovery ends; F in [Zhu et al.] */
+	uint32_t stages;
 	uint32_t cnp_us;    /* shortest time between two CNPs that a QP sends */
 	uint32_t reduce_us; /* shortest time between two CNPs that lower the rate of a QP */
-	uint32_t cnp_dscp;  /* DSCP of CNPs */
-	uint32_t burst_kb;  /* kB (1000 bytes) that may be sent at once when sending was late */
+	uint32_t cnp_dscp;  /* DSCP of the CNPs that a QP sends */
+	uint32_t burst_kb;  /* kB (1000 bytes) that may be sent at once after sending was late */
 };
 
 /**
- * A parameter of congestion control. Its key in the configuration is "cc_" followed by the name.
+ * A parameter of congestion control that users can set. Its key in the configuration is "cc_"
+ * followed by the name.
  */
 struct uroce_cc_param {
 	const char *name;
-	uint32_t offset; /* offset of the field in struct uroce_cc_conf, a uint32_t */
+	/* offset of the parameter's field in struct uroce_cc_conf; the field is a uint32_t */
+	uint32_t offset;
 	uint32_t min;
 	uint32_t max;
-	uint32_t value;   /* default value */
-	const char *text; /* description for users, with the unit */
+	uint32_t value;   /* default value of the parameter */
+	const char *text; /* description of the parameter for users, with the unit */
 };
 
 #define UROCE_CC_PARAMS 13
 extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 
-/** The value 1.0 of alpha. */
+/** The integer that stands for alpha = 1.0. Alpha estimates how congested the path is. */
 #define UROCE_CC_ALPHA_ONE (1u << 20)
 
 /**
- * Congestion control of a QP. With all fields 0, except for the deadlines, the QP is not limited.
- * Every packet reads the first 16 bytes, every request the last 16.
+ * The state of congestion control of a QP. If all fields except the deadlines are 0, the rate of
+ * the QP is not limited. The first 16 bytes are read for every packet, the last 16 for every
+ * request.
  */
 struct uroce_cc {
-	bool is_limited; /* the rate is below the port's; the fields below are valid */
-	bool is_begun;   /* a CNP came at least once: alpha is valid */
-	bool has_cnp;    /* a CNP is pending */
-	uint32_t alpha;  /* in units of 1 / UROCE_CC_ALPHA_ONE */
-	/* when a CNP that was delayed becomes pending; UROCE_NEVER: there is none */
+	/* the rate of the QP is below that of the port; the rates and counts are valid only then */
+	bool is_limited;
+	bool is_begun;  /* a CNP has come at least once, so alpha is valid */
+	bool has_cnp;   /* a CNP to the peer is pending */
+	uint32_t alpha; /* how congested the path is, in units of 1 / UROCE_CC_ALPHA_ONE */
+	/* when a delayed CNP becomes pending; UROCE_NEVER: no CNP is delayed */
 	uint64_t cnp_deadline;
-	/* The following fields are used while the QP is limited, or receives marked packets. */
-	const struct uroce_cc_conf *conf; /* must outlive the QP; NULL: no congestion control */
-	uint32_t bytes_left;              /* bytes until the next event of the byte counter */
+	/*
+	 * The fields from `conf` to `cnp_ns` are used while the QP is limited, or receives marked
+	 * packets.
+	 */
+	/* configuration, must outlive the QP; NULL: no congestion control */
+	const struct uroce_cc_conf *conf;
+	uint32_t bytes_left; /* bytes until the next event of the byte counter */
 	/* number of events of the increase timer since the last CNP, saturated */
 	uint16_t nb_timer;
 	uint16_t nb_bytes; /* number of events of the byte counter since the last CNP, saturated */
-	uint64_t rate_bps; /* present rate */
+	uint64_t rate_bps; /* present rate of the QP */
 	uint64_t target_bps; /* the rate to which rate_bps returns step by step */
 	uint64_t alpha_ns;   /* when alpha changed last */
 	uint64_t timer_ns;   /* when the present period of the increase timer began */
-	uint64_t next_ns;    /* when the next packet may be sent */
-	uint64_t cnp_ns;     /* no CNP is sent before this time */
-	uint64_t ask_ns;     /* the first packet from this time on asks for an ACK */
+	uint64_t next_ns;    /* time when the pacer allows the next packet */
+	uint64_t cnp_ns;     /* no CNP to the peer is sent before this time */
+	/* the first packet that is sent at this time or later asks for an ACK */
+	uint64_t ask_ns;
 	/* when a packet that waits for the pacer may be sent; UROCE_NEVER: none waits */
 	uint64_t pace_deadline;
 };
 
-/** An algorithm: the functions of the reaction point. */
+/**
+ * A congestion control algorithm: the functions of the reaction point, which is the sender that
+ * slows down.
+ */
 struct uroce_cc_ops {
 	const char *name;
 	/* whether the reaction point accepts a CNP that comes now */
 	bool (*may_react)(const struct uroce_cc *cc, uint64_t now_ns);
-	/* a CNP was accepted: lower the rate */
+	/* lower the rate, because a CNP was accepted */
 	void (*notified)(struct uroce_cc *cc, uint64_t now_ns);
-	/* process the time that has passed; only called while is_limited */
+	/* process the timer periods that have passed; called only while is_limited */
 	void (*advance)(struct uroce_cc *cc, uint64_t now_ns);
-	/* count `len` bytes that were sent; only called while is_limited */
+	/* count `len` bytes that were sent; called only while is_limited */
 	void (*sent)(struct uroce_cc *cc, uint32_t len);
 };
 
 /**
- * Find an algorithm by its name. For "none", `ops` becomes NULL.
- * @return false: there is no such name
+ * Find a congestion control algorithm by its name. For "none", `*ops` becomes NULL.
+ * @return false: there is no algorithm of this name
  */
 bool uroce_cc_find(const char *name, const struct uroce_cc_ops **ops);
 
-/** The names of the algorithms as text for users: "none or dcqcn". */
+/** The names of all congestion control algorithms as text for users: "none or dcqcn". */
 const char *uroce_cc_names(void);
 
-/** Initialise a configuration: each parameter has its default, and there is no algorithm. */
+/**
+ * Initialise a configuration: each parameter gets its default value, and no algorithm is chosen.
+ */
 void uroce_cc_conf_init(struct uroce_cc_conf *conf);
 
-/** Set a parameter to a value, which must be in its range. */
+/** Set a parameter of a configuration to a value, which must be in the range of the parameter. */
 void uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *param,
 		       uint32_t value);
 
 /**
- * Check a configuration.
- * @return NULL, or a text that says which value is wrong, why, and what is allowed
+ * Check the values of a configuration.
+ * @return NULL: all are valid; otherwise a text that says which value is wrong, why, and what is
+ *	allowed
  */
 const char *uroce_cc_conf_check(const struct uroce_cc_conf *conf);
 
 /**
  * Initialise congestion control of a QP at its full rate.
- * @param conf  NULL, or a configuration with `ops` NULL: no congestion control
+ * @param conf  the configuration; if it or its field `ops` is NULL, there is no congestion control
  */
 void uroce_cc_init(struct uroce_cc *cc, const struct uroce_cc_conf *conf);
 
 /**
- * Reset the state when the QP sends no more: the QP is not limited, and nothing waits for the
- * pacer.
+ * Reset congestion control of a QP that sends nothing more: its rate is not limited, and no packet
+ * waits for the pacer.
  */
 void uroce_cc_stop(struct uroce_cc *cc);
 
-/** Process a CNP. @return whether it was accepted */
+/**
+ * Process a CNP that the QP has received.
+ * @return whether the algorithm has accepted the CNP
+ */
 bool uroce_cc_notified(struct uroce_cc *cc, uint64_t now_ns);
 
-/** Process a packet that arrived with CE: schedule a CNP. */
+/** Schedule a CNP to the peer, because a packet arrived with a congestion mark (CE). */
 void uroce_cc_marked(struct uroce_cc *cc, uint64_t now_ns);
 
 /** Record that the pending CNP was sent. */
 void uroce_cc_cnp_sent(struct uroce_cc *cc, uint64_t now_ns);
 
 /**
- * Arm pace_deadline, because a packet waits for the pacer. An increase of the rate may make the
- * packet's time earlier.
+ * Arm pace_deadline, because a packet waits for the pacer. The deadline is no later than the next
+ * rate increase, because a higher rate may allow the packet earlier.
  */
 void uroce_cc_wait(struct uroce_cc *cc);
 
-/** Process the deadlines that have passed. */
+/** Process the deadlines of the pacer and of delayed CNPs that have passed. */
 void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);
 
 /**
- * Prepare a burst, while is_limited: process the timer periods that have passed, and limit how far
- * next_ns lags behind.
+ * Prepare the transmission of a burst: process the timer periods that have passed, and limit how
+ * far next_ns is behind the clock. Called only while is_limited.
  */
 void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 
-/** Charge a frame of `len` bytes that is being sent, while is_limited. */
+/** Charge a frame of `len` bytes that is being sent to the pacer. Called only while is_limited. */
 void uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns);
 
 /** Whether the pacer allows another packet now. */
@@ -184,7 +206,10 @@ uroce_cc_may_send(const struct uroce_cc *cc, uint64_t now_ns)
 	return !cc->is_limited || cc->next_ns <= now_ns;
 }
 
-/** Whether the QP reacts to CNPs. Then its packets allow switches to mark them. */
+/**
+ * Whether the QP reacts to CNPs. If it does, its packets are ECN-capable, so that switches may mark
+ * them.
+ */
 static inline bool
 uroce_cc_is_reacting(const struct uroce_cc *cc)
 {

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The window of requests that may arrive ahead of the expected one.
+ * The window of the responder: how far ahead of epsn a request may be. Requests beyond the window
+ * are dropped.
  */
 
 #include "transport/requester/position.h"
@@ -15,7 +16,7 @@
  */
 #define UROCE_OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
 
-/** Widen the window, because the peer had `nb_psn` PSNs outstanding. */
+/** Widen the window for out-of-order requests, because the peer had `nb_psn` PSNs outstanding. */
 static inline void
 uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
 {
@@ -25,8 +26,8 @@ uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
 }
 
 /**
- * Widen the window, because a READ with `nb_psn` responses was executed: the peer may have as many
- * PSNs outstanding.
+ * Widen the window for out-of-order requests, because a READ with `nb_psn` responses was executed.
+ * The peer may have as many PSNs outstanding.
  */
 static inline void
 uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)

@@ -5,20 +5,18 @@
  *
  * The reason: a buffered message takes an mbuf for each packet. The port then receives into other
  * mbufs, which are not in the cache, and each buffered packet is read once more when it has left
- * the cache, too. Where the retransmission arrives behind a whole window of packets, that costs
- * more than everything else that a loss costs.
- *
- * How it works: the present WRITE says where it ends, and the next one begins there. The first
- * packet of the next WRITE, which is buffered, says where its payload goes and where it ends; and
- * so on, as long as WRITEs follow. Any other request ends this chain. What a READ or an atomic
- * reads must not change before its turn. The length of a SEND is not known, and a SEND may
- * invalidate the key.
+ * the cache, too. If the retransmission arrives behind a whole window of packets, buffering
+ * is the largest cost of a loss. How it works: the length of the present WRITE says at
+ * which PSN the next WRITE begins. The first packet of the next WRITE, which is buffered, has the
+ * address and the length of that WRITE; and so on, as long as WRITEs follow. Any other request ends
+ * this chain. Memory that a READ or an atomic reads must not change before this request is
+ * executed. The length of a SEND is not known, and a SEND may invalidate the key.
  *
  * What the application sees stays in order: the first and the last packet of a message, and so
  * every message of one packet, are buffered. So a flag at the beginning or end of a message is not
- * visible before earlier data, and nor is a flag in a message of its own. Of two WRITEs to one
- * place the later wins. So a packet that is executed while the gap is open leaves out the bytes
- * where a later packet has been placed.
+ * visible before earlier data, and nor is a flag in a message of its own. If two WRITEs write to
+ * the same memory, the later one must win. So a packet that is executed while the gap is open
+ * leaves out the bytes where a later packet has been placed.
  */
 #include "transport/recovery/ddp.h"
 
@@ -31,8 +29,8 @@
 #include "wire/psn.h"
 
 /*
- * Remove the WRITEs whose first packet was executed: they no longer lie behind the message being
- * received.
+ * Remove the WRITEs whose first packet was executed from the list of later WRITEs, because they are
+ * not behind the message being received.
  */
 static void
 drop_begun_writes(struct uroce_resp *resp)
@@ -48,7 +46,7 @@ drop_begun_writes(struct uroce_resp *resp)
 	memmove(later->write, later->write + nb, later->nb * sizeof(later->write[0]));
 }
 
-/* Find the PSN where the last message with a known end is over. */
+/* Find the PSN behind the last message whose length is known. */
 static uint32_t
 find_known_end(const struct uroce_qpc *qpc)
 {
@@ -66,8 +64,8 @@ find_known_end(const struct uroce_qpc *qpc)
 }
 
 /*
- * Read the memory and the length of a WRITE from its first packet.
- * @return false: the peer may not write there, or the lengths disagree
+ * Read the address and the length of a WRITE from its first packet.
+ * @return false: the peer must not write to this memory, or the length does not fit the packet
  */
 static bool
 read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
@@ -96,8 +94,8 @@ read_first_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Add the WRITE that begins at `psn`.
- * @return false: there is no room, or no first packet of a permitted WRITE has arrived at `psn`
+ * Add the WRITE that begins at `psn` to the list of later WRITEs.
+ * @return false: the list is full, or no first packet of a permitted WRITE has arrived at `psn`
  */
 static bool
 learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
@@ -117,11 +115,14 @@ learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
 	return true;
 }
 
-/* Find the WRITE that `psn` belongs to. @return NULL: no known WRITE */
+/*
+ * Find the WRITE in the list of later WRITEs that `psn` belongs to.
+ * @return NULL: `psn` belongs to none of them
+ */
 static const struct uroce_ddp_write *
 find_placed_write(const struct uroce_ddp *later, uint32_t psn)
 {
-	/* usually it is the last WRITE */
+	/* search from the end, because `psn` usually belongs to the last WRITE */
 	for (uint32_t i = later->nb; i-- > 0;) {
 		if (uroce_psn_in(psn, later->write[i].psn, later->write[i].nb_psn))
 			return &later->write[i];
@@ -137,7 +138,10 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 
 	if (resp->operation == UROCE_OPERATION_SEND || !(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return NULL;
-	/* the missing packets may write through an mkey, whose memory is not known here */
+	/*
+	 * nothing is placed if there is any mkey: the missing packets may write through it, to
+	 * memory that is not known here
+	 */
 	if (uroce_mkey_any(qpc->mrs))
 		return NULL;
 	drop_begun_writes(resp);
@@ -158,7 +162,8 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Whether packet `nth` of a WRITE was placed on arrival. The first and the last packet never are.
+ * Whether packet `nth` of a WRITE was placed on arrival. The first and the last packet of a WRITE
+ * are never placed.
  */
 static bool
 is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint32_t nth)
@@ -170,8 +175,7 @@ is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint
 }
 
 /*
- * Count the bytes from `dst` on, at most `len`, that are equal in one respect: whether a later
- * WRITE was placed there.
+ * Count the bytes from `dst` on, at most `len`, for which `is_taken` has the same value.
  * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
  */
 static uint32_t

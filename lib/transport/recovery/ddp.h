@@ -12,22 +12,25 @@
 
 #include <stdint.h>
 
-/** The most WRITEs that are known at a time. Packets of further WRITEs are buffered. */
+/**
+ * The number of later WRITEs whose memory is remembered at a time. Packets of further WRITEs are
+ * buffered.
+ */
 #define UROCE_DDP_WRITES_MAX 32
 
 struct uroce_ddp_write {
-	/* memory of the WRITE; access was checked when the first packet arrived; NULL: len is 0 */
+	/* memory of the WRITE, for which access was checked; NULL if len is 0 */
 	uint8_t *base;
-	uint64_t va; /* address of the memory as the peer names it */
+	uint64_t va; /* virtual address of the memory, as it is in the peer's packet */
 	uint32_t rkey;
-	uint32_t len;    /* length in bytes */
-	uint32_t psn;    /* PSN of the first packet */
-	uint32_t nb_psn; /* number of packets; the next WRITE begins behind them */
+	uint32_t len;    /* length of the WRITE in bytes */
+	uint32_t psn;    /* PSN of the first packet of the WRITE */
+	uint32_t nb_psn; /* number of packets of the WRITE */
 };
 
 struct uroce_ddp {
 	uint32_t nb;
-	/* in PSN order; the first nb are valid */
+	/* later WRITEs in the order of their PSNs; the first nb are valid */
 	struct uroce_ddp_write write[UROCE_DDP_WRITES_MAX];
 };
 
@@ -36,7 +39,7 @@ struct uroce_qpc;
 /**
  * Find the memory of a Middle packet of a WRITE that is ahead of a PSN gap and behind the message
  * being received. The gap must be open.
- * @return NULL: the memory is not known, or access is refused: the packet has to be buffered
+ * @return NULL: the memory is not known or access is refused, so the packet has to be buffered
  */
 void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);
 

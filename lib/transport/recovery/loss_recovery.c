@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selective retransmission by a requester whose peer reports nothing but the first packet that it
+ * Selective retransmission by a requester. The peer reports nothing but the first packet that it
  * misses.
  *
  * A NAK opens a PSN gap at una_psn. That packet is retransmitted and asks for an ACK; new packets
@@ -52,11 +52,20 @@
 #define BACKOFF_MAX  10
 /* From this number of PSN gaps in a round trip on, the packets behind them are retransmitted. */
 #define GAPS_MANY 3
-/* After this number of probes in a row that bring one packet each, everything is retransmitted. */
+/*
+ * After this number of probes in a row, each of which advances una_psn by only one packet,
+ * everything is retransmitted.
+ */
 #define PROBE_STEPS_MAX 2
-/* A go-back-N peer may get up to this number of consecutive packets late, because of reordering. */
+/*
+ * Up to this number of consecutive packets may arrive late at a go-back-N peer because of
+ * reordering. More of them show that the peer kept packets behind a gap.
+ */
 #define REORDER_MAX 3
-/* The smallest cwnd: one half of it is in flight while the ACK of the other half comes. */
+/*
+ * The smallest congestion window (cwnd) to a go-back-N peer, in packets. One half of the window is
+ * in flight while the ACK of the other half arrives.
+ */
 #define CWND_MIN 16
 
 /* Whether the packet at una_psn can be retransmitted alone. */
@@ -85,7 +94,7 @@ open_request_gap(struct uroce_qpc *qpc)
 	if (recovery->peer == UROCE_PEER_ARQ_SELECTIVE &&
 	    (recovery->is_lossy || recovery->nb_gaps >= GAPS_MANY))
 		recovery->due |= UROCE_RECOVERY_DUE_BEHIND;
-	/* the gap is known, so that no probe has to find it */
+	/* disarm the probe timer: the gap is known, so no probe has to find it */
 	if (recovery->nb_probe_steps)
 		recovery->probe_deadline = UROCE_NEVER;
 	recovery->nb_probe_steps = 0;
@@ -97,9 +106,7 @@ open_request_gap(struct uroce_qpc *qpc)
 	req->rtt.sample_ns = 0;
 }
 
-/*
- * Close the gap at una_psn, or do nothing if there is none: the packet need not be retransmitted.
- */
+/* Close the PSN gap that is open, if there is one, because its packet need not be retransmitted. */
 static void
 close_request_gap(struct uroce_loss_recovery *recovery)
 {
@@ -108,7 +115,8 @@ close_request_gap(struct uroce_loss_recovery *recovery)
 }
 
 /*
- * Whether a response can belong to the fast retransmission: it took nearly a round trip, or more.
+ * Whether a response can belong to the fast retransmission, because it came at least 3/4 of the
+ * shortest round trip later.
  */
 static bool
 is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
@@ -117,9 +125,9 @@ is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * Decide whether a peer goes back N, after it has acknowledged only the one packet that was
+ * Decide whether the peer goes back N, after it has acknowledged only the one packet that was
  * retransmitted.
- * @return whether to go back N
+ * @return true: the requester goes back N, too
  */
 static bool
 is_go_back_n_peer(struct uroce_loss_recovery *recovery)
@@ -134,7 +142,7 @@ is_go_back_n_peer(struct uroce_loss_recovery *recovery)
 
 /*
  * Process an ACK, or a NAK (PSN sequence error), that has moved una_psn to its present value.
- * @return false: go back N
+ * @return false: the requester may have to go back N
  */
 static bool
 respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
@@ -158,8 +166,8 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 		const bool is_last = recovery->recover_psn == req->max_psn;
 
 		/*
-		 * If newer packets followed the retransmission and one of them is missing, the peer
-		 * sends a NAK. So nothing has to be decided after this ACK.
+		 * Wait for the next response: newer packets followed the retransmission, and if a
+		 * packet before them is missing, the peer sends a NAK.
 		 */
 		if (moved == 1 && !is_nak && !is_last)
 			return true;
@@ -251,8 +259,8 @@ uroce_loss_recovery_start(struct uroce_qpc *qpc)
 }
 
 /*
- * Save what is known of the peer in the peer cache, as the initial values of the next QP to the
- * same host.
+ * Save the metrics of a go-back-N peer in the peer cache. The next QP to the same host begins with
+ * them.
  */
 static void
 save_peer_metrics(const struct uroce_qpc *qpc)
@@ -298,7 +306,8 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 		rtt->cwnd = (uint16_t)uroce_min(CWND_MIN, qpc->window_psns);
 		rtt->was_queueing = false;
 		/*
-		 * the shortest round trip was measured with a whole window in flight: measure again
+		 * measure the shortest round trip again, because it was measured with a whole
+		 * window in flight
 		 */
 		rtt->min_rtt_ns = 0;
 	} else if (rtt->is_queueing && rtt->cwnd > CWND_MIN) {
@@ -309,10 +318,11 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 }
 
 /*
- * Adapt cwnd to a new round-trip sample. cwnd grows until packets queue in the path, and shrinks by
- * an eighth with each sample that shows queueing. cwnd doubles until packets queued once, and then
- * grows by an eighth; it grows only where half of it was in flight. If packets queue even with the
- * smallest cwnd, the path has become longer: min_rtt_ns grows by 1/32 with each sample.
+ * Adapt the congestion window (cwnd) to a new round-trip sample. cwnd grows until packets queue in
+ * the path, and shrinks by an eighth with each sample that shows queueing. cwnd doubles until
+ * packets queued once, and then grows by an eighth; it grows only where half of it was in flight.
+ * If packets queue even with the smallest cwnd, the path has become longer: min_rtt_ns grows by
+ * 1/32 with each sample.
  */
 static void
 adjust_cwnd(struct uroce_qpc *qpc)
@@ -328,16 +338,19 @@ adjust_cwnd(struct uroce_qpc *qpc)
 	else if (rtt->is_cwnd_used)
 		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
 						window);
-	/* the entry is not written if another QP has removed it, because the host is selective */
+	/*
+	 * if the entry of the host is not in the cache any more, another QP may have found that the
+	 * host is selective; then the entry is not written again
+	 */
 	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
 				  hash_peer_address(&qpc->path)))
 		save_peer_metrics(qpc);
 }
 
 /*
- * Start the probe timer. A probe is sent before the ACK timeout, which may be the last. The ACK
- * timeout is at most four times the time that the attribute `timeout` gives. A probe waits at most
- * three times that time. So that time is left for its response.
+ * Start the probe timer, so that a probe is sent before the ACK timeout. The ACK timeout may be up
+ * to four times the time that the attribute `timeout` gives. The probe timer is at most three times
+ * that time, so the rest is left for the response.
  */
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -367,10 +380,10 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 }
 
 /*
- * Count a probe that brought one packet only, while more is in flight: una_psn has moved just past
- * the probe. Then the next probe is sent at once. If the response came sooner than a round trip
- * after the probe, the original packet may have been late. The packets behind it may then be late,
- * too, so the probe timeout is kept.
+ * Count a probe that has advanced una_psn by only one packet while more packets are in flight. Then
+ * the next probe is sent at once. If the response came sooner than a round trip after the probe,
+ * the original packet may have been late. The packets behind it may then be late, too, so the probe
+ * timeout is kept.
  */
 static void
 count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -383,8 +396,8 @@ count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (is_probed && !uroce_psn_before(recovery->gap_psn, req->una_psn))
 		return;
 	/*
-	 * a gap among packets that were sent after the probe is reported by a NAK, so it does not
-	 * count here
+	 * if packets were sent after the probe, the peer reports a gap before them by a NAK, so the
+	 * probe does not count
 	 */
 	const bool is_step = is_probed && req->una_psn == uroce_psn_add(recovery->gap_psn, 1) &&
 			     req->una_psn != req->max_psn &&
@@ -425,7 +438,7 @@ is_newest_read(const struct uroce_qpc *qpc)
 	return uroce_wqe_needs_response(uroce_position_request(qpc, psn));
 }
 
-/* Choose the packets of a probe: the first in flight, the newest, or both. */
+/* Choose the packets to retransmit as a probe: the first packet in flight, the newest, or both. */
 static void
 probe_packets(struct uroce_qpc *qpc)
 {
@@ -443,8 +456,8 @@ probe_packets(struct uroce_qpc *qpc)
 }
 
 /*
- * Request the response at una_psn once more, as a probe.
- * @return false: the request at una_psn gets no response with data, or a probe is not possible now
+ * Make a request for the response at una_psn due, as a probe.
+ * @return false: the request at una_psn gets no response with data, or no probe is possible now
  */
 static bool
 probe_answer(struct uroce_qpc *qpc)
@@ -470,7 +483,10 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (now_ns < recovery->probe_deadline)
 		return UROCE_RECOVERY_DO_NOTHING;
 	recovery->probe_deadline = UROCE_NEVER;
-	/* Probes advance una_psn one packet at a time, which is too slow: retransmit everything. */
+	/*
+	 * Retransmit everything, because the last probes have advanced una_psn by only one packet
+	 * each, which is too slow.
+	 */
 	if (recovery->nb_probe_steps >= PROBE_STEPS_MAX)
 		return uroce_recovery_step(recovery, UROCE_RECOVERY_ON_LOSS);
 	if (uroce_recovery_step(recovery, UROCE_RECOVERY_ON_PTO) != UROCE_RECOVERY_DO_PROBE)
@@ -500,10 +516,10 @@ last_psn(const struct uroce_qpc *qpc)
 
 /*
  * Compute how many packets may be in flight beyond the window during fast retransmission (window
- * inflation). A selective peer keeps what was in flight, but cannot acknowledge it before the
- * retransmission arrives. So that the path stays full, as many new packets may follow the
- * retransmission, up to one window. Where there are many gaps there is no inflation, because what
- * is in flight may already be too much.
+ * inflation). A selective peer keeps the packets that are in flight, but cannot acknowledge them
+ * before the retransmission arrives. As many new packets as are in flight may follow the
+ * retransmission, up to one window, so that the path stays full. If there are many gaps, there is
+ * no inflation, because too much may be in flight already.
  */
 static uint32_t
 count_inflation(const struct uroce_qpc *qpc)
@@ -551,7 +567,10 @@ uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *o
 	struct uroce_loss_recovery *recovery = &req->loss_recovery;
 
 	while (recovery->due & UROCE_RECOVERY_DUE_BEHIND) {
-		/* begin behind the packet at una_psn, which has a fast retransmission of its own */
+		/*
+		 * begin with the packet behind una_psn, because the packet at una_psn has a fast
+		 * retransmission of its own
+		 */
 		if (!uroce_psn_before(req->una_psn, recovery->retransmit_psn))
 			recovery->retransmit_psn = uroce_psn_add(req->una_psn, 1);
 		if (!is_retransmittable(qpc) ||

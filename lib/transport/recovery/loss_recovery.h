@@ -4,61 +4,73 @@
 
 /**
  * @file
- * Loss recovery of requests: what is retransmitted, and when the requester goes back N.
+ * Loss recovery of requests. It decides what is retransmitted, and when the requester goes back N.
  */
 
 #include "transport/context.h"
 #include "transport/recovery/recovery_state.h"
 
-/** Decide what to do after an ACK has moved una_psn while a PSN gap is open. */
+/**
+ * Process an ACK that has moved una_psn while a PSN gap is open, and return what the caller has to
+ * do.
+ */
 enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Decide what to do after a NAK (PSN sequence error) has moved una_psn to the missing PSN. */
+/**
+ * Process a NAK (PSN sequence error) that has moved una_psn to the missing PSN, and return what the
+ * caller has to do.
+ */
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * React to a loss that no single packet can recover from: go back N, once for each una_psn. For a
- * go-back-N peer cwnd may become smaller.
+ * Process a loss for which the retransmission of a single packet is not enough. The action is to go
+ * back N, but only once while una_psn does not move. For a go-back-N peer the congestion window may
+ * become smaller.
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 
-/** Reduce cwnd to a go-back-N peer, because a loss makes the requester go back N. */
+/**
+ * Reduce the congestion window (cwnd) if the peer is a go-back-N peer, because a loss makes the
+ * requester go back N.
+ */
 void uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc);
 
 /**
- * Take over what the peer cache knows of the host. To be called before the first packet, or before
- * the first packet to another host.
+ * Initialise what is known of the peer from the peer cache. The caller does this before it sends
+ * the first packet, or the first packet to another host.
  */
 void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 
 /**
- * React to a response that acknowledges packets which were to be retransmitted and were not yet:
- * they had arrived.
+ * Process a response that acknowledges packets before their retransmission. These packets had
+ * arrived, so their retransmission would be spurious.
  */
 void uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc);
 
-/** Update the round trip, the probe timer and cwnd after una_psn has moved. */
+/**
+ * Update the round-trip time, the probe timer and the congestion window after una_psn has moved.
+ */
 void uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Record that what is missing up to `psn` is being retransmitted or requested again, as a fast
- * retransmission or as a probe.
+ * Record that everything missing up to `psn` is being retransmitted or requested again. This is
+ * either a fast retransmission or a probe.
  */
 void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
-/** Send a probe, or go back N, if the probe timer has expired. */
+/** If the probe timer has expired, make a probe due, or return that the caller has to go back N. */
 enum uroce_recovery_action uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Take the next packet that fast retransmission or a probe has to send now.
- * @return false: there is none
+ * Take the next packet that has to be sent now as a fast retransmission or as a probe.
+ * @return false: there is no such packet
  */
 bool uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
 /**
- * Take the next packet behind PSN gaps, for opportunistic retransmission when nothing new can be
- * sent.
- * @return false: there is none
+ * Take the next packet behind PSN gaps for opportunistic retransmission. The caller has no new
+ * packet to send.
+ * @return false: there is no such packet
  */
 bool uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out);
 

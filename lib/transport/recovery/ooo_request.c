@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows a responder
- * to drop them.
+ * Processing of requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows
+ * a responder to drop them.
  *
  * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
  * length of the WRITE are known, so all packets before the Middle packet belong to the same
@@ -11,8 +11,8 @@
  * of a placed packet is not placed again.
  *
  * Many packets may be buffered, and few of them are still in the cache. So they are executed in
- * slices. Each slice is acknowledged, so that the peer can send new packets meanwhile. Until the
- * last slice is executed, the packet at epsn is present and no gap is reported.
+ * several parts. Each part is acknowledged, so that the peer can send new packets meanwhile. Until
+ * the last part is executed, the packet at epsn is present and no gap is reported.
  *
  * ooo_request_state.c is the table of the states of the reception. A NAK reports the gap when a
  * packet ahead of it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
@@ -57,10 +57,12 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* Number of buffered packets that are executed in one slice. */
+/*
+ * Number of buffered packets that are executed at once, before the worker processes other packets.
+ */
 #define DRAIN_BURST 32
 
-/* Whether the request at epsn is buffered or placed, and waits for its turn. */
+/* Whether the request at epsn is buffered or placed, and waits for its execution. */
 static bool
 is_draining(const struct uroce_resp *resp)
 {
@@ -75,7 +77,7 @@ is_nak_sent(const struct uroce_resp *resp)
 }
 
 /*
- * Find the memory of a Middle packet of a WRITE.
+ * Find the memory where the payload of a Middle packet of a WRITE can be placed.
  * @return NULL: the packet is of another kind, access is refused, or the memory is not known yet
  */
 static void *
@@ -102,8 +104,8 @@ count_conflict(struct uroce_qpc *qpc)
 }
 
 /*
- * Whether a retransmission of a request is always identical. A READ may ask for a part of the
- * original.
+ * Whether a retransmission of a request is always identical to the request. It is not for a READ,
+ * because a repeated READ may ask for only a part of the data.
  */
 static bool
 is_retransmit_identical(const struct uroce_pkt *pkt)
@@ -111,7 +113,7 @@ is_retransmit_identical(const struct uroce_pkt *pkt)
 	return pkt->op->operation != UROCE_OPERATION_READ;
 }
 
-/* Whether two requests of one PSN are equal, apart from what a retransmission may change. */
+/* Whether two requests with the same PSN are equal, apart from what a retransmission may change. */
 static bool
 is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
 {
@@ -122,7 +124,7 @@ is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
 		!memcmp(a->payload, b->payload, a->payload_len));
 }
 
-/* Hash the opcode, the headers and the payload of a request to one word. */
+/* Hash the opcode, the extension headers and the payload of a request to 32 bits. */
 static uint32_t
 hash_request(const struct uroce_pkt *pkt)
 {
@@ -132,9 +134,9 @@ hash_request(const struct uroce_pkt *pkt)
 }
 
 /*
- * Whether a packet differs from the kept packet of its PSN. Of placed packets only the one that
- * opened the gap can be compared, by its hash. The placed memory is no proof, because its owner may
- * have changed it since.
+ * Whether a packet differs from the kept packet with the same PSN. A packet that was placed in
+ * memory can be compared only if it opened the gap, because then its hash is known. The memory
+ * itself cannot be compared, because its owner may have changed it since.
  */
 static bool
 is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -151,8 +153,8 @@ is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Discard the kept packet of a PSN. If it is the first packet of a WRITE, packets behind it may
- * have been placed where it said: then everything ahead is discarded.
+ * Discard the kept packet with this PSN. If it is the first packet of a WRITE, later packets may
+ * have been placed at the address in it. Then all kept packets are discarded.
  */
 static void
 forget_psn(struct uroce_qpc *qpc, uint32_t psn)
@@ -167,8 +169,8 @@ forget_psn(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Compare a packet with the kept packet of its PSN. If they differ, both are discarded.
- * @return UROCE_VERDICT_DUPLICATE, or UROCE_VERDICT_PSN_GAP: they differ
+ * Compare a packet with the kept packet with the same PSN. If they differ, both are discarded.
+ * @return UROCE_VERDICT_DUPLICATE: they are equal; UROCE_VERDICT_PSN_GAP: they differ
  */
 static enum uroce_verdict
 compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -180,7 +182,9 @@ compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_PSN_GAP;
 }
 
-/* Remember a packet by its hash: later packets of the same PSN have to be equal. */
+/*
+ * Remember the hash of a packet, so that later packets with the same PSN can be compared with it.
+ */
 static void
 remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -193,7 +197,10 @@ remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 void
 uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
-	/* PSNs wrap around: a duplicate far behind epsn does not belong to the remembered packet */
+	/*
+	 * a duplicate far behind epsn is not compared: PSNs wrap around, so it may be another
+	 * packet with the PSN of the remembered one
+	 */
 	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
 
 	if (is_of_then && qpc->ooo_first_sum == hash_request(pkt))
@@ -243,8 +250,8 @@ note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Process an event of the reception, and carry out the action.
- * @param deadline_ns  of the timer, if the event starts it
+ * Process an event of the reception of requests, and carry out the action of the state machine.
+ * @param deadline_ns  deadline of the timer, if the event starts the timer
  */
 static void
 step_reception(struct uroce_qpc *qpc, enum uroce_ooo_request_event event, uint64_t deadline_ns)
@@ -265,7 +272,10 @@ report_loss(struct uroce_qpc *qpc)
 	step_reception(qpc, UROCE_OOO_REQUEST_ON_LOST, UROCE_NEVER);
 }
 
-/* Report the PSN gap by a NAK: now, or when reordering is ruled out. */
+/*
+ * Report the PSN gap at epsn by a NAK: now if it cannot be reordering, otherwise at the end of the
+ * reordering window.
+ */
 static void
 report_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -306,7 +316,7 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 
 	qpc->stats.ooo_requests++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_OUT_OF_SEQUENCE, 1);
-	/* after an RNR NAK the peer retransmits everything */
+	/* after an RNR NAK the peer retransmits everything, so this request is dropped */
 	if (resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT)
 		return verdict;
 	if (qpc->reorder_buffer && !qpc->is_resp_gbn) {
@@ -318,8 +328,8 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	if (verdict == UROCE_VERDICT_OOO_BUFFERED)
 		note_buffered(qpc, pkt);
 	/*
-	 * a forged packet amid packets in order opens a PSN gap, so the packet that opened the gap
-	 * is remembered
+	 * remember the packet that opened the gap, because it may be forged: a forged packet among
+	 * packets in order opens a gap
 	 */
 	if ((verdict == UROCE_VERDICT_OOO_BUFFERED || verdict == UROCE_VERDICT_OOO_PLACED) &&
 	    resp->gap->nb == 1)
@@ -338,7 +348,10 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 	const bool is_known = uroce_psn_before(psn, resp->epsn);
 	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
-	/* a duplicate further behind does not show what filled the gap */
+	/*
+	 * only a duplicate of the packet that filled the gap, or of the next packet, shows what
+	 * filled the gap
+	 */
 	if (is_known && behind > 1)
 		return;
 	resp->is_fill_doubtful = false;
@@ -350,8 +363,8 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Learn what fills the PSN gap at epsn, a retransmission or a late packet, and how long the gap was
- * open.
+ * Learn from the packet that fills the PSN gap at epsn whether it is a retransmission or was only
+ * late, and how long the gap was open.
  */
 static void
 learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -361,14 +374,14 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 	resp->fill_psn = resp->epsn;
 	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
 	/*
-	 * without kept packets the peer has to retransmit what followed, which would look like
-	 * going back N
+	 * without kept packets nothing is learnt: the peer has to retransmit the packets behind the
+	 * gap, as if it went back N
 	 */
 	if (!resp->gap)
 		return;
 	/*
-	 * A packet that asks for an ACK is a retransmission, or a probe before our NAK. Then the
-	 * wait for reordering was too long.
+	 * A packet that asks for an ACK is a retransmission, or a probe that the peer sent before
+	 * our NAK. So the reordering window was too long.
 	 */
 	if (pkt->has_ack_req)
 		uroce_reorder_window_shrink(&resp->reorder_window);
@@ -376,7 +389,7 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 		resp->is_fill_doubtful = true;
 }
 
-/* Advance epsn past a packet that was placed on arrival. */
+/* Advance epsn past a packet whose payload was placed on arrival. */
 static void
 skip_placed_request(struct uroce_qpc *qpc)
 {
@@ -389,8 +402,8 @@ skip_placed_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Discard kept packets with PSNs in `[psn, epsn)`. An executed READ has advanced epsn by as many
- * PSNs as it has responses, and these belong to no other packet.
+ * Discard kept packets with PSNs in `[psn, epsn)`. A READ that was executed advances epsn by the
+ * number of its responses. Packets with these PSNs cannot be requests of a correct peer.
  */
 static void
 drop_passed(struct uroce_qpc *qpc, uint32_t psn)
@@ -406,8 +419,8 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Request the packet at epsn once more, because the buffered one is refused. If the buffered packet
- * was the peer's, its retransmission is equal.
+ * Let the peer retransmit the packet at epsn, because the buffered packet is refused. If the
+ * buffered packet came from the peer, its retransmission is equal.
  */
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -419,8 +432,8 @@ request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 }
 
 /*
- * Execute a slice of the kept packets that are in order.
- * @return false: a packet was refused, and the slice has ended
+ * Execute up to DRAIN_BURST of the kept packets that are in order.
+ * @return false: a packet was refused, so no more packets can be executed now
  */
 static bool
 drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -441,7 +454,8 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 			break;
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
-		if (!resp->gap) /* no gap is left: the QP has gone to ERR */
+		/* the packet has put the QP into ERR, which discards the kept packets */
+		if (!resp->gap)
 			return false;
 		if (resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT) {
 			uroce_ooo_request_discard(qpc);
@@ -457,7 +471,8 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Execute a slice of the kept packets, and schedule the next slice or the report of the next gap.
+ * Execute some of the kept packets. If packets in order are left, schedule the next call; if there
+ * is another gap, schedule its report.
  */
 static void
 resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -505,7 +520,10 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	return verdict;
 }
 
-/* Report the gap that a dropped packet left behind, as the peer does not know of it. */
+/*
+ * If a packet that was dropped is still missing, report it by a NAK, because the peer does not know
+ * of this gap.
+ */
 static void
 report_dropped(struct uroce_qpc *qpc)
 {
@@ -532,8 +550,8 @@ uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, u
 	if (!has_dropped(resp))
 		return verdict;
 	/*
-	 * A peer that received a NAK of the gap retransmits everything behind it. Otherwise the
-	 * dropped packets have to be reported.
+	 * If a NAK reported the gap, the peer retransmits everything behind the gap, and the
+	 * dropped packets, too. Otherwise the dropped packets have to be reported.
 	 */
 	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
 		resp->dropped_end = UROCE_OOO_PSN_NONE;

@@ -4,23 +4,28 @@
 
 /**
  * @file
- * Requests that arrive ahead of a PSN gap: placed in memory, buffered or dropped.
+ * Processing of requests that arrive ahead of a PSN gap: they are placed in memory, buffered or
+ * dropped.
  */
 
 #include "transport/context.h"
 
 /**
- * Process a request ahead of epsn: place it, buffer it or drop it. Schedule the report of the PSN
- * gap.
+ * Process a request ahead of epsn: place it, buffer it or drop it. Send or schedule the NAK that
+ * reports the PSN gap.
  */
 enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
-/** Compare a duplicate with the packet that opened the last PSN gap: both have to be equal. */
+/**
+ * Compare a duplicate with the packet that opened the last PSN gap and has the same PSN. If they
+ * differ, count a PSN conflict.
+ */
 void uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /**
- * Whether the next request in order can be executed without work for retransmission or reordering.
+ * Whether no PSN gap is open or was just filled, so that the next request in order needs no work
+ * for retransmission or reordering.
  */
 static inline bool
 uroce_ooo_request_is_idle(const struct uroce_resp *resp)
@@ -30,7 +35,7 @@ uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 
 /**
  * Whether the responder may execute the next requests in order as a burst: nothing is left to do
- * for retransmission or reordering, and no request names a receive queue of its own.
+ * for retransmission or reordering, and the QP is no XRC target, whose requests name an SRQ each.
  */
 static inline bool
 uroce_ooo_request_is_fast_path(const struct uroce_qpc *qpc)
@@ -44,12 +49,12 @@ enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struc
 					      uint64_t now_ns);
 
 /**
- * Learn from the request `psn`, a new one or a duplicate, whether the last PSN gap was loss or
- * reordering. To be called while is_fill_doubtful is true.
+ * Learn from the PSN of a request, new or duplicate, whether the last PSN gap was loss or
+ * reordering. Called while is_fill_doubtful is true.
  */
 void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 
-/** Send a NAK, or execute more kept requests, if nak_deadline has passed. */
+/** If nak_deadline has passed, schedule a NAK, or execute more of the kept requests. */
 void uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_OOO_REQUEST_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the reception of requests. A row is a state, a column is an event. A cell holds the
- * action and the next state. An empty cell is an event that cannot happen in this state or means
- * nothing there: the state stays, and there is nothing to do.
+ * The state table of the responder's reception of requests. A row is a state, a column is an event.
+ * A cell holds the action and the next state. An empty cell is an event that cannot happen in this
+ * state or means nothing there: the state stays, and there is nothing to do.
  */
 #include "transport/recovery/ooo_request_state.h"
 
@@ -17,7 +17,7 @@
 
 static const struct cell {
 	uint8_t action; /* enum uroce_ooo_request_action */
-	uint8_t next;   /* the next state plus 1; 0: the state stays */
+	uint8_t next;   /* the next state plus 1; 0: the state does not change */
 } cells[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_REQUEST_EVENT_NB] = {
 	[UROCE_OOO_REQUEST_IN_ORDER] = {
 		[UROCE_OOO_REQUEST_ON_GAP] = GO(ARM, REORDERING),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Recovery of responses: responses that arrive ahead of a missing one. [IBA 9.7.5.2.3] calls that
- * an implied NAK.
+ * Recovery of lost responses: what the requester does with responses that arrive ahead of a missing
+ * one. [IBA 9.7.5.2.3] calls that an implied NAK.
  *
  * A peer responds in order. So a response, an ACK or a NAK behind a missing response shows two
  * things. The peer has executed every request before it. The missing response is lost or late. The
@@ -60,7 +60,10 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->round_psn = req->una_psn;
 	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
-	/* the send position was set back, so everything behind it is requested again anyway */
+	/*
+	 * the requester is going back N, so all responses behind the send position are requested
+	 * again anyway
+	 */
 	if (req->next_psn != req->max_psn)
 		uroce_ooo_response_note_rewind(qpc);
 }
@@ -74,7 +77,7 @@ is_response_here(const struct uroce_qpc *qpc, uint32_t psn)
 	       uroce_psn_gap_has(gap, psn);
 }
 
-/* Begin to request the missing responses, because reordering is ruled out. */
+/* Begin to request the missing responses, because the reordering window has passed. */
 static void
 request_missing(struct uroce_qpc *qpc)
 {
@@ -91,7 +94,9 @@ request_missing(struct uroce_qpc *qpc)
 	answers->round_max_psn = qpc->req.max_psn;
 }
 
-/* Check whether responses have to be requested, after seen_psn or una_psn has moved. */
+/*
+ * Check whether missing responses have to be requested again, after seen_psn or una_psn has moved.
+ */
 static void
 check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -173,7 +178,10 @@ place_or_buffer_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uin
 		       : UROCE_VERDICT_RESPONSE_GAP;
 }
 
-/* Whether a response has the opcode of a response to the request for its whole chunk. */
+/*
+ * Whether a response may belong to the original request: it has the opcode of a response to the
+ * request for the whole READ chunk.
+ */
 static bool
 looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -188,8 +196,8 @@ looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Learn from a response to a repeated request: how soon such a response can come, and a first
- * round-trip sample.
+ * Learn from a response to a repeated request how soon such a response can come. If there is no
+ * round-trip sample yet, it is the first.
  */
 static void
 note_response(struct uroce_req *req, uint64_t now_ns)
@@ -209,8 +217,8 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * React to a response to a repeated request. The response has the PSN `psn`, ahead of una_psn. The
- * missing responses before `psn` were requested again before it. So they are lost, unless they were
+ * Process a response to a repeated request, which has the PSN `psn` and is ahead of una_psn. The
+ * missing responses before `psn` were requested before this one. So they are lost, unless they were
  * requested once more since.
  */
 static void
@@ -244,15 +252,16 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
 	/*
-	 * The PSN belongs to a request that gets an ACK only. una_psn steps over such a PSN, so a
-	 * frame that was buffered for it would never be released.
+	 * Drop a response whose PSN belongs to a request that gets only an ACK. una_psn steps over
+	 * such a PSN, so a frame that was buffered for it would never be released.
 	 */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return UROCE_VERDICT_GHOST;
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	if (!uroce_req_has_answer_gap(&qpc->req)) /* no gap is left: the QP has gone to ERR */
+	/* the response has put the QP into ERR, which discards the kept responses */
+	if (!uroce_req_has_answer_gap(&qpc->req))
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
 		if (uroce_psn_before(pkt->psn, qpc->req.ooo_responses.ask.begin) &&
@@ -274,8 +283,8 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 	uint32_t soonest_ns = qpc->req.rtt.min_rtt_ns;
 
 	/*
-	 * Responses to a repeated request do not queue behind others. So their shortest time may be
-	 * below the shortest round trip.
+	 * A response to a repeated request does not wait behind other responses. So it may come
+	 * sooner than the shortest round trip.
 	 */
 	if (answers->min_response_ns && (!soonest_ns || answers->min_response_ns < soonest_ns))
 		soonest_ns = answers->min_response_ns;
@@ -289,8 +298,8 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 }
 
 /*
- * Advance una_psn past a response that was placed on arrival. It is not the last response of its
- * READ.
+ * Advance una_psn past a response whose data was placed on arrival. Such a response is never the
+ * last one of its READ.
  */
 static void
 skip_placed_response(struct uroce_qpc *qpc)
@@ -307,7 +316,7 @@ skip_placed_response(struct uroce_qpc *qpc)
 
 /*
  * Process the response at una_psn, if it has arrived.
- * @return false: it has not, or it put the QP into ERR
+ * @return false: the response has not arrived, or it has put the QP into ERR
  */
 static bool
 take_next_response(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -385,9 +394,9 @@ uroce_ooo_response_nb_present(const struct uroce_qpc *qpc, const struct uroce_se
 }
 
 /*
- * Find the next missing responses in `range`, without chunks that end behind the range. Afterwards
- * the range begins behind what was found.
- * @return whether there are any
+ * Find the next missing responses in `range`. READ chunks that end behind the range are left out.
+ * The beginning of the range moves behind the responses that were found.
+ * @return whether there are missing responses
  */
 static bool
 next_missing(const struct uroce_qpc *qpc, struct uroce_psn_range *range,
@@ -420,7 +429,10 @@ next_missing(const struct uroce_qpc *qpc, struct uroce_psn_range *range,
 	return false;
 }
 
-/* Record that missing responses were requested, so that a later response can prove a loss. */
+/*
+ * Record that missing responses were requested again, so that a later response can show that they
+ * were lost again.
+ */
 static void
 note_requested(struct uroce_req *req, uint64_t now_ns)
 {
@@ -434,7 +446,10 @@ note_requested(struct uroce_req *req, uint64_t now_ns)
 	answers->round_max_psn = req->max_psn;
 }
 
-/* Take the request that the peer reported as missing by a NAK. */
+/*
+ * Take the request that the peer has reported as missing by a NAK, in order to retransmit it.
+ * @return false: the request is not in flight any more
+ */
 static bool
 next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 {
@@ -451,8 +466,9 @@ next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 }
 
 /*
- * Request the response at una_psn, and the other missing responses of its chunk, as a probe: the
- * peer may not have the request.
+ * Request the response at una_psn and the other missing responses of its READ chunk again, as a
+ * probe.
+ * @return false: there is no response to request
  */
 static bool
 next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
@@ -483,8 +499,8 @@ next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 }
 
 /*
- * The PSN that seen_psn has to reach before a response from `psn` on is requested: the end of the
- * request or READ chunk of `psn`.
+ * The PSN that seen_psn has to reach before missing responses from `psn` on are requested again:
+ * the end of the request or of the READ chunk that `psn` belongs to.
  */
 static uint32_t
 next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
@@ -506,7 +522,7 @@ uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uin
 	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
 	/*
-	 * after the send position was set back, the retransmitted requests ask for all missing
+	 * the requester is going back N, so the retransmitted requests ask for all missing
 	 * responses
 	 */
 	if (req->next_psn != req->max_psn) {

@@ -4,14 +4,16 @@
 
 /**
  * @file
- * Loss recovery of responses: keeps responses that arrive ahead of a missing one, and requests the
- * missing ones again.
+ * Loss recovery of responses: the requester keeps responses that arrive ahead of a missing one, and
+ * requests the missing ones again.
  */
 
 #include "transport/context.h"
 #include "transport/recovery/recovery_state.h"
 
-/** Process a response with data ahead of the one at una_psn: place it, buffer it or drop it. */
+/**
+ * Process a response with data that is ahead of the one at una_psn: place it, buffer it or drop it.
+ */
 enum uroce_verdict uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					   uint64_t now_ns);
 
@@ -25,8 +27,9 @@ void uroce_ooo_response_count_implied(struct uroce_qpc *qpc);
 void uroce_ooo_response_note_executed(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
 /**
- * Process a NAK (PSN sequence error) ahead of the missing response at una_psn.
- * @return false: go back N
+ * Process a NAK (PSN sequence error) for a request behind una_psn, while the response at una_psn is
+ * missing.
+ * @return false: the requester has to go back N
  */
 bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 
@@ -37,23 +40,29 @@ bool uroce_ooo_response_recv_nak(struct uroce_qpc *qpc, uint32_t psn);
 void uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);
 
-/** Process the buffered and placed responses that are in order, after una_psn has moved. */
+/** Process the kept responses that are now in order, after una_psn has moved. */
 void uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Request the missing responses if the reordering timer has expired. */
+/** Begin to request the missing responses again, if the reordering timer has expired. */
 void uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Take the next request for missing responses, to be sent now. @return false: none is due */
+/**
+ * Take the next request for missing responses that has to be sent now.
+ * @return false: there is no such request
+ */
 bool uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
 /**
- * Count the PSNs from the send position on, in one request or READ chunk, that need no
- * retransmission.
+ * Count the PSNs from the send position on that need no retransmission. The count ends with the
+ * request or the READ chunk.
  */
 uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,
 				       const struct uroce_send_wqe *wqe);
 
-/** Of `nb` responses from `psn` on: count those up to the last one that is missing. */
+/**
+ * Look at `nb` responses from `psn` on, and return how many remain without those at the end that
+ * have arrived.
+ */
 uint32_t uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
 
 #endif /* UROCE_TRANSPORT_OOO_RESPONSE_H */

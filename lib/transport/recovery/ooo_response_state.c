@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of the recovery of responses. A row is a state, a column is an event. A cell holds the
- * action and the next state. An empty cell is an event that cannot happen in this state or means
- * nothing there: the state stays, and there is nothing to do.
+ * The state table of the requester's recovery of lost responses. A row is a state, a column is an
+ * event. A cell holds the action and the next state. An empty cell is an event that cannot happen
+ * in this state or means nothing there: the state stays, and there is nothing to do.
  */
 #include "transport/recovery/ooo_response_state.h"
 
@@ -19,7 +19,7 @@
 
 static const struct cell {
 	uint8_t action; /* enum uroce_ooo_response_action */
-	uint8_t next;   /* the next state plus 1; 0: the state stays */
+	uint8_t next;   /* the next state plus 1; 0: the state does not change */
 } cells[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESPONSE_EVENT_NB] = {
 	[UROCE_OOO_RESPONSE_IN_ORDER] = {
 		[UROCE_OOO_RESPONSE_ON_GAP] = GO(NOTHING, GAP),

@@ -4,21 +4,24 @@
 
 /**
  * @file
- * The state machine of the recovery of responses: states, events and actions. ooo_response.c raises
- * the events.
+ * The state machine of the requester's recovery of lost responses: states, events and actions.
+ * ooo_response.c raises the events.
  */
 
 #include "transport/context.h"
 
-/** Events of the recovery of responses. */
+/** Events of the recovery of lost responses. */
 enum uroce_ooo_response_event {
 	/* a response is missing, and the peer has executed later requests */
 	UROCE_OOO_RESPONSE_ON_GAP,
-	UROCE_OOO_RESPONSE_ON_MORE,    /* more responses are missing than were requested again */
-	UROCE_OOO_RESPONSE_ON_LOST,    /* reordering is ruled out: the missing responses are lost */
-	UROCE_OOO_RESPONSE_ON_ASKED,   /* all lost responses were requested again */
+	UROCE_OOO_RESPONSE_ON_MORE, /* more responses are missing than were requested again */
+	/* the reordering window has passed, so the missing responses are lost */
+	UROCE_OOO_RESPONSE_ON_LOST,
+	/* all responses that are known to be lost were requested again */
+	UROCE_OOO_RESPONSE_ON_ASKED,
 	UROCE_OOO_RESPONSE_ON_REWOUND, /* the send position went back to una_psn */
-	UROCE_OOO_RESPONSE_ON_FILLED,  /* no response is missing any more, or the QP has ended */
+	/* no response is missing any more, or the kept responses were discarded */
+	UROCE_OOO_RESPONSE_ON_FILLED,
 	UROCE_OOO_RESPONSE_EVENT_NB
 };
 
@@ -26,22 +29,23 @@ enum uroce_ooo_response_event {
 enum uroce_ooo_response_action {
 	UROCE_OOO_RESPONSE_DO_NOTHING,
 	UROCE_OOO_RESPONSE_DO_ARM, /* start the reordering timer */
-	UROCE_OOO_RESPONSE_DO_ASK, /* request the missing responses */
+	UROCE_OOO_RESPONSE_DO_ASK, /* request the missing responses again */
 };
 
 /**
- * Process an event: change the state. In any state but REORDERING the reordering timer is stopped.
- * @return what the caller has to do
+ * Process an event of the recovery, which may change the state. If the new state is not REORDERING,
+ * the reordering timer is stopped.
+ * @return the action that the caller has to carry out
  */
 enum uroce_ooo_response_action uroce_ooo_response_step(struct uroce_ooo_responses *answers,
 						       enum uroce_ooo_response_event event);
 
-/** The name of a state, for traces. */
+/** The name of a state of the recovery of responses, for traces. */
 const char *uroce_ooo_response_state_name(enum uroce_ooo_response_state state);
 
 /**
- * Forget which responses were requested again, after the send position went back to una_psn. The
- * retransmission of the requests from there on asks for all missing responses.
+ * Clear the record of which responses were requested again, after the send position went back to
+ * una_psn. The requests that are retransmitted from there on ask for all missing responses.
  */
 void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 

@@ -20,16 +20,19 @@
 
 #include "transport/recovery/ddp.h"
 
-/** The span of the window: the most PSNs that a packet may be ahead. Divides 2^24. */
+/**
+ * The number of PSNs in the window of the bit map. A packet may be at most this far ahead. The
+ * number must divide 2^24.
+ */
 #define UROCE_PSN_GAP_SPAN 8192
 static_assert((1u << 24) % UROCE_PSN_GAP_SPAN == 0, "places do not move when PSNs wrap");
 
 struct uroce_psn_gap {
-	uint32_t nb; /* number of bits set */
+	uint32_t nb; /* number of bits that are set */
 	/* number of responses that the marked READs ask for, added when each READ was marked */
 	uint32_t nb_reads;
 	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];
-	struct uroce_ddp ddp; /* WRITEs whose packets are placed on arrival */
+	struct uroce_ddp ddp; /* later WRITEs whose packets are placed in memory on arrival */
 };
 
 static inline bool

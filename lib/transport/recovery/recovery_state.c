@@ -17,7 +17,7 @@
 
 struct cell {
 	uint8_t action; /* enum uroce_recovery_action */
-	uint8_t next;   /* TO(state); 0: the state stays */
+	uint8_t next;   /* next state, made by TO(state); 0: the state does not change */
 };
 
 #define STAY(action)                                                                               \
@@ -29,7 +29,7 @@ struct cell {
 		UROCE_RECOVERY_DO_##action, TO(state)                                              \
 	}
 
-/* Events that end each state but RNR_WAIT in the same way. */
+/* The cells of two events that are the same in every state but RNR_WAIT. */
 #define GO_BACK                                                                                    \
 	[UROCE_RECOVERY_ON_ACK_TIMEOUT] = GO(GO_BACK_N, OPEN), [UROCE_RECOVERY_ON_RNR_NAK] =       \
 								       GO(GO_BACK_N, RNR_WAIT)

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The state machine of the requester's loss recovery: states, events and actions. The table is
- * data: it sends nothing and arms no timer. loss_recovery.c raises the events, and decides what a
- * state means for the next packet.
+ * The state machine of the requester's loss recovery: states, events and actions. The state machine
+ * sends nothing and arms no timer. loss_recovery.c raises the events, and decides what a state
+ * means for the next packet.
  */
 
 #include <stdint.h>
@@ -15,13 +15,16 @@
 
 /** Events of the requester's loss recovery. */
 enum uroce_recovery_event {
-	UROCE_RECOVERY_ON_GAP, /* the peer misses the packet at una_psn, and perhaps no other */
-	UROCE_RECOVERY_ON_GAP_CLOSED,  /* the peer has the packet that was retransmitted */
-	UROCE_RECOVERY_ON_PTO,         /* probe timeout: no response came for two round trips */
-	UROCE_RECOVERY_ON_PROBE_SENT,  /* the packet at una_psn was sent as a probe */
-	UROCE_RECOVERY_ON_PROBE_ACKED, /* una_psn is past the probe */
-	UROCE_RECOVERY_ON_PROGRESS,    /* una_psn has moved */
-	UROCE_RECOVERY_ON_LOSS, /* a loss that retransmission of a single packet does not mend */
+	/* the peer misses the packet at una_psn, and maybe no other packet */
+	UROCE_RECOVERY_ON_GAP,
+	UROCE_RECOVERY_ON_GAP_CLOSED, /* the peer has the packet that was retransmitted */
+	UROCE_RECOVERY_ON_PTO,        /* probe timeout: no response came for two round trips */
+	UROCE_RECOVERY_ON_PROBE_SENT, /* the packet at una_psn was sent as a probe */
+	/* una_psn has moved past the packet that was sent as a probe */
+	UROCE_RECOVERY_ON_PROBE_ACKED,
+	UROCE_RECOVERY_ON_PROGRESS, /* una_psn has moved */
+	/* packets are lost, and the retransmission of a single packet is not enough */
+	UROCE_RECOVERY_ON_LOSS,
 	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer expired, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_NAK,     /* the peer has no receive request, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer expired */
@@ -32,29 +35,35 @@ enum uroce_recovery_event {
 /** What the caller of uroce_recovery_step() has to do. */
 enum uroce_recovery_action {
 	UROCE_RECOVERY_DO_NOTHING,
-	UROCE_RECOVERY_DO_RETRANSMIT, /* retransmit the packet at una_psn, alone */
-	/* retransmit the first packet in flight, the newest, or both, and ask for an ACK */
+	UROCE_RECOVERY_DO_RETRANSMIT, /* retransmit only the packet at una_psn */
+	/*
+	 * send a probe: retransmit the first packet in flight, the newest, or both, and ask for an
+	 * ACK
+	 */
 	UROCE_RECOVERY_DO_PROBE,
-	UROCE_RECOVERY_DO_GO_BACK_N, /* retransmit everything from una_psn on */
+	UROCE_RECOVERY_DO_GO_BACK_N, /* go back N: retransmit everything from una_psn on */
 };
 
-/** A single packet to retransmit. The send position stays where it is. */
+/** A single packet to retransmit. The send position does not change. */
 struct uroce_retransmit {
 	uint32_t psn;
-	uint32_t nb;    /* of a READ: how many responses, from `psn` on, are requested */
+	uint32_t nb;    /* READ: number of responses, from `psn` on, that the packet requests */
 	bool is_asking; /* the packet asks for an ACK */
 };
 
-/** Process an event: change the state. @return what the caller has to do now */
+/**
+ * Process an event of loss recovery, which may change the state.
+ * @return the action that the caller has to carry out now
+ */
 enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *recovery,
 					       enum uroce_recovery_event event);
 
-/** The name of a state, for traces. */
+/** The name of a state of loss recovery, for traces. */
 const char *uroce_recovery_state_name(enum uroce_recovery_state state);
 
 /**
- * Clear what recovery has pending, after the send position went back to una_psn: PSN gaps, probes
- * and the round-trip sample. What is known of the peer stays.
+ * Clear the pending work of loss recovery after the send position went back to una_psn: PSN gaps,
+ * probes and the round-trip sample. What is known of the peer is kept.
  */
 void uroce_recovery_rewound(struct uroce_req *req);
 

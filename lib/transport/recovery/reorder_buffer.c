@@ -2,8 +2,8 @@
 /*
  * The reorder buffer is one block of memory: this struct, the gaps, the frames, the buckets of the
  * hash table. Free gaps and frames are stacks that are linked by index. Entries that were never
- * used lie behind a mark, so that memory is touched only as far as it was ever needed. A released
- * frame stays in its slot until it is reaped.
+ * used are behind the indices used_gaps and used_frames, so that memory is touched only as far as
+ * it was ever needed. A released frame stays in its slot until it is reaped.
  */
 #include "transport/recovery/reorder_buffer.h"
 
@@ -15,7 +15,10 @@
 #define NONE UINT32_MAX
 
 struct gap_slot {
-	/* first field, because a pointer to the gap is cast to a pointer to its slot */
+	/*
+	 * this must be the first field, because a pointer to the gap is cast to a pointer to its
+	 * slot
+	 */
 	_Alignas(64) struct uroce_psn_gap gap;
 	uint32_t next_free;
 };
@@ -23,23 +26,29 @@ struct gap_slot {
 struct frame_slot {
 	struct uroce_pkt pkt;
 	uint32_t gap_idx;
-	uint32_t next; /* next frame in the bucket, the free stack or the list of released frames */
+	/* index of the next frame in the bucket, the free stack or the list of released frames */
+	uint32_t next;
 };
 
 struct uroce_reorder_buffer {
 	uint32_t nb_gaps;
 	uint32_t nb_frames;
 	uint32_t bucket_mask;
-	uint32_t free_gap; /* top of the stack of free gaps; NONE: take the gap at used_gaps */
-	/* top of the stack of free frames; NONE: take the frame at used_frames */
+	/* top of the stack of free gaps; NONE: the next gap to allocate is the one at used_gaps */
+	uint32_t free_gap;
+	/*
+	 * top of the stack of free frames; NONE: the next frame to allocate is the one at
+	 * used_frames
+	 */
 	uint32_t free_frame;
-	uint32_t dead;        /* first released frame; NONE: there is none */
+	/* index of the first released frame; NONE: no released frame waits to be reaped */
+	uint32_t dead;
 	uint32_t used_gaps;   /* gaps from this index on were never used */
 	uint32_t used_frames; /* frames from this index on were never used */
 	uint32_t nb_taken;    /* number of gaps in use */
 	uint32_t nb_ready;    /* number of filled gaps with packets that wait for execution */
 	uint32_t nb_held;     /* number of buffered frames */
-	uint32_t newest;      /* the frame that was buffered last */
+	uint32_t newest;      /* index of the frame that was buffered last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
 	uint32_t *buckets;
@@ -91,8 +100,8 @@ uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps, uint32_t nb_frames)
 	reorder_buffer->frames = (struct frame_slot *)at;
 	at += round_up_to_line(nb_frames * sizeof(struct frame_slot));
 	reorder_buffer->buckets = (uint32_t *)at;
-	memset(reorder_buffer->buckets, 0xff,
-	       (reorder_buffer->bucket_mask + 1) * sizeof(uint32_t)); /* all bytes 0xff: NONE */
+	/* bytes of 0xff make each bucket NONE, which is an empty bucket */
+	memset(reorder_buffer->buckets, 0xff, (reorder_buffer->bucket_mask + 1) * sizeof(uint32_t));
 	return reorder_buffer;
 }
 
@@ -182,8 +191,8 @@ uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const
 }
 
 /*
- * Find the link to a frame.
- * @return the field that has the frame's index; the field is NONE if there is no such frame
+ * Find the link to the frame that is buffered for a PSN behind a gap.
+ * @return the field that holds the index of the frame; its value is NONE if there is no such frame
  */
 static uint32_t *
 find_frame(const struct uroce_reorder_buffer *reorder_buffer, const struct uroce_psn_gap *gap,

@@ -30,15 +30,21 @@
 struct uroce_reorder_buffer;
 
 /**
- * The memory size of a pool of `nb_gaps` gaps and `nb_frames` frames (1 .. 2^24 each), in bytes.
+ * The memory size in bytes of a reorder buffer for `nb_gaps` gaps and `nb_frames` frames (1 .. 2^24
+ * each).
  */
 size_t uroce_reorder_buffer_memsize(uint32_t nb_gaps, uint32_t nb_frames);
 
-/** Initialise a pool in `mem`, which is 64-byte aligned and remains the caller's. */
+/**
+ * Initialise a reorder buffer in `mem`. The memory must be 64-byte aligned; the caller frees it.
+ */
 struct uroce_reorder_buffer *uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps,
 						       uint32_t nb_frames);
 
-/** Allocate an empty gap. @return NULL: all are in use */
+/**
+ * Allocate an empty gap from the reorder buffer.
+ * @return NULL: all gaps are in use
+ */
 struct uroce_psn_gap *uroce_reorder_buffer_alloc_gap(struct uroce_reorder_buffer *reorder_buffer);
 
 /**
@@ -49,8 +55,8 @@ void uroce_reorder_buffer_free_gap(struct uroce_reorder_buffer *reorder_buffer,
 				   struct uroce_psn_gap *gap, uint32_t base_psn);
 
 /**
- * Buffer a packet behind a gap, and mark its PSN, which must not be marked yet. `pkt->owner` is
- * what uroce_reorder_buffer_reap() returns when the frame is released.
+ * Buffer a packet behind a gap, and mark its PSN in the gap. The PSN must not be marked yet.
+ * `pkt->owner` is what uroce_reorder_buffer_reap() returns when the frame is released.
  * @return false: the pool is full
  */
 bool uroce_reorder_buffer_insert(struct uroce_reorder_buffer *reorder_buffer,
@@ -65,12 +71,12 @@ void uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, 
 
 /**
  * Find the packet that is buffered for a PSN.
- * @return NULL: none is buffered; the PSN may be marked because its packet was placed
+ * @return NULL: no packet is buffered for the PSN; it may have been placed in memory
  */
 const struct uroce_pkt *uroce_reorder_buffer_find(const struct uroce_reorder_buffer *reorder_buffer,
 						  const struct uroce_psn_gap *gap, uint32_t psn);
 
-/** Clear the mark of a PSN, and release the frame if one is buffered for it. */
+/** Clear the mark of a PSN in a gap, and release the frame if one is buffered for the PSN. */
 void uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer,
 			       struct uroce_psn_gap *gap, uint32_t psn);
 
@@ -81,16 +87,19 @@ void uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer,
 void uroce_reorder_buffer_add_ready(struct uroce_reorder_buffer *reorder_buffer, int nb);
 
 /**
- * Whether buffered frames wait for nothing but their turn of execution. Then the worker should not
+ * Whether some buffered frames could be executed now. While this is true, the worker should not
  * receive more frames.
  */
 bool uroce_reorder_buffer_has_ready(const struct uroce_reorder_buffer *reorder_buffer);
 
-/** Take up to `max` owners of released frames. @return how many */
+/**
+ * Take up to `max` released frames back from the pool. Each is named by the `owner` of its packet.
+ * @return the number of frames
+ */
 unsigned uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **owners,
 				   unsigned max);
 
-/** The number of buffered frames, without released ones. */
+/** The number of frames that are buffered. Released frames do not count. */
 uint32_t uroce_reorder_buffer_count(const struct uroce_reorder_buffer *reorder_buffer);
 
 /**
@@ -99,7 +108,7 @@ uint32_t uroce_reorder_buffer_count(const struct uroce_reorder_buffer *reorder_b
 struct uroce_peer_cache *
 uroce_reorder_buffer_peer_cache(struct uroce_reorder_buffer *reorder_buffer);
 
-/** The number of gaps in use. */
+/** The number of gaps of the reorder buffer that are in use. */
 uint32_t uroce_reorder_buffer_count_gaps(const struct uroce_reorder_buffer *reorder_buffer);
 
 #endif /* UROCE_TRANSPORT_REORDER_BUFFER_H */

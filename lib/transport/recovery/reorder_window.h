@@ -24,13 +24,18 @@
 #define UROCE_LATE_MAX_NS UINT64_C(10000000)
 
 struct uroce_reorder_window {
-	uint64_t since_ns; /* when the present PSN gap was first seen; 0: there is none */
-	uint32_t max_ns;   /* longest lateness, reduced by each loss; 0: no packet was late yet */
-	uint16_t nb;       /* number of late packets, at most UROCE_REORDER_SAMPLES_MIN */
+	uint64_t since_ns; /* when the present PSN gap was first seen; 0: no gap is open */
+	/*
+	 * longest lateness of a packet in nanoseconds, reduced a little by each loss; 0: no packet
+	 * was late yet
+	 */
+	uint32_t max_ns;
+	uint16_t nb; /* number of late packets so far, at most UROCE_REORDER_SAMPLES_MIN */
 };
 
 /**
- * The reordering window: the time after the detection of a PSN gap, when the gap counts as a loss.
+ * The length of the reordering window: if a PSN gap is open for longer than this time, it counts as
+ * a loss.
  */
 static inline uint64_t
 uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)
@@ -41,7 +46,10 @@ uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)
 	return delay_ns < UROCE_LATE_MAX_NS ? delay_ns : UROCE_LATE_MAX_NS;
 }
 
-/** Learn from a packet that filled its PSN gap `ns` after the gap was seen. */
+/**
+ * Adapt the reordering window to a late packet, which filled its PSN gap `ns` nanoseconds after the
+ * gap was seen.
+ */
 static inline void
 uroce_reorder_window_grow(struct uroce_reorder_window *window, uint64_t ns)
 {
@@ -53,7 +61,7 @@ uroce_reorder_window_grow(struct uroce_reorder_window *window, uint64_t ns)
 		window->nb++;
 }
 
-/** Learn from a PSN gap that a retransmission filled: the packet had been lost. */
+/** Adapt the reordering window to a loss: a retransmission filled the PSN gap. */
 static inline void
 uroce_reorder_window_shrink(struct uroce_reorder_window *window)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Retransmission of a single packet. The send position is set to the packet, the packet is built as
- * a new one would be, and the send position is restored.
+ * To retransmit a single packet, the send position is set to the packet, the packet is built like a
+ * new one, and the send position is restored.
  */
 #include "transport/recovery/retransmit.h"
 
@@ -35,8 +35,8 @@ uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 	req->nb_rd_out = nb_rd_out;
 	req->is_ack_wanted = is_ack_wanted;
 	/*
-	 * The memory of the request is not accessible any more. The request fails when the send
-	 * position reaches it.
+	 * If the packet is not built, the memory of its request is not accessible any more. The
+	 * request fails when the send position reaches it.
 	 */
 	if (!is_built)
 		uroce_retry_rewind(qpc);

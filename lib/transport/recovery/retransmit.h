@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Builds a packet that was sent before once more. The send position stays where it is.
+ * Retransmission of a single packet, without a change of the send position.
  */
 
 #include "transport/context.h"
 #include "transport/recovery/recovery_state.h"
 
 /**
- * Build a packet that was sent before. The send position stays where it is. Only if the packet
- * cannot be built, the send position goes back to una_psn.
+ * Build a packet that was sent before. The send position does not change. Only if the packet cannot
+ * be built, the send position goes back to una_psn.
  * @return whether the packet was built
  */
 bool uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,

@@ -31,7 +31,7 @@
 #include "transport/recovery/recovery_state.h"
 #include "wire/psn.h"
 
-/* The limits of the RNR ignore time: the most doublings of a round trip, and the longest time. */
+/* The limits of the RNR ignore time: how often it may double, and its maximum in nanoseconds. */
 #define RNR_IGNORE_SHIFT_MAX 10
 #define RNR_IGNORE_MAX_NS    UINT64_C(10000000)
 
@@ -88,7 +88,10 @@ uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action, 
 	uroce_retry_arm(qpc, now_ns);
 }
 
-/* Note a false RNR NAK: the request was acknowledged during the RNR wait. */
+/*
+ * Process that an RNR NAK was false: its request was acknowledged during the RNR wait. From now on
+ * RNR NAKs are ignored for some time.
+ */
 static void
 note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -96,8 +99,8 @@ note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
 
 	req->nb_false_rnrs += req->nb_false_rnrs < RNR_IGNORE_SHIFT_MAX;
 	/*
-	 * in go-back-N mode no round trip is measured, so the duration of the RNR wait is used;
-	 * otherwise the longer of the two
+	 * the RNR ignore time is based on the longer of the RNR wait and the round trip; a
+	 * requester that always goes back N measures no round trip
 	 */
 	const uint64_t wait_ns = now_ns - req->rnr_ns, srtt_ns = req->rtt.srtt_ns;
 	const uint64_t ignore_ns = (wait_ns < srtt_ns ? srtt_ns : wait_ns) << req->nb_false_rnrs;
@@ -117,8 +120,8 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (uroce_req_is_rnr_wait(req) && uroce_psn_before(req->rnr_psn, req->una_psn))
 		note_false_rnr(qpc, now_ns);
 	/*
-	 * After the requester went back N, a response to the first transmission of packets may
-	 * acknowledge more than was retransmitted so far: una_psn passes the send position.
+	 * After the requester went back N, a response to the first transmission may acknowledge
+	 * more packets than were retransmitted so far. Then una_psn passes the send position.
 	 */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {
@@ -135,8 +138,8 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Whether a packet or response is known to be missing, and was not yet retransmitted or requested
- * again. Probes do not count.
+ * Whether a packet is known to be missing and was not yet retransmitted, or a response is missing
+ * and was not yet requested again. Probes do not count.
  */
 static bool
 has_retransmit(const struct uroce_req *req)
@@ -147,7 +150,10 @@ has_retransmit(const struct uroce_req *req)
 	       req->ooo_responses.due & UROCE_OOO_RESPONSE_DUE_NAK;
 }
 
-/* Whether the requester has something to send, rather than a response to wait for. */
+/*
+ * Whether the requester has something to send, so that the ACK timer waits for the port and not for
+ * a response.
+ */
 static bool
 is_transmit_pending(const struct uroce_qpc *qpc)
 {

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The requester's timers and retries, and going back N.
+ * The requester's timers and retries, and the action of going back N.
  */
 
 #include "transport/context.h"
 #include "transport/recovery/recovery_state.h"
 
-/** Set the retry counters to the values of the QP's attributes. */
+/** Set the retry counters to the values of the attributes retry_cnt and rnr_retry. */
 void uroce_retry_refill(struct uroce_qpc *qpc);
 
 /**
@@ -23,15 +23,15 @@ void uroce_retry_rewind(struct uroce_qpc *qpc);
 void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Note that a response has moved una_psn: refill the retry counters, and start the ACK timer again.
+ * Process that a response has moved una_psn: refill the retry counters, and restart the ACK timer.
  */
 void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Carry out the action that loss recovery has returned. */
+/** Carry out an action that loss recovery has returned to its caller. */
 void uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action,
 			   uint64_t now_ns);
 
-/** Process the timers that have expired: probe, RNR and ACK timer. */
+/** Process those of the requester's timers that have expired: probe, RNR and ACK timer. */
 void uroce_retry_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_RETRY_H */

@@ -21,24 +21,26 @@ struct uroce_rtt {
 	uint32_t srtt_ns;    /* smoothed round-trip time; 0: not measured yet */
 	uint32_t rttvar_ns;  /* smoothed deviation from srtt_ns */
 	uint32_t min_rtt_ns; /* shortest round trip; 0: not measured yet */
-	/* the last sample, if it was ambiguous; otherwise 0 */
+	/* round trip of the last sample, if it was ambiguous; otherwise 0 */
 	uint32_t ambiguous_rtt_ns;
-	/* the sample ends when una_psn passes this PSN; valid with sample_ns */
+	/* the running sample ends when una_psn passes this PSN */
 	uint32_t sample_psn;
-	bool is_retransmit : 1; /* valid with sample_ns: the packet of the sample is a retransmission */
-	/* valid with sample_ns: a probe or a timeout happened since the sample began */
+	bool is_retransmit : 1; /* the packet of the running sample is a retransmission */
+	/* a probe was sent or the ACK timer expired since the running sample began */
 	bool is_ambiguous : 1;
-	bool is_queueing : 1;      /* the last round trip was longer than 1.5 times min_rtt_ns */
-	bool was_queueing : 1;     /* is_queueing was true at least once since `cwnd` is in use */
-	bool is_min_uncertain : 1; /* min_rtt_ns comes from a retransmission, and is a guess */
-	/* half of `cwnd` was in flight at some time since the sample began */
+	bool is_queueing : 1; /* the last round trip was longer than 1.5 times min_rtt_ns */
+	/* is_queueing was true at least once since the congestion window is in use */
+	bool was_queueing : 1;
+	/* min_rtt_ns is only a guess, because it was measured with a retransmission */
+	bool is_min_uncertain : 1;
+	/* half of the congestion window was in flight at some time since the sample began */
 	bool is_cwnd_used : 1;
-	/* packets that may be in flight to a go-back-N peer (loss_recovery.c); 0: a full window */
+	/* congestion window: packets that may be in flight to a go-back-N peer; 0: not in use */
 	uint16_t cwnd;
 	uint64_t sample_ns; /* when the packet of the sample was sent; 0: no sample is running */
 };
 
-/** Begin a sample with the packet `psn`. */
+/** Begin a round-trip sample that ends when una_psn passes `psn`. */
 static inline void
 uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 {
@@ -50,7 +52,7 @@ uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 }
 
 /**
- * End the sample: the response came after `ns`.
+ * End the running sample, because its response came after `ns` nanoseconds.
  * @return whether srtt_ns and min_rtt_ns were updated
  */
 static inline bool
@@ -111,7 +113,7 @@ uroce_rtt_pto_ns(const struct uroce_rtt *rtt)
  * The ACK timeout: how long the requester waits for a response. It lies between the time T that the
  * attribute `timeout` gives and 4T [IBA 9.7.6.1.3]. Where two probe timeouts are longer than T, the
  * ACK timeout is as long as these. While no round trip is known, each timeout in a row doubles T.
- * @param nb_timeouts  timeouts in a row before the present one
+ * @param nb_timeouts  number of timeouts in a row before the present one
  */
 static inline uint64_t
 uroce_rtt_timeout_ns(const struct uroce_rtt *rtt, uint64_t timeout_ns, unsigned nb_timeouts)

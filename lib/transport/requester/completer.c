@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The completer [IBA 9.7.5.2, 9.7.6]: responses move the requester's window.
- *
- * Every response names a PSN, and acknowledges all requests before it. Exceptions are READs,
- * atomics and other requests with a response of their own: only that response completes them.
+ * The completer moves the requester's window when responses arrive [IBA 9.7.5.2, 9.7.6]. Every
+ * response has a PSN, and acknowledges all requests before this PSN. But READs, atomics and other
+ * requests with a response of their own are completed only by that response.
  */
 #include "transport/requester/completer.h"
 
@@ -18,13 +17,14 @@
 #include "base/newer_verbs.h"
 #include "wire/psn.h"
 
-/* A batch of requests that complete together. */
+/* A batch of send requests that complete together. */
 struct batch {
-	bool is_open;      /* a batch of completions is open: some of the requests are signaled */
-	unsigned nb_sends; /* number of SENDs in the batch */
+	/* a batch of CQ entries is open, because at least one of the requests is signaled */
+	bool is_open;
+	unsigned nb_sends; /* number of SENDs among the requests */
 };
 
-/* Write the completion of a request, if it is signaled. */
+/* Write the completion of a send request, if the request is signaled. */
 static inline void
 complete_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
 		 uint64_t now_ns)
@@ -38,7 +38,10 @@ complete_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct
 	uroce_completion_send(qpc, wqe, IBV_WC_SUCCESS, 0, now_ns);
 }
 
-/* Move the window behind a request, which is complete. The caller pops it from the send queue. */
+/*
+ * Move the beginning of the window behind a completed request. The caller removes the request from
+ * the send queue.
+ */
 static inline void
 move_behind(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t idx)
 {
@@ -46,7 +49,7 @@ move_behind(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t id
 	req->una_idx = idx + 1;
 }
 
-/* Complete the oldest request, all of whose PSNs are acknowledged. */
+/* Complete the oldest request. All of its PSNs are acknowledged. */
 static void
 retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct batch *batch,
 	       uint64_t now_ns)
@@ -56,8 +59,8 @@ retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct b
 }
 
 /*
- * Complete local requests that were executed, as long as they are the oldest. They wait only for
- * requests before them.
+ * Complete local requests that were executed, as long as they are the oldest requests. A local
+ * request completes only after all requests before it.
  */
 static void
 retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
@@ -73,7 +76,10 @@ retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
 	}
 }
 
-/* End a batch: free the slots of the requests from `una_idx` on, and publish their completions. */
+/*
+ * End a batch of requests: free their slots, which begin at `una_idx`, and publish their
+ * completions.
+ */
 static void
 end_retired(struct uroce_qpc *qpc, uint32_t una_idx, const struct batch *batch)
 {
@@ -147,8 +153,9 @@ uroce_completer_end_rd(struct uroce_req *req, uint32_t nb)
 }
 
 /*
- * Whether a response may be the last of a READ request. At the end of a READ chunk it must be;
- * elsewhere it may be only if a part of the chunk was requested again.
+ * Whether the opcode of a READ response fits its position. At the end of a READ chunk it must be
+ * that of a last response. Elsewhere it may be that of a last response only if a part of the chunk
+ * was requested again.
  */
 static bool
 is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool is_chunk_end)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Local requests [IBA 10.6.7, 11.4.1.1] have no packets and no PSNs. They are executed when the
- * send position reaches them: before any request behind them is sent, and, with a fence, after all
- * earlier READs and atomics have ended. They complete in order, like all requests. When the send
- * position goes back and passes a local request again, it is not executed again.
+ * Local requests, such as the bind of a memory window, have no packets and no PSNs [IBA 10.6.7,
+ * 11.4.1.1]. They are executed when the send position reaches them: before any request behind them
+ * is sent, and, with a fence, after all earlier READs and atomics have ended. They complete in
+ * order, like all requests. When the send position goes back and passes a local request again, it
+ * is not executed again.
  *
  * A cancelled request becomes a local request that does nothing.
  */
@@ -12,7 +13,9 @@
 #include "mem/mkey.h"
 #include "mem/mw.h"
 
-/* Configure an mkey. The request was checked completely when it was posted. */
+/*
+ * Execute a request that configures an mkey. The request was checked completely when it was posted.
+ */
 static int
 configure_mkey(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 {
@@ -57,7 +60,8 @@ uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe)
 	else
 		ret = invalidate_local(qpc, wqe->imm);
 	if (ret)
-		return IBV_WC_MW_BIND_ERR; /* memory management operation error [IBA 11.6.2] */
+		/* the status for a memory management operation error [IBA 11.6.2] */
+		return IBV_WC_MW_BIND_ERR;
 	wqe->flags |= UROCE_WQE_EXECUTED;
 	qpc->req.is_local_done = true;
 	return IBV_WC_SUCCESS;

@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Local requests: requests without packets.
+ * Local requests: send requests without packets, such as the bind of a memory window.
  */
 
 #include "transport/context.h"
 
 /**
  * Execute a local request, unless it was executed before.
- * @return IBV_WC_SUCCESS, or the status in which the request fails
+ * @return IBV_WC_SUCCESS, or the status with which the request fails
  */
 enum ibv_wc_status uroce_local_execute(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe);
 

@@ -14,7 +14,9 @@
 #include "transport/requester/position.h"
 #include "transport/qpc.h"
 
-/* Whether the newest request was begun and none of its packets was sent: it waits at its fence. */
+/*
+ * Whether the newest request that was begun has sent no packet yet, because it waits at its fence.
+ */
 static bool
 is_at_fence(const struct uroce_qpc *qpc)
 {
@@ -39,8 +41,9 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 		return;
 	req->begun_idx--;
 	/*
-	 * The fault may be that of the request at the fence, which counts as not begun from now on.
-	 * The fault is found again when the request is sent, unless the request is cancelled.
+	 * Clear the fault, because it may be that of the request at the fence, which now counts as
+	 * not begun. The fault is found again when the request is sent, unless the request is
+	 * cancelled.
 	 */
 	req->fault = 0;
 }

@@ -10,7 +10,8 @@
 #include "transport/context.h"
 
 /**
- * Stop the send queue of a pipelined QP behind the present request, whose data has a bad signature.
+ * If the QP is pipelined, stop its send queue behind the present request, because the data of this
+ * request has a bad signature.
  */
 void uroce_pipeline_stop(struct uroce_qpc *qpc);
 

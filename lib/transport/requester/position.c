@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Look-up of a PSN among the requests in flight. The search begins at the oldest request, because
- * recovery mostly looks for PSNs near una_psn.
+ * Search for the request in flight that a PSN belongs to. The search begins at the oldest request,
+ * because loss recovery mostly looks for PSNs near una_psn.
  */
 #include "transport/requester/position.h"
 
@@ -30,7 +30,10 @@ uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn)
 uint32_t
 uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn)
 {
-	/* without a READ in flight no search is needed */
+	/*
+	 * the first response has another PSN than `psn` only if the packet is one of a READ, so
+	 * without READs in flight no search is needed
+	 */
 	const struct uroce_send_wqe *wqe =
 		qpc->req.nb_rd_out ? uroce_position_request(qpc, psn) : NULL;
 

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The send position of the requester: the window [una_psn, next_psn), the requests in the send
- * queue to which PSNs belong, and the packets of a message. These functions send nothing.
+ * The send position of the requester, which is the next packet to send. The file has functions for
+ * the window [una_psn, next_psn), for the requests in the send queue to which PSNs belong, and for
+ * the packets of a message.
  */
 
 #include "transport/context.h"
@@ -13,15 +14,15 @@
 #include "wire/psn.h"
 
 /**
- * Number of packets from one that asks for an ACK to the next, while there is more to send. Within
- * these limits the distance is a quarter of the send queue, so that requests complete well before
- * the queue is empty.
+ * Limits of the number of packets from one that asks for an ACK to the next, while there is more to
+ * send. Within these limits the number is a quarter of the send queue, so that requests complete
+ * well before the queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /**
- * UROCE_ACK_EVERY_MAX for a go-back-N peer. It is small, because packets that the peer has
- * acknowledged before a loss need not be retransmitted.
+ * One packet of this number asks for an ACK from a go-back-N peer. The number is small, because
+ * packets that the peer has acknowledged before a loss need not be retransmitted.
  */
 #define UROCE_ACK_EVERY_GO_BACK_N 4
 static_assert(UROCE_ACK_EVERY_MAX <= UINT8_MAX, "since_ack_req is a byte");
@@ -32,7 +33,7 @@ uroce_min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/** The number of packets of a message of `len` bytes: at least one. */
+/** The number of packets of a message of `len` bytes. It is at least one. */
 static inline uint32_t
 uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
 {
@@ -76,8 +77,8 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 }
 
 /**
- * The responses from packet `pkt` of a request to the end of its READ chunk. For other requests
- * with a response: 1.
+ * The number of responses from packet `pkt` of a READ to the end of its READ chunk. For other
+ * requests with a response of their own the number is 1.
  */
 static inline uint32_t
 uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t pkt)
@@ -90,23 +91,26 @@ uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *w
 
 /**
  * Find the request in flight that `psn` belongs to.
- * @param[out] idx  its index in the send queue
- * @return false: there is none
+ * @param[out] idx  the index of the request in the send queue
+ * @return false: the PSN is not in flight
  */
 bool uroce_position_find(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *idx);
 
-/** Find the request that `psn` belongs to. @return NULL: the PSN is not in flight */
+/**
+ * Find the request in flight that `psn` belongs to.
+ * @return NULL: the PSN is not in flight
+ */
 const struct uroce_send_wqe *uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * The PSN of the first response to the packet at `psn`, which is in flight. For a READ that is its
- * chunk's first PSN.
+ * The PSN of the first response to the packet in flight that `psn` belongs to. For a READ this is
+ * the first PSN of the READ chunk.
  */
 uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Whether the peer has to respond: a packet in flight asks for an ACK. Otherwise it is the
- * requester's turn, however long it takes until the QP may send.
+ * Whether the peer has to respond, because a packet in flight asks for an ACK or gets a response.
+ * Otherwise the peer waits for the requester, however long it takes until the QP may send.
  */
 static inline bool
 uroce_req_awaits_response(const struct uroce_req *req)
@@ -114,20 +118,23 @@ uroce_req_awaits_response(const struct uroce_req *req)
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
 
-/** The present window: the number of packets that may be in flight. */
+/** The size of the requester's window at present: the number of packets that may be in flight. */
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
 {
 	const struct uroce_loss_recovery *recovery = &qpc->req.loss_recovery;
 
-	/* the response of a READ may have moved una_psn past the PSN gap */
+	/*
+	 * the window is inflated only while una_psn is at the PSN gap; a response of a READ may
+	 * have moved una_psn on
+	 */
 	if (uroce_req_is_fast_retx(&qpc->req) &&
 	    uroce_psn_dist(recovery->gap_psn, qpc->req.una_psn) <= 1)
 		return qpc->window_psns + recovery->inflation_psns;
 	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
 }
 
-/** The number of packets that the window has room for. */
+/** The number of packets that may be sent until the requester's window is full. */
 static inline uint32_t
 uroce_req_window_left(const struct uroce_qpc *qpc)
 {
@@ -138,16 +145,16 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 }
 
 /**
- * The ACK rule for a burst of packets from the send position on, see req.c. The rule belongs to
- * services with acknowledgements.
+ * The ACK rule says which packets ask for an ACK, see req.c. The struct is the state of the rule
+ * for a burst of packets from the send position on. Only RC and XRC use it.
  */
 struct uroce_ack_rule {
-	uint32_t since; /* number of packets since the last one that asks for an ACK */
-	uint32_t every; /* one of this number of packets asks for an ACK */
-	uint32_t room;  /* number of packets that the window has room for */
+	uint32_t since; /* number of packets since the last packet that asks for an ACK */
+	uint32_t every; /* one packet of this number asks for an ACK */
+	uint32_t room;  /* number of packets that may be sent until the window is full */
 };
 
-/** Begin a burst at the send position. */
+/** Initialise the ACK rule for a burst that begins at the send position. */
 static inline struct uroce_ack_rule
 uroce_ack_rule_begin(const struct uroce_qpc *qpc)
 {
@@ -162,7 +169,7 @@ uroce_ack_rule_begin(const struct uroce_qpc *qpc)
 
 /**
  * Apply the ACK rule to the next packet of a burst.
- * @param is_queue_end  no later packet can be sent now
+ * @param is_queue_end  whether no later packet can be sent now
  * @return whether the packet asks for an ACK
  */
 static inline bool
@@ -177,7 +184,9 @@ uroce_ack_rule_next(struct uroce_req *req, struct uroce_ack_rule *rule, bool is_
 	return true;
 }
 
-/** Count a packet of a burst that gets a response of its own, and need not ask for an ACK. */
+/**
+ * Apply the ACK rule to a packet that gets a response of its own, and so need not ask for an ACK.
+ */
 static inline void
 uroce_ack_rule_respond(struct uroce_ack_rule *rule)
 {
@@ -186,8 +195,8 @@ uroce_ack_rule_respond(struct uroce_ack_rule *rule)
 }
 
 /**
- * Commit the send position: the next packet to send is packet `pkt` of request `idx`, and has the
- * PSN `psn`.
+ * Set the send position: the next packet to send is packet `pkt` of request `idx`, and has the PSN
+ * `psn`.
  */
 static inline void
 uroce_position_set(struct uroce_req *req, uint32_t psn, uint32_t idx, uint32_t pkt)
@@ -197,12 +206,15 @@ uroce_position_set(struct uroce_req *req, uint32_t psn, uint32_t idx, uint32_t p
 	req->next_pkt = pkt;
 	if (uroce_psn_before(req->max_psn, psn))
 		req->max_psn = psn;
-	/* indices wrap around */
+	/* compare by the difference, because indices wrap around */
 	if ((int32_t)(idx - req->begun_idx) > 0)
 		req->begun_idx = idx;
 }
 
-/** Move the send position by `nb` PSNs of its present request. */
+/**
+ * Advance the send position by `nb` PSNs within the present request, or to the beginning of the
+ * next request.
+ */
 static inline void
 uroce_position_move(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t nb)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fast path of the requester for responses to READs of one packet and to atomics. These are often
- * posted in lists, and their responses arrive in bursts. The first takes the general path
- * (completer.c). As long as the packets that follow are responses to the next READs or atomics,
- * only their data has to be placed.
+ * Fast path of the requester for responses to READs of one packet and to atomics. Such requests are
+ * often posted in lists, and their responses arrive in bursts. The first response of a burst takes
+ * the general path (completer.c). As long as the packets that follow are responses to the next
+ * READs or atomics, only their data has to be placed.
  */
 #include "transport/requester/rd_atomic_req.h"
 
@@ -15,8 +15,8 @@
 #include "wire/psn.h"
 
 /*
- * Place the data of a response.
- * @return false: there is no data, or its memory is in several pieces or not accessible
+ * Place the data of a response in the memory of its request.
+ * @return false: there is no data, or the memory is in several pieces or not accessible
  */
 static inline bool
 place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const void *data,
@@ -36,8 +36,8 @@ place_fetched(const struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, const voi
 }
 
 /*
- * Place the data of a packet, if the packet is the response to the READ `wqe`.
- * @return whether it was placed
+ * Place the data of a packet, if `wqe` is a READ and the packet is its response.
+ * @return whether the data was placed
  */
 static inline bool
 take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
@@ -48,9 +48,8 @@ take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Place the original value that a packet returns, if the packet is the response to the atomic
- * `wqe`.
- * @return whether it was placed
+ * Place the original value in a packet, if `wqe` is an atomic and the packet is its response.
+ * @return whether the value was placed
  */
 static inline bool
 take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
@@ -63,7 +62,10 @@ take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	       place_fetched(qpc, wqe, &orig, sizeof(orig), view);
 }
 
-/* Whether a response may be processed on the fast path, and the next one may be, too. */
+/*
+ * Whether the fast path can process the responses that follow a response with the opcode `low`:
+ * nothing is missing or being retransmitted.
+ */
 static bool
 is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)
 {

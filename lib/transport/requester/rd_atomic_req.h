@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Fast path of responses to many short READs and atomics.
+ * Fast path of the requester for responses to many short READs and atomics.
  */
 
 #include "transport/context.h"
@@ -12,7 +12,8 @@
 /**
  * Process the packets that directly follow `tmpl`, a response that was accepted. The call stops at
  * the first packet that is not the response to the next READ of one packet or atomic.
- * @return how many of the `nb` packets; the next packet needs all checks, and may still be valid
+ * @return the number of packets that were processed; the next packet may still be valid and needs
+ *	all checks
  */
 unsigned uroce_rd_atomic_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 					const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);

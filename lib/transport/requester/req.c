@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Request packets [IBA 9.7.3, 9.7.5.2]: from send queue entries to packets.
+ * Request packets [IBA 9.7.3, 9.7.5.2]: the requester builds them from the entries of the send
+ * queue.
  *
  * A request gets its PSNs when its first packet is built: one for each packet, or, for a READ, one
  * for each packet of the response. The send position (next_idx, next_pkt, next_psn) advances over
@@ -12,9 +13,9 @@
  *
  * The ACK rule: the last packet that can be sent now asks for an ACK, because no later packet
  * would. Of other packets, one in `ack_every` asks. READs and atomics get a response in any case.
- * Sometimes it is known too late which packet was the last: the next request cannot be sent, or may
- * not, because the queue is being drained. Then the last packet is sent once more, and asks for an
- * ACK.
+ * Sometimes a packet is known to be the last only after it was sent, because the next request
+ * cannot be sent, or may not be sent while the queue is being drained. Then the last packet is sent
+ * once more, and asks for an ACK.
  */
 #include "transport/requester/req.h"
 
@@ -27,12 +28,15 @@
 #include "base/newer_verbs.h"
 #include "wire/psn.h"
 
-/* Opcodes of request packets, by enum ibv_wr_opcode. */
+/*
+ * Opcodes of the First, Middle, Last and Only packet of a request, by the opcode of the work
+ * request.
+ */
 static const struct {
 	uint8_t first;
 	uint8_t middle;
 	uint8_t last;
-	uint8_t only; /* 0: the request has no packets */
+	uint8_t only; /* opcode of the Only packet; 0: the request has no packets */
 } ops[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
 				UROCE_OP_WRITE_ONLY },
@@ -44,7 +48,7 @@ static const struct {
 				   UROCE_OP_SEND_LAST_IMM, UROCE_OP_SEND_ONLY_IMM },
 	[IBV_WR_SEND_WITH_INV] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE,
 				   UROCE_OP_SEND_LAST_INV, UROCE_OP_SEND_ONLY_INV },
-	/* a READ has one request for each chunk */
+	/* a READ is sent as one READ request for each READ chunk, and each has the same opcode */
 	[IBV_WR_RDMA_READ] = { UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST,
 			       UROCE_OP_READ_REQUEST },
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = { .only = UROCE_OP_CMP_SWAP },
@@ -53,14 +57,16 @@ static const struct {
 	[UROCE_WR_ATOMIC_WRITE] = { .only = UROCE_OP_ATOMIC_WRITE },
 };
 
-/* The row of the opcode `low` within the QP's service. */
+/*
+ * The row of the opcode table for the opcode with the lower 5 bits `low` and the service of the QP.
+ */
 static inline const struct uroce_opcode *
 get_opcode(const struct uroce_qpc *qpc, uint8_t low)
 {
 	return &uroce_opcode_table[qpc->service << 5 | low];
 }
 
-/* Whether a packet gets a response of its own, as uroce_wqe_needs_response() says of its request. */
+/* Whether a packet with this opcode gets a response of its own, which an ACK cannot replace. */
 static inline bool
 is_rd_atomic(const struct uroce_opcode *op)
 {
@@ -79,8 +85,9 @@ uroce_req_reset(struct uroce_qpc *qpc)
 }
 
 /*
- * Begin a packet of a request: the headers up to the BTH, and the XRCETH if the opcode has one.
- * @return where the extension headers begin, at the offsets in the opcode's table
+ * Begin a packet of a request: build the headers up to the BTH, and the XRCETH if the opcode has
+ * one.
+ * @return the beginning of the extension headers, to which the offsets in the opcode table refer
  */
 static inline uint8_t *
 begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_txd *txd,
@@ -97,7 +104,7 @@ begin_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uro
 /*
  * Collect the payload of a packet as slices, after its headers were built.
  * @param[out] is_bad  whether a signature in the payload is bad
- * @return 0, or -EFAULT: access is refused
+ * @return 0; -EFAULT: access to the memory of the payload is refused
  */
 static int
 slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
@@ -123,8 +130,8 @@ slice_payload(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, uint32_t len,
 	*is_bad = room.is_bad;
 	txd->nb_slices = (uint8_t)nb;
 	/*
-	 * A retransmission is copied, not sent zero-copy. The first transmission may be
-	 * acknowledged, and the request complete, while the port still transmits from the memory.
+	 * A retransmission is copied, not sent zero-copy. Otherwise an ACK of the first
+	 * transmission could complete the request while the port still transmits from the memory.
 	 */
 	if (room.is_retransmit) {
 		for (int i = 0; i < nb; i++)
@@ -144,9 +151,9 @@ opcode_at(const struct uroce_send_wqe *wqe, uint32_t pkt)
 }
 
 /*
- * Whether the request `idx` is the last in the send queue that has packets to send: only local
- * requests follow.
- * @param next  the slot behind the request
+ * Whether the request `idx` is the last in the send queue that has packets to send, because only
+ * local requests follow.
+ * @param next  the entry of the send queue behind this request
  */
 static inline bool
 is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_send_wqe *next,
@@ -191,7 +198,10 @@ put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
 	eth->compare = be64_make(is_swap ? wqe->atomic.compare_add : 0);
 }
 
-/* Build the headers of a FLUSH: what is flushed, and its range. */
+/*
+ * Build the extension headers of a FLUSH: the FETH says what kind of flush is needed, the RETH has
+ * the memory range.
+ */
 static void
 put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
@@ -203,7 +213,7 @@ put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opco
 		       wqe->rkey, (uint32_t)wqe->atomic.compare_add);
 }
 
-/* The extension headers that few requests have. */
+/* The set of extension headers that few requests have. */
 #define RARE_HEADERS                                                                               \
 	(1u << UROCE_EXT_FETH | 1u << UROCE_EXT_ATOMICETH | 1u << UROCE_EXT_IMMDT |                \
 	 1u << UROCE_EXT_IETH)
@@ -223,7 +233,10 @@ put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct ur
 			be32_make(wqe->imm);
 }
 
-/* Whether a packet carries the solicited event bit of its request: the last of a SEND or WRITE. */
+/*
+ * Whether a packet has the solicited event bit: its request asks for a solicited event, and the
+ * packet is the last of a SEND or WRITE.
+ */
 static inline bool
 is_solicited(const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 {
@@ -231,9 +244,9 @@ is_solicited(const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
 }
 
 /*
- * Build the headers of a request packet with `len` bytes of payload. The RETH has the range of the
- * whole request.
- * @return the BTH
+ * Build the headers of a request packet with `len` bytes of payload. The RETH has the memory range
+ * of the whole request.
+ * @return the BTH of the packet
  */
 static inline struct uroce_bth *
 put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op,
@@ -252,7 +265,7 @@ put_headers(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, const struc
 	return bth;
 }
 
-/* Write the range of the next `nb` responses into the RETH of a READ request. */
+/* Write the memory range of the next `nb` responses into the RETH of a READ request. */
 static void
 put_read_range(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb,
 	       struct uroce_bth *bth)
@@ -311,8 +324,8 @@ uroce_req_put(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd)
 }
 
 /*
- * The row of the opcode of requests that bursts of single packets may contain: SENDs, WRITEs, READs
- * and atomics.
+ * Find the row of the opcode table for a request that a burst of single packets may contain: a
+ * SEND, WRITE, READ or atomic.
  * @return NULL: the request is of another kind, or the QP does not allow it
  */
 static const struct uroce_opcode *
@@ -326,7 +339,10 @@ find_burst_opcode(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 		       : NULL;
 }
 
-/* Whether a request that bursts may contain is one packet, not cancelled, and has no fence. */
+/*
+ * Whether a request may be part of a burst of single packets: it is one packet, is not cancelled,
+ * and has no fence.
+ */
 static inline bool
 is_single_packet(const struct uroce_send_wqe *wqe, uint32_t mtu)
 {
@@ -336,7 +352,7 @@ is_single_packet(const struct uroce_send_wqe *wqe, uint32_t mtu)
 /*
  * Collect the whole payload of a request as slices.
  * @param view  the memory region that was used last in this burst
- * @return 0, or negative: access is refused, or the general path is needed
+ * @return 0; negative: access is refused, or the general path is needed
  */
 static inline int
 slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_view *view,
@@ -357,8 +373,8 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 }
 
 /*
- * The number of READs and atomics that max_rd_atomic has room for, in a burst of `max` packets. A
- * burst that exceeds the window, to close a PSN gap, has none.
+ * The number of READs and atomics that may be sent in a burst of `max` packets, because
+ * max_rd_atomic allows them. It is 0 if the burst exceeds the window.
  */
 static uint32_t
 count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)
@@ -372,9 +388,10 @@ count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)
 }
 
 /*
- * Send requests of one packet on the fast path. These are often most of what is sent. The
- * conditions of a packet are checked once for all. The burst ends before the first request that is
- * longer or has to wait. The send position is in registers meanwhile.
+ * Send a burst of requests of one packet on the fast path. With small messages, most packets are
+ * sent here. Conditions that are the same for all packets are checked once. The burst ends before
+ * the first request that is longer or has to wait. Local variables hold the send position until the
+ * burst ends.
  */
 unsigned
 uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -417,8 +434,8 @@ uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
 			len = 0;
 		} else {
 			/*
-			 * the general path handles a payload to which access is refused, or which
-			 * the fast path cannot send
+			 * end the burst: the general path handles a payload to which access is
+			 * refused, or which the fast path cannot send
 			 */
 			if (slice_whole(qpc, wqe, &view, txd))
 				break;

@@ -4,24 +4,25 @@
 
 /**
  * @file
- * Request packets: builds the packet at the send position from its request.
+ * The functions that build the packet at the send position from its request.
  */
 
 #include "transport/requester/position.h"
 
-/** Reset the requester: nothing is in flight, and no timer is armed. */
+/** Reset the requester. After that nothing is in flight, and no timer is armed. */
 void uroce_req_reset(struct uroce_qpc *qpc);
 
 /**
  * Build the packet at the send position. The caller has checked that it may be sent.
- * @param nb  number of PSNs: READ: of the responses to request, which are of one chunk; else 1
- * @return false: the packet cannot be built, and the request has a fault
+ * @param nb  number of PSNs of the packet: for a READ the number of responses to request, which
+ *	belong to one READ chunk; otherwise 1
+ * @return false: the packet cannot be built, so the request will fail (`fault` is set)
  */
 bool uroce_req_put(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);
 
 /**
- * Whether only the window and max_rd_atomic can prevent the transmission of the next packet, and it
- * was not sent before.
+ * Whether the next packet is a new one, and only the window and max_rd_atomic can prevent its
+ * transmission.
  */
 static inline bool
 uroce_req_is_fast_path(const struct uroce_qpc *qpc)
@@ -33,13 +34,14 @@ uroce_req_is_fast_path(const struct uroce_qpc *qpc)
 }
 
 /**
- * Fill up to `max` descriptors with the next requests, as long as these are of one packet. Only
- * while uroce_req_is_fast_path(), and at the first packet of a request.
- * @return how many; a request that follows may still be of one packet
+ * Fill up to `max` descriptors with the next requests, as long as these are of one packet. The
+ * caller has checked uroce_req_is_fast_path(), and the send position is at the first packet of a
+ * request.
+ * @return the number of descriptors that were filled; the next request may still be of one packet
  */
 unsigned uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 
-/** Whether the QP's service and attributes allow the operation of a request. */
+/** Whether the service and the attributes of the QP allow the operation of a request. */
 static inline bool
 uroce_req_is_possible(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
 {

@@ -4,8 +4,8 @@
  * follow, as far as the window, the pacer and the number of READs allow. Capacity that is left
  * carries opportunistic retransmissions: packets behind PSN gaps.
  *
- * Recovery decides and does not send. loss_recovery.c and ooo_response.c name the packet, and this
- * file has retransmit.c build it.
+ * Loss recovery decides what to retransmit, but does not send. loss_recovery.c and ooo_response.c
+ * name the packet, and this file has retransmit.c build it.
  */
 #include "transport/requester/requester.h"
 
@@ -57,7 +57,7 @@ uroce_requester_resume(struct uroce_qpc *qpc)
 
 /*
  * Assign PSNs to the next request in the send queue.
- * @return false: there is none, or none may begin
+ * @return false: the queue has no such request, or the state of the QP allows no new request
  */
 static bool
 begin_request(struct uroce_qpc *qpc)
@@ -110,15 +110,18 @@ must_wait_for_rd_atomic(const struct uroce_qpc *qpc, const struct uroce_send_wqe
 }
 
 /*
- * Move the send position past `nb` packets that need no retransmission: their responses have
- * arrived, or the peer has executed them.
+ * Move the send position past `nb` packets that need no retransmission, because their responses
+ * have arrived or the peer has executed them.
  */
 static void
 skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 {
 	struct uroce_req *req = &qpc->req;
 
-	/* the end of a READ chunk, or an atomic: it counts as in flight until una_psn passes it */
+	/*
+	 * a READ chunk whose end is passed, or an atomic, counts as in flight until una_psn passes
+	 * it
+	 */
 	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
 		req->nb_rd_out++;
 	uroce_position_move(req, wqe, nb);
@@ -127,7 +130,7 @@ skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 /*
  * Find the next request at the send position that has packets to send. Local requests before it are
  * executed.
- * @return NULL: there is none, it may not be sent now, or it cannot be sent
+ * @return NULL: there is no such request, it may not be sent now, or it cannot be sent
  */
 static struct uroce_send_wqe *
 next_request(struct uroce_qpc *qpc)
@@ -162,9 +165,9 @@ next_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Build one packet at the send position. A READ request is for the responses of its chunk, without
- * those at the end that have arrived.
- * @return whether there was one to build
+ * Build one packet at the send position. The packet of a READ requests the responses of a READ
+ * chunk, without those at the end that have arrived.
+ * @return whether a packet was built
  */
 static bool
 put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
@@ -188,8 +191,9 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Step back to the last packet and let it ask for an ACK. This is for a send position where sending
- * has stopped, and no packet before it asks for an ACK.
+ * Move the send position back by one packet, so that this packet is sent once more and asks for an
+ * ACK. This is necessary if sending stops at the send position, and the packets before it do not
+ * ask for an ACK.
  * @return whether the send position moved
  */
 static bool
@@ -203,7 +207,7 @@ rewind_to_ack_req(struct uroce_qpc *qpc)
 	if (!req->next_pkt) {
 		uint32_t idx = req->next_idx;
 
-		/* skip local requests, which have no packets; there may be no other requests */
+		/* skip local requests, which have no packets; all requests may be local ones */
 		while (idx != req->una_idx && !uroce_req_wqe(qpc, idx - 1)->nb_psn)
 			idx--;
 		if (idx == req->una_idx)
@@ -228,8 +232,8 @@ uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Make the next packet ask for an ACK, at least once in a round trip. The ACK rule counts packets,
- * and a QP that sends slowly would ask so rarely that a silent peer is noticed too late.
+ * Make the next packet ask for an ACK, if none has asked for a round trip. The ACK rule counts
+ * packets. So a QP that sends slowly would ask so rarely that a silent peer is noticed too late.
  */
 static void
 schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -250,7 +254,7 @@ is_all_sent(const struct uroce_qpc *qpc)
 	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
 }
 
-/* Build the packets that loss recovery has to retransmit. */
+/* Build the packets that loss recovery wants to retransmit now. */
 static unsigned
 put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -283,8 +287,8 @@ put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Build packets without the checks of each packet (fast path): requests of one packet, or Middle
- * packets.
+ * Build packets on the fast path, which checks the conditions once for all packets: requests of one
+ * packet, or Middle packets.
  */
 static unsigned
 put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -301,7 +305,8 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/*
-	 * the peer sends no response before a packet asks for an ACK, however slowly packets leave
+	 * if no packet in flight has asked for an ACK, the ACK timer is restarted below, because
+	 * the peer did not have to respond yet
 	 */
 	const bool was_awaiting = uroce_req_awaits_response(req);
 	unsigned nb = 0;
@@ -332,7 +337,10 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 		uroce_retry_arm(qpc, now_ns);
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
-	/* the burst may contain frames of the failing request, which have to be gathered first */
+	/*
+	 * a request may fail only after a burst without frames, because the caller has to gather
+	 * the frames of the request first
+	 */
 	if (!nb)
 		uroce_requester_fail_if_faulty(qpc, now_ns);
 	return nb;

@@ -11,20 +11,27 @@
 #include "transport/context.h"
 
 /**
- * Start the requester, from RTR to RTS: PSNs begin at attr.sq_psn, and the retry counters are full.
+ * Start the requester when the QP goes from RTR to RTS: PSNs begin at attr.sq_psn, and the retry
+ * counters are full.
  */
 void uroce_requester_start(struct uroce_qpc *qpc);
 
-/** Resume the requester, from SQE to RTS: continue with the next request in the send queue. */
+/**
+ * Resume the requester when the QP goes from SQE to RTS: it continues with the next request in the
+ * send queue.
+ */
 void uroce_requester_resume(struct uroce_qpc *qpc);
 
-/** Fill up to `max` descriptors with requests, retransmitted or new. @return how many */
+/**
+ * Fill up to `max` descriptors with retransmitted and new request packets.
+ * @return the number of descriptors that were filled
+ */
 unsigned uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			      uint64_t now_ns);
 
 /**
- * UC and UD: complete the requests whose last packet was sent; then let a request that cannot be
- * sent fail.
+ * UC and UD: complete the requests whose last packet was sent. Then a request that cannot be sent
+ * fails.
  */
 void uroce_requester_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 

@@ -4,8 +4,8 @@
  *
  * Each response is processed in two steps. First the window advances to its PSN, which completes
  * the requests that the response acknowledges (completer.c). Then the response itself is processed.
- * If a READ or an atomic blocks the first step, its response was lost or is late: see
- * ooo_response.c.
+ * If a READ or an atomic before that PSN has no response yet, the first step stops there: the
+ * response was lost or is late, see ooo_response.c.
  */
 #include "transport/requester/response.h"
 
@@ -20,7 +20,10 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* The status of a request that the peer refuses, by NAK code [IBA 9.7.5.2.8, 11.6.2]. */
+/*
+ * The completion status of a request that the peer refuses, by the code of the NAK [IBA 9.7.5.2.8,
+ * 11.6.2].
+ */
 static const uint8_t nak_status[] = {
 	[UROCE_NAK_INV_REQUEST] = IBV_WC_REM_INV_REQ_ERR,
 	[UROCE_NAK_REM_ACCESS] = IBV_WC_REM_ACCESS_ERR,
@@ -28,7 +31,10 @@ static const uint8_t nak_status[] = {
 	[UROCE_NAK_INV_RD_REQUEST] = IBV_WC_REM_INV_RD_REQ_ERR,
 };
 
-/* Go back N after an implied NAK: a response is missing, and no later responses are kept. */
+/*
+ * Go back N after an implied NAK: a response is missing, and this requester keeps no later
+ * responses.
+ */
 static enum uroce_verdict
 imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -37,7 +43,7 @@ imply_nak(struct uroce_qpc *qpc, uint64_t now_ns)
 	return UROCE_VERDICT_RESPONSE_GAP;
 }
 
-/* Process a response with data. */
+/* Process a response with data: a READ response or an atomic acknowledgement. */
 static enum uroce_verdict
 take_data_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
@@ -64,8 +70,8 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
 	/*
-	 * An RNR NAK before rnr_ignore_ns is ignored. If it is true, the peer is alive, and sends
-	 * another RNR NAK when the request is repeated.
+	 * An RNR NAK is ignored until rnr_ignore_ns, because earlier ones were false. It may be
+	 * true; then the peer is alive, and sends another RNR NAK when a probe repeats the request.
 	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;
@@ -80,7 +86,8 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	if (uroce_recovery_step(&req->loss_recovery, UROCE_RECOVERY_ON_RNR_NAK) !=
 	    UROCE_RECOVERY_DO_GO_BACK_N)
 		return UROCE_VERDICT_NAK_RNR;
-	if (req->rnr_left != 7) /* 7: no limit [IBA 9.7.5.2.8] */
+	/* the value 7 means that RNR retries are not limited [IBA 9.7.5.2.8] */
+	if (req->rnr_left != 7)
 		req->rnr_left--;
 	uroce_retry_rewind(qpc);
 	req->rnr_ns = now_ns;
@@ -142,7 +149,7 @@ take_ack(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	const struct uroce_req *req = &qpc->req;
 	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
 	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
-	/* an ACK acknowledges its own PSN, too; a NAK only what is before */
+	/* an ACK acknowledges its own PSN, too; a NAK acknowledges only the PSNs before its own */
 	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
 
 	if (!uroce_completer_advance(qpc, upto, now_ns))
@@ -168,7 +175,7 @@ uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
-	/* only reliable services have responses: check_packet() drops them for other QPs */
+	/* only RC and XRC QPs get here, because check_packet() drops responses for other QPs */
 	assert(uroce_qpc_is_reliable(qpc) && qpc->sq);
 	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
 		return UROCE_VERDICT_GHOST;

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Reception of responses by the requester.
+ * The reception of ACKs, NAKs and responses with data by the requester.
  */
 
 #include "transport/context.h"
 
-/** Process a response of the peer. Its PSN may be anywhere, inside the window or outside. */
+/** Process a response of the peer. Its PSN may be inside the requester's window or outside. */
 enum uroce_verdict uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				       uint64_t now_ns);
 

@@ -4,13 +4,16 @@
 
 /**
  * @file
- * What the responder acknowledges: the requests before epsn, the messages before MSN, and the
- * pending AETH. That is one ACK or NAK; a newer NAK replaces an older one.
+ * What the responder acknowledges: the requests before epsn and the messages that the MSN counts.
+ * The pending AETH is one ACK or NAK; a newer NAK replaces an older one.
  */
 
 #include "transport/context.h"
 
-/** Schedule an ACK. A NAK that is already pending makes the ACK unnecessary. */
+/**
+ * Schedule an ACK to the peer. If a NAK is pending, the NAK is kept, because it makes the ACK
+ * unnecessary.
+ */
 static inline void
 uroce_aeth_schedule_ack(struct uroce_resp *resp)
 {
@@ -21,9 +24,9 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 }
 
 /**
- * Commit requests that were executed: `nb_psn` PSNs from epsn on, with which `nb_messages` messages
- * ended.
- * @param has_ack_req  one of the requests asks for an ACK
+ * Advance epsn by `nb_psn` PSNs and the MSN by `nb_messages` messages, because requests were
+ * executed.
+ * @param has_ack_req  whether one of the requests asks for an ACK
  */
 static inline void
 uroce_aeth_advance(struct uroce_resp *resp, uint32_t nb_psn, uint32_t nb_messages, bool has_ack_req)
@@ -34,7 +37,7 @@ uroce_aeth_advance(struct uroce_resp *resp, uint32_t nb_psn, uint32_t nb_message
 		uroce_aeth_schedule_ack(resp);
 }
 
-/** Schedule a NAK. */
+/** Schedule a NAK to the peer, with this syndrome and PSN. */
 static inline void
 uroce_aeth_schedule_nak(struct uroce_resp *resp, uint8_t syndrome, uint32_t psn)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Execution of the expected request of RC and XRC, or its refusal [IBA 9.7.4, 9.7.5.1]. */
+/*
+ * The responder executes or refuses the expected request of an RC or XRC QP [IBA 9.7.4, 9.7.5.1].
+ */
 #include "transport/responder/execute.h"
 
 #include <string.h>
@@ -23,12 +25,14 @@ static_assert(UROCE_RD_ATOMIC_MAX <= 32, "pending is a mask of 32 bits");
 
 #define READ_LEN_MAX (1u << 31)
 
-/* What a refused request leads to, by verdict [IBA 9.7.5.2.8, 9.9.3]. */
+/* What the responder does with a refused request, by verdict [IBA 9.7.5.2.8, 9.9.3]. */
 static const struct refusal {
-	bool is_fatal;       /* a NAK with the code `nak` is sent, and the QP goes to ERR */
-	uint8_t nak;         /* enum uroce_nak */
-	uint8_t recv_status; /* status of the oldest receive request; 0: it is not touched */
-	uint32_t event;      /* enum uroce_qpc_event; 0: none */
+	/* the responder sends a NAK with the code `nak`, and the QP goes to ERR */
+	bool is_fatal;
+	uint8_t nak; /* enum uroce_nak: the code of the NAK */
+	/* error status of the oldest receive request; 0: no receive request fails */
+	uint8_t recv_status;
+	uint32_t event; /* enum uroce_qpc_event: the event that is raised; 0: none */
 } refusals[UROCE_VERDICT_NB] = {
 	[UROCE_VERDICT_BAD_SEQUENCE] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
 	[UROCE_VERDICT_BAD_REQUEST] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
@@ -66,9 +70,11 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 
 /*
  * Allocate the slot of a new READ or atomic. A peer that sends a new one has received the responses
- * of the old ones, except for max_dest_rd_atomic of them. So if more are pending, the oldest is a
- * repetition that the peer does not need, or the peer has sent more than was agreed.
- * @return UROCE_VERDICT_REQUEST, and the slot
+ * of the old ones, except for max_dest_rd_atomic of them. So if more are pending, either the oldest
+ * is a repetition that the peer does not need, or the peer has sent more than max_dest_rd_atomic
+ * allows.
+ * @param[out] out  the slot of the resource
+ * @return UROCE_VERDICT_REQUEST, or why the request is refused
  */
 static enum uroce_verdict
 alloc_resource(struct uroce_qpc *qpc, uint64_t now_ns, struct uroce_rd_res **out)
@@ -162,7 +168,8 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (!at)
 		return UROCE_VERDICT_NO_ACCESS;
 	/*
-	 * the address must be aligned as the peer names it, and also in the memory of this process
+	 * both the virtual address that the peer sent and the address in this process must be
+	 * aligned
 	 */
 	if (va % sizeof(*at) || (uintptr_t)at % sizeof(*at))
 		return UROCE_VERDICT_BAD_REQUEST;
@@ -224,7 +231,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The access rights that a FLUSH needs, by its placement type. */
+/* The access rights that a FLUSH needs, from its placement type. */
 static uint32_t
 flush_access(uint32_t type)
 {
@@ -280,8 +287,9 @@ execute_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 }
 
 /*
- * XRC: select the SRQ that the request names. Receive requests are taken from it, and keys belong
- * to its protection domain. All packets of a message name the same SRQ [IBA A14.5].
+ * XRC: select the SRQ that the request names. Receive requests are taken from this SRQ, and keys
+ * must belong to its protection domain. All packets of a message must name the same SRQ [IBA
+ * A14.5].
  */
 static enum uroce_verdict
 select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -293,9 +301,12 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	if (qpc->resp.operation != UROCE_OPERATION_NONE && srq != qpc->srq)
 		return UROCE_VERDICT_BAD_REQUEST;
-	/* an earlier request that was refused may have left a receive request */
+	/*
+	 * put back the receive request that an earlier request may have taken from the old SRQ
+	 * before it was refused
+	 */
 	if (srq != qpc->srq) {
-		/* the new SRQ may have another CQ, so the open batch ends */
+		/* end the open batch of completions, because the new SRQ may have another CQ */
 		uroce_completion_recv_end(qpc);
 		uroce_recv_put_back(qpc);
 	}
@@ -305,7 +316,8 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * End the wait for the request at epsn, because it has arrived. A pending NAK becomes an ACK.
+ * Process that the request at epsn has arrived: it is not missing any more. A pending NAK for it
+ * becomes an ACK.
  */
 static void
 end_gap_wait(struct uroce_qpc *qpc)

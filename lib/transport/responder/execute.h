@@ -4,18 +4,22 @@
 
 /**
  * @file
- * Execution of the expected request, by its operation.
+ * Execution of the expected request of the peer.
  */
 
 #include "transport/context.h"
 
-/** Execute the expected request. @return UROCE_VERDICT_REQUEST, or why it was refused */
+/**
+ * Execute the expected request.
+ * @return UROCE_VERDICT_REQUEST, or the verdict with which the request was refused
+ */
 enum uroce_verdict uroce_execute_expected(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
 /**
- * Execute a request that was buffered. A refusal that would end the QP is left to the caller.
- * @return UROCE_VERDICT_REQUEST, or why it was refused
+ * Execute an expected request that was buffered. If an error would put the QP into ERR, the
+ * function only returns the verdict, and the caller decides what to do.
+ * @return UROCE_VERDICT_REQUEST, or the verdict with which the request was refused
  */
 enum uroce_verdict uroce_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				      uint64_t now_ns);
@@ -25,7 +29,7 @@ bool uroce_execute_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt 
 
 /**
  * Refuse the expected request: schedule a NAK, and put the QP into ERR if the error is fatal.
- * @return `verdict`
+ * @return the parameter `verdict`
  */
 enum uroce_verdict uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict,
 					uint64_t now_ns);

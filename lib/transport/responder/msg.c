@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reception of messages: SEND and WRITE, packet by packet, in order [IBA 9.7.4.1, 9.8.2].
+ * Reception of messages. The packets of a SEND or WRITE are processed one by one, in order [IBA
+ * 9.7.4.1, 9.8.2].
  *
  * All checks precede the first change: the opcode continues the message; the length of the packet
  * fits its position; keys, ranges and receive requests are valid. Then the payload is placed.
@@ -28,7 +29,7 @@
 #define BAD_KEYS_MAX 16
 #define BAD_KEYS_NS  UINT64_C(1000000000)
 
-/* The longest message [IBA 9.7.4.1.6]. */
+/* The length in bytes of the longest message [IBA 9.7.4.1.6]. */
 #define MSG_LEN_MAX (1u << 31)
 
 static bool
@@ -38,8 +39,8 @@ has_invalidate(const struct uroce_pkt *pkt)
 }
 
 /*
- * Check that the opcode continues the message, and that the length fits the packet's position in
- * it.
+ * Check that the opcode of a packet continues the message being received, and that the length of
+ * the packet fits its position in the message.
  */
 static enum uroce_verdict
 check_sequence(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -76,7 +77,10 @@ place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* Begin a WRITE: its first packet names the memory, which is checked as a whole. */
+/*
+ * Begin a WRITE. Its first packet names the memory of the whole WRITE, and access to all of it is
+ * checked.
+ */
 static enum uroce_verdict
 open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 {
@@ -104,7 +108,10 @@ open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* Place the payload through an mkey. Without such an mkey the memory is not accessible. */
+/*
+ * Place the payload of a WRITE through an mkey, if the key is that of an mkey. Otherwise access is
+ * refused.
+ */
 static __attribute__((noinline)) enum uroce_verdict
 place_through(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t at)
 {
@@ -153,8 +160,8 @@ place_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Complete the receive request of a message with its last packet. A WRITE without immediate data
- * uses none.
+ * Complete the receive request of a message after its last packet. A WRITE without immediate data
+ * has no receive request.
  */
 static void
 complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -181,8 +188,8 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 }
 
 /*
- * Invalidate the key, of a memory window or of an mkey, that the peer names.
- * @return 0, or -EINVAL: refused
+ * Invalidate the key that the peer names. It must be the key of a memory window or of an mkey.
+ * @return 0; -EINVAL: the key must not be invalidated
  */
 static int
 invalidate_by_peer(const struct uroce_qpc *qpc, uint32_t rkey)
@@ -213,8 +220,8 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	if (verdict != UROCE_VERDICT_REQUEST)
 		return verdict;
 	/*
-	 * invalidate the key after the payload was placed, which may use the key, and before the
-	 * completion is written
+	 * invalidate the key after the payload was placed, because placing may use the key, and
+	 * before the completion is written
 	 */
 	if (has_invalidate(pkt) && invalidate_by_peer(qpc, be32_get(uroce_pkt_ieth(pkt)->rkey)))
 		return UROCE_VERDICT_BAD_INVALIDATE;
@@ -230,14 +237,14 @@ uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* Whether a packet names memory by address and key. */
+/* Whether a packet names memory by address and key (RETH). */
 static bool
 has_reth_memory(const struct uroce_pkt *pkt)
 {
 	return pkt->op->ext_mask & 1 << UROCE_EXT_RETH;
 }
 
-/* Whether there were too many wrong keys in the present period. */
+/* Whether the UC peer has sent too many wrong keys in the present period. */
 static bool
 is_key_guessing(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -255,8 +262,8 @@ note_bad_key(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Cut off a message whose other packets are lost or useless. The receive request is put back, for
- * any QP of a shared queue, because this QP may not receive packets for a long time.
+ * End a message whose other packets are lost or useless. Its receive request is put back into the
+ * SRQ so that any QP can use it, because this QP may not receive packets for a long time.
  */
 static void
 cut_off_message(struct uroce_qpc *qpc)
@@ -272,7 +279,7 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 	const bool is_first = pkt->op->flags & UROCE_OPF_FIRST;
 
 	if (is_first) {
-		/* the packets of an earlier message that did not end are lost */
+		/* if an earlier message has not ended, its last packets are lost */
 		cut_off_message(qpc);
 		resp->epsn = pkt->psn;
 	} else if (pkt->psn != resp->epsn) {
@@ -296,8 +303,8 @@ uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t n
 		note_bad_key(qpc, now_ns);
 	uroce_error_count_refusal(qpc, verdict);
 	/*
-	 * a fault of the peer loses its message only; a local fault is the application's, and ends
-	 * the QP
+	 * an error of the peer only loses the message; a local fault, which the application has
+	 * caused, puts the QP into ERR
 	 */
 	if (verdict == UROCE_VERDICT_LOCAL_FAULT)
 		uroce_error_fail_receive(qpc, IBV_WC_LOC_PROT_ERR, verdict, now_ns);

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Messages being received (RC and UC): checks, and placement of the payload.
+ * Reception of SENDs and WRITEs (RC and UC): their packets are checked, and the payload is placed.
  */
 
 #include "transport/context.h"
@@ -12,14 +12,14 @@
 /**
  * Execute the next packet in order of a SEND or WRITE. The packet is checked against its message,
  * and its payload is placed. The last packet completes the receive request.
- * @return UROCE_VERDICT_REQUEST, or why the packet was refused; a refused packet changes nothing
+ * @return UROCE_VERDICT_REQUEST, or the verdict with which the packet was refused
  */
 enum uroce_verdict uroce_msg_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				  uint64_t now_ns);
 
 /**
- * UC: process a packet of a SEND or WRITE. There are no acknowledgements; a PSN gap loses the
- * message in which it lies [IBA 9.8.2.2].
+ * UC: process a packet of a SEND or WRITE. UC has no acknowledgements; if a packet of a message is
+ * missing, the message is lost [IBA 9.8.2.2].
  */
 enum uroce_verdict uroce_msg_recv_uc(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				     uint64_t now_ns);

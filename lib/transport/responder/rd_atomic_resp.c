@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fast path of the responder for READs of one packet and for atomics. They often arrive in lists.
- * Requests are executed in bursts (see single_packet.c), each with the next resource. Responses are
- * sent in bursts, too: resources are a ring in PSN order, so the next response is mostly in the
- * next slot and reads the same region. A burst ends before a request or response of another kind,
- * or one that is refused; resp.c processes that one.
+ * Fast path of the responder for READs of one packet and for atomics. Such requests often arrive in
+ * bursts. They are executed in bursts, too (see single_packet.c); each uses the next resource.
+ * Responses are sent in bursts, too: resources are a ring in PSN order, so the next response is
+ * mostly in the next slot and reads the same region. A burst ends before a request or response that
+ * is of another kind or has to be refused; resp.c processes this request or response.
  */
 #include "transport/responder/rd_atomic_resp.h"
 
@@ -14,8 +14,8 @@
 #include "wire/syndrome.h"
 
 /*
- * Execute an atomic as a CPU atomic: any other agent that uses CPU atomics on the memory sees one
- * indivisible operation [IBA 9.4.5].
+ * Execute an atomic by an atomic instruction of the CPU. So all others that use atomic instructions
+ * on the memory see one indivisible operation [IBA 9.4.5].
  */
 uint64_t
 uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap)
@@ -32,7 +32,7 @@ uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is
 
 /*
  * Prepare the resource of a READ of one packet.
- * @return false: it is longer or empty, or access is refused
+ * @return false: the READ is longer or empty, or access is refused
  */
 static inline bool
 recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
@@ -54,7 +54,10 @@ recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 	return true;
 }
 
-/* Execute an atomic. @return false: access is refused, or the address is not aligned */
+/*
+ * Execute the atomic in a packet, and prepare its resource.
+ * @return false: access is refused, or the address is not aligned
+ */
 static inline bool
 recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uroce_mr_view *view,
 	    struct uroce_rd_res *res)
@@ -74,8 +77,8 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 }
 
 /*
- * How many more READs and atomics max_dest_rd_atomic allows. The slot of each may still be in use:
- * the caller checks that.
+ * The number of further READs and atomics that max_dest_rd_atomic allows. The caller has to check
+ * that the slot of each is not in use.
  */
 static uint32_t
 count_resource_room(const struct uroce_qpc *qpc)
@@ -115,7 +118,9 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 	return n;
 }
 
-/* Whether the response of a resource is a single packet, which this pass has not sent yet. */
+/*
+ * Whether the response of a resource is a single packet that was not yet sent in the present pass.
+ */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)
 {
@@ -137,7 +142,7 @@ uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
 
 /*
  * Build a READ response of one packet.
- * @return false: it is empty, or access is refused or not to a region
+ * @return false: the response is empty, access is refused, or the key is not that of a region
  */
 static inline bool
 put_single_read_response(struct uroce_qpc *qpc, const struct uroce_rd_res *res,
@@ -181,7 +186,7 @@ uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsi
 			uroce_rd_atomic_put_ack(qpc, res, &out[nb]);
 		else if (!put_single_read_response(qpc, res, &view, &out[nb]))
 			break;
-		nb_bytes += res->len; /* 0 of an atomic */
+		nb_bytes += res->len; /* `len` is 0 if the resource is that of an atomic */
 		res->sent = 1;
 		res->is_begun = true;
 		res->was_answered = true;

@@ -4,24 +4,31 @@
 
 /**
  * @file
- * Fast path of the responder for many short READs and atomics, and access to the ring of resources.
+ * Fast path of the responder for many short READs and atomics, and functions for the ring of
+ * resources.
  */
 
 #include "transport/context.h"
 #include "transport/responder/aeth.h"
 
-/** The slot of the oldest resource that has responses to send. There must be one. */
+/**
+ * The index in `res` of the oldest resource that has responses to send. There must be such a
+ * resource.
+ */
 static inline uint32_t
 uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 {
-	/* slots are a ring that is filled in PSN order */
+	/*
+	 * the oldest slot is the next one to be filled, because slots are a ring that is filled in
+	 * PSN order
+	 */
 	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
 	const uint64_t twice = (uint64_t)resp->pending << UROCE_RD_ATOMIC_MAX | resp->pending;
 
 	return (first + (uint32_t)__builtin_ctzll(twice >> first)) % UROCE_RD_ATOMIC_MAX;
 }
 
-/** The oldest resource that has responses to send. There must be one. */
+/** The oldest resource that has responses to send. There must be such a resource. */
 static inline struct uroce_rd_res *
 uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 {
@@ -31,7 +38,7 @@ uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 /**
  * Make the responses of a resource pending, after the request at epsn was executed and the resource
  * was filled.
- * @param res  the next slot of the ring
+ * @param res  the slot that follows the newest one in the ring
  * @param nb_psn  number of responses
  */
 static inline void
@@ -43,7 +50,7 @@ uroce_rd_atomic_begin(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_
 	res->msn = resp->msn;
 	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
 	resp->res_head++;
-	/* the responses acknowledge everything before them, so that a pending ACK is not needed */
+	/* drop a pending ACK, because the responses acknowledge everything before them */
 	if (resp->syndrome == UROCE_SYNDROME_ACK)
 		resp->has_aeth = false;
 }
@@ -55,12 +62,16 @@ uroce_rd_atomic_end(struct uroce_resp *resp, const struct uroce_rd_res *res)
 	resp->pending &= ~(1u << (res - resp->res));
 }
 
-/** Execute an atomic on the 8 bytes at `at`. @return the original value */
+/**
+ * Execute an atomic on the 8 bytes at `at`.
+ * @return the original value of the 8 bytes
+ */
 uint64_t uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap);
 
 /**
- * Execute READs of one packet and atomics that directly follow `tmpl`, as
- * uroce_single_packet_recv() does for messages.
+ * Execute the READs of one packet or the atomics that directly follow `tmpl`, an executed request
+ * of the same kind. The call stops at the first packet that needs the general path.
+ * @return the number of packets that were executed
  */
 unsigned uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 				       const struct uroce_pkt *pkts, unsigned nb);
@@ -72,7 +83,8 @@ void uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *r
 /**
  * Fill up to `max` descriptors with the next responses, as long as each is a single packet and its
  * memory is accessible. At least one response must be pending.
- * @return how many; a response that follows may still be a single packet
+ * @return the number of descriptors that were filled; the next response may still be a single
+ *	packet
  */
 unsigned uroce_rd_atomic_put_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive requests: the oldest of the QP's own queue, or one from an SRQ. The request from an SRQ
- * is taken with the first packet that needs it, and kept until the message has ended, however long
- * that takes.
+ * A message uses the oldest receive request of the QP's own queue, or one from an SRQ. A request is
+ * taken from an SRQ with the first packet that needs it, and kept until the message has ended,
+ * however long that takes.
  */
 #include "transport/responder/recv.h"
 

@@ -4,18 +4,22 @@
 
 /**
  * @file
- * The source of receive requests: the QP's own receive queue, or an SRQ.
+ * Functions that take receive requests from the QP's own receive queue or from an SRQ.
  */
 
 #include "transport/context.h"
 
 /**
- * The receive request of the present message, from the SRQ.
+ * Get the receive request of the present message from the SRQ. The request is taken from the SRQ if
+ * the message has none yet.
  * @return NULL: the QP has no SRQ, or the SRQ is empty
  */
 struct uroce_recv_wqe *uroce_recv_shared(struct uroce_qpc *qpc);
 
-/** The receive request that the message being received uses. @return NULL: none is posted */
+/**
+ * Get the receive request that the message being received uses.
+ * @return NULL: no receive request is posted
+ */
 static inline struct uroce_recv_wqe *
 uroce_recv_current(struct uroce_qpc *qpc)
 {
@@ -28,7 +32,10 @@ uroce_recv_current(struct uroce_qpc *qpc)
 					   : (struct uroce_recv_wqe *)uroce_ring_at(rq, tail);
 }
 
-/** The receive request in use. uroce_recv_current() must have returned it before. */
+/**
+ * The receive request that the message being received uses. uroce_recv_current() must have returned
+ * it before.
+ */
 static inline struct uroce_recv_wqe *
 uroce_recv_taken(const struct uroce_qpc *qpc)
 {
@@ -38,10 +45,10 @@ uroce_recv_taken(const struct uroce_qpc *qpc)
 						      uroce_ring_tail(&qpc->rq->ring));
 }
 
-/** Free the slot of the SRQ's receive request that was in use. */
+/** Free the slot of the SRQ's receive request that this QP has taken and that has completed. */
 void uroce_recv_give(struct uroce_qpc *qpc);
 
-/** Free the slot of the receive request in use, after it has completed. */
+/** Free the slot of the receive request of a message, after the request has completed. */
 static inline void
 uroce_recv_pop(struct uroce_qpc *qpc)
 {
@@ -51,10 +58,13 @@ uroce_recv_pop(struct uroce_qpc *qpc)
 		uroce_ring_pop(&qpc->rq->ring, 1);
 }
 
-/** Put the SRQ's receive request back unused: the next message of any QP may take it. */
+/**
+ * Put the receive request that this QP has taken back into the SRQ unused. The next message of any
+ * QP may take it.
+ */
 void uroce_recv_put_back(struct uroce_qpc *qpc);
 
-/** The protection domain of the keys in a receive request. */
+/** The protection domain to which the lkeys in a receive request belong. */
 static inline uint32_t
 uroce_recv_pdn(const struct uroce_qpc *qpc)
 {

@@ -5,9 +5,9 @@
  * used lie behind `nb_used`.
  *
  * A block that moved to another worker with its QP is in neither the list nor the stack, and no
- * other QP can take it. The thread that gives it back may not be the pool's. So the block goes to a
- * stack of its own (`returned`): any thread may push, and the pool's thread takes the whole stack
- * at once. B1 labels the push and the take.
+ * other QP can take it. Another thread than the pool's may give such a block back. So the block
+ * goes to a separate stack (`returned`): any thread may push a block, and the pool's thread takes
+ * the whole stack at once. B1 is the name of the release by the push and the acquire by the taking.
  */
 #include "transport/responder/resources.h"
 
@@ -17,11 +17,18 @@
 #include "transport/qpc.h"
 
 struct block {
-	/* first field, because a pointer to the resources is cast to a pointer to the block */
+	/*
+	 * this must be the first field, because a pointer to the resources is cast to a pointer to
+	 * the block
+	 */
 	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
-	struct uroce_resp *holder; /* the responder that uses the block */
-	struct block *older;       /* next older block in use; NULL: this is the oldest */
-	/* in use: next newer block, NULL: this is the newest; free: next block of the stack */
+	struct uroce_resp *holder; /* the responder that uses this block */
+	/* next older block in the list of blocks in use; NULL: this block is the oldest */
+	struct block *older;
+	/*
+	 * block in use: the next newer block, NULL: this block is the newest; free block: the next
+	 * block of the stack
+	 */
 	struct block *newer;
 	uint64_t used_ns;
 	struct uroce_rd_pool *home;
@@ -31,8 +38,11 @@ struct block {
 struct uroce_rd_pool {
 	struct block *oldest;
 	struct block *newest;
-	struct block *given; /* stack of free blocks; NULL: empty */
-	/* stack of blocks that another worker's thread gave back; NULL: empty */
+	struct block *given; /* top of the stack of free blocks; NULL: the stack is empty */
+	/*
+	 * top of the stack of blocks that the thread of another worker gave back; NULL: the stack
+	 * is empty
+	 */
 	_Atomic(struct block *) returned;
 	uint32_t nb_blocks;
 	uint32_t nb_used; /* blocks from this index on were never used */
@@ -93,13 +103,16 @@ take_returned(struct uroce_rd_pool *pool)
 	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
 		return;
 	pool->given =
-		/* B1: the links of the stack are visible */
+		/* acquire B1: the links of the blocks are visible */
 		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	for (const struct block *at = pool->given; at; at = at->newer)
 		pool->nb_held--;
 }
 
-/* Find a free block. @return NULL: all are in use */
+/*
+ * Find a free block of the pool.
+ * @return NULL: all blocks are in use
+ */
 static struct block *
 find_free_block(struct uroce_rd_pool *pool)
 {
@@ -118,9 +131,9 @@ find_free_block(struct uroce_rd_pool *pool)
 }
 
 /*
- * Take a block from a QP that has no response to send, the least recently used block first. The
- * block must not have been used for UROCE_RD_KEEP_NS.
- * @return NULL: none
+ * Take the least recently used block from a QP that has no response to send. The block must not
+ * have been used for UROCE_RD_KEEP_NS.
+ * @return NULL: there is no such block
  */
 static struct block *
 take_oldest_block(struct uroce_rd_pool *pool, uint64_t now_ns)
@@ -181,7 +194,7 @@ return_block(struct block *block)
 	struct uroce_rd_pool *home = block->home;
 
 	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
-	/* release, B1: the link to the next block is visible */
+	/* release B1: the link to the next block becomes visible */
 	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
 						      memory_order_release, memory_order_relaxed))
 		;

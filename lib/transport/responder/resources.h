@@ -12,8 +12,8 @@
  * that has nothing to send and did not use it for UROCE_RD_KEEP_NS. A duplicate request for a
  * resource of that block is treated as if newer requests had replaced the resource [IBA 9.7.5.1.2].
  *
- * A pool belongs to one worker, like the contexts that use it, so it needs no locks. Its memory is
- * touched only as far as it was ever used.
+ * A pool belongs to one worker, like the contexts that use it, so it needs no locks. The memory of
+ * blocks that were never used is not touched.
  */
 
 #include <assert.h>
@@ -21,14 +21,16 @@
 #include <stdint.h>
 
 /**
- * The most READ and atomic requests of a peer that a responder remembers, and the most that a
+ * The largest number of READ and atomic requests of a peer that a responder remembers, and that a
  * requester has outstanding. The number lets READs of 64 KiB at MTU 4096 fill the default window.
- * With half of it, responses would be received while they are still in the private cache of the
- * core that wrote them, which is slower to read.
+ * With half of this number, responses would be received while they are still in the private cache
+ * of the core that wrote them, which is slower to read.
  */
 #define UROCE_RD_ATOMIC_MAX 32
 
-/** How long a block cannot be taken by another QP after its last use. */
+/**
+ * The time in nanoseconds after the last use of a block in which no other QP can take the block.
+ */
 #define UROCE_RD_KEEP_NS UINT64_C(1000000000)
 
 struct uroce_resp;
@@ -36,37 +38,41 @@ struct uroce_rd_pool;
 
 /**
  * A READ, atomic, FLUSH or ATOMIC_WRITE of the peer, kept until newer ones replace it. The struct
- * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in a pass: over all
- * of them, or, for a duplicate request, over those that it asks for.
+ * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in passes. A pass
+ * sends all responses, or, for a duplicate request, those that it asks for.
  */
 struct uroce_rd_res {
 	union {
-		uint64_t va;   /* READ: address of the memory */
-		uint64_t orig; /* atomic: the value before its execution */
+		uint64_t va;   /* READ: virtual address of the memory */
+		uint64_t orig; /* atomic: the value of the memory before the execution */
 	};
 	uint32_t rkey; /* READ: key of the memory */
-	/* READ: the protection domain that granted access; an XRC target serves several */
+	/* READ: the protection domain in which access was granted; an XRC target has several */
 	uint32_t pdn;
 	uint32_t len; /* READ: length in bytes; otherwise 0 */
 	uint32_t psn; /* PSN of the request, and of the first response to it */
-	/* index of the response that the pass sends next, which has the PSN psn + sent */
+	/*
+	 * index of the response that the present pass sends next; the PSN of this response is psn +
+	 * sent
+	 */
 	uint32_t sent;
-	uint32_t end; /* index behind the last response of the pass; 0: the slot was never used */
+	/* index behind the last response of the present pass; 0: the slot was never used */
+	uint32_t end;
 	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;
 	uint32_t is_begun : 1; /* the present pass has sent its first response */
-	/* all responses were sent once, so that further responses are repetitions */
+	/* all responses were sent at least once, so further responses are repetitions */
 	uint32_t was_answered : 1;
 };
 static_assert(sizeof(struct uroce_rd_res) == 40, "small");
 
 /**
- * The memory size of a pool of `nb_blocks` (at least 1), in bytes. Each block serves one QP at a
- * time.
+ * The memory size in bytes of a pool of `nb_blocks` blocks (at least 1). Each block serves one QP
+ * at a time.
  */
 size_t uroce_rd_pool_memsize(uint32_t nb_blocks);
 
-/** Initialise a pool in `mem`, which is 64-byte aligned and remains the caller's. */
+/** Initialise a pool in `mem`. The memory must be 64-byte aligned; the caller frees it. */
 struct uroce_rd_pool *uroce_rd_pool_init(void *mem, uint32_t nb_blocks);
 
 /**
@@ -78,12 +84,12 @@ struct uroce_rd_pool *uroce_rd_pool_init(void *mem, uint32_t nb_blocks);
 struct uroce_rd_res *uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder,
 					uint64_t now_ns);
 
-/** Record that a block was used. */
+/** Record that a block was used at `now_ns`, so that other QPs do not take it soon. */
 void uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, uint64_t now_ns);
 
 /**
  * Move a block to another worker, together with its QP. From then on the target worker passes its
- * own pool to the functions that use the block. The QP keeps the block until it is given back.
+ * own pool to the functions that use the block. The QP keeps the block until uroce_rd_pool_give().
  * `res` may be NULL.
  */
 void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
@@ -91,7 +97,7 @@ void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 /** Give a block back to the pool that it came from. `res` may be NULL. */
 void uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** The number of blocks in use. */
+/** The number of blocks of a pool that are in use. */
 uint32_t uroce_rd_pool_count(const struct uroce_rd_pool *pool);
 
 #endif /* UROCE_TRANSPORT_RESOURCES_H */

@@ -2,9 +2,10 @@
 /*
  * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
  *
- * By its PSN, a request is a duplicate, expected, or ahead of a PSN gap. The expected request is
- * executed. The response to a duplicate is repeated: a READ is executed again, an atomic gets its
- * saved result, and other requests get an ACK. A request ahead shows a gap, for which one NAK is sent.
+ * The PSN of a request tells whether it is a duplicate, expected, or ahead of a PSN gap. The
+ * expected request is executed. The response to a duplicate is repeated: a READ is executed again,
+ * an atomic gets its saved result, and other requests get an ACK. A request that is ahead shows a
+ * gap, for which one NAK is sent.
  *
  * Responses leave in PSN order, because every response acknowledges all requests before it. READ
  * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for
@@ -66,9 +67,9 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Repeat the responses `[begin, end)` of a resource. Where responses of the resource are still
- * being sent, the range grows to include these: a duplicate request for a part does not cut them
- * off.
+ * Send the responses `[begin, end)` of a resource once more. If responses of the resource are still
+ * being sent, the range grows to include these, so that a duplicate request for a part does not
+ * drop them.
  */
 static void
 repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
@@ -86,7 +87,8 @@ repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t beg
 }
 
 /*
- * Repeat a READ, or a part of it, within what was granted to the original request [IBA 9.7.5.1.5].
+ * Repeat a READ or a part of it, because a duplicate asks for it. The range must be within that of
+ * the original request [IBA 9.7.5.1.5].
  */
 static enum uroce_verdict
 repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -104,8 +106,8 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	    offset + len > res->len)
 		return UROCE_VERDICT_STALE;
 	/*
-	 * a part that ends before the original ends on a packet boundary, so that lengths of
-	 * responses agree
+	 * a part that ends before the end of the original READ must be a multiple of the MTU, so
+	 * that the responses have the same lengths
 	 */
 	const uint32_t end = begin + uroce_msg_packets(qpc, len);
 	const bool is_rest = end == uroce_msg_packets(qpc, res->len);
@@ -176,7 +178,10 @@ uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now
 	return uroce_ooo_request_recv(qpc, pkt, now_ns);
 }
 
-/* Begin a response. @return where its extension headers go */
+/*
+ * Begin the frame of a response: build its headers up to the BTH.
+ * @return the place for the extension headers
+ */
 static uint8_t *
 begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32_t psn,
 	       uint32_t payload_len)
@@ -185,8 +190,8 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 }
 
 /*
- * Opcodes of READ responses. First index: 1 if a response was sent before in this pass. Second
- * index: 1 if the packet is the last of the pass.
+ * Opcodes of READ responses. The first index is 1 if a response was sent before in the present
+ * pass. The second index is 1 if the packet is the last of the pass.
  */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
@@ -194,8 +199,9 @@ static const uint8_t read_opcodes[2][2] = {
 };
 
 /*
- * Build a payload that is not in memory as it is sent (an mkey), in the frame. A bad signature is
- * not reported here: the owner of the mkey can query it.
+ * Build the payload of a READ through an mkey in the frame, behind the headers. A bad signature is
+ * not reported here, because the owner of the mkey can query it.
+ * @return NULL: access is refused
  */
 static __attribute__((noinline)) const void *
 make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t va, uint32_t len,
@@ -210,7 +216,10 @@ make_payload(const struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64
 		       : at;
 }
 
-/* Build the next response packet of a READ. @return false: the memory is not accessible any more */
+/*
+ * Build the next response packet of a READ.
+ * @return false: the memory is not accessible any more
+ */
 static bool
 put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct uroce_txd *txd)
 {
@@ -239,10 +248,10 @@ put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct ur
 }
 
 /*
- * Give up a READ whose memory is not accessible any more. If all responses were sent once, the
- * request is a duplicate. Then most likely the peer has its data, and the region was deregistered
- * because of that. A late duplicate must not end the peer's QP. Otherwise a NAK names the first
- * response that cannot be sent.
+ * Stop a READ whose memory is not accessible any more. If all responses were sent once, this pass
+ * serves a duplicate request. Then the peer most likely has its data, and the region was
+ * deregistered because of that, so no NAK is sent: a late duplicate must not put the peer's QP into
+ * ERR. Otherwise a NAK has the PSN of the first response that cannot be sent.
  */
 static void
 give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now_ns)
@@ -255,15 +264,18 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 	}
 	resp->pending = 0;
 	/*
-	 * buffered packets are found by their distance from epsn, which goes back below: discard
-	 * them before
+	 * discard buffered packets before epsn goes back, because they are found by their distance
+	 * from epsn
 	 */
 	uroce_ooo_request_discard(qpc);
 	resp->epsn = uroce_psn_add(res->psn, res->sent);
 	uroce_execute_refuse(qpc, UROCE_VERDICT_NO_ACCESS, now_ns);
 }
 
-/* Build one response of a READ or atomic. @return whether it could be built */
+/*
+ * Build the next response packet of the oldest READ or atomic.
+ * @return whether the packet could be built
+ */
 static bool
 put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 {
@@ -287,8 +299,8 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 }
 
 /*
- * Begin an ACK or NAK. If the QP also sends requests, its header template is left as it is, because
- * the next request is more urgent than the acknowledgement.
+ * Begin the frame of an ACK or NAK. If the header template is in use for another opcode, it is left
+ * as it is, so that the next request need not rebuild it.
  */
 static uint8_t *
 begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
@@ -316,10 +328,11 @@ count_nak(struct uroce_qpc *qpc)
 }
 
 /*
- * Find the PSN that an ACK names: the newest PSN before epsn, without READs and atomics at the end.
- * Only data responds to these: a requester has to repeat a READ that an ACK passes by
- * [IBA 9.7.5.1.1]. The kernel's rxe takes an ACK of a READ's last PSN for its last response. READs
- * and atomics that an ACK has passed once are not looked at, because PSNs wrap around.
+ * Find the PSN for an ACK: the newest PSN before epsn, without READs and atomics at the end. An ACK
+ * must not acknowledge these, because a requester has to repeat a READ whose responses are missing
+ * when such an ACK arrives [IBA 9.7.5.1.1]. The kernel's rxe takes an ACK of a READ's last PSN for
+ * its last response. READs and atomics before a request that an ACK has named are not looked at,
+ * because PSNs wrap around.
  */
 static uint32_t
 find_ack_psn(const struct uroce_qpc *qpc)
@@ -329,7 +342,8 @@ find_ack_psn(const struct uroce_qpc *qpc)
 	uint32_t psn = resp->epsn;
 
 	/*
-	 * a QP without recent READs and atomics may have lost its block of resources to another QP
+	 * resp->res may be NULL: another QP may have taken the block of resources of a QP without
+	 * recent READs and atomics
 	 */
 	for (uint32_t i = 1; resp->res && i <= nb; i++) {
 		const struct uroce_rd_res *res =
@@ -391,7 +405,8 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 		else
-			was_pending = 0; /* no response was sent that could replace the ACK */
+			/* an ACK is needed, because no response was sent that could replace it */
+			was_pending = 0;
 	}
 	if (resp->has_aeth && !resp->pending && is_ack_implied(qpc, was_pending))
 		resp->has_aeth = false;

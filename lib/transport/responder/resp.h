@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The responder of RC and XRC: receives requests of the peer, and sends responses.
+ * The responder of RC and XRC QPs: it receives requests of the peer, and sends responses.
  */
 
 #include "transport/context.h"
@@ -17,7 +17,7 @@ enum uroce_verdict uroce_resp_recv(struct uroce_qpc *qpc, const struct uroce_pkt
 /**
  * Fill up to `max` descriptors, in PSN order, with READ responses, atomic acknowledgements and an
  * ACK or NAK.
- * @return how many
+ * @return the number of descriptors that were filled
  */
 unsigned uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			 uint64_t now_ns);

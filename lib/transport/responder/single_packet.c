@@ -3,11 +3,12 @@
  * Fast path of the responder for small messages: bursts of SENDs or WRITEs of one packet each, in
  * PSN order.
  *
- * How it works: the first packet of a burst takes the general path, and was accepted. Each packet
- * that follows is compared with it. If a packet is next in order, has the same opcode and comes
- * from the same peer, only its memory has to be found. That needs no look-up while the key is the
- * same. A packet that differs ends the burst and is left untouched: the general path processes it
- * and decides its verdict. So all packets of a burst have the same verdict.
+ * How it works: the first packet of a burst takes the general path and is accepted there. Each
+ * packet that follows is compared with that packet. If a packet is next in order, has the same
+ * opcode and comes from the same peer, only its memory has to be found. While the key is the same,
+ * no look-up of the region is needed. A packet that differs ends the burst and is left untouched:
+ * the general path processes it and decides its verdict. So all packets of a burst have the same
+ * verdict.
  */
 #include "transport/responder/single_packet.h"
 
@@ -20,22 +21,27 @@
 #include "transport/responder/rd_atomic_resp.h"
 #include "wire/psn.h"
 
-/* How many receive requests ahead of the present one are prefetched. */
+/* The receive request that is prefetched is this number of requests ahead of the present one. */
 #define PREFETCH_AHEAD 4
 
-/* What is common to all packets of a burst, and the progress. */
+/* The values that all packets of a burst share, and the progress of the burst. */
 struct burst {
 	struct uroce_qpc *qpc;
-	const struct uroce_pkt *tmpl; /* the packet that was accepted before */
-	uint32_t psn;                 /* PSN that is expected next */
+	/* the packet before the burst, which the general path has accepted */
+	const struct uroce_pkt *tmpl;
+	uint32_t psn; /* PSN that is expected next in the burst */
 	uint32_t mtu;
-	struct uroce_mr_view view; /* the region of the key that was used last */
+	/* the memory region of the key that was used last in the burst */
+	struct uroce_mr_view view;
 	uint64_t nb_bytes;
 	bool has_ack_req;
-	enum uroce_counter counter; /* the counter for this kind of messages */
+	enum uroce_counter counter; /* the counter that counts the messages of the burst */
 };
 
-/* Whether a packet is next in order, and passes every check that `tmpl` has passed. */
+/*
+ * Whether a packet is the next of the burst in order, and passes every check that the packet `tmpl`
+ * has passed.
+ */
 static inline bool
 is_next_in_burst(const struct burst *burst, const struct uroce_pkt *pkt)
 {
@@ -53,8 +59,8 @@ take_single(struct burst *burst, const struct uroce_pkt *pkt, void *dst)
 }
 
 /*
- * Execute SENDs: each packet takes the next receive request of the queue, which must have one
- * element.
+ * Execute a burst of SENDs. Each packet takes the next receive request of the queue. The burst ends
+ * before a receive request that has not exactly one SGE.
  */
 static unsigned
 recv_send_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns)
@@ -109,7 +115,7 @@ recv_write_burst(struct burst *burst, const struct uroce_pkt *pkts, unsigned nb)
 	return n;
 }
 
-/* Update the responder's state once for all packets of the burst. */
+/* Update the state of the responder once for all packets of a burst. */
 static void
 commit_burst(struct burst *burst, unsigned nb)
 {

@@ -4,17 +4,17 @@
 
 /**
  * @file
- * Fast path of many small messages.
+ * Fast path of the responder for many small messages.
  */
 
 #include "transport/context.h"
 
 /**
  * Execute the packets that directly follow `tmpl`, a packet that was executed. A packet is executed
- * here if it is a SEND or WRITE of one packet and next in order. It must equal `tmpl` in all that
- * is checked of packets, and its memory must be accessible. The call stops at the first other
- * packet.
- * @return how many of the `nb` packets; the next packet needs all checks, and may still be valid
+ * here if it is a SEND or WRITE of one packet and next in order. Its peer, P_Key and opcode must be
+ * those of `tmpl`, and its memory must be accessible. The call stops at the first other packet.
+ * @return the number of packets that were executed; the next packet may still be valid and needs
+ *	all checks
  */
 unsigned uroce_single_packet_recv(struct uroce_qpc *qpc, const struct uroce_pkt *tmpl,
 				  const struct uroce_pkt *pkts, unsigned nb, uint64_t now_ns);
