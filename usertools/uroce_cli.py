@@ -1,12 +1,48 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command lines of the tools. An error is one line and exit status 2, and the value of an option
-may begin with a dash.
+"""The command lines of the tools. An error is one line and exit status 2, `--version` prints the
+versions of uroce and DPDK, and the value of an option may begin with a dash.
 """
 
 import argparse
+import os
+import signal
 import sys
 
 USAGE = 2    # exit status after a wrong command line
+HERE = os.path.dirname(os.path.realpath(__file__))
+# The build writes the versions to this file, which is installed beside this module.
+VERSIONS = (os.path.join(HERE, 'versions'), os.path.join(HERE, '..', 'build', 'usertools', 'versions'))
+
+
+def versions():
+    """The versions of uroce and DPDK."""
+    for path in VERSIONS:
+        if os.path.exists(path):
+            with open(path, encoding='ascii') as file:
+                return file.read().strip()
+    with open(os.path.join(HERE, '..', 'VERSION'), encoding='ascii') as file:
+        return f'uroce {file.read().strip()}, not built'
+
+
+class PrintVersions(argparse.Action):
+    """The option --version."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        print(f'{parser.prog}: {versions()}')
+        parser.exit()
+
+
+def run(main):
+    """Run a tool's main function, and exit with its status. A reader that closes its pipe ends the
+    tool without an error message, as it ends programs that do not ignore SIGPIPE.
+    """
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 128 + signal.SIGPIPE
+    sys.exit(status)
 
 
 class Parser(argparse.ArgumentParser):
@@ -19,6 +55,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args, dashed=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.dashed = dashed
+        self.add_argument('--version', action=PrintVersions, nargs=0, help='print the versions of uroce and DPDK')
 
     def error(self, message):
         print(f'{self.prog}: {message}; {self.prog} --help shows what is allowed', file=sys.stderr)

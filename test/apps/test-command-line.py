@@ -48,6 +48,28 @@ def dashes(build):
     ]
 
 
+TOOLS = ['usertools/' + name for name in ('quickstart', 'run-tests', 'uroce-doctor', 'uroce-lab', 'uroce-netdev',
+                                          'uroce-run', 'uroce-stat')]
+TOOLS += ['bench/uroce-bench-' + name for name in ('all', 'idle', 'ratio', 'stages')]
+
+
+def common():
+    """What every tool answers."""
+    for path in TOOLS:
+        command, name = os.path.join(TOP, path), os.path.basename(path)
+        for option in '-h', '--help':
+            yield Row(f'{name} {option}', [command, option], 0, name, r'^$')
+        yield Row(f'{name} --version', [command, '--version'], 0, rf'^{name}: uroce [0-9.]+, DPDK [0-9.]+$', r'^$')
+        yield Row(f'{name} with a wrong option', [command, '--no-such-option'], 2, r'^$', rf'^{name}: [^\n]*\n$')
+
+
+def closed_pipes():
+    """A reader that closes its pipe at once, as head does: the tool prints no error."""
+    for name in 'uroce-doctor', 'uroce-stat':
+        yield Row(f'{name} into a closed pipe', ['sh', '-c', f'{{ sleep 0.1; {tool(name)} --help; }} | true'], 0, r'^$', r'^$')
+    yield Row('uroce-doctor lo into a closed pipe', ['sh', '-c', f'{tool("uroce-doctor")} lo | true'], 0, r'^$', r'^$')
+
+
 def fault(row):
     """@return what is wrong with the row's command, or None"""
     done = subprocess.run(row.command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -64,7 +86,7 @@ def fault(row):
 
 
 def main():
-    rows = dashes(os.path.abspath(sys.argv[1]))
+    rows = [*common(), *closed_pipes(), *dashes(os.path.abspath(sys.argv[1]))]
     failed = 0
     print(f'TAP version 13\n1..{len(rows)}', flush=True)
     for number, row in enumerate(rows, 1):
