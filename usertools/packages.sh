@@ -74,3 +74,9 @@ install_packages()
 		return 1
 	fi
 }
+
+# Print the versions of uroce and DPDK. $1: name of the tool.
+print_versions()
+{
+	echo "$1: uroce $(cat VERSION), DPDK $(pkg-config --modversion libdpdk 2>/dev/null || echo 'not installed')"
+}

@@ -213,8 +213,10 @@ parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 {
 	char port[RTE_ETH_NAME_MAX_LEN];
 	char *spec;
-	int ret;
+	int ret = uroce_dev_check_eal("the port that was handed over");
 
+	if (ret != 0)
+		return ret;
 	if (rte_eth_dev_get_name_by_port(port_id, port) != 0) {
 		UROCE_LOG(ERR, dev, "port %u does not exist: there are %u", port_id,
 			  rte_eth_dev_count_avail());

@@ -53,8 +53,8 @@ struct uroce_worker;
  * @param spec  "PORT[,key=value...]", or "uroced[,socket=PATH][,key=value...]". With "uroced" the
  *         device is attached to the daemon that listens at PATH, and shares the port of the daemon.
  * @return the device, or NULL with errno, after one line in the log with the reason. EINVAL: the
- *         specification is wrong; ENODEV: no such port; EBUSY: the port has a device already;
- *         ENOMEM; EPERM. With "uroced" also ENOENT or ECONNREFUSED: no daemon listens; EACCES: this
+ *         specification is wrong; ENODEV: no such port, or rte_eal_init() has not run; EBUSY: the
+ *         port has a device already; ENOMEM; EPERM. With "uroced" also ENOENT or ECONNREFUSED: no daemon listens; EACCES: this
  *         user may not connect; or the errno with which the daemon refuses the device.
  */
 struct ibv_device *uroce_create_device(const char *spec);

@@ -13,12 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 #include <rte_eal.h>
+#include <rte_log.h>
 #include <uroce.h>
 
 #include "../dpdk/switch.h"
@@ -81,6 +83,60 @@ announce__refuses_what_it_cannot_tell_of(void **state)
 	assert_errno(EAFNOSUPPORT,
 		     uroce_announce_device("net_af_packet0", "net_af_packet0,iface=lo", start_eal,
 					   NULL));
+}
+
+static int
+start_nothing(void *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static void *
+start_announced_device(void)
+{
+	struct ibv_device *const device = uroce_announce_device(SPEC, VDEV, start_nothing, NULL);
+	struct ibv_context *const context = uroce_open_device(device);
+	void *const pd = uroce_alloc_pd(context);
+	const int error = errno;
+
+	assert_int_equal(uroce_close_device(context), 0);
+	assert_int_equal(uroce_destroy_device(device), 0);
+	errno = error;
+	return pd;
+}
+
+static void *
+create_device(void)
+{
+	return uroce_create_device(SPEC);
+}
+
+static void *
+create_device_on_port(void)
+{
+	return uroce_create_device_on_port(0, NULL);
+}
+
+/* Each call that brings up a device fails before EAL runs, and one line of the log says why. */
+static void
+create__without_EAL_says_what_to_call(void **state)
+{
+	static void *(*const calls[])(void) = { create_device, create_device_on_port,
+						start_announced_device };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		char text[1024] = "";
+		FILE *const log = fmemopen(text, sizeof(text), "w");
+
+		assert_int_equal(rte_openlog_stream(log), 0);
+		assert_errno(ENODEV, calls[i]());
+		assert_int_equal(rte_openlog_stream(NULL), 0);
+		fclose(log);
+		assert_non_null(strstr(text, "call rte_eal_init() first\n"));
+		assert_ptr_equal(strchr(text, '\n'), strrchr(text, '\n'));
+	}
 }
 
 static void
@@ -282,6 +338,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(announce__refuses_what_it_cannot_tell_of),
+		cmocka_unit_test(create__without_EAL_says_what_to_call),
 		cmocka_unit_test(announce__ends_when_EAL_does_not_start),
 		cmocka_unit_test(announce__says_the_same_before_and_after),
 		cmocka_unit_test(announce__of_uroceds_says_the_same_before_and_after),

@@ -15,6 +15,10 @@
  * reads the memory back and compares.
  *
  * Exit status: 0 when every byte arrived and every datagram came back.
+ *
+ * To build it, add the library of the driver net_ring:
+ *
+ *	cc embed.c -o embed $(pkg-config --cflags --libs liburoce) -lrte_net_ring
  */
 
 #include <sched.h>

@@ -52,9 +52,24 @@ check_lcores(const struct uroce_dev_conf *conf)
 	return -EINVAL;
 }
 
+int
+uroce_dev_check_eal(const char *port)
+{
+	/* EAL measures this frequency in rte_eal_init(); before that it is 0 */
+	if (rte_get_tsc_hz() != 0)
+		return 0;
+	UROCE_LOG(ERR, dev, "%s: EAL does not run, so there is no port: call rte_eal_init() first",
+		  port);
+	return -ENODEV;
+}
+
 static int
 check_process(const struct uroce_dev_conf *conf)
 {
+	const int ret = uroce_dev_check_eal(conf->port);
+
+	if (ret < 0)
+		return ret;
 	if (rte_eal_process_type() != RTE_PROC_PRIMARY) {
 		UROCE_LOG(ERR, dev, "%s: this is a secondary process of DPDK: allowed is a primary",
 			  conf->port);

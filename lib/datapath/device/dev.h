@@ -89,9 +89,16 @@ struct uroce_dev {
 };
 
 /**
+ * Check that EAL runs.
+ * @param port  the port of which the message tells
+ * @return 0, or -ENODEV after one logged line: rte_eal_init() has not run
+ */
+int uroce_dev_check_eal(const char *port);
+
+/**
  * Create a device and bring it up: the port is started, and the workers are driven as configured.
- * EAL must be initialized.
- * @return 0, or -errno after one logged line: ENODEV (no such port), EINVAL, ENOMEM, EPERM
+ * @return 0, or -errno after one logged line: ENODEV (no such port, or EAL does not run), EINVAL,
+ *         ENOMEM, EPERM
  */
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
