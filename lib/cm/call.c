@@ -55,6 +55,7 @@ max_private(enum uroce_cm_send send, bool has_ip)
 	case UROCE_CM_SEND_NOTHING:
 	case UROCE_CM_SEND_AGAIN:
 	case UROCE_CM_SEND_STALE_REJ:
+	case UROCE_CM_SEND_LATE_REJ:
 	case UROCE_CM_SEND_LONE_DREP:
 		break;
 	}

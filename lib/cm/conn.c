@@ -182,22 +182,26 @@ stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
 	conn->give_up_ns += conn->service_ns;
 	uroce_cm_outbox_cancel(cm, conn);
-	set_timer(cm, conn, now_ns + conn->service_ns + conn->interval_ns);
+	set_timer(cm, conn,
+		  now_ns + conn->service_ns + uroce_cm_rtt_interval(cm, conn->av.remote_gid));
 }
 
 /*
  * Prepare another attempt after a REJ "stale connection". The peer ends its old connection by a
- * DREQ, which needs some time.
+ * DREQ, which needs some time. So each attempt waits twice as long as the one before.
  */
 static void
 delay_request(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
+	const unsigned nb_before = NB_STALE_ATTEMPTS - conn->nb_stale_left;
+
 	conn->nb_stale_left--;
 	uroce_cm_identity_renew(cm, conn);
 	conn->local_psn = (uint32_t)uroce_cm_random(cm) & 0xffffff;
 	conn->nb_sent = 0;
 	uroce_cm_outbox_cancel(cm, conn);
-	set_timer(cm, conn, now_ns + conn->interval_ns);
+	begin_retries(cm, conn, now_ns);
+	set_timer(cm, conn, now_ns + (conn->interval_ns << nb_before));
 }
 
 static const uint8_t attrs[] = {
@@ -257,20 +261,29 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send 
 	uroce_cm_outbox_put(cm, conn);
 }
 
+/* Queue a reply that is not the last message of the id. */
 static void
-reply_to_duplicate(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_send send)
+send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_send send)
 {
-	const bool is_rej = send == UROCE_CM_SEND_STALE_REJ;
+	struct uroce_cm_reply reply = {
+		.av = conn->av,
+		.attr = UROCE_CM_REJ,
+		.tid = conn->tid,
+		.local_comm_id = conn->local_comm_id,
+		.remote_comm_id = conn->remote_comm_id,
+	};
 
-	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
-					  .av = conn->av,
-					  .attr = is_rej ? UROCE_CM_REJ : UROCE_CM_DREP,
-					  .about = UROCE_CM_ABOUT_REQ,
-					  .reason = UROCE_CM_REASON_STALE_CONN,
-					  .tid = is_rej ? conn->tid : conn->dreq_tid,
-					  .local_comm_id = conn->local_comm_id,
-					  .remote_comm_id = conn->remote_comm_id,
-				  });
+	if (send == UROCE_CM_SEND_LONE_DREP) {
+		reply.attr = UROCE_CM_DREP;
+		reply.tid = conn->dreq_tid;
+	} else if (send == UROCE_CM_SEND_STALE_REJ) {
+		reply.about = UROCE_CM_ABOUT_REQ;
+		reply.reason = UROCE_CM_REASON_STALE_CONN;
+	} else {
+		reply.about = UROCE_CM_ABOUT_OTHER;
+		reply.reason = UROCE_CM_REASON_INVALID_COMM_ID;
+	}
+	uroce_cm_outbox_reply(cm, &reply);
 }
 
 static void
@@ -280,7 +293,7 @@ do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send send
 	if (send == UROCE_CM_SEND_AGAIN) {
 		uroce_cm_outbox_put(cm, conn);
 	} else if (send >= UROCE_CM_SEND_STALE_REJ) {
-		reply_to_duplicate(cm, conn, send);
+		send_reply(cm, conn, send);
 	} else if (send != UROCE_CM_SEND_NOTHING) {
 		put_message(cm, conn, send, input);
 	}

@@ -257,18 +257,32 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	give_input(cm, conn, msg, input, msg->rej.reason, now_ns);
 }
 
+/* The connection that a DREQ ends. It may be the first message that tells the peer's comm id. */
+static struct uroce_cm_conn *
+find_disconnected(struct uroce_cm *cm, const struct uroce_cm_dreq *dreq,
+		  const struct uroce_cm_av *from)
+{
+	struct uroce_cm_conn *conn =
+		uroce_cm_identity_find(cm, dreq->remote_comm_id, from->remote_gid);
+
+	if (conn && waits_for_rep(conn) && dreq->remote_qpn == conn->local_qpn)
+		conn->remote_comm_id = dreq->local_comm_id;
+	return find_conn(cm, dreq->remote_comm_id, dreq->local_comm_id, from);
+}
+
 static void
 recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	  uint64_t now_ns)
 {
 	const struct uroce_cm_dreq *dreq = &msg->dreq;
-	struct uroce_cm_conn *conn = find_conn(cm, dreq->remote_comm_id, dreq->local_comm_id, from);
+	struct uroce_cm_conn *conn = find_disconnected(cm, dreq, from);
 
 	if (conn && dreq->remote_qpn != conn->local_qpn)
 		return;
 	if (conn && uroce_cm_state_step(conn->state, UROCE_CM_ON_DREQ)) {
 		conn->dreq_tid = msg->tid;
-		give_input(cm, conn, msg, UROCE_CM_ON_DREQ, 0, now_ns);
+		give_input(cm, conn, msg, UROCE_CM_ON_DREQ,
+			   waits_for_rep(conn) ? UROCE_CM_REASON_CONSUMER_DEFINED : 0, now_ns);
 		return;
 	}
 	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){

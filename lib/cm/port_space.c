@@ -125,33 +125,20 @@ uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *
 	return true;
 }
 
-/* How well a listener fits a destination: 0 not at all, 1 by wildcard, 2 by its address. */
-static unsigned
-rate_listener(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *dst)
-{
-	if (!covers(conn, dst))
-		return 0;
-	return is_wildcard(&conn->local) ? 1 : 2;
-}
-
 uint32_t
 uroce_cm_port_find_listener(const struct uroce_cm *cm, uint64_t service_id,
 			    const struct uroce_cm_addr *dst, bool is_datagram)
 {
 	const struct uroce_id_table *table = &cm->by_port;
-	unsigned best_rate = 0;
-	uint32_t best = UROCE_CM_NO_ID;
+	uint32_t id = uroce_id_table_first(table, hash_service(cm, service_id));
 
-	for (uint32_t id = uroce_id_table_first(table, hash_service(cm, service_id));
-	     id != UROCE_ID_TABLE_END; id = uroce_id_table_next(table, id)) {
+	while (id != UROCE_ID_TABLE_END) {
 		const struct uroce_cm_conn *conn = &cm->conns[id];
-		const unsigned rate = rate_listener(conn, dst);
 
 		if (conn->state == UROCE_CM_STATE_LISTEN && service_of(conn) == service_id &&
-		    conn->is_datagram == is_datagram && rate > best_rate) {
-			best_rate = rate;
-			best = id;
-		}
+		    conn->is_datagram == is_datagram && covers(conn, dst))
+			break;
+		id = uroce_id_table_next(table, id);
 	}
-	return best;
+	return id;
 }

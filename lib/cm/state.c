@@ -25,10 +25,13 @@
 #define RETRY(state)           STEP(state, AGAIN, 0, NONE)
 #define END(state, send, kind) STEP(state, send, REPORT(kind), NONE)
 
-/* The REQ is on the way. */
+/*
+ * The REQ is on the way. A DREQ may overtake the REP of a peer that has accepted and given up.
+ */
 #define REQ_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REP] = END(REP_RCVD, NOTHING, CONNECT_RESPONSE),                              \
 	[UROCE_CM_ON_REJ] = END(CLOSED, NOTHING, REJECTED),                                        \
+	[UROCE_CM_ON_DREQ] = END(TIMEWAIT, DREP, REJECTED),                                        \
 	[UROCE_CM_ON_STALE] = STEP(REQ_SENT, NOTHING, 0, NEW_ID),                                  \
 	[UROCE_CM_ON_RETRY] = RETRY(state),                                                        \
 	[UROCE_CM_ON_TIMEOUT] = END(REJ_SENT, REJ, UNREACHABLE),                                   \
@@ -127,7 +130,7 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 	[UROCE_CM_STATE_TIMEWAIT] = {
 		[UROCE_CM_ON_REQ] = STEP(TIMEWAIT, STALE_REJ, 0, DUPLICATE),
 		[UROCE_CM_ON_REP] = IGNORE(TIMEWAIT),
-		[UROCE_CM_ON_RTU] = STAY(TIMEWAIT),
+		[UROCE_CM_ON_RTU] = STEP(TIMEWAIT, LATE_REJ, 0, DUPLICATE),
 		[UROCE_CM_ON_DREQ] = STEP(TIMEWAIT, DREP, 0, DUPLICATE),
 		[UROCE_CM_ON_DREP] = IGNORE(TIMEWAIT),
 		[UROCE_CM_ON_DISCONNECT] = STAY(TIMEWAIT),

@@ -80,6 +80,7 @@ enum uroce_cm_send {
 	UROCE_CM_SEND_SIDR_REP,
 	/* replies that are not the last message of the id, and are not repeated */
 	UROCE_CM_SEND_STALE_REJ, /* to a REQ */
+	UROCE_CM_SEND_LATE_REJ,  /* to an RTU: the connection has ended */
 	UROCE_CM_SEND_LONE_DREP, /* to a DREQ */
 };
 

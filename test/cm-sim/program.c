@@ -148,6 +148,9 @@ answer_request(struct world *world, struct program *program)
 		param = draw_param(world, program);
 		if (!program->qpn || uroce_cm_accept(cm, program->id, &param, world->now_ns))
 			program_destroy(world, program);
+		else if (rng_one_in(&world->rng, 8))
+			world_plan(world, world_draw_delay(world), HAPPENS_GIVE_UP,
+				   number_of(world, program));
 	} else if (choice < 90) {
 		(void)uroce_cm_reject(cm, program->id, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2,
 				      world->now_ns);

@@ -183,6 +183,76 @@ lost_rej__is_repeated_with_its_private_data(void **state)
 }
 
 static void
+destroy__after_the_rep_is_repeated_until_confirmed(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	ends_lose(ends, &ends->a, UROCE_CM_RTU);
+	uroce_cm_destroy(ends->b.cm, b, 0);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	ends_pass(ends, 10 * MSEC);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
+}
+
+static void
+dreq__that_overtakes_the_rep_ends_the_attempt(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg rep;
+	uint32_t a;
+	uint32_t b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	assert_true(end_take(ends, &ends->b, &rep));
+	uroce_cm_destroy(ends->b.cm, b, 0);
+	ends_settle(ends);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
+			 UROCE_CM_REASON_CONSUMER_DEFINED);
+	end_give(ends, &ends->a, &rep);
+	expect_no_event(&ends->a);
+	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 B>A DREQ\n0 A>B DREP\n");
+}
+
+static void
+rtu__after_the_end_is_rejected(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
+	struct uroce_cm_msg rep;
+	uint32_t a;
+	uint32_t b;
+
+	/* an active side that confirms a DREQ without knowing the connection, as Linux does */
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = accept_request(ends);
+	assert_true(end_take(ends, &ends->b, &rep));
+	uroce_cm_destroy(ends->b.cm, b, 0);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	drep.drep.local_comm_id = rep.rep.remote_comm_id;
+	drep.drep.remote_comm_id = rep.rep.local_comm_id;
+	end_give(ends, &ends->b, &drep);
+	end_give(ends, &ends->a, &rep);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
+}
+
+static void
 first_interval__follows_the_round_trip(void **state)
 {
 	struct ends *ends = *state;
@@ -315,6 +385,9 @@ main(void)
 		TEST(silent_peer__rep_is_given_up),
 		TEST(silent_peer__dreq_is_given_up),
 		TEST(lost_rej__is_repeated_with_its_private_data),
+		TEST(destroy__after_the_rep_is_repeated_until_confirmed),
+		TEST(dreq__that_overtakes_the_rep_ends_the_attempt),
+		TEST(rtu__after_the_end_is_rejected),
 		TEST(first_interval__follows_the_round_trip),
 		TEST(mra__stretches_the_timer_once),
 		TEST(mra__of_a_rep_stretches_the_timer),

@@ -30,14 +30,14 @@ static int
 bind_new(struct end *end, uint16_t space, const struct uroce_cm_addr *addr, bool is_v6only,
 	 bool is_shared, uint32_t *id)
 {
-	uint32_t made;
+	uint32_t made = UROCE_CM_NO_ID;
 	int ret;
 
 	assert_int_equal(uroce_cm_create(end->cm, space, false, 0, &made), 0);
 	ret = uroce_cm_bind(end->cm, made, addr, is_v6only, is_shared);
 	if (ret)
 		uroce_cm_destroy(end->cm, made, 0);
-	else if (id)
+	if (id)
 		*id = made;
 	return ret;
 }

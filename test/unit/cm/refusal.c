@@ -128,6 +128,8 @@ response__can_be_rejected(void **state)
 	ends_pass(ends, 10 * MSEC);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status, 28);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 28 LOST\n10 B>A REP\n10 A>B REJ 28\n");
+	/* A has seen the QP of B */
+	assert_true(uroce_cm_qpn_busy_until(ends->b.cm, 0x22) > 2147 * MSEC);
 }
 
 static void
@@ -310,6 +312,24 @@ stale__comm_id_changes_for_each_attempt(void **state)
 }
 
 static void
+stale__late_rej_delays_the_next_attempt_by_10_ms(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ };
+
+	(void)end_connect(ends, &ends->a, 0x11);
+	/* after many repetitions, the interval of repetitions is long */
+	ends_pass_deaf(ends, 60000 * MSEC, &ends->a);
+	rej.tid = ends->last.tid;
+	rej.rej.remote_comm_id = ends->last.req.local_comm_id;
+	rej.rej.reason = UROCE_CM_REASON_STALE_CONN;
+	end_give(ends, &ends->a, &rej);
+	ends->log_len = 0;
+	ends_pass_deaf(ends, 50 * MSEC, &ends->a);
+	expect_log(ends, "60010 A>B REQ LOST\n60030 A>B REQ LOST\n");
+}
+
+static void
 stale__rep_is_not_accepted_later(void **state)
 {
 	struct ends *ends = *state;
@@ -487,6 +507,7 @@ main(void)
 		TEST(stale__comm_id_in_timewait),
 		TEST(stale__qp_that_is_believed_connected),
 		TEST(stale__comm_id_changes_for_each_attempt),
+		TEST(stale__late_rej_delays_the_next_attempt_by_10_ms),
 		TEST(stale__rep_is_not_accepted_later),
 		TEST(stale__of_another_host_is_no_business),
 		TEST(forged_rej__is_ignored),
