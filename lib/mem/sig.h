@@ -54,7 +54,7 @@ struct uroce_sig_domain {
 	uint8_t len;   /* bytes of a signature, computed by uroce_sig_len() */
 };
 
-/** Which part of a block's signature was wrong. */
+/** Result of the check of a block's signature: which part of the signature was wrong, if any. */
 enum uroce_sig_fault {
 	UROCE_SIG_GOOD,
 	UROCE_SIG_BAD_GUARD,

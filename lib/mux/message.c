@@ -175,10 +175,7 @@ uroce_mux_peek(int socket, bool *has_fds)
 	*has_fds = false;
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	/*
-	 * MSG_CTRUNC means that the message has descriptors, because this call gave no room for
-	 * any.
-	 */
+	/* MSG_CTRUNC means that the message has descriptors, for which this call gave no room. */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
 }
