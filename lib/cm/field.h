@@ -17,7 +17,7 @@
 struct uroce_cm_field {
 	const char *name;
 	uint16_t bit; /* position of the first bit in the MAD; bit 0 is the highest bit of byte 0 */
-	uint16_t width; /* number of bits in the MAD */
+	uint16_t width; /* number of bits that the row has in the MAD */
 	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
 	/* bytes of the member, if it is a number; 0 if it is an array of bytes, which is copied */
 	uint8_t size;

@@ -159,7 +159,7 @@ claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bin
 
 	if (region == NULL)
 		return -EINVAL;
-	/* This acquire pairs with the release R1, so the fields of the region are visible here. */
+	/* A1: pairs with R1 in mr.c, so the fields of the region are visible. */
 	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire);
 
 	do {
@@ -279,8 +279,8 @@ uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn,
 	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
 	/*
-	 * A4: this fence pairs with R4. It orders the reads of the fields before the state is read
-	 * again.
+	 * A4: this fence pairs with R4 in uroce_mw_bind(). The fields are read before the state is
+	 * read again.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&window->state, memory_order_relaxed) != state)

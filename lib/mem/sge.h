@@ -32,7 +32,7 @@ struct uroce_slice {
 
 /** Place of the payload in its frame, into which payload of mkeys is generated. */
 struct uroce_sge_room {
-	/* first byte of the place, which has room for the bytes that the call requests */
+	/* first byte of the payload's place, which has room for the bytes that the call requests */
 	uint8_t *at;
 	/* the packet is a retransmission, so signatures in memory are not checked again */
 	bool is_retransmit;

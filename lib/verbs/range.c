@@ -47,8 +47,7 @@ static const struct right to_write = { 1, 'w', MADV_POPULATE_WRITE };
 /*
  * Whether the process has the access right `right` to all of a range, according to
  * /proc/self/maps. The lines of this file are sorted by address. Reading it takes long in a
- * process with many mappings. Without /proc the result is true, because the program knows its
- * memory.
+ * process with many mappings. If /proc/self/maps cannot be opened, the result is true.
  */
 static bool
 is_listed(uintptr_t first, size_t len, const struct right *right)

@@ -19,7 +19,7 @@
 	X(REQUEST,         "request executed or placed") \
 	X(RESPONSE,        "response that moved the requester forward") \
 	X(DATAGRAM,        "datagram delivered") \
-	/* parser: wire/parse.c */ \
+	/* checks of the parser, in wire/parse.c */ \
 	X(NOT_ROCE,        "not RoCEv2: other EtherType, protocol or UDP port") \
 	X(TRUNCATED,       "frame shorter than the lengths in its headers") \
 	X(BAD_IP,          "IP header malformed, or a first fragment") \
@@ -28,7 +28,7 @@
 	X(BAD_OPCODE,      "opcode unknown or reserved") \
 	X(BAD_LEN,         "length impossible for the opcode: headers, payload or pad") \
 	X(BAD_ICRC,        "invariant CRC wrong") \
-	/* look-up: does the addressed QP exist, and may this peer use it */ \
+	/* checks of the look-up: does the addressed QP exist, and may this peer use it */ \
 	X(NO_QP,           "no QP of that number") \
 	X(WRONG_SERVICE,   "opcode of another transport service than that of the QP") \
 	X(NOT_READY,       "QP in a state that does not receive") \
@@ -57,7 +57,7 @@
 	X(NAK_FATAL,       "NAK that ends the request in error") \
 	X(BAD_RESPONSE,    "response malformed for its request") \
 	X(CNP,             "congestion notification packet") \
-	/* floor 3, the data path: the QP belongs to another worker */ \
+	/* verdicts of the data path (floor 3), when the QP belongs to another worker */ \
 	X(FORWARDED,       "forwarded to the worker that owns the QP") \
 	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped")
 
