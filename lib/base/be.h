@@ -7,9 +7,9 @@
  * Big-endian integers as struct types.
  *
  * A wire field is an array of bytes. Its alignment is 1, so a header struct needs no packed
- * attribute. It is a struct, so an assignment without conversion does not compile. An accessor is
- * one load or store of a machine word and a byte swap. It uses no single bytes, since a compiler
- * may turn those into vector code.
+ * attribute. The field is a struct, so an assignment without conversion does not compile. An
+ * accessor is one load or store of a machine word and a byte swap. It does not access single
+ * bytes, because a compiler may turn such accesses into vector code.
  */
 
 #include <endian.h>
@@ -54,7 +54,7 @@ be24_get(be24 v)
 	return (uint32_t)v.b[0] << 16 | (uint32_t)v.b[1] << 8 | v.b[2];
 }
 
-/** Convert the low 24 bits of `v`; the upper eight bits are dropped. */
+/** Convert the low 24 bits of `v` to big-endian. The upper eight bits are dropped. */
 static inline be24
 be24_make(uint32_t v)
 {

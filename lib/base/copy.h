@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Copying payload. Most small messages have one or two machine words. For these, the call of
- * memcpy() costs more than the copy itself.
+ * Copying of payload. Most small messages have one or two machine words of payload. For these, the
+ * call of memcpy() costs more than the copy itself.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-/** Copy as memcpy() does. Source and destination must not overlap. */
+/** Copy `len` bytes as memcpy() does. Source and destination must not overlap. */
 static inline void
 uroce_copy(void *dst, const void *src, size_t len)
 {

@@ -2,7 +2,8 @@
 
 /*
  * Selection of the CRC-32 kernel: the kernels for x86 if the processor supports them, otherwise
- * ISA-L. The kernel with 16 bytes at a time is faster than ISA-L for short data only.
+ * ISA-L. The kernel that processes 16 bytes at a time is faster than ISA-L only if the data is
+ * short.
  */
 
 #include "base/crc32.h"

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * CRC-32 of Ethernet, reflected. A state is what zlib's crc32() returns: 0 for no bytes. A state
- * may be extended, and needs no final step.
+ * CRC-32 of Ethernet, reflected. A CRC state is the value that zlib's crc32() returns, which is 0
+ * for no bytes. It may be extended over further bytes, and needs no final step.
  *
  * Most frames are small, so the cost of a few dozen bytes is what matters. x86 has kernels for
  * that (crc32_x86.c), selected by the features of the processor. Other processors use ISA-L
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Length of the mask of uroce_crc32_masked(). */
+/** Length in bytes of the mask that uroce_crc32_masked() takes. */
 #define UROCE_CRC32_MASK_LEN 64
 
 /** true if the library was built without CRCs, for benchmarks alone: all CRCs are 0. */
@@ -32,13 +32,13 @@ uint32_t uroce_crc32(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_scalar(uint32_t state, const void *data, size_t len);
 
 /**
- * Copy `len` bytes to `dst` and extend the state over them, in one pass. Source and destination
+ * Copy `len` bytes to `dst` and extend a CRC state over them, in one pass. Source and destination
  * must not overlap.
  */
 uint32_t uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len);
 
 /**
- * Extend the state over `len` >= 16 bytes as if the mask were or-ed into the first of them. If
+ * Extend a CRC state over `len` >= 16 bytes, as if the mask were or-ed into the first bytes. If
  * `len` is less than the length of the mask, the mask must be 0 in the last `len` % 16 bytes.
  */
 uint32_t uroce_crc32_masked(uint32_t state, const void *data, size_t len,

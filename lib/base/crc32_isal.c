@@ -18,8 +18,8 @@ uroce_crc32_isal(uint32_t state, const void *data, size_t len)
 }
 
 /*
- * Copy in a second pass. A packet's payload has at most 4 KiB, so it stays in the L1 cache between
- * the passes.
+ * Copy the data after its CRC is computed, in a second pass. A packet's payload has at most 4 KiB,
+ * so it stays in the L1 cache between the passes.
  */
 uint32_t
 uroce_crc32_isal_copy(uint32_t state, void *dst, const void *src, size_t len)

@@ -19,14 +19,17 @@
 #define UROCE_CRC32_HAS_X86 0
 #endif
 
-/* ISA-L: any processor. */
+/* Kernel of ISA-L, which runs on any processor. */
 uint32_t uroce_crc32_isal(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_isal_copy(uint32_t state, void *dst, const void *src, size_t len);
 uint32_t uroce_crc32_isal_masked(uint32_t state, const void *data, size_t len, const uint8_t *mask);
 
 #if UROCE_CRC32_HAS_X86
 
-/* Kernel with carry-less multiplication, 16 bytes at a time: every x86 server since 2010. */
+/*
+ * Whether the processor can run the kernel that uses carry-less multiplication, 16 bytes at a
+ * time. Every x86 server since 2010 can.
+ */
 static inline bool
 uroce_crc32_can_clmul(void)
 {
@@ -38,7 +41,10 @@ uint32_t uroce_crc32_clmul_copy(uint32_t state, void *dst, const void *src, size
 uint32_t uroce_crc32_clmul_masked(uint32_t state, const void *data, size_t len,
 				  const uint8_t *mask);
 
-/* Kernel with carry-less multiplication, 64 bytes at a time (AVX-512). */
+/*
+ * Whether the processor can run the kernel that uses carry-less multiplication, 64 bytes at a time
+ * (AVX-512).
+ */
 static inline bool
 uroce_crc32_can_vclmul(void)
 {

@@ -26,8 +26,8 @@
 #include "base/crc32_fold.h"
 
 /*
- * Shortest data for four blocks in parallel. For shorter data, joining four blocks costs more than
- * the parallel work saves.
+ * Minimum length of data for which four blocks are processed in parallel. For shorter data,
+ * joining four blocks costs more than the parallel work saves.
  */
 #define WIDE_LEN_MIN 128
 
@@ -36,23 +36,26 @@
 #define BODY         static inline __attribute__((always_inline))
 
 /*
- * Pairs of multipliers. The multiplier for the half that is first in memory is in the lower half.
+ * Order of a pair of multipliers in a vector. The multiplier for the half that is first in memory
+ * is in the lower half.
  */
 #define UPPER_FIRST_(a, b) b, a
 #define UPPER_FIRST(...)   UPPER_FIRST_(__VA_ARGS__)
 #define MULTIPLIERS(...)   MULTIPLIERS_(UPPER_FIRST(__VA_ARGS__))
 #define MULTIPLIERS_(...)  _mm_set_epi64x(__VA_ARGS__)
 
-/* The data that is still to be read. */
+/* The part of the data that the CRC does not cover yet. */
 struct cursor {
 	const uint8_t *src;
-	uint8_t *dst;        /* destination of a copy; NULL: no copy */
-	const uint8_t *mask; /* mask for the next bytes; NULL: no mask, or the mask is used up */
+	uint8_t *dst; /* destination of a copy; NULL if the data is not copied */
+	/* mask for the next bytes; NULL if there is no mask, or if it is used up */
+	const uint8_t *mask;
 	size_t len;
 };
 
 /*
- * Table for shuffles: 16 bytes of 0x80 (which give 0), the identity, and 16 bytes of 0x80 again.
+ * Table of control bytes for shuffles that shift a block: 16 bytes of 0x80 (which give 0), the
+ * identity, and 16 bytes of 0x80.
  */
 static const uint8_t shifts[48] = {
 	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
@@ -88,7 +91,7 @@ fold_block(__m128i block, __m128i onto, __m128i multipliers)
 	return _mm_xor_si128(onto, _mm_xor_si128(first, second));
 }
 
-/* Compute the remainder of a block times x^32. */
+/* Compute the remainder (32 bits) of a block times x^32, divided by P. */
 CLMUL BODY uint32_t
 reduce_to_32(__m128i block)
 {
@@ -105,10 +108,7 @@ reduce_to_32(__m128i block)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(block, part), 1);
 }
 
-/*
- * Fold a block over the remaining 1..15 bytes. At least 16 bytes of the data stand before their
- * end.
- */
+/* Fold a block over the remaining 1..15 bytes. The whole data has at least 16 bytes. */
 CLMUL BODY __m128i
 fold_tail(__m128i block, const struct cursor *cur)
 {
@@ -169,9 +169,9 @@ take_below_8(struct cursor *cur)
 }
 
 /*
- * Compute the CRC of fewer than 16 bytes. They are the end of a block that begins with zeros,
- * since zeros before a message do not change its remainder. If the state is longer than the
- * message, the rest of the state is added at the end.
+ * Compute the CRC of fewer than 16 bytes. They are put at the end of a block that begins with
+ * zeros, because zeros before a message do not change its remainder. If the state is longer than
+ * the message, the rest of the state is added at the end.
  */
 CLMUL BODY uint32_t
 sum_below_16(uint32_t state, struct cursor *cur)
@@ -261,7 +261,7 @@ fold_4(__m512i blocks, __m512i onto, __m512i multipliers)
 
 #define SAME_4(multipliers) _mm512_broadcast_i32x4(MULTIPLIERS(multipliers))
 
-/* Fold four blocks onto the last one. */
+/* Fold the first three of four blocks onto the last one. */
 VCLMUL BODY __m128i
 join_4(__m512i blocks)
 {

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Names in lower case, computed by the compiler, character by character. Lists have the names in
- * upper case for the enum, and no name is typed twice.
+ * Conversion of names to lower case by the compiler, character by character. Lists of an enum have
+ * its names in upper case, and so no name is written twice.
  *
  *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
  */
 
-/** Most characters of a name that UROCE_LOWER() converts. */
+/** Maximum number of characters of a name that UROCE_LOWER() converts. */
 #define UROCE_LOWER_MAX      27
 
 #define UROCE_UPPER_AT(s, i) ((i) < sizeof(s) ? (s)[(i) < sizeof(s) ? (i) : 0] : 0)

@@ -11,31 +11,36 @@
  * checks for the function, because the header does not state its release.
  */
 
-/** Values of enum ibv_wr_opcode. */
+/** Values of enum ibv_wr_opcode for FLUSH and ATOMIC_WRITE. */
 enum {
 	UROCE_WR_FLUSH = 14,
 	UROCE_WR_ATOMIC_WRITE = 15,
 };
 
-/** Values of enum ibv_wc_opcode. */
+/** Values of enum ibv_wc_opcode for completions of FLUSH and ATOMIC_WRITE. */
 enum {
 	UROCE_WC_FLUSH = 8,
 	UROCE_WC_ATOMIC_WRITE = 9,
 };
 
-/** Values of enum ibv_access_flags. */
+/** Values of enum ibv_access_flags for memory that a peer may flush. */
 enum {
 	UROCE_ACCESS_FLUSH_GLOBAL = 1 << 8,
 	UROCE_ACCESS_FLUSH_PERSISTENT = 1 << 9,
 };
 
-/** Values of enum ibv_placement_type. The FETH uses the same values [IBA A19]. */
+/**
+ * Placement types of a FLUSH, as in enum ibv_placement_type. The FETH uses the same values [IBA
+ * A19].
+ */
 enum {
 	UROCE_FLUSH_GLOBAL = 1 << 0,
 	UROCE_FLUSH_PERSISTENT = 1 << 1,
 };
 
-/** Values of enum ibv_selectivity_level. The FETH uses the same values. */
+/**
+ * Selectivity levels of a FLUSH, as in enum ibv_selectivity_level. The FETH uses the same values.
+ */
 enum {
 	UROCE_FLUSH_RANGE = 0,
 	UROCE_FLUSH_MR = 1,

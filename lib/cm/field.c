@@ -18,18 +18,18 @@
 #define BODY_BIT(byte, bit) ((UROCE_MAD_HDR_LEN + (byte)) * 8 + (bit))
 
 /* clang-format off */
-/* A number of `width` bits, from a bit of a byte on. */
+/* Row of a number of `width` bits that begins with bit `bit` of byte `byte`. */
 #define BITS(msg, member, byte, bit, width) \
 	{ #member, BODY_BIT(byte, bit), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), 0 }
-/* A number that begins with a byte. */
+/* Row of a number of `width` bits that begins with byte `byte`. */
 #define NUMBER(msg, member, byte, width) BITS(msg, member, byte, 0, width)
-/* The part of a number that is above its lowest `shift` bits. */
+/* Row of the part of a number that is above its lowest `shift` bits. */
 #define PART(msg, member, byte, width, shift) \
 	{ #member, BODY_BIT(byte, 0), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), shift }
 #define BYTES(msg, member, byte) \
 	{ #member, BODY_BIT(byte, 0), 8 * MEMBER_SIZE(msg.member), MEMBER_AT(msg.member), 0, 0 }
 
-/* Variable fields of the header of a MAD [IBA 13.4.3]. */
+/* Rows of the variable fields of the header of a MAD [IBA 13.4.3]. */
 #define HEADER \
 	{ "tid",      8 * 8,  64, MEMBER_AT(tid),      MEMBER_SIZE(tid),      0 }, \
 	{ "attr",     16 * 8, 16, MEMBER_AT(attr),     MEMBER_SIZE(attr),     0 }, \
@@ -39,7 +39,7 @@
 	NUMBER(msg, local_comm_id,  0, 32), \
 	NUMBER(msg, remote_comm_id, 4, 32)
 
-/* A path of a REQ that begins with byte `from`. */
+/* Rows of a path of a REQ. The path begins with byte `from`. */
 #define REQ_PATH(path, from) \
 	NUMBER(req, path.local_lid,        (from),         16), \
 	NUMBER(req, path.remote_lid,       (from) + 2,     16), \

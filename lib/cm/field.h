@@ -11,20 +11,22 @@
 #include <stdint.h>
 
 /**
- * A field of a message, or a part of it: the standard has divided a few fields because their bits
- * were added to reserved places. A part has a row of its own.
+ * A field of a CM message, or a part of a field. The standard has divided a few fields, because
+ * their bits were added to reserved places. Each part has a row of its own.
  */
 struct uroce_cm_field {
 	const char *name;
-	uint16_t bit;   /* first bit in the MAD; bit 0 is the highest bit of byte 0 */
-	uint16_t width; /* bits in the MAD */
+	uint16_t bit; /* position of the first bit in the MAD; bit 0 is the highest bit of byte 0 */
+	uint16_t width; /* number of bits that the row has in the MAD */
 	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
-	uint8_t size;   /* bytes of the member, a number; 0: an array of bytes, which is copied */
-	uint8_t shift;  /* lowest bit of the number that is in this row; 0 if it is not divided */
+	/* bytes of the member, if it is a number; 0 if it is an array of bytes, which is copied */
+	uint8_t size;
+	/* lowest bit of the number that this row has; 0 if the number is not divided */
+	uint8_t shift;
 };
 
 /**
- * Fields of a message, the header of the MAD included.
+ * Get the fields of a CM message, including those of the MAD header.
  * @param[out] nb  number of fields; 0 if the attribute is unknown
  * @return the first field; NULL if the attribute is unknown
  */
@@ -32,7 +34,7 @@ const struct uroce_cm_field *uroce_cm_fields(unsigned attr, unsigned *nb);
 
 struct uroce_cm_msg;
 
-/** A number of a message in any of its sizes. */
+/** A number of a CM message, as a member of 1, 2, 4 or 8 bytes. */
 union uroce_cm_member {
 	uint8_t u8;
 	uint16_t u16;
@@ -40,7 +42,10 @@ union uroce_cm_member {
 	uint64_t u64;
 };
 
-/** The number in the member of a field; the complete number if the field is a part of it. */
+/**
+ * Get the number in the member of a field. If the field is a part of a number, get the complete
+ * number.
+ */
 uint64_t uroce_cm_field_number(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field);
 
 #endif /* UROCE_CM_FIELD_H */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The header of RDMA IP CM [IBA A11].
- */
+/* Parser and builder of the header of RDMA IP CM [IBA A11]. */
 
 #include "cm/ip_header.h"
 
@@ -12,8 +10,8 @@
 #include "base/be.h"
 
 struct ip_header {
-	uint8_t cm_version; /* major:4 minor:4 */
-	uint8_t ip_version; /* version:4 resv:4 */
+	uint8_t cm_version; /* major version:4 minor version:4 */
+	uint8_t ip_version; /* IP version:4 resv:4 */
 	be16 src_port;
 	uint8_t src[16];
 	uint8_t dst[16];
@@ -23,7 +21,7 @@ static_assert(sizeof(struct ip_header) == UROCE_CM_IP_LEN, "IP header of RDMA IP
 #define CM_VERSION       0
 #define IP_VERSION_SHIFT 4
 
-/* Bytes before the address. */
+/* Get the number of zero bytes before an address of this IP version in its field of 16 bytes. */
 static size_t
 address_from(uint8_t ip_version)
 {

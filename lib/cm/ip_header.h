@@ -21,23 +21,26 @@
 #define UROCE_CM_IP_LEN 36u
 
 struct uroce_cm_ip {
-	uint8_t ip_version; /* 4 or 6 */
+	uint8_t ip_version; /* IP version of the addresses: 4 or 6 */
 	uint16_t src_port;
-	/* as on the wire: IPv4 in bytes 12 to 15, after twelve zero bytes */
+	/*
+	 * source address as on the wire; an IPv4 address is in bytes 12 to 15, after twelve zero
+	 * bytes
+	 */
 	uint8_t src[16];
 	uint8_t dst[16];
 };
 
 /**
- * Parse the header. The reserved bits and, for IPv4, the twelve bytes before each address are
- * ignored.
+ * Parse the header of RDMA IP CM. The reserved bits and, for IPv4, the twelve bytes before each
+ * address are ignored.
  * @param[out] ip  filled if the header is accepted; its other bytes are zero
  * @return UROCE_CM_VERDICT_ACCEPTED, BAD_IP_CM_VERSION or BAD_IP_VERSION
  */
 enum uroce_cm_verdict uroce_cm_ip_parse(const uint8_t bytes[UROCE_CM_IP_LEN],
 					struct uroce_cm_ip *ip);
 
-/** Build the header. `ip` is one that the parser would return. */
+/** Build the header of RDMA IP CM. `ip` must be a header that the parser would return. */
 void uroce_cm_ip_build(const struct uroce_cm_ip *ip, uint8_t bytes[UROCE_CM_IP_LEN]);
 
 #endif /* UROCE_CM_IP_HEADER_H */

@@ -8,7 +8,7 @@
  * standard [IBA 12.6.7.2, 12.8.2, 12.11.2]; the texts say what they mean for a user.
  */
 
-/** Reasons of a REJ. 34 is reserved. */
+/** Reasons of a REJ. The value 34 is reserved. */
 enum uroce_cm_reason {
 	UROCE_CM_REASON_NO_QP = 1,
 	UROCE_CM_REASON_NO_EEC = 2,
@@ -21,13 +21,14 @@ enum uroce_cm_reason {
 	UROCE_CM_REASON_INVALID_TRANSPORT = 9,
 	UROCE_CM_REASON_STALE_CONN = 10,
 	UROCE_CM_REASON_RDC_NOT_EXIST = 11,
-	UROCE_CM_REASON_INVALID_GID = 12, /* 12 to 17: of the primary path */
+	UROCE_CM_REASON_INVALID_GID = 12, /* The reasons 12 to 17 are about the primary path. */
 	UROCE_CM_REASON_INVALID_LID = 13,
 	UROCE_CM_REASON_INVALID_SL = 14,
 	UROCE_CM_REASON_INVALID_TRAFFIC_CLASS = 15,
 	UROCE_CM_REASON_INVALID_HOP_LIMIT = 16,
 	UROCE_CM_REASON_INVALID_PACKET_RATE = 17,
-	UROCE_CM_REASON_INVALID_ALT_GID = 18, /* 18 to 23: of the alternate path */
+	/* The reasons 18 to 23 are about the alternate path. */
+	UROCE_CM_REASON_INVALID_ALT_GID = 18,
 	UROCE_CM_REASON_INVALID_ALT_LID = 19,
 	UROCE_CM_REASON_INVALID_ALT_SL = 20,
 	UROCE_CM_REASON_INVALID_ALT_TRAFFIC_CLASS = 21,
@@ -74,13 +75,18 @@ enum uroce_cm_apr_status {
 	UROCE_CM_APR_INVALID_SL = 13,
 };
 
-/** Text of a reason, for users. Never NULL; "unknown reason" for another value. */
+/** Get the text of a REJ reason, for users. Never NULL; "unknown reason" for another value. */
 const char *uroce_cm_reason_text(unsigned reason);
 
-/** Text of a status of a SIDR_REP. Never NULL; "unknown status" for another value. */
+/**
+ * Get the text of a status of a SIDR_REP, for users. Never NULL; "unknown status" for another
+ * value.
+ */
 const char *uroce_cm_sidr_status_text(unsigned status);
 
-/** Text of a status of an APR. Never NULL; "unknown status" for another value. */
+/**
+ * Get the text of a status of an APR, for users. Never NULL; "unknown status" for another value.
+ */
 const char *uroce_cm_apr_status_text(unsigned status);
 
 #endif /* UROCE_CM_REASON_H */

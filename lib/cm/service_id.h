@@ -12,7 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Port spaces, as in rdma_cma.h. The low byte of TCP, UDP and IB is a protocol number of IP. */
+/**
+ * Port spaces of RDMA IP CM, with the values of rdma_cma.h. The low byte of TCP, UDP and IB is a
+ * protocol number of IP.
+ */
 enum uroce_cm_port_space {
 	UROCE_CM_PS_IPOIB = 0x0002,
 	UROCE_CM_PS_TCP = 0x0106,
@@ -26,7 +29,10 @@ uroce_cm_service_id(enum uroce_cm_port_space space, uint16_t port)
 	return (uint64_t)space << 16 | port;
 }
 
-/** Port space of a service ID; a value outside the enum if the service ID has none. */
+/**
+ * Get the port space of a service ID. The result is a value outside of the enum if the service ID
+ * has none.
+ */
 static inline uint64_t
 uroce_cm_service_port_space(uint64_t service_id)
 {

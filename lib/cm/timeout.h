@@ -5,22 +5,25 @@
 /**
  * @file
  * Encoded times of the messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. They are
- * the response timeouts, the service timeout of an MRA and the target ACK delay. For code 0 they
- * are 4.096 us. (The ACK timeout of a QP with code 0 is infinite: wire/syndrome.h.)
+ * the response timeouts, the service timeout of an MRA and the target ACK delay. Code 0 means
+ * 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
  */
 
 #include <stdint.h>
 
 #define UROCE_CM_TIMEOUT_CODE_MAX 31
 
-/** The low five bits of `code` as nanoseconds. */
+/** Convert the low five bits of `code` to nanoseconds. */
 static inline uint64_t
 uroce_cm_timeout_ns(uint8_t code)
 {
 	return UINT64_C(4096) << (code & UROCE_CM_TIMEOUT_CODE_MAX);
 }
 
-/** The smallest code whose time is at least `ns`; the largest code if `ns` is longer. */
+/**
+ * Find the smallest code whose time is at least `ns`. If `ns` is longer than all times, return the
+ * largest code.
+ */
 static inline uint8_t
 uroce_cm_timeout_code(uint64_t ns)
 {

@@ -11,13 +11,13 @@
 /* clang-format off */
 #define UROCE_CM_VERDICT_LIST(X) \
 	X(ACCEPTED,          "message of communication management") \
-	/* header of the MAD: cm/message.c */ \
+	/* checks of the MAD header, in cm/message.c */ \
 	X(BAD_BASE_VERSION,  "base version of the MAD is not 1") \
 	X(OTHER_CLASS,       "MAD of another class than communication management") \
 	X(BAD_CLASS_VERSION, "class version of the MAD is not 2") \
 	X(BAD_METHOD,        "method of the MAD is not Send") \
 	X(UNKNOWN_ATTR,      "attribute is no message of communication management") \
-	/* IP header in the private data: cm/ip_header.c */ \
+	/* checks of the IP header in the private data, in cm/ip_header.c */ \
 	X(BAD_IP_CM_VERSION, "version of the IP header in the private data is not 0") \
 	X(BAD_IP_VERSION,    "IP version in the private data is neither 4 nor 6")
 
@@ -29,10 +29,13 @@ enum uroce_cm_verdict {
 };
 /* clang-format on */
 
-/** Name of a verdict in lower case ("bad_method"), for counters. Never NULL; "?" if out of range. */
+/**
+ * Get the name of a verdict in lower case ("bad_method"), for counters. Never NULL; "?" if out of
+ * range.
+ */
 const char *uroce_cm_verdict_name(enum uroce_cm_verdict verdict);
 
-/** Text of a verdict from the list, for users. Never NULL; "?" if out of range. */
+/** Get the text of a verdict from the list, for users. Never NULL; "?" if out of range. */
 const char *uroce_cm_verdict_text(enum uroce_cm_verdict verdict);
 
 #endif /* UROCE_CM_VERDICT_H */

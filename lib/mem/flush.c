@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Write-back of cache lines, for FLUSH with persistence. Of the instructions that write a line
- * back, the file uses the one that every CPU of the architecture has.
+ * Write-back of cache lines, for a FLUSH that makes data persistent. The file uses an instruction
+ * that every CPU of the architecture has.
  */
 
 #include "mem/flush.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The effect of a peer's FLUSH [IBA A19]: the peer's earlier writes are globally visible, or
+ * The effect of a peer's FLUSH [IBA A19]: it makes the peer's earlier writes globally visible, or
  * persistent.
  *
  * This CPU places the payload, so all CPUs see the writes in order. For visibility a memory fence

@@ -2,9 +2,9 @@
 
 /*
  * Generation of the random numbers from which keys are made. The secret of a table has 128 bits.
- * One half is the start of a counter, the other half is a secret word. Each random number is the
- * counter, mixed, combined with the secret word, and mixed again. Thus two random numbers do not
- * reveal the next.
+ * One half of the secret is the start of a counter, the other half is a secret word. Each random
+ * number is the counter, mixed, combined with the secret word, and mixed again. Thus two random
+ * numbers do not reveal the next.
  */
 
 #include <string.h>

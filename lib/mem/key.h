@@ -18,23 +18,32 @@
 
 #include <stdint.h>
 
-/** Number of possible indices. Indices, and the upper parts of keys, are below it. */
+/**
+ * Number of possible indices of table entries. Indices, and the upper 24 bits of keys, are below
+ * it.
+ */
 #define UROCE_KEY_NB_INDEX  (1u << 24)
 
 #define UROCE_KEY_NB_ROUNDS 4
 
-/** A keyed permutation of [0, 2^24). Read-only after uroce_key_perm_init(). */
+/** A keyed permutation of the numbers [0, 2^24). It is read-only after uroce_key_perm_init(). */
 struct uroce_key_perm {
 	struct {
-		uint32_t flip; /* exclusive-or-ed with the half; any value */
-		/* odd and large: bits 20 to 43 of the product depend on all bits of the half */
+		/*
+		 * number that a round combines with the half by exclusive-or; any value is allowed
+		 */
+		uint32_t flip;
+		/*
+		 * number by which a round multiplies; it is odd and large, so that bits 20 to 43
+		 * of the product depend on all bits of the half
+		 */
 		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];
 };
 
 /**
- * A small generator of unpredictable numbers. Good enough for tags and round keys, not for
- * cryptography.
+ * A small generator of unpredictable numbers. It is good enough for tags and round keys, but not
+ * for cryptography.
  */
 struct uroce_key_rand {
 	uint64_t counter;

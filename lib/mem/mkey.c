@@ -77,7 +77,7 @@ find_mkey_entry(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 
 	if (entry == NULL)
 		return NULL;
-	/* This acquire pairs with the release R1, so the fields of the entry are visible here. */
+	/* A1: pairs with the releases R1 in this file, so the fields of the entry are visible. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 
 	*life = state & UROCE_ENTRY_LIFE;

@@ -199,7 +199,7 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 
 	if (entry == NULL)
 		return -EFAULT;
-	/* This acquire pairs with the release R1, so the fields of the entry are visible here. */
+	/* A1: pairs with R1 in publish_entry(), so the fields of the entry are visible. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	const uint64_t life = state & UROCE_ENTRY_LIFE;
 
@@ -287,7 +287,7 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 		return NULL;
 	const struct uroce_entry *entry = &table->entries[idx];
 
-	/* This acquire makes the fields visible that were written before the release R1. */
+	/* A1: pairs with R1 in publish_entry(), so the fields of the entry are visible. */
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	return (*state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) ? entry : NULL;
 }
@@ -493,6 +493,6 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	/* This acquire pairs with the release R5, so the port's reads of the memory have ended. */
+	/* A5: pairs with R5 in uroce_mr_put_tx_ref(), so the port's reads have ended. */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

@@ -189,8 +189,8 @@ static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
 	/*
-	 * R5: this release pairs with the acquire in uroce_mr_nb_tx_refs(), after the port's
-	 * reads.
+	 * R5: this release comes after the port's reads, and pairs with A5 in
+	 * uroce_mr_nb_tx_refs().
 	 */
 	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);
 }

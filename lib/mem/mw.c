@@ -22,7 +22,7 @@ get_life(uint64_t state)
 	return state & UROCE_ENTRY_LIFE;
 }
 
-/* Compute the next state word of a window: the generation is incremented. */
+/* Compute the next state word of a window, with a generation number that is incremented by 1. */
 static uint64_t
 next_state(uint64_t state, uint64_t life, uint32_t rkey)
 {
@@ -36,7 +36,7 @@ swap_state(struct uroce_entry *entry, uint64_t state, uint64_t to)
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-/* Subtract a window from the count of its region. */
+/* Subtract a window from the count of windows in the state word of its region. */
 static void
 release_parent(struct uroce_mr_table *table, uint32_t parent_idx)
 {
@@ -46,7 +46,7 @@ release_parent(struct uroce_mr_table *table, uint32_t parent_idx)
 
 /*
  * Find the entry of a window, bound or not.
- * @return NULL: the key is not that of a window
+ * @return the entry; NULL: the key is not that of a window
  */
 static struct uroce_entry *
 find_window(const struct uroce_mr_table *table, uint32_t rkey, uint64_t *state)
@@ -72,7 +72,7 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 	UROCE_ENTRY_SET(entry, kind, (uint8_t)kind);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	/* R1: publishes the fields of the window */
+	/* R1: this release publishes the fields of the window */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 	*rkey = key;
 	return 0;
@@ -114,7 +114,7 @@ uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey
 	return 0;
 }
 
-/* Whether the window's state permits a bind of its type [IBA 10.6.7.2.2]. */
+/* Whether the state of a window permits a bind of a window of this type [IBA 10.6.7.2.2]. */
 static bool
 is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce_mw_bind *bind)
 {
@@ -147,7 +147,10 @@ check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
 	return (needed & ~UROCE_ENTRY_GET(region, access)) != 0 ? -EACCES : 0;
 }
 
-/* Add a window to the count of its region, if the region is still registered. */
+/*
+ * Add a window to the count of windows in the state word of its region, if the region is still
+ * registered.
+ */
 static int
 claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bind,
 	     struct uroce_entry **out)
@@ -156,7 +159,7 @@ claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bin
 
 	if (region == NULL)
 		return -EINVAL;
-	/* A1: pairs with R1, the region's fields are visible */
+	/* A1: pairs with R1 in mr.c, so the fields of the region are visible. */
 	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire);
 
 	do {
@@ -220,23 +223,28 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	const uint32_t region_idx = (uint32_t)(region - table->entries);
 	const uint64_t bind_state = next_state(state, UROCE_ENTRY_DEAD, (uint32_t)state);
 
-	/* The state DEAD reserves the window for this bind until the state is LIVE again. */
+	/*
+	 * The state DEAD reserves the window for this bind, until the bind sets the state to LIVE.
+	 */
 	if (!swap_state(window, state, bind_state)) {
 		release_parent(table, region_idx);
 		return -EINVAL;
 	}
-	/* R4: the state changes before the window's fields do */
+	/*
+	 * R4: this fence orders the change of the state before the stores to the window's fields.
+	 */
 	atomic_thread_fence(memory_order_release);
 	if (get_life(state) == UROCE_ENTRY_LIVE)
 		release_parent(table, UROCE_ENTRY_GET(window, parent_idx));
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
 	atomic_store_explicit(&window->state, next_state(bind_state, UROCE_ENTRY_LIVE, bind->rkey),
-			      memory_order_release); /* R1: publishes the window's fields */
+			      /* R1: this release publishes the window's fields */
+			      memory_order_release);
 	return 0;
 }
 
-/* Whether this QP may use or invalidate a bound window. */
+/* Whether the QP `qpn` of the domain `pdn` may use or invalidate a bound window. */
 static bool
 is_of_qp(const struct uroce_entry *window, uint32_t pdn, uint32_t qpn)
 {
@@ -270,7 +278,10 @@ uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn,
 	const uint32_t granted = UROCE_ENTRY_GET(window, access);
 	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
-	/* A4: pairs with R4, the fields are read before the state is read again */
+	/*
+	 * A4: this fence pairs with R4 in uroce_mw_bind(). The fields are read before the state is
+	 * read again.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&window->state, memory_order_relaxed) != state)
 		return NULL;

@@ -32,21 +32,21 @@ enum uroce_mw_kind {
 	UROCE_MW_2B,
 };
 
-/** Parameters of a bind. */
+/** Parameters of a bind of a memory window. */
 struct uroce_mw_bind {
 	uint32_t rkey;   /* the new key; its upper 24 bits identify the window */
-	uint32_t mr_key; /* key of the region */
-	uint64_t addr;   /* first byte, in the region's addresses */
-	uint64_t len;    /* bytes; 0 unbinds (type 1) */
-	/* IBV_ACCESS_REMOTE_*, and IBV_ACCESS_ZERO_BASED: the peer's addresses begin at 0 */
+	uint32_t mr_key; /* key of the region to which the window is bound */
+	uint64_t addr;   /* address of the first byte, as the region counts addresses */
+	uint64_t len;    /* length in bytes; 0 unbinds a window of type 1 */
+	/* IBV_ACCESS_REMOTE_* flags; with IBV_ACCESS_ZERO_BASED the peer's addresses begin at 0 */
 	uint32_t access;
 	uint32_t pdn; /* protection domain of the QP that binds */
 	uint32_t qpn;
 };
 
 /**
- * Rights that a window may grant. A bind may also have IBV_ACCESS_LOCAL_WRITE, as NICs allow; it
- * grants nothing.
+ * Rights that a window may grant. A bind may also have IBV_ACCESS_LOCAL_WRITE, which NICs allow,
+ * too. This flag grants nothing.
  */
 #define UROCE_MW_RIGHTS                                                                            \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
@@ -54,23 +54,25 @@ struct uroce_mw_bind {
 
 /**
  * Create a window that is not bound.
- * @param[out] rkey  key of the window; it resolves to no memory yet
+ * @param[out] rkey  key of the window, which is refused until the window is bound
  * @return 0 or -ENOMEM
  */
 int uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn,
 		 uint32_t *rkey);
 
 /**
- * Withdraw a window, bound or not. After the grace period, call uroce_mr_free(*last_rkey).
+ * Remove a window, bound or not, so that its key is refused. After the grace period the caller
+ * calls uroce_mr_free() for `*last_rkey`.
  * @param rkey  any key that the window has had
- * @return 0; -EINVAL: no such window; -EBUSY: a bind of the window is in progress
+ * @return 0; -EINVAL: there is no such window; -EBUSY: a bind of the window is in progress
  */
 int uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey);
 
 /**
  * Bind a window. A bind that fails changes nothing.
- * @return 0; -EINVAL: no such window or region, another PD, a state that the type forbids, a range
- *	outside of the region, or unknown flags; -EACCES: the region does not allow the bind
+ * @return 0; -EINVAL: there is no such window or region, the PDs differ, the window's type does
+ *	not permit a bind in this state, the range is not in the region, or a flag is unknown;
+ *	-EACCES: the region does not allow the bind
  */
 int uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind);
 

@@ -19,21 +19,22 @@
 struct uroce_mr_table;
 
 /**
- * Most bytes that are made present at a time, so that a request for all of a large region does not
- * keep a worker busy. No packet, and no sequence of packets handled in one call, has more.
+ * Maximum number of bytes that are made present at a time. It is limited, so that a request for
+ * all of a large region does not keep a worker busy. No packet, and no sequence of packets handled
+ * in one call, has more bytes.
  */
 #define UROCE_ODP_MAX (1u << 20)
 
 /**
- * Make `[addr, addr + len)` present and readable, and also writable if `is_written` is set. May be
- * called on any thread.
- * @return 0, or -errno: a part of the range is missing, or lacks the right
+ * Make `[addr, addr + len)` present and readable, and also writable if `is_written` is set. Any
+ * thread may call this function.
+ * @return 0, or -errno: a part of the range is missing, or lacks the required right
  */
 typedef int (*uroce_page_in_fn)(const void *addr, uint64_t len, bool is_written);
 
 /**
  * Set the function that makes pages present. It must be set before the first on-demand region is
- * registered; without it no on-demand region resolves.
+ * registered; without this function the keys of on-demand regions are refused.
  */
 void uroce_mr_table_set_page_in(struct uroce_mr_table *table, uroce_page_in_fn page_in);
 

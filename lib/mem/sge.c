@@ -24,21 +24,22 @@ uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
 	return len;
 }
 
-/* Contents of a null region when it is read. No packet has more payload. */
+/* Contents that a null region has when it is read. No packet has more payload than this array. */
 static const uint8_t zeros[4096];
 
-/* The part of one element that a range covers. */
+/* The part of one scatter/gather element that a range of the list covers. */
 struct piece {
-	const void *addr; /* NULL: a part of an mkey, or a write to a null region */
-	uint64_t va;      /* first address, if the part is of an mkey */
+	/* first byte; NULL if the part is of an mkey, or for a write to a null region */
+	const void *addr;
+	uint64_t va; /* first address as requests use it, if the part is of an mkey */
 	uint32_t len;
 	uint32_t key;
 	bool is_mkey;
 };
 
 /*
- * Find the piece for an element that did not resolve: an element of an mkey or of a null region. A
- * null region reads as zeros. Data that is written to it is discarded.
+ * Find the piece for an element whose key uroce_mr_resolve_sge() refused: an element of an mkey or
+ * of a null region. A null region reads as zeros. Data that is written to it is discarded.
  */
 static __attribute__((noinline)) bool
 find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -58,8 +59,8 @@ find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_s
 }
 
 /*
- * Convert `[offset, offset + len)` of the list to pieces. `len` is above 0.
- * @return number of pieces; -EFAULT: access refused; -EMSGSIZE: the list is too short
+ * Convert `[offset, offset + len)` of the list to pieces. `len` must be above 0.
+ * @return number of pieces; -EFAULT: access is refused; -EMSGSIZE: the list is too short
  */
 static int
 walk_sges(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -97,7 +98,7 @@ uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge
 	return false;
 }
 
-/* Read a piece of an mkey into the room in the frame, `at` bytes after the room's beginning. */
+/* Read a piece of an mkey into the frame, `at` bytes after the beginning of the payload's place. */
 static bool
 read_mkey(const struct uroce_mr_table *mrs, uint32_t pdn, const struct piece *piece, uint32_t at,
 	  struct uroce_sge_room *room, struct uroce_slice *slice)
@@ -116,7 +117,10 @@ uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ib
 {
 	if (len == 0)
 		return 0;
-	/* Fast path: most requests have one element. */
+	/*
+	 * Fast path for a range within the only element of a list, since most requests have one
+	 * element.
+	 */
 	if (nb_sge == 1 && offset < sge->length && len <= sge->length - offset) {
 		const void *addr = uroce_mr_resolve_sge(mrs, pdn, sge, offset, len, 0);
 

@@ -19,36 +19,40 @@
 
 #include "mem/mr.h"
 
-/** A piece of memory from which a packet's payload is gathered. */
+/** A contiguous piece of memory from which a part of a packet's payload is gathered. */
 struct uroce_slice {
 	const void *addr;
 	uint32_t len; /* bytes */
-	/* key of its region, for a TX reference (mr.h); 0: the slice is to be copied */
+	/* key of the region, for a TX reference (mr.h); 0 if the slice must be copied */
 	uint32_t key;
 };
 
-/** Most elements that a work request may have. */
+/** Maximum number of elements of a work request. */
 #define UROCE_SGE_MAX 32
 
-/** Room for a payload in its frame, where payload of mkeys is generated. */
+/** Place of the payload in its frame, into which payload of mkeys is generated. */
 struct uroce_sge_room {
-	uint8_t *at; /* first byte; the room has as many bytes as the call requests */
-	/* the packet was sent before, so signatures in memory are not checked again */
+	/* first byte of the payload's place, which has room for the bytes that the call requests */
+	uint8_t *at;
+	/* the packet is a retransmission, so signatures in memory are not checked again */
 	bool is_retransmit;
 	bool is_bad; /* output: set if a signature that ends in this payload is bad */
 };
 
-/** Sum of the elements' lengths. */
+/** Compute the sum of the lengths of the elements of a list. */
 uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
 
-/** Whether data must be scattered over a list in order, since an element is of an mkey. */
+/**
+ * Whether received data must be written to a list in PSN order, because an element has the key of
+ * an mkey.
+ */
 bool uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge,
 			  unsigned nb_sge);
 
 /**
- * Gather `[offset, offset + len)` of the concatenated list into slices, for reading.
- * @param room  NULL: elements of an mkey are refused. A slice may point into the room, to the final
- *	place of the payload.
+ * Find the memory of `[offset, offset + len)` of the concatenated list, as slices for reading.
+ * @param room  place of the payload in the frame; if NULL, elements of an mkey are refused. A
+ *	slice may point into this place.
  * @param[out] slice  array of UROCE_SGE_MAX slices
  * @return number of slices (0 when len is 0); -EFAULT: an element was refused, or the list is
  *	shorter than offset + len
@@ -58,8 +62,8 @@ int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 		     struct uroce_slice *slice);
 
 /**
- * Gather a whole list of `len` bytes, as uroce_sge_gather() does. Fast for a sequence of lists
- * whose elements mostly are in the same region.
+ * Find the memory of a whole list of `len` bytes, as uroce_sge_gather() does. The function is fast
+ * for a sequence of lists whose elements mostly are in one region.
  * @param view  cache of the last region that was looked up in this round; initially empty
  */
 static inline int

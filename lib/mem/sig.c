@@ -109,7 +109,7 @@ guard_of(const struct uroce_sig_domain *domain, uint64_t state)
 	return kinds[domain->kind].is_dif ? state : state ^ domain->seed;
 }
 
-/* Load a signature as one number. */
+/* Load the bytes of a signature as one number. */
 static uint64_t
 load_sig_word(const struct uroce_sig_domain *domain, const uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -145,7 +145,10 @@ uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nt
 	store_sig_word(domain, word, sig);
 }
 
-/* Convert a mask, one bit for each byte, to the bits of the signature's number. */
+/*
+ * Convert a mask with one bit for each byte of a signature to a mask of the signature as one
+ * number.
+ */
 static uint64_t
 bits_of(const struct uroce_sig_domain *domain, uint8_t mask)
 {
@@ -169,7 +172,7 @@ uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_LEN_M
 		       to);
 }
 
-/* Whether the tags of a block declare that its guard is not to be checked. */
+/* Whether the tags in a block's signature have the values for which its guard is not checked. */
 static bool
 is_escaped(const struct uroce_sig_domain *domain, uint64_t found)
 {

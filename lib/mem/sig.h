@@ -28,7 +28,7 @@ enum uroce_sig_kind {
 	UROCE_SIG_CRC64,
 };
 
-/** Options of T10-DIF. */
+/** Options of a T10-DIF signature. */
 enum uroce_sig_flag {
 	UROCE_SIG_REF_REMAP = 1 << 0, /* the reference tag grows by 1 with each block */
 	/* the guard is not checked if the application tag is 0xffff */
@@ -37,22 +37,24 @@ enum uroce_sig_flag {
 	UROCE_SIG_APP_REF_ESCAPE = 1 << 2,
 };
 
-/** The most bytes of a signature. */
+/** Maximum length of a signature in bytes. */
 #define UROCE_SIG_LEN_MAX 8
 
-/** The format of the data on one side, memory or wire. */
+/** Format of the data and signatures on one side, in memory or on the wire. */
 struct uroce_sig_domain {
 	uint64_t seed;
-	uint32_t ref_tag; /* reference tag of the first block */
+	uint32_t ref_tag; /* reference tag of the first block of the mkey */
 	uint16_t app_tag;
-	/* data bytes of a block, each followed by a signature; 0: no signatures */
+	/*
+	 * data bytes of a block, which is followed by its signature; 0 if there are no signatures
+	 */
 	uint16_t block_len;
 	uint8_t kind;  /* enum uroce_sig_kind */
 	uint8_t flags; /* enum uroce_sig_flag */
-	uint8_t len;   /* bytes of a signature, see uroce_sig_len() */
+	uint8_t len;   /* bytes of a signature, computed by uroce_sig_len() */
 };
 
-/** The result of the check of a block. */
+/** Result of the check of a block's signature: which part of the signature was wrong, if any. */
 enum uroce_sig_fault {
 	UROCE_SIG_GOOD,
 	UROCE_SIG_BAD_GUARD,
@@ -61,23 +63,24 @@ enum uroce_sig_fault {
 };
 
 struct uroce_sig_error {
-	uint64_t actual;   /* value computed from the data and the domain */
-	uint64_t expected; /* value in the signature */
+	uint64_t actual;   /* value of this part, computed from the data and the format */
+	uint64_t expected; /* value of this part in the signature that was checked */
 	uint8_t fault;     /* enum uroce_sig_fault */
 };
 
-/** Bytes of a signature of this kind. */
+/** Get the number of bytes of a signature of this kind. */
 uint8_t uroce_sig_len(enum uroce_sig_kind kind);
 
-/** State of a guard before a block's first byte. */
+/** Get the state of a guard before the first byte of a block. */
 uint64_t uroce_sig_begin(const struct uroce_sig_domain *domain);
 
-/** Extend the state of a guard over the block's next bytes. */
+/** Extend the state of a guard over the next `len` bytes of a block. */
 uint64_t uroce_sig_add(const struct uroce_sig_domain *domain, uint64_t state, const void *data,
 		       uint32_t len);
 
 /**
- * Compute the signature of block `nth`. `state` is that of its guard after the block's last byte.
+ * Compute the signature of block `nth`. `state` is the state of its guard after the last byte of
+ * the block.
  */
 void uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nth,
 		   uint8_t sig[UROCE_SIG_LEN_MAX]);
@@ -90,7 +93,7 @@ void uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_
 		    const uint8_t from[UROCE_SIG_LEN_MAX], uint8_t mask);
 
 /**
- * Compare the signature behind a block with the computed one. Of several faults the first in the
+ * Compare a block's signature, `found`, with the computed one. Of several faults the first in the
  * order guard, application tag, reference tag is reported.
  * @param mask  bit i: byte i of the signature, as a number, is compared; for CRCs of four bytes,
  *	bit 4 + i [mlx5dv_wr_set_mkey_sig_block(3)]

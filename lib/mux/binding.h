@@ -27,14 +27,15 @@
 
 enum uroce_binding_where {
 	UROCE_BINDING_NONE,
-	UROCE_BINDING_LOCAL,  /* the peer is a client of the same uroced */
-	UROCE_BINDING_REMOTE, /* the peer is on another host */
+	UROCE_BINDING_LOCAL,  /* the peer of the QP is a client of the same uroced */
+	UROCE_BINDING_REMOTE, /* the peer of the QP is on another host */
 };
 
 struct uroce_binding {
 	uint32_t qpn;      /* number of the client's QP */
 	uint32_t dest_qpn; /* number of the peer's QP */
-	uint16_t where;    /* enum uroce_binding_where; other values mean none */
+	/* enum uroce_binding_where; any other value means that there is no binding */
+	uint16_t where;
 };
 
 static inline _Atomic uint64_t *
@@ -43,7 +44,10 @@ uroce_binding_slot(const struct uroce_shm *shm, uint32_t qpn)
 	return &uroce_shm_bindings(shm)[qpn & (shm->plan.nb_bindings - 1)];
 }
 
-/** Client: bind a QP. The client must not have another QP whose number selects the same slot. */
+/**
+ * Client: write the binding of a QP. The client must not have another QP whose number selects the
+ * same slot.
+ */
 static inline void
 uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *binding)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages over the socket. A table has a row for each type of message: its length, its elements,
- * and whether it has a descriptor. Only messages that match their row are accepted.
+ * Sending and receiving messages over uroced's socket. A table has a row for each type of message:
+ * its length, its elements, and whether it has a descriptor. Only messages that match their row
+ * are accepted.
  */
 
 #ifndef _GNU_SOURCE
@@ -19,13 +20,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define FDS_MAX 8 /* most fds that are received with a message; the kernel closes others */
+/* maximum number of descriptors that are received with a message; the kernel closes others */
+#define FDS_MAX 8
 
 static const struct shape {
 	size_t fixed;
-	size_t each;  /* bytes of an element; 0: the message has no elements */
-	size_t nb_at; /* offset of the field with the number of elements */
-	uint32_t max; /* most elements of a message */
+	size_t each;  /* bytes of a lease or block in the message; 0 if the message has none */
+	size_t nb_at; /* offset of the field with the number of leases or blocks */
+	uint32_t max; /* maximum number of leases or blocks in the message */
 	bool has_fd;
 } shape_of[UROCE_MUX_NB_TYPES] = {
 	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },
@@ -96,7 +98,7 @@ uroce_mux_send(int socket, const union uroce_mux_message *message, int fd)
 }
 
 /*
- * Take the one descriptor that a message may have; close the others.
+ * Take the one descriptor that a message may have, and close all others.
  * @return whether the message had at most one
  */
 static bool
@@ -173,7 +175,7 @@ uroce_mux_peek(int socket, bool *has_fds)
 	*has_fds = false;
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	/* MSG_CTRUNC: the message has descriptors, for which this call gave no room. */
+	/* MSG_CTRUNC means that the message has descriptors, for which this call gave no room. */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
 }
@@ -237,7 +239,10 @@ uroce_mux_listen(const char *path, unsigned mode)
 	fd = make_socket(path, &addr);
 	if (fd < 0)
 		return fd;
-	/* Before listen() nobody can connect, so the mode of bind() gives no access. */
+	/*
+	 * The file gets its mode after bind(). That is in time, because nobody can connect before
+	 * listen().
+	 */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
 	    listen(fd, UROCE_MUX_BACKLOG) == 0)
 		return fd;

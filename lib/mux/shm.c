@@ -55,8 +55,8 @@ bindings_len(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Bytes of the two rings of a pair. They are whole pages, so that one pair can be mapped anew
- * alone.
+ * Compute the bytes of the two rings of a pair. They fill whole pages, so that the memory of one
+ * pair can be replaced.
  */
 static uint64_t
 get_rings_len(uint32_t nb_slots)
@@ -76,7 +76,10 @@ get_stride(const struct uroce_shm_layout *plan)
 	return round_up_to(plan->frame_max, LINE);
 }
 
-/* Bytes of the buffers of a pair. They are whole pages, since 2 * 64 slots of 64 bytes are. */
+/*
+ * Compute the bytes of the buffers of a pair. They fill whole pages, because even 2 * 64 buffers
+ * of 64 bytes do.
+ */
 static uint64_t
 buffers_len(const struct uroce_shm_layout *plan)
 {
@@ -186,7 +189,8 @@ copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t 
 }
 
 /*
- * Replace pages by pages of new shared memory. Other threads see either the old or the new page.
+ * Replace pages of `shm` by the same pages of new shared memory. Other threads see either the old
+ * or the new page.
  */
 static int
 move_pages(const struct uroce_shm *shm, const struct uroce_shm *fresh, uint64_t at, uint64_t len)
@@ -315,8 +319,8 @@ uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max)
 }
 
 /*
- * lseek() finds holes. The number of blocks does not, since it includes blocks after the end of
- * the file.
+ * lseek() finds missing pages of the file (holes). The number of blocks does not show them,
+ * because it includes blocks after the end of the file.
  */
 const char *
 uroce_shm_seal(const struct uroce_shm_layout *plan, int fd)

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * Shared memory of a client and uroced: one file for each client. The client creates the file. It
- * has a pair of SPSC rings for each worker of the client, the buffers of the frames, and the table
- * of bindings [mux/binding.h]. The layout is not stored in the file: it is part of the message
- * that attaches the file, and uroced checks it there.
+ * Shared memory of a client and uroced, which is one file for each client. The client creates the
+ * file. It has a pair of SPSC rings for each worker of the client, the buffers of the frames, and
+ * the table of bindings [mux/binding.h]. The layout is not stored in the file: it is part of the
+ * message that attaches the file, and uroced checks it there.
  *
  * The file is in tmpfs, is sealed against shrinking, and has all its pages, which the client has
- * allocated and which are charged to the client. After mapping the file uroced also seals it
- * against holes, and then checks that it has none. From then on no page can be removed. So neither
- * side gets a fault, and no page is charged to uroced.
+ * allocated and which are charged to the client. After mapping the file uroced also seals the
+ * file, so that no page can be removed (F_SEAL_FUTURE_WRITE). Then it checks that no page is
+ * missing. From then on no page can be removed. So neither side gets a fault, and no page is
+ * charged to uroced.
  *
  * A tmpfs file with this seal (F_SEAL_FUTURE_WRITE) cannot be mapped for writing again. So a file
  * is attached once, and a client that attaches again creates a new file.
@@ -24,33 +25,35 @@
 
 #include "mux/spsc_ring.h"
 
-/** Most pairs of rings: as many as a device may have workers. */
+/** Maximum number of pairs of rings: as many as a device may have workers. */
 #define UROCE_SHM_PAIRS_MAX 32u
 
 /**
- * Most bytes of the shared memory of a client, which limits how much memory one client may pin.
+ * Maximum length of the shared memory of a client, which limits how much memory one client may
+ * pin.
  */
 #define UROCE_SHM_SIZE_MAX (UINT64_C(512) << 20)
 
 /**
- * Fewest and most bytes of a frame. The smallest frame has the headers of Ethernet, IPv4, UDP and
- * BTH.
+ * Minimum and maximum length of a frame in bytes. The smallest frame has the headers of Ethernet,
+ * IPv4, UDP and BTH.
  */
 #define UROCE_SHM_FRAME_MIN 54u
 #define UROCE_SHM_FRAME_MAX 9216u
 
 /**
- * Fewest and most slots of the table of bindings, a power of two. The most are twice as many as a
- * client may have QP numbers, so that each number has a slot.
+ * Minimum and maximum number of slots of the table of bindings. The number is a power of two. The
+ * maximum is twice the number of QP numbers that a client may have, so that each number has a
+ * slot.
  */
 #define UROCE_BINDINGS_MIN 64u
 #define UROCE_BINDINGS_MAX (1u << 19)
 
-/** Layout of the shared memory. Offsets are in bytes from its beginning. */
+/** Layout of the shared memory of a client. Offsets are in bytes from its beginning. */
 struct uroce_shm_layout {
 	uint64_t size;
-	uint32_t frame_max; /* bytes of a buffer */
-	uint32_t nb_slots;  /* slots of each ring */
+	uint32_t frame_max; /* bytes of the buffer of each frame */
+	uint32_t nb_slots;  /* number of slots of each ring */
 	uint32_t nb_pairs;
 	uint32_t nb_bindings;
 	uint64_t bindings;
@@ -58,35 +61,38 @@ struct uroce_shm_layout {
 	uint64_t down[UROCE_SHM_PAIRS_MAX];
 };
 
-/** Shared memory that is mapped. */
+/** Shared memory of a client that is mapped into this process. */
 struct uroce_shm {
-	uint8_t *mem; /* address of the mapping; NULL: the memory is not mapped */
+	uint8_t *mem; /* address of the mapping; NULL if the memory is not mapped */
 	struct uroce_shm_layout plan;
 };
 
 /**
- * Compute a layout: first the rings, then the table of bindings, then a buffer for each slot, in
- * the order of the rings, up before down.
+ * Compute the layout of a client's shared memory: first the rings, then the table of bindings,
+ * then a buffer for each slot, in the order of the rings, up before down.
  * @return whether the numbers are in bounds
  */
 bool uroce_shm_lay_out(struct uroce_shm_layout *plan, uint32_t nb_pairs, uint32_t nb_slots,
 		       uint32_t frame_max, uint32_t nb_bindings);
 
-/** Offset of the buffer of a slot, in a layout of uroce_shm_lay_out(). */
+/**
+ * Compute the offset of the buffer of a slot, in a layout that uroce_shm_lay_out() has computed.
+ */
 uint64_t uroce_shm_buffer(const struct uroce_shm_layout *plan, uint32_t pair, bool is_down,
 			  uint32_t slot);
 
 /**
- * Create shared memory: filled with zeros, its length sealed, its pages allocated.
- * @param[out] fd  of the file, owned by the caller; closed on exec
+ * Create the file of a client's shared memory. It is filled with zeros, its length is sealed, and
+ * its pages are allocated.
+ * @param[out] fd  descriptor of the file, owned by the caller; it is closed on exec
  * @return 0, or -errno
  */
 int uroce_shm_create(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int *fd);
 
 /**
  * Check shared memory that another process created.
- * @param fd  of the file
- * @param frame_max  fewest bytes that its buffers must have
+ * @param fd  descriptor of the file
+ * @param frame_max  minimum length that the buffers must have
  * @return NULL: it can be mapped; otherwise the reason, the end of a sentence ("its file can
  *	become shorter")
  */
@@ -106,7 +112,7 @@ int uroce_shm_map(struct uroce_shm *shm, const struct uroce_shm_layout *plan, in
  */
 const char *uroce_shm_seal(const struct uroce_shm_layout *plan, int fd);
 
-/** Whether the file was sealed by uroce_shm_seal(). Then it cannot be mapped again. */
+/** Whether uroce_shm_seal() has sealed the file. Then the file cannot be mapped again. */
 bool uroce_shm_is_sealed(int fd);
 
 /**

@@ -61,7 +61,7 @@ static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, 
  */
 enum uroce_wqe_flag {
 	/*
-	 * UROCE_WQE_FENCE, SIGNALED, SOLICITED and INLINE were posted by the program, and have
+	 * The flags FENCE, SIGNALED, SOLICITED and INLINE are those that the program posted, with
 	 * their values in verbs.
 	 */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
@@ -105,7 +105,7 @@ struct uroce_send_wqe {
 	 * for RDMA, atomics and FLUSH: key of the peer's memory; for BIND_MW: the window's new key
 	 */
 	uint32_t rkey;
-	uint32_t len;       /* bytes of the message, <= 2^31 */
+	uint32_t len;       /* length of the message in bytes, at most 2^31 */
 	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
 	uint32_t srqn;      /* for XRC: number of the peer's shared receive queue */
 	uint32_t first_psn; /* PSN of the first packet of the request, written by the requester */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Congestion control of one QP: a program chooses the algorithm before the QP has a path, and reads
- * the QP's rate and counters at any time. Both are calls that the QP's worker executes, because the
+ * Congestion control of one QP: a program chooses the algorithm before the QP has a path, and
+ * reads the QP's rate and counters at any time. The QP's worker executes both calls, because the
  * worker alone may access the QP context.
  */
 

@@ -37,7 +37,7 @@ uroce_create_comp_channel(struct ibv_context *context)
 	channel->ibv.context = context;
 	channel->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (channel->ibv.fd < 0) {
-		free(channel); /* free() does not change errno */
+		free(channel); /* errno stays as it is, because free() does not change it */
 		return NULL;
 	}
 	pthread_mutex_init(&channel->lock, NULL);
@@ -97,7 +97,7 @@ unlink_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
 
 /*
  * Take an event from the first CQ of the channel that has one.
- * @return the CQ; NULL: no CQ has an event
+ * @return the CQ; NULL: no CQ of the channel has an event
  */
 static struct uroce_vcq *
 take_event(struct uroce_vchannel *channel)
@@ -176,9 +176,9 @@ join_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
 }
 
 /*
- * Remove a CQ from its channel. Its events that no program has taken are removed from the channel's
- * count, so that the channel does not poll readable without an event. RWF_NOWAIT keeps the read
- * from blocking, because the program may read the count at the same time.
+ * Remove a CQ from its channel. Its events that no program has taken are removed from the
+ * channel's count, so that the channel does not poll readable without an event. The read must not
+ * block (RWF_NOWAIT), because the program may read the count at the same time.
  */
 static void
 leave_channel(struct uroce_vcq *cq, struct uroce_vchannel *channel)
@@ -274,7 +274,7 @@ struct ibv_cq *
 uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 		struct ibv_comp_channel *channel, int comp_vector)
 {
-	/* a negative argument becomes a large number, which is_cq_legal() refuses */
+	/* a negative `cqe` or `comp_vector` becomes a large number, which is_cq_legal() refuses */
 	const struct ibv_cq_init_attr_ex init = {
 		.cqe = (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -287,10 +287,10 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 }
 
 /*
- * With drive=app: wait until the CQ's worker has run one whole round, driven by this thread or by
- * another one. By then posted requests that can complete at once have their entries in the CQ, and
- * a resize takes these entries into account. The loop runs twice, because the worker may be in the
- * middle of a round at first.
+ * On a device with the key drive=app, wait until the CQ's worker has run one whole round, driven
+ * by this thread or by another one. By then posted requests that can complete at once have their
+ * entries in the CQ, and a resize takes these entries into account. The loop runs twice, because
+ * at first the worker may be in the middle of a round.
  */
 static void
 complete_posted(struct uroce_vcq *cq)
@@ -317,8 +317,8 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 		return uroce_fail(ENOMEM);
 	complete_posted(cq);
 	/*
-	 * Two threads may resize at once, so the memory is exchanged under the mutex: each thread
-	 * frees the memory that it replaced.
+	 * Two threads may resize the CQ at once. Because the memory is exchanged under the mutex,
+	 * each thread frees the memory that it replaced.
 	 */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);

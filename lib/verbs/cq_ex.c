@@ -53,8 +53,8 @@ end_poll(struct ibv_cq_ex *ibv)
 }
 
 /*
- * Whether the CQ is empty. If the CQ is empty and the application drives the worker (drive=app),
- * the worker runs one round before the CQ is checked again.
+ * Whether a poll of the CQ finds it empty. If the CQ is empty and the application drives the
+ * worker (drive=app), the worker runs one round before the CQ is checked again.
  */
 static bool
 is_poll_idle(struct uroce_vcq *cq)

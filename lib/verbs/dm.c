@@ -48,8 +48,8 @@ give_back(struct uroce_vdevice *device, size_t len)
 }
 
 /*
- * @return the bytes to allocate for a block of `len` bytes. Hugepage memory is aligned to a cache
- *         line. For a larger alignment the block is longer by that alignment.
+ * Compute the bytes to allocate for a block of `len` bytes of device memory. Hugepage memory is
+ *         aligned to a cache line. For a larger alignment the block is longer by that alignment.
  */
 static size_t
 get_dm_footprint(size_t len, uint32_t log_align)

@@ -76,7 +76,7 @@ static const char *const port_states[] = {
 };
 
 /*
- * @return the text for an enum value, or `none` if the table has no text for it. A negative value
+ * Get the text for an enum value, or `none` if the table has no text for it. A negative value
  *         becomes a large `size_t`, which is outside of any table.
  */
 static const char *

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Return values of calls that return an errno. The man pages of verbs require only the return
- * value. The kernel's libraries set errno as well, and programs print errno. So each call that
- * fails returns through one of these functions. A call that succeeds does not change errno.
+ * Functions by which calls that return an errno set errno, too. The man pages of verbs require
+ * only the return value. The kernel's libraries set errno as well, and programs print errno. So
+ * each call that fails returns through one of these functions. A call that succeeds does not
+ * change errno.
  */
 
 #include <errno.h>
@@ -24,7 +25,7 @@ uroce_fail(int err)
 }
 
 /**
- * Convert the result of a lower floor, and set errno if it is an error.
+ * Convert the result of a function of a lower floor to an errno, and set errno if it is an error.
  * @param ret  0, or -errno
  * @return 0, or the positive errno
  */

@@ -31,8 +31,9 @@ void uroce_vevent_renew(struct uroce_vdevice *device);
 void uroce_vevent_close(struct uroce_vcontext *context);
 
 /**
- * Drop the events of an object that is about to be freed. Then wait until the program has
- * acknowledged the events that it took. The object must not raise events any more.
+ * Remove the pending events of an object that is about to be freed. Then wait until the program
+ * has acknowledged the events that it took. The caller must make sure that the object raises no
+ * further events.
  */
 void uroce_vevent_forget_cq(struct uroce_vcq *cq);
 void uroce_vevent_forget_qp(struct uroce_vqp *qp);

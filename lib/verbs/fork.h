@@ -11,9 +11,10 @@
 
 #include <stdbool.h>
 
-extern bool uroce_fork_child; /* device.c sets this flag in a child of fork() */
+/* Set by device.c in a child of fork() that inherited devices which are up. */
+extern bool uroce_fork_child;
 
-/** @return whether this process is a child of fork() that inherited devices which are up */
+/** Whether this process is a child of fork() that inherited devices which are up. */
 static inline bool
 uroce_is_fork_child(void)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Queries of the GID table: of one entry, or of all entries.
- */
+/* Queries of the GID table of a port: of one entry, or of all entries. */
 
 #include <errno.h>
 #include <string.h>

@@ -28,7 +28,7 @@ enum uroce_kind {
 	UROCE_KIND_QP,
 };
 
-/** @return the check word of an object. It is never 0, which marks a destroyed object. */
+/** Compute the check word of an object. It is never 0, which marks a destroyed object. */
 static inline uint64_t
 uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 {
@@ -36,10 +36,11 @@ uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 }
 
 /**
- * Three functions for each kind of object. `_begin` makes the handle of a complete object valid.
- * `_end` makes it invalid; its store is atomic, because a compiler may remove a plain store that no
- * code reads before free(). `_check` tells whether the handle is valid.
- * @return of `_check`: 0; -EINVAL: `ibv` is NULL; -ENOENT: not an object of this kind, or destroyed
+ * Define three functions for a kind of object. `_begin` makes the handle of a complete object
+ * valid. `_end` makes the handle invalid; its store is atomic, because a compiler may remove a
+ * plain store that no code reads before free(). `_check` tells whether the handle is valid.
+ * `_check` returns 0, -EINVAL if `ibv` is NULL, or -ENOENT if `ibv` is not an object of this kind
+ *	or was destroyed.
  */
 #define UROCE_HANDLE(name, kind)                                                                   \
 	static inline void uroce_v##name##_begin(struct uroce_v##name *object)                     \

@@ -14,7 +14,7 @@
 #include "verbs/mkey.h"
 #include "verbs/uroce_dv.h"
 
-/** An mkey: the part that the program sees, and the memory of its layout. */
+/** An mkey of a program: the struct that the program sees, and the memory of the mkey's layout. */
 struct uroce_vmkey {
 	struct uroce_dv_mkey dv;
 	struct ibv_pd *pd;

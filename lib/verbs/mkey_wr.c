@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building the request that configures an mkey. The inline data of this request is the
- * configuration, as floor 1 takes it (struct uroce_mkey_conf). Each setter fills in its part. The
- * setters find all errors that depend on their arguments alone.
+ * Building the request that configures an mkey. The inline data of this request is a struct
+ * uroce_mkey_conf (mem/mkey.h). Each setter fills in its part. The setters find all errors that
+ * depend on their arguments alone.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ get_mkey_conf(struct uroce_vwr *vwr)
 	return (struct uroce_mkey_conf *)vwr->data;
 }
 
-/* Set the number of pieces in the configuration, and its length. */
+/* Set the number of pieces in the mkey configuration, and the length of the configuration. */
 static void
 set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 {
@@ -77,7 +77,7 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 /* --- setters --------------------------------------------------------------------------------------- */
 
 /*
- * Begin the setter of `part` of the configuration. A request may set each part once.
+ * Begin a setter, which sets `part` of the mkey configuration. A request may set each part once.
  * @return false: this setter is invalid, or a call before it failed; the setter must return at once
  */
 static bool
@@ -262,7 +262,7 @@ is_same_structure(const struct uroce_sig_domain *mem, const struct uroce_sig_dom
 	       (mem->kind == wire->kind || (is_dif(mem) && is_dif(wire)));
 }
 
-/* @return a mask of the signature's bytes that have the same value on both sides */
+/* Compute a mask of the bytes of a signature that have the same value on both sides. */
 static uint8_t
 common_of(const struct uroce_sig_domain *mem, const struct uroce_sig_domain *wire)
 {

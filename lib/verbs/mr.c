@@ -37,7 +37,9 @@ check_mr_access(unsigned access)
 	return 0;
 }
 
-/* Whether the arguments mean the whole address space [reg_mr(3), implicit ODP]. */
+/*
+ * Whether the arguments of a registration mean the whole address space [reg_mr(3), implicit ODP].
+ */
 static bool
 is_implicit(const void *addr, size_t len, unsigned access)
 {
@@ -51,7 +53,9 @@ check_range(const void *addr, size_t len, unsigned access)
 		return 0;
 	if (len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr)
 		return -EINVAL;
-	/* an empty range has no page to check; pages of an on-demand region are checked later */
+	/*
+	 * an empty range has no page to check, and pages of an on-demand region are checked later
+	 */
 	if (len == 0 || (access & IBV_ACCESS_ON_DEMAND))
 		return 0;
 	return uroce_range_is_good(addr, len, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : -EFAULT;
@@ -146,8 +150,8 @@ check_change(const struct ibv_mr *mr, const struct change *change)
 }
 
 /*
- * @return the configuration of the region after the change. Its first address, `iova`, stays unless
- *         the memory or IBV_ACCESS_ZERO_BASED changes.
+ * Compute the properties of a region after a change. The region's first address, `iova`, stays
+ *         unless the memory or IBV_ACCESS_ZERO_BASED changes.
  */
 static struct uroce_mr_conf
 conf_after(const struct uroce_mr_conf *before, const struct change *change)
@@ -168,7 +172,7 @@ conf_after(const struct uroce_mr_conf *before, const struct change *change)
 	return conf;
 }
 
-/* Change the region behind `mr`. The caller holds the region's lock. */
+/* Change the memory region behind `mr`. The caller holds the region's lock. */
 static int
 change_region(struct ibv_mr *mr, struct uroce_region *region, const struct change *change)
 {
@@ -202,8 +206,8 @@ change_handle(struct ibv_mr *mr, const struct change *change)
 
 /*
  * All checks come before the first change. So a call that fails leaves the region unchanged, which
- * IBV_REREG_MR_ERR_INPUT means. The codes of errors after which the region is lost are never
- * returned.
+ * IBV_REREG_MR_ERR_INPUT means. The call never returns the codes of errors after which the region
+ * is lost.
  */
 int
 uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,

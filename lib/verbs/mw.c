@@ -131,7 +131,7 @@ check_bind(const struct ibv_qp *qp, const struct ibv_mw *mw, const struct ibv_mw
 		return -EINVAL;
 	if (info->mr != NULL && uroce_vpd(info->mr->pd)->pdn != uroce_vpd(mw->pd)->pdn)
 		return -EPERM;
-	/* a null region cannot be bound [alloc_null_mr(3), description] */
+	/* a window cannot be bound to a null region [alloc_null_mr(3), description] */
 	if (info->mr != NULL && uroce_vmr(info->mr)->region->kind == UROCE_REGION_NULL)
 		return -EINVAL;
 	return (info->mw_access_flags & ~(unsigned)(UROCE_MW_RIGHTS | IBV_ACCESS_LOCAL_WRITE)) != 0
@@ -182,7 +182,10 @@ uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)
 		},
 	};
 	ret = uroce_post_send(qp, &wr, &bad);
-	/* the former rkey is restored, unless another bind has changed the rkey meanwhile */
+	/*
+	 * the post failed, so the former rkey is restored, unless another bind has changed the
+	 * rkey meanwhile
+	 */
 	if (ret != 0)
 		(void)swap_rkey(ibv, &new_rkey, old_rkey);
 	return ret;

@@ -72,7 +72,7 @@ struct uroce_vdevice {
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_dev *dev;
 	struct uroce_vdevice *next; /* next device in the list, which is sorted by idx */
-	unsigned idx;               /* number in the device's name */
+	unsigned idx;               /* number in the device's name: 0 for uroce0 */
 	/*
 	 * Function of the program that starts EAL; only for an announced device
 	 * (uroce_announce_device()). It is called once, when the first object of the device is
@@ -158,7 +158,7 @@ struct uroce_vmw {
 struct uroce_vdm {
 	struct ibv_dm ibv;
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
-	void *block;   /* allocated hugepage memory */
+	void *block;   /* hugepage memory of EAL that contains `mem` */
 	uint8_t *mem;  /* device memory inside of `block`, aligned as requested */
 	size_t len;    /* bytes of device memory at `mem` */
 	size_t taken;  /* bytes that `block` has, and that are counted in `dm_len` of the device */
@@ -212,7 +212,8 @@ struct uroce_vcq {
 	 * The three fields below are used by ibv_start_poll(), ibv_next_poll() and ibv_end_poll()
 	 * (cq_ex.c).
 	 */
-	struct uroce_lock batch_lock; /* held from ibv_start_poll() to ibv_end_poll() */
+	/* lock that is held from ibv_start_poll() to ibv_end_poll() */
+	struct uroce_lock batch_lock;
 	/*
 	 * batch_lock is not used, because the program promised to use the CQ in one thread at a
 	 * time

@@ -28,7 +28,7 @@ refuse_pd(int err)
 	return NULL;
 }
 
-/* Make a PD with domain number `pdn`, or with a new number if `pdn` is 0. */
+/* Make a PD with protection domain number `pdn`, or with a new number if `pdn` is 0. */
 static struct uroce_vpd *
 make_pd(struct ibv_context *context, uint32_t pdn)
 {
@@ -42,7 +42,7 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* the PD is complete before other threads can find it in the list */
+	/* the fields are set before other threads can find the PD in the list */
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->ibv.context = context;
 	pd->ibv.handle = pd->pdn;
@@ -149,7 +149,8 @@ uroce_alloc_parent_domain(struct ibv_context *context, struct ibv_parent_domain_
 }
 
 /*
- * Whether the domain `pdn` has a PD in `context`, or in a context with the same command descriptor.
+ * Whether the protection domain `pdn` has a PD in `context`, or in a context with the same command
+ * descriptor.
  */
 static bool
 has_pd(const struct uroce_vcontext *context, uint32_t pdn)

@@ -20,10 +20,10 @@
 #include "verbs/uroce_dv.h"
 
 /*
- * @return the QP's state, which its worker may be changing. Posting is not allowed before RTS (send
- *         queue) or in RESET (receive queue). A QP leaves and enters these states under the locks
- *         of its queues (transport/attr.c), so a thread that holds such a lock sees the change.
- *         Other changes of the state do not matter to a post.
+ * Read the state of a QP, which its worker may be changing. Posting is not allowed before RTS
+ *         (send queue) or in RESET (receive queue). A QP leaves and enters these states under the
+ *         locks of its queues (transport/attr.c), so a thread that holds such a lock sees the
+ *         change. Other changes of the state do not matter to a post.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)
@@ -32,7 +32,8 @@ state_now(const struct uroce_vqp *qp)
 }
 
 /*
- * @return UD: the path of the request's address handle; NULL: no handle, or one of another domain
+ * Get the path of a request's address handle, for a UD QP.
+ * @return the path; NULL: the request has no handle, or one of another protection domain
  */
 static const struct uroce_path *
 path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
@@ -47,7 +48,8 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * Most slots that one call prefetches: a CPU fetches no more cache lines at the same time.
+ * Maximum number of slots that one call prefetches, because a CPU fetches no more cache lines at
+ * the same time.
  */
 #define FETCH_MAX 16u
 
@@ -138,9 +140,10 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Publish receive requests. They wait for packets, so the worker needs no doorbell for them. But
- * for a QP in ERR the worker must flush them. The fence makes sure that the worker sees the
- * requests when the QP enters ERR, or that this thread sees ERR and rings the doorbell.
+ * Publish `nb` receive requests, and unlock the queue. The requests wait for packets, so the
+ * worker needs no doorbell. But in state ERR the worker must flush the requests. The fence makes
+ * sure that the worker sees the requests when the QP enters ERR, or that this thread sees ERR and
+ * rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)
@@ -164,7 +167,7 @@ uroce_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_wr *
 
 	uroce_stage_lap(UROCE_STAGE_APP, 0);
 	uroce_wq_begin(&qp->rq);
-	/* the ring of a QP without a receive queue has the limit 0 */
+	/* a QP without a receive queue has a ring with the limit 0 */
 	if (state_now(qp) == IBV_QPS_RESET || qp->rq.ring.limit == 0)
 		ret = -EINVAL;
 	while (wr != NULL && ret == 0) {

@@ -14,14 +14,14 @@
 #include <infiniband/verbs.h>
 
 /**
- * As uroce_query_port(), for a struct of `len` bytes.
+ * Query a port as uroce_query_port() does, for a caller whose struct has `len` bytes.
  * @return 0; EINVAL: no such port, or an argument is NULL
  */
 int uroce_query_port_sized(struct ibv_context *context, uint8_t port_num,
 			   struct ibv_port_attr *attr, size_t len);
 
 /**
- * As uroce_query_device_ex(), for a struct of `len` bytes.
+ * Query a device as uroce_query_device_ex() does, for a caller whose struct has `len` bytes.
  * @return 0; EINVAL: an argument is NULL, or an unknown bit is in comp_mask
  */
 int uroce_query_device_sized(struct ibv_context *context,

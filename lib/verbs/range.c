@@ -15,11 +15,11 @@
 
 #define POPULATE_READ_MAX ((size_t)256 << 20)
 
-/* Whether every page of the range is mapped; `first` and `len` describe whole pages. */
+/* Whether every page of a range of memory is mapped. `first` and `len` describe whole pages. */
 static bool
 is_mapped(uintptr_t first, size_t len)
 {
-	unsigned char resident[4096]; /* mincore() requires this array; its contents are not used */
+	unsigned char resident[4096]; /* array that mincore() requires; its contents are not used */
 	const size_t step = sizeof(resident) * (size_t)sysconf(_SC_PAGESIZE);
 
 	for (size_t done = 0; done < len; done += step) {
@@ -45,9 +45,9 @@ static const struct right to_read = { 0, 'r', MADV_POPULATE_READ };
 static const struct right to_write = { 1, 'w', MADV_POPULATE_WRITE };
 
 /*
- * Whether the process has an access right to all of the range, according to /proc/self/maps. The
- * lines of this file are sorted by address. Reading it takes long in a process with many mappings.
- * Without /proc the result is true, because the program knows its memory.
+ * Whether the process has the access right `right` to all of a range, according to
+ * /proc/self/maps. The lines of this file are sorted by address. Reading it takes long in a
+ * process with many mappings. If /proc/self/maps cannot be opened, the result is true.
  */
 static bool
 is_listed(uintptr_t first, size_t len, const struct right *right)
@@ -61,7 +61,7 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 		return true;
 	while (first < end && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) != 3)
-			continue; /* the rest of a line that was longer than the buffer */
+			continue; /* this is the rest of a line that was longer than the buffer */
 		if (to <= first)
 			continue;
 		if (from > first || perms[right->at] != right->letter)
@@ -73,12 +73,12 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 }
 
 /*
- * Whether the process has an access right to every page of the range. The kernel is asked to make
- * the pages resident, as it must for a NIC that pins pages. This fails if a page is not mapped or
- * lacks the right, and it saves workers page faults later. The kernel refuses the request itself
- * for memory of a device, and before Linux 5.14. In these cases the list of mappings is read. It is
- * also read for a large range that the process only reads, because the program may never touch all
- * of its pages.
+ * Whether the process has an access right to every page of the range. The function asks the kernel
+ * to make the pages resident, as a NIC does that pins pages. This fails if a page is not mapped or
+ * lacks the right, and it saves workers page faults later. The kernel does not support the request
+ * for memory of a device, and before Linux 5.14. In these cases the list of mappings is read. It
+ * is also read for a large range that the process only reads, because the program may never touch
+ * all of its pages.
  */
 static bool
 has_right(uintptr_t first, size_t len, const struct right *right)
@@ -94,7 +94,7 @@ has_right(uintptr_t first, size_t len, const struct right *right)
 
 /*
  * Extend a range to whole pages.
- * @return false: it ends beyond the address space
+ * @return false: the range ends beyond the address space
  */
 static bool
 round_out(const void *addr, size_t len, uintptr_t *first, size_t *whole_len)

@@ -11,9 +11,9 @@
 #include <stddef.h>
 
 /**
- * Whether the process may read all of `[addr, addr + len)`, or write it if `is_written`. If so, the
- * pages are now resident, except in three cases: a large range that is only read, memory of a
- * device, and Linux before 5.14. The range must not wrap.
+ * Whether the process may read all of `[addr, addr + len)`, or write it if `is_written`. If so,
+ * the call has made the pages resident, except in three cases: a large range that is only read,
+ * memory of a device, and Linux before 5.14. The range must not wrap.
  */
 bool uroce_range_is_good(const void *addr, size_t len, bool is_written);
 

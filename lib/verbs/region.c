@@ -101,8 +101,8 @@ make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_
 }
 
 /*
- * End the registration of a region: withdraw its key and release the memory. Handles of the region
- * stay.
+ * End the registration of a memory region, which withdraws its key and releases its memory.
+ * Handles of the region stay.
  * @return 0; -EBUSY: windows are bound to the region
  */
 static int end_region(struct uroce_vdevice *device, struct uroce_region *region);
@@ -267,7 +267,7 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 }
 
 /*
- * Count another handle of a registered region.
+ * Find a registered region by its key, and count another handle of the region.
  * @return the region; NULL: domain `pdn` has no registered region with this key
  */
 static struct uroce_region *

@@ -12,9 +12,10 @@
 #include <infiniband/verbs.h>
 
 /**
- * @return a port in 0xC000 .. 0xFFFF. It depends on the flow label, if the program gave one.
- *         Otherwise it depends on the two QPNs, and is the same for both directions. For a
- *         datagram's address both QPNs are 0, and the port depends on the destination.
+ * Compute the UDP source port of a flow, in 0xC000 .. 0xFFFF. It depends on the flow label, if the
+ *         program gave one. Otherwise it depends on the two QPNs, and is the same for both
+ *         directions. For a datagram's address both QPNs are 0, and the port depends on the
+ *         destination.
  */
 static inline uint16_t
 uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
@@ -26,7 +27,8 @@ uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
 		if (mix == 0)
 			for (unsigned i = 0; i < sizeof(av->grh.dgid.raw); i++)
 				mix = mix * 31 + av->grh.dgid.raw[i];
-		mix *= 0x9e3779b1; /* 2^32 / golden ratio: gives neighbouring QPNs different ports */
+		/* this factor, 2^32 / golden ratio, gives neighbouring QPNs different ports */
+		mix *= 0x9e3779b1;
 		mix >>= 12;
 	}
 	return (uint16_t)(0xc000 | ((mix ^ mix >> 14) & 0x3fff));

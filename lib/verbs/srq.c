@@ -98,8 +98,8 @@ free_srq(struct uroce_vsrq *srq)
 }
 
 /*
- * Count the SRQ as a user of its PD, and for XRC of its XRC domain and CQ (uroce_users_add), or not
- * any more (uroce_users_drop).
+ * Apply `count` to the PD of an SRQ, and for type XRC to its XRC domain and CQ. With
+ * uroce_users_add() the SRQ is counted as their user, with uroce_users_drop() it is subtracted.
  */
 static void
 count_srq_uses(struct uroce_vsrq *srq, void (*count)(struct ibv_context *, unsigned *))
@@ -201,7 +201,10 @@ uroce_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *init_attr)
 	return srq;
 }
 
-/* Whether the attributes after the change are legal. The caller holds ibv.mutex. */
+/*
+ * Whether the attributes that the SRQ would have after a change are legal. The caller holds
+ * ibv.mutex.
+ */
 static bool
 is_change_legal(struct uroce_srq *srq, const struct ibv_srq_attr *attr, int mask)
 {
@@ -223,7 +226,7 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* its links are not used any more: the first word of the memory links old blocks */
+	/* the old memory is not used as a queue, so its first word links the list of old blocks */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

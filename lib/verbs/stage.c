@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The call that reads the stage clock of the library: how many CPU cycles each stage takes.
+ * The call by which a program reads the stage clock of the library: how many CPU cycles each stage
+ * takes.
  */
 
 #include "datapath/stage.h"

@@ -34,9 +34,9 @@ get_wr(struct ibv_qp_ex *ibv)
 }
 
 /*
- * Write the request to its slot. The configuration of an mkey (IBV_WR_DRIVER1) is accepted only if
- * its builder and setters made it, because the checks are in them. uroce_post_send() refuses this
- * opcode.
+ * Write the request that is being built to its slot in the send queue. The configuration of an
+ * mkey (IBV_WR_DRIVER1) is accepted only if its builder and setters made it, because the checks
+ * are in them. uroce_post_send() refuses this opcode.
  */
 static int
 fill_wqe(struct uroce_vqp *qp)
@@ -75,7 +75,10 @@ uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 		.wr_id = ibv->wr_id,
 		.sg_list = vwr->sge,
 		.opcode = opcode,
-		/* only a setter of inline data sets IBV_SEND_INLINE */
+		/*
+		 * IBV_SEND_INLINE is removed here, because only a setter of inline data sets this
+		 * flag
+		 */
 		.send_flags = ibv->wr_flags & ~(unsigned)IBV_SEND_INLINE,
 	};
 	return &vwr->wr;
@@ -277,7 +280,7 @@ wr_set_xrc_srqn(struct ibv_qp_ex *ibv, uint32_t remote_srqn)
 	get_wr(ibv)->wr.qp_type.xrc.remote_srqn = remote_srqn;
 }
 
-/* Builder of ATOMIC_WRITE, which also sets the request's data of 8 bytes. */
+/* Build an ATOMIC_WRITE, and set its data of 8 bytes. */
 static void
 wr_atomic_write(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, const void *atomic_wr)
 {
@@ -311,7 +314,7 @@ wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 		flag, opcode, offsetof(struct ibv_qp_ex, member), (void (*)(void))member           \
 	}
 static const struct {
-	uint64_t flag; /* a value of enum ibv_qp_create_send_ops_flags */
+	uint64_t flag; /* bit of enum ibv_qp_create_send_ops_flags that stands for the opcode */
 	uint8_t opcode;
 	size_t member;
 	void (*builder)(void);

@@ -29,7 +29,7 @@ vxrcd_of(struct ibv_xrc_domain *d)
 }
 
 /*
- * Make a handle the registration of its XRCD, if this XRCD has none.
+ * Make a handle the registration of its XRCD for the XRC target, if this XRCD has none.
  * @return false: the XRCD has a registration already
  */
 static bool
@@ -48,7 +48,7 @@ set_registration(struct uroce_vqp *handle)
 }
 
 /*
- * Take away the registration of an XRCD for a target.
+ * Remove the registration of an XRCD for an XRC target.
  * @return the handle, which the caller must close; NULL: the XRCD has no registration
  */
 static struct uroce_vqp *

@@ -50,7 +50,7 @@ free_target_handle(struct uroce_vqp *handle)
 	uroce_hugemem_free(handle);
 }
 
-/* Add a handle to its target. The caller holds the device's lock. */
+/* Add a handle to the list of its XRC target. The caller holds the device's lock. */
 static void
 link_handle(struct uroce_vqp *handle, struct uroce_vqp *target)
 {
@@ -149,11 +149,14 @@ uroce_target_close(struct uroce_vqp *handle)
 	unlink_handle(handle);
 	const bool is_last = target->handles == NULL;
 
-	/* the context by which the target was created may be closed by now */
+	/*
+	 * the context by which the target was created may be closed, so the target gets that of
+	 * its last handle
+	 */
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
 	if (is_last)
-		/* cannot fail, because an XRC target is in no multicast group */
+		/* this cannot fail, because an XRC target is in no multicast group */
 		(void)uroce_vqp_destroy(target);
 	uroce_vevent_forget_qp(handle);
 	free_target_handle(handle);

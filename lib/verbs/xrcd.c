@@ -27,7 +27,7 @@ struct uroce_vinode {
 	struct uroce_vinode *next;
 	dev_t dev;
 	ino_t ino;
-	int fd; /* the library's own descriptor, which holds the lock */
+	int fd; /* the library's own descriptor of the inode, which holds the lock */
 	unsigned nb_domains;
 };
 
@@ -109,8 +109,8 @@ give_inode(struct uroce_vinode *inode)
 			link = &(*link)->next;
 		*link = inode->next;
 		/*
-		 * Unlocked before the close, because a forked child may have the descriptor open,
-		 * and would keep the lock.
+		 * The lock is released before the close. Otherwise a forked child that has the
+		 * descriptor open would keep the lock.
 		 */
 		(void)flock(inode->fd, LOCK_UN);
 		close(inode->fd);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Paths. The headers of a flow are written once, into a template. Each packet gets a copy of the
- * template, with the two lengths and the IPv4 checksum filled in. Both the checksum and the ICRC
- * are additive, and the contribution of the template is constant. So only the contribution of the
- * length is computed for each packet.
+ * Building frames. The headers of a flow are written once, into the header template of its path.
+ * Each packet gets a copy of the template, with the two lengths and the IPv4 checksum filled in.
+ * Both the checksum and the ICRC are additive, and the contribution of the template is constant.
+ * So only the contribution of the length is computed for each packet.
  */
 
 #include "wire/build.h"
@@ -15,7 +15,7 @@
 
 #define DEFAULT_HOP_LIMIT 64
 
-/* Length of the headers that every template has: Ethernet, IPv4, UDP, BTH. */
+/* Length of the headers that every header template has at least: Ethernet, IPv4, UDP, BTH. */
 #define HDR_MIN                                                                                    \
 	(sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp) +         \
 	 sizeof(struct uroce_bth))
@@ -136,7 +136,10 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 {
 	uint8_t *at = path->hdr + path->ip_off;
 
-	/* The ICRC has ones in place of the traffic class. So only the IPv4 checksum changes. */
+	/*
+	 * The ICRC is computed with ones in place of the traffic class. So only the IPv4 checksum
+	 * changes.
+	 */
 	if (path->is_ipv6) {
 		struct uroce_ipv6 *ip = (struct uroce_ipv6 *)at;
 

@@ -86,23 +86,23 @@ static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
  *  |A|    resv     |                     psn                       |   */
 struct uroce_bth {
 	uint8_t opcode;
-	uint8_t flags; /* S:1 M:1 pad:2 tver:4 */
+	uint8_t flags; /* solicited event:1 MigReq:1 pad count:2 transport version:4 */
 	be16 pkey;
-	uint8_t fecn_becn; /* F:1 B:1 resv:6 */
+	uint8_t fecn_becn; /* FECN:1 BECN:1 resv:6 */
 	be24 dest_qpn;
-	uint8_t ack_req; /* A:1 resv:7 */
+	uint8_t ack_req; /* AckReq:1 resv:7 */
 	be24 psn;
 };
 static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
-#define UROCE_BTH_SOLICITED 0x80 /* for uroce_bth.flags */
-#define UROCE_BTH_MIGREQ    0x40 /* for uroce_bth.flags */
-#define UROCE_BTH_PAD_SHIFT 4    /* for uroce_bth.flags */
-#define UROCE_BTH_PAD_MASK  0x30 /* for uroce_bth.flags */
-#define UROCE_BTH_TVER_MASK 0x0f /* for uroce_bth.flags */
-#define UROCE_BTH_FECN      0x80 /* for uroce_bth.fecn_becn */
-#define UROCE_BTH_BECN      0x40 /* for uroce_bth.fecn_becn */
-#define UROCE_BTH_ACK_REQ   0x80 /* for uroce_bth.ack_req */
+#define UROCE_BTH_SOLICITED 0x80 /* bit of uroce_bth.flags */
+#define UROCE_BTH_MIGREQ    0x40 /* bit of uroce_bth.flags */
+#define UROCE_BTH_PAD_SHIFT 4    /* position of the pad count in uroce_bth.flags */
+#define UROCE_BTH_PAD_MASK  0x30 /* bits of the pad count in uroce_bth.flags */
+#define UROCE_BTH_TVER_MASK 0x0f /* bits of the transport version in uroce_bth.flags */
+#define UROCE_BTH_FECN      0x80 /* bit of uroce_bth.fecn_becn */
+#define UROCE_BTH_BECN      0x40 /* bit of uroce_bth.fecn_becn */
+#define UROCE_BTH_ACK_REQ   0x80 /* bit of uroce_bth.ack_req */
 
 /* RDMA extended transport header [IBA 9.3.3]. */
 struct uroce_reth {
@@ -169,7 +169,8 @@ struct uroce_feth {
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 
-#define UROCE_ATOMIC_WRITE_LEN 8  /* exact payload length of ATOMIC_WRITE */
-#define UROCE_CNP_RESERVED_LEN 16 /* exact number of zeros after the BTH of a CNP [IBA A17.9.3] */
+#define UROCE_ATOMIC_WRITE_LEN 8 /* number of payload bytes that every ATOMIC_WRITE has */
+/* number of zero bytes that follow the BTH of a CNP [IBA A17.9.3] */
+#define UROCE_CNP_RESERVED_LEN 16
 
 #endif /* UROCE_WIRE_HDR_H */

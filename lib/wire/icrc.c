@@ -16,8 +16,8 @@
 #define IPV4_HDR_MAX 60
 
 /*
- * Masks of the bytes that are replaced by ones. Offsets count from the place of the LRH, 8 bytes
- * before the IP header.
+ * Masks of the header bytes that are replaced by ones in the ICRC. Offsets count from the place of
+ * the LRH, 8 bytes before the IP header.
  */
 #define ALL          0xff
 #define LRH_MASK     ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL
@@ -36,12 +36,12 @@ static const uint8_t ipv4_mask[UROCE_CRC32_MASK_LEN] = {
 
 static const uint8_t ipv6_mask[UROCE_CRC32_MASK_LEN] = {
 	LRH_MASK,
-	/* the traffic class and the flow label are masked in the first four bytes */
+	/* traffic class and flow label, in the first four bytes of the IPv6 header, are masked */
 	[LRH_LEN] = 0x0f,
 	[LRH_LEN + 1] = ALL,
 	[LRH_LEN + 2] = ALL,
 	[LRH_LEN + 3] = ALL,
-	[LRH_LEN + 7] = ALL, /* the hop limit is masked */
+	[LRH_LEN + 7] = ALL, /* the hop limit of IPv6 is masked */
 	UDP_MASK(sizeof(struct uroce_ipv6)),
 	BTH_MASK(sizeof(struct uroce_ipv6)),
 };
@@ -55,8 +55,8 @@ ip_hdr_len(const uint8_t *ip)
 }
 
 /*
- * Copy the IP and UDP headers, and mask the IP header. The common length is a constant, for which
- * the compiler emits moves.
+ * Copy the IP and UDP headers, and mask the IP header. The most common length is passed to
+ * memcpy() as a constant, for which the compiler emits moves.
  */
 static void
 put_ipv4_udp(uint8_t *at, const uint8_t *ip, size_t ip_len)

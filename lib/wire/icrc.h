@@ -33,39 +33,40 @@
 #define UROCE_ICRC_LEN 4
 
 /**
- * State after eight bytes of ones and the masked IP and UDP headers, UDP included. `ip` points at
- * an IPv4 header (IHL >= 5, options are part of the CRC) or an IPv6 header without extension
- * headers. The UDP header follows it directly.
+ * Compute the ICRC state after eight bytes of ones, the masked IP header and the masked UDP
+ * header. `ip` points at an IPv4 header (IHL >= 5, options are part of the CRC) or an IPv6 header
+ * without extension headers. The UDP header follows it directly.
  */
 uint32_t uroce_icrc_prefix(const uint8_t *ip);
 
 /**
- * The term that the two length fields add to a state of uroce_icrc_prefix() that was computed with
- * both fields 0. Valid for IPv4 without options and for IPv6.
+ * Get the term of the two length fields. Exclusive-ored with a state of uroce_icrc_prefix() for
+ * lengths 0, it gives the state for these lengths. It is valid for IPv4 without options and for
+ * IPv6.
  * @param is_ipv6  whether the IP header is IPv6
  * @param udp_len  value of the UDP length field; the IP length field follows from it
  */
 uint32_t uroce_icrc_len_term(int is_ipv6, uint16_t udp_len);
 
-/** Extend a prefix state over a BTH of 12 bytes, with byte 4 masked. */
+/** Extend a state of uroce_icrc_prefix() over a BTH (12 bytes), whose byte 4 is masked. */
 uint32_t uroce_icrc_bth(uint32_t state, const uint8_t *bth);
 
 /**
- * Extend a prefix state over all bytes after the UDP header in one piece: `len` bytes from the BTH
- * to the end of the pad, with byte 4 of the BTH masked. One call costs less than uroce_icrc_bth()
- * and uroce_crc32() for the rest. The call is cheapest if the bytes were not stored immediately
- * before.
+ * Extend a state of uroce_icrc_prefix() over all bytes after the UDP header in one piece: `len`
+ * bytes from the BTH to the end of the pad, with byte 4 of the BTH masked. One call costs less
+ * than uroce_icrc_bth() and uroce_crc32() for the rest. The call is cheapest if the bytes were not
+ * stored immediately before.
  * @param len  a multiple of 4, at least the 12 of a BTH
  */
 uint32_t uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len);
 
 /**
- * The ICRC of a frame that is contiguous: `len` bytes from the IP header to the end of the pad.
+ * Compute the ICRC of a contiguous frame: `len` bytes from the IP header to the end of the pad.
  * The 8 bytes before `ip`, part of the Ethernet header, are read, but do not affect the result.
  */
 uint32_t uroce_icrc_frame(const uint8_t *ip, size_t len);
 
-/** Store a final state in wire order. */
+/** Store a final state as the ICRC of a frame, in wire order. */
 static inline void
 uroce_icrc_store(uint8_t *at, uint32_t state)
 {

@@ -11,7 +11,7 @@
 
 #include "wire/hdr.h"
 
-/* Short names for the rows of the table. */
+/* Short names for the values that the rows of the opcode table use. */
 enum {
 	XRCETH = 1 << UROCE_EXT_XRCETH,
 	DETH = 1 << UROCE_EXT_DETH,
@@ -32,7 +32,7 @@ enum {
 	IMM = UROCE_OPF_IMM,
 };
 
-/* Compute the bytes of the headers in `mask`. */
+/* Compute the number of bytes of header `ext`, if `mask` has it; otherwise 0. */
 #define LEN_IF(mask, ext, type) ((mask)&ext ? sizeof(struct type) : 0)
 #define LEN(mask)                                                                                  \
 	(LEN_IF(mask, XRCETH, uroce_xrceth) + LEN_IF(mask, DETH, uroce_deth) +                     \
@@ -42,7 +42,7 @@ enum {
 	 LEN_IF(mask, IETH, uroce_ieth))
 static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and OFFSETS");
 
-/* Compute a header's offset: the length of the headers before it. */
+/* Compute the offset of header `ext`: the length of the extension headers before it. */
 #define OFFSET(mask, ext) [UROCE_EXT_##ext] = LEN((mask) & (ext - 1))
 #define OFFSETS(mask)                                                                              \
 	{                                                                                          \
@@ -80,7 +80,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 	ROW(UROCE_SERVICE_##serves << 5 | UROCE_OP_##low, #serves "_" #low, serves, does, facts,   \
 	    mask)
 
-/* Opcodes that RC, UC and XRC have in common; `xrc` is XRCETH or 0. */
+/* Rows of the opcodes that RC, UC and XRC have in common. `xrc` is XRCETH for XRC, otherwise 0. */
 #define SEND_AND_WRITE(s, xrc)                                                                     \
 	OP(s, SEND_FIRST, SEND, REQUEST | FIRST | PAYLOAD, xrc),                                   \
 		OP(s, SEND_MIDDLE, SEND, REQUEST | PAYLOAD, xrc),                                  \
@@ -95,7 +95,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		OP(s, WRITE_ONLY, WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH),                    \
 		OP(s, WRITE_ONLY_IMM, WRITE, REQUEST | ONLY | PAYLOAD | IMM, xrc | RETH | IMMDT)
 
-/* Opcodes that only RC and XRC have; `xrc` is XRCETH or 0. */
+/* Rows of the opcodes that only RC and XRC have. `xrc` is XRCETH for XRC, otherwise 0. */
 #define RELIABLE(s, xrc)                                                                           \
 	OP(s, READ_REQUEST, READ, REQUEST | ONLY, xrc | RETH),                                     \
 		OP(s, READ_RESPONSE_FIRST, READ_RESPONSE, RESPONSE | FIRST | PAYLOAD, AETH),       \
@@ -111,7 +111,10 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		OP(s, FLUSH, FLUSH, REQUEST | ONLY, xrc | FETH | RETH),                            \
 		OP(s, ATOMIC_WRITE, ATOMIC_WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH)
 
-/* Every opcode byte gets a name first; the rows below override it. */
+/*
+ * The first initialiser gives every opcode byte the name "?". The rows of known opcodes override
+ * it.
+ */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 const struct uroce_opcode uroce_opcode_table[256] = {

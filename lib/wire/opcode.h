@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Upper three bits of the opcode byte. */
+/** The transport service of a packet: the upper three bits of the opcode byte. */
 enum uroce_service {
 	UROCE_SERVICE_RC = 0,
 	UROCE_SERVICE_UC = 1,
@@ -24,7 +24,10 @@ enum uroce_service {
 	UROCE_SERVICE_XRC = 5,
 };
 
-/** Lower five bits of the opcode byte. */
+/**
+ * The operation of a packet and its position in its message: the lower five bits of the opcode
+ * byte.
+ */
 enum uroce_opcode_low {
 	UROCE_OP_SEND_FIRST = 0x00,
 	UROCE_OP_SEND_MIDDLE = 0x01,
@@ -53,7 +56,7 @@ enum uroce_opcode_low {
 	UROCE_OP_ATOMIC_WRITE = 0x1d,
 };
 
-/** The congestion notification packet. Its value is the complete opcode byte [IBA A17.9.3]. */
+/** Opcode of the congestion notification packet (CNP), the complete byte [IBA A17.9.3]. */
 #define UROCE_OPCODE_CNP 0x81
 
 static inline uint8_t
@@ -62,7 +65,7 @@ uroce_opcode_make(enum uroce_service service, enum uroce_opcode_low low)
 	return (uint8_t)(service << 5 | low);
 }
 
-/** Extension headers, in the order in which they follow the BTH on the wire. */
+/** Kinds of extension headers, in the order in which they follow the BTH on the wire. */
 enum uroce_ext {
 	UROCE_EXT_XRCETH,
 	UROCE_EXT_DETH,
@@ -77,7 +80,7 @@ enum uroce_ext {
 };
 
 /**
- * Operation that a packet requests, or of which it is a response. Middle and Last packets have the
+ * Operation that a packet requests, or to which it responds. Middle and Last packets have the
  * operation of their message.
  */
 enum uroce_operation {
@@ -85,16 +88,16 @@ enum uroce_operation {
 	UROCE_OPERATION_SEND,
 	UROCE_OPERATION_WRITE,
 	UROCE_OPERATION_READ,
-	UROCE_OPERATION_ATOMIC, /* CMP_SWAP, FETCH_ADD */
+	UROCE_OPERATION_ATOMIC, /* the operations CMP_SWAP and FETCH_ADD */
 	UROCE_OPERATION_ATOMIC_WRITE,
 	UROCE_OPERATION_FLUSH,
-	UROCE_OPERATION_ACK, /* acknowledgement: AETH alone */
+	UROCE_OPERATION_ACK, /* acknowledgement, which has an AETH and no payload */
 	UROCE_OPERATION_READ_RESPONSE,
 	UROCE_OPERATION_ATOMIC_ACK,
 	UROCE_OPERATION_CNP,
 };
 
-/** Properties of a row, or-ed. ONLY is FIRST | LAST. */
+/** Properties of a row of the opcode table, or-ed. An Only packet has both FIRST and LAST. */
 enum uroce_opcode_flag {
 	UROCE_OPF_VALID = 1 << 0,
 	UROCE_OPF_REQUEST = 1 << 1,
@@ -107,19 +110,23 @@ enum uroce_opcode_flag {
 };
 
 struct uroce_opcode {
-	const char *name;     /* "RC_SEND_FIRST"; "?" for an unknown opcode */
-	uint8_t service;      /* enum uroce_service */
-	uint8_t operation;    /* enum uroce_operation */
-	uint8_t flags;        /* enum uroce_opcode_flag, 0 for an unknown opcode */
-	uint8_t ext_len;      /* bytes of extension headers after the BTH */
-	uint16_t ext_mask;    /* bit i: header i of enum uroce_ext follows the BTH */
-	uint16_t payload_max; /* most bytes of payload; the path MTU is checked by the QP */
-	uint8_t payload_min;  /* fewest bytes of payload */
-	/* offset of each header after the BTH; undefined if the header is not in `ext_mask` */
+	const char *name;  /* name such as "RC_SEND_FIRST"; "?" for an unknown opcode */
+	uint8_t service;   /* enum uroce_service */
+	uint8_t operation; /* enum uroce_operation */
+	uint8_t flags;     /* enum uroce_opcode_flag, or-ed; 0 for an unknown opcode */
+	uint8_t ext_len;   /* number of bytes of the extension headers after the BTH */
+	uint16_t ext_mask; /* bit i is set if header i of enum uroce_ext follows the BTH */
+	/* maximum bytes of payload; a shorter path MTU is checked by the QP */
+	uint16_t payload_max;
+	uint8_t payload_min; /* minimum bytes of payload */
+	/*
+	 * offset of each extension header from the end of the BTH; undefined if the header is not
+	 * in `ext_mask`
+	 */
 	uint8_t ext_off[UROCE_EXT_NB];
 };
 
-/** The row of each opcode byte. The flags of an unknown opcode are 0. */
+/** Table that has a row for each opcode byte. The flags of an unknown opcode are 0. */
 extern const struct uroce_opcode uroce_opcode_table[256];
 
 static inline bool

@@ -25,12 +25,15 @@ struct cursor {
 	uint32_t len;
 };
 
-/* "Continue", in functions that return a verdict. No check of the parser has this value. */
+/*
+ * Value by which functions that return a verdict say "continue". No check of the parser returns
+ * it.
+ */
 #define GO_ON  UROCE_VERDICT_NB
 
 #define LOW_24 0xffffffu
 
-/* Offset of the BTH in a frame of the fast path. */
+/* Offset of the BTH in a frame that takes the fast path. */
 #define BTH_OFF (sizeof(struct uroce_eth) + sizeof(struct uroce_ipv4) + sizeof(struct uroce_udp))
 
 static void
@@ -65,7 +68,7 @@ parse_eth(struct cursor *cur, struct uroce_pkt *pkt)
 	return pkt->is_ipv6 || type == UROCE_ETHERTYPE_IPV4 ? GO_ON : UROCE_VERDICT_NOT_ROCE;
 }
 
-/* Whether the UDP header at `at` has the RoCEv2 port. `len` bytes of the frame remain. */
+/* Check whether the UDP header at `at` has the RoCEv2 port. `len` bytes of the frame remain. */
 static enum uroce_verdict
 check_port(const uint8_t *at, uint32_t len)
 {
@@ -76,7 +79,10 @@ check_port(const uint8_t *at, uint32_t len)
 	return be16_get(udp->dport) == UROCE_UDP_PORT ? GO_ON : UROCE_VERDICT_NOT_ROCE;
 }
 
-/* Limit the cursor to `len` bytes, the length that the IP header states for the bytes after it. */
+/*
+ * Limit the cursor to `len` bytes, the length that the IP header states for the bytes after the IP
+ * header.
+ */
 static enum uroce_verdict
 narrow_to_ip(struct cursor *cur, uint32_t len)
 {
@@ -159,7 +165,7 @@ parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 	return GO_ON;
 }
 
-/* Eight bytes of a frame, of which some bits are known: those in `mask` are as in `value`. */
+/* A condition on eight bytes of a frame: the bits in `mask` must be as in `value`. */
 struct known {
 	uint8_t offset;
 	uint8_t value[8];
@@ -189,7 +195,7 @@ differ_from_known(const uint8_t *frame, const struct known *known)
 
 /*
  * Skip the headers of a fast-path frame whose lengths agree. Afterwards the cursor is at the BTH.
- * @return false: not such a frame, use walk_headers()
+ * @return false: the frame is not of this kind, and walk_headers() must parse it
  */
 static inline bool
 skip_common(struct cursor *cur, struct uroce_pkt *pkt)
@@ -306,7 +312,7 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	return verdict != GO_ON ? verdict : accept_as(pkt->op);
 }
 
-/* Compare a word of two frames. The result is 0 if the words are equal. */
+/* Compare the words at `offset` of two frames. The result is 0 if the words are equal. */
 static inline uint64_t
 differ_in(const uint8_t *a, const uint8_t *b, uint32_t offset)
 {
@@ -332,7 +338,7 @@ has_same_headers(const uint8_t *a, const uint8_t *b)
 	return differences == 0;
 }
 
-/* Bytes of a frame up to the end of its ICRC. */
+/* Compute the number of bytes of a frame up to the end of its ICRC. */
 static inline uint32_t
 get_frame_len(const struct uroce_pkt *pkt)
 {
@@ -340,7 +346,7 @@ get_frame_len(const struct uroce_pkt *pkt)
 	       UROCE_ICRC_LEN;
 }
 
-/* Fill `pkt` from a template, for a frame with the same headers. */
+/* Fill `pkt` for a frame that has the headers of the template `tmpl`. */
 static inline void
 fill_from_template(const uint8_t *frame, const struct uroce_pkt *tmpl, struct uroce_pkt *pkt)
 {
@@ -366,7 +372,7 @@ bool
 uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
 			struct uroce_pkt *pkt)
 {
-	/* With a tag, with options or with IPv6, the BTH would be at another offset. */
+	/* If the template has a VLAN tag, IP options or IPv6, its BTH is at another offset. */
 	if ((const uint8_t *)tmpl->bth != tmpl->frame + BTH_OFF || len < get_frame_len(tmpl) ||
 	    !has_same_headers(frame, tmpl->frame))
 		return false;

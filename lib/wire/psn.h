@@ -21,14 +21,16 @@ uroce_psn_add(uint32_t psn, uint32_t nb)
 	return (psn + nb) & UROCE_PSN_MASK;
 }
 
-/** Number of PSNs from `from` forward to `to`: 0 .. 2^24 - 1. */
+/** Count the PSNs from `from` forward to `to`: 0 .. 2^24 - 1. */
 static inline uint32_t
 uroce_psn_dist(uint32_t from, uint32_t to)
 {
 	return (to - from) & UROCE_PSN_MASK;
 }
 
-/** Signed distance `a - b` in the shorter direction on the circle: -2^23 .. 2^23 - 1. */
+/**
+ * Compute the signed distance `a - b` in the shorter direction on the circle: -2^23 .. 2^23 - 1.
+ */
 static inline int32_t
 uroce_psn_diff(uint32_t a, uint32_t b)
 {
@@ -48,7 +50,7 @@ uroce_psn_in(uint32_t psn, uint32_t first, uint32_t nb)
 	return uroce_psn_dist(first, psn) < nb;
 }
 
-/** The PSNs [begin, end); empty if both are equal. */
+/** The PSNs [begin, end). The range is empty if both are equal. */
 struct uroce_psn_range {
 	uint32_t begin;
 	uint32_t end;

@@ -219,7 +219,10 @@ put_exts(uint8_t *at, const struct uroce_pkt *pkt)
 	return at + pkt->op->ext_len;
 }
 
-/* UDP checksum over the pseudo header and a complete UDP packet whose checksum field is 0. */
+/*
+ * Compute the UDP checksum over the pseudo header and a complete UDP packet whose checksum field
+ * is 0.
+ */
 static be16
 sum_udp(const struct uroce_pkt *pkt, const uint8_t *udp, uint32_t udp_len)
 {

@@ -8,7 +8,7 @@
 
 #define CODE_MASK 0x1f
 
-/* RNR NAK timer field, in units of 10 us [IBA 9.7.5.2.8, table 45]. */
+/* Delay for each value of the RNR NAK timer field, in units of 10 us [IBA 9.7.5.2.8, table 45]. */
 static const uint32_t rnr_timer_10us[CODE_MASK + 1] = {
 	65536, 1,    2,    3,    4,    6,     8,     12,    16,    24,    32,
 	48,    64,   96,   128,  192,  256,   384,   512,   768,   1024,  1536,

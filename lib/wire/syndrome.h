@@ -47,11 +47,12 @@ uroce_syndrome_value(uint8_t syndrome)
 	return syndrome & 0x1f;
 }
 
-/** Delay for an RNR timer code (0..31). Code 0 is the longest delay, 655.36 ms. */
+/** Convert an RNR timer code (0..31) to ns. Code 0 is the longest delay, 655.36 ms. */
 uint64_t uroce_rnr_timer_ns(uint8_t code);
 
 /**
- * Local ACK timeout for a timeout code: 4.096 us * 2^code. Code 0 means no timeout and gives 0.
+ * Convert a code of the local ACK timeout to ns: 4.096 us * 2^code. Code 0 means no timeout and
+ * gives 0.
  */
 static inline uint64_t
 uroce_ack_timeout_ns(uint8_t code)

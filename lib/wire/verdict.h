@@ -15,11 +15,11 @@
 
 /* clang-format off */
 #define UROCE_VERDICT_LIST(X) \
-	/* the frame is accepted */ \
+	/* verdicts of accepted frames */ \
 	X(REQUEST,         "request executed or placed") \
 	X(RESPONSE,        "response that moved the requester forward") \
 	X(DATAGRAM,        "datagram delivered") \
-	/* parser: wire/parse.c */ \
+	/* checks of the parser, in wire/parse.c */ \
 	X(NOT_ROCE,        "not RoCEv2: other EtherType, protocol or UDP port") \
 	X(TRUNCATED,       "frame shorter than the lengths in its headers") \
 	X(BAD_IP,          "IP header malformed, or a first fragment") \
@@ -28,7 +28,7 @@
 	X(BAD_OPCODE,      "opcode unknown or reserved") \
 	X(BAD_LEN,         "length impossible for the opcode: headers, payload or pad") \
 	X(BAD_ICRC,        "invariant CRC wrong") \
-	/* look-up: which QP is addressed, and may this peer use it */ \
+	/* checks of the look-up: does the addressed QP exist, and may this peer use it */ \
 	X(NO_QP,           "no QP of that number") \
 	X(WRONG_SERVICE,   "opcode of another transport service than that of the QP") \
 	X(NOT_READY,       "QP in a state that does not receive") \
@@ -57,7 +57,7 @@
 	X(NAK_FATAL,       "NAK that ends the request in error") \
 	X(BAD_RESPONSE,    "response malformed for its request") \
 	X(CNP,             "congestion notification packet") \
-	/* floor 3, the data path */ \
+	/* verdicts of the data path (floor 3), when the QP belongs to another worker */ \
 	X(FORWARDED,       "forwarded to the worker that owns the QP") \
 	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped")
 
@@ -69,10 +69,13 @@ enum uroce_verdict {
 };
 /* clang-format on */
 
-/** Name of a verdict in lower case ("bad_icrc"), for counters. Never NULL; "?" if out of range. */
+/**
+ * Get the name of a verdict in lower case ("bad_icrc"), for counters. Never NULL; "?" if out of
+ * range.
+ */
 const char *uroce_verdict_name(enum uroce_verdict verdict);
 
-/** Text of a verdict from the list, for users. Never NULL; "?" if out of range. */
+/** Get the text of a verdict from the list, for users. Never NULL; "?" if out of range. */
 const char *uroce_verdict_text(enum uroce_verdict verdict);
 
 #endif /* UROCE_WIRE_VERDICT_H */
