@@ -90,7 +90,7 @@ struct uroce_cm_param {
 	uint8_t responder_resources; /* READs and atomics that this side accepts at a time */
 	uint8_t initiator_depth;     /* READs and atomics that this side has in flight at most */
 	bool has_flow_control;
-	uint8_t retry_count;     /* connect: for both QPs */
+	uint8_t retry_count;     /* argument of connect(): retry count of both ends */
 	uint8_t rnr_retry_count; /* for the peer's QP */
 	bool has_srq;
 	uint8_t mtu_code;         /* connect: enum ibv_mtu */

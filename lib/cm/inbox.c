@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of peers: each finds its id, fills in what the peer tells, and becomes an input of the
- * id's state.
+ * Reception of messages. The engine looks up the id to which a message belongs, stores the peer's
+ * values in the id, and gives the message as an event to the state machine of the id.
  *
  * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer.
  * A DREQ must name the QP of this side, too.

@@ -30,12 +30,13 @@
 struct uroce_key_perm {
 	struct {
 		/*
-		 * number that a round combines with the half by exclusive-or; any value is allowed
+		 * number that a round combines by exclusive-or with one half of the 24 bits; any
+		 * value is allowed
 		 */
 		uint32_t flip;
 		/*
-		 * number by which a round multiplies; it is odd and large, so that bits 20 to 43
-		 * of the product depend on all bits of the half
+		 * number by which a round multiplies that half; it is odd and large, so that bits
+		 * 20 to 43 of the product depend on all bits of the half
 		 */
 		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];

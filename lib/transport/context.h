@@ -534,7 +534,7 @@ struct uroce_qpc {
 	bool is_req_gbn;
 	bool is_resp_gbn;
 	/*
-	 * frames that the caller has not gathered yet refer to memory of requests, so these
+	 * frames whose payload the worker has not copied yet refer to memory of requests, so these
 	 * requests must not be flushed
 	 */
 	bool is_zero_copy;

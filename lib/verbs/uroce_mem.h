@@ -182,8 +182,8 @@ int uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, 
  * @param advice  IBV_ADVISE_MR_ADVICE_PREFETCH, _PREFETCH_WRITE or _PREFETCH_NO_FAULT
  * @return 0; EINVAL: `pd` is NULL, the flags are unknown, there are no elements, a key belongs to a
  *         window, or a region is not on demand; EOPNOTSUPP: the advice is unknown; EFAULT: a key is
- *         invalid, or a range is not in its region, or not mapped with the right; ENOENT: the
- *         object of a key has another key now; EPERM: a region belongs to another PD, or has no
+ *         invalid, or a range is not in its region, or is not mapped with the right that the
+ *         advice needs; ENOENT: the key was replaced by another key of the same object; EPERM: a region belongs to another PD, or has no
  *         LOCAL_WRITE and the advice is PREFETCH_WRITE; ENOMEM
  */
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,

@@ -65,7 +65,7 @@ struct uroce_port_policy {
 	/* Argument of the virtual device that sets the limit; NULL: there is no such argument. */
 	const char *limit_key;
 	uint16_t limit; /* limit if the argument `limit_key` is not given */
-	/* number of bytes of the limit that the driver uses itself, so that frames are shorter */
+	/* bytes of `limit` that the driver needs itself: the longest frame is shorter by these */
 	uint16_t limit_overhead;
 	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
 	uint16_t mtu;

@@ -33,7 +33,7 @@ struct uroce_inline_tx {
 };
 
 /**
- * Note that a round of the application has taken doorbells.
+ * Record how many doorbells a round has taken that the application drove.
  * @param nb_rung  number of posts that rang a doorbell: 0, 1, or at least 2
  */
 void uroce_inline_tx_polled(struct uroce_worker *worker, unsigned nb_rung);

@@ -378,8 +378,8 @@ finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 }
 
 /*
- * Mark datagrams to multicast groups, and deliver them to the groups' members on this device as
- * well.
+ * Set UROCE_TX_TO_GROUP in the lengths of datagrams to multicast groups, and deliver these datagrams
+ * to the groups' members on this device as well.
  */
 static void
 release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)

@@ -37,8 +37,8 @@ struct uroce_ddp {
 struct uroce_qpc;
 
 /**
- * Find the memory of a Middle packet of a WRITE that is ahead of a PSN gap and behind the message
- * being received. The gap must be open.
+ * Find the memory of a Middle packet that arrived out of order. Its WRITE is later than a PSN gap,
+ * and later than the message that is being received. The gap must be open.
  * @return NULL: the memory is not known or access is refused, so the packet has to be buffered
  */
 void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);

@@ -236,9 +236,10 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 }
 
 /*
- * Count the responses of a READ that was buffered, because later requests are as many PSNs further
- * ahead. A READ with a wrong key is not counted: an attacker without a key could otherwise widen
- * the window by a forged length.
+ * Count the response packets of a READ that was buffered. Each of them uses a PSN, so the PSNs of
+ * later requests are higher by this number, and a higher PSN must be accepted. A READ with a wrong
+ * key is not counted: otherwise an attacker without a key could raise the accepted PSN by a forged
+ * length.
  */
 static void
 note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
