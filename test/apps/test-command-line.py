@@ -59,7 +59,8 @@ def common():
         command, name = os.path.join(TOP, path), os.path.basename(path)
         for option in '-h', '--help':
             yield Row(f'{name} {option}', [command, option], 0, name, r'^$')
-        yield Row(f'{name} --version', [command, '--version'], 0, rf'^{name}: uroce [0-9.]+, DPDK [0-9.]+$', r'^$')
+        yield Row(f'{name} --version', [command, '--version'], 0, rf'^{name}: uroce [0-9.]+, (DPDK [0-9.]+|not built)$',
+                  r'^$')
         yield Row(f'{name} with a wrong option', [command, '--no-such-option'], 2, r'^$', rf'^{name}: [^\n]*\n$')
 
 
