@@ -299,12 +299,7 @@ dreq__before_rtu_ends_the_connection(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	end_accept(ends, &ends->b, b, 0x22);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);
 	assert_int_equal(uroce_cm_disconnect(ends->a.cm, a, NULL, 0, 0), 0);
@@ -320,12 +315,7 @@ establish__by_data_before_the_rtu(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	end_accept(ends, &ends->b, b, 0x22);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	assert_int_equal(uroce_cm_establish(ends->b.cm, b, NULL, 0, 0), 0);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);

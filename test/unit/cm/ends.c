@@ -282,6 +282,17 @@ end_accept(struct ends *ends, struct end *end, uint32_t id, uint32_t qpn)
 	assert_int_equal(uroce_cm_accept(end->cm, id, &param, ends->now_ns), 0);
 }
 
+void
+ends_accept(struct ends *ends, uint32_t *a, uint32_t *b)
+{
+	(void)end_listen(&ends->b, PORT);
+	*a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	*b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, *b, 0x22);
+	ends_settle(ends);
+}
+
 struct connected
 ends_connect(struct ends *ends, uint32_t qpn_a, uint32_t qpn_b)
 {

@@ -65,7 +65,7 @@ void ends_move(struct ends *ends, struct end *from, enum uroce_cm_attr attr);
 /** Lose the next message of an end; it must be this one. */
 void ends_lose(struct ends *ends, struct end *from, enum uroce_cm_attr attr);
 
-/** Deliver everything until both ends are silent. */
+/** Deliver the messages of both ends until neither has one to send. */
 void ends_settle(struct ends *ends);
 
 /** Let time pass; timers expire, and what is sent is delivered. */
@@ -92,6 +92,12 @@ uint32_t end_connect(struct ends *ends, struct end *from, uint32_t qpn);
 
 /** Accept with a QP and private data of four bytes. */
 void end_accept(struct ends *ends, struct end *end, uint32_t id, uint32_t qpn);
+
+/**
+ * Listen at B, connect from A, and accept. All messages up to the REP are delivered; the id `a` has
+ * not established the connection yet.
+ */
+void ends_accept(struct ends *ends, uint32_t *a, uint32_t *b);
 
 /** Two ids that are connected, A being active. The log is empty. */
 struct connected {

@@ -66,11 +66,7 @@ lost_rtu__is_repeated_for_the_next_rep(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = accept_request(ends);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	assert_int_equal(uroce_cm_establish(ends->a.cm, a, "now", 3, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);
 	ends_pass(ends, 10 * MSEC);
@@ -131,11 +127,7 @@ silent_peer__rep_is_given_up(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = accept_request(ends);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
@@ -189,11 +181,7 @@ destroy__after_the_rep_is_repeated_until_confirmed(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = accept_request(ends);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);

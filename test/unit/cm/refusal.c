@@ -114,12 +114,7 @@ response__can_be_rejected(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	(void)end_listen(&ends->b, PORT);
-	a = end_connect(ends, &ends->a, 0x11);
-	ends_settle(ends);
-	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	end_accept(ends, &ends->b, b, 0x22);
-	ends_settle(ends);
+	ends_accept(ends, &a, &b);
 	/* the QP cannot be brought to RTR */
 	assert_int_equal(
 		uroce_cm_reject(ends->a.cm, a, UROCE_CM_REASON_CONSUMER_DEFINED, NULL, 0, 0), 0);
