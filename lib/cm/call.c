@@ -31,7 +31,7 @@ conn_of(struct uroce_cm *cm, uint32_t id)
 
 /* Private data of the message that an input sends; 0: the message has none. */
 static unsigned
-max_private(enum uroce_cm_send send, bool has_ip)
+max_private(enum uroce_cme_send send, bool has_ip)
 {
 	const unsigned ip_len = has_ip ? UROCE_CM_REQ_PRIVATE_LEN - UROCE_CM_REQ_USER_LEN : 0;
 
@@ -94,7 +94,7 @@ do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input inp
 }
 
 int
-uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user, uint32_t *id)
+uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user, uint32_t *id)
 {
 	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm, false);
 
@@ -108,8 +108,8 @@ uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t 
 }
 
 int
-uroce_cm_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr, bool is_v6only,
-	      bool is_shared)
+uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr, bool is_v6only,
+	       bool is_shared)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
@@ -119,7 +119,7 @@ uroce_cm_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr
 }
 
 int
-uroce_cm_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
+uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const uint32_t limit = cm->conf.max_backlog;
@@ -170,8 +170,8 @@ fill_from_connect(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 }
 
 int
-uroce_cm_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
-		 const struct uroce_cm_av *av, const struct uroce_cm_param *param, uint64_t now_ns)
+uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
+		  const struct uroce_cm_av *av, const struct uroce_cm_param *param, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const enum uroce_cm_input input =
@@ -192,8 +192,8 @@ uroce_cm_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *r
 }
 
 int
-uroce_cm_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
-		uint64_t now_ns)
+uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
+		 uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const int ret = check_call(conn, UROCE_CM_ON_ACCEPT, false, param->private_len);
@@ -208,8 +208,8 @@ uroce_cm_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *p
 }
 
 int
-uroce_cm_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
-		uint8_t private_len, uint64_t now_ns)
+uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
+		 uint8_t private_len, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const int ret = check_call(conn, UROCE_CM_ON_REJECT, false, private_len);
@@ -222,8 +222,8 @@ uroce_cm_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *p
 }
 
 int
-uroce_cm_establish(struct uroce_cm *cm, uint32_t id, const void *private_data, uint8_t private_len,
-		   uint64_t now_ns)
+uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data, uint8_t private_len,
+		    uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const int ret = check_call(conn, UROCE_CM_ON_ESTABLISH, false, private_len);
@@ -234,8 +234,8 @@ uroce_cm_establish(struct uroce_cm *cm, uint32_t id, const void *private_data, u
 }
 
 int
-uroce_cm_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data, uint8_t private_len,
-		    uint64_t now_ns)
+uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
+		     uint8_t private_len, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const int ret = check_call(conn, UROCE_CM_ON_DISCONNECT, false, private_len);
@@ -263,7 +263,7 @@ reject_waiting(struct uroce_cm *cm, uint32_t listener, uint64_t now_ns)
 }
 
 void
-uroce_cm_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
+uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
@@ -273,7 +273,7 @@ uroce_cm_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 }
 
 void
-uroce_cm_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user)
+uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user)
 {
 	conn_of(cm, id)->user = user;
 }

@@ -35,7 +35,7 @@ align_part(size_t len)
 }
 
 size_t
-uroce_cm_memsize(const struct uroce_cm_conf *conf)
+uroce_cme_memsize(const struct uroce_cm_conf *conf)
 {
 	const uint32_t nb = conf->max_ids;
 
@@ -75,7 +75,7 @@ derive_keys(struct uroce_cm *cm)
 }
 
 struct uroce_cm *
-uroce_cm_init(void *mem, const struct uroce_cm_conf *conf)
+uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 {
 	struct uroce_cm *cm = mem;
 	struct uroce_id_table *const tables[NB_TABLES] = { &cm->by_local, &cm->by_remote,
@@ -145,7 +145,7 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 }
 
 unsigned
-uroce_cm_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns)
+uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns)
 {
 	const unsigned nb_for_requests =
 		cm->requests.nb < max / REQUEST_SHARE ? cm->requests.nb : max / REQUEST_SHARE;
@@ -161,13 +161,13 @@ uroce_cm_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64
 }
 
 bool
-uroce_cm_has_tx(const struct uroce_cm *cm)
+uroce_cme_has_tx(const struct uroce_cm *cm)
 {
 	return cm->responses.nb || cm->requests.nb || cm->first_reply != cm->end_reply;
 }
 
 void
-uroce_cm_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info)
+uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info)
 {
 	const struct uroce_cm_conn *conn = &cm->conns[id];
 
@@ -204,7 +204,7 @@ uroce_cm_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *inf
 }
 
 uint64_t
-uroce_cm_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn)
+uroce_cme_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn)
 {
 	const uint64_t number = qpn;
 	uint64_t until_ns = 0;
@@ -224,7 +224,7 @@ uroce_cm_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn)
 }
 
 const struct uroce_cm_stats *
-uroce_cm_stats(const struct uroce_cm *cm)
+uroce_cme_stats(const struct uroce_cm *cm)
 {
 	return &cm->stats;
 }

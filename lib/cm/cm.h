@@ -6,15 +6,15 @@
  * @file
  * Connection management of one device: listeners, connections and datagram services [IBA 12].
  *
- * The engine does no I/O. Messages of peers go in by uroce_cm_recv(), messages to peers come out
- * of uroce_cm_send(). Time is the parameter `now_ns`. When uroce_cm_deadline() has passed, the
- * caller calls uroce_cm_expire(). The engine never waits and allocates nothing. One thread at a
+ * The engine does no I/O. Messages of peers go in by uroce_cme_recv(), messages to peers come out
+ * of uroce_cme_send(). Time is the parameter `now_ns`. When uroce_cme_deadline() has passed, the
+ * caller calls uroce_cme_expire(). The engine never waits and allocates nothing. One thread at a
  * time uses it.
  *
  * How it works. An id is an endpoint: a listener, one end of a connection, or one end of a
  * resolution of a datagram service (SIDR). The caller names it by a number. The states of an id
  * and what an event does in each state are a table (cm/state.h). What happens to an id is reported
- * by uroce_cm_next_event(). Each event occurs at most once in the life of an id. So the events of
+ * by uroce_cme_next_event(). Each event occurs at most once in the life of an id. So the events of
  * an id are a set of bits, and none can be lost.
  *
  * An id remembers the last message that it has sent, and builds this message anew for each
@@ -23,7 +23,7 @@
  * many requests to each other cannot block each other.
  *
  * A destroyed id that the peer still refers to continues without an owner until the peer knows.
- * uroce_cm_destroy() never waits for it.
+ * uroce_cme_destroy() never waits for it.
  */
 
 #include <stdbool.h>
@@ -106,7 +106,7 @@ struct uroce_cm_param {
 enum uroce_cm_event_kind {
 	/* a peer asks for a connection or a datagram service; `id` is new, `listener` was asked */
 	UROCE_CM_EVENT_CONNECT_REQUEST,
-	/* the peer accepted: uroce_cm_query() tells its parameters; uroce_cm_establish() is next */
+	/* the peer accepted: uroce_cme_query() tells its parameters; uroce_cme_establish() is next */
 	UROCE_CM_EVENT_CONNECT_RESPONSE,
 	/* the peer did not answer in time (-ETIMEDOUT), or refused to resolve the service (status
 	 * of its SIDR_REP, positive) */
@@ -184,46 +184,47 @@ struct uroce_cm_stats {
 };
 
 /** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */
-size_t uroce_cm_memsize(const struct uroce_cm_conf *conf);
+size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 
 /** Initialise an engine in `mem`, which is aligned for any type. */
-struct uroce_cm *uroce_cm_init(void *mem, const struct uroce_cm_conf *conf);
+struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
 /**
  * Process a message of a peer.
  * @param from  where the message came from; replies go there
  */
-void uroce_cm_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
-		   const struct uroce_cm_av *from, uint64_t now_ns);
+void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
+		    const struct uroce_cm_av *from, uint64_t now_ns);
 
 /**
  * Take messages to transmit.
  * @return number of messages in `out`, at most `max`
  */
-unsigned uroce_cm_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns);
+unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max,
+			uint64_t now_ns);
 
-/** Whether uroce_cm_send() has something. */
-bool uroce_cm_has_tx(const struct uroce_cm *cm);
+/** Whether uroce_cme_send() has something. */
+bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
 /** Take the oldest event. @return false: there is none */
-bool uroce_cm_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
+bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
 
-/** When uroce_cm_expire() must be called; UROCE_CM_NEVER: not at all. */
-uint64_t uroce_cm_deadline(const struct uroce_cm *cm);
+/** When uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
+uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 
 /** Process the timers that have expired. */
-void uroce_cm_expire(struct uroce_cm *cm, uint64_t now_ns);
+void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
 
 /**
  * Create an id.
  * @param space  port space (cm/service_id.h)
  * @param is_datagram  the id resolves, or offers, a datagram service by SIDR
  * @param user  cookie, which events of the id carry
- * @param[out] id  the id; valid until uroce_cm_destroy()
+ * @param[out] id  the id; valid until uroce_cme_destroy()
  * @return 0; -ENOMEM: no id is free
  */
-int uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
-		    uint32_t *id);
+int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
+		     uint32_t *id);
 
 /**
  * Bind an id to an address and a port. Port 0: a free port is chosen.
@@ -232,16 +233,16 @@ int uroce_cm_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint6
  * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE;
  *	-EADDRNOTAVAIL: no port is free
  */
-int uroce_cm_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
-		  bool is_v6only, bool is_shared);
+int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
+		   bool is_v6only, bool is_shared);
 
 /**
  * Listen at the bound address.
- * @param backlog  connection requests that may wait for uroce_cm_next_event(); a further request
+ * @param backlog  connection requests that may wait for uroce_cme_next_event(); a further request
  *	is refused; 0 or more than the engine's limit: the limit
  * @return 0; -EINVAL: not bound, or not idle; -EADDRINUSE
  */
-int uroce_cm_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
+int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 
 /**
  * Ask a peer for a connection, or for its datagram service. The id is bound to an address without
@@ -249,53 +250,53 @@ int uroce_cm_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
  * belongs to the port space, and the request has no IP header.
  * @return 0; -EINVAL
  */
-int uroce_cm_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
-		     const struct uroce_cm_av *av, const struct uroce_cm_param *param,
-		     uint64_t now_ns);
+int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
+		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,
+		      uint64_t now_ns);
 
 /** Accept a CONNECT_REQUEST. @return 0; -EINVAL: the id is in another state */
-int uroce_cm_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
-		    uint64_t now_ns);
+int uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
+		     uint64_t now_ns);
 
 /**
  * Reject a CONNECT_REQUEST, or a CONNECT_RESPONSE.
  * @param reason  enum uroce_cm_reason; for a datagram service: enum uroce_cm_sidr_status
  */
-int uroce_cm_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
-		    uint8_t private_len, uint64_t now_ns);
+int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
+		     uint8_t private_len, uint64_t now_ns);
 
 /**
  * Active side, after CONNECT_RESPONSE: the QP is ready; send the RTU. Passive side: data arrived
  * before the RTU, which establishes the connection, too.
  */
-int uroce_cm_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
-		       uint8_t private_len, uint64_t now_ns);
+int uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
+			uint8_t private_len, uint64_t now_ns);
 
 /**
  * End a connection, or confirm the peer's end. An ended connection is left alone.
  * @return 0; -EINVAL: there is no connection
  */
-int uroce_cm_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
-			uint8_t private_len, uint64_t now_ns);
+int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
+			 uint8_t private_len, uint64_t now_ns);
 
 /**
  * Destroy an id. It has no more events. Never waits: the id tells the peer without its owner.
  * A listener's requests that have not been taken as events are rejected.
  */
-void uroce_cm_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
+void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
 
 /** Change the cookie of an id. Events that have not been taken carry the new one. */
-void uroce_cm_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
+void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
 
 /** State and parameters of an id that the caller has not destroyed. */
-void uroce_cm_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
+void uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
 
 /**
  * Until when a QP number must not be used for another QP, because a peer may still refer to it.
  * @return 0: it is free; UROCE_CM_NEVER: an id that has not ended uses it
  */
-uint64_t uroce_cm_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);
+uint64_t uroce_cme_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);
 
-const struct uroce_cm_stats *uroce_cm_stats(const struct uroce_cm *cm);
+const struct uroce_cm_stats *uroce_cme_stats(const struct uroce_cm *cm);
 
 #endif /* UROCE_CM_CM_H */

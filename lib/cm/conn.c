@@ -240,7 +240,7 @@ choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
 
 /* Make a message the last message of the id, and queue it. */
 static void
-put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send send,
+put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send send,
 	    enum uroce_cm_input input)
 {
 	const uint8_t attr = attrs[send];
@@ -263,7 +263,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send 
 
 /* Queue a reply that is not the last message of the id. */
 static void
-send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_send send)
+send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cme_send send)
 {
 	struct uroce_cm_reply reply = {
 		.av = conn->av,
@@ -287,7 +287,7 @@ send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_
 }
 
 static void
-do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_send send,
+do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send send,
 	enum uroce_cm_input input)
 {
 	if (send == UROCE_CM_SEND_AGAIN) {
@@ -420,13 +420,13 @@ expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 }
 
 uint64_t
-uroce_cm_deadline(const struct uroce_cm *cm)
+uroce_cme_deadline(const struct uroce_cm *cm)
 {
 	return uroce_timer_heap_deadline(&cm->timers);
 }
 
 void
-uroce_cm_expire(struct uroce_cm *cm, uint64_t now_ns)
+uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns)
 {
 	while (uroce_timer_heap_deadline(&cm->timers) <= now_ns)
 		expire_conn(cm, &cm->conns[cm->timers.heap[0]], now_ns);

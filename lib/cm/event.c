@@ -62,7 +62,7 @@ first_pending(const struct uroce_cm_conn *conn)
 }
 
 bool
-uroce_cm_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
+uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
 {
 	struct uroce_cm_conn *conn = uroce_cm_queue_pop(cm, &cm->events, UROCE_CM_LINK_EVENT);
 

@@ -357,8 +357,8 @@ recv_lap(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 void
-uroce_cm_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
-	      uint64_t now_ns)
+uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
+	       uint64_t now_ns)
 {
 	uroce_cm_count(cm->stats.nb_rx, msg->attr);
 	switch (msg->attr) {

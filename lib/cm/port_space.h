@@ -11,7 +11,7 @@
 
 #include "cm/context.h"
 
-/** As uroce_cm_bind(). */
+/** As uroce_cme_bind(). */
 int uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		       const struct uroce_cm_addr *addr, bool is_v6only, bool is_shared);
 

@@ -31,7 +31,7 @@ enum uroce_cm_state {
 	UROCE_CM_STATE_SIDR_REQ_SENT,
 	UROCE_CM_STATE_SIDR_REQ_RCVD,
 	UROCE_CM_STATE_SIDR_REP_SENT, /* the SIDR_REP is repeated if the peer repeats its SIDR_REQ */
-	/* ended; nothing is on the wire; the id waits for uroce_cm_destroy() */
+	/* ended; nothing is on the wire; the id waits for uroce_cme_destroy() */
 	UROCE_CM_STATE_CLOSED,
 	UROCE_CM_STATE_NB
 };
@@ -67,7 +67,7 @@ enum uroce_cm_input {
 };
 
 /** What the id sends. */
-enum uroce_cm_send {
+enum uroce_cme_send {
 	UROCE_CM_SEND_NOTHING,
 	UROCE_CM_SEND_AGAIN, /* the last message that the id has sent */
 	UROCE_CM_SEND_REQ,
@@ -104,7 +104,7 @@ enum uroce_cm_timer {
 /** One cell of the table. */
 struct uroce_cm_step {
 	uint8_t next_plus_one; /* enum uroce_cm_state plus one; the same state: the id stays */
-	uint8_t send;          /* enum uroce_cm_send */
+	uint8_t send;          /* enum uroce_cme_send */
 	uint8_t report;        /* enum uroce_cm_event_kind plus one; 0: none */
 	uint8_t effect;        /* enum uroce_cm_effect */
 };

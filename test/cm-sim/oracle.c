@@ -66,7 +66,7 @@ check_peer(struct world *world, const struct program *program)
 	struct uroce_cm_info info;
 	const struct ledger_entry *peer;
 
-	uroce_cm_query(world->hosts[program->host].cm, program->id, &info);
+	uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
 	peer = find_entry(world, program->peer, info.remote_comm_id, !program->is_active);
 	if (!peer || peer->qpn != info.remote_qpn || peer->psn != info.rq_psn)
 		world_blame(world, "bound to the wrong QP", who);
@@ -108,7 +108,7 @@ find_program(struct world *world, uint8_t host, uint32_t comm_id)
 
 		if (program->is_gone || program->host != host)
 			continue;
-		uroce_cm_query(world->hosts[host].cm, program->id, &info);
+		uroce_cme_query(world->hosts[host].cm, program->id, &info);
 		if (info.local_comm_id == comm_id)
 			return program;
 	}
@@ -136,7 +136,7 @@ oracle_check_quiet(struct world *world)
 
 		if (program->is_gone)
 			continue;
-		uroce_cm_query(world->hosts[program->host].cm, program->id, &info);
+		uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
 		if (uroce_cm_state_timer(info.state) != UROCE_CM_TIMER_NONE)
 			world_blame(world, "a state with a timer does not end", i);
 		if (info.state != UROCE_CM_STATE_ESTABLISHED || world->is_hard ||
@@ -144,7 +144,7 @@ oracle_check_quiet(struct world *world)
 			continue;
 		peer = find_program(world, program->peer, info.remote_comm_id);
 		if (peer)
-			uroce_cm_query(world->hosts[peer->host].cm, peer->id, &other);
+			uroce_cme_query(world->hosts[peer->host].cm, peer->id, &other);
 		if (!peer || other.state != UROCE_CM_STATE_ESTABLISHED ||
 		    other.remote_comm_id != info.local_comm_id ||
 		    other.remote_qpn != info.local_qpn)
@@ -160,7 +160,7 @@ oracle_check_end(struct world *world)
 		uint32_t nb = 0;
 		uint32_t id;
 
-		while (!uroce_cm_create(world->hosts[i].cm, UROCE_CM_PS_TCP, false, 0, &id))
+		while (!uroce_cme_create(world->hosts[i].cm, UROCE_CM_PS_TCP, false, 0, &id))
 			nb++;
 		if (nb != 256 - NB_PORTS - 1)
 			world_blame(world, "ids are left", i);

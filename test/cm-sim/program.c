@@ -27,7 +27,7 @@ draw_qpn(struct world *world, uint8_t host)
 {
 	for (unsigned i = 0; i < 1000; i++) {
 		const uint32_t qpn = rng_between(&world->rng, 2, NB_QPNS);
-		bool is_used = uroce_cm_qpn_busy_until(world->hosts[host].cm, qpn) != 0;
+		bool is_used = uroce_cme_qpn_busy_until(world->hosts[host].cm, qpn) != 0;
 
 		for (uint32_t j = 0; j < world->nb_programs; j++)
 			is_used |= !world->programs[j].is_gone && world->programs[j].host == host &&
@@ -46,7 +46,7 @@ new_program(struct world *world, uint8_t host, uint32_t id)
 	if (world->nb_programs == MAX_PROGRAMS)
 		abort();
 	*program = (struct program){ .host = host, .life = world->hosts[host].life, .id = id };
-	uroce_cm_set_user(world->hosts[host].cm, id, world->nb_programs++);
+	uroce_cme_set_user(world->hosts[host].cm, id, world->nb_programs++);
 	return program;
 }
 
@@ -87,8 +87,8 @@ program_connect(struct world *world, uint8_t host)
 	struct program *program;
 	uint32_t id;
 
-	if (uroce_cm_create(from->cm, is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
-			    0, &id))
+	if (uroce_cme_create(from->cm, is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
+			     0, &id))
 		return;
 	program = new_program(world, host, id);
 	program->is_active = true;
@@ -100,8 +100,8 @@ program_connect(struct world *world, uint8_t host)
 	remote.port = (uint16_t)(FIRST_PORT + rng_below(&world->rng, NB_PORTS + 1));
 	memcpy(av.local_gid, from->gid, 16);
 	memcpy(av.remote_gid, world->hosts[peer].gid, 16);
-	if (!program->qpn || uroce_cm_bind(from->cm, id, &from->ip, false, false) ||
-	    uroce_cm_connect(from->cm, id, &remote, &av, &param, world->now_ns))
+	if (!program->qpn || uroce_cme_bind(from->cm, id, &from->ip, false, false) ||
+	    uroce_cme_connect(from->cm, id, &remote, &av, &param, world->now_ns))
 		abort();
 	world->nb_connects++;
 	if (rng_one_in(&world->rng, 10))
@@ -115,7 +115,7 @@ program_destroy(struct world *world, struct program *program)
 	if (program->is_gone)
 		return;
 	program->is_gone = true;
-	uroce_cm_destroy(world->hosts[program->host].cm, program->id, world->now_ns);
+	uroce_cme_destroy(world->hosts[program->host].cm, program->id, world->now_ns);
 }
 
 /* Data of the peer arrives before its RTU. */
@@ -128,11 +128,11 @@ notify_peer(struct world *world, const struct uroce_cm_info *info)
 
 		if (peer->is_gone || peer->is_active)
 			continue;
-		uroce_cm_query(world->hosts[peer->host].cm, peer->id, &other);
+		uroce_cme_query(world->hosts[peer->host].cm, peer->id, &other);
 		if (other.state == UROCE_CM_STATE_REP_SENT &&
 		    other.local_comm_id == info->remote_comm_id)
-			(void)uroce_cm_establish(world->hosts[peer->host].cm, peer->id, NULL, 0,
-						 world->now_ns);
+			(void)uroce_cme_establish(world->hosts[peer->host].cm, peer->id, NULL, 0,
+						  world->now_ns);
 	}
 }
 
@@ -146,14 +146,14 @@ answer_request(struct world *world, struct program *program)
 	if (choice < 80) {
 		program->qpn = draw_qpn(world, program->host);
 		param = draw_param(world, program);
-		if (!program->qpn || uroce_cm_accept(cm, program->id, &param, world->now_ns))
+		if (!program->qpn || uroce_cme_accept(cm, program->id, &param, world->now_ns))
 			program_destroy(world, program);
 		else if (rng_one_in(&world->rng, 8))
 			world_plan(world, world_draw_delay(world), HAPPENS_GIVE_UP,
 				   number_of(world, program));
 	} else if (choice < 90) {
-		(void)uroce_cm_reject(cm, program->id, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2,
-				      world->now_ns);
+		(void)uroce_cme_reject(cm, program->id, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2,
+				       world->now_ns);
 		program_destroy(world, program);
 	} else if (choice < 97) {
 		program_destroy(world, program);
@@ -169,15 +169,15 @@ answer_response(struct world *world, struct program *program, const struct uroce
 	const uint32_t choice = rng_below(&world->rng, 100);
 
 	if (choice < 85) {
-		if (uroce_cm_establish(cm, program->id, "go", 2, world->now_ns))
+		if (uroce_cme_establish(cm, program->id, "go", 2, world->now_ns))
 			abort();
 		if (rng_one_in(&world->rng, 4))
 			notify_peer(world, info);
 		if (rng_below(&world->rng, 10) < 7)
 			plan_action(world, program);
 	} else if (choice < 90) {
-		(void)uroce_cm_reject(cm, program->id, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2,
-				      world->now_ns);
+		(void)uroce_cme_reject(cm, program->id, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2,
+				       world->now_ns);
 		program_destroy(world, program);
 	} else if (choice < 95) {
 		program_destroy(world, program);
@@ -194,7 +194,7 @@ program_act(struct world *world, struct program *program)
 
 	if (program->is_gone)
 		return;
-	uroce_cm_query(cm, program->id, &info);
+	uroce_cme_query(cm, program->id, &info);
 	switch ((enum uroce_cm_state)info.state) {
 	case UROCE_CM_STATE_REQ_RCVD:
 	case UROCE_CM_STATE_SIDR_REQ_RCVD:
@@ -207,7 +207,7 @@ program_act(struct world *world, struct program *program)
 	case UROCE_CM_STATE_DREQ_RCVD:
 	case UROCE_CM_STATE_REP_SENT:
 		if (rng_one_in(&world->rng, 2))
-			(void)uroce_cm_disconnect(cm, program->id, "bye", 3, world->now_ns);
+			(void)uroce_cme_disconnect(cm, program->id, "bye", 3, world->now_ns);
 		else
 			program_destroy(world, program);
 		break;
@@ -225,7 +225,7 @@ program_of_event(struct world *world, uint8_t host, const struct uroce_cm_event 
 		struct uroce_cm_info info;
 
 		program = new_program(world, host, event->id);
-		uroce_cm_query(world->hosts[host].cm, event->id, &info);
+		uroce_cme_query(world->hosts[host].cm, event->id, &info);
 		program->peer = info.av.remote_gid[15] - 1;
 		program->is_datagram = info.is_datagram;
 		return program;
@@ -244,7 +244,7 @@ program_take_events(struct world *world, uint8_t host)
 {
 	struct uroce_cm_event event;
 
-	while (uroce_cm_next_event(world->hosts[host].cm, &event)) {
+	while (uroce_cme_next_event(world->hosts[host].cm, &event)) {
 		struct program *program = program_of_event(world, host, &event);
 
 		if (!program)

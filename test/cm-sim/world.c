@@ -142,7 +142,7 @@ flush_host(struct world *world, uint8_t who)
 	unsigned nb;
 
 	program_take_events(world, who);
-	while ((nb = uroce_cm_send(world->hosts[who].cm, tx, 3, world->now_ns))) {
+	while ((nb = uroce_cme_send(world->hosts[who].cm, tx, 3, world->now_ns))) {
 		for (unsigned i = 0; i < nb; i++) {
 			if (uroce_cm_parse(tx[i].mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
 				abort();
@@ -162,7 +162,7 @@ deliver(struct world *world, const struct happening *happening)
 	memcpy(av.remote_gid, world->hosts[happening->from].gid, 16);
 	if (uroce_cm_parse(happening->mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
 		abort();
-	uroce_cm_recv(world->hosts[happening->who].cm, &msg, &av, world->now_ns);
+	uroce_cme_recv(world->hosts[happening->who].cm, &msg, &av, world->now_ns);
 }
 
 static void
@@ -172,8 +172,8 @@ listen_at(struct host *host, uint16_t space, uint16_t port)
 	uint32_t id;
 
 	addr.port = port;
-	if (uroce_cm_create(host->cm, space, space == UROCE_CM_PS_UDP, 0, &id) ||
-	    uroce_cm_bind(host->cm, id, &addr, false, false) || uroce_cm_listen(host->cm, id, 0))
+	if (uroce_cme_create(host->cm, space, space == UROCE_CM_PS_UDP, 0, &id) ||
+	    uroce_cme_bind(host->cm, id, &addr, false, false) || uroce_cme_listen(host->cm, id, 0))
 		abort();
 }
 
@@ -187,10 +187,10 @@ start_host(struct world *world, uint8_t who)
 	conf.ca_guid.b[7] = who + 1;
 	memcpy(conf.secret, &secret, sizeof(secret));
 	free(host->mem);
-	host->mem = malloc(uroce_cm_memsize(&conf));
+	host->mem = malloc(uroce_cme_memsize(&conf));
 	if (!host->mem)
 		abort();
-	host->cm = uroce_cm_init(host->mem, &conf);
+	host->cm = uroce_cme_init(host->mem, &conf);
 	host->life++;
 	memcpy(host->gid, (const uint8_t[16]){ [10] = 0xff, 0xff, 10, 0, 0, who + 1 }, 16);
 	host->ip = (struct uroce_cm_addr){ .ip_version = 4, .ip = { [12] = 10, [15] = who + 1 } };
@@ -248,8 +248,8 @@ run_world(struct world *world, uint64_t end_ns)
 
 		for (uint8_t i = 0; i < world->nb_hosts; i++) {
 			flush_host(world, i);
-			if (uroce_cm_deadline(world->hosts[i].cm) < next_ns)
-				next_ns = uroce_cm_deadline(world->hosts[i].cm);
+			if (uroce_cme_deadline(world->hosts[i].cm) < next_ns)
+				next_ns = uroce_cme_deadline(world->hosts[i].cm);
 		}
 		/* transmission and events may have planned something */
 		if (world->nb_heap && world->heap[0].at_ns < next_ns)
@@ -264,7 +264,7 @@ run_world(struct world *world, uint64_t end_ns)
 			next_ns = world->now_ns;
 		world->now_ns = next_ns;
 		for (uint8_t i = 0; i < world->nb_hosts; i++)
-			uroce_cm_expire(world->hosts[i].cm, next_ns);
+			uroce_cme_expire(world->hosts[i].cm, next_ns);
 		if (world->nb_heap && world->heap[0].at_ns <= next_ns)
 			let_happen(world);
 	}

@@ -51,12 +51,12 @@ start_end(struct end *end, uint8_t number)
 	conf.ca_guid.b[0] = number;
 	free(end->mem);
 	*end = (struct end){
-		.mem = malloc(uroce_cm_memsize(&conf)),
+		.mem = malloc(uroce_cme_memsize(&conf)),
 		.gid = { [10] = 0xff, [11] = 0xff, [15] = number },
 		.ip = { .ip_version = 4, .ip = { [15] = number } },
 	};
 	expect(end->mem);
-	end->cm = uroce_cm_init(end->mem, &conf);
+	end->cm = uroce_cme_init(end->mem, &conf);
 }
 
 static void
@@ -76,7 +76,7 @@ check_event(struct end *end, const struct uroce_cm_event *event)
 	expect(!(end->ids[event->id].events & bit));
 	expect(end->ids[event->id].events < 2 * bit);
 	end->ids[event->id].events |= bit;
-	uroce_cm_query(end->cm, event->id, &info);
+	uroce_cme_query(end->cm, event->id, &info);
 	end->ids[event->id].is_datagram = info.is_datagram;
 }
 
@@ -88,9 +88,9 @@ take_all(struct duel *duel, unsigned who)
 	struct uroce_cm_tx tx;
 	unsigned nb_sent = 0;
 
-	while (uroce_cm_next_event(end->cm, &event))
+	while (uroce_cme_next_event(end->cm, &event))
 		check_event(end, &event);
-	while (uroce_cm_send(end->cm, &tx, 1, duel->now_ns)) {
+	while (uroce_cme_send(end->cm, &tx, 1, duel->now_ns)) {
 		struct uroce_cm_msg msg;
 
 		/* each id has at most one message, beside the replies of no id */
@@ -102,7 +102,7 @@ take_all(struct duel *duel, unsigned who)
 			!memcmp(tx.av.remote_gid, duel->ends[0].gid, 16) ? 0 : 1;
 		memcpy(duel->wire[duel->nb_wire++].mad, tx.mad, UROCE_MAD_LEN);
 	}
-	expect(!uroce_cm_has_tx(end->cm));
+	expect(!uroce_cme_has_tx(end->cm));
 }
 
 /* Deliver a message, perhaps a changed one, and perhaps keep it for another delivery. */
@@ -130,7 +130,7 @@ deliver_one(struct duel *duel, struct bytes *bytes)
 	/* an id may have connected to its own host */
 	memcpy(av.remote_gid, duel->ends[how & 8 ? flight.to : !flight.to].gid, 16);
 	if (uroce_cm_parse(flight.mad, &msg) == UROCE_CM_VERDICT_ACCEPTED)
-		uroce_cm_recv(duel->ends[flight.to].cm, &msg, &av, duel->now_ns);
+		uroce_cme_recv(duel->ends[flight.to].cm, &msg, &av, duel->now_ns);
 }
 
 /* Give the private data and parameters of a call. */
@@ -156,8 +156,8 @@ create_one(struct duel *duel, struct bytes *bytes, unsigned who)
 	struct uroce_cm_addr addr = end->ip;
 	uint32_t id;
 
-	if (uroce_cm_create(end->cm, is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
-			    how, &id))
+	if (uroce_cme_create(end->cm, is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
+			     how, &id))
 		return;
 	expect(id < NB_IDS && !end->ids[id].is_owned);
 	end->ids[id].is_owned = true;
@@ -165,8 +165,8 @@ create_one(struct duel *duel, struct bytes *bytes, unsigned who)
 	end->ids[id].events = 0;
 	if (how & 2)
 		addr.port = 1000 + (how >> 2) % NB_PORTS;
-	if (!uroce_cm_bind(end->cm, id, &addr, how & 8, how & 16) && how & 2)
-		(void)uroce_cm_listen(end->cm, id, how >> 6);
+	if (!uroce_cme_bind(end->cm, id, &addr, how & 8, how & 16) && how & 2)
+		(void)uroce_cme_listen(end->cm, id, how >> 6);
 }
 
 static void
@@ -191,23 +191,23 @@ call_one(struct duel *duel, struct bytes *bytes, unsigned who)
 	switch (how % 7) {
 	case 0:
 	case 1:
-		(void)uroce_cm_connect(end->cm, id, &remote, &av, &param, now_ns);
+		(void)uroce_cme_connect(end->cm, id, &remote, &av, &param, now_ns);
 		break;
 	case 2:
-		(void)uroce_cm_accept(end->cm, id, &param, now_ns);
+		(void)uroce_cme_accept(end->cm, id, &param, now_ns);
 		break;
 	case 3:
-		(void)uroce_cm_reject(end->cm, id, how, data, param.private_len, now_ns);
+		(void)uroce_cme_reject(end->cm, id, how, data, param.private_len, now_ns);
 		break;
 	case 4:
-		(void)uroce_cm_establish(end->cm, id, data, param.private_len, now_ns);
+		(void)uroce_cme_establish(end->cm, id, data, param.private_len, now_ns);
 		break;
 	case 5:
-		(void)uroce_cm_disconnect(end->cm, id, data, param.private_len, now_ns);
+		(void)uroce_cme_disconnect(end->cm, id, data, param.private_len, now_ns);
 		break;
 	case 6:
 		end->ids[id].is_owned = false;
-		uroce_cm_destroy(end->cm, id, now_ns);
+		uroce_cme_destroy(end->cm, id, now_ns);
 		break;
 	}
 }
@@ -217,8 +217,8 @@ pass_time(struct duel *duel, uint64_t ns)
 {
 	duel->now_ns += ns;
 	for (unsigned who = 0; who < 2; who++) {
-		uroce_cm_expire(duel->ends[who].cm, duel->now_ns);
-		expect(uroce_cm_deadline(duel->ends[who].cm) > duel->now_ns);
+		uroce_cme_expire(duel->ends[who].cm, duel->now_ns);
+		expect(uroce_cme_deadline(duel->ends[who].cm) > duel->now_ns);
 	}
 }
 
@@ -268,19 +268,19 @@ end_duel(struct duel *duel, unsigned who)
 	take_all(duel, who);
 	for (id = 0; id < NB_IDS; id++)
 		if (end->ids[id].is_owned)
-			uroce_cm_destroy(end->cm, id, duel->now_ns);
+			uroce_cme_destroy(end->cm, id, duel->now_ns);
 	memset(end->ids, 0, sizeof(end->ids));
 	take_all(duel, who);
-	while (uroce_cm_deadline(end->cm) != UROCE_CM_NEVER) {
+	while (uroce_cme_deadline(end->cm) != UROCE_CM_NEVER) {
 		expect(++nb_expired < 1000);
-		duel->now_ns = uroce_cm_deadline(end->cm);
-		uroce_cm_expire(end->cm, duel->now_ns);
+		duel->now_ns = uroce_cme_deadline(end->cm);
+		uroce_cme_expire(end->cm, duel->now_ns);
 		take_all(duel, who);
 	}
-	expect(!uroce_cm_next_event(end->cm, &event));
+	expect(!uroce_cme_next_event(end->cm, &event));
 	for (uint32_t qpn = 0; qpn < 8; qpn++)
-		expect(!uroce_cm_qpn_busy_until(end->cm, qpn));
-	while (!uroce_cm_create(end->cm, UROCE_CM_PS_TCP, false, 0, &id))
+		expect(!uroce_cme_qpn_busy_until(end->cm, qpn));
+	while (!uroce_cme_create(end->cm, UROCE_CM_PS_TCP, false, 0, &id))
 		nb++;
 	expect(nb == NB_IDS);
 }

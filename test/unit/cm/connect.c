@@ -32,7 +32,7 @@ connect__request_response_and_ready(void **state)
 	assert_int_equal(event.user, PORT);
 	assert_int_equal(event.private_len, UROCE_CM_REQ_USER_LEN);
 	assert_memory_equal(event.private_data, "ping\0", 5);
-	uroce_cm_query(ends->b.cm, b, &info);
+	uroce_cme_query(ends->b.cm, b, &info);
 	assert_int_equal(info.remote_qpn, 0x11);
 	assert_int_equal(info.responder_resources, 2); /* what A has in flight */
 	assert_int_equal(info.initiator_depth, 3);
@@ -49,7 +49,7 @@ connect__request_response_and_ready(void **state)
 	event = expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	assert_int_equal(event.private_len, UROCE_CM_REP_PRIVATE_LEN);
 	assert_memory_equal(event.private_data, "pong\0", 5);
-	uroce_cm_query(ends->a.cm, a, &info);
+	uroce_cme_query(ends->a.cm, a, &info);
 	assert_int_equal(info.remote_qpn, 0x22);
 	assert_int_equal(info.responder_resources, 1);
 	assert_int_equal(info.initiator_depth, 2);
@@ -57,7 +57,7 @@ connect__request_response_and_ready(void **state)
 	assert_int_equal(info.retry_count, 6);
 	assert_int_equal(info.ack_timeout_code, 19);
 
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	expect_state(&ends->a, a, UROCE_CM_STATE_ESTABLISHED);
 	ends_move(ends, &ends->a, UROCE_CM_RTU);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);
@@ -66,8 +66,8 @@ connect__request_response_and_ready(void **state)
 	expect_no_event(&ends->b);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B RTU\n");
 	/* nothing is due while the connection stands */
-	assert_true(uroce_cm_deadline(ends->a.cm) == UROCE_CM_NEVER);
-	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -78,8 +78,8 @@ connect__psns_cross_over(void **state)
 	struct uroce_cm_info a;
 	struct uroce_cm_info b;
 
-	uroce_cm_query(ends->a.cm, ids.a, &a);
-	uroce_cm_query(ends->b.cm, ids.b, &b);
+	uroce_cme_query(ends->a.cm, ids.a, &a);
+	uroce_cme_query(ends->b.cm, ids.b, &b);
 	assert_int_equal(a.sq_psn, b.rq_psn);
 	assert_int_equal(a.rq_psn, b.sq_psn);
 	assert_int_equal(a.local_comm_id, b.remote_comm_id);
@@ -121,21 +121,21 @@ disconnect__request_and_reply(void **state)
 	struct ends *ends = *state;
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_move(ends, &ends->a, UROCE_CM_DREQ);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
-	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, "bye", 3, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->b.cm, ids.b, "bye", 3, 0), 0);
 	ends_move(ends, &ends->b, UROCE_CM_DREP);
 	assert_memory_equal(ends->last.drep.private_data, "bye\0", 4);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a).status, 0);
 	/* a second disconnect is no error */
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_pass(ends, 3000 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_TIMEWAIT_EXIT, ids.a);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_TIMEWAIT_EXIT, ids.b);
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
-	uroce_cm_destroy(ends->a.cm, ids.a, ends->now_ns);
-	uroce_cm_destroy(ends->b.cm, ids.b, ends->now_ns);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
+	uroce_cme_destroy(ends->a.cm, ids.a, ends->now_ns);
+	uroce_cme_destroy(ends->b.cm, ids.b, ends->now_ns);
 	expect_log(ends, "0 A>B DREQ\n0 B>A DREP\n");
 }
 
@@ -145,7 +145,7 @@ disconnect__is_confirmed_without_the_user(void **state)
 	struct ends *ends = *state;
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_pass(ends, 1000 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
@@ -160,8 +160,8 @@ disconnect__by_both_ends_at_once(void **state)
 	struct uroce_cm_msg from_a;
 	struct uroce_cm_msg from_b;
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
-	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->b.cm, ids.b, NULL, 0, 0), 0);
 	assert_true(end_take(ends, &ends->a, &from_a));
 	assert_true(end_take(ends, &ends->b, &from_b));
 	end_give(ends, &ends->b, &from_a);
@@ -189,9 +189,9 @@ duplicate__req_is_silently_dropped_until_answered(void **state)
 	end_give(ends, &ends->b, &req);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	end_give(ends, &ends->b, &req);
-	assert_false(uroce_cm_has_tx(ends->b.cm));
+	assert_false(uroce_cme_has_tx(ends->b.cm));
 	expect_no_event(&ends->b);
-	assert_int_equal(uroce_cm_stats(ends->b.cm)->nb_rx_duplicates[0], 2);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_rx_duplicates[0], 2);
 
 	end_accept(ends, &ends->b, b, 0x22);
 	ends_lose(ends, &ends->b, UROCE_CM_REP);
@@ -218,9 +218,9 @@ duplicate__rep_is_answered_by_the_same_rtu(void **state)
 	assert_true(end_take(ends, &ends->b, &rep));
 	end_give(ends, &ends->a, &rep);
 	end_give(ends, &ends->a, &rep); /* the user has not answered */
-	assert_false(uroce_cm_has_tx(ends->a.cm));
+	assert_false(uroce_cme_has_tx(ends->a.cm));
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, "ready", 5, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, "ready", 5, 0), 0);
 	assert_true(end_take(ends, &ends->a, &rtu));
 	end_give(ends, &ends->a, &rep);
 	ends_move(ends, &ends->a, UROCE_CM_RTU);
@@ -240,14 +240,14 @@ duplicate__dreq_is_answered_by_the_same_drep(void **state)
 	struct uroce_cm_msg dreq;
 	struct uroce_cm_msg drep;
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, "end", 3, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, "end", 3, 0), 0);
 	assert_true(end_take(ends, &ends->a, &dreq));
 	assert_memory_equal(dreq.dreq.private_data, "end\0", 4);
 	assert_int_equal(dreq.dreq.remote_qpn, 0x22);
 	end_give(ends, &ends->b, &dreq);
 	end_give(ends, &ends->b, &dreq);
-	assert_false(uroce_cm_has_tx(ends->b.cm));
-	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, "bye", 3, 0), 0);
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+	assert_int_equal(uroce_cme_disconnect(ends->b.cm, ids.b, "bye", 3, 0), 0);
 	assert_true(end_take(ends, &ends->b, &drep));
 	assert_true(drep.tid == dreq.tid);
 	end_give(ends, &ends->b, &dreq);
@@ -267,11 +267,11 @@ dreq__must_name_our_qp(void **state)
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 	struct uroce_cm_msg dreq;
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	assert_true(end_take(ends, &ends->a, &dreq));
 	dreq.dreq.remote_qpn = 0x23;
 	end_give(ends, &ends->b, &dreq);
-	assert_false(uroce_cm_has_tx(ends->b.cm));
+	assert_false(uroce_cme_has_tx(ends->b.cm));
 	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
 }
 
@@ -300,9 +300,9 @@ dreq__before_rtu_ends_the_connection(void **state)
 	uint32_t b;
 
 	ends_accept(ends, &a, &b);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_move(ends, &ends->a, UROCE_CM_DREQ);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, b);
 	expect_no_event(&ends->b);
@@ -316,12 +316,12 @@ establish__by_data_before_the_rtu(void **state)
 	uint32_t b;
 
 	ends_accept(ends, &a, &b);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
-	assert_int_equal(uroce_cm_establish(ends->b.cm, b, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->b.cm, b, NULL, 0, 0), 0);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);
 	ends_move(ends, &ends->a, UROCE_CM_RTU);
 	expect_no_event(&ends->b);
-	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -330,18 +330,18 @@ destroy__of_a_connection_never_waits(void **state)
 	struct ends *ends = *state;
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
-	uroce_cm_destroy(ends->a.cm, ids.a, 0);
-	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) == UROCE_CM_NEVER);
+	uroce_cme_destroy(ends->a.cm, ids.a, 0);
+	assert_true(uroce_cme_qpn_busy_until(ends->a.cm, 0x11) == UROCE_CM_NEVER);
 	ends_settle(ends);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
-	uroce_cm_destroy(ends->b.cm, ids.b, 0);
+	uroce_cme_destroy(ends->b.cm, ids.b, 0);
 	ends_settle(ends);
 	expect_log(ends, "0 A>B DREQ\n0 B>A DREP\n");
-	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) > 2147 * MSEC);
-	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) < 2200 * MSEC);
+	assert_true(uroce_cme_qpn_busy_until(ends->a.cm, 0x11) > 2147 * MSEC);
+	assert_true(uroce_cme_qpn_busy_until(ends->a.cm, 0x11) < 2200 * MSEC);
 	ends_pass(ends, 2200 * MSEC);
-	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) == 0);
-	assert_true(uroce_cm_deadline(ends->a.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_qpn_busy_until(ends->a.cm, 0x11) == 0);
+	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
 	expect_no_event(&ends->a);
 }
 
@@ -366,8 +366,8 @@ both_ends__connect_at_once(void **state)
 	ends_settle(ends);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_RESPONSE, b);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
-	assert_int_equal(uroce_cm_establish(ends->b.cm, b, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->b.cm, b, NULL, 0, 0), 0);
 	ends_settle(ends);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_ESTABLISHED, a_passive);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b_passive);

@@ -20,9 +20,9 @@ end_restart(struct end *end)
 {
 	free(end->mem);
 	end->conf.secret[0]++;
-	end->mem = aligned_alloc(64, (uroce_cm_memsize(&end->conf) + 63) / 64 * 64);
+	end->mem = aligned_alloc(64, (uroce_cme_memsize(&end->conf) + 63) / 64 * 64);
 	assert_non_null(end->mem);
-	end->cm = uroce_cm_init(end->mem, &end->conf);
+	end->cm = uroce_cme_init(end->mem, &end->conf);
 }
 
 static void
@@ -74,7 +74,7 @@ end_take(struct ends *ends, struct end *from, struct uroce_cm_msg *msg)
 	struct end *to = ends_peer(ends, from);
 	struct uroce_cm_tx tx;
 
-	if (!uroce_cm_send(from->cm, &tx, 1, ends->now_ns))
+	if (!uroce_cme_send(from->cm, &tx, 1, ends->now_ns))
 		return false;
 	assert_int_equal(uroce_cm_parse(tx.mad, msg), UROCE_CM_VERDICT_ACCEPTED);
 	assert_memory_equal(tx.av.local_gid, from->gid, 16);
@@ -102,7 +102,7 @@ end_give(struct ends *ends, struct end *to, const struct uroce_cm_msg *msg)
 
 	memcpy(av.local_gid, to->gid, 16);
 	memcpy(av.remote_gid, from->gid, 16);
-	uroce_cm_recv(to->cm, msg, &av, ends->now_ns);
+	uroce_cme_recv(to->cm, msg, &av, ends->now_ns);
 }
 
 void
@@ -169,16 +169,16 @@ ends_pass_deaf(struct ends *ends, uint64_t ns, const struct end *from)
 
 	settle_deaf(ends, from);
 	for (;;) {
-		const uint64_t a_ns = uroce_cm_deadline(ends->a.cm);
-		const uint64_t b_ns = uroce_cm_deadline(ends->b.cm);
+		const uint64_t a_ns = uroce_cme_deadline(ends->a.cm);
+		const uint64_t b_ns = uroce_cme_deadline(ends->b.cm);
 		const uint64_t next_ns = a_ns < b_ns ? a_ns : b_ns;
 
 		if (next_ns > end_ns)
 			break;
 		assert_true(next_ns >= ends->now_ns);
 		ends->now_ns = next_ns;
-		uroce_cm_expire(ends->a.cm, next_ns);
-		uroce_cm_expire(ends->b.cm, next_ns);
+		uroce_cme_expire(ends->a.cm, next_ns);
+		uroce_cme_expire(ends->b.cm, next_ns);
 		settle_deaf(ends, from);
 	}
 	ends->now_ns = end_ns;
@@ -203,7 +203,7 @@ expect_event(struct end *end, enum uroce_cm_event_kind kind, uint32_t id)
 {
 	struct uroce_cm_event event;
 
-	assert_true(uroce_cm_next_event(end->cm, &event));
+	assert_true(uroce_cme_next_event(end->cm, &event));
 	assert_int_equal(event.kind, kind);
 	if (id != UROCE_CM_NO_ID)
 		assert_int_equal(event.id, id);
@@ -215,7 +215,7 @@ expect_no_event(struct end *end)
 {
 	struct uroce_cm_event event;
 
-	assert_false(uroce_cm_next_event(end->cm, &event));
+	assert_false(uroce_cme_next_event(end->cm, &event));
 }
 
 void
@@ -223,7 +223,7 @@ expect_state(struct end *end, uint32_t id, enum uroce_cm_state state)
 {
 	struct uroce_cm_info info;
 
-	uroce_cm_query(end->cm, id, &info);
+	uroce_cme_query(end->cm, id, &info);
 	assert_string_equal(uroce_cm_state_name(info.state), uroce_cm_state_name(state));
 }
 
@@ -234,9 +234,9 @@ end_listen(struct end *end, uint16_t port)
 	uint32_t id;
 
 	addr.port = port;
-	assert_int_equal(uroce_cm_create(end->cm, UROCE_CM_PS_TCP, false, port, &id), 0);
-	assert_int_equal(uroce_cm_bind(end->cm, id, &addr, false, false), 0);
-	assert_int_equal(uroce_cm_listen(end->cm, id, 0), 0);
+	assert_int_equal(uroce_cme_create(end->cm, UROCE_CM_PS_TCP, false, port, &id), 0);
+	assert_int_equal(uroce_cme_bind(end->cm, id, &addr, false, false), 0);
+	assert_int_equal(uroce_cme_listen(end->cm, id, 0), 0);
 	return id;
 }
 
@@ -261,9 +261,9 @@ end_connect(struct ends *ends, struct end *from, uint32_t qpn)
 	remote.port = PORT;
 	memcpy(av.local_gid, from->gid, 16);
 	memcpy(av.remote_gid, to->gid, 16);
-	assert_int_equal(uroce_cm_create(from->cm, UROCE_CM_PS_TCP, false, qpn, &id), 0);
-	assert_int_equal(uroce_cm_bind(from->cm, id, &from->ip, false, false), 0);
-	assert_int_equal(uroce_cm_connect(from->cm, id, &remote, &av, &param, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_create(from->cm, UROCE_CM_PS_TCP, false, qpn, &id), 0);
+	assert_int_equal(uroce_cme_bind(from->cm, id, &from->ip, false, false), 0);
+	assert_int_equal(uroce_cme_connect(from->cm, id, &remote, &av, &param, ends->now_ns), 0);
 	return id;
 }
 
@@ -279,7 +279,7 @@ end_accept(struct ends *ends, struct end *end, uint32_t id, uint32_t qpn)
 		.private_data = "pong",
 	};
 
-	assert_int_equal(uroce_cm_accept(end->cm, id, &param, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_accept(end->cm, id, &param, ends->now_ns), 0);
 }
 
 void
@@ -304,7 +304,7 @@ ends_connect(struct ends *ends, uint32_t qpn_a, uint32_t qpn_b)
 	end_accept(ends, &ends->b, ids.b, qpn_b);
 	ends_settle(ends);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, ids.a);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, ids.a, NULL, 0, ends->now_ns), 0);
 	ends_settle(ends);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, ids.b);
 	ends->log_len = 0;

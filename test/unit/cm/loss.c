@@ -67,7 +67,7 @@ lost_rtu__is_repeated_for_the_next_rep(void **state)
 	uint32_t b;
 
 	ends_accept(ends, &a, &b);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, "now", 3, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, "now", 3, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);
 	ends_pass(ends, 10 * MSEC);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);
@@ -81,10 +81,10 @@ lost_dreq_and_drep__are_repeated(void **state)
 	struct ends *ends = *state;
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_DREQ);
 	ends_pass(ends, 10 * MSEC);
-	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, NULL, 0, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->b.cm, ids.b, NULL, 0, ends->now_ns), 0);
 	ends_lose(ends, &ends->b, UROCE_CM_DREP);
 	ends_pass(ends, 20 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
@@ -98,13 +98,13 @@ silent_peer__req_is_repeated_15_times(void **state)
 	struct ends *ends = *state;
 	struct uroce_cm_event event;
 	uint32_t a;
-	const uint64_t *nb_tx = uroce_cm_stats(ends->a.cm)->nb_tx;
+	const uint64_t *nb_tx = uroce_cme_stats(ends->a.cm)->nb_tx;
 
 	a = end_connect(ends, &ends->a, 0x11);
 	/* 16 times the response timeout of 4.3 s: 68.7 s */
 	ends_pass_deaf(ends, 68700 * MSEC, &ends->a);
 	assert_int_equal(nb_tx[UROCE_CM_REQ - UROCE_CM_ATTR_FIRST], 16);
-	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_tx_retries[0], 15);
+	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx_retries[0], 15);
 	expect_no_event(&ends->a);
 	ends_pass_deaf(ends, 100 * MSEC, &ends->a);
 	event = expect_event(&ends->a, UROCE_CM_EVENT_UNREACHABLE, a);
@@ -128,7 +128,7 @@ silent_peer__rep_is_given_up(void **state)
 	uint32_t b;
 
 	ends_accept(ends, &a, &b);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_UNREACHABLE, b).status, -ETIMEDOUT);
@@ -142,7 +142,7 @@ silent_peer__dreq_is_given_up(void **state)
 	struct ends *ends = *state;
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a).status,
 			 -ETIMEDOUT);
@@ -163,8 +163,8 @@ lost_rej__is_repeated_with_its_private_data(void **state)
 	ends_settle(ends);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	assert_int_equal(
-		uroce_cm_reject(ends->b.cm, b, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2, 0), 0);
-	uroce_cm_destroy(ends->b.cm, b, 0);
+		uroce_cme_reject(ends->b.cm, b, UROCE_CM_REASON_CONSUMER_DEFINED, "no", 2, 0), 0);
+	uroce_cme_destroy(ends->b.cm, b, 0);
 	ends_lose(ends, &ends->b, UROCE_CM_REJ);
 	ends_pass(ends, 10 * MSEC);
 	event = expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a);
@@ -183,9 +183,9 @@ destroy__after_the_rep_is_repeated_until_confirmed(void **state)
 
 	ends_accept(ends, &a, &b);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_RTU);
-	uroce_cm_destroy(ends->b.cm, b, 0);
+	uroce_cme_destroy(ends->b.cm, b, 0);
 	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
 	ends_pass(ends, 10 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
@@ -204,7 +204,7 @@ dreq__that_overtakes_the_rep_ends_the_attempt(void **state)
 	ends_settle(ends);
 	b = accept_request(ends);
 	assert_true(end_take(ends, &ends->b, &rep));
-	uroce_cm_destroy(ends->b.cm, b, 0);
+	uroce_cme_destroy(ends->b.cm, b, 0);
 	ends_settle(ends);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
 			 UROCE_CM_REASON_CONSUMER_DEFINED);
@@ -228,14 +228,14 @@ rtu__after_the_end_is_rejected(void **state)
 	ends_settle(ends);
 	b = accept_request(ends);
 	assert_true(end_take(ends, &ends->b, &rep));
-	uroce_cm_destroy(ends->b.cm, b, 0);
+	uroce_cme_destroy(ends->b.cm, b, 0);
 	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
 	drep.drep.local_comm_id = rep.rep.remote_comm_id;
 	drep.drep.remote_comm_id = rep.rep.local_comm_id;
 	end_give(ends, &ends->b, &drep);
 	end_give(ends, &ends->a, &rep);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
 	ends_settle(ends);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
 }
@@ -250,7 +250,7 @@ first_interval__follows_the_round_trip(void **state)
 	/* a round trip of 30 ms, measured by DREQ and DREP; the first samples were 0 */
 	for (uint32_t i = 0; i < 2; i++)
 		end_restart(&ends->b);
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_move(ends, &ends->a, UROCE_CM_DREQ);
 	assert_true(end_take(ends, &ends->b, &drep));
 	ends->now_ns = 30 * MSEC;
@@ -286,7 +286,7 @@ mra__stretches_the_timer_once(void **state)
 	end_give(ends, &ends->a, &mra);
 	ends_pass(ends, 400 * MSEC);
 	expect_log(ends, "0 A>B REQ\n4304 A>B REQ\n4324 A>B REQ\n4364 A>B REQ\n");
-	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_rx_duplicates[1], 1);
+	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_rx_duplicates[1], 1);
 }
 
 static void
@@ -319,15 +319,15 @@ unsent_message__waits_for_the_caller(void **state)
 	struct ends *ends = *state;
 	const uint32_t a = end_connect(ends, &ends->a, 0x11);
 
-	/* the caller does not call uroce_cm_send() */
+	/* the caller does not call uroce_cme_send() */
 	for (uint64_t ms = 0; ms < 5000; ms++)
-		uroce_cm_expire(ends->a.cm, ms * MSEC);
-	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_tx[0], 0);
+		uroce_cme_expire(ends->a.cm, ms * MSEC);
+	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx[0], 0);
 	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
 	/* nothing has left, so the peer need not be told */
-	uroce_cm_destroy(ends->a.cm, a, 5000 * MSEC);
-	assert_false(uroce_cm_has_tx(ends->a.cm));
-	assert_true(uroce_cm_deadline(ends->a.cm) == UROCE_CM_NEVER);
+	uroce_cme_destroy(ends->a.cm, a, 5000 * MSEC);
+	assert_false(uroce_cme_has_tx(ends->a.cm));
+	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -337,7 +337,7 @@ returned_host__ends_the_old_connection(void **state)
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 
 	end_restart(&ends->a);
-	assert_int_equal(uroce_cm_disconnect(ends->b.cm, ids.b, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->b.cm, ids.b, NULL, 0, 0), 0);
 	ends_settle(ends);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, ids.b);
 	expect_log(ends, "0 B>A DREQ\n0 A>B DREP\n");

@@ -33,10 +33,10 @@ bind_new(struct end *end, uint16_t space, const struct uroce_cm_addr *addr, bool
 	uint32_t made = UROCE_CM_NO_ID;
 	int ret;
 
-	assert_int_equal(uroce_cm_create(end->cm, space, false, 0, &made), 0);
-	ret = uroce_cm_bind(end->cm, made, addr, is_v6only, is_shared);
+	assert_int_equal(uroce_cme_create(end->cm, space, false, 0, &made), 0);
+	ret = uroce_cme_bind(end->cm, made, addr, is_v6only, is_shared);
 	if (ret)
-		uroce_cm_destroy(end->cm, made, 0);
+		uroce_cme_destroy(end->cm, made, 0);
 	if (id)
 		*id = made;
 	return ret;
@@ -92,9 +92,9 @@ bind__shared_port_until_one_listens(void **state)
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &one4, false, false, NULL),
 			 -EADDRINUSE);
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &one4, false, true, &second), 0);
-	assert_int_equal(uroce_cm_listen(ends->b.cm, first, 0), -EADDRINUSE);
-	uroce_cm_destroy(ends->b.cm, second, 0);
-	assert_int_equal(uroce_cm_listen(ends->b.cm, first, 0), 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, first, 0), -EADDRINUSE);
+	uroce_cme_destroy(ends->b.cm, second, 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, first, 0), 0);
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &one4, false, true, NULL),
 			 -EADDRINUSE);
 }
@@ -108,7 +108,7 @@ bind__twice_or_without_ip_is_refused(void **state)
 
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &none, false, false, NULL), -EINVAL);
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &one4, false, false, &id), 0);
-	assert_int_equal(uroce_cm_bind(ends->b.cm, id, &two4, false, false), -EINVAL);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &two4, false, false), -EINVAL);
 }
 
 static void
@@ -128,14 +128,14 @@ bind__any_port_is_a_free_one(void **state)
 
 		assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &any, false, false, &ids[i]),
 				 0);
-		uroce_cm_query(ends->b.cm, ids[i], &info);
+		uroce_cme_query(ends->b.cm, ids[i], &info);
 		assert_in_range(info.local.port, 40000, 40007);
 		seen |= 1u << (info.local.port - 40000);
 	}
 	assert_int_equal(seen, 0xff);
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &any, false, false, NULL),
 			 -EADDRNOTAVAIL);
-	uroce_cm_destroy(ends->b.cm, ids[3], 0);
+	uroce_cme_destroy(ends->b.cm, ids[3], 0);
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &any, false, false, NULL), 0);
 }
 
@@ -147,7 +147,7 @@ find_listener(struct ends *ends, uint32_t qpn)
 
 	(void)end_connect(ends, &ends->a, qpn);
 	ends_settle(ends);
-	return uroce_cm_next_event(ends->b.cm, &event) ? event.listener : UROCE_CM_NO_ID;
+	return uroce_cme_next_event(ends->b.cm, &event) ? event.listener : UROCE_CM_NO_ID;
 }
 
 static uint32_t
@@ -156,7 +156,7 @@ listen_at(struct end *end, const struct uroce_cm_addr *addr, bool is_v6only)
 	uint32_t id;
 
 	assert_int_equal(bind_new(end, UROCE_CM_PS_TCP, addr, is_v6only, false, &id), 0);
-	assert_int_equal(uroce_cm_listen(end->cm, id, 0), 0);
+	assert_int_equal(uroce_cme_listen(end->cm, id, 0), 0);
 	return id;
 }
 
@@ -167,11 +167,11 @@ listener__by_address_or_wildcard(void **state)
 	uint32_t id = listen_at(&ends->b, &any4, false);
 
 	assert_int_equal(find_listener(ends, 1 << 4), id);
-	uroce_cm_destroy(ends->b.cm, id, 0);
+	uroce_cme_destroy(ends->b.cm, id, 0);
 	assert_int_equal(find_listener(ends, 2 << 4), UROCE_CM_NO_ID);
 	id = listen_at(&ends->b, &any6, false);
 	assert_int_equal(find_listener(ends, 3 << 4), id);
-	uroce_cm_destroy(ends->b.cm, id, 0);
+	uroce_cme_destroy(ends->b.cm, id, 0);
 	id = listen_at(&ends->b, &any6, true);
 	assert_int_equal(find_listener(ends, 4 << 4), UROCE_CM_NO_ID);
 	(void)listen_at(&ends->b, &two4, false);
@@ -199,11 +199,11 @@ listener__of_a_service_id_without_ip(void **state)
 	uint32_t a;
 
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_IB, &addr, false, false, &listener), 0);
-	assert_int_equal(uroce_cm_listen(ends->b.cm, listener, 0), 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, listener, 0), 0);
 	memcpy(av.local_gid, ends->a.gid, 16);
 	memcpy(av.remote_gid, ends->b.gid, 16);
-	assert_int_equal(uroce_cm_create(ends->a.cm, UROCE_CM_PS_IB, false, 0, &a), 0);
-	assert_int_equal(uroce_cm_connect(ends->a.cm, a, &service, &av, &param, 0), 0);
+	assert_int_equal(uroce_cme_create(ends->a.cm, UROCE_CM_PS_IB, false, 0, &a), 0);
+	assert_int_equal(uroce_cme_connect(ends->a.cm, a, &service, &av, &param, 0), 0);
 	ends_settle(ends);
 	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	assert_int_equal(event.listener, listener);
@@ -230,21 +230,21 @@ loopback__two_ids_of_one_engine(void **state)
 	remote.port = PORT;
 	memcpy(av.local_gid, ends->b.gid, 16);
 	memcpy(av.remote_gid, ends->b.gid, 16);
-	assert_int_equal(uroce_cm_create(cm, UROCE_CM_PS_TCP, false, 0, &a), 0);
-	assert_int_equal(uroce_cm_bind(cm, a, &ends->b.ip, false, false), 0);
-	assert_int_equal(uroce_cm_connect(cm, a, &remote, &av, &param, 0), 0);
-	while (uroce_cm_send(cm, &tx, 1, 0)) {
+	assert_int_equal(uroce_cme_create(cm, UROCE_CM_PS_TCP, false, 0, &a), 0);
+	assert_int_equal(uroce_cme_bind(cm, a, &ends->b.ip, false, false), 0);
+	assert_int_equal(uroce_cme_connect(cm, a, &remote, &av, &param, 0), 0);
+	while (uroce_cme_send(cm, &tx, 1, 0)) {
 		assert_int_equal(uroce_cm_parse(tx.mad, &msg), UROCE_CM_VERDICT_ACCEPTED);
-		uroce_cm_recv(cm, &msg, &av, 0);
-		while (uroce_cm_next_event(cm, &event)) {
+		uroce_cme_recv(cm, &msg, &av, 0);
+		while (uroce_cme_next_event(cm, &event)) {
 			kinds |= 1u << event.kind;
 			param.qpn = 0x22;
 			if (event.kind == UROCE_CM_EVENT_CONNECT_REQUEST)
-				assert_int_equal(uroce_cm_accept(cm, event.id, &param, 0), 0);
+				assert_int_equal(uroce_cme_accept(cm, event.id, &param, 0), 0);
 			if (event.kind == UROCE_CM_EVENT_CONNECT_RESPONSE)
-				assert_int_equal(uroce_cm_establish(cm, a, NULL, 0, 0), 0);
+				assert_int_equal(uroce_cme_establish(cm, a, NULL, 0, 0), 0);
 			if (event.kind == UROCE_CM_EVENT_ESTABLISHED)
-				uroce_cm_destroy(cm, a, 0);
+				uroce_cme_destroy(cm, a, 0);
 		}
 	}
 	assert_int_equal(kinds, 1u << UROCE_CM_EVENT_CONNECT_REQUEST |

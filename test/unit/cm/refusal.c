@@ -31,7 +31,7 @@ expect_rej(struct ends *ends, enum uroce_cm_reason reason)
 	assert_true(end_take(ends, &ends->b, &rej));
 	assert_int_equal(rej.attr, UROCE_CM_REJ);
 	assert_int_equal(rej.rej.reason, reason);
-	assert_false(uroce_cm_has_tx(ends->b.cm));
+	assert_false(uroce_cme_has_tx(ends->b.cm));
 }
 
 static void
@@ -43,7 +43,7 @@ no_listener__rejects_with_8(void **state)
 	ends_settle(ends);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, 8);
 	expect_state(&ends->a, a, UROCE_CM_STATE_CLOSED);
-	assert_true(uroce_cm_qpn_busy_until(ends->a.cm, 0x11) == 0);
+	assert_true(uroce_cme_qpn_busy_until(ends->a.cm, 0x11) == 0);
 	assert_int_equal(ends->last.rej.about, UROCE_CM_ABOUT_REQ);
 	expect_log(ends, "0 A>B REQ\n0 B>A REJ 8\n");
 }
@@ -64,7 +64,7 @@ every_reason__reaches_the_user(void **state)
 		a = end_connect(ends, &ends->a, 0x100u + reason);
 		ends_settle(ends);
 		b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-		assert_int_equal(uroce_cm_reject(ends->b.cm, b, reason, NULL, 0, 0), 0);
+		assert_int_equal(uroce_cme_reject(ends->b.cm, b, reason, NULL, 0, 0), 0);
 		ends_settle(ends);
 		assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, reason);
 	}
@@ -117,14 +117,14 @@ response__can_be_rejected(void **state)
 	ends_accept(ends, &a, &b);
 	/* the QP cannot be brought to RTR */
 	assert_int_equal(
-		uroce_cm_reject(ends->a.cm, a, UROCE_CM_REASON_CONSUMER_DEFINED, NULL, 0, 0), 0);
+		uroce_cme_reject(ends->a.cm, a, UROCE_CM_REASON_CONSUMER_DEFINED, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_REJ);
 	assert_int_equal(ends->last.rej.about, UROCE_CM_ABOUT_REP);
 	ends_pass(ends, 10 * MSEC);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status, 28);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 28 LOST\n10 B>A REP\n10 A>B REJ 28\n");
 	/* A has seen the QP of B */
-	assert_true(uroce_cm_qpn_busy_until(ends->b.cm, 0x22) > 2147 * MSEC);
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) > 2147 * MSEC);
 }
 
 static void
@@ -138,7 +138,7 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		struct uroce_cm_msg req = take_req(ends, qpn);
 
 		end_give(ends, &ends->b, &req);
-		assert_false(uroce_cm_has_tx(ends->b.cm));
+		assert_false(uroce_cme_has_tx(ends->b.cm));
 	}
 	for (uint32_t qpn = 0x104; qpn < 0x120; qpn++) {
 		struct uroce_cm_msg req = take_req(ends, qpn);
@@ -146,19 +146,19 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		end_give(ends, &ends->b, &req);
 		expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
 	}
-	assert_int_equal(uroce_cm_stats(ends->b.cm)->nb_backlog_full, 0x1c);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_backlog_full, 0x1c);
 	/* a user who takes a request makes room for another one */
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	{
 		struct uroce_cm_msg req = take_req(ends, 0x200);
 
 		end_give(ends, &ends->b, &req);
-		assert_false(uroce_cm_has_tx(ends->b.cm));
+		assert_false(uroce_cme_has_tx(ends->b.cm));
 	}
 	/* the user can connect and listen as before */
 	other = end_connect(ends, &ends->b, 0x300);
 	ends_lose(ends, &ends->b, UROCE_CM_REQ);
-	uroce_cm_destroy(ends->b.cm, other, 0);
+	uroce_cme_destroy(ends->b.cm, other, 0);
 	(void)end_listen(&ends->b, PORT + 1);
 }
 
@@ -175,7 +175,7 @@ peers__do_not_take_the_last_ids(void **state)
 		struct uroce_cm_event event;
 
 		end_give(ends, &ends->b, &req);
-		if (!uroce_cm_next_event(ends->b.cm, &event)) {
+		if (!uroce_cme_next_event(ends->b.cm, &event)) {
 			expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
 			break;
 		}
@@ -185,8 +185,8 @@ peers__do_not_take_the_last_ids(void **state)
 	}
 	assert_int_equal(nb, 64 - 64 / 8 - 1);
 	for (unsigned i = 0; i < 8; i++)
-		assert_int_equal(uroce_cm_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
-	assert_int_not_equal(uroce_cm_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_not_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
 }
 
 static void
@@ -202,12 +202,12 @@ lingering_ids__give_way(void **state)
 
 		end_give(ends, &ends->b, &req);
 		b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-		uroce_cm_destroy(ends->b.cm, b, 0);
+		uroce_cme_destroy(ends->b.cm, b, 0);
 		expect_rej(ends, UROCE_CM_REASON_CONSUMER_DEFINED);
 		end_restart(&ends->a);
 	}
 	ends_pass(ends, 13000 * MSEC);
-	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -222,7 +222,7 @@ listener__rejects_what_was_not_taken(void **state)
 		a[i] = end_connect(ends, &ends->a, 0x100 + i);
 	ends_settle(ends);
 	taken = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	uroce_cm_destroy(ends->b.cm, listener, 0);
+	uroce_cme_destroy(ends->b.cm, listener, 0);
 	ends_settle(ends);
 	expect_no_event(&ends->b);
 	expect_state(&ends->b, taken, UROCE_CM_STATE_REQ_RCVD);
@@ -246,9 +246,9 @@ stale__comm_id_in_timewait(void **state)
 	ids.b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	end_accept(ends, &ends->b, ids.b, 0x22);
 	ends_settle(ends);
-	assert_int_equal(uroce_cm_establish(ends->a.cm, ids.a, NULL, 0, 0), 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_settle(ends);
-	uroce_cm_destroy(ends->b.cm, ids.b, 0);
+	uroce_cme_destroy(ends->b.cm, ids.b, 0);
 	ends_pass(ends, 200 * MSEC);
 	end_give(ends, &ends->b, &req);
 	expect_rej(ends, UROCE_CM_REASON_STALE_CONN);
@@ -297,8 +297,8 @@ stale__comm_id_changes_for_each_attempt(void **state)
 		if (i == 3)
 			break;
 		expect_no_event(&ends->a);
-		ends->now_ns = uroce_cm_deadline(ends->a.cm);
-		uroce_cm_expire(ends->a.cm, ends->now_ns);
+		ends->now_ns = uroce_cme_deadline(ends->a.cm);
+		uroce_cme_expire(ends->a.cm, ends->now_ns);
 	}
 	/* the user has to bring another QP */
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
@@ -367,7 +367,7 @@ stale__of_another_host_is_no_business(void **state)
 	req.req.private_data[19] = 'C';
 	memcpy(av.local_gid, ends->b.gid, 16);
 	memcpy(av.remote_gid, req.req.primary.local_gid, 16);
-	uroce_cm_recv(ends->b.cm, &req, &av, 0);
+	uroce_cme_recv(ends->b.cm, &req, &av, 0);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
 }
@@ -380,7 +380,7 @@ forged_rej__is_ignored(void **state)
 	struct uroce_cm_info info;
 	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ };
 
-	uroce_cm_query(ends->a.cm, ids.a, &info);
+	uroce_cme_query(ends->a.cm, ids.a, &info);
 	rej.rej.remote_comm_id = info.local_comm_id;
 	rej.rej.local_comm_id = info.remote_comm_id + 1;
 	rej.rej.reason = 28;
@@ -402,7 +402,7 @@ abandoned_req__is_withdrawn(void **state)
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	uroce_cm_destroy(ends->a.cm, a, 0);
+	uroce_cme_destroy(ends->a.cm, a, 0);
 	ends_move(ends, &ends->a, UROCE_CM_REJ);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
 			 UROCE_CM_REASON_TIMEOUT);
@@ -419,7 +419,7 @@ abandoned_req__answers_a_late_rep(void **state)
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	uroce_cm_destroy(ends->a.cm, a, 0);
+	uroce_cme_destroy(ends->a.cm, a, 0);
 	ends_lose(ends, &ends->a, UROCE_CM_REJ);
 	end_accept(ends, &ends->b, b, 0x22);
 	ends_settle(ends);
@@ -436,11 +436,11 @@ request__withdrawn_before_it_was_taken_is_no_event(void **state)
 
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
-	uroce_cm_destroy(ends->a.cm, a, 0);
+	uroce_cme_destroy(ends->a.cm, a, 0);
 	ends_settle(ends);
 	expect_no_event(&ends->b);
-	uroce_cm_destroy(ends->b.cm, listener, 0);
-	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	uroce_cme_destroy(ends->b.cm, listener, 0);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -451,7 +451,7 @@ lap__is_refused(void **state)
 	struct uroce_cm_msg lap = { .attr = UROCE_CM_LAP, .tid = 5 };
 	struct uroce_cm_info info;
 
-	uroce_cm_query(ends->b.cm, ids.b, &info);
+	uroce_cme_query(ends->b.cm, ids.b, &info);
 	lap.lap.local_comm_id = info.remote_comm_id;
 	lap.lap.remote_comm_id = info.local_comm_id;
 	end_give(ends, &ends->b, &lap);
@@ -473,17 +473,17 @@ calls__in_a_wrong_state_are_refused(void **state)
 	static const uint8_t data[255];
 	uint32_t id;
 
-	assert_int_equal(uroce_cm_create(ends->a.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
-	assert_int_not_equal(uroce_cm_listen(ends->a.cm, id, 0), 0);
-	assert_int_not_equal(uroce_cm_accept(ends->a.cm, id, &param, 0), 0);
-	assert_int_not_equal(uroce_cm_reject(ends->a.cm, id, 28, NULL, 0, 0), 0);
-	assert_int_not_equal(uroce_cm_establish(ends->a.cm, id, NULL, 0, 0), 0);
-	assert_int_not_equal(uroce_cm_disconnect(ends->a.cm, id, NULL, 0, 0), 0);
-	uroce_cm_destroy(ends->a.cm, id, 0);
+	assert_int_equal(uroce_cme_create(ends->a.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_not_equal(uroce_cme_listen(ends->a.cm, id, 0), 0);
+	assert_int_not_equal(uroce_cme_accept(ends->a.cm, id, &param, 0), 0);
+	assert_int_not_equal(uroce_cme_reject(ends->a.cm, id, 28, NULL, 0, 0), 0);
+	assert_int_not_equal(uroce_cme_establish(ends->a.cm, id, NULL, 0, 0), 0);
+	assert_int_not_equal(uroce_cme_disconnect(ends->a.cm, id, NULL, 0, 0), 0);
+	uroce_cme_destroy(ends->a.cm, id, 0);
 	id = ends_connect(ends, 0x11, 0x22).a;
 	/* more private data than a DREQ has room for */
-	assert_int_not_equal(uroce_cm_disconnect(ends->a.cm, id, data, 221, 0), 0);
-	assert_int_equal(uroce_cm_disconnect(ends->a.cm, id, data, 220, 0), 0);
+	assert_int_not_equal(uroce_cme_disconnect(ends->a.cm, id, data, 221, 0), 0);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, id, data, 220, 0), 0);
 }
 
 int

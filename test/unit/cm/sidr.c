@@ -21,9 +21,9 @@ offer_service(struct end *end)
 	uint32_t id;
 
 	addr.port = PORT;
-	assert_int_equal(uroce_cm_create(end->cm, UROCE_CM_PS_UDP, true, 1, &id), 0);
-	assert_int_equal(uroce_cm_bind(end->cm, id, &addr, false, false), 0);
-	assert_int_equal(uroce_cm_listen(end->cm, id, 0), 0);
+	assert_int_equal(uroce_cme_create(end->cm, UROCE_CM_PS_UDP, true, 1, &id), 0);
+	assert_int_equal(uroce_cme_bind(end->cm, id, &addr, false, false), 0);
+	assert_int_equal(uroce_cme_listen(end->cm, id, 0), 0);
 	return id;
 }
 
@@ -38,9 +38,9 @@ resolve_service(struct ends *ends)
 	remote.port = PORT;
 	memcpy(av.local_gid, ends->a.gid, 16);
 	memcpy(av.remote_gid, ends->b.gid, 16);
-	assert_int_equal(uroce_cm_create(ends->a.cm, UROCE_CM_PS_UDP, true, 2, &id), 0);
-	assert_int_equal(uroce_cm_bind(ends->a.cm, id, &ends->a.ip, false, false), 0);
-	assert_int_equal(uroce_cm_connect(ends->a.cm, id, &remote, &av, &param, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_create(ends->a.cm, UROCE_CM_PS_UDP, true, 2, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->a.cm, id, &ends->a.ip, false, false), 0);
+	assert_int_equal(uroce_cme_connect(ends->a.cm, id, &remote, &av, &param, ends->now_ns), 0);
 	return id;
 }
 
@@ -63,21 +63,21 @@ resolve__tells_qpn_and_qkey(void **state)
 	b = event.id;
 	assert_int_equal(event.private_len, UROCE_CM_SIDR_REQ_USER_LEN);
 	assert_memory_equal(event.private_data, "ping\0", 5);
-	assert_int_equal(uroce_cm_accept(ends->b.cm, b, &param, 0), 0);
+	assert_int_equal(uroce_cme_accept(ends->b.cm, b, &param, 0), 0);
 	ends_settle(ends);
 	event = expect_event(&ends->a, UROCE_CM_EVENT_ESTABLISHED, a);
 	assert_int_equal(event.private_len, UROCE_CM_SIDR_REP_PRIVATE_LEN);
 	assert_memory_equal(event.private_data, "pong\0", 5);
-	uroce_cm_query(ends->a.cm, a, &info);
+	uroce_cme_query(ends->a.cm, a, &info);
 	assert_int_equal(info.remote_qpn, 0x22);
 	assert_int_equal(info.remote_qkey, 0x1234567);
 	expect_log(ends, "0 A>B SIDR_REQ\n0 B>A SIDR_REP\n");
-	uroce_cm_destroy(ends->a.cm, a, 0);
-	uroce_cm_destroy(ends->b.cm, b, 0);
-	assert_false(uroce_cm_has_tx(ends->a.cm));
-	assert_false(uroce_cm_has_tx(ends->b.cm));
+	uroce_cme_destroy(ends->a.cm, a, 0);
+	uroce_cme_destroy(ends->b.cm, b, 0);
+	assert_false(uroce_cme_has_tx(ends->a.cm));
+	assert_false(uroce_cme_has_tx(ends->b.cm));
 	ends_pass(ends, 13000 * MSEC);
-	assert_true(uroce_cm_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
 static void
@@ -96,7 +96,7 @@ lost_sidr_messages__are_repeated(void **state)
 	/* a duplicate is dropped while the user has not answered */
 	end_give(ends, &ends->b, &ends->last);
 	expect_no_event(&ends->b);
-	assert_int_equal(uroce_cm_accept(ends->b.cm, b, &param, ends->now_ns), 0);
+	assert_int_equal(uroce_cme_accept(ends->b.cm, b, &param, ends->now_ns), 0);
 	ends_lose(ends, &ends->b, UROCE_CM_SIDR_REP);
 	ends_pass(ends, 20 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_ESTABLISHED, a);
@@ -127,7 +127,7 @@ refused_service__is_unreachable(void **state)
 	a = resolve_service(ends);
 	ends_settle(ends);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	assert_int_equal(uroce_cm_reject(ends->b.cm, b, UROCE_CM_SIDR_NO_QP, "no", 2, 0), 0);
+	assert_int_equal(uroce_cme_reject(ends->b.cm, b, UROCE_CM_SIDR_NO_QP, "no", 2, 0), 0);
 	ends_settle(ends);
 	event = expect_event(&ends->a, UROCE_CM_EVENT_UNREACHABLE, a);
 	assert_int_equal(event.status, UROCE_CM_SIDR_NO_QP);
@@ -143,7 +143,7 @@ silent_service__times_out(void **state)
 
 	ends_pass_deaf(ends, 69000 * MSEC, &ends->a);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_UNREACHABLE, a).status, -ETIMEDOUT);
-	assert_int_equal(uroce_cm_stats(ends->a.cm)->nb_tx[UROCE_CM_SIDR_REQ - UROCE_CM_REQ], 16);
+	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx[UROCE_CM_SIDR_REQ - UROCE_CM_REQ], 16);
 }
 
 static void
@@ -155,9 +155,9 @@ connection__at_a_datagram_service_is_refused(void **state)
 	uint32_t a;
 
 	addr.port = PORT;
-	assert_int_equal(uroce_cm_create(ends->b.cm, UROCE_CM_PS_TCP, true, 1, &id), 0);
-	assert_int_equal(uroce_cm_bind(ends->b.cm, id, &addr, false, false), 0);
-	assert_int_equal(uroce_cm_listen(ends->b.cm, id, 0), 0);
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, true, 1, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, false), 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, id, 0), 0);
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, 8);

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_MANAGER_H
+#define UROCE_VERBS_CM_MANAGER_H
+
+/**
+ * @file
+ * The connection manager of a device, as its user in this process sees it.
+ *
+ * The port space of a host has one owner. If this process owns the port of the device, the
+ * connection manager is an agent in this process (cm/agent.h). If the device is attached to uroced,
+ * the connection manager is that of uroced, and serves all clients. Both have the same calls: those
+ * of the engine (lib/cm/cm.h) without their time. The meaning of each call, its arguments and its
+ * errors are described there. In addition each call may return -EIO: the connection to uroced was
+ * lost, or the device is being closed.
+ *
+ * Any thread may make the calls. No call waits for a peer.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+
+struct ibv_context;
+struct uroce_cm_manager;
+
+/** The calls of a connection manager. */
+struct uroce_cm_manager_ops {
+	int (*create)(struct uroce_cm_manager *manager, uint16_t space, bool is_datagram,
+		      uint64_t user, uint32_t *id);
+	int (*bind)(struct uroce_cm_manager *manager, uint32_t id, const struct uroce_cm_addr *addr,
+		    bool is_v6only, bool is_shared);
+	int (*listen)(struct uroce_cm_manager *manager, uint32_t id, uint32_t backlog);
+	int (*connect)(struct uroce_cm_manager *manager, uint32_t id,
+		       const struct uroce_cm_addr *remote, const struct uroce_cm_av *av,
+		       const struct uroce_cm_param *param);
+	int (*accept)(struct uroce_cm_manager *manager, uint32_t id,
+		      const struct uroce_cm_param *param);
+	int (*reject)(struct uroce_cm_manager *manager, uint32_t id, uint16_t reason,
+		      const void *private_data, uint8_t private_len);
+	int (*establish)(struct uroce_cm_manager *manager, uint32_t id, const void *private_data,
+			 uint8_t private_len);
+	int (*disconnect)(struct uroce_cm_manager *manager, uint32_t id, const void *private_data,
+			  uint8_t private_len);
+	int (*destroy)(struct uroce_cm_manager *manager, uint32_t id);
+	int (*set_user)(struct uroce_cm_manager *manager, uint32_t id, uint64_t user);
+	int (*query)(struct uroce_cm_manager *manager, uint32_t id, struct uroce_cm_info *info);
+	/* Take the oldest event. @return 1: there was an event; 0: there is none; -EIO */
+	int (*next_event)(struct uroce_cm_manager *manager, struct uroce_cm_event *event);
+	/* See uroce_cme_qpn_busy_until(), in nanoseconds from now. */
+	int (*qpn_busy_ns)(struct uroce_cm_manager *manager, uint32_t qpn, uint64_t *busy_ns);
+	/* Destroy the ids that the user has not destroyed, and free the manager. */
+	void (*close)(struct uroce_cm_manager *manager);
+};
+
+/** The first member of an implementation. */
+struct uroce_cm_manager {
+	const struct uroce_cm_manager_ops *ops;
+	/*
+	 * Tells the user that next_event() has something. A thread of the connection manager calls
+	 * it. The function must not wait, and must not call the connection manager.
+	 */
+	void (*notify)(void *arg);
+	void *arg;
+};
+
+/**
+ * Get access to the connection manager of a device. The first call for a device that this process
+ * owns creates the agent.
+ * @param context  an open device; it must stay open until the manager is closed
+ * @return 0, or -errno: ENOMEM; ECONNREFUSED (uroced serves no connection management); another
+ *	error of the creation of QP 1
+ */
+int uroce_cm_manager_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
+			  struct uroce_cm_manager **manager);
+
+#endif /* UROCE_VERBS_CM_MANAGER_H */
