@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "cm/admission.h"
 #include "cm/queue.h"
 
 /* Events that carry the private data of an id. */
@@ -37,7 +38,7 @@ void
 uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
 	if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST))
-		cm->conns[conn->listener].nb_waiting--;
+		uroce_cm_admission_end_waiting(cm, conn);
 	conn->events = 0;
 	if (conn->link[UROCE_CM_LINK_EVENT].is_in)
 		uroce_cm_queue_remove(cm, &cm->events, UROCE_CM_LINK_EVENT,
@@ -83,8 +84,7 @@ uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
 	}
 	if (event->kind == UROCE_CM_EVENT_CONNECT_REQUEST) {
 		event->listener = conn->listener;
-		cm->conns[conn->listener].nb_waiting--;
-		conn->listener = UROCE_CM_NO_ID;
+		uroce_cm_admission_end_waiting(cm, conn);
 	}
 	conn->events &= ~(1u << event->kind);
 	/* the id goes behind the others, so that ids have turns */
