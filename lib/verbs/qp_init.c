@@ -10,6 +10,7 @@
 #include <rte_common.h>
 
 #include "datapath/device/hugemem.h"
+#include "datapath/device/qpn.h"
 #include "mem/mkey.h"
 #include "mem/sge.h"
 #include "verbs/event.h"
@@ -329,10 +330,10 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 				conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
 	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
-	uint32_t qpn;
+	uint32_t qpn = UROCE_QPN_GSI;
 	int ret;
 
-	ret = uroce_dev_alloc_qpn(dev, &qpn);
+	ret = conf->is_gsi ? uroce_dev_alloc_gsi(dev) : uroce_dev_alloc_qpn(dev, &qpn);
 	if (ret != 0)
 		return ret;
 	qp = alloc_qp(&cap, kind->has_path, has_wr ? uroce_vwr_memsize() : 0,

@@ -159,6 +159,13 @@ int uroce_dev_socket_id(const struct uroce_dev *dev);
  */
 int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
+/**
+ * Allocate QPN 1, of the QP of management.
+ * @return 0; -EBUSY: it is allocated already; -ECONNREFUSED: the device is attached to uroced,
+ *   which has this QP for all its clients
+ */
+int uroce_dev_alloc_gsi(struct uroce_dev *dev);
+
 /** Free a QPN whose QP was never added to the device, or was removed from it. */
 void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
 
