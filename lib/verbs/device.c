@@ -172,39 +172,6 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 }
 
 /*
- * Start an announced device. The start is tried only once. If it fails, all later calls return
- * -EIO.
- */
-static int
-start_device(struct uroce_vdevice *device)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&device->start_lock);
-	if (device->start != NULL) {
-		ret = -device->start(device->start_arg);
-		if (ret == 0)
-			ret = uroce_dev_start(device->dev);
-		device->start = NULL;
-		atomic_store(&device->is_up, ret == 0);
-		if (ret == 0)
-			uroce_telemetry_add(device->dev, device->ibv.name);
-	} else if (!atomic_load(&device->is_up)) {
-		ret = -EIO;
-	}
-	pthread_mutex_unlock(&device->start_lock);
-	return ret;
-}
-
-int
-uroce_vcontext_start(struct ibv_context *ibv)
-{
-	struct uroce_vdevice *const device = uroce_vcontext(ibv)->device;
-
-	return atomic_load(&device->is_up) ? 0 : start_device(device);
-}
-
-/*
  * Parse the specification of a device on a port that the embedder hands over: the port's name,
  * followed by the `keys` of the embedder.
  */
@@ -357,34 +324,4 @@ uroce_vdevice_of_command(const struct stat *command)
 		device = device->next;
 	pthread_mutex_unlock(&list_lock);
 	return device;
-}
-
-const char *
-uroce_get_device_name(struct ibv_device *device)
-{
-	return device != NULL ? device->name : NULL;
-}
-
-int
-uroce_get_device_index(struct ibv_device *device)
-{
-	return device != NULL ? (int)uroce_vdevice(device)->idx : -1;
-}
-
-/* The GUID is the EUI-64 of the MAC address [IEEE 802, RFC 4291 appendix A]. */
-__be64
-uroce_get_device_guid(struct ibv_device *device)
-{
-	const uint8_t *mac;
-	__be64 guid;
-
-	if (device == NULL)
-		return 0;
-	mac = uroce_vdevice(device)->dev->mac;
-	const uint8_t eui[8] = {
-		mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5],
-	};
-
-	memcpy(&guid, eui, sizeof(guid));
-	return guid;
 }
