@@ -118,6 +118,7 @@ transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 {
 	uroce_cm_count(cm->stats.nb_tx, msg->attr);
 	tx->av = *av;
+	tx->is_request = uroce_cm_outbox_is_request(msg->attr);
 	uroce_cm_build(msg, tx->mad);
 }
 

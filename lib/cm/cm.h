@@ -142,6 +142,7 @@ struct uroce_cm_event {
 /** A message to transmit. */
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
+	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
 	uint8_t mad[UROCE_MAD_LEN];
 };
 

@@ -14,6 +14,7 @@
 
 #include "datapath/log.h"
 #include "datapath/device/telemetry.h"
+#include "verbs/cm/agent.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"
@@ -78,6 +79,7 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 	}
 	atomic_init(&device->is_up, vdev == NULL);
 	pthread_mutex_init(&device->start_lock, NULL);
+	pthread_mutex_init(&device->agent_lock, NULL);
 	pthread_mutex_init(&device->lock, NULL);
 	name_device(device, free_idx(&link));
 	device->next = *link;
@@ -237,6 +239,7 @@ remove_device(struct ibv_device *ibv)
 	pthread_mutex_unlock(&device->lock);
 	if (is_open)
 		return -EBUSY;
+	uroce_cm_agent_end(device);
 	uroce_telemetry_remove(device->dev);
 	ret = uroce_dev_destroy(device->dev);
 	if (ret != 0) {
@@ -246,6 +249,7 @@ remove_device(struct ibv_device *ibv)
 	}
 	*link = device->next;
 	pthread_mutex_destroy(&device->lock);
+	pthread_mutex_destroy(&device->agent_lock);
 	pthread_mutex_destroy(&device->start_lock);
 	free(device);
 	return 0;

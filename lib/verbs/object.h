@@ -54,6 +54,7 @@
 #define UROCE_MAX_AHS 262144
 
 struct stat;
+struct uroce_cm_agent;
 struct uroce_vcontext;
 struct uroce_region;
 struct uroce_vdomain;
@@ -83,6 +84,9 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
+	/* the agent of connection management; NULL: none; created under `agent_lock` */
+	struct uroce_cm_agent *agent;
+	pthread_mutex_t agent_lock;
 	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
@@ -116,7 +120,11 @@ struct uroce_vcontext {
 	 * (event.c).
 	 */
 	struct uroce_vevent *events, **events_end;
-	int event_fd; /* eventfd, readable while `events` is not empty */
+	/*
+	 * eventfd, readable while `events` is not empty; -1: the context belongs to the library,
+	 * and events of its objects are dropped
+	 */
+	int event_fd;
 };
 
 struct uroce_vtd {
