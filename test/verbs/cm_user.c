@@ -28,8 +28,8 @@ user_open(struct user *user, struct ibv_device *device, int gid_index)
 	assert_non_null(user->context = uroce_open_device(device));
 	user->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	assert_true(user->event_fd >= 0);
-	assert_int_equal(
-		uroce_cm_manager_open(user->context, notify_user, user, &user->manager), 0);
+	assert_int_equal(uroce_cm_manager_open(user->context, notify_user, user, &user->manager),
+			 0);
 	assert_int_equal(uroce_query_gid(user->context, 1, gid_index, &user->gid), 0);
 }
 
@@ -160,8 +160,18 @@ void
 user_expect_none(struct user *user)
 {
 	struct uroce_cm_event event;
+	eventfd_t count;
 
+	(void)eventfd_read(user->event_fd, &count);
 	assert_int_equal(user->manager->ops->next_event(user->manager, &event), 0);
+}
+
+void
+user_await_notice(struct user *user)
+{
+	struct pollfd pollfd = { .fd = user->event_fd, .events = POLLIN };
+
+	assert_int_equal(poll(&pollfd, 1, PATIENCE_MS), 1);
 }
 
 struct uroce_cm_info

@@ -49,6 +49,9 @@ struct uroce_cm_event user_expect(struct user *user, enum uroce_cm_event_kind ki
 /** Check that there is no event now. */
 void user_expect_none(struct user *user);
 
+/** Wait until the manager tells of an event after user_expect_none(). The event is not taken. */
+void user_await_notice(struct user *user);
+
 /** The state of an id. */
 struct uroce_cm_info user_query(struct user *user, uint32_t id);
 

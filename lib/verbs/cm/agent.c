@@ -6,7 +6,6 @@
 #include "verbs/cm/agent.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +32,7 @@
 /* Most turns of transmission that a caller's thread does for its call. */
 #define CALL_TURNS 4
 
-#define SEC_NS UINT64_C(1000000000)
+#define SEC_NS     UINT64_C(1000000000)
 
 /* --- waking ------------------------------------------------------------------------------------ */
 
@@ -83,6 +82,20 @@ arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
 	(void)timerfd_settime(agent->timer_fd, 0, &spec, NULL);
 }
 
+static void
+lock_agent(struct uroce_cm_agent *agent)
+{
+	pthread_mutex_lock(&agent->entry);
+	pthread_mutex_lock(&agent->lock);
+	pthread_mutex_unlock(&agent->entry);
+}
+
+static void
+unlock_agent(struct uroce_cm_agent *agent)
+{
+	pthread_mutex_unlock(&agent->lock);
+}
+
 /* --- turns ------------------------------------------------------------------------------------- */
 
 /* Tell the consumers that have events, unless they were told and have not taken all of them. */
@@ -102,7 +115,7 @@ notify_clients(struct uroce_cm_agent *agent)
 
 /* Whether notify_clients() would tell a consumer. */
 static bool
-has_news(const struct uroce_cm_agent *agent)
+has_pending_notice(const struct uroce_cm_agent *agent)
 {
 	for (unsigned i = 0; i < agent->nb_clients; i++) {
 		const struct uroce_cm_client *const client = &agent->clients[i];
@@ -137,17 +150,17 @@ uroce_cm_agent_process(struct uroce_cm_agent *agent)
 {
 	bool has_more;
 
-	pthread_mutex_lock(&agent->lock);
+	lock_agent(agent);
 	clear_wakeups(agent);
 	has_more = do_turn(agent);
-	pthread_mutex_unlock(&agent->lock);
+	unlock_agent(agent);
 	return has_more;
 }
 
 uint64_t
 uroce_cm_agent_begin_call(struct uroce_cm_agent *agent)
 {
-	pthread_mutex_lock(&agent->lock);
+	lock_agent(agent);
 	return uroce_clock_ns();
 }
 
@@ -160,9 +173,9 @@ uroce_cm_agent_end_call(struct uroce_cm_agent *agent)
 	for (unsigned i = 0; i < CALL_TURNS && has_more; i++)
 		has_more = uroce_cm_sender_run(&agent->sender, agent->cm, now_ns);
 	arm_timer(agent, now_ns);
-	if (has_more || has_news(agent))
+	if (has_more || has_pending_notice(agent))
 		wake_agent(agent);
-	pthread_mutex_unlock(&agent->lock);
+	unlock_agent(agent);
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
@@ -174,9 +187,7 @@ run_agent(void *arg)
 	struct epoll_event event;
 
 	while (!atomic_load(&agent->is_stopping)) {
-		if (uroce_cm_agent_process(agent))
-			sched_yield(); /* let callers have the lock */
-		else
+		if (!uroce_cm_agent_process(agent))
 			(void)epoll_wait(agent->epoll_fd, &event, 1, -1);
 	}
 	return NULL;
@@ -200,11 +211,11 @@ start_agent_thread(struct uroce_cm_agent *agent)
 static void
 stop_agent_thread(struct uroce_cm_agent *agent)
 {
-	pthread_mutex_lock(&agent->lock);
+	lock_agent(agent);
 	const bool has_thread = agent->has_thread;
 
 	agent->has_thread = false;
-	pthread_mutex_unlock(&agent->lock);
+	unlock_agent(agent);
 	if (!has_thread)
 		return;
 	atomic_store(&agent->is_stopping, true);
@@ -291,6 +302,7 @@ free_agent(struct uroce_cm_agent *agent)
 	close_agent_fd(agent->wake_fd);
 	uroce_gsi_close(&agent->gsi);
 	pthread_mutex_destroy(&agent->lock);
+	pthread_mutex_destroy(&agent->entry);
 	free(agent);
 }
 
@@ -305,6 +317,7 @@ make_agent(struct uroce_vdevice *device, struct uroce_cm_agent **out)
 	agent->device = device;
 	agent->epoll_fd = agent->timer_fd = agent->wake_fd = -1;
 	agent->armed_ns = UROCE_CM_NEVER;
+	pthread_mutex_init(&agent->entry, NULL);
 	pthread_mutex_init(&agent->lock, NULL);
 	ret = uroce_gsi_open(&agent->gsi, device);
 	if (ret == 0)
@@ -351,12 +364,11 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 /* --- consumers --------------------------------------------------------------------------------- */
 
 int
-uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manager,
-		   uint16_t *number)
+uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manager, uint16_t *number)
 {
 	unsigned free = 0;
 
-	pthread_mutex_lock(&agent->lock);
+	lock_agent(agent);
 	while (free < agent->nb_clients && agent->clients[free].manager != NULL)
 		free++;
 	if (free < UROCE_CM_CONSUMERS_MAX) {
@@ -365,7 +377,7 @@ uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manage
 			agent->nb_clients++;
 		*number = (uint16_t)free;
 	}
-	pthread_mutex_unlock(&agent->lock);
+	unlock_agent(agent);
 	return free < UROCE_CM_CONSUMERS_MAX ? 0 : -ENOMEM;
 }
 

@@ -57,12 +57,17 @@ struct uroce_cm_agent {
 	int wake_fd;  /* eventfd by which other threads wake the thread */
 	void *mem;    /* memory of the engine */
 	size_t mem_len;
+	/*
+	 * A thread holds `entry` while it waits for `lock`. So the next one that gets `lock` is the
+	 * thread that waits, and not the one that has just released it, which would win otherwise.
+	 */
+	pthread_mutex_t entry;
 	pthread_mutex_t lock;
 	struct uroce_cm *cm;
 	struct uroce_gsi gsi;
 	struct uroce_cm_sender sender;
 	struct uroce_cm_receiver_stats received;
-	uint64_t armed_ns; /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
+	uint64_t armed_ns;   /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
 	unsigned nb_clients; /* clients from 0 on that have been used */
 	struct uroce_cm_client clients[UROCE_CM_CONSUMERS_MAX];
 };

@@ -17,6 +17,7 @@
 #include <rte_common.h>
 
 #include "datapath/device/qpn.h"
+#include "datapath/log.h"
 #include "verbs/uroce.h"
 #include "verbs/xrc.h"
 
@@ -230,6 +231,19 @@ make_rx(const struct uroce_gsi *gsi, const struct ibv_wc *wc)
 	};
 }
 
+/*
+ * Note that the QP has failed. Its requests are flushed. They are not posted again, because they
+ * would be flushed again.
+ */
+static void
+note_failure(struct uroce_gsi *gsi, const struct ibv_wc *wc)
+{
+	if (!gsi->is_dead)
+		UROCE_LOG(ERR, dev, "%s: QP 1 has failed (%s): no connections can be made",
+			  gsi->context.device->ibv.name, uroce_wc_status_str(wc->status));
+	gsi->is_dead = true;
+}
+
 unsigned
 uroce_gsi_recv(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, unsigned max, bool *has_more)
 {
@@ -240,9 +254,8 @@ uroce_gsi_recv(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, unsigned max, boo
 	unsigned nb = 0, nb_unused = 0;
 
 	for (int i = 0; i < nb_wc; i++) {
-		/* requests are flushed after the QP has failed; posting them again would not end */
 		if (wc[i].status != IBV_WC_SUCCESS)
-			gsi->is_dead = true;
+			note_failure(gsi, &wc[i]);
 		else if (wc[i].opcode == IBV_WC_RECV && is_mad(&wc[i]))
 			rx[nb++] = make_rx(gsi, &wc[i]);
 		else if (wc[i].opcode == IBV_WC_RECV)
