@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The table of keys, shared by mr.c, mw.c and mkey.c. Other files do not access its fields.
+ * The table of keys, shared by mr.c, mw.c and the files of mkeys. Other files do not
+ * access its fields.
  *
  * How it works: an entry is one cache line. Its first word has the state of the entry:
  *
