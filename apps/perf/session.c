@@ -27,7 +27,7 @@
 #define HELLO_S 10
 #define CLOSE_S 5 /* number of seconds that the client has to close its port */
 /* microseconds between two looks of a polling loop at the connection to the other side */
-#define LOOK_US             20
+#define POLL_US             20
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
 #define ITERS_MIN           8
@@ -305,7 +305,7 @@ receive_addresses(struct session *session, unsigned begin, unsigned end)
 }
 
 static int
-swap_addresses(struct session *session)
+exchange_addresses(struct session *session)
 {
 	const unsigned nb_qp = session->endpoint.nb_qp;
 
@@ -322,7 +322,7 @@ swap_addresses(struct session *session)
 /* --- keeping in step ------------------------------------------------------------------------- */
 
 int
-session_tell(struct session *session, const char *step, const struct sync *mine)
+session_send(struct session *session, const char *step, const struct sync *mine)
 {
 	const uint64_t *v = mine->value;
 
@@ -341,7 +341,7 @@ session_poll(struct session *session, const char *step, struct sync *theirs)
 	char line[EXCHANGE_LINE_MAX], name[32];
 	uint64_t now = rte_rdtsc(), v[SYNC_VALUES];
 
-	if (now - session->looked_tsc < LOOK_US * rte_get_tsc_hz() / 1000000)
+	if (now - session->looked_tsc < POLL_US * rte_get_tsc_hz() / 1000000)
 		return 0;
 	session->looked_tsc = now;
 	int got = exchange_receive(&session->exchange, line);
@@ -370,7 +370,7 @@ session_sync(struct session *session, const char *step, const struct sync *mine,
 {
 	int got;
 
-	if (session_tell(session, step, mine) != 0)
+	if (session_send(session, step, mine) != 0)
 		return -1;
 	while ((got = session_poll(session, step, theirs)) == 0) {
 		if (stop_is_asked())
@@ -435,7 +435,7 @@ connect_sides(struct session *session)
 	if (endpoint_create(endpoint, session->opt) != 0)
 		return fail(session, "it has no queue pair");
 	uint64_t begin = rte_rdtsc();
-	if (swap_addresses(session) != 0)
+	if (exchange_addresses(session) != 0)
 		return fail(session, "no addresses");
 	endpoint->setup.swap_s = seconds_since(begin);
 	if (endpoint_connect(endpoint, session->opt) != 0)
@@ -488,9 +488,9 @@ run_connected(struct session *session)
 	int result = run_sizes(session);
 	failures_print(&session->failures);
 	if (result != 0) {
-		fail(session, session->failures.told > 0 ? "completions in error"
-			      : stop_is_asked()          ? "it was stopped"
-							 : "its test failed");
+		fail(session, session->failures.nb_reported > 0 ? "completions in error"
+			      : stop_is_asked()                 ? "it was stopped"
+								: "its test failed");
 		return PERF_EXIT_FAILED;
 	}
 	if (session_sync(session, "end", &none, &none) != 0)

@@ -148,7 +148,7 @@ struct uroce_cmd {
 	struct uroce_worker_qp *about;
 	/* QP that is checked for work and timers after the command; NULL: no QP is checked. */
 	struct uroce_worker_qp *wqp;
-	bool is_last_look; /* receive all frames that have arrived, before the command runs */
+	bool must_receive_first; /* receive all frames that have arrived, before the command runs */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;

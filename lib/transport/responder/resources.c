@@ -31,7 +31,7 @@ struct block {
 	 */
 	struct block *newer;
 	uint64_t used_ns;
-	struct uroce_rd_pool *home;
+	struct uroce_rd_pool *owner;
 	bool is_migrated;
 };
 
@@ -159,7 +159,7 @@ uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64
 		block = take_oldest_block(pool, now_ns);
 	if (!block)
 		return NULL;
-	*block = (struct block){ .holder = holder, .used_ns = now_ns, .home = pool };
+	*block = (struct block){ .holder = holder, .used_ns = now_ns, .owner = pool };
 	append_block(pool, block);
 	pool->nb_held++;
 	return block->res;
@@ -191,11 +191,11 @@ uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 static void
 return_block(struct block *block)
 {
-	struct uroce_rd_pool *home = block->home;
+	struct uroce_rd_pool *owner = block->owner;
 
-	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	block->newer = atomic_load_explicit(&owner->returned, memory_order_relaxed);
 	/* release B1: the link to the next block becomes visible */
-	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
+	while (!atomic_compare_exchange_weak_explicit(&owner->returned, &block->newer, block,
 						      memory_order_release, memory_order_relaxed))
 		;
 }

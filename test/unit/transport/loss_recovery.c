@@ -108,8 +108,8 @@ loss_recovery__one_hole_costs_one_packet(void **state)
 }
 
 /*
- * The packets that were in flight when the gap was repaired do not count against the window, so new
- * packets follow (window inflation).
+ * The packets that were in flight when the missing packet was retransmitted do not count against
+ * the window, so new packets follow (window inflation).
  */
 static void
 loss_recovery__a_window_more_follows_it(void **state)
