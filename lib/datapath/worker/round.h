@@ -120,9 +120,9 @@ struct uroce_tx {
 	 * The three counters below count entries that passed a step since the worker began.
 	 * publish.c compares them with marks, to find out whether ACKs have left.
 	 */
-	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
-	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
-	uint32_t nb_left;  /* frames that the port took since the worker began */
+	uint32_t nb_scheduled;  /* QPs appended to the list of active QPs since the worker began */
+	uint32_t nb_polled_qps; /* QPs removed from the list of active QPs since the worker began */
+	uint32_t nb_left;       /* frames that the port took since the worker began */
 	/* Temporary data of a transmit pass: the polled QPs, and descriptors of their frames. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];

@@ -126,13 +126,13 @@ note_app_active(struct app_idle *app_idle, bool has_slept)
 		app_idle->ns = RTE_MIN(app_idle->ns * 2, TAKE_OVER_NS);
 	}
 	app_idle->awaits_frames = false;
-	app_idle->was_apps = true;
+	app_idle->was_active = true;
 	if (!has_slept)
 		return;
-	app_idle->nb_there++;
-	if (app_idle->nb_there > POLLER_CHECKS)
+	app_idle->nb_active++;
+	if (app_idle->nb_active > POLLER_CHECKS)
 		app_idle->ns = TAKE_OVER_NS;
-	if (app_idle->nb_there > FORGET_CHECKS)
+	if (app_idle->nb_active > FORGET_CHECKS)
 		app_idle->nb_late = 0;
 }
 
@@ -145,9 +145,9 @@ note_app_active(struct app_idle *app_idle, bool has_slept)
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 {
-	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_there == 0)
+	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_active == 0)
 		return left_ns;
-	return left_ns << (app_idle->nb_there - 1);
+	return left_ns << (app_idle->nb_active - 1);
 }
 
 /*
@@ -157,10 +157,10 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)
 {
-	if (app_idle->was_apps) {
-		app_idle->was_apps = false;
+	if (app_idle->was_active) {
+		app_idle->was_active = false;
 		app_idle->awaits_frames = true;
-		app_idle->nb_there = 0;
+		app_idle->nb_active = 0;
 	}
 	if (!app_idle->awaits_frames || !has_frames)
 		return;

@@ -38,7 +38,7 @@ struct block {
 struct uroce_rd_pool {
 	struct block *oldest;
 	struct block *newest;
-	struct block *given; /* top of the stack of free blocks; NULL: the stack is empty */
+	struct block *free_blocks; /* top of the stack of free blocks; NULL: the stack is empty */
 	/*
 	 * top of the stack of blocks that the thread of another worker gave back; NULL: the stack
 	 * is empty
@@ -102,10 +102,10 @@ take_returned(struct uroce_rd_pool *pool)
 {
 	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
 		return;
-	pool->given =
+	pool->free_blocks =
 		/* acquire B1: the links of the blocks are visible */
 		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
-	for (const struct block *at = pool->given; at; at = at->newer)
+	for (const struct block *at = pool->free_blocks; at; at = at->newer)
 		pool->nb_held--;
 }
 
@@ -118,11 +118,11 @@ find_free_block(struct uroce_rd_pool *pool)
 {
 	struct block *block;
 
-	if (!pool->given)
+	if (!pool->free_blocks)
 		take_returned(pool);
-	block = pool->given;
+	block = pool->free_blocks;
 	if (block) {
-		pool->given = block->newer;
+		pool->free_blocks = block->newer;
 		return block;
 	}
 	if (pool->nb_used == pool->nb_blocks)
@@ -213,7 +213,7 @@ uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 	}
 	unlink_block(pool, block);
 	block->holder = NULL;
-	block->newer = pool->given;
-	pool->given = block;
+	block->newer = pool->free_blocks;
+	pool->free_blocks = block;
 	pool->nb_held--;
 }
