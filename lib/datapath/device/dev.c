@@ -55,7 +55,10 @@ check_lcores(const struct uroce_dev_conf *conf)
 int
 uroce_dev_check_eal(const char *port)
 {
-	/* EAL measures this frequency in rte_eal_init(); before that it is 0 */
+	/*
+	 * EAL measures the frequency of the time stamp counter in rte_eal_init(); before that
+	 * rte_get_tsc_hz() returns 0
+	 */
 	if (rte_get_tsc_hz() != 0)
 		return 0;
 	UROCE_LOG(ERR, dev, "%s: EAL does not run, so there is no port: call rte_eal_init() first",

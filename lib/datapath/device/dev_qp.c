@@ -136,8 +136,8 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
 	wait_for_migration(dev, wqp);
 	/*
-	 * The command runs under the lock, so that a thread that removes a shared receive queue at
-	 * the same time finds no QP that has receive requests of that queue.
+	 * The command runs under the device's lock, so that a thread that removes a shared receive
+	 * queue at the same time finds no QP that has receive requests of that queue.
 	 */
 	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
 	pthread_mutex_unlock(&dev->lock);

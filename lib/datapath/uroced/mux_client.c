@@ -3,11 +3,11 @@
 /*
  * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
  * ATTACHED, which completes the attachment. The thread that creates the device does this first.
- * Then the connection's thread receives the messages of uroced. It connects again when the
- * connection has ended.
+ * Then the connection's thread receives the messages of uroced. When the connection has ended, the
+ * thread connects again.
  *
- * The connection's thread also wakes threads that sleep until a frame arrives. When the message
- * WAKE arrives, it writes to an eventfd. Only the connection's thread reads the socket, so that no
+ * The connection's thread also wakes threads that sleep until a frame arrives: when it receives the
+ * message WAKE, it writes to an eventfd. Only the connection's thread reads the socket, so that no
  * other thread takes one of its messages. The eventfd stays when connections end.
  *
  * A fork is prevented while a descriptor is created or received (mux_client_fork.c).
@@ -43,7 +43,7 @@
 #define NB_RETRIES    300 /* number of failed attempts after which uroced counts as away for long */
 #define MESSAGES_MAX  64  /* number of messages that are handled before `is_broken` is checked */
 
-/* Log that uroced refused, once until the next successful attachment. */
+/* Log why uroced refused the client. Only the first refusal since the last attachment is logged. */
 static void
 log_refusal(struct uroce_mux_client *client, const char *why)
 {

@@ -10,7 +10,7 @@
  *
  *	mux_client.c          the connection to uroced; a thread handles it while the device is up
  *	mux_client_shm.c      creation and replacement of the shared memory
- *	mux_client_fork.c     what a child of fork() must not keep
+ *	mux_client_fork.c     the descriptors that a child of fork() closes
  *	mux_client_query.c    requests to uroced that need no client
  *	mux_client_burst.c    receive and transmit, by the thread that drives the worker
  *	mux_client_lease.c    the QPNs that uroced leases to this client
@@ -106,7 +106,7 @@ struct uroce_mux_client {
 	struct uroce_dev *dev; /* device of the port; NULL: the device does not exist yet */
 	struct uroce_dpdk_thread thread;
 	atomic_bool is_stopping;
-	bool is_refused; /* it was logged why uroced refused */
+	bool is_refused; /* the reason why uroced refused the client was logged */
 	/*
 	 * The fields from `changed` to `lease` hold the latest information from uroced. `lock`
 	 * guards those that are not atomic.

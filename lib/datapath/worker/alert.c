@@ -18,7 +18,7 @@ static const struct {
 	/* Event of the QP that reports the attack: one bit of enum uroce_qpc_event. */
 	uint32_t event;
 	enum uroce_counter counter;
-	/* Minimum number of frames in a second that causes an alert; fewer may be chance. */
+	/* Minimum number of frames in a second that causes an alert; fewer frames may be chance. */
 	uint32_t least;
 	const char *text;
 } rows[] = {

@@ -3,8 +3,8 @@
 /*
  * Publication of completions. The ACKs that completions wait for pass through three stages: their
  * QPs are scheduled, then their frames are built, and then the frames wait for uroced. Each stage
- * has a counter. The counter is compared with a mark, which was taken when the ACKs entered the
- * stage.
+ * has a counter, and a mark: the value that the counter must reach, which was computed when the
+ * ACKs entered the stage.
  */
 
 #include "datapath/worker/publish.h"

@@ -200,8 +200,8 @@ struct uroce_worker {
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * The application polls this worker. This is the index of the other worker that it tried
-	 * most recently to drive in addition, because no thread polls the other worker.
+	 * Index of the worker that the application tried most recently to drive in addition to this
+	 * one, because no thread polls that worker. The application polls this worker.
 	 */
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */

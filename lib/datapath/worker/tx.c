@@ -409,8 +409,8 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		return;
 	}
 	/*
-	 * Make this call even if the QP had no frames, because a request that cannot be sent fails
-	 * in it.
+	 * uroce_qpc_sent() is called even if the QP had no frames, because a request that cannot be
+	 * sent fails in this call.
 	 */
 	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
 	if (wqp->qpc.type == IBV_QPT_UD)
