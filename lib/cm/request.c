@@ -21,7 +21,10 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/* A peer that allows itself more time than this to answer does not get it: 17 s. */
+/*
+ * Code of the longest response timeout that a peer may demand for itself: 17 s. A longer one is
+ * reduced to it.
+ */
 #define MAX_TIMEOUT_CODE 22
 
 static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -30,7 +33,7 @@ static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
-	uint8_t offset; /* of the user's data in the private data */
+	uint8_t offset; /* offset of the user's data in the private data */
 };
 
 static struct uroce_cm_addr
@@ -86,7 +89,10 @@ read_addresses(uint64_t service_id, const uint8_t *private_data, const struct ur
 	return true;
 }
 
-/* The reason why a REQ is refused before anything is looked up; 0: none. */
+/*
+ * Check the values of a REQ, before anything is looked up.
+ * @return the reason why the REQ is refused; 0: the values are valid
+ */
 static enum uroce_cm_reason
 check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
 {
@@ -98,7 +104,7 @@ check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
 	if (memcmp(req->primary.local_gid, from->remote_gid, 16) ||
 	    memcmp(req->primary.remote_gid, from->local_gid, 16))
 		return UROCE_CM_REASON_INVALID_GID;
-	/* QPs 0 and 1 are those of management */
+	/* QP numbers 0 and 1 are reserved for management */
 	if (req->local_qpn < 2)
 		return UROCE_CM_REASON_NO_QP;
 	if (req->mtu_code < IBV_MTU_256 || req->mtu_code > IBV_MTU_4096)
