@@ -279,7 +279,7 @@ wait_for(unsigned sent, unsigned received)
  * each message has the expected content.
  */
 static void
-run_rounds(bool is_client)
+play(bool is_client)
 {
 	char expected[MSG_LEN];
 
@@ -329,7 +329,7 @@ main(int argc, char **argv)
 	exchange(ours); /* wait until the other process has posted its receive request, too */
 	const uint64_t begin = rte_rdtsc();
 
-	run_rounds(server != NULL);
+	play(server != NULL);
 	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
 	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
 	/*

@@ -230,7 +230,7 @@ bool uroce_cme_has_tx(const struct uroce_cm *cm);
 /** Take the oldest event. @return false: there is none */
 bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
 
-/** The time at which uroce_cme_expire() must be called; UROCE_CM_NEVER: no timer is armed. */
+/** When uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 
 /** Process the timers that have expired. */

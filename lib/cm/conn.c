@@ -27,7 +27,7 @@
 /* One of so many ids is reserved for the user, and not given to peers. */
 #define RESERVED_SHARE 8
 
-/* Time for which a DREP waits for private data of the user. */
+/* How long a DREP waits for the user's private data. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
 /*

@@ -27,7 +27,7 @@
  */
 #define UROCE_CM_NB_REPLIES 256u
 
-/* Number of hosts whose round-trip times are remembered. A power of two. */
+/* Hosts whose round trip is remembered. A power of two. */
 #define UROCE_CM_NB_RTT 64u
 
 /* Most bytes of private data of a message that an id sends. */

@@ -21,10 +21,7 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/*
- * Code of the longest response timeout that a peer may demand for itself: 17 s. A longer one is
- * reduced to it.
- */
+/* A peer that allows itself more time than this to answer does not get it: 17 s. */
 #define MAX_TIMEOUT_CODE 22
 
 static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };

@@ -9,7 +9,7 @@ import time
 from peers import Peer, PeerError
 
 ACTOR = 'build/test/interop/actor'
-TIMEOUT = 30    # time limit in seconds for a response, in addition to the timeout of the operation itself
+PATIENCE = 30    # time limit in seconds for a response, in addition to the timeout of the operation itself
 
 
 class ActorPeer(Peer):
@@ -34,7 +34,7 @@ class ActorPeer(Peer):
             raise PeerError(f'{self.name}: {operation}: the actor has ended: {error}') from error
 
     def answer(self, seconds=0):
-        line = self.read_line(TIMEOUT + seconds)
+        line = self.read_line(PATIENCE + seconds)
         self.log.write(f'{time.monotonic():.3f} < {line}\n')
         self.log.flush()
         try:
