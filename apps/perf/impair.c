@@ -246,7 +246,7 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
  * @return whether the frame is delivered now
  */
 static bool
-meet_fate(struct queue *queue, struct rte_mbuf *frame)
+impair_received(struct queue *queue, struct rte_mbuf *frame)
 {
 	queue->nb_frames++;
 	if (draw(queue, wanted.loss)) {
@@ -299,7 +299,7 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 
 	(void)port, (void)idx;
 	for (uint16_t i = 0; i < nb; i++)
-		if (!is_roce(frames[i]) || meet_fate(queue, frames[i]))
+		if (!is_roce(frames[i]) || impair_received(queue, frames[i]))
 			frames[nb_now++] = frames[i];
 	if (queue->nb_held == 0)
 		return nb_now;

@@ -25,7 +25,7 @@
 #define VERSION 1
 #define HELLO_S 10
 #define CLOSE_S 5 /* number of seconds that the client has to close its port */
-/* microseconds between two looks of a polling loop at the connection to the other side */
+/* microseconds between two polls of the connection to the other side, in a loop that waits */
 #define POLL_US             20
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)

@@ -11,7 +11,7 @@
  *
  * The client decides when a message size ends. The server then receives the step `over`.
  *
- * The file has more than 500 lines: because both sides of a round share the state of one test.
+ * The file has more than 500 lines: both sides of a round share the state of one test.
  */
 
 #include "requests.h"

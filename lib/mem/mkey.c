@@ -14,7 +14,7 @@
 #include "mem/mkey_object.h"
 #include "mem/table.h"
 
-/* Most bytes that a layout may have. No region has more. */
+/* Maximum length of a layout in bytes. No region is longer. */
 #define LEN_MAX (UINT64_C(1) << 47)
 
 size_t

@@ -17,7 +17,7 @@
 /* A piece of the layout of an mkey, and the offset of its end in one repetition of the layout. */
 struct uroce_mkey_placed {
 	struct uroce_mkey_piece piece;
-	uint64_t end; /* in bytes of memory */
+	uint64_t end; /* offset of the end of the piece, in bytes of memory */
 };
 
 /*
@@ -46,12 +46,12 @@ struct uroce_mkey {
 	/* the bytes of a signature that have arrived; `next` may be inside the signature */
 	uint8_t cut[UROCE_SIG_LEN_MAX];
 	struct uroce_mkey_error error;     /* the first error since the last uroce_mkey_check() */
-	struct uroce_mkey_placed placed[]; /* the layout */
+	struct uroce_mkey_placed placed[]; /* the pieces of the layout */
 };
 
 /*
- * Find the entry of the mkey with the key `key`. The entry stays in the table until the round of the
- * calling worker ends.
+ * Find the entry of the mkey with the key `key`. The entry stays in the table until the round of
+ * the calling worker ends.
  * @param[out] life  state of the entry: UROCE_ENTRY_LIVE or UROCE_ENTRY_IDLE
  * @return the entry; NULL: no mkey has this key
  */

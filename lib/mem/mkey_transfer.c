@@ -26,7 +26,10 @@
 
 /* --- memory ---------------------------------------------------------------------------------------- */
 
-/* One read or write of memory by the key of an mkey. The mkey's lock is held until it ends. */
+/*
+ * One read or write of memory by the key of an mkey. The mkey's lock is held until the read or
+ * write ends.
+ */
 struct use {
 	const struct uroce_mr_table *table;
 	struct uroce_mkey *mkey;

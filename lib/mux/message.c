@@ -25,7 +25,8 @@
 
 static const struct layout {
 	size_t fixed;
-	size_t each;  /* bytes of a lease or block in the message; 0 if the message has none */
+	/* length in bytes of each lease or block in the message; 0 if the message has none */
+	size_t each;
 	size_t nb_at; /* offset of the field with the number of leases or blocks */
 	uint32_t max; /* maximum number of leases or blocks in the message */
 	bool has_fd;

@@ -83,7 +83,8 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
+	/* guards the fields of the device behind `lock`, and the events of the contexts */
+	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
 	/* number of PDs, CQs, AHs and SRQs in all contexts */

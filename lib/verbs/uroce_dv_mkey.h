@@ -301,8 +301,9 @@ enum uroce_dv_sig_block_attr_flags {
 };
 
 struct uroce_dv_sig_block_attr {
-	const struct uroce_dv_sig_block_domain *mem; /* NULL if there are no signatures in memory */
-	/* NULL if there are no signatures on the wire */
+	/* format of the signatures in memory; NULL: there are no signatures in memory */
+	const struct uroce_dv_sig_block_domain *mem;
+	/* format of the signatures on the wire; NULL: there are no signatures on the wire */
 	const struct uroce_dv_sig_block_domain *wire;
 	uint32_t flags;     /* enum uroce_dv_sig_block_attr_flags */
 	uint8_t check_mask; /* bytes of a signature that are checked, enum uroce_dv_sig_mask */

@@ -282,7 +282,7 @@ update_gids(struct uroce_dev *dev)
 	*next = *now;
 	is_changed = drop_removed(next, &kernel);
 	is_changed |= add_new(next, &kernel);
-	/* publish the new table; the release makes its content visible (A1) */
+	/* publish the new GID table; the release makes the content of the table visible (A1) */
 	if (is_changed)
 		atomic_store_explicit(&dev->gids, next, memory_order_release);
 	return is_changed;
