@@ -181,7 +181,9 @@ loss_recovery__a_second_hole_is_known_from_the_ack(void **state)
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	pair_lose(&pair, A, 29);
-	/* a retransmission repairs the second gap; the packets behind it are retransmitted, too */
+	/*
+	 * a retransmission fills the second gap; the packets behind the gap are retransmitted, too
+	 */
 	assert_true(run() <= 2 + 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_SELECTIVE);
