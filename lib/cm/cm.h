@@ -199,9 +199,10 @@ struct uroce_cm_stats {
 	uint64_t nb_tx_retries[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
-	uint64_t nb_backlog_full;    /* REQs and SIDR_REQs refused because a backlog was full */
-	uint64_t nb_no_id;           /* REQs and SIDR_REQs refused because no id was free */
-	uint64_t nb_replies_dropped; /* replies of no id that did not fit in their ring */
+	uint64_t nb_backlog_full; /* REQs and SIDR_REQs refused because a backlog was full */
+	uint64_t nb_no_id;        /* REQs and SIDR_REQs refused because no id was free */
+	/* replies that belong to no id, and were dropped because too many of them waited */
+	uint64_t nb_replies_dropped;
 };
 
 /** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */

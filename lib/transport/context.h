@@ -422,7 +422,10 @@ struct uroce_qpc {
 	 * request, which has failed. The completion is written when no port transmits from memory
 	 * of the request any more.
 	 */
-	uint8_t end_status; /* enum ibv_wc_status; 0: the request did not fail and is flushed */
+	/*
+	 * status of the completion (enum ibv_wc_status); 0: the request did not fail and is flushed
+	 */
+	uint8_t end_status;
 	uint8_t end_vendor_err;
 	/*
 	 * TX references: number of pieces of the requests' memory that a port still transmits from

@@ -198,11 +198,11 @@ struct uroce_dv_mkey_conf_attr {
 };
 
 /**
- * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). The
- * request does not change what none of its setters sets. The configuration is part of the request,
- * so wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and
- * 24 more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the
- * mkey's key removes the whole configuration.
+ * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). Parts of
+ * the configuration that no setter sets do not change. The configuration is part of the request, so
+ * wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and 24
+ * more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the mkey's
+ * key removes the whole configuration.
  *
  * ibv_wr_complete() reports errors. EINVAL: an argument is invalid; EOPNOTSUPP: the QP was not
  * created for mkeys, or IBV_SEND_INLINE is missing. The request fails with IBV_WC_MW_BIND_ERR if
