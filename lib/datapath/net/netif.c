@@ -157,8 +157,7 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 bool
 uroce_netif_has_changed(const struct uroce_netif *netif)
 {
-	return netif->news_fd >= 0 &&
-	       uroce_netlink_take_changes(netif->news_fd, netif->if_index);
+	return netif->news_fd >= 0 && uroce_netlink_take_changes(netif->news_fd, netif->if_index);
 }
 
 uint32_t
