@@ -2,8 +2,8 @@
 """The checks of uroce-doctor, as functions. Each check looks at one thing that must be right for
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
-A check is a generator of findings about a patient. A check reads files below `sysfs` and `proc`,
-and runs `ip`; it changes nothing. A check that does not apply to the patient has no findings.
+A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
+and runs `ip`; it changes nothing. A check that does not apply to the target has no findings.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ class Finding:
 
 
 @dataclasses.dataclass
-class Patient:
+class Target:
     """The object of the checks: a port and its configuration, and where the machine's properties
     are read.
     """
@@ -109,19 +109,19 @@ def link_of(interface):
     return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
-def lcores_of(patient):
+def lcores_of(target):
     """The CPUs of EAL's lcores, from the options; None: all CPUs."""
-    told = patient.option('-l', '--lcores')
-    return numbers(re.sub(r'[()]|\d+@', '', told)) if told else None
+    given = target.option('-l', '--lcores')
+    return numbers(re.sub(r'[()]|\d+@', '', given)) if given else None
 
 
 # ------------------------------------------------------------------------------------------- memory
 
-def hugepages(patient):
-    if '--no-huge' in patient.eal:
+def hugepages(target):
+    if '--no-huge' in target.eal:
         yield Finding(OK, 'hugepages', 'not used (--no-huge)')
         return
-    base = os.path.join(patient.sysfs, 'kernel/mm/hugepages')
+    base = os.path.join(target.sysfs, 'kernel/mm/hugepages')
     pools = {int(name[len('hugepages-'):-2]): (int(read(base, name, 'nr_hugepages') or 0),
                                                int(read(base, name, 'free_hugepages') or 0))
              for name in names(base)}
@@ -138,30 +138,30 @@ def hugepages(patient):
     else:
         yield Finding(OK, 'hugepages', f'{free_mib} MiB are free')
     is_mounted = any(line.split()[2:3] == ['hugetlbfs']
-                     for line in (read(patient.proc, 'mounts') or '').splitlines())
-    if total and not is_mounted and '--in-memory' not in patient.eal:
+                     for line in (read(target.proc, 'mounts') or '').splitlines())
+    if total and not is_mounted and '--in-memory' not in target.eal:
         yield Finding(NOTE, 'hugepages', 'no hugetlbfs is mounted: EAL wants one, or --in-memory',
                       'mount -t hugetlbfs none /dev/hugepages')
 
 
-def numa(patient):
-    nodes = [int(name[len('node'):]) for name in names(patient.sysfs, 'devices/system/node')
+def numa(target):
+    nodes = [int(name[len('node'):]) for name in names(target.sysfs, 'devices/system/node')
              if re.fullmatch(r'node\d+', name)]
-    folder = patient.device_folder()
+    folder = target.device_folder()
     node = int(read(folder, 'numa_node') or -1) if folder else -1
     if len(nodes) < 2 or node < 0:
         yield Finding(OK, 'NUMA', 'one node' if len(nodes) < 2 else 'the port belongs to no node')
         return
-    base = os.path.join(patient.sysfs, f'devices/system/node/node{node}')
+    base = os.path.join(target.sysfs, f'devices/system/node/node{node}')
     near = numbers(read(base, 'cpulist'))
-    lcores = lcores_of(patient)
+    lcores = lcores_of(target)
     is_near = True
     if lcores and not lcores & near:
         is_near = False
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, and no lcore is: each frame goes from socket '
                       'to socket', f'give EAL lcores of {read(base, "cpulist")}: -l ...')
     huge = sum(int(read(base, 'hugepages', name, 'free_hugepages') or 0) for name in names(base, 'hugepages'))
-    if huge == 0 and '--no-huge' not in patient.eal:
+    if huge == 0 and '--no-huge' not in target.eal:
         is_near = False
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage',
                       f'echo {HUGE_MIB // 2} > {base}/hugepages/hugepages-2048kB/nr_hugepages')
@@ -171,20 +171,20 @@ def numa(patient):
 
 # ------------------------------------------------------------------------------------------- CPUs
 
-def isolation(patient):
-    isolated = numbers(read(patient.sysfs, 'devices/system/cpu/isolated'))
-    online = numbers(read(patient.sysfs, 'devices/system/cpu/online'))
-    lcores = lcores_of(patient) or online
+def isolation(target):
+    isolated = numbers(read(target.sysfs, 'devices/system/cpu/isolated'))
+    online = numbers(read(target.sysfs, 'devices/system/cpu/online'))
+    lcores = lcores_of(target) or online
     shared = sorted(lcores - isolated)
     if lcores - online:
         yield Finding(FAULT, 'CPUs', f'lcores on CPUs that are not there: {sorted(lcores - online)}',
-                      f'give EAL lcores of {read(patient.sysfs, "devices/system/cpu/online")}: -l ...')
+                      f'give EAL lcores of {read(target.sysfs, "devices/system/cpu/online")}: -l ...')
     elif shared:
         yield Finding(NOTE, 'CPUs', f'not isolated: {", ".join(map(str, shared))}; whatever else runs there '
                       'delays frames', 'kernel command line: isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST')
     else:
         yield Finding(OK, 'CPUs', 'all lcores are isolated')
-    slow = sorted(cpu for cpu in lcores if read(patient.sysfs, f'devices/system/cpu/cpu{cpu}',
+    slow = sorted(cpu for cpu in lcores if read(target.sysfs, f'devices/system/cpu/cpu{cpu}',
                                                 'cpufreq/scaling_governor') == 'powersave')
     if slow:
         yield Finding(NOTE, 'CPUs', f'the governor of {", ".join(map(str, slow))} saves power',
@@ -193,42 +193,42 @@ def isolation(patient):
 
 # ------------------------------------------------------------------------------------------- the port
 
-def permissions(patient):
-    effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(patient.proc, 'self/status') or '', re.MULTILINE)
+def permissions(target):
+    effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(target.proc, 'self/status') or '', re.MULTILINE)
     capabilities = int(effective[1], 16) if effective else 0
     missing = ' and '.join(name for name, bit in (('CAP_NET_RAW', CAP_NET_RAW), ('CAP_NET_ADMIN', CAP_NET_ADMIN))
                            if not capabilities >> bit & 1)
-    if patient.interface and missing:
-        yield Finding(FAULT, 'permissions', f'{missing} missing: {patient.interface} cannot be opened',
+    if target.interface and missing:
+        yield Finding(FAULT, 'permissions', f'{missing} missing: {target.interface} cannot be opened',
                       'sudo ...    (or: setcap cap_net_raw,cap_net_admin+ep PROGRAM)')
-    elif patient.pci:
-        group = os.path.join(patient.device_folder(), 'iommu_group')
+    elif target.pci:
+        group = os.path.join(target.device_folder(), 'iommu_group')
         node = f'/dev/vfio/{os.path.basename(os.path.realpath(group))}' if os.path.exists(group) else None
         if node and os.path.exists(node) and not os.access(node, os.R_OK | os.W_OK):
             yield Finding(FAULT, 'permissions', f'{node} may not be opened', f'chown $USER {node}')
         else:
             yield Finding(OK, 'permissions', 'nothing is in the way')
-    elif patient.name:
+    elif target.name:
         yield Finding(OK, 'permissions', 'enough for this port')
 
 
-def driver(patient):
-    folder = patient.device_folder()
-    if not patient.pci:
+def driver(target):
+    folder = target.device_folder()
+    if not target.pci:
         return
     if not os.path.isdir(folder):
-        yield Finding(FAULT, 'driver', f'there is no device at {patient.pci}', 'lspci -D | grep -i ether')
+        yield Finding(FAULT, 'driver', f'there is no device at {target.pci}', 'lspci -D | grep -i ether')
         return
     link = os.path.join(folder, 'driver')
     bound = os.path.basename(os.path.realpath(link)) if os.path.exists(link) else None
     if bound in USERSPACE_DRIVERS or bound in SHARED_DRIVERS:
         yield Finding(OK, 'driver', f'{bound}')
     else:
-        yield Finding(FAULT, 'driver', f'{patient.pci} belongs to '
+        yield Finding(FAULT, 'driver', f'{target.pci} belongs to '
                       + (f'the kernel\'s {bound}' if bound else 'no driver') + ': DPDK cannot have it',
-                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {patient.pci}')
-    is_safe = bool(names(patient.sysfs, 'class/iommu'))
-    may_do_without = read(patient.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
+                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {target.pci}')
+    is_safe = bool(names(target.sysfs, 'class/iommu'))
+    may_do_without = read(target.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
     if bound == 'vfio-pci' and not is_safe and not may_do_without:
         yield Finding(FAULT, 'IOMMU', 'there is none, and vfio insists on one',
                       'kernel command line: intel_iommu=on iommu=pt    (or, unsafe: echo 1 > '
@@ -237,26 +237,26 @@ def driver(patient):
         yield Finding(OK, 'IOMMU', 'on' if is_safe else 'none, and vfio does without (unsafe)')
 
 
-def link(patient):
-    if not patient.interface:
+def link(target):
+    if not target.interface:
         return
-    entry = link_of(patient.interface)
+    entry = link_of(target.interface)
     if entry is None:
-        yield Finding(FAULT, 'link', f'there is no interface {patient.interface}', 'ip link')
+        yield Finding(FAULT, 'link', f'there is no interface {target.interface}', 'ip link')
     elif 'UP' not in entry['flags']:
-        yield Finding(FAULT, 'link', f'{patient.interface} is down', f'ip link set {patient.interface} up')
+        yield Finding(FAULT, 'link', f'{target.interface} is down', f'ip link set {target.interface} up')
     elif 'LOWER_UP' not in entry['flags']:
-        yield Finding(FAULT, 'link', f'{patient.interface} has no carrier: no cable, or the other end is down',
-                      f'ethtool {patient.interface}')
+        yield Finding(FAULT, 'link', f'{target.interface} has no carrier: no cable, or the other end is down',
+                      f'ethtool {target.interface}')
     else:
         yield Finding(OK, 'link', 'up')
 
 
-def kernel_device(patient):
+def kernel_device(target):
     """Check for a kernel device on the same interface, which would use the same UDP port."""
-    for device in names(patient.sysfs, 'class/infiniband') if patient.interface else ():
-        if read(patient.sysfs, 'class/infiniband', device, 'parent') == patient.interface:
-            yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {patient.interface}, and answers '
+    for device in names(target.sysfs, 'class/infiniband') if target.interface else ():
+        if read(target.sysfs, 'class/infiniband', device, 'parent') == target.interface:
+            yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {target.interface}, and answers '
                           'what is for us', f'rdma link delete {device}')
 
 
@@ -268,17 +268,17 @@ def addresses(interface):
     return [info['local'] for info in entry.get('addr_info', ()) if info.get('scope') == 'global']
 
 
-def address(patient):
-    if 'addr' in patient.keys:
-        yield Finding(OK, 'address', f'given: {patient.keys["addr"]}')
-    elif patient.interface and link_of(patient.interface):
-        found = addresses(patient.interface)
+def address(target):
+    if 'addr' in target.keys:
+        yield Finding(OK, 'address', f'given: {target.keys["addr"]}')
+    elif target.interface and link_of(target.interface):
+        found = addresses(target.interface)
         if found:
             yield Finding(OK, 'address', ', '.join(found))
         else:
-            yield Finding(FAULT, 'address', f'{patient.interface} has none, but perhaps a link-local one, '
-                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {patient.interface}')
-    elif patient.name and not patient.interface:
+            yield Finding(FAULT, 'address', f'{target.interface} has none, but perhaps a link-local one, '
+                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {target.interface}')
+    elif target.name and not target.interface:
         yield Finding(FAULT, 'address', 'a port that is not the kernel\'s has none of its own',
                       'give the device one: --uroce=PORT,addr=192.0.2.1/24')
 
@@ -288,15 +288,15 @@ def largest(link_mtu, headers=HEADERS):
     return max((mtu for mtu in MTUS if mtu + headers <= link_mtu), default=0)
 
 
-def mtu(patient):
-    entry = link_of(patient.interface) if patient.interface else None
+def mtu(target):
+    entry = link_of(target.interface) if target.interface else None
     if entry is None:
         return
     has = entry['mtu']
-    wanted = int(patient.keys.get('mtu', USUAL_PATH_MTU))
+    wanted = int(target.keys.get('mtu', USUAL_PATH_MTU))
     if largest(has) < wanted:
-        yield Finding(FAULT, 'MTU', f'{patient.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
-                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {patient.interface} mtu '
+        yield Finding(FAULT, 'MTU', f'{target.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
+                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {target.interface} mtu '
                       f'{max(1500, wanted + KERNEL_HEADERS)}    (of all interfaces on the path)')
     else:
         yield Finding(OK, 'MTU', f'{has} bytes: path MTU {largest(has)}' +
@@ -356,80 +356,80 @@ class Echo:
         return False
 
 
-def path(patient):
+def path(target):
     """Check the path to the peer: the route, whether the peer responds, and the largest packet that
     passes.
     """
-    if not patient.peer or not patient.interface or not link_of(patient.interface):
+    if not target.peer or not target.interface or not link_of(target.interface):
         return
-    way = (ask_ip('route', 'get', patient.peer) or [None])[0]
+    way = (ask_ip('route', 'get', target.peer) or [None])[0]
     if way is None or way.get('type') == 'unreachable':
-        yield Finding(FAULT, 'path', f'no way to {patient.peer}: neither a network of ours nor a gateway',
-                      f'ip addr add ... dev {patient.interface}    (of the peer\'s network)')
+        yield Finding(FAULT, 'path', f'no way to {target.peer}: neither a network of ours nor a gateway',
+                      f'ip addr add ... dev {target.interface}    (of the peer\'s network)')
         return
     if way.get('type') == 'local':
-        yield Finding(FAULT, 'path', f'{patient.peer} is an address of this host: its frames stay here',
+        yield Finding(FAULT, 'path', f'{target.peer} is an address of this host: its frames stay here',
                       '--peer ADDRESS    (of another host)')
         return
-    if way.get('dev') != patient.interface:
-        yield Finding(FAULT, 'path', f'the way to {patient.peer} is by {way.get("dev")}, not by '
-                      f'{patient.interface}', f'ip route add {patient.peer} dev {patient.interface}')
+    if way.get('dev') != target.interface:
+        yield Finding(FAULT, 'path', f'the way to {target.peer} is by {way.get("dev")}, not by '
+                      f'{target.interface}', f'ip route add {target.peer} dev {target.interface}')
         return
-    yield from probe(patient, way.get('gateway', patient.peer))
+    yield from probe(target, way.get('gateway', target.peer))
 
 
-def probe(patient, hop):
+def probe(target, hop):
     try:
-        echo = Echo(patient.peer, patient.interface)
+        echo = Echo(target.peer, target.interface)
     except OSError as error:
         yield Finding(NOTE, 'path', f'cannot be tried: {error.strerror}', 'sudo ...')
         return
     try:
         if not echo.passes(128):
-            yield from silence(patient, hop)
+            yield from silence(target, hop)
             return
-        has = link_of(patient.interface)['mtu']
-        wanted = int(patient.keys.get('mtu', largest(has)))
+        has = link_of(target.interface)['mtu']
+        wanted = int(target.keys.get('mtu', largest(has)))
         through = [size for size in MTUS if size <= wanted and echo.passes(min(has, size + HEADERS))]
         if wanted and wanted not in through:
-            yield Finding(FAULT, 'path', f'{patient.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
-                          f'the way, or there, is less than {patient.interface}\'s; path MTU '
+            yield Finding(FAULT, 'path', f'{target.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
+                          f'the way, or there, is less than {target.interface}\'s; path MTU '
                           f'{max(through, default="none")} gets through',
                           f'ip link set ... mtu {has}    (there; or here: --uroce=PORT,mtu='
                           f'{max(through, default=MTUS[0])})')
         else:
-            yield Finding(OK, 'path', f'{patient.peer} answers to {min(has, wanted + HEADERS)} bytes')
+            yield Finding(OK, 'path', f'{target.peer} answers to {min(has, wanted + HEADERS)} bytes')
     finally:
         echo.close()
 
 
-def silence(patient, hop):
+def silence(target, hop):
     """The peer does not respond: find out whether a host on the link claims the address."""
-    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', patient.interface) or [{}])[0]
+    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', target.interface) or [{}])[0]
     if 'lladdr' in entry and 'FAILED' not in entry.get('state', ()):
-        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {patient.peer} answers no echo: '
-                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {patient.peer}')
+        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {target.peer} answers no echo: '
+                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {target.peer}')
     else:
-        yield Finding(FAULT, 'neighbour', f'nobody on {patient.interface} says that {hop} is his: wrong address, '
-                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {patient.interface}')
+        yield Finding(FAULT, 'neighbour', f'nobody on {target.interface} says that {hop} is his: wrong address, '
+                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {target.interface}')
 
 
 CHECKS = (hugepages, permissions, driver, link, kernel_device, address, mtu, path, numa, isolation)
 
 
-def examine(patient):
+def examine(target):
     """The findings of all checks."""
     for check in CHECKS:
-        yield from check(patient)
+        yield from check(target)
 
 
-def patient_of(spec, eal=(), peer=None):
-    """The patient for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
+def target_of(spec, eal=(), peer=None):
+    """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
     further properties.
     """
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
     is_pci = PCI_ADDRESS.match(name) is not None
     is_virtual = name.startswith('net_')
-    return Patient(name=name or None, interface=None if is_pci or is_virtual or not name else name,
+    return Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
                    pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer)

@@ -62,9 +62,9 @@ def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=
 def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
     with tempfile.TemporaryDirectory() as root:
         machine(root, **traits)
-        patient = uroce_doctor.patient_of(spec, eal)
-        patient.sysfs, patient.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
-        return list(uroce_doctor.examine(patient))
+        target = uroce_doctor.target_of(spec, eal)
+        target.sysfs, target.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
+        return list(uroce_doctor.examine(target))
 
 
 def named(found, level, check, words=''):
