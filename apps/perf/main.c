@@ -80,6 +80,8 @@ main(int argc, char **argv)
 	}
 	own_argv[0] = argv[0];
 	int parsed = options_parse(&opt, own_argc, own_argv);
+	if (parsed == PERF_VERSION_ASKED)
+		command_line_print_versions();
 	if (parsed != 0)
 		return parsed < 0 ? PERF_EXIT_USAGE : PERF_EXIT_OK;
 	if (opt.capture_file != NULL && capture_open(opt.capture_file) != 0)

@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "eal/command_line.h"
-
 #define NB(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The tests to which an option applies, as bits of struct row.where. */
@@ -258,10 +256,9 @@ take(struct options *opt, const struct row *row, const char *text)
 		return take_choice(row, text, field);
 	case HELP:
 		options_help();
-		return 1;
+		return PERF_HELP_GIVEN;
 	case VERSION:
-		command_line_print_versions();
-		return 1;
+		return PERF_VERSION_ASKED;
 	}
 	return 0;
 }

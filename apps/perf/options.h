@@ -35,6 +35,10 @@
 #define PERF_EXIT_FLIP_FOUND  3
 #define PERF_EXIT_FLIP_MISSED 4
 
+/* results of options_parse() */
+#define PERF_HELP_GIVEN    1
+#define PERF_VERSION_ASKED 2
+
 enum perf_op {
 	PERF_SEND,
 	PERF_WRITE,
@@ -114,7 +118,8 @@ struct options {
 
 /**
  * Parse the arguments after `--` into `opt`; argv[0] is skipped.
- * @return 0; 1 if help or the version was requested and printed; -1 after one line on stderr
+ * @return 0; PERF_HELP_GIVEN after the help was printed; PERF_VERSION_ASKED if the caller is to print
+ *         the versions; -1 after one line on stderr
  */
 int options_parse(struct options *opt, int argc, char **argv);
 
