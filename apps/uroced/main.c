@@ -21,6 +21,7 @@
 #include <rte_eal.h>
 
 #include "control.h"
+#include "datapath/log.h"
 #include "eal/args.h"
 #include "eal/command_line.h"
 #include "eal/eal.h"
@@ -199,6 +200,7 @@ main(int argc, char **argv)
 	if (ret != 0)
 		return ret;
 	ret = -1;
+	uroce_log_read_env(true);
 	control.host = &host;
 	if (host_open(&host, opt.spec, file.mac_seed) == 0) {
 		ret = serve(&control, &opt, &file, start);

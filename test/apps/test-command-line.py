@@ -82,6 +82,7 @@ def programs(build):
         yield Row(f'{name} with an option that lacks its value', [command, '--', VALUED[name]], 2, r'^$',
                   rf'^{name}: {VALUED[name]}: needs a value[^\n]*\n$')
         yield Row(f'{name} without arguments', [command], 2, r'^$', rf'^{name}: no [^\n]*\n$')
+    yield Row('uroce-perf -V', [os.path.join(build, 'apps/uroce-perf'), '-V'], 0, rf'^uroce-perf: {VERSIONS}$', r'^$')
     # uroce-pingpong is an example of a program that calls rte_eal_init() itself
     for path, words in (*EAL_USERS, ('apps/uroced/uroced', ['net_null0'])):
         command, name = os.path.join(build, path), os.path.basename(path)
