@@ -191,6 +191,7 @@ def test_duplicates(lab):
     diagnosis('two hosts have the address of the peer', 1, '192.0.2.2 is the address of 2 hosts: ', net, 'roce0', '--peer',
               '192.0.2.2')
     lab.run_in(net.hosts[2], 'ip addr flush dev roce0')
+    lab.run_in(net.hosts[0], 'ip neigh flush dev roce0')    # it may have remembered that host
     diagnosis('one of them has it no more', 0, '192.0.2.2 answers', net, 'roce0', '--peer', '192.0.2.2')
     lab.run_in(net.hosts[1], 'ip addr flush dev roce0')
     lab.run_in(net.hosts[1], 'ip addr add 192.0.2.1/24 dev roce0')

@@ -32,13 +32,21 @@ end_capture(void)
 	(void)fclose(sink);
 }
 
+/* Print the log as comments of TAP. */
+static void
+print_log(void)
+{
+	for (const char *line = text; *line; line += strcspn(line, "\n") + 1)
+		print_message("# %.*s\n", (int)strcspn(line, "\n"), line);
+}
+
 /* The log must be one line that contains `part`. */
 static void
 expect_line(const char *part)
 {
 	if (!strstr(text, part) || strchr(text, '\n') != text + text_len - 1)
 		fail_msg("not one line with '%s': %s", part, text);
-	print_message("# %s", text);
+	print_log();
 }
 
 static int
@@ -318,7 +326,7 @@ expect_failure(const struct host *host, const struct host *peer, const char *par
 	line = strstr(text, who);
 	if (!line || !strstr(line, part))
 		fail_msg("no line with '%s' and '%s': %s", who, part, text);
-	print_message("# %s", text);
+	print_log();
 }
 
 static void
@@ -404,7 +412,7 @@ log__control_operations_at_level_debug(void **state)
 	pair_close(&net);
 	end_capture();
 	assert_int_equal(rte_log_set_level((uint32_t)type, RTE_LOG_NOTICE), 0);
-	print_message("# %s", text);
+	print_log();
 	assert_non_null(strstr(text, part));
 	(void)snprintf(part, sizeof(part),
 		       "qp 0x%x: created, RC, 16 send and 16 receive requests\n", qpn);
