@@ -55,6 +55,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args, dashed=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.dashed = dashed
+        self.is_strict = False    # unknown options are refused
         self.add_argument('--version', action=PrintVersions, nargs=0, help='print the versions of uroce, DPDK and rdma-core')
 
     def error(self, message):
@@ -87,7 +88,8 @@ class Parser(argparse.ArgumentParser):
             word = rest.pop(0)
             if word == '--' or (has_program and self.is_operand(word)):
                 return joined + [word] + rest
-            self.check_known(word)
+            if self.is_strict:
+                self.check_known(word)
             if word in self.dashed and rest:
                 word += '=' + rest.pop(0)
             elif self.has_value(word, rest):
@@ -95,6 +97,10 @@ class Parser(argparse.ArgumentParser):
                 word = rest.pop(0)
             joined.append(word)
         return joined
+
+    def parse_args(self, args=None, namespace=None):
+        self.is_strict = True
+        return super().parse_args(args, namespace)
 
     def parse_known_args(self, args=None, namespace=None):
         return super().parse_known_args(self.join_dashed(sys.argv[1:] if args is None else args), namespace)
