@@ -2,8 +2,8 @@
 """The checks of uroce-doctor, as functions. Each check looks at one thing that must be right for
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
-A check is a generator of findings about a patient. A check reads files below `sysfs` and `proc`,
-runs `ip`, or connects to uroced; it changes nothing. The checks of the network have a file of their own. A check that does not apply to the patient has no findings.
+A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
+runs `ip`, or connects to uroced; it changes nothing. The checks of the network have a file of their own. A check that does not apply to the target has no findings.
 """
 
 import difflib
@@ -13,7 +13,7 @@ import socket
 
 from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
 from uroce_netdev import names, read
-from uroce_patient import FAULT, NOTE, OK, Finding, link_of
+from uroce_target import FAULT, NOTE, OK, Finding, link_of
 
 HUGE_MIB = 512           # enough for one device
 
@@ -38,19 +38,19 @@ def numbers(text):
     return found
 
 
-def lcores_of(patient):
+def lcores_of(target):
     """The CPUs of EAL's lcores, from the options; None: all CPUs."""
-    told = patient.option('-l', '--lcores')
-    return numbers(re.sub(r'[()]|\d+@', '', told)) if told else None
+    given = target.option('-l', '--lcores')
+    return numbers(re.sub(r'[()]|\d+@', '', given)) if given else None
 
 
 # ------------------------------------------------------------------------------------------- memory
 
-def hugepages(patient):
-    if '--no-huge' in patient.eal:
+def hugepages(target):
+    if '--no-huge' in target.eal:
         yield Finding(OK, 'hugepages', 'not used (--no-huge)')
         return
-    base = os.path.join(patient.sysfs, 'kernel/mm/hugepages')
+    base = os.path.join(target.sysfs, 'kernel/mm/hugepages')
     pools = {int(name[len('hugepages-'):-2]): (int(read(base, name, 'nr_hugepages') or 0),
                                                int(read(base, name, 'free_hugepages') or 0))
              for name in names(base)}
@@ -69,33 +69,33 @@ def hugepages(patient):
     else:
         yield Finding(OK, 'hugepages', f'{free_mib} MiB are free')
     is_mounted = any(line.split()[2:3] == ['hugetlbfs']
-                     for line in (read(patient.proc, 'mounts') or '').splitlines())
-    if total and not is_mounted and '--in-memory' not in patient.eal:
+                     for line in (read(target.proc, 'mounts') or '').splitlines())
+    if total and not is_mounted and '--in-memory' not in target.eal:
         yield Finding(NOTE, 'hugepages', 'no hugetlbfs is mounted: EAL wants one, or --in-memory',
                       'mount -t hugetlbfs none /dev/hugepages')
 
 
-def numa(patient):
-    nodes = [int(name[len('node'):]) for name in names(patient.sysfs, 'devices/system/node')
+def numa(target):
+    nodes = [int(name[len('node'):]) for name in names(target.sysfs, 'devices/system/node')
              if re.fullmatch(r'node\d+', name)]
-    folder = patient.device_folder()
+    folder = target.device_folder()
     node = int(read(folder, 'numa_node') or -1) if folder else -1
     if len(nodes) < 2 or node < 0:
         yield Finding(OK, 'NUMA', 'one node' if len(nodes) < 2 else 'the port belongs to no node')
         return
-    base = os.path.join(patient.sysfs, f'devices/system/node/node{node}')
+    base = os.path.join(target.sysfs, f'devices/system/node/node{node}')
     near = numbers(read(base, 'cpulist'))
-    lcores = lcores_of(patient)
+    lcores = lcores_of(target)
     is_near = True
     if lcores and not lcores & near:
         is_near = False
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, and no lcore is: each frame goes from socket '
                       'to socket', f'give EAL lcores of {read(base, "cpulist")}: -l ...')
     huge = sum(int(read(base, 'hugepages', name, 'free_hugepages') or 0) for name in names(base, 'hugepages'))
-    elsewhere = sum(int(read(patient.sysfs, f'devices/system/node/node{other}', 'hugepages', name, 'free_hugepages') or 0)
+    elsewhere = sum(int(read(target.sysfs, f'devices/system/node/node{other}', 'hugepages', name, 'free_hugepages') or 0)
                     for other in nodes if other != node
-                    for name in names(patient.sysfs, f'devices/system/node/node{other}/hugepages'))
-    if huge == 0 and elsewhere > 0 and '--no-huge' not in patient.eal:
+                    for name in names(target.sysfs, f'devices/system/node/node{other}/hugepages'))
+    if huge == 0 and elsewhere > 0 and '--no-huge' not in target.eal:
         is_near = False
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage',
                       f'echo {HUGE_MIB // 2} > {base}/hugepages/hugepages-2048kB/nr_hugepages')
@@ -105,20 +105,20 @@ def numa(patient):
 
 # ------------------------------------------------------------------------------------------- CPUs
 
-def isolation(patient):
-    isolated = numbers(read(patient.sysfs, 'devices/system/cpu/isolated'))
-    online = numbers(read(patient.sysfs, 'devices/system/cpu/online'))
-    lcores = lcores_of(patient) or online
+def isolation(target):
+    isolated = numbers(read(target.sysfs, 'devices/system/cpu/isolated'))
+    online = numbers(read(target.sysfs, 'devices/system/cpu/online'))
+    lcores = lcores_of(target) or online
     shared = sorted(lcores - isolated)
     if lcores - online:
         yield Finding(FAULT, 'CPUs', f'lcores on CPUs that are not there: {sorted(lcores - online)}',
-                      f'give EAL lcores of {read(patient.sysfs, "devices/system/cpu/online")}: -l ...')
+                      f'give EAL lcores of {read(target.sysfs, "devices/system/cpu/online")}: -l ...')
     elif shared:
         yield Finding(NOTE, 'CPUs', f'not isolated: {", ".join(map(str, shared))}; whatever else runs there '
                       'delays frames', 'kernel command line: isolcpus=LIST nohz_full=LIST rcu_nocbs=LIST')
     else:
         yield Finding(OK, 'CPUs', 'all lcores are isolated')
-    slow = sorted(cpu for cpu in lcores if read(patient.sysfs, f'devices/system/cpu/cpu{cpu}',
+    slow = sorted(cpu for cpu in lcores if read(target.sysfs, f'devices/system/cpu/cpu{cpu}',
                                                 'cpufreq/scaling_governor') == 'powersave')
     if slow:
         yield Finding(NOTE, 'CPUs', f'the governor of {", ".join(map(str, slow))} saves power',
@@ -127,9 +127,9 @@ def isolation(patient):
 
 # ------------------------------------------------------------------------------------------- the port
 
-def keys(patient):
+def keys(target):
     """Check the names of the keys. The library refuses a device with an unknown one."""
-    for key, value in patient.keys.items():
+    for key, value in target.keys.items():
         if key.startswith(CC_PREFIX) or (key in KEYS and value):
             continue
         if key in KEYS:
@@ -137,15 +137,15 @@ def keys(patient):
             continue
         near = difflib.get_close_matches(key, KEYS, 1)
         yield Finding(FAULT, 'keys', f'unknown key {key or "between two commas"}: allowed are {", ".join(KEYS)} and '
-                      f'{CC_PREFIX}NAME', f'{patient.name},{near[0]}={value or "VALUE"}' if near else
+                      f'{CC_PREFIX}NAME', f'{target.name},{near[0]}={value or "VALUE"}' if near else
                       'man uroce_create_device')
 
 
-def daemon(patient):
+def daemon(target):
     """Check whether uroced listens, if the port is uroced's."""
-    if patient.name != 'uroced':
+    if target.name != 'uroced':
         return
-    where = patient.keys.get('socket', UROCED)
+    where = target.keys.get('socket', UROCED)
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
         try:
             connection.connect(where)
@@ -163,42 +163,42 @@ def daemon(patient):
             yield Finding(OK, 'uroced', f'listens at {where}')
 
 
-def permissions(patient):
-    effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(patient.proc, 'self/status') or '', re.MULTILINE)
+def permissions(target):
+    effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(target.proc, 'self/status') or '', re.MULTILINE)
     capabilities = int(effective[1], 16) if effective else 0
     missing = ' and '.join(name for name, bit in (('CAP_NET_RAW', CAP_NET_RAW), ('CAP_NET_ADMIN', CAP_NET_ADMIN))
                            if not capabilities >> bit & 1)
-    if patient.interface and missing:
-        yield Finding(FAULT, 'permissions', f'{missing} missing: {patient.interface} cannot be opened',
+    if target.interface and missing:
+        yield Finding(FAULT, 'permissions', f'{missing} missing: {target.interface} cannot be opened',
                       'sudo ...    (or: setcap cap_net_raw,cap_net_admin+ep PROGRAM)')
-    elif patient.pci:
-        group = os.path.join(patient.device_folder(), 'iommu_group')
+    elif target.pci:
+        group = os.path.join(target.device_folder(), 'iommu_group')
         node = f'/dev/vfio/{os.path.basename(os.path.realpath(group))}' if os.path.exists(group) else None
         if node and os.path.exists(node) and not os.access(node, os.R_OK | os.W_OK):
             yield Finding(FAULT, 'permissions', f'{node} may not be opened', f'chown $USER {node}')
         else:
             yield Finding(OK, 'permissions', 'nothing is in the way')
-    elif patient.name:
+    elif target.name:
         yield Finding(OK, 'permissions', 'enough for this port')
 
 
-def driver(patient):
-    folder = patient.device_folder()
-    if not patient.pci:
+def driver(target):
+    folder = target.device_folder()
+    if not target.pci:
         return
     if not os.path.isdir(folder):
-        yield Finding(FAULT, 'driver', f'there is no device at {patient.pci}', 'lspci -D | grep -i ether')
+        yield Finding(FAULT, 'driver', f'there is no device at {target.pci}', 'lspci -D | grep -i ether')
         return
     link = os.path.join(folder, 'driver')
     bound = os.path.basename(os.path.realpath(link)) if os.path.exists(link) else None
     if bound in USERSPACE_DRIVERS or bound in SHARED_DRIVERS:
         yield Finding(OK, 'driver', f'{bound}')
     else:
-        yield Finding(FAULT, 'driver', f'{patient.pci} belongs to '
+        yield Finding(FAULT, 'driver', f'{target.pci} belongs to '
                       + (f'the kernel\'s {bound}' if bound else 'no driver') + ': DPDK cannot have it',
-                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {patient.pci}')
-    is_safe = bool(names(patient.sysfs, 'class/iommu'))
-    may_do_without = read(patient.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
+                      f'modprobe vfio-pci && dpdk-devbind.py -b vfio-pci {target.pci}')
+    is_safe = bool(names(target.sysfs, 'class/iommu'))
+    may_do_without = read(target.sysfs, 'module/vfio/parameters/enable_unsafe_noiommu_mode') == 'Y'
     if bound == 'vfio-pci' and not is_safe and not may_do_without:
         yield Finding(FAULT, 'IOMMU', 'there is none, and vfio insists on one',
                       'kernel command line: intel_iommu=on iommu=pt    (or, unsafe: echo 1 > '
@@ -207,27 +207,27 @@ def driver(patient):
         yield Finding(OK, 'IOMMU', 'on' if is_safe else 'none, and vfio does without (unsafe)')
 
 
-def link(patient):
-    if not patient.interface:
+def link(target):
+    if not target.interface:
         return
-    entry = link_of(patient.interface)
+    entry = link_of(target.interface)
     if entry is None:
-        yield Finding(FAULT, 'link', f'there is no interface {patient.interface}',
+        yield Finding(FAULT, 'link', f'there is no interface {target.interface}',
                       'ip link    (other ports: a PCI address, net_NAME of a virtual port, uroced, loopback)')
     elif 'UP' not in entry['flags']:
-        yield Finding(FAULT, 'link', f'{patient.interface} is down', f'ip link set {patient.interface} up')
+        yield Finding(FAULT, 'link', f'{target.interface} is down', f'ip link set {target.interface} up')
     elif 'LOWER_UP' not in entry['flags']:
-        yield Finding(FAULT, 'link', f'{patient.interface} has no carrier: no cable, or the other end is down',
-                      f'ethtool {patient.interface}')
+        yield Finding(FAULT, 'link', f'{target.interface} has no carrier: no cable, or the other end is down',
+                      f'ethtool {target.interface}')
     else:
         yield Finding(OK, 'link', 'up')
 
 
-def kernel_device(patient):
+def kernel_device(target):
     """Check for a kernel device on the same interface, which would use the same UDP port."""
-    for device in names(patient.sysfs, 'class/infiniband') if patient.interface else ():
-        if read(patient.sysfs, 'class/infiniband', device, 'parent') == patient.interface:
-            yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {patient.interface}, and answers '
+    for device in names(target.sysfs, 'class/infiniband') if target.interface else ():
+        if read(target.sysfs, 'class/infiniband', device, 'parent') == target.interface:
+            yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {target.interface}, and answers '
                           'what is for us', f'rdma link delete {device}')
 
 
@@ -235,7 +235,7 @@ CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, add
           isolation)
 
 
-def examine(patient):
+def examine(target):
     """The findings of all checks."""
     for check in CHECKS:
-        yield from check(patient)
+        yield from check(target)

@@ -13,7 +13,7 @@ import time
 
 import uroce_arp
 from uroce_netdev import KERNEL_HEADERS, MTUS
-from uroce_patient import FAULT, NOTE, OK, PORTS_WITH_ADDRESS, Finding, ask_ip, link_of
+from uroce_target import FAULT, NOTE, OK, PORTS_WITH_ADDRESS, Finding, ask_ip, link_of
 
 # Headers of a packet: IPv6, UDP, BTH, the longest combination of extension headers, ICRC.
 HEADERS = 40 + 8 + 12 + 24 + 4
@@ -36,20 +36,20 @@ def addresses(interface):
     return [info['local'] for info in entry.get('addr_info', ()) if info.get('scope') == 'global']
 
 
-def address(patient):
-    if patient.name in PORTS_WITH_ADDRESS and 'addr' not in patient.keys:
-        yield Finding(OK, 'address', PORTS_WITH_ADDRESS[patient.name])
+def address(target):
+    if target.name in PORTS_WITH_ADDRESS and 'addr' not in target.keys:
+        yield Finding(OK, 'address', PORTS_WITH_ADDRESS[target.name])
         return
-    if 'addr' in patient.keys:
-        yield Finding(OK, 'address', f'given: {patient.keys["addr"]}')
-    elif patient.interface and link_of(patient.interface):
-        found = addresses(patient.interface)
+    if 'addr' in target.keys:
+        yield Finding(OK, 'address', f'given: {target.keys["addr"]}')
+    elif target.interface and link_of(target.interface):
+        found = addresses(target.interface)
         if found:
             yield Finding(OK, 'address', ', '.join(found))
         else:
-            yield Finding(FAULT, 'address', f'{patient.interface} has none, but perhaps a link-local one, '
-                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {patient.interface}')
-    elif patient.name and not patient.interface:
+            yield Finding(FAULT, 'address', f'{target.interface} has none, but perhaps a link-local one, '
+                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {target.interface}')
+    elif target.name and not target.interface:
         yield Finding(FAULT, 'address', 'a port that is not the kernel\'s has none of its own',
                       'give the device one: --uroce=PORT,addr=192.0.2.1/24')
 
@@ -59,62 +59,62 @@ def largest(link_mtu, headers=HEADERS):
     return max((mtu for mtu in MTUS if mtu + headers <= link_mtu), default=0)
 
 
-def mtu(patient):
-    entry = link_of(patient.interface) if patient.interface else None
+def mtu(target):
+    entry = link_of(target.interface) if target.interface else None
     if entry is None:
         return
     has = entry['mtu']
-    wanted = int(patient.keys.get('mtu', USUAL_PATH_MTU))
+    wanted = int(target.keys.get('mtu', USUAL_PATH_MTU))
     if largest(has) < wanted:
-        yield Finding(FAULT, 'MTU', f'{patient.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
-                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {patient.interface} mtu '
+        yield Finding(FAULT, 'MTU', f'{target.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
+                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {target.interface} mtu '
                       f'{max(1500, wanted + KERNEL_HEADERS)}    (of all interfaces on the path)')
     else:
         yield Finding(OK, 'MTU', f'{has} bytes: path MTU {largest(has)}' +
                       (f'; {USUAL_LINK_MTU} carry 4096' if largest(has) < 4096 else ''))
 
 
-def frame_limit(patient):
+def frame_limit(target):
     """Check the longest frame that the driver carries, which an argument of the virtual port sets."""
-    driver_name = re.sub(r'\d*$', '', patient.name or '')
+    driver_name = re.sub(r'\d*$', '', target.name or '')
     if driver_name not in FRAME_LIMITS:
         return
     argument, default, overhead = FRAME_LIMITS[driver_name]
-    told = patient.vdev().get(argument, str(default))
-    if not told.isdigit():
+    given = target.vdev().get(argument, str(default))
+    if not given.isdigit():
         return
-    entry = link_of(patient.interface) if patient.interface else None
-    carries = largest(int(told) - overhead - ETHERNET)
-    wanted = int(patient.keys.get('mtu', min(largest(entry['mtu']) if entry else MTUS[-1], MTUS[-1])))
+    entry = link_of(target.interface) if target.interface else None
+    carries = largest(int(given) - overhead - ETHERNET)
+    wanted = int(target.keys.get('mtu', min(largest(entry['mtu']) if entry else MTUS[-1], MTUS[-1])))
     needs = wanted + HEADERS + ETHERNET + overhead
     if carries >= wanted:
-        yield Finding(OK, 'frames', f'{argument}={told}: path MTU {carries}')
+        yield Finding(OK, 'frames', f'{argument}={given}: path MTU {carries}')
         return
     size = next(size for size in FRAME_SIZES if size >= needs)
-    yield Finding(FAULT if 'mtu' in patient.keys else NOTE, 'frames', f'{argument}={told} of {patient.name} carries path MTU '
+    yield Finding(FAULT if 'mtu' in target.keys else NOTE, 'frames', f'{argument}={given} of {target.name} carries path MTU '
                   f'{carries or "none"}; {wanted} takes {needs}',
-                  f'--vdev={patient.name},...,{argument}={size}' + (f',blocksz={8 * size}' if argument == 'framesz' else ''))
+                  f'--vdev={target.name},...,{argument}={size}' + (f',blocksz={8 * size}' if argument == 'framesz' else ''))
 
 
-def duplicates(patient):
+def duplicates(target):
     """Ask the link whether another host has an address of this host."""
-    entry = (ask_ip('addr', 'show', 'dev', patient.interface) or [{}])[0] if patient.interface else {}
-    if 'addr_info' not in entry or 'LOWER_UP' not in (link_of(patient.interface) or {}).get('flags', ()):
+    entry = (ask_ip('addr', 'show', 'dev', target.interface) or [{}])[0] if target.interface else {}
+    if 'addr_info' not in entry or 'LOWER_UP' not in (link_of(target.interface) or {}).get('flags', ()):
         return
     for info in entry['addr_info']:
         if info.get('dadfailed'):
             yield Finding(FAULT, 'duplicate', f'{info["local"]} belongs to another host of the link, too',
-                          f'ip addr del {info["local"]}/{info["prefixlen"]} dev {patient.interface}    (and take a free one)')
+                          f'ip addr del {info["local"]}/{info["prefixlen"]} dev {target.interface}    (and take a free one)')
         if info.get('family') != 'inet':
             continue
         try:
-            others = uroce_arp.owners(patient.interface, info['local'])
+            others = uroce_arp.owners(target.interface, info['local'])
         except OSError:
             return    # the check of permissions says so
         if others:
             yield Finding(FAULT, 'duplicate', f'{info["local"]} is also the address of {", ".join(others)}: each of the two '
                           'gets frames for the other', f'ip addr del {info["local"]}/{info["prefixlen"]} dev '
-                          f'{patient.interface}    (and take a free one; or there)')
+                          f'{target.interface}    (and take a free one; or there)')
 
 
 class Echo:
@@ -170,81 +170,81 @@ class Echo:
         return False
 
 
-def path(patient):
+def path(target):
     """Check the path to the peer: the route, whether the peer responds, and the largest packet that
     passes.
     """
-    if not patient.peer or not patient.interface or not link_of(patient.interface):
+    if not target.peer or not target.interface or not link_of(target.interface):
         return
-    way = (ask_ip('route', 'get', patient.peer) or [None])[0]
+    way = (ask_ip('route', 'get', target.peer) or [None])[0]
     if way is None or way.get('type') == 'unreachable':
-        yield Finding(FAULT, 'path', f'no way to {patient.peer}: neither a network of ours nor a gateway',
-                      f'ip addr add ... dev {patient.interface}    (of the peer\'s network)')
+        yield Finding(FAULT, 'path', f'no way to {target.peer}: neither a network of ours nor a gateway',
+                      f'ip addr add ... dev {target.interface}    (of the peer\'s network)')
         return
     if way.get('type') == 'local':
-        yield Finding(FAULT, 'path', f'{patient.peer} is an address of this host: its frames stay here',
+        yield Finding(FAULT, 'path', f'{target.peer} is an address of this host: its frames stay here',
                       '--peer ADDRESS    (of another host)')
         return
-    if way.get('dev') != patient.interface:
-        yield Finding(FAULT, 'path', f'the way to {patient.peer} is by {way.get("dev")}, not by '
-                      f'{patient.interface}', f'ip route add {patient.peer} dev {patient.interface}')
+    if way.get('dev') != target.interface:
+        yield Finding(FAULT, 'path', f'the way to {target.peer} is by {way.get("dev")}, not by '
+                      f'{target.interface}', f'ip route add {target.peer} dev {target.interface}')
         return
-    yield from probe(patient, way.get('gateway', patient.peer))
+    yield from probe(target, way.get('gateway', target.peer))
 
 
-def ask_hop(patient, hop):
+def ask_hop(target, hop):
     """The MACs that reply for the next hop; None: ARP cannot be tried."""
     if ipaddress.ip_address(hop).version != 4:
         return None
-    source = next((found for found in addresses(patient.interface) if '.' in found), None)
+    source = next((found for found in addresses(target.interface) if '.' in found), None)
     try:
-        return uroce_arp.owners(patient.interface, hop, source)
+        return uroce_arp.owners(target.interface, hop, source)
     except OSError:
         return None
 
 
-def probe(patient, hop):
-    replies = ask_hop(patient, hop)
+def probe(target, hop):
+    replies = ask_hop(target, hop)
     if replies and len(replies) > 1:
         yield Finding(FAULT, 'duplicate', f'{hop} is the address of {len(replies)} hosts: {", ".join(replies)}',
                       f'ip addr del {hop}/... dev ...    (on one of them)')
     try:
-        echo = Echo(patient.peer, patient.interface)
+        echo = Echo(target.peer, target.interface)
     except OSError as error:
         yield Finding(NOTE, 'path', f'cannot be tried: {error.strerror}', 'sudo ...')
         return
     try:
         if not echo.passes(128):
-            yield from silence(patient, hop, replies)
+            yield from silence(target, hop, replies)
             return
-        has = link_of(patient.interface)['mtu']
-        wanted = int(patient.keys.get('mtu', largest(has)))
+        has = link_of(target.interface)['mtu']
+        wanted = int(target.keys.get('mtu', largest(has)))
         through = [size for size in MTUS if size <= wanted and echo.passes(min(has, size + HEADERS))]
         if wanted and wanted not in through:
-            yield Finding(FAULT, 'path', f'{patient.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
-                          f'the way, or there, is less than {patient.interface}\'s; path MTU '
+            yield Finding(FAULT, 'path', f'{target.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
+                          f'the way, or there, is less than {target.interface}\'s; path MTU '
                           f'{max(through, default="none")} gets through',
                           f'ip link set ... mtu {has}    (there; or here: --uroce=PORT,mtu='
                           f'{max(through, default=MTUS[0])})')
         else:
-            yield Finding(OK, 'path', f'{patient.peer} answers to {min(has, wanted + HEADERS)} bytes')
+            yield Finding(OK, 'path', f'{target.peer} answers to {min(has, wanted + HEADERS)} bytes')
     finally:
         echo.close()
 
 
-def silence(patient, hop, replies):
+def silence(target, hop, replies):
     """The peer does not respond: find out whether a host on the link claims the address. `replies` are the MACs that
     replied to ARP just now; None: ARP was not tried.
     """
-    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', patient.interface) or [{}])[0]
+    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', target.interface) or [{}])[0]
     known = entry.get('lladdr') if 'FAILED' not in entry.get('state', ()) else None
     if known and replies is not None and known not in replies:
         now = f'{", ".join(replies)} replies for it' if replies else 'nobody replies for it: the host is down, or has lost the address'
         yield Finding(FAULT, 'neighbour', f'this host remembers {hop} at {known}, and {now}',
-                      f'ip neigh flush to {hop} dev {patient.interface}')
+                      f'ip neigh flush to {hop} dev {target.interface}')
     elif known:
-        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {patient.peer} answers no echo: '
-                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {patient.peer}')
+        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {target.peer} answers no echo: '
+                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {target.peer}')
     else:
-        yield Finding(FAULT, 'neighbour', f'nobody on {patient.interface} says that {hop} is his: wrong address, '
-                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {patient.interface}')
+        yield Finding(FAULT, 'neighbour', f'nobody on {target.interface} says that {hop} is his: wrong address, '
+                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {target.interface}')

@@ -378,6 +378,6 @@ uroce_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
 
 	uroce_cq_arm(&cq->queue, solicited_only != 0);
-	atomic_store_explicit(&cq->is_dozing, cq->is_app_driven, memory_order_relaxed);
+	atomic_store_explicit(&cq->must_notify, cq->is_app_driven, memory_order_relaxed);
 	return 0;
 }

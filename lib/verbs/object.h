@@ -83,7 +83,8 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
+	/* guards the fields of the device behind `lock`, and the events of the contexts */
+	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
 	/* number of PDs, CQs, AHs and SRQs in all contexts */
@@ -197,7 +198,7 @@ struct uroce_vcq {
 	/*
 	 * the device has the key drive=app, and the CQ was armed since the last uroce_vcq_leave()
 	 */
-	atomic_bool is_dozing;
+	atomic_bool must_notify;
 	/*
 	 * Number of QPs and XRC SRQs that use the CQ. A QP that has this CQ both as send CQ and as
 	 * receive CQ counts twice.
@@ -230,8 +231,8 @@ struct uroce_vcq {
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
 {
-	if (atomic_load_explicit(&cq->is_dozing, memory_order_relaxed) &&
-	    atomic_exchange_explicit(&cq->is_dozing, false, memory_order_relaxed))
+	if (atomic_load_explicit(&cq->must_notify, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&cq->must_notify, false, memory_order_relaxed))
 		uroce_worker_leave(cq->worker);
 }
 

@@ -50,7 +50,7 @@ apply_change(void *arg)
  * A modify call that is checked before the neighbour is resolved, so that an invalid call does not
  * wait for the neighbour.
  */
-struct doubt {
+struct modify_query {
 	const struct uroce_qpc *qpc;
 	const struct ibv_qp_attr *attr;
 	int mask;
@@ -59,14 +59,16 @@ struct doubt {
 };
 
 static int
-check_doubt(void *arg)
+query_modify(void *arg)
 {
-	struct doubt *const doubt = arg;
+	struct modify_query *const modify_query = arg;
 
-	doubt->dest_qpn =
-		doubt->mask & IBV_QP_DEST_QPN ? doubt->attr->dest_qp_num : doubt->qpc->dest_qpn;
-	doubt->refusal = uroce_refusal_of(doubt->qpc, doubt->attr, doubt->mask);
-	return doubt->refusal.reason == UROCE_REFUSAL_NONE ? 0 : -EINVAL;
+	modify_query->dest_qpn = modify_query->mask & IBV_QP_DEST_QPN
+					 ? modify_query->attr->dest_qp_num
+					 : modify_query->qpc->dest_qpn;
+	modify_query->refusal =
+		uroce_refusal_of(modify_query->qpc, modify_query->attr, modify_query->mask);
+	return modify_query->refusal.reason == UROCE_REFUSAL_NONE ? 0 : -EINVAL;
 }
 
 /*
@@ -77,11 +79,11 @@ static int
 resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr,
 	     int mask, struct uroce_path *path)
 {
-	struct doubt doubt = { .qpc = &qp->wqp.qpc, .attr = attr, .mask = mask };
-	int ret = uroce_worker_qp_query(&qp->wqp, check_doubt, &doubt);
+	struct modify_query modify_query = { .qpc = &qp->wqp.qpc, .attr = attr, .mask = mask };
+	int ret = uroce_worker_qp_query(&qp->wqp, query_modify, &modify_query);
 
 	if (ret != 0) {
-		uroce_qp_log_refusal(qp, &doubt.refusal);
+		uroce_qp_log_refusal(qp, &modify_query.refusal);
 		return ret;
 	}
 	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw)) {
@@ -92,7 +94,8 @@ resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv
 		return -EINVAL;
 	}
 	ret = uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
-				uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
+				uroce_sport(&attr->ah_attr, qp->ibv.qp_num, modify_query.dest_qpn),
+				path);
 	if (ret != 0)
 		uroce_qp_log_no_path(qp, &attr->ah_attr, ret);
 	return ret;

@@ -286,7 +286,8 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 	qp->sq.is_all_signaled = init->sq_sig_all != 0;
 	qp->sq.opcodes = kind->opcodes;
 	qp->sq.is_xrc = init->qp_type == IBV_QPT_XRC_SEND;
-	qp->sq.is_lone = qp->rq.is_lone = kind->has_sq && uroce_vpd(init->pd)->td != NULL;
+	qp->sq.is_single_threaded = qp->rq.is_single_threaded =
+		kind->has_sq && uroce_vpd(init->pd)->td != NULL;
 }
 
 /*

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATIENCE_S = 60    # only a hang exceeds it
+TIMEOUT_S = 60    # only a hang exceeds it
 
 
 @dataclasses.dataclass
@@ -116,7 +116,7 @@ def closed_pipes():
 def fault(row):
     """@return what is wrong with the row's command, or None"""
     done = subprocess.run(row.command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=PATIENCE_S)
+                          timeout=TIMEOUT_S)
     if done.returncode != row.status:
         return f'status {done.returncode} instead of {row.status}: {done.stderr or done.stdout}'
     if 'Traceback' in done.stderr:

@@ -17,7 +17,7 @@ sys.dont_write_bytecode = True
 TOOLS = os.path.abspath(sys.argv[1])
 sys.path.insert(0, TOOLS)
 import uroce_doctor  # noqa: E402
-from uroce_patient import FAULT, NOTE, OK, patient_of  # noqa: E402
+from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
@@ -64,9 +64,9 @@ def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=
 def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
     with tempfile.TemporaryDirectory() as root:
         machine(root, **traits)
-        patient = patient_of(spec, eal)
-        patient.sysfs, patient.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
-        return list(uroce_doctor.examine(patient))
+        target = target_of(spec, eal)
+        target.sysfs, target.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
+        return list(uroce_doctor.examine(target))
 
 
 def named(found, level, check, words=''):

@@ -31,7 +31,7 @@
  * allocated when it is used
  */
 #define MIB      1024
-#define HUGE_MIB 512 /* least MiB of free hugepages; if fewer are free, hugepages are not used */
+#define HUGE_MIB 512 /* minimum MiB of free hugepages; if fewer are free, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;

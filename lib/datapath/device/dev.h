@@ -90,7 +90,7 @@ struct uroce_dev {
 
 /**
  * Check that EAL runs.
- * @param port  the port of which the message tells
+ * @param port  name of the port, for the log line
  * @return 0, or -ENODEV after one logged line: rte_eal_init() has not run
  */
 int uroce_dev_check_eal(const char *port);

@@ -93,7 +93,7 @@ is_quarantined(const struct uroce_qpn_table *table, uint32_t qpn)
 
 int
 uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
-		   uint32_t block_len, bool is_thorough, uint32_t *qpn)
+		   uint32_t block_len, bool is_exhaustive, uint32_t *qpn)
 {
 	const uint32_t nb = nb_blocks * block_len;
 	uint32_t draw[DRAWS];
@@ -105,7 +105,7 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
 	/* First try random QPNs, then all QPNs that follow the last random one, cyclically. */
-	for (uint32_t i = 0; i < DRAWS + (is_thorough ? nb : 0); i++) {
+	for (uint32_t i = 0; i < DRAWS + (is_exhaustive ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
 

@@ -59,12 +59,12 @@ int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
  *
  * Blocks have few QPNs, so that a freed QPN would soon be drawn again. Therefore QPNs in quarantine
  * are skipped while random draws find others.
- * @param is_thorough  after the random draws all QPNs are tried; otherwise the call may fail when
+ * @param is_exhaustive  after the random draws all QPNs are tried; otherwise the call may fail when
  *   most QPNs are allocated
  * @return 0; -ENOMEM: max_qp QPNs are allocated; -ENOSPC: no free QPN was found in these blocks
  */
 int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
-		       uint32_t block_len, bool is_thorough, uint32_t *qpn);
+		       uint32_t block_len, bool is_exhaustive, uint32_t *qpn);
 
 /** Free a QPN whose QP is not published. */
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);

@@ -18,7 +18,7 @@ static const struct {
 	/* Event of the QP that reports the attack: one bit of enum uroce_qpc_event. */
 	uint32_t event;
 	enum uroce_counter counter;
-	/* Minimum number of frames in a second that causes an alert; fewer may be chance. */
+	/* Minimum number of frames in a second that causes an alert; fewer frames may be chance. */
 	uint32_t least;
 	const char *text;
 } rows[] = {
@@ -53,14 +53,14 @@ raise_alert(struct uroce_alert_second *second, enum uroce_alert kind, const stru
 	if (!second->begin_ns || now_ns - second->begin_ns >= SECOND_NS) {
 		second->begin_ns = now_ns;
 		second->base = second->seen;
-		second->is_told = false;
+		second->is_logged = false;
 	}
 	second->seen = counted;
 	const uint64_t nb = counted - second->base;
 
-	if (second->is_told || nb < rows[kind].least)
+	if (second->is_logged || nb < rows[kind].least)
 		return;
-	second->is_told = true;
+	second->is_logged = true;
 	log_alert(kind, qpc, nb);
 }
 

@@ -316,7 +316,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Process that the request at epsn has arrived: it is not missing any more. A pending NAK for it
+ * Handle the arrival of the request at epsn, which is not missing any more: a pending NAK for it
  * becomes an ACK.
  */
 static void

@@ -89,7 +89,7 @@ completer_recv__response_ahead_is_an_implied_nak(void **state)
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_LAST, 3, 952), UROCE_VERDICT_RESPONSE_GAP);
 	/* the rest of the READ is requested, and later packets are retransmitted */
 	expect_sent("A>B READ_REQUEST psn 2 len 1976\nA>B WRITE_ONLY psn 4 A\n");
-	/* one gap is repaired once: the ACK of the WRITE reports the same gap */
+	/* a gap is closed by one retransmission: the ACK of the WRITE reports the same gap */
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE_GAP);
 	expect_sent("");
 	assert_int_equal(pair.host[A].qpc.stats.implied_naks, 2);

@@ -27,7 +27,7 @@ class Finding:
 
 
 @dataclasses.dataclass
-class Patient:
+class Target:
     """The object of the checks: a port and its configuration, and where the machine's properties
     are read.
     """
@@ -91,16 +91,16 @@ def link_of(interface):
     return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
-def patient_of(spec, eal=(), peer=None):
-    """The patient for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
+def target_of(spec, eal=(), peer=None):
+    """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
     further properties.
     """
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
     is_pci = PCI_ADDRESS.match(name) is not None
     is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS
-    patient = Patient(name=name or None, interface=None if is_pci or is_virtual or not name else name,
+    target = Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
                       pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer)
     # a port that shares an interface of the kernel, as net_af_packet0, names the interface in its arguments
-    patient.interface = patient.interface or patient.vdev().get('iface')
-    return patient
+    target.interface = target.interface or target.vdev().get('iface')
+    return target
