@@ -330,7 +330,7 @@ expect_failure(const struct host *host, const struct host *peer, const char *par
 }
 
 static void
-failure__bad_rkey_is_told_at_both_ends(void **state)
+failure__bad_rkey_is_reported_at_both_ends(void **state)
 {
 	struct ibv_sge sge = sge_of(&net.a, 0, 8);
 	struct ibv_send_wr *bad, wr = {
@@ -433,7 +433,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(create_ah__a_refusal_says_why, setup, teardown),
 		cmocka_unit_test_setup_teardown(create__a_refusal_names_the_limit, setup, teardown),
 		cmocka_unit_test_setup_teardown(reg_mr__a_refusal_says_why, setup, teardown),
-		cmocka_unit_test_setup_teardown(failure__bad_rkey_is_told_at_both_ends,
+		cmocka_unit_test_setup_teardown(failure__bad_rkey_is_reported_at_both_ends,
 						setup_failing, teardown),
 		cmocka_unit_test_setup_teardown(failure__no_receive_request, setup_failing,
 						teardown),
