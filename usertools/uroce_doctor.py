@@ -3,95 +3,29 @@
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
 A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
-and runs `ip`; it changes nothing. A check that does not apply to the target has no findings.
+runs `ip`, or connects to uroced; it changes nothing. The checks of the network have a file of their own. A check that does not apply to the target has no findings.
 """
 
-import dataclasses
-import ipaddress
-import json
+import difflib
 import os
 import re
-import select
 import socket
-import struct
-import subprocess
-import time
 
-from uroce_netdev import KERNEL_HEADERS, MTUS, PCI_ADDRESS, names, read
+from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
+from uroce_netdev import names, read
+from uroce_target import FAULT, NOTE, OK, Finding, link_of
 
-OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
-
-# Headers of a packet: IPv6, UDP, BTH, the longest combination of extension headers, ICRC.
-HEADERS = 40 + 8 + 12 + 24 + 4
-USUAL_PATH_MTU = 1024    # path MTU of most programs
-USUAL_LINK_MTU = 4200    # MTU of networks for RoCE, for path MTU 4096
 HUGE_MIB = 512           # enough for one device
+
+# Keys of a device (uroce_create_device(3)), and the beginning of those for congestion control.
+KEYS = ('addr', 'gw', 'mtu', 'vlan', 'workers', 'drive', 'qps', 'mrs', 'cc', 'socket')
+CC_PREFIX = 'cc_'
+UROCED = '/run/uroced/uroced.sock'
 
 USERSPACE_DRIVERS = ('vfio-pci', 'igb_uio', 'uio_pci_generic')
 # drivers that the kernel and DPDK can use at the same time
 SHARED_DRIVERS = ('mlx4_core', 'mlx5_core', 'mana')
 CAP_NET_RAW, CAP_NET_ADMIN = 13, 12
-PROBE_S = 0.5            # timeout of an echo
-PROBES = 3               # requests without a response after which the path counts as broken
-# IP_PMTUDISC_PROBE: set DF, and ignore the path MTU that the kernel has cached
-PMTUDISC_PROBE = 3
-
-
-@dataclasses.dataclass
-class Finding:
-    """The result of a check. `remedy` is the command to type, or None."""
-    level: str
-    check: str
-    text: str
-    remedy: str = None
-
-
-@dataclasses.dataclass
-class Target:
-    """The object of the checks: a port and its configuration, and where the machine's properties
-    are read.
-    """
-    name: str = None           # None: check the machine alone
-    interface: str = None      # kernel interface of the port
-    pci: str = None
-    keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...
-    eal: list = dataclasses.field(default_factory=list)
-    peer: str = None
-    sysfs: str = '/sys'
-    proc: str = '/proc'
-
-    def device_folder(self):
-        """The folder of the port's device in sysfs; None: there is none."""
-        if self.pci:
-            return os.path.join(self.sysfs, 'bus/pci/devices', self.pci)
-        path = os.path.join(self.sysfs, 'class/net', self.interface or '', 'device')
-        return path if self.interface and os.path.exists(path) else None
-
-    def option(self, *flags):
-        """The value of an EAL option, or None."""
-        for i, word in enumerate(self.eal):
-            for flag in flags:
-                if word == flag:
-                    return self.eal[i + 1] if i + 1 < len(self.eal) else ''
-                if word.startswith(flag + '='):
-                    return word[len(flag) + 1:]
-                if len(flag) == 2 and word.startswith(flag) and not word.startswith('--'):
-                    return word[2:]
-        return None
-
-
-def ask_ip(*words):
-    """The output of `ip -j`, as objects; None: the command failed."""
-    try:
-        done = subprocess.run(['ip', '-j', *words], capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    if done.returncode != 0:
-        return None
-    try:
-        return [entry for entry in json.loads(done.stdout or '[]') if entry]
-    except ValueError:
-        return None
 
 
 def numbers(text):
@@ -102,11 +36,6 @@ def numbers(text):
         if match:
             found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
-
-
-def link_of(interface):
-    """The kernel's data of an interface in this network namespace; None: there is none."""
-    return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
 def lcores_of(target):
@@ -128,11 +57,13 @@ def hugepages(target):
     total = sum(nr for nr, _ in pools.values())
     free_mib = sum(kib * free for kib, (_, free) in pools.items()) // 1024
     if total == 0:
-        yield Finding(FAULT, 'hugepages', 'none is reserved: EAL does not start',
-                      f'sysctl vm.nr_hugepages={HUGE_MIB // 2}    (or give EAL --no-huge)')
+        yield Finding(NOTE, 'hugepages', 'none is reserved: programs of uroce use ordinary memory, which is somewhat '
+                      'slower; other programs of DPDK need --no-huge',
+                      f'sysctl vm.nr_hugepages={HUGE_MIB // 2}')
     elif free_mib < HUGE_MIB:
-        yield Finding(FAULT if free_mib == 0 else NOTE, 'hugepages',
-                      f'{free_mib} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest',
+        yield Finding(NOTE, 'hugepages',
+                      f'{free_mib} MiB of them are free, a device may want {HUGE_MIB}: others hold the rest, and '
+                      'ordinary memory is used',
                       'grep -l /dev/hugepages /proc/*/maps    (who holds them; or reserve more: sysctl '
                       'vm.nr_hugepages=N)')
     else:
@@ -161,7 +92,10 @@ def numa(target):
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, and no lcore is: each frame goes from socket '
                       'to socket', f'give EAL lcores of {read(base, "cpulist")}: -l ...')
     huge = sum(int(read(base, 'hugepages', name, 'free_hugepages') or 0) for name in names(base, 'hugepages'))
-    if huge == 0 and '--no-huge' not in target.eal:
+    elsewhere = sum(int(read(target.sysfs, f'devices/system/node/node{other}', 'hugepages', name, 'free_hugepages') or 0)
+                    for other in nodes if other != node
+                    for name in names(target.sysfs, f'devices/system/node/node{other}/hugepages'))
+    if huge == 0 and elsewhere > 0 and '--no-huge' not in target.eal:
         is_near = False
         yield Finding(FAULT, 'NUMA', f'the port is on node {node}, which has no free hugepage',
                       f'echo {HUGE_MIB // 2} > {base}/hugepages/hugepages-2048kB/nr_hugepages')
@@ -192,6 +126,42 @@ def isolation(target):
 
 
 # ------------------------------------------------------------------------------------------- the port
+
+def keys(target):
+    """Check the names of the keys. The library refuses a device with an unknown one."""
+    for key, value in target.keys.items():
+        if key.startswith(CC_PREFIX) or (key in KEYS and value):
+            continue
+        if key in KEYS:
+            yield Finding(FAULT, 'keys', f'the key {key} has no value', f'{key}=VALUE')
+            continue
+        near = difflib.get_close_matches(key, KEYS, 1)
+        yield Finding(FAULT, 'keys', f'unknown key {key or "between two commas"}: allowed are {", ".join(KEYS)} and '
+                      f'{CC_PREFIX}NAME', f'{target.name},{near[0]}={value or "VALUE"}' if near else
+                      'man uroce_create_device')
+
+
+def daemon(target):
+    """Check whether uroced listens, if the port is uroced's."""
+    if target.name != 'uroced':
+        return
+    where = target.keys.get('socket', UROCED)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as connection:
+        try:
+            connection.connect(where)
+        except FileNotFoundError:
+            yield Finding(FAULT, 'uroced', f'none listens at {where}: it does not run, or has another --socket',
+                          'systemctl start uroced    (or: uroced ... ; or here: uroced,socket=PATH)')
+        except PermissionError:
+            yield Finding(FAULT, 'uroced', f'this user may not connect to {where}',
+                          f'ls -l {where}    (then: usermod -aG GROUP $USER)')
+        except ConnectionRefusedError:
+            yield Finding(FAULT, 'uroced', f'{where} is the socket of a uroced that has ended', 'systemctl restart uroced')
+        except OSError as error:
+            yield Finding(FAULT, 'uroced', f'{where}: {error.strerror or error}', 'uroced,socket=PATH')
+        else:
+            yield Finding(OK, 'uroced', f'listens at {where}')
+
 
 def permissions(target):
     effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(target.proc, 'self/status') or '', re.MULTILINE)
@@ -242,7 +212,8 @@ def link(target):
         return
     entry = link_of(target.interface)
     if entry is None:
-        yield Finding(FAULT, 'link', f'there is no interface {target.interface}', 'ip link')
+        yield Finding(FAULT, 'link', f'there is no interface {target.interface}',
+                      'ip link    (other ports: a PCI address, net_NAME of a virtual port, uroced, loopback)')
     elif 'UP' not in entry['flags']:
         yield Finding(FAULT, 'link', f'{target.interface} is down', f'ip link set {target.interface} up')
     elif 'LOWER_UP' not in entry['flags']:
@@ -260,176 +231,11 @@ def kernel_device(target):
                           'what is for us', f'rdma link delete {device}')
 
 
-# ------------------------------------------------------------------------------------------- the network
-
-def addresses(interface):
-    """Addresses of a kernel interface, without link-local ones."""
-    entry = (ask_ip('addr', 'show', 'dev', interface) or [{}])[0]
-    return [info['local'] for info in entry.get('addr_info', ()) if info.get('scope') == 'global']
-
-
-def address(target):
-    if 'addr' in target.keys:
-        yield Finding(OK, 'address', f'given: {target.keys["addr"]}')
-    elif target.interface and link_of(target.interface):
-        found = addresses(target.interface)
-        if found:
-            yield Finding(OK, 'address', ', '.join(found))
-        else:
-            yield Finding(FAULT, 'address', f'{target.interface} has none, but perhaps a link-local one, '
-                          'which peers do not know', f'ip addr add 192.0.2.1/24 dev {target.interface}')
-    elif target.name and not target.interface:
-        yield Finding(FAULT, 'address', 'a port that is not the kernel\'s has none of its own',
-                      'give the device one: --uroce=PORT,addr=192.0.2.1/24')
-
-
-def largest(link_mtu, headers=HEADERS):
-    """The largest path MTU that fits the link MTU; 0: none fits."""
-    return max((mtu for mtu in MTUS if mtu + headers <= link_mtu), default=0)
-
-
-def mtu(target):
-    entry = link_of(target.interface) if target.interface else None
-    if entry is None:
-        return
-    has = entry['mtu']
-    wanted = int(target.keys.get('mtu', USUAL_PATH_MTU))
-    if largest(has) < wanted:
-        yield Finding(FAULT, 'MTU', f'{target.interface} carries {has} bytes: path MTU {largest(has) or "none"}; '
-                      f'{wanted} takes {wanted + HEADERS}', f'ip link set {target.interface} mtu '
-                      f'{max(1500, wanted + KERNEL_HEADERS)}    (of all interfaces on the path)')
-    else:
-        yield Finding(OK, 'MTU', f'{has} bytes: path MTU {largest(has)}' +
-                      (f'; {USUAL_LINK_MTU} carry 4096' if largest(has) < 4096 else ''))
-
-
-class Echo:
-    """Echo requests to one address. They have `length` bytes with the IP header, and are never
-    fragmented.
-    """
-
-    def __init__(self, peer, interface):
-        self.is_ipv6 = ipaddress.ip_address(peer).version == 6
-        self.sequence = 0
-        if self.is_ipv6:
-            self.socket = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
-            self.socket.setsockopt(socket.IPPROTO_IPV6, 23, PMTUDISC_PROBE)    # IPV6_MTU_DISCOVER
-        else:
-            self.socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
-            self.socket.setsockopt(socket.IPPROTO_IP, 10, PMTUDISC_PROBE)      # IP_MTU_DISCOVER
-        if interface:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
-        self.socket.connect((peer, 0))
-
-    def close(self):
-        self.socket.close()
-
-    def request(self, length):
-        self.sequence = self.sequence % 0xffff + 1
-        head = struct.pack('!BBHHH', 128 if self.is_ipv6 else 8, 0, 0, os.getpid() & 0xffff, self.sequence)
-        data = head + bytes(max(0, length - len(head) - (40 if self.is_ipv6 else 20)))
-        if not self.is_ipv6:    # for ICMPv6 the kernel computes the checksum
-            total = sum(struct.unpack(f'!{len(data + bytes(len(data) % 2)) // 2}H', data + bytes(len(data) % 2)))
-            total = (total & 0xffff) + (total >> 16)
-            data = data[:2] + struct.pack('!H', ~(total + (total >> 16)) & 0xffff) + data[4:]
-        return data
-
-    def is_answer(self, packet):
-        body = packet if self.is_ipv6 else packet[(packet[0] & 15) * 4:]
-        return (len(body) >= 8 and body[0] == (129 if self.is_ipv6 else 0) and
-                struct.unpack('!HH', body[4:8]) == (os.getpid() & 0xffff, self.sequence))
-
-    def passes(self, length):
-        """Whether at least one of several requests of this length gets a response."""
-        for _ in range(PROBES):
-            try:
-                self.socket.send(self.request(length))
-            except OSError:
-                return False
-            end = time.monotonic() + PROBE_S
-            while select.select([self.socket], [], [], max(0, end - time.monotonic()))[0]:
-                try:
-                    if self.is_answer(self.socket.recv(65536)):
-                        return True
-                except OSError:
-                    return False
-        return False
-
-
-def path(target):
-    """Check the path to the peer: the route, whether the peer responds, and the largest packet that
-    passes.
-    """
-    if not target.peer or not target.interface or not link_of(target.interface):
-        return
-    way = (ask_ip('route', 'get', target.peer) or [None])[0]
-    if way is None or way.get('type') == 'unreachable':
-        yield Finding(FAULT, 'path', f'no way to {target.peer}: neither a network of ours nor a gateway',
-                      f'ip addr add ... dev {target.interface}    (of the peer\'s network)')
-        return
-    if way.get('type') == 'local':
-        yield Finding(FAULT, 'path', f'{target.peer} is an address of this host: its frames stay here',
-                      '--peer ADDRESS    (of another host)')
-        return
-    if way.get('dev') != target.interface:
-        yield Finding(FAULT, 'path', f'the way to {target.peer} is by {way.get("dev")}, not by '
-                      f'{target.interface}', f'ip route add {target.peer} dev {target.interface}')
-        return
-    yield from probe(target, way.get('gateway', target.peer))
-
-
-def probe(target, hop):
-    try:
-        echo = Echo(target.peer, target.interface)
-    except OSError as error:
-        yield Finding(NOTE, 'path', f'cannot be tried: {error.strerror}', 'sudo ...')
-        return
-    try:
-        if not echo.passes(128):
-            yield from silence(target, hop)
-            return
-        has = link_of(target.interface)['mtu']
-        wanted = int(target.keys.get('mtu', largest(has)))
-        through = [size for size in MTUS if size <= wanted and echo.passes(min(has, size + HEADERS))]
-        if wanted and wanted not in through:
-            yield Finding(FAULT, 'path', f'{target.peer} answers, but not to {wanted + HEADERS} bytes: the MTU on '
-                          f'the way, or there, is less than {target.interface}\'s; path MTU '
-                          f'{max(through, default="none")} gets through',
-                          f'ip link set ... mtu {has}    (there; or here: --uroce=PORT,mtu='
-                          f'{max(through, default=MTUS[0])})')
-        else:
-            yield Finding(OK, 'path', f'{target.peer} answers to {min(has, wanted + HEADERS)} bytes')
-    finally:
-        echo.close()
-
-
-def silence(target, hop):
-    """The peer does not respond: find out whether a host on the link claims the address."""
-    entry = (ask_ip('neigh', 'show', 'to', hop, 'dev', target.interface) or [{}])[0]
-    if 'lladdr' in entry and 'FAILED' not in entry.get('state', ()):
-        yield Finding(FAULT, 'path', f'{hop} is there ({entry["lladdr"]}), but {target.peer} answers no echo: '
-                      'a firewall, or a host that is not up', f'nft list ruleset    (there); ping {target.peer}')
-    else:
-        yield Finding(FAULT, 'neighbour', f'nobody on {target.interface} says that {hop} is his: wrong address, '
-                      'wrong network or VLAN, or the host is down', f'ip neigh show dev {target.interface}')
-
-
-CHECKS = (hugepages, permissions, driver, link, kernel_device, address, mtu, path, numa, isolation)
+CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, duplicates, mtu, frame_limit, path, numa,
+          isolation)
 
 
 def examine(target):
     """The findings of all checks."""
     for check in CHECKS:
         yield from check(target)
-
-
-def target_of(spec, eal=(), peer=None):
-    """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
-    further properties.
-    """
-    name, *pairs = (spec or '').split(',')
-    keys = dict(pair.partition('=')[::2] for pair in pairs)
-    is_pci = PCI_ADDRESS.match(name) is not None
-    is_virtual = name.startswith('net_')
-    return Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
-                   pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer)

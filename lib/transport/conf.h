@@ -48,6 +48,8 @@ enum uroce_qpc_event {
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 	UROCE_QPC_RNR_FALSE = 1 << 13,
+	/* a request failed, and the QP went to ERR (UC, UD: SQE); `failure` says why */
+	UROCE_QPC_FAILED = 1 << 14,
 };
 
 /** Limits of the device. A modify of a QP checks the attributes against them. */

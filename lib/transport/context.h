@@ -390,6 +390,15 @@ struct uroce_hdr_template {
 
 #define UROCE_HDR_TEMPLATE_NONE UINT32_MAX
 
+/** The error that put a QP into ERR (UC, UD: SQE). All zero: the QP has not failed. */
+struct uroce_failure {
+	uint32_t psn;    /* PSN of the request that failed */
+	uint8_t status;  /* enum ibv_wc_status of a send request of this QP */
+	uint8_t verdict; /* enum uroce_verdict on a request of the peer */
+	/* a request of the peer failed, so `verdict` is valid; false: `status` is valid */
+	bool is_peers;
+};
+
 /**
  * A QP context. Only the transport writes its fields; everyone else may read them.
  *
@@ -505,6 +514,7 @@ struct uroce_qpc {
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
 	uint64_t bad_key_ns;    /* when the first of the wrong keys came that nb_bad_keys counts */
+	struct uroce_failure failure; /* why the QP failed last; valid after UROCE_QPC_FAILED */
 };
 
 /*

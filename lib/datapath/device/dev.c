@@ -337,6 +337,7 @@ alloc_dev(const struct uroce_dev_conf *conf)
 		UROCE_LOG(ERR, mem, "no memory for a device");
 		return NULL;
 	}
+	uroce_log_read_env(rte_get_tsc_hz() != 0);
 	dev->conf = *conf;
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->events = uroce_event_queue_create(conf->max_qp + UROCE_XRC_SRQS);
@@ -383,6 +384,8 @@ uroce_dev_start(struct uroce_dev *dev)
 	const struct uroce_dev_conf *const conf = &dev->conf;
 	int ret = check_process(conf);
 
+	if (ret == 0)
+		uroce_log_read_env(true);
 	if (ret == 0)
 		ret = check_lcores(conf);
 	if (ret < 0)

@@ -19,6 +19,7 @@
 #include "datapath/net/igmp_mld.h"
 #include "datapath/log.h"
 #include "datapath/net/neigh.h"
+#include "datapath/net/path_fault.h"
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
@@ -50,21 +51,6 @@ is_dest_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/*
- * Whether `ip` is the address of a host or a multicast group, and has the address family of `like`.
- */
-static bool
-is_destination(const uint8_t ip[16], const uint8_t like[16])
-{
-	if (uroce_ip_is_v4(ip) != uroce_ip_is_v4(like))
-		return false;
-	if (uroce_gid_is_multicast(ip))
-		return true;
-	if (uroce_ip_is_v4(ip))
-		return ip[12] != 0 && ip[12] < 224;
-	return !is_zero(ip);
-}
-
 static bool
 is_on_link(const struct uroce_addr *addr, const uint8_t ip[16])
 {
@@ -85,12 +71,12 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 	memcpy(route->gw4, dev->conf.gw4, sizeof(route->gw4));
 	memcpy(route->gw6, dev->conf.gw6, sizeof(route->gw6));
 	pthread_mutex_unlock(&dev->lock);
-	if (!av->is_global || uroce_gid_is_empty(&route->gids, idx) || av->port_num != 1)
+	if (uroce_av_check(&route->gids, av) != UROCE_AV_GOOD)
 		return -EINVAL;
 	route->src = &route->gids.addr[idx];
 	route->is_kernels = route->gids.kernels >> idx & 1;
 	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
-	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
+	return 0;
 }
 
 /* Choose the next hop of a path, by the networks and gateways of the configuration. */

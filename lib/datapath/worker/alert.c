@@ -7,10 +7,10 @@
 
 #include "datapath/worker/alert.h"
 
-#include <arpa/inet.h>
 #include <rte_common.h>
 
 #include "datapath/log.h"
+#include "datapath/net/address_text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -37,28 +37,13 @@ static const struct {
 };
 static_assert(RTE_DIM(rows) == UROCE_ALERT_NB, "a row for each kind");
 
-/*
- * Write the peer's IP address into `text`. Frames of the attack claim this address as their source.
- */
-static const char *
-format_peer(const struct uroce_qpc *qpc, char text[INET6_ADDRSTRLEN])
-{
-	const uint8_t *ip = qpc->path.hdr + qpc->path.ip_off;
-	const void *peer = qpc->path.is_ipv6 ? ((const struct uroce_ipv6 *)ip)->dst
-					     : ((const struct uroce_ipv4 *)ip)->dst;
-	const char *result =
-		inet_ntop(qpc->path.is_ipv6 ? AF_INET6 : AF_INET, peer, text, INET6_ADDRSTRLEN);
-
-	return result ? result : "?";
-}
-
 static void
 log_alert(enum uroce_alert kind, const struct uroce_qpc *qpc, uint64_t nb)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	UROCE_LOG(WARNING, qp, "qp 0x%x, peer %s: %s (%lu within a second)", qpc->qpn,
-		  format_peer(qpc, text), rows[kind].text, (unsigned long)nb);
+		  uroce_address_text_of_peer(&qpc->path, text), rows[kind].text, (unsigned long)nb);
 }
 
 static void

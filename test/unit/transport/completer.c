@@ -573,8 +573,14 @@ completer_recv__write_to_refused_memory(void **state)
 			 "send 0 RDMA_WRITE SUCCESS\nsend 1 REM_ACCESS_ERR\n"
 			 "send 2 WR_FLUSH_ERR\n");
 	pair_expect_done(&pair, B, "recv 0 WR_FLUSH_ERR\n");
-	assert_int_equal(pair_events(&pair, A), 0);
-	assert_int_equal(pair_events(&pair, B), UROCE_QPC_ACCESS_ERR);
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_FAILED);
+	assert_int_equal(pair_events(&pair, B), UROCE_QPC_ACCESS_ERR | UROCE_QPC_FAILED);
+	assert_int_equal(pair.host[A].qpc.failure.psn, 1);
+	assert_int_equal(pair.host[A].qpc.failure.status, IBV_WC_REM_ACCESS_ERR);
+	assert_false(pair.host[A].qpc.failure.is_peers);
+	assert_int_equal(pair.host[B].qpc.failure.psn, 1);
+	assert_int_equal(pair.host[B].qpc.failure.verdict, UROCE_VERDICT_NO_ACCESS);
+	assert_true(pair.host[B].qpc.failure.is_peers);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 }
 
