@@ -12,7 +12,7 @@
 
 #include "verbs/uroce.h"
 
-#define PATIENCE_MS 60000 /* time limit, which only a hang exceeds */
+#define TIMEOUT_MS 60000 /* time limit, which only a hang exceeds */
 
 static void
 notify_user(void *arg)
@@ -141,9 +141,9 @@ user_await(struct user *user, void (*drive)(void *arg), void *arg)
 		if (drive != NULL)
 			drive(arg);
 		else
-			assert_int_equal(poll(&pollfd, 1, PATIENCE_MS), 1);
+			assert_int_equal(poll(&pollfd, 1, TIMEOUT_MS), 1);
 		(void)eventfd_read(user->event_fd, &count);
-		assert_true(seconds_now() - begin <= PATIENCE_MS / 1000);
+		assert_true(seconds_now() - begin <= TIMEOUT_MS / 1000);
 	}
 }
 
@@ -171,7 +171,7 @@ user_await_notice(struct user *user)
 {
 	struct pollfd pollfd = { .fd = user->event_fd, .events = POLLIN };
 
-	assert_int_equal(poll(&pollfd, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&pollfd, 1, TIMEOUT_MS), 1);
 }
 
 struct uroce_cm_info
