@@ -24,6 +24,10 @@
  *
  * A destroyed id that the peer still refers to continues without an owner until the peer knows.
  * uroce_cme_destroy() never waits for it.
+ *
+ * Several users may share an engine. Each of them is an owner: a number, with a queue of events of
+ * its own. A new id belongs to owner 0 until uroce_cme_set_owner() is called. The id of a request
+ * belongs to the owner of the listener that was asked.
  */
 
 #include <stdbool.h>
@@ -62,6 +66,7 @@ struct uroce_cm_conf {
 	/* ports that are given to ids which ask for any port; 0: 32768 .. 60999 */
 	uint16_t first_port;
 	uint16_t last_port;
+	uint32_t max_owners; /* users that share the engine, at most 2^16; 0: 1 */
 };
 
 /** Address and port of an endpoint. An address of all zero is the wildcard. */
@@ -153,6 +158,7 @@ struct uroce_cm_event {
 /** A message to transmit. */
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
+	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
 	uint8_t mad[UROCE_MAD_LEN];
 };
 
@@ -208,7 +214,10 @@ struct uroce_cm_stats {
 /** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */
 size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 
-/** Initialise an engine in `mem`, which is aligned for any type. */
+/**
+ * Initialise an engine in `mem`, which is aligned for any type. The memory of an id, which is most
+ * of the memory, is not written before the id is created.
+ */
 struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
 /**
@@ -228,8 +237,14 @@ unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned m
 /** Whether uroce_cme_send() has something. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
-/** Take the oldest event. @return false: there is none */
+/** Take the oldest event of owner 0. @return false: there is none */
 bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
+
+/** Take the oldest event of an owner. @return false: there is none */
+bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event);
+
+/** Whether an owner has an event. */
+bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
 /** When uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
@@ -247,6 +262,15 @@ void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
  */
 int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
 		     uint32_t *id);
+
+/** Give an id without pending events to an owner. */
+void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
+
+/**
+ * Whether an owner may use an id: it has created the id, or has taken its CONNECT_REQUEST, and has
+ * not destroyed it. The number may be any number.
+ */
+bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
  * Bind an id to an address and a port. Port 0: a free port is chosen.
@@ -306,6 +330,9 @@ int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_d
  * A listener's requests that have not been taken as events are rejected.
  */
 void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
+
+/** Destroy all ids of an owner. It has no more events. */
+void uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns);
 
 /** Change the cookie of an id. Events that have not been taken carry the new one. */
 void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);

@@ -75,13 +75,16 @@ struct uroce_cm_conn *
 uroce_cm_conn_new(struct uroce_cm *cm, bool is_for_peer)
 {
 	const uint32_t nb_reserved = is_for_peer ? cm->conf.max_ids / RESERVED_SHARE : 0;
+	const uint32_t nb_fresh = cm->conf.max_ids - cm->nb_begun;
 	struct uroce_cm_conn *conn;
 
-	if (cm->free_ids.nb + cm->lingering.nb <= nb_reserved)
+	if (cm->free_ids.nb + nb_fresh + cm->lingering.nb <= nb_reserved)
 		return NULL;
-	if (!cm->free_ids.nb)
+	if (!cm->free_ids.nb && !nb_fresh)
 		free_conn(cm, &cm->conns[cm->lingering.first]);
 	conn = uroce_cm_queue_pop(cm, &cm->free_ids, UROCE_CM_LINK_SPARE);
+	if (!conn)
+		conn = &cm->conns[cm->nb_begun++];
 	*conn = (struct uroce_cm_conn){
 		.is_used = true,
 		.has_owner = true,

@@ -64,6 +64,7 @@ struct uroce_cm_conn {
 	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
 	uint64_t user;
 	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
+	uint16_t owner;    /* the user that gets the events; set also while `has_owner` is false */
 
 	/* The links of the id in queues, which queue.c changes. */
 	struct {
@@ -177,10 +178,12 @@ struct uroce_cm {
 	struct uroce_siphash_key random_key;
 	uint64_t random_counter;
 	uint32_t nb_ids; /* ids that are not free */
+	/* ids from 0 on that have been used; the memory of the others has not been written */
+	uint32_t nb_begun;
 	struct uroce_cm_conn *conns;
-	struct uroce_cm_queue free_ids;
+	struct uroce_cm_queue free_ids;  /* ids that have been used, and are free */
 	struct uroce_cm_queue lingering; /* oldest first */
-	struct uroce_cm_queue events;
+	struct uroce_cm_queue *events;   /* of each owner */
 	struct uroce_cm_queue responses;
 	struct uroce_cm_queue requests;
 	struct uroce_id_table by_local;    /* local comm id */

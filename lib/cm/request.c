@@ -139,6 +139,7 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener)
 		return NULL;
 	}
 	conn->listener = listener;
+	conn->owner = cm->conns[listener].owner;
 	conn->user = cm->conns[listener].user;
 	conn->space = cm->conns[listener].space;
 	cm->conns[listener].nb_waiting++;

@@ -54,6 +54,7 @@
 #define UROCE_MAX_AHS 262144
 
 struct stat;
+struct uroce_cm_agent;
 struct uroce_vcontext;
 struct uroce_region;
 struct uroce_vdomain;
@@ -83,6 +84,9 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
+	/* agent of connection management; NULL: there is none; created under `agent_lock` */
+	struct uroce_cm_agent *agent;
+	pthread_mutex_t agent_lock;
 	/* guards the fields of the device behind `lock`, and the events of the contexts */
 	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
@@ -117,7 +121,11 @@ struct uroce_vcontext {
 	 * (event.c).
 	 */
 	struct uroce_vevent *events, **events_end;
-	int event_fd; /* eventfd, readable while `events` is not empty */
+	/*
+	 * eventfd, readable while `events` is not empty; -1: the context belongs to the library,
+	 * and events of its objects are dropped
+	 */
+	int event_fd;
 };
 
 struct uroce_vtd {

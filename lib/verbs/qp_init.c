@@ -11,6 +11,7 @@
 #include <rte_common.h>
 
 #include "datapath/device/hugemem.h"
+#include "datapath/device/qpn.h"
 #include "datapath/log.h"
 #include "mem/mkey.h"
 #include "mem/sge.h"
@@ -369,18 +370,18 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 				conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
 	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
-	uint32_t qpn;
+	uint32_t qpn = UROCE_QPN_GSI;
 	int ret;
 
-	ret = uroce_dev_alloc_qpn(dev, &qpn);
-	if (ret != 0) {
+	ret = conf->is_gsi ? uroce_dev_alloc_gsi(dev) : uroce_dev_alloc_qpn(dev, &qpn);
+	if (ret != 0 && !conf->is_gsi)
 		UROCE_LOG_LIMITED(
 			WARNING, qp,
 			"create_qp: all QP numbers of %s are in use: allowed are %u, or more "
 			"by the key qps=NUMBER: %s",
 			dev->conf.port, dev->conf.max_qp, strerror(-ret));
+	if (ret != 0)
 		return ret;
-	}
 	qp = alloc_qp(&cap, kind->has_path, has_wr ? uroce_vwr_memsize() : 0,
 		      uroce_dev_socket_id(dev));
 	if (qp == NULL) {

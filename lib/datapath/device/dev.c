@@ -422,7 +422,7 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	bool is_busy;
 
 	pthread_mutex_lock(&dev->lock);
-	is_busy = (dev->qpns && dev->qpns->nb_qp > 0) ||
+	is_busy = (dev->qpns && (dev->qpns->nb_qp > 0 || dev->qpns->has_gsi)) ||
 		  (dev->mrs && uroce_mr_table_count(dev->mrs) > 0);
 	pthread_mutex_unlock(&dev->lock);
 	if (is_busy)

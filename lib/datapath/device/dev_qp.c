@@ -32,6 +32,19 @@ uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
 	return ret;
 }
 
+int
+uroce_dev_alloc_gsi(struct uroce_dev *dev)
+{
+	int ret;
+
+	if (dev->port->mux_client)
+		return -ECONNREFUSED;
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_qpn_alloc_gsi(dev->qpns);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
 void
 uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
 {

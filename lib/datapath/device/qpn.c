@@ -40,6 +40,7 @@ uroce_qpn_table_init(void *mem, uint32_t max_qp)
 	table->max_qp = max_qp;
 	table->nb_qp = 0;
 	table->taken = (uint32_t *)&table->slot[uroce_qpn_table_slots(max_qp)];
+	table->taken[UROCE_QPN_GSI & table->mask] = UROCE_QPN_GSI;
 	return table;
 }
 
@@ -119,12 +120,26 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	return -ENOSPC;
 }
 
+int
+uroce_qpn_alloc_gsi(struct uroce_qpn_table *table)
+{
+	if (table->has_gsi)
+		return -EBUSY;
+	table->has_gsi = true;
+	return 0;
+}
+
 void
 uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 {
 	uint32_t *taken = &table->taken[qpn & table->mask];
 
 	assert(*taken == qpn);
+	if (qpn == UROCE_QPN_GSI) {
+		/* the slot stays reserved */
+		table->has_gsi = false;
+		return;
+	}
 	*taken = 0;
 	table->nb_qp--;
 	table->quarantined[table->nb_freed++ % UROCE_QPN_QUARANTINE] = qpn;
