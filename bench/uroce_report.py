@@ -17,7 +17,7 @@ from uroce_suite import METRICS, PARTS
 NOISY = 0.03    # a share of the CPUs that other processes took while a case ran
 PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uroce_plots.py')
 # The metrics that the tables show of a part, in order. A part without an entry shows every metric.
-METRICS_TOLD = {'sizes': ('message_rate', 'payload_rate'),
+METRICS_SHOWN = {'sizes': ('message_rate', 'payload_rate'),
                 'latency': ('latency_min', 'latency_p50', 'latency_p99', 'latency_p999'),
                 'qps': ('message_rate', 'connect_rate', 'destroy_rate', 'memory_per_qp'),
                 'loss': ('payload_rate',), 'workers': ('message_rate',),
@@ -144,14 +144,14 @@ def lines_of_tools(grid, across):
     return lines
 
 
-def is_told(row):
+def is_shown(row):
     """Whether a table shows a row of the file."""
     kind = row['labels'].get('kind')
     if row['metric'] == 'times':
         return False
     if kind:
         return row['metric'] in (KINDS[kind][0], 'latency_p99', 'latency_mean')
-    return row['metric'] in METRICS_TOLD.get(row['part'], METRICS)
+    return row['metric'] in METRICS_SHOWN.get(row['part'], METRICS)
 
 
 def split(rows, part):
@@ -305,7 +305,7 @@ def section(result, name, pictures):
         rows = []
     for title, some in split(rows, name) if rows else []:
         lines += [f'**{title}**', ''] if title else []
-        lines += table(list(filter(is_told, some)), down, first, METRICS_TOLD.get(name)) + ['']
+        lines += table(list(filter(is_shown, some)), down, first, METRICS_SHOWN.get(name)) + ['']
     if name == 'tcp':
         lines += lines_of_ratios(result) + ['']
     lines += [f'![{picture}]({picture})' for picture in pictures if picture.startswith(name)]

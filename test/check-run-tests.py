@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 
-PATIENCE_S = 100
+TIMEOUT_S = 100
 STUB = '''#!/bin/bash
 echo "$(basename "$0") $*" >>"$CALLS"
 case "$(basename "$0") $*" in
@@ -70,7 +70,7 @@ class Tree:
         with open(self.calls, 'w', encoding='ascii'):
             pass
         run = subprocess.run([self.script, *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, env=self.env, timeout=PATIENCE_S, check=False)
+                             text=True, env=self.env, timeout=TIMEOUT_S, check=False)
         with open(self.calls, encoding='ascii') as file:
             return run.returncode, run.stdout, file.read()
 
@@ -129,7 +129,7 @@ def check_terminal(tree):
     pid, fd = pty.fork()
     if pid == 0:
         os.execve(tree.script, [tree.script, 'verbs', 'sim'], {**tree.env, 'SLOW': 'yes'})
-    said, end = b'', time.monotonic() + PATIENCE_S
+    said, end = b'', time.monotonic() + TIMEOUT_S
     while b'built 7/9' not in said and time.monotonic() < end:
         said += os.read(fd, 4096)
     expect('a line that is rewritten says how far a suite is', re.search(rb'\r\033\[K +verbs .*built 7/9', said) is not None)

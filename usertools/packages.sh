@@ -75,8 +75,15 @@ install_packages()
 	fi
 }
 
-# Print the versions of uroce and DPDK. $1: name of the tool.
+# Print the version of a package, or "not installed". $1: its name for pkg-config.
+version_of()
+{
+	pkg-config --modversion "$1" 2>/dev/null || echo 'not installed'
+}
+
+# Print the versions of uroce, DPDK and rdma-core. $1: name of the tool.
+# libibverbs.pc has the version 1.ABI.MAJOR.MINOR, of which the last two are those of rdma-core.
 print_versions()
 {
-	echo "$1: uroce $(cat VERSION), DPDK $(pkg-config --modversion libdpdk 2>/dev/null || echo 'not installed')"
+	echo "$1: uroce $(cat VERSION), DPDK $(version_of libdpdk), rdma-core $(version_of libibverbs | sed 's/^1\.[0-9]*\.//')"
 }

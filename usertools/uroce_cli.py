@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The command lines of the tools. An error is one line and exit status 2, `--version` prints the
-versions of uroce and DPDK, and the value of an option may begin with a dash.
+versions of uroce, DPDK and rdma-core, and the value of an option may begin with a dash.
 """
 
 import argparse
@@ -15,7 +15,7 @@ VERSIONS = (os.path.join(HERE, 'versions'), os.path.join(HERE, '..', 'build', 'u
 
 
 def versions():
-    """The versions of uroce and DPDK."""
+    """The versions of uroce, DPDK and rdma-core."""
     for path in VERSIONS:
         if os.path.exists(path):
             with open(path, encoding='ascii') as file:
@@ -55,7 +55,8 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, *args, dashed=(), **kwargs):
         super().__init__(*args, **kwargs)
         self.dashed = dashed
-        self.add_argument('--version', action=PrintVersions, nargs=0, help='print the versions of uroce and DPDK')
+        self.is_strict = False    # unknown options are refused
+        self.add_argument('--version', action=PrintVersions, nargs=0, help='print the versions of uroce, DPDK and rdma-core')
 
     def error(self, message):
         print(f'{self.prog}: {message}; {self.prog} --help shows what is allowed', file=sys.stderr)
@@ -71,6 +72,12 @@ class Parser(argparse.ArgumentParser):
             return False
         return action.nargs is None or '/' in rest[0]    # an optional value is a path
 
+    def check_known(self, word):
+        """Refuse an unknown option. argparse alone would first complain of an operand that lacks."""
+        name = word.split('=')[0]
+        if name.startswith('--') and not any(known.startswith(name) for known in self._option_string_actions):
+            self.error(f'{word}: unknown option')
+
     def join_dashed(self, words):
         """Write `--option VALUE` as `--option=VALUE`, for the options of `dashed`. The words of a
         program that is to be run remain as they are.
@@ -81,6 +88,8 @@ class Parser(argparse.ArgumentParser):
             word = rest.pop(0)
             if word == '--' or (has_program and self.is_operand(word)):
                 return joined + [word] + rest
+            if self.is_strict:
+                self.check_known(word)
             if word in self.dashed and rest:
                 word += '=' + rest.pop(0)
             elif self.has_value(word, rest):
@@ -88,6 +97,10 @@ class Parser(argparse.ArgumentParser):
                 word = rest.pop(0)
             joined.append(word)
         return joined
+
+    def parse_args(self, args=None, namespace=None):
+        self.is_strict = True
+        return super().parse_args(args, namespace)
 
     def parse_known_args(self, args=None, namespace=None):
         return super().parse_known_args(self.join_dashed(sys.argv[1:] if args is None else args), namespace)

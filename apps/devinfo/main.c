@@ -19,12 +19,11 @@
 #include <uroce.h>
 
 #include "devinfo.h"
+#include "eal/command_line.h"
 #include "eal/eal.h"
 
 #define DEVICES_MAX    16
 #define MIB_PER_DEVICE 512u
-
-#define EXIT_USAGE     2
 
 struct options {
 	const char *specs[DEVICES_MAX]; /* specifications of the devices to create */
@@ -33,17 +32,12 @@ struct options {
 	uint8_t port;       /* number of the only port to print; 0 to print all ports */
 	bool is_list;
 	bool is_verbose;
-	bool is_help;
 };
 
 static const struct option long_options[] = {
-	{ "uroce", required_argument, NULL, 'u' },
-	{ "ib-dev", required_argument, NULL, 'd' },
-	{ "ib-port", required_argument, NULL, 'i' },
-	{ "list", no_argument, NULL, 'l' },
-	{ "verbose", no_argument, NULL, 'v' },
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{ "uroce", required_argument, NULL, 'u' },   { "ib-dev", required_argument, NULL, 'd' },
+	{ "ib-port", required_argument, NULL, 'i' }, { "list", no_argument, NULL, 'l' },
+	{ "verbose", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 },
 };
 
 static const char usage[] =
@@ -52,7 +46,10 @@ static const char usage[] =
 	"  -d, --ib-dev=DEVICE          show only this device (default: all)\n"
 	"  -i, --ib-port=PORT           show only this port of the device (default: all)\n"
 	"  -l, --list                   show only the names of the devices\n"
-	"  -v, --verbose                show all attributes\n";
+	"  -v, --verbose                show all attributes\n"
+	"  -h, --help                   print this text and exit\n"
+	"      --version                print the versions of uroce, DPDK and rdma-core, and "
+	"exit\n";
 
 __attribute__((format(printf, 1, 2))) static int
 refuse(const char *format, ...)
@@ -105,14 +102,11 @@ set_option(struct options *opt, int letter, char **argv)
 	case 'v':
 		opt->is_verbose = true;
 		return 0;
-	case 'h':
-		opt->is_help = true;
-		return 0;
 	case ':':
-		return refuse("%s: needs a value; uroce-devinfo -- --help shows which",
+		return refuse("%s: needs a value; uroce-devinfo --help shows which",
 			      argv[optind - 1]);
 	}
-	return refuse("%s: unknown option; uroce-devinfo -- --help lists the allowed ones",
+	return refuse("%s: unknown option; uroce-devinfo --help lists the allowed ones",
 		      argv[optind - 1]);
 }
 
@@ -123,9 +117,9 @@ parse(struct options *opt, int argc, char **argv)
 
 	*opt = (struct options){ 0 };
 	optind = 0;
-	while (ret == 0 && (letter = getopt_long(argc, argv, ":d:i:lvh", long_options, NULL)) != -1)
+	while (ret == 0 && (letter = getopt_long(argc, argv, ":d:i:lv", long_options, NULL)) != -1)
 		ret = set_option(opt, letter, argv);
-	if (ret != 0 || opt->is_help)
+	if (ret != 0)
 		return ret;
 	if (optind < argc)
 		return refuse("%s: not an option: allowed are options alone", argv[optind]);
@@ -224,35 +218,29 @@ run(const struct options *opt)
 	return ret;
 }
 
-/*
- * Get the index in `argv` behind which the arguments of this program begin: the index of `--`, or 0
- * if there is no `--`.
- */
-static int
-split(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return 0;
-}
-
 int
 main(int argc, char **argv)
 {
-	const int own = split(argc, argv);
+	const int own = command_line_split(argc, argv);
 	struct options opt;
 	int ret;
 
+	switch (command_line_question(argc, argv)) {
+	case COMMAND_LINE_HELP:
+		fputs(usage, stdout);
+		return EXIT_SUCCESS;
+	case COMMAND_LINE_VERSION:
+		command_line_print_versions();
+		return EXIT_SUCCESS;
+	case COMMAND_LINE_NONE:
+		break;
+	}
 	argv[own] = argv[0];
 	if (parse(&opt, argc - own, argv + own) != 0)
 		return EXIT_USAGE;
-	if (opt.is_help) {
-		fputs(usage, stdout);
-		return EXIT_SUCCESS;
-	}
-	if (eal_start(argv[0], own > 0 ? own : 1, argv, false, opt.nb_specs * MIB_PER_DEVICE) != 0)
-		return EXIT_FAILURE;
+	ret = eal_start(argv[0], own > 0 ? own : 1, argv, false, opt.nb_specs * MIB_PER_DEVICE);
+	if (ret != 0)
+		return ret;
 	ret = run(&opt);
 	rte_eal_cleanup();
 	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -22,9 +22,53 @@
 #include <rte_log.h>
 
 #include "eal/args.h"
+#include "eal/command_line.h"
 #include "eal/runtime.h"
 
 #define MIB_SMALL 1024
+
+#define LACKS_MEMORY                                                                               \
+	"EAL lacks memory: allowed is -m MIB that the free hugepages hold, or --no-huge and -m "   \
+	"MIB that the free memory holds"
+
+/*
+ * Faults that keep EAL from starting: a part of a line that EAL prints, and the exit status and the
+ * advice that belong to the fault. The first row that matches any line counts.
+ */
+static const struct fault {
+	const char *text;
+	int status;
+	const char *advice;
+} faults[] = {
+	{ "Invalid 'command line' arguments", EXIT_USAGE,
+	  "allowed before -- are DPDK's options (-l, -a, --vdev, ...)" },
+	{ "nable to parse device", EXIT_USAGE,
+	  "allowed are --vdev=DRIVER[,argument=value...] with a virtual driver of DPDK, as "
+	  "net_af_packet0, and -a ADDRESS of a bus, as 0000:01:00.0" },
+	{ "failed to parse device", EXIT_USAGE,
+	  "allowed are --vdev=DRIVER[,argument=value...] with a virtual driver of DPDK, as "
+	  "net_af_packet0, and -a ADDRESS of a bus, as 0000:01:00.0" },
+	{ "Cannot init memory", EXIT_FAILURE, LACKS_MEMORY },
+	{ "hugepage information", EXIT_FAILURE, LACKS_MEMORY },
+	{ "error allocating", EXIT_FAILURE, LACKS_MEMORY },
+	{ "Cannot allocate", EXIT_FAILURE, LACKS_MEMORY },
+	{ "", EXIT_FAILURE, "allowed is what DPDK's guide says of the options of EAL" },
+};
+
+/* Find the fault in the output of EAL. */
+static const struct fault *
+find_fault(FILE *output)
+{
+	const struct fault *fault = faults;
+
+	for (; fault->text[0] != '\0'; fault++) {
+		rewind(output);
+		for (char text[512]; fgets(text, sizeof(text), output) != NULL;)
+			if (strstr(text, fault->text) != NULL)
+				return fault;
+	}
+	return fault;
+}
 
 /*
  * Find the line in the output of EAL that names the error. Lines with which EAL only announces its
@@ -78,7 +122,26 @@ start_in_folder(struct args *args)
 }
 
 /*
+ * Print why EAL did not start. `argv` holds the user's arguments.
+ * @return the exit status
+ */
+static int
+print_fault(FILE *output, int argc, char **argv)
+{
+	const struct fault *const fault = find_fault(output);
+	char why[512];
+
+	first_line(output, why, sizeof(why));
+	fprintf(stderr, "%s: EAL did not start", program_invocation_short_name);
+	for (int i = 1; i < argc; i++)
+		fprintf(stderr, "%s %s", i == 1 ? ", with" : "", argv[i]);
+	fprintf(stderr, ": %s; %s\n", why[0] ? why : rte_strerror(rte_errno), fault->advice);
+	return fault->status;
+}
+
+/*
  * Start EAL with its output redirected. `argv` holds the user's arguments, for the error message.
+ * @return 0, or the exit status
  */
 static int
 start_quietly(struct args *args, int argc, char **argv)
@@ -89,7 +152,7 @@ start_quietly(struct args *args, int argc, char **argv)
 	if (output == NULL || out < 0 || err < 0) {
 		fprintf(stderr, "%s: no temporary file: allowed: a writable /tmp\n",
 			program_invocation_short_name);
-		return -1;
+		return EXIT_FAILURE;
 	}
 	/*
 	 * stdout goes to this file while EAL parses its arguments, so that EAL's usage text is
@@ -101,7 +164,7 @@ start_quietly(struct args *args, int argc, char **argv)
 	dup2(fileno(output), STDERR_FILENO);
 	rte_openlog_stream(stderr);
 
-	int parsed = start_in_folder(args);
+	int parsed = start_in_folder(args), status = 0;
 
 	fflush(stdout);
 	fflush(stderr);
@@ -110,21 +173,12 @@ start_quietly(struct args *args, int argc, char **argv)
 	close(out);
 	close(err);
 	close(usage_fd);
-	if (parsed < 0) {
-		char why[512];
-
-		first_line(output, why, sizeof(why));
-		fprintf(stderr, "%s: EAL did not start, with", program_invocation_short_name);
-		for (int i = 1; i < argc; i++)
-			fprintf(stderr, " %s", argv[i]);
-		fprintf(stderr,
-			": %s; allowed before -- are DPDK's options (-l, -a, --vdev, ...)\n",
-			why[0] ? why : rte_strerror(rte_errno));
-	} else {
+	if (parsed < 0)
+		status = print_fault(output, argc, argv);
+	else
 		copy(output, stderr);
-	}
 	fclose(output);
-	return parsed < 0 ? -1 : 0;
+	return status;
 }
 
 int
@@ -150,7 +204,7 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 	if (args.argc + argc - 1 > ARGS_MAX) {
 		fprintf(stderr, "%s: too many EAL options: allowed: %d\n",
 			program_invocation_short_name, ARGS_MAX - args.argc);
-		return -1;
+		return EXIT_USAGE;
 	}
 	for (int i = 1; i < argc; i++)
 		args_add(&args, argv[i]);

@@ -14,7 +14,8 @@
  * Call rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
  * @param is_loopback  use two lcores, and no device of the machine
  * @param mib  MiB of ordinary memory to use if there are no hugepages
- * @return 0, or -1 after one line on stderr
+ * @return 0, or the exit status of the program after one line on stderr: EXIT_USAGE if one of the
+ *         options is wrong, EXIT_FAILURE if EAL lacks memory or another resource
  */
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);
 

@@ -30,9 +30,9 @@
  * index of the configured IP address in the GID table; entry 0 is the link-local address that is
  * derived from the MAC
  */
-#define GID_INDEX  1
-#define PATIENCE_S 60
-#define RD_ATOMIC  4 /* number of READs and atomics that may be outstanding */
+#define GID_INDEX 1
+#define TIMEOUT_S 60
+#define RD_ATOMIC 4 /* number of READs and atomics that may be outstanding */
 
 /* The address of a QP as sent to the other process, in network byte order. */
 struct message {
@@ -102,7 +102,7 @@ meet(const char *server, const char *port)
 static void
 swap(const struct side *side, const void *ours, void *theirs, size_t len)
 {
-	alarm(PATIENCE_S);
+	alarm(TIMEOUT_S);
 	check(send(side->tcp, ours, len, MSG_NOSIGNAL) == (ssize_t)len &&
 		      recv(side->tcp, theirs, len, MSG_WAITALL) == (ssize_t)len,
 	      "the other side has gone");

@@ -22,8 +22,8 @@
 
 struct file_head {
 	/*
-	 * says that timestamps have nanoseconds, and by its byte order which byte order the file
-	 * has
+	 * magic number: it means that timestamps are in nanoseconds, and its byte order is that of
+	 * the file
 	 */
 	uint32_t magic;
 	uint16_t major, minor;

@@ -120,7 +120,7 @@ choose_gid(struct endpoint *endpoint, const struct options *opt, int nb_gid)
 }
 
 static int
-look_at_port(struct endpoint *endpoint, const struct options *opt)
+query_port(struct endpoint *endpoint, const struct options *opt)
 {
 	struct ibv_port_attr port;
 	int error = uroce_query_device(endpoint->context, &endpoint->attr);
@@ -188,7 +188,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 	int nb_workers = uroce_get_worker_count(endpoint->context);
 	for (int i = 0; i < nb_workers && i < (int)ENDPOINT_WORKERS_MAX; i++)
 		endpoint->worker[endpoint->nb_workers++] = uroce_get_worker(endpoint->context, i);
-	return look_at_port(endpoint, opt);
+	return query_port(endpoint, opt);
 }
 
 /* Map the message buffer, aligned so that the kernel may use huge pages. */
@@ -367,7 +367,7 @@ endpoint_create(struct endpoint *endpoint, const struct options *opt)
 }
 
 static struct ibv_ah_attr
-way_to(const struct endpoint *endpoint, const struct address *peer)
+path_to(const struct endpoint *endpoint, const struct address *peer)
 {
 	return (struct ibv_ah_attr){
 		.is_global = 1,
@@ -389,7 +389,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		.path_mtu = mtu_code(endpoint->mtu),
 		.dest_qp_num = peer->qpn,
 		.rq_psn = peer->psn,
-		.ah_attr = way_to(endpoint, peer),
+		.ah_attr = path_to(endpoint, peer),
 		.max_dest_rd_atomic = (uint8_t)endpoint->outs,
 		.min_rnr_timer = RNR_TIMER_CODE,
 	};
@@ -404,7 +404,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 	/* try again, since the peer may still be starting and answer no ARP or ND request yet */
 	for (int i = 0; i < RESOLVE_TRIES && error == ETIMEDOUT; i++)
 		error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
-	return error != 0 ? failed("the way to the peer (queue pair to RTR)", error) : 0;
+	return error != 0 ? failed("the ah_attr to the peer (queue pair to RTR)", error) : 0;
 }
 
 static int
@@ -437,10 +437,10 @@ endpoint_connect(struct endpoint *endpoint, const struct options *opt)
 			return -1;
 		if (opt->qp_type != IBV_QPT_UD)
 			continue;
-		struct ibv_ah_attr way = way_to(endpoint, &endpoint->peer[i]);
-		endpoint->ah[i] = uroce_create_ah(endpoint->pd, &way);
+		struct ibv_ah_attr ah_attr = path_to(endpoint, &endpoint->peer[i]);
+		endpoint->ah[i] = uroce_create_ah(endpoint->pd, &ah_attr);
 		if (endpoint->ah[i] == NULL)
-			return failed("the way to the peer (address handle)", errno);
+			return failed("the ah_attr to the peer (address handle)", errno);
 	}
 	endpoint->setup.connect_s = seconds_since(begin);
 	return 0;

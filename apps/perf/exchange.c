@@ -21,7 +21,7 @@
 #define CONNECT_MS 5000
 
 static void
-tune(int fd)
+set_keepalive(int fd)
 {
 	const int on = 1, idle_s = 5, interval_s = 1, count = 5;
 
@@ -88,7 +88,7 @@ exchange_accept(struct exchange *exchange, uint16_t port)
 	close(listener);
 	if (exchange->fd < 0)
 		return -1;
-	tune(exchange->fd);
+	set_keepalive(exchange->fd);
 	return 0;
 }
 
@@ -147,7 +147,7 @@ exchange_connect(struct exchange *exchange, const char *server, uint16_t port)
 		return -1;
 	}
 	exchange->fd = fd;
-	tune(fd);
+	set_keepalive(fd);
 	return 0;
 }
 

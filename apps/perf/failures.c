@@ -11,7 +11,7 @@
 
 #include <uroce.h>
 
-#define TOLD_MAX 2u
+#define REPORTED_MAX 2u
 
 static const char *const names[FAILURES_STATUSES] = {
 	[IBV_WC_SUCCESS] = "IBV_WC_SUCCESS",
@@ -46,7 +46,7 @@ failures_add(struct failures *failures, const struct ibv_wc *wc, const char *req
 	unsigned row = row_of(wc->status);
 
 	(request != NULL ? failures->sends : failures->recvs)[row]++;
-	if (failures->told++ >= TOLD_MAX)
+	if (failures->nb_reported++ >= REPORTED_MAX)
 		return;
 	fprintf(stderr,
 		"uroce-perf: qp 0x%06x: wr 0x%" PRIx64 " (%s): %s, \"%s\", vendor error 0x%x\n",
@@ -76,7 +76,7 @@ print_kind(const uint64_t *counts, const char *kind, const char *separator)
 void
 failures_print(const struct failures *failures)
 {
-	if (failures->told == 0)
+	if (failures->nb_reported == 0)
 		return;
 	const char *separator = "uroce-perf: completions in error: ";
 	separator = print_kind(failures->sends, "send", separator);

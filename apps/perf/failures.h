@@ -17,7 +17,7 @@ struct failures {
 	uint64_t sends[FAILURES_STATUSES];
 	uint64_t recvs[FAILURES_STATUSES];
 	/* number of completions in error, of which the first are described on stderr */
-	uint64_t told;
+	uint64_t nb_reported;
 };
 
 /**

@@ -37,7 +37,8 @@
 #define HELD_MAX   256
 #define SPAN_MAX   4096
 #define ROCE_PORT  4791
-#define NOBODYS    0x88b5 /* EtherType for local experiments, which no host receives [IEEE 802] */
+#define ETHERTYPE_EXPERIMENTAL                                                                     \
+	0x88b5 /* EtherType for local experiments, which no host receives [IEEE 802] */
 
 /* The direction in which frames are impaired. */
 enum side { SIDE_RX = 1, SIDE_TX = 2, SIDE_BOTH = SIDE_RX | SIDE_TX };
@@ -245,7 +246,7 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
  * @return whether the frame is delivered now
  */
 static bool
-meet_fate(struct queue *queue, struct rte_mbuf *frame)
+impair_received(struct queue *queue, struct rte_mbuf *frame)
 {
 	queue->nb_frames++;
 	if (draw(queue, wanted.loss)) {
@@ -298,7 +299,7 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 
 	(void)port, (void)idx;
 	for (uint16_t i = 0; i < nb; i++)
-		if (!is_roce(frames[i]) || meet_fate(queue, frames[i]))
+		if (!is_roce(frames[i]) || impair_received(queue, frames[i]))
 			frames[nb_now++] = frames[i];
 	if (queue->nb_held == 0)
 		return nb_now;
@@ -306,13 +307,14 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 }
 
 /*
- * Lose a frame that is to be transmitted, by its EtherType: with NOBODYS no host takes the frame
- * for RoCE.
+ * Lose a frame that is to be transmitted, by its EtherType: with ETHERTYPE_EXPERIMENTAL no host
+ * takes the frame for RoCE.
  */
 static void
 hide(struct rte_mbuf *frame)
 {
-	rte_pktmbuf_mtod(frame, struct rte_ether_hdr *)->ether_type = rte_cpu_to_be_16(NOBODYS);
+	rte_pktmbuf_mtod(frame, struct rte_ether_hdr *)->ether_type =
+		rte_cpu_to_be_16(ETHERTYPE_EXPERIMENTAL);
 }
 
 /* Reorder a transmitted frame: move it behind up to `span` later frames of its burst. */

@@ -5,11 +5,11 @@
  */
 
 #include <stdio.h>
-#include <string.h>
 
 #include <rte_eal.h>
 
 #include "capture.h"
+#include "eal/command_line.h"
 #include "eal/eal.h"
 #include "impair.h"
 #include "loopback.h"
@@ -19,19 +19,6 @@
 #include "workers.h"
 
 #define MIB_MIN 1024u
-
-/*
- * Get the index in `argv` behind which the arguments of this program begin: the index of `--`, or 0
- * if there is no `--`.
- */
-static int
-split(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return 0;
-}
 
 /* Run one side of a test whose other side is another process. */
 static int
@@ -77,20 +64,34 @@ int
 main(int argc, char **argv)
 {
 	struct options opt;
-	int own = split(argc, argv);
+	int own = command_line_split(argc, argv);
 	char **own_argv = argv + own;
 	int own_argc = argc - own;
 
+	switch (command_line_question(argc, argv)) {
+	case COMMAND_LINE_HELP:
+		options_help();
+		return PERF_EXIT_OK;
+	case COMMAND_LINE_VERSION:
+		command_line_print_versions();
+		return PERF_EXIT_OK;
+	case COMMAND_LINE_NONE:
+		break;
+	}
 	own_argv[0] = argv[0];
 	int parsed = options_parse(&opt, own_argc, own_argv);
+	if (parsed == PERF_VERSION_ASKED)
+		command_line_print_versions();
 	if (parsed != 0)
 		return parsed < 0 ? PERF_EXIT_USAGE : PERF_EXIT_OK;
 	if (opt.capture_file != NULL && capture_open(opt.capture_file) != 0)
 		return PERF_EXIT_FAILED;
 	if (opt.impair != NULL && impair_open(opt.impair) != 0)
 		return PERF_EXIT_USAGE;
-	if (eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback, needed_mib(&opt)) != 0)
-		return PERF_EXIT_FAILED;
+	int started =
+		eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback, needed_mib(&opt));
+	if (started != 0)
+		return started;
 	stop_catch_signals();
 
 	int code = opt.nb_workers > 0 ? workers_run(&opt)

@@ -36,6 +36,7 @@ enum kind {
 	TEXT,
 	CHOICE,
 	HELP,
+	VERSION,
 };
 
 struct choice {
@@ -128,6 +129,8 @@ static const struct row rows[] = {
 	  "write a JSON report as well" },
 	{ "out_json_file", 0, TEXT, AT(json_file), 0, 0, NULL, ANYWHERE, "FILE",
 	  "file of the JSON report (default perftest_out.json)" },
+	{ "version", 'V', VERSION, 0, 0, 0, NULL, ANYWHERE, NULL,
+	  "print the versions of uroce, DPDK and rdma-core, and exit" },
 	{ "verify", 0, FLAG, AT(is_verify), 0, 0, NULL, ANYWHERE, NULL,
 	  "check every byte of every message, in batches" },
 	{ "verify-selftest", 0, FLAG, AT(is_selftest), 0, 0, NULL, ANYWHERE, NULL, NULL },
@@ -166,11 +169,11 @@ static int __attribute__((format(printf, 1, 2))) refuse(const char *format, ...)
 	return -1;
 }
 
-static void
-help(void)
+void
+options_help(void)
 {
 	printf("uroce-perf [EAL options] -- --uroce=DEV[,key=value...] TEST [flags] [SERVER]\n"
-	       "uroce-perf -- --loopback TEST [flags]\n\n"
+	       "uroce-perf --loopback TEST [flags]\n\n"
 	       "Without SERVER this side waits for a client; start both with the same TEST and "
 	       "flags.\n\n"
 	       "TEST:");
@@ -252,8 +255,10 @@ take(struct options *opt, const struct row *row, const char *text)
 	case CHOICE:
 		return take_choice(row, text, field);
 	case HELP:
-		help();
-		return 1;
+		options_help();
+		return PERF_HELP_GIVEN;
+	case VERSION:
+		return PERF_VERSION_ASKED;
 	}
 	return 0;
 }
@@ -265,12 +270,12 @@ refuse_option(int result, char **argv)
 	const char *given = argv[optind - 1];
 
 	if (result == ':')
-		return refuse("%s: needs a value; uroce-perf -- --help shows which", given);
+		return refuse("%s: needs a value; uroce-perf --help shows which", given);
 	if (optopt != 0 && optopt < (int)UINT8_MAX && isprint(optopt) &&
 	    strncmp(given, "--", 2) != 0)
-		return refuse("-%c: unknown option; uroce-perf -- --help lists the allowed ones",
+		return refuse("-%c: unknown option; uroce-perf --help lists the allowed ones",
 			      optopt);
-	return refuse("%s: unknown option; uroce-perf -- --help lists the allowed ones", given);
+	return refuse("%s: unknown option; uroce-perf --help lists the allowed ones", given);
 }
 
 static int
@@ -281,7 +286,7 @@ parse_flags(struct options *opt, bool *given, int argc, char **argv)
 	size_t len = 1;
 
 	for (size_t i = 0; i < NB(rows); i++) {
-		bool has_arg = rows[i].kind != FLAG && rows[i].kind != HELP;
+		bool has_arg = rows[i].arg != NULL;
 
 		longs[i] = (struct option){ rows[i].name, has_arg, NULL, 256 + (int)i };
 		if (rows[i].letter == 0)

@@ -30,10 +30,14 @@
 #define PERF_PEAK_ITERS      20000u /* number of messages above which no peak rate is computed */
 #define PERF_EXIT_OK         0
 #define PERF_EXIT_FAILED     1
-#define PERF_EXIT_USAGE      2
+#define PERF_EXIT_USAGE      2 /* EXIT_USAGE of all programs */
 /* exit status of --verify-selftest if the check found the flipped bit, as expected */
 #define PERF_EXIT_FLIP_FOUND  3
 #define PERF_EXIT_FLIP_MISSED 4
+
+/* results of options_parse() */
+#define PERF_HELP_GIVEN    1
+#define PERF_VERSION_ASKED 2
 
 enum perf_op {
 	PERF_SEND,
@@ -114,9 +118,13 @@ struct options {
 
 /**
  * Parse the arguments after `--` into `opt`; argv[0] is skipped.
- * @return 0; 1 if help was requested and printed; -1 after one line on stderr
+ * @return 0; PERF_HELP_GIVEN after the help was printed; PERF_VERSION_ASKED if the caller is to print
+ *         the versions; -1 after one line on stderr
  */
 int options_parse(struct options *opt, int argc, char **argv);
+
+/** Print the usage and the table of options on stdout. */
+void options_help(void);
 
 /** Get the name of the connection type: "RC", "UC" or "UD". */
 const char *options_conn_name(const struct options *opt);

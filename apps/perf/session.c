@@ -7,13 +7,12 @@
  *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
  *	fail WHY                             in place of any other line: its sender ends the test
- *
- * The file has more than 500 lines: because all lines of the protocol share one connection.
  */
 
 #include "session.h"
 #include "capture.h"
 #include "impair.h"
+#include "parameters.h"
 #include "stop.h"
 #include "test.h"
 
@@ -26,8 +25,8 @@
 #define VERSION 1
 #define HELLO_S 10
 #define CLOSE_S 5 /* number of seconds that the client has to close its port */
-/* microseconds between two looks of a polling loop at the connection to the other side */
-#define LOOK_US             20
+/* microseconds between two polls of the connection to the other side, in a loop that waits */
+#define POLL_US             20
 #define BUDGET_BYTES        (1u << 30)
 #define BUDGET_VERIFY_BYTES (256u << 20)
 #define ITERS_MIN           8
@@ -82,126 +81,14 @@ is_peer_failure(struct session *session, const char *line)
 
 /* --- agreeing -------------------------------------------------------------------------------- */
 
-struct term {
-	const char *key; /* the option as the user writes it on the command line */
-	char value[32];
-};
-
-#define TERMS_MAX 16u
-
-static void
-add_text(struct term *terms, unsigned *nb, const char *key, const char *value)
-{
-	struct term *term = &terms[(*nb)++];
-
-	term->key = key;
-	snprintf(term->value, sizeof(term->value), "%s", value);
-}
-
-static void
-add_number(struct term *terms, unsigned *nb, const char *key, uint64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	add_text(terms, nb, key, text);
-}
-
-/* List the parameters that must be the same on both sides. */
-static unsigned
-list_terms(const struct options *opt, struct term *terms)
-{
-	unsigned nb = 0;
-
-	add_text(terms, &nb, "TEST", opt->test);
-	add_text(terms, &nb, "--connection", options_conn_name(opt));
-	add_number(terms, &nb, "--all", opt->is_all);
-	add_number(terms, &nb, "--size", opt->size);
-	add_number(terms, &nb, "--iters", opt->duration_s != 0 ? 0 : opt->iters);
-	add_number(terms, &nb, "--duration", opt->duration_s);
-	add_number(terms, &nb, "--qp", opt->nb_qp);
-	add_number(terms, &nb, "--qp-order", (uint64_t)opt->order);
-	add_number(terms, &nb, "--bidirectional", opt->is_bidir);
-	add_number(terms, &nb, "--verify", opt->is_verify);
-	add_number(terms, &nb, "--verify-selftest", opt->is_selftest);
-	add_number(terms, &nb, "--atomic_type", (uint64_t)opt->atomic);
-	if (opt->working_set != 0)
-		add_number(terms, &nb, "--working-set", opt->working_set);
-	/* the following parameters determine the layout of the buffers */
-	if (opt->is_verify || layout_is_compact(opt)) {
-		add_number(terms, &nb, "--tx-depth", opt->tx_depth);
-		add_number(terms, &nb, "--rx-depth", opt->rx_depth);
-	}
-	return nb;
-}
-
 static int
 send_hello(struct session *session)
 {
-	struct term terms[TERMS_MAX];
-	unsigned nb = list_terms(session->opt, terms);
-	char text[EXCHANGE_LINE_MAX / 2] = "";
-	size_t used = 0;
+	char text[EXCHANGE_LINE_MAX / 2];
 
-	for (unsigned i = 0; i < nb; i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, " %s=%s", terms[i].key,
-					 terms[i].value);
+	parameters_format(session->opt, text, sizeof(text));
 	return exchange_send(&session->exchange, "uroce-perf %d mtu=%u outs=%u%s", VERSION,
 			     session->endpoint.mtu, session->endpoint.outs, text);
-}
-
-/*
- * Get the value of a key in the first line of the other side (hello). The value is empty if the
- * line does not have the key.
- */
-static void
-value_of(const char *hello, const char *key, char *value, size_t len)
-{
-	size_t key_len = strlen(key);
-
-	value[0] = '\0';
-	for (const char *at = hello; (at = strchr(at, ' ')) != NULL;) {
-		at++;
-		if (strncmp(at, key, key_len) != 0 || at[key_len] != '=')
-			continue;
-		at += key_len + 1;
-		snprintf(value, len, "%.*s", (int)strcspn(at, " "), at);
-		return;
-	}
-}
-
-static int
-compare_terms(struct session *session, const char *hello)
-{
-	struct term terms[TERMS_MAX];
-	unsigned nb = list_terms(session->opt, terms);
-
-	for (unsigned i = 0; i < nb; i++) {
-		char theirs[32];
-
-		value_of(hello, terms[i].key, theirs, sizeof(theirs));
-		if (strcmp(theirs, terms[i].value) == 0)
-			continue;
-		fprintf(stderr,
-			"uroce-perf: the sides differ in %s: %s here, %s there; allowed: the same "
-			"on "
-			"both\n",
-			terms[i].key, terms[i].value, theirs[0] ? theirs : "none");
-		return fail(session, "the sides differ in what to run");
-	}
-	return 0;
-}
-
-static unsigned
-smaller_of(const char *hello, const char *key, unsigned mine)
-{
-	char text[32];
-	unsigned theirs;
-
-	value_of(hello, key, text, sizeof(text));
-	if (sscanf(text, "%u", &theirs) != 1 || theirs == 0 || theirs > mine)
-		return mine;
-	return theirs;
 }
 
 static int
@@ -225,10 +112,10 @@ agree(struct session *session)
 			VERSION, line);
 		return fail(session, "versions differ");
 	}
-	if (compare_terms(session, line) != 0)
-		return -1;
-	session->endpoint.mtu = smaller_of(line, "mtu", session->endpoint.mtu);
-	session->endpoint.outs = smaller_of(line, "outs", session->endpoint.outs);
+	if (parameters_compare(session->opt, line) != 0)
+		return fail(session, "the sides differ in what to run");
+	session->endpoint.mtu = parameters_smaller(line, "mtu", session->endpoint.mtu);
+	session->endpoint.outs = parameters_smaller(line, "outs", session->endpoint.outs);
 	return 0;
 }
 
@@ -305,7 +192,7 @@ receive_addresses(struct session *session, unsigned begin, unsigned end)
 }
 
 static int
-swap_addresses(struct session *session)
+exchange_addresses(struct session *session)
 {
 	const unsigned nb_qp = session->endpoint.nb_qp;
 
@@ -322,7 +209,7 @@ swap_addresses(struct session *session)
 /* --- keeping in step ------------------------------------------------------------------------- */
 
 int
-session_tell(struct session *session, const char *step, const struct sync *mine)
+session_send(struct session *session, const char *step, const struct sync *mine)
 {
 	const uint64_t *v = mine->value;
 
@@ -341,7 +228,7 @@ session_poll(struct session *session, const char *step, struct sync *theirs)
 	char line[EXCHANGE_LINE_MAX], name[32];
 	uint64_t now = rte_rdtsc(), v[SYNC_VALUES];
 
-	if (now - session->looked_tsc < LOOK_US * rte_get_tsc_hz() / 1000000)
+	if (now - session->looked_tsc < POLL_US * rte_get_tsc_hz() / 1000000)
 		return 0;
 	session->looked_tsc = now;
 	int got = exchange_receive(&session->exchange, line);
@@ -370,7 +257,7 @@ session_sync(struct session *session, const char *step, const struct sync *mine,
 {
 	int got;
 
-	if (session_tell(session, step, mine) != 0)
+	if (session_send(session, step, mine) != 0)
 		return -1;
 	while ((got = session_poll(session, step, theirs)) == 0) {
 		if (stop_is_asked())
@@ -435,7 +322,7 @@ connect_sides(struct session *session)
 	if (endpoint_create(endpoint, session->opt) != 0)
 		return fail(session, "it has no queue pair");
 	uint64_t begin = rte_rdtsc();
-	if (swap_addresses(session) != 0)
+	if (exchange_addresses(session) != 0)
 		return fail(session, "no addresses");
 	endpoint->setup.swap_s = seconds_since(begin);
 	if (endpoint_connect(endpoint, session->opt) != 0)
@@ -488,9 +375,9 @@ run_connected(struct session *session)
 	int result = run_sizes(session);
 	failures_print(&session->failures);
 	if (result != 0) {
-		fail(session, session->failures.told > 0 ? "completions in error"
-			      : stop_is_asked()          ? "it was stopped"
-							 : "its test failed");
+		fail(session, session->failures.nb_reported > 0 ? "completions in error"
+			      : stop_is_asked()                 ? "it was stopped"
+								: "its test failed");
 		return PERF_EXIT_FAILED;
 	}
 	if (session_sync(session, "end", &none, &none) != 0)

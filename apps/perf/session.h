@@ -72,7 +72,7 @@ uint64_t session_iters(const struct session *session, uint64_t size);
  * Notify the other side that this side has reached a step.
  * @return 0, or -1 after a line on stderr
  */
-int session_tell(struct session *session, const char *step, const struct sync *mine);
+int session_send(struct session *session, const char *step, const struct sync *mine);
 
 /**
  * Check whether the other side has reached a step. A polling loop may call this function often,

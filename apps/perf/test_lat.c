@@ -11,7 +11,7 @@
  *
  * The client decides when a message size ends. The server then receives the step `over`.
  *
- * The file has more than 500 lines: because both sides of a round share the state of one test.
+ * The file has more than 500 lines: both sides of a round share the state of one test.
  */
 
 #include "requests.h"
@@ -38,7 +38,7 @@
  * number of rounds of a waiting loop between two checks for rare events, such as a failure of the
  * peer
  */
-#define LOOK_EVERY 64
+#define POLL_EVERY 64
 
 struct pingpong {
 	struct session *session;
@@ -46,8 +46,8 @@ struct pingpong {
 	uint64_t rounds; /* number of finished rounds */
 	/* number of rounds to execute; UINT64_MAX if the deadline ends the test */
 	uint64_t goal;
-	uint64_t deadline; /* end of the time of --duration, as a TSC value */
-	uint64_t told_tsc; /* TSC value at the last line about progress */
+	uint64_t deadline;     /* end of the time of --duration, as a TSC value */
+	uint64_t progress_tsc; /* TSC value at the last line about progress */
 	uint64_t waiting_since;
 	bool is_over; /* the client has ended this message size */
 	bool is_failed;
@@ -138,7 +138,7 @@ take_completions(struct pingpong *pp)
 
 /* Check for events that end a wait early. @return 0 if the wait goes on, -1 if it has to end */
 static int
-look_around(struct pingpong *pp)
+poll_events(struct pingpong *pp)
 {
 	struct session *session = pp->session;
 	struct sync theirs;
@@ -217,7 +217,7 @@ wait_message(struct pingpong *pp)
 			return pp->is_failed ? -1 : 1;
 		if (pp->is_over)
 			return 0;
-		if (spins % LOOK_EVERY == 0 && look_around(pp) != 0)
+		if (spins % POLL_EVERY == 0 && poll_events(pp) != 0)
 			return -1;
 	}
 }
@@ -232,7 +232,7 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 	pp->waiting_since = rte_rdtsc();
 	for (unsigned spins = 1; nb_open_now(pp) > nb_open; spins++) {
 		take_completions(pp);
-		if (spins % LOOK_EVERY == 0 && look_around(pp) != 0)
+		if (spins % POLL_EVERY == 0 && poll_events(pp) != 0)
 			return -1;
 	}
 	return pp->is_failed ? -1 : 0;
@@ -271,8 +271,8 @@ post(struct pingpong *pp)
 	if (session->opt->is_verify && !is_one_sided(session))
 		verify_fill(out, requests->layout.size, pp->rounds);
 	if (session->opt->is_verify && is_one_sided(session))
-		verify_spoil(requests_in(requests, 0, 0), requests->layout.size,
-			     session->opt->op == PERF_READ ? 0 : pp->rounds);
+		verify_poison(requests_in(requests, 0, 0), requests->layout.size,
+			      session->opt->op == PERF_READ ? 0 : pp->rounds);
 	if (session->opt->op == PERF_WRITE)
 		out[requests->layout.size - 1] = stamp_of(pp->rounds);
 	return requests_post_send(&pp->requests, 0, 1, 1, UINT64_MAX);
@@ -280,7 +280,7 @@ post(struct pingpong *pp)
 
 /*
  * Check a message that a WRITE placed, except for its last byte, which is the number of the round.
- * Then spoil the buffer for the next message.
+ * Then poison the buffer for the next message.
  */
 static void
 check_written(struct pingpong *pp)
@@ -292,7 +292,7 @@ check_written(struct pingpong *pp)
 
 	if (len > 1) {
 		verify_message(verify, at, len - 1, pp->rounds);
-		verify_spoil(at, len - 1, pp->rounds + 1);
+		verify_poison(at, len - 1, pp->rounds + 1);
 	} else {
 		verify->messages++;
 	}
@@ -352,9 +352,9 @@ static int
 server_round(struct pingpong *pp)
 {
 	if (is_one_sided(pp->session)) {
-		for (unsigned i = 0; i < LOOK_EVERY; i++)
+		for (unsigned i = 0; i < POLL_EVERY; i++)
 			endpoint_drive(&pp->session->endpoint);
-		if (look_around(pp) != 0)
+		if (poll_events(pp) != 0)
 			return -1;
 		return pp->is_over ? 0 : 1;
 	}
@@ -376,13 +376,13 @@ is_client_through(const struct pingpong *pp)
 }
 
 static void
-tell_progress(struct pingpong *pp)
+print_progress(struct pingpong *pp)
 {
 	uint64_t now = rte_rdtsc();
 
-	if (now - pp->told_tsc < rte_get_tsc_hz())
+	if (now - pp->progress_tsc < rte_get_tsc_hz())
 		return;
-	pp->told_tsc = now;
+	pp->progress_tsc = now;
 	fprintf(stderr, "\r%4.0f s of %" PRIu64 " s: %.2f usec ",
 		(double)pp->session->opt->duration_s -
 			(double)(pp->deadline - now) / (double)rte_get_tsc_hz(),
@@ -399,13 +399,13 @@ run_client(struct pingpong *pp)
 		if (client_round(pp) < 0)
 			return -1;
 		if (is_shown)
-			tell_progress(pp);
+			print_progress(pp);
 	}
 	if (is_shown)
 		fprintf(stderr, "\r%40s\r", "");
 	if (wait_completions(pp, 0) != 0)
 		return -1;
-	return session_tell(pp->session, "over", &none);
+	return session_send(pp->session, "over", &none);
 }
 
 static int
@@ -419,7 +419,7 @@ run_server(struct pingpong *pp)
 	if (result < 0 || wait_completions(pp, 0) != 0)
 		return -1;
 	const struct sync none = { 0 };
-	return session_tell(pp->session, "over", &none);
+	return session_send(pp->session, "over", &none);
 }
 
 /*
@@ -521,7 +521,7 @@ prepare(struct pingpong *pp)
 	else if (session->opt->is_verify)
 		verify_fill(requests_out(requests, 0, 0), len, 0);
 	if (session->opt->is_verify)
-		verify_spoil(in, len, 0);
+		verify_poison(in, len, 0);
 	if (session->opt->op == PERF_WRITE)
 		in[len - 1] = 0;
 	return renew_receive(pp);
@@ -537,7 +537,7 @@ run(struct pingpong *pp)
 	if (prepare(pp) != 0 || session_sync(session, "go", &none, &theirs) != 0)
 		return -1;
 	pp->deadline = rte_rdtsc() + session->opt->duration_s * rte_get_tsc_hz();
-	pp->told_tsc = rte_rdtsc();
+	pp->progress_tsc = rte_rdtsc();
 	stages_begin(&session->stages);
 	result = session->is_client ? run_client(pp) : run_server(pp);
 	stages_end(&session->stages);

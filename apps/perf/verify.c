@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TOLD_MAX 3u /* the largest number of wrong bytes that are described on stderr */
+#define REPORTED_MAX 3u /* the largest number of wrong bytes that are described on stderr */
 
 static uint64_t
 word_of(uint64_t message, uint64_t idx)
@@ -45,7 +45,7 @@ verify_fill(uint8_t *at, size_t len, uint64_t message)
 }
 
 void
-verify_spoil(uint8_t *at, size_t len, uint64_t message)
+verify_poison(uint8_t *at, size_t len, uint64_t message)
 {
 	fill(at, len, message, UINT64_MAX);
 }
@@ -57,9 +57,10 @@ struct finding {
 };
 
 static void
-tell(const struct verify *verify, uint64_t message, size_t offset, uint8_t expected, uint8_t got)
+report_mismatch(const struct verify *verify, uint64_t message, size_t offset, uint8_t expected,
+		uint8_t got)
 {
-	if (verify->wrong >= TOLD_MAX)
+	if (verify->wrong >= REPORTED_MAX)
 		return;
 	fprintf(stderr,
 		"uroce-perf: verify: wrong byte: iteration %" PRIu64
@@ -81,7 +82,7 @@ inspect_word(struct verify *verify, const uint8_t *at, size_t len, uint64_t expe
 			finding->untouched++;
 			continue;
 		}
-		tell(verify, message, offset + i, bytes[i], at[i]);
+		report_mismatch(verify, message, offset + i, bytes[i], at[i]);
 		verify->wrong++;
 		finding->wrong++;
 	}

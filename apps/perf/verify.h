@@ -8,7 +8,7 @@
  * on the offset of the byte. So a byte of another message, of another offset or of an earlier round
  * is detected.
  *
- * A slot is spoiled (filled with the complement of the pattern) before the message arrives. So a
+ * A slot is poisoned (filled with the complement of the pattern) before the message arrives. So a
  * byte that was never written is always detected, and the same slot can be used again.
  */
 
@@ -31,7 +31,7 @@ struct verify {
 void verify_fill(uint8_t *at, size_t len, uint64_t message);
 
 /** Fill a slot with the complement of the pattern of the message that is to arrive there. */
-void verify_spoil(uint8_t *at, size_t len, uint64_t message);
+void verify_poison(uint8_t *at, size_t len, uint64_t message);
 
 /** Check a message and count the result. The first wrong bytes are described on stderr. */
 void verify_message(struct verify *verify, uint8_t *at, size_t len, uint64_t message);

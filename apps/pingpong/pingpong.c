@@ -24,11 +24,14 @@
 #include <rte_cycles.h>
 #include <rte_eal.h>
 #include <rte_random.h>
+#include <rte_version.h>
 #include <uroce.h>
+#include <uroce_version.h>
 
-#define TCP_PORT "18515" /* default TCP port */
-#define ROUNDS   10000
-#define MSG_LEN  1024
+#define EXIT_USAGE 2       /* exit status after a wrong command line */
+#define TCP_PORT   "18515" /* default TCP port */
+#define ROUNDS     10000
+#define MSG_LEN    1024
 /*
  * index of the configured IP address in the GID table; entry 0 is the link-local address that is
  * derived from the MAC
@@ -44,6 +47,23 @@ struct address {
 	uint32_t psn;      /* PSN of the first request of this process */
 	union ibv_gid gid; /* IP address of the device, as a GID */
 };
+
+static const char usage[] =
+	"usage: uroce-pingpong [EAL options] -- --uroce=PORT[,key=value...] [-p TCP-PORT] "
+	"[SERVER]\n\n"
+	"  --uroce=PORT[,key=value...]  the device to create: an ethdev port and its addresses\n"
+	"  -p, --port=TCP-PORT          TCP port of the exchange (default " TCP_PORT ")\n"
+	"  -h, --help                   print this text and exit\n"
+	"      --version                print the versions of uroce, DPDK and rdma-core, and "
+	"exit\n\n"
+	"Without SERVER this program waits for a client.\n";
+
+/* The command line. */
+static struct {
+	const char *spec;   /* specification of the device */
+	const char *server; /* name of the server; NULL if this process is the server */
+	const char *port;   /* TCP port, as text */
+} args = { .port = TCP_PORT };
 
 static struct ibv_device *device;
 static struct ibv_context *context;
@@ -297,30 +317,80 @@ play(bool is_client)
 	wait_for(ROUNDS, ROUNDS);
 }
 
+/* End with the exit status of a wrong command line. */
+static void
+refuse(const char *word, const char *why)
+{
+	fprintf(stderr, "uroce-pingpong: %s: %s; uroce-pingpong --help shows what is allowed\n",
+		word, why);
+	exit(EXIT_USAGE);
+}
+
+/* Parse the own arguments of this program, which are behind `--`. argv[0] is skipped. */
+static void
+parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "uroce", required_argument, NULL, 'u' },
+		{ "port", required_argument, NULL, 'p' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ 0 },
+	};
+
+	for (int option; (option = getopt_long(argc, argv, ":p:h", options, NULL)) != -1;) {
+		switch (option) {
+		case 'u':
+			args.spec = optarg;
+			break;
+		case 'p':
+			args.port = optarg;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(EXIT_SUCCESS);
+		case 'V':
+			printf("uroce-pingpong: uroce %s, %s, rdma-core %s\n", UROCE_VERSION_STRING,
+			       rte_version(), UROCE_RDMA_CORE_VERSION);
+			exit(EXIT_SUCCESS);
+		default:
+			refuse(argv[optind - 1],
+			       option == ':' ? "needs a value" : "unknown option");
+		}
+	}
+	if (!args.spec)
+		refuse("no device", "--uroce=PORT[,key=value...] names it");
+	if (optind + 1 < argc)
+		refuse(argv[optind + 1], "one argument too many after SERVER");
+	args.server = argv[optind];
+}
+
+/*
+ * Find the argument `--`. EAL gets the arguments before it, and this program those behind it.
+ * Without `--` all arguments are those of this program.
+ */
+static int
+split(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
-	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' },
-						 { "port", required_argument, NULL, 'p' },
-						 { 0 } };
-	const char *spec = NULL, *port = TCP_PORT;
-	const int nb_eal_args = rte_eal_init(argc, argv);
-	int option;
+	const int own = split(argc, argv);
 
-	if (nb_eal_args < 0)
+	opterr = 0; /* parse() prints what is wrong */
+	parse(argc - own, argv + own);
+	if (rte_eal_init(own > 0 ? own : 1, argv) < 0)
 		return EXIT_FAILURE;
 	atexit(take_down);
-	argc -= nb_eal_args;
-	argv += nb_eal_args;
-	while ((option = getopt_long(argc, argv, "p:", options, NULL)) == 'u' || option == 'p')
-		*(option == 'u' ? &spec : &port) = optarg;
-	check(option == -1 && spec && argc - optind <= 1,
-	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [-p TCP-PORT] [SERVER]");
-	const char *server = argv[optind];
-
-	open_device(spec);
+	open_device(args.spec);
 	const struct address ours = our_address();
-	tcp = meet(server, port);
+	tcp = meet(args.server, args.port);
 	const struct address theirs = exchange(ours);
 
 	wait_for_link();
@@ -329,7 +399,7 @@ main(int argc, char **argv)
 	exchange(ours); /* wait until the other process has posted its receive request, too */
 	const uint64_t begin = rte_rdtsc();
 
-	play(server != NULL);
+	play(args.server != NULL);
 	printf("%d round trips of %d bytes: %.2f us each\n", ROUNDS, MSG_LEN,
 	       (double)(rte_rdtsc() - begin) / (double)rte_get_tsc_hz() * 1e6 / ROUNDS);
 	/*

@@ -21,7 +21,9 @@
 #include <rte_eal.h>
 
 #include "control.h"
+#include "datapath/log.h"
 #include "eal/args.h"
+#include "eal/command_line.h"
 #include "eal/eal.h"
 #include "lease_file.h"
 #include "options.h"
@@ -31,19 +33,6 @@
 #include "stats.h"
 
 #define MIB 256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
-
-/*
- * Find the argument `--`, behind which the own arguments of uroced begin.
- * @return the index; 0 if there is none
- */
-static int
-split(int argc, char **argv)
-{
-	for (int i = 1; i < argc; i++)
-		if (strcmp(argv[i], "--") == 0)
-			return i;
-	return 0;
-}
 
 /*
  * Start EAL. Unless the user gives other options, EAL has telemetry, and one lcore that may run on
@@ -174,19 +163,25 @@ main(int argc, char **argv)
 {
 	static struct control control;
 	static struct host host;
-	const int own = split(argc, argv);
+	const int own = command_line_split(argc, argv);
 	struct options opt;
 	const char *wrong;
 	struct lease_file file;
-	int ret = -1, start;
+	int ret, start;
 
-	argv[own] = argv[0];
-	if (options_parse(&opt, argc - own, argv + own) != 0)
-		return EXIT_FAILURE;
-	if (opt.is_help) {
+	switch (command_line_question(argc, argv)) {
+	case COMMAND_LINE_HELP:
 		fputs(options_usage, stdout);
 		return EXIT_SUCCESS;
+	case COMMAND_LINE_VERSION:
+		command_line_print_versions();
+		return EXIT_SUCCESS;
+	case COMMAND_LINE_NONE:
+		break;
 	}
+	argv[own] = argv[0];
+	if (options_parse(&opt, argc - own, argv + own) != 0)
+		return EXIT_USAGE;
 	wrong = lease_file_open(&file, opt.leases);
 	if (wrong) {
 		log_line("--leases=%s: %s: allowed is a path where uroced may write, without a "
@@ -201,8 +196,11 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	prepare();
-	if (start_eal(own > 0 ? own : 1, argv) != 0)
-		return EXIT_FAILURE;
+	ret = start_eal(own > 0 ? own : 1, argv);
+	if (ret != 0)
+		return ret;
+	ret = -1;
+	uroce_log_read_env(true);
 	control.host = &host;
 	if (host_open(&host, opt.spec, file.mac_seed) == 0) {
 		ret = serve(&control, &opt, &file, start);

@@ -35,7 +35,8 @@ const char options_usage[] =
 	"rings\n"
 	"                 (4096), MiB of mapped memory (16384), blocks of 256 QP numbers (32768)\n"
 	"  --no-sandbox   keep privileges and system calls, for a port whose driver needs them\n"
-	"  --help         print this text and exit\n";
+	"  -h, --help     print this text and exit\n"
+	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
 
 #define LIMIT_OPTION                                                                               \
 	256 /* getopt_long() returns this plus the enum user_limit for an option without a letter */
@@ -50,7 +51,6 @@ static const struct option long_options[] = {
 	{ "user-memory", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_MEMORY },
 	{ "user-blocks", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_BLOCKS },
 	{ "no-sandbox", no_argument, NULL, 'n' },
-	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -155,16 +155,12 @@ set_option(struct options *opt, int letter, char **argv)
 	case 'n':
 		opt->is_unconfined = true;
 		return 0;
-	case 'h':
-		opt->is_help = true;
-		return 0;
 	case ':':
-		log_line("%s: needs a value; uroced -- --help shows the allowed values",
+		log_line("%s: needs a value; uroced --help shows the allowed values",
 			 argv[optind - 1]);
 		return -1;
 	}
-	log_line("%s: unknown option; uroced -- --help lists the allowed options",
-		 argv[optind - 1]);
+	log_line("%s: unknown option; uroced --help lists the allowed options", argv[optind - 1]);
 	return -1;
 }
 
@@ -180,7 +176,7 @@ options_parse(struct options *opt, int argc, char **argv)
 	optind = 0;
 	while (ret == 0 && (letter = getopt_long(argc, argv, ":", long_options, NULL)) != -1)
 		ret = set_option(opt, letter, argv);
-	if (ret != 0 || opt->is_help)
+	if (ret != 0)
 		return ret;
 	if (optind != argc - 1) {
 		log_line("%s: allowed is one: PORT[,key=value...], where PORT is the name of an "

@@ -22,7 +22,6 @@ struct options {
 	struct user_limits limits;
 	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
-	bool is_help;
 };
 
 extern const char options_usage[];

@@ -148,7 +148,7 @@ load(void)
  * loaded from a copy.
  */
 static void
-bury(void)
+end_engine(void)
 {
 	for (const struct kept *at = kept; at != NULL; at = at->next)
 		fork_kill_context(at->context);
@@ -162,13 +162,13 @@ bury(void)
  * started in this engine, its threads cannot be ended, so no other engine can be loaded.
  */
 static const struct engine_calls *
-bury_unless_whole(const struct engine_calls *calls)
+end_engine_unless_whole(const struct engine_calls *calls)
 {
 	if (calls == NULL || calls->is_whole())
 		return calls;
 	pthread_mutex_lock(&lock);
 	if (atomic_load(&current) == calls)
-		bury();
+		end_engine();
 	is_over |= calls->is_started();
 	pthread_mutex_unlock(&lock);
 	return NULL;
@@ -198,7 +198,7 @@ after_fork_in_child(void)
 	const struct engine_calls *const calls = atomic_load(&current);
 
 	if (calls != NULL && calls->is_started())
-		bury();
+		end_engine();
 	is_over = false;
 	pthread_mutex_unlock(&lock);
 }
@@ -219,7 +219,7 @@ const struct engine_calls *
 engine(void)
 {
 	const struct engine_calls *calls =
-		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
+		end_engine_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	if (calls != NULL)
 		return calls;
@@ -240,7 +240,7 @@ const struct engine_calls *
 engine_of(const struct ibv_context *context)
 {
 	const struct engine_calls *const calls =
-		bury_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
+		end_engine_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 
 	/*
 	 * Without a context the current engine is returned, whose call then reports the error to

@@ -53,7 +53,8 @@ bool
 uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
 {
 	const struct uroce_cm_conn *asked = &cm->conns[listener];
-	const uint32_t nb_free = cm->free_ids.nb + cm->lingering.nb;
+	const uint32_t nb_free =
+		cm->free_ids.nb + cm->conf.max_ids - cm->nb_begun + cm->lingering.nb;
 	const uint32_t nb_reserved = cm->conf.max_ids / RESERVED_SHARE;
 
 	if (*waiting_count(cm, listener, gid) + asked->waiting.nb >= 2 * asked->max_backlog) {

@@ -12,6 +12,7 @@
 
 #include "cm/cm.h"
 #include "cm/conn.h"
+#include "cm/event.h"
 #include "cm/identity.h"
 #include "cm/port_space.h"
 #include "cm/reason.h"
@@ -26,7 +27,7 @@
 static struct uroce_cm_conn *
 conn_of(struct uroce_cm *cm, uint32_t id)
 {
-	assert(id < cm->conf.max_ids && cm->conns[id].is_used && cm->conns[id].has_owner);
+	assert(id < cm->nb_begun && cm->conns[id].is_used && cm->conns[id].has_owner);
 	return &cm->conns[id];
 }
 
@@ -285,6 +286,35 @@ uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 	while (conn->waiting.nb)
 		uroce_cm_conn_destroy(cm, &cm->conns[conn->waiting.first], now_ns);
 	uroce_cm_conn_destroy(cm, conn, now_ns);
+}
+
+void
+uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner)
+{
+	struct uroce_cm_conn *conn = conn_of(cm, id);
+
+	assert(!conn->events);
+	conn->owner = owner;
+}
+
+bool
+uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner)
+{
+	const struct uroce_cm_conn *conn = &cm->conns[id];
+
+	return id < cm->nb_begun && conn->is_used && conn->has_owner && conn->owner == owner &&
+	       !uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST);
+}
+
+void
+uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns)
+{
+	for (uint32_t id = 0; id < cm->nb_begun; id++) {
+		const struct uroce_cm_conn *conn = &cm->conns[id];
+
+		if (conn->is_used && conn->has_owner && conn->owner == owner)
+			uroce_cme_destroy(cm, id, now_ns);
+	}
 }
 
 void

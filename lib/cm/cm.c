@@ -35,6 +35,12 @@ align_part(size_t len)
 	return (len + 63) / 64 * 64;
 }
 
+static size_t
+count_owners(const struct uroce_cm_conf *conf)
+{
+	return conf->max_owners ? conf->max_owners : 1;
+}
+
 size_t
 uroce_cme_memsize(const struct uroce_cm_conf *conf)
 {
@@ -42,6 +48,7 @@ uroce_cme_memsize(const struct uroce_cm_conf *conf)
 
 	assert(nb >= 1 && nb <= 1u << 24);
 	return align_part(sizeof(struct uroce_cm)) + align_part(nb * sizeof(struct uroce_cm_conn)) +
+	       align_part(count_owners(conf) * sizeof(struct uroce_cm_queue)) +
 	       NB_TABLES * align_part(uroce_id_table_memsize(nb)) +
 	       align_part(uroce_timer_heap_memsize(nb)) +
 	       2 * align_part(uroce_cm_admission_nb_counts(nb) * sizeof(uint32_t));
@@ -104,6 +111,8 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	derive_keys(cm);
 	cm->conns = (struct uroce_cm_conn *)at;
 	at += align_part(conf->max_ids * sizeof(struct uroce_cm_conn));
+	cm->events = (struct uroce_cm_queue *)at;
+	at += align_part(count_owners(conf) * sizeof(struct uroce_cm_queue));
 	for (unsigned i = 0; i < NB_TABLES; i++) {
 		uroce_id_table_init(tables[i], at, conf->max_ids);
 		at += align_part(uroce_id_table_memsize(conf->max_ids));
@@ -112,13 +121,10 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	init_counts(cm, at + align_part(uroce_timer_heap_memsize(conf->max_ids)));
 	uroce_cm_queue_init(&cm->free_ids);
 	uroce_cm_queue_init(&cm->lingering);
-	uroce_cm_queue_init(&cm->events);
 	uroce_cm_queue_init(&cm->responses);
 	uroce_cm_queue_init(&cm->requests);
-	for (uint32_t id = 0; id < conf->max_ids; id++) {
-		cm->conns[id] = (struct uroce_cm_conn){ 0 };
-		uroce_cm_queue_push(cm, &cm->free_ids, UROCE_CM_LINK_SPARE, id);
-	}
+	for (size_t owner = 0; owner < count_owners(conf); owner++)
+		uroce_cm_queue_init(&cm->events[owner]);
 	return cm;
 }
 
@@ -128,6 +134,7 @@ transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 {
 	uroce_cm_count(cm->stats.nb_tx, msg->attr);
 	tx->av = *av;
+	tx->is_request = uroce_cm_outbox_is_request(msg->attr);
 	uroce_cm_build(msg, tx->mad);
 }
 
@@ -205,7 +212,7 @@ uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *in
 {
 	const struct uroce_cm_conn *conn = &cm->conns[id];
 
-	assert(id < cm->conf.max_ids && conn->is_used && conn->has_owner);
+	assert(id < cm->nb_begun && conn->is_used && conn->has_owner);
 	*info = (struct uroce_cm_info){
 		.user = conn->user,
 		.state = conn->state,

@@ -29,6 +29,10 @@
  *
  * A destroyed id that the peer still refers to continues without an owner until the peer knows.
  * uroce_cme_destroy() never waits for it.
+ *
+ * Several users may share an engine. Each of them is an owner: a number, with a queue of events of
+ * its own. A new id belongs to owner 0 until uroce_cme_set_owner() is called. The id of a request
+ * belongs to the owner of the listener that was asked.
  */
 
 #include <stdbool.h>
@@ -73,13 +77,15 @@ struct uroce_cm_conf {
 	/* ports that are given to ids which ask for any port; 0: 32768 .. 60999 */
 	uint16_t first_port;
 	uint16_t last_port;
+	uint32_t max_owners; /* users that share the engine, at most 2^16; 0: 1 */
 };
 
 /** Address and port of an endpoint. An address of all zero is the wildcard. */
 struct uroce_cm_addr {
-	uint8_t ip_version; /* 4, 6; 0: none */
-	uint16_t port;      /* 0: any */
-	uint8_t ip[16];     /* IPv4 in bytes 12 to 15, after twelve zero bytes */
+	uint8_t ip_version; /* 4 or 6; 0: there is no address */
+	uint16_t port;      /* port number; 0: any port */
+	/* the address; an IPv4 address is in bytes 12 to 15, after twelve zero bytes */
+	uint8_t ip[16];
 };
 
 /** Address vector: the hosts between which a message goes, as this side sees them. */
@@ -89,44 +95,58 @@ struct uroce_cm_av {
 	uint32_t port; /* port of the device; the engine passes it through */
 	uint32_t flow_label;
 	uint8_t traffic_class;
-	uint8_t hop_limit; /* 0 or 1: the peer is on the link */
+	/* hop limit of packets to the peer; 0 or 1: the peer is on the same link */
+	uint8_t hop_limit;
 };
 
 /** One end's part of a connection, or of a datagram service. */
 struct uroce_cm_param {
 	uint32_t qpn;
-	uint32_t qkey;               /* datagram service: Q_Key that is told to the peer */
-	uint8_t transport;           /* connect: RC, UC or XRC, enum uroce_cm_transport */
-	bool is_xrc_target;          /* accept: `qpn` is that of an XRC target QP */
+	/* datagram service: Q_Key that the SIDR_REP reports to the peer */
+	uint32_t qkey;
+	/* uroce_cme_connect() only: RC, UC or XRC (enum uroce_cm_transport) */
+	uint8_t transport;
+	/* uroce_cme_accept() only: `qpn` is that of an XRC target QP */
+	bool is_xrc_target;
 	uint8_t responder_resources; /* READs and atomics that this side accepts at a time */
 	uint8_t initiator_depth;     /* READs and atomics that this side has in flight at most */
 	bool has_flow_control;
-	uint8_t retry_count;     /* argument of connect(): retry count of both ends */
-	uint8_t rnr_retry_count; /* for the peer's QP */
+	uint8_t retry_count;     /* uroce_cme_connect() only: retry count of the QPs of both ends */
+	uint8_t rnr_retry_count; /* RNR retry count that the peer's QP must use; 7: no limit */
 	bool has_srq;
-	uint8_t mtu_code;         /* connect: enum ibv_mtu */
-	uint16_t pkey;            /* connect; 0: 0xffff */
-	uint8_t ack_timeout_code; /* connect: ACK timeout of the QPs; 0: 19, as Linux sends */
+	uint8_t mtu_code; /* uroce_cme_connect() only: path MTU (enum ibv_mtu) */
+	uint16_t pkey;    /* uroce_cme_connect() only: partition key; 0: 0xffff */
+	/* uroce_cme_connect() only: ACK timeout of the QPs; 0: 19, as Linux sends */
+	uint8_t ack_timeout_code;
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t private_len;
-	const void *private_data; /* copied; NULL if `private_len` is 0 */
+	/* private data of the message, which is copied; NULL if `private_len` is 0 */
+	const void *private_data;
 };
 
 /** Events, in the order in which they occur. Names are those of enum rdma_cm_event_type. */
 enum uroce_cm_event_kind {
-	/* a peer asks for a connection or a datagram service; `id` is new, `listener` was asked */
+	/*
+	 * a peer requests a connection or a datagram service of the id `listener`; `id` is a new id
+	 * for the request
+	 */
 	UROCE_CM_EVENT_CONNECT_REQUEST,
-	/* the peer accepted: uroce_cme_query() tells its parameters; uroce_cme_establish() is next */
+	/*
+	 * the peer accepted: uroce_cme_query() returns the peer's parameters, and the user has to
+	 * call uroce_cme_establish()
+	 */
 	UROCE_CM_EVENT_CONNECT_RESPONSE,
-	/* the peer did not answer in time (-ETIMEDOUT), or refused to resolve the service (status
-	 * of its SIDR_REP, positive) */
+	/*
+	 * the peer did not answer in time (`status` is -ETIMEDOUT), or refused to resolve the
+	 * service (`status` is that of its SIDR_REP, positive)
+	 */
 	UROCE_CM_EVENT_UNREACHABLE,
-	/* the peer rejected, `status` is the reason (cm/reason.h) */
+	/* the peer rejected the request; `status` is the reason (cm/reason.h) */
 	UROCE_CM_EVENT_REJECTED,
-	/* passive side: the active side is ready. SIDR: the service is resolved */
+	/* on the passive side: the active side is ready; for SIDR: the service is resolved */
 	UROCE_CM_EVENT_ESTABLISHED,
-	/* the connection has ended; -ETIMEDOUT: the peer did not confirm */
+	/* the connection has ended; if `status` is -ETIMEDOUT, the peer did not confirm the end */
 	UROCE_CM_EVENT_DISCONNECTED,
 	UROCE_CM_EVENT_TIMEWAIT_EXIT,
 	UROCE_CM_EVENT_NB
@@ -135,8 +155,9 @@ enum uroce_cm_event_kind {
 struct uroce_cm_event {
 	enum uroce_cm_event_kind kind;
 	uint32_t id;
-	uint32_t listener; /* of CONNECT_REQUEST; else UROCE_CM_NO_ID */
-	/* cookie of the id; of CONNECT_REQUEST: cookie of the listener, which the new id has too */
+	/* CONNECT_REQUEST: the listener of the request; other events: UROCE_CM_NO_ID */
+	uint32_t listener;
+	/* cookie of the id; CONNECT_REQUEST: cookie of the listener, which the new id has, too */
 	uint64_t user;
 	int status;
 	/* the private data of the peer's message; the length is that of the field in the message,
@@ -148,6 +169,7 @@ struct uroce_cm_event {
 /** A message to transmit. */
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
+	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
 	uint8_t mad[UROCE_MAD_LEN];
 };
 
@@ -159,19 +181,24 @@ struct uroce_cm_info {
 	bool is_datagram;
 	uint64_t service_id;
 	uint32_t local_comm_id;
-	uint32_t remote_comm_id; /* 0: not known */
+	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
 	struct uroce_cm_addr local;
-	struct uroce_cm_addr remote; /* ip_version 0: not known */
+	/* address of the peer; its ip_version is 0 while the address is not known */
+	struct uroce_cm_addr remote;
 	struct uroce_cm_av av;
 	uint8_t transport;
 	uint16_t pkey;
 	uint32_t local_qpn;
-	uint32_t remote_qpn; /* dest_qp_num; 0: not known */
+	uint32_t remote_qpn; /* QP number of the peer (dest_qp_num); 0: not known */
 	uint32_t sq_psn;
 	uint32_t rq_psn;
 	uint32_t remote_qkey; /* datagram service */
 	uint8_t mtu_code;     /* path_mtu */
-	/* before the answer: what the peer asks for, seen from this side; after: what holds */
+	/*
+	 * The fields responder_resources and initiator_depth have the values that the peer requests
+	 * until this side answers, and the agreed values from then on. Both are seen from this
+	 * side.
+	 */
 	uint8_t responder_resources; /* max_dest_rd_atomic */
 	uint8_t initiator_depth;     /* max_rd_atomic */
 	uint8_t ack_timeout_code;    /* timeout */
@@ -189,15 +216,19 @@ struct uroce_cm_stats {
 	uint64_t nb_tx_retries[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
-	uint64_t nb_backlog_full;    /* REQs and SIDR_REQs refused because a backlog was full */
-	uint64_t nb_no_id;           /* REQs and SIDR_REQs refused because no id was free */
-	uint64_t nb_replies_dropped; /* replies of no id that did not fit in their ring */
+	uint64_t nb_backlog_full; /* REQs and SIDR_REQs refused because a backlog was full */
+	uint64_t nb_no_id;        /* REQs and SIDR_REQs refused because no id was free */
+	/* replies that belong to no id, and were dropped because too many of them waited */
+	uint64_t nb_replies_dropped;
 };
 
 /** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */
 size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 
-/** Initialise an engine in `mem`, which is aligned for any type. */
+/**
+ * Initialise an engine in `mem`, which is aligned for any type. The memory of an id, which is most
+ * of the memory, is not written before the id is created.
+ */
 struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
 /**
@@ -217,8 +248,14 @@ unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned m
 /** Whether uroce_cme_send() has something. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
-/** Take the oldest event. @return false: there is none */
+/** Take the oldest event of owner 0. @return false: there is none */
 bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
+
+/** Take the oldest event of an owner. @return false: there is none */
+bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event);
+
+/** Whether an owner has an event. */
+bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
 /** When uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
@@ -236,6 +273,15 @@ void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
  */
 int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
 		     uint32_t *id);
+
+/** Give an id without pending events to an owner. */
+void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
+
+/**
+ * Whether an owner may use an id: it has created the id, or has taken its CONNECT_REQUEST, and has
+ * not destroyed it. The number may be any number.
+ */
+bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
  * Bind an id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be
@@ -308,6 +354,9 @@ int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_d
  * A listener's requests that have not been taken as events are rejected.
  */
 void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
+
+/** Destroy all ids of an owner. It has no more events. */
+void uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns);
 
 /** Change the cookie of an id. Events that have not been taken carry the new one. */
 void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);

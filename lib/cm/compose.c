@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The messages of an id from its fields. The values that do not come from the user are those that
- * Linux sends.
+ * Composition of the messages of an id from the fields of the id. Values that do not come from the
+ * user are those that Linux sends.
  */
 
 #include "cm/compose.h"
@@ -106,7 +106,10 @@ compose_rep(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct 
 	memcpy(rep->private_data, conn->tx, conn->tx_len);
 }
 
-/* A REJ by timeout names the sender's device, so that the peer finds its id without a comm id. */
+/*
+ * Compose a REJ. A REJ by timeout names the sender's device, so that the peer finds its id although
+ * this side does not know the peer's comm id.
+ */
 static void
 compose_rej(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct uroce_cm_rej *rej)
 {
@@ -183,7 +186,7 @@ uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
 	case UROCE_CM_MRA:
 	case UROCE_CM_LAP:
 	case UROCE_CM_APR:
-		assert(0); /* no id sends these */
+		assert(0); /* no id sends a message with another attribute */
 	}
 }
 

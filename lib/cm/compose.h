@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The messages of an id from its fields. An id keeps no message: it composes the message anew for
- * each transmission.
+ * Composition of the messages of an id from the fields of the id. An id keeps no message: the
+ * message is composed anew for each transmission.
  */
 
 #include "cm/context.h"

@@ -28,13 +28,16 @@
 /* How long a DREP waits for the user's private data. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
-/* The peer enters TIMEWAIT later than this side by a message's time, which this covers. */
+/*
+ * Addition to the time in TIMEWAIT: the peer enters TIMEWAIT later than this side, by the time that
+ * a message takes.
+ */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
-/* An id lingers for so many response timeouts after the peer's last repetition. */
+/* Number of response timeouts for which an id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
-/* Attempts with a new comm id after a REJ "stale connection". */
+/* Number of further attempts, each with a new comm id, after a REJ "stale connection". */
 #define NB_STALE_ATTEMPTS 3
 
 static void
@@ -70,11 +73,14 @@ free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 struct uroce_cm_conn *
 uroce_cm_conn_new(struct uroce_cm *cm)
 {
+	const uint32_t nb_fresh = cm->conf.max_ids - cm->nb_begun;
 	struct uroce_cm_conn *conn;
 
-	if (!cm->free_ids.nb && cm->lingering.nb)
+	if (!cm->free_ids.nb && !nb_fresh && cm->lingering.nb)
 		free_conn(cm, &cm->conns[cm->lingering.first]);
 	conn = uroce_cm_queue_pop(cm, &cm->free_ids, UROCE_CM_LINK_SPARE);
+	if (!conn && nb_fresh)
+		conn = &cm->conns[cm->nb_begun++];
 	if (!conn)
 		return NULL;
 	*conn = (struct uroce_cm_conn){
@@ -144,7 +150,7 @@ begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		set_timer(cm, conn, UROCE_TIMER_NEVER);
 		break;
 	case UROCE_CM_TIMER_RETRY:
-		break; /* begin_retries(), stretch_timer() and delay_request() arm it */
+		break; /* begin_retries(), stretch_timer() and delay_request() arm this timer */
 	case UROCE_CM_TIMER_ANSWER:
 		set_timer(cm, conn, now_ns + ANSWER_NS);
 		break;
@@ -322,7 +328,7 @@ do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_k
 		uroce_cm_event_report(cm, conn, kind, status);
 }
 
-/* A message that left once was answered: its round trip is known. */
+/* Record the round trip of a message that was answered, if it was sent only once. */
 static void
 sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_input input,
 	   uint64_t now_ns)
@@ -445,7 +451,7 @@ expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		conn->nb_retries_left--;
 		conn->interval_ns *= 2;
 		input = UROCE_CM_ON_RETRY;
-		/* until the message has left */
+		/* wait until the message has left */
 		set_timer(cm, conn, conn->give_up_ns);
 	}
 	(void)uroce_cm_conn_input(cm, conn, input, input == UROCE_CM_ON_TIMEOUT ? -ETIMEDOUT : 0,

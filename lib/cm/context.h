@@ -22,7 +22,9 @@
 
 #define UROCE_MSEC_NS UINT64_C(1000000)
 
-/* Replies that belong to no id, and wait to be transmitted. A power of two. */
+/*
+ * Maximum number of replies that belong to no id and wait for their transmission. A power of two.
+ */
 #define UROCE_CM_NB_REPLIES 256u
 
 /* Hosts whose replies are counted apart from each other. A power of two. */
@@ -37,7 +39,10 @@
 /* Most bytes of private data of a message that an id sends. */
 #define UROCE_CM_TX_PRIVATE_LEN UROCE_CM_RTU_PRIVATE_LEN
 
-/* Queues in which an id can be. An id has a pair of links for each kind. */
+/*
+ * The kinds of queues of ids. An id has a pair of links for each kind, and is in at most one queue
+ * of a kind.
+ */
 enum uroce_cm_link {
 	UROCE_CM_LINK_TX,    /* responses, or requests */
 	UROCE_CM_LINK_EVENT, /* ids with events */
@@ -49,12 +54,12 @@ enum uroce_cm_link {
 
 /* A queue of ids. */
 struct uroce_cm_queue {
-	uint32_t first; /* UROCE_CM_NO_ID: empty */
+	uint32_t first; /* first id of the queue; UROCE_CM_NO_ID: the queue is empty */
 	uint32_t last;
 	uint32_t nb;
 };
 
-/* One id. */
+/* An id: a listener, an end of a connection, or an end of a resolution (SIDR). */
 struct uroce_cm_conn {
 	/* state: conn.c */
 	uint8_t state;  /* enum uroce_cm_state */
@@ -67,8 +72,9 @@ struct uroce_cm_conn {
 	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
 	uint64_t user;
 	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
+	uint16_t owner;    /* the user that gets the events; set also while `has_owner` is false */
 
-	/* links: queue.c */
+	/* The links of the id in queues, which queue.c changes. */
 	struct {
 		uint32_t prev;
 		uint32_t next;
@@ -87,7 +93,7 @@ struct uroce_cm_conn {
 
 	/* identity: identity.c */
 	uint32_t local_comm_id;  /* request ID of SIDR; 0: none */
-	uint32_t remote_comm_id; /* 0: not known */
+	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
 	be64 remote_guid;
 	bool is_in_local;  /* in the table of local comm ids */
 	bool is_in_remote; /* in the table of remote comm ids: passive ids alone */
@@ -95,14 +101,14 @@ struct uroce_cm_conn {
 	bool is_in_qpn;
 	struct uroce_cm_av av;
 
-	/* the connection */
+	/* the values of the connection */
 	uint64_t service_id;
 	uint64_t tid;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
 	uint32_t local_psn;
 	uint32_t remote_psn;
-	uint32_t qkey; /* that this side tells */
+	uint32_t qkey; /* Q_Key of this side, which the SIDR_REP reports */
 	uint32_t remote_qkey;
 	uint8_t transport;
 	uint8_t mtu_code;
@@ -112,7 +118,8 @@ struct uroce_cm_conn {
 	uint8_t ack_timeout_code;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	uint8_t peer_rnr_retry_count; /* that this side sends */
+	/* RNR retry count that the peer's QP must use, which this side sends */
+	uint8_t peer_rnr_retry_count;
 	bool has_flow_control;
 	bool has_srq;
 	bool peer_has_flow_control;
@@ -123,27 +130,35 @@ struct uroce_cm_conn {
 	uint32_t peer_ece_vendor_id;
 	uint32_t peer_ece_options;
 
-	/* the last message that was sent: outbox.c */
+	/*
+	 * The fields from tx_attr to tx describe the last message of the id, which outbox.c sends.
+	 */
 	uint8_t tx_attr;    /* enum uroce_cm_attr; 0: none */
 	uint8_t tx_about;   /* of a REJ */
 	uint16_t tx_reason; /* of a REJ; status of a SIDR_REP */
-	uint64_t dreq_tid;  /* of the DREQ that was sent, or of the peer's that is answered */
-	uint8_t tx_len;     /* bytes of private data */
-	uint16_t nb_sent;   /* how often the message left */
+	/* transaction ID of the DREQ that this side has sent, or that it answers */
+	uint64_t dreq_tid;
+	uint8_t tx_len;   /* bytes of private data */
+	uint16_t nb_sent; /* number of times that the message left */
 	uint8_t tx[UROCE_CM_TX_PRIVATE_LEN];
 
-	/* timers: conn.c */
-	uint64_t sent_ns;     /* when the message left for the first time */
-	uint64_t give_up_ns;  /* end of all repetitions */
-	uint64_t interval_ns; /* from this transmission to the next; doubled each time */
-	uint64_t timeout_ns;  /* in this time a side answers, as the REQ says */
-	uint64_t service_ns;  /* service timeout of the MRA that was received last */
+	/* The fields from sent_ns to nb_retries_left belong to the timers, which conn.c arms. */
+	uint64_t sent_ns;    /* time at which the last message left for the first time */
+	uint64_t give_up_ns; /* time after which the last message is not repeated any more */
+	/* time from the latest transmission to the next one; doubled with each repetition */
+	uint64_t interval_ns;
+	uint64_t timeout_ns; /* time within which a side answers a message, as the REQ says */
+	uint64_t service_ns; /* service timeout of the MRA that was received last */
 	uint8_t max_retries;
 	uint8_t nb_retries_left;
 
-	/* pending events: event.c */
-	uint16_t events; /* bits: 1 << enum uroce_cm_event_kind */
-	int status;      /* of REJECTED, UNREACHABLE and DISCONNECTED */
+	/*
+	 * The fields from `events` to `rx` are pending events and their values, which event.c
+	 * changes.
+	 */
+	uint16_t events; /* set of pending events: 1 << enum uroce_cm_event_kind, or-ed */
+	/* value of the field `status` of the events REJECTED, UNREACHABLE and DISCONNECTED */
+	int status;
 	uint8_t rx_len;
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
@@ -172,10 +187,12 @@ struct uroce_cm {
 	struct uroce_siphash_key random_key;
 	uint64_t random_counter;
 	uint32_t nb_ids; /* ids that are not free */
+	/* ids from 0 on that have been used; the memory of the others has not been written */
+	uint32_t nb_begun;
 	struct uroce_cm_conn *conns;
-	struct uroce_cm_queue free_ids;
+	struct uroce_cm_queue free_ids;  /* ids that have been used, and are free */
 	struct uroce_cm_queue lingering; /* oldest first */
-	struct uroce_cm_queue events;
+	struct uroce_cm_queue *events;   /* of each owner */
 	struct uroce_cm_queue responses;
 	struct uroce_cm_queue requests;
 	struct uroce_id_table by_local;    /* local comm id */

@@ -31,7 +31,8 @@ uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		conn->status = status;
 	conn->events |= 1u << kind;
 	if (!conn->link[UROCE_CM_LINK_EVENT].is_in)
-		uroce_cm_queue_push(cm, &cm->events, UROCE_CM_LINK_EVENT, uroce_cm_id_of(cm, conn));
+		uroce_cm_queue_push(cm, &cm->events[conn->owner], UROCE_CM_LINK_EVENT,
+				    uroce_cm_id_of(cm, conn));
 }
 
 void
@@ -41,7 +42,7 @@ uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 		uroce_cm_admission_end_waiting(cm, conn);
 	conn->events = 0;
 	if (conn->link[UROCE_CM_LINK_EVENT].is_in)
-		uroce_cm_queue_remove(cm, &cm->events, UROCE_CM_LINK_EVENT,
+		uroce_cm_queue_remove(cm, &cm->events[conn->owner], UROCE_CM_LINK_EVENT,
 				      uroce_cm_id_of(cm, conn));
 }
 
@@ -63,9 +64,10 @@ first_pending(const struct uroce_cm_conn *conn)
 }
 
 bool
-uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
+uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event)
 {
-	struct uroce_cm_conn *conn = uroce_cm_queue_pop(cm, &cm->events, UROCE_CM_LINK_EVENT);
+	struct uroce_cm_conn *conn =
+		uroce_cm_queue_pop(cm, &cm->events[owner], UROCE_CM_LINK_EVENT);
 
 	if (!conn)
 		return false;
@@ -89,6 +91,18 @@ uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
 	conn->events &= ~(1u << event->kind);
 	/* the id goes behind the others, so that ids have turns */
 	if (conn->events)
-		uroce_cm_queue_push(cm, &cm->events, UROCE_CM_LINK_EVENT, event->id);
+		uroce_cm_queue_push(cm, &cm->events[owner], UROCE_CM_LINK_EVENT, event->id);
 	return true;
+}
+
+bool
+uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
+{
+	return uroce_cme_next_owner_event(cm, 0, event);
+}
+
+bool
+uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner)
+{
+	return cm->events[owner].nb > 0;
 }

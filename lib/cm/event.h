@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Events that wait for the user: a set of bits in each id, and a queue of ids that have some.
+ * Events that wait for the user: a set of bits in each id, and a queue of the ids that have events.
  */
 
 #include "cm/context.h"
@@ -25,7 +25,7 @@ uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_
 	return conn->events & 1u << kind;
 }
 
-/** Drop the events of an id. */
+/** Discard the pending events of an id. */
 void uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /** Keep private data that the peer has sent, for the next event. */

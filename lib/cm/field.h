@@ -21,7 +21,10 @@ struct uroce_cm_field {
 	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
 	/* bytes of the member, if it is a number; 0 if it is an array of bytes, which is copied */
 	uint8_t size;
-	/* lowest bit of the number that this row has; 0 if the number is not divided */
+	/*
+	 * position, in the complete number, of the lowest bit that this row has; 0 if the number is
+	 * not divided into rows
+	 */
 	uint8_t shift;
 };
 

@@ -32,7 +32,7 @@ give_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_c
 		uroce_cm_count(cm->stats.nb_rx_duplicates, msg->attr);
 }
 
-/* The id that both comm ids of a message name. */
+/* Find the id that both comm ids of a message name. */
 static struct uroce_cm_conn *
 find_conn(struct uroce_cm *cm, uint32_t local_comm_id, uint32_t remote_comm_id,
 	  const struct uroce_cm_av *from)
@@ -50,7 +50,9 @@ waits_for_rep(const struct uroce_cm_conn *conn)
 	return conn->state == UROCE_CM_STATE_REQ_SENT || conn->state == UROCE_CM_STATE_REQ_ACKED;
 }
 
-/* The attempt met a stale connection: another attempt follows, or the end. */
+/*
+ * Choose the input for a REJ "stale connection": another attempt, or the rejection if none is left.
+ */
 static enum uroce_cm_input
 stale_input(const struct uroce_cm_conn *conn)
 {
@@ -100,7 +102,7 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 	if (!conn || conn->is_datagram)
 		return;
-	/* an MRA of a REQ is the first message that tells the peer's comm id */
+	/* an MRA for a REQ is the first message that has the peer's comm id */
 	if (waits_for_rep(conn) ? mra->about != UROCE_CM_ABOUT_REQ
 				: mra->about != UROCE_CM_ABOUT_REP ||
 					  mra->local_comm_id != conn->remote_comm_id)
@@ -201,7 +203,7 @@ recv_rtu(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 		give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
 }
 
-/* The id that a REJ rejects; NULL: none. */
+/* Find the id whose message a REJ rejects; NULL: there is none. */
 static struct uroce_cm_conn *
 find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
 {
@@ -325,7 +327,7 @@ recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 		   rep->status, now_ns);
 }
 
-/* A peer offers an alternate path: RoCE has none. */
+/* Refuse an alternate path that a peer offers, because RoCE has none. */
 static void
 recv_lap(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
 {
@@ -380,6 +382,6 @@ uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct
 		recv_lap(cm, msg, from);
 		break;
 	case UROCE_CM_APR:
-		break; /* to a LAP, which is never sent */
+		break; /* an APR is the answer to a LAP, and this side never sends a LAP */
 	}
 }

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What waits for the wire: ids whose last message has to be sent, and replies that belong to no
- * id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
+ * Messages that wait for transmission: the last messages of ids, and replies that belong to no id.
+ * Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
  */
 
 #include "cm/context.h"
@@ -17,7 +17,9 @@ uroce_cm_outbox_is_request(unsigned attr)
 	return attr == UROCE_CM_REQ || attr == UROCE_CM_DREQ || attr == UROCE_CM_SIDR_REQ;
 }
 
-/** Let an id send its last message, `tx_attr`, as soon as it has its turn. */
+/**
+ * Queue an id, so that its last message (`tx_attr`) is transmitted when the turn of the id comes.
+ */
 void uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /** The id has nothing to send. */

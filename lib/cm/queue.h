@@ -16,11 +16,11 @@ uroce_cm_queue_init(struct uroce_cm_queue *queue)
 	*queue = (struct uroce_cm_queue){ .first = UROCE_CM_NO_ID, .last = UROCE_CM_NO_ID };
 }
 
-/** Append an id that is in no queue of this kind. */
+/** Append an id to a queue. The id must be in no queue of this kind. */
 void uroce_cm_queue_push(struct uroce_cm *cm, struct uroce_cm_queue *queue, enum uroce_cm_link kind,
 			 uint32_t id);
 
-/** Remove an id that is in the queue. */
+/** Remove an id from the queue in which it is. */
 void uroce_cm_queue_remove(struct uroce_cm *cm, struct uroce_cm_queue *queue,
 			   enum uroce_cm_link kind, uint32_t id);
 

@@ -28,7 +28,7 @@ static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
-	uint8_t offset; /* of the user's data in the private data */
+	uint8_t offset; /* offset of the user's data in the private data */
 };
 
 static struct uroce_cm_addr
@@ -84,7 +84,10 @@ read_addresses(uint64_t service_id, const uint8_t *private_data, const struct ur
 	return true;
 }
 
-/* The reason why a REQ is refused before anything is looked up; 0: none. */
+/*
+ * Check the values of a REQ, before anything is looked up.
+ * @return the reason why the REQ is refused; 0: the values are valid
+ */
 static enum uroce_cm_reason
 check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
 {
@@ -96,7 +99,7 @@ check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
 	if (memcmp(req->primary.local_gid, from->remote_gid, 16) ||
 	    memcmp(req->primary.remote_gid, from->local_gid, 16))
 		return UROCE_CM_REASON_INVALID_GID;
-	/* QPs 0 and 1 are those of management */
+	/* QP numbers 0 and 1 are reserved for management */
 	if (req->local_qpn < 2)
 		return UROCE_CM_REASON_NO_QP;
 	if (req->mtu_code < IBV_MTU_256 || req->mtu_code > IBV_MTU_4096)
@@ -130,6 +133,7 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_c
 	if (!conn)
 		return NULL;
 	conn->listener = listener;
+	conn->owner = cm->conns[listener].owner;
 	conn->user = cm->conns[listener].user;
 	conn->space = cm->conns[listener].space;
 	conn->av = *from;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of the states of an id. A row is a state, a column is an event. A cell holds the next
- * state, the message that is sent, the event that is reported to the user, and what else changes.
- * An empty cell is an event that means nothing in this state.
+ * The table of the states of an id. A row is a state, a column is an input. A cell holds the next
+ * state, the message that is sent, the event that is reported to the user, and a further change. An
+ * empty cell is an input that means nothing in this state.
  */
 
 #include "cm/state.h"
@@ -26,7 +26,8 @@
 #define END(state, send, kind) STEP(state, send, REPORT(kind), NONE)
 
 /*
- * The REQ is on the way. A DREQ may overtake the REP of a peer that has accepted and given up.
+ * Cells of the states in which the REQ was sent. A DREQ may overtake the REP, if the peer has
+ * accepted and then given up.
  */
 #define REQ_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REP] = END(REP_RCVD, NOTHING, CONNECT_RESPONSE),                              \
@@ -38,8 +39,9 @@
 	[UROCE_CM_ON_DESTROY] = GO(REJ_SENT, REJ)
 
 /*
- * The REP is on the way. The peer may have received it, and may believe the connection
- * established. So the end is a DREQ, which is repeated until it is answered, and no REJ.
+ * Cells of the states in which the REP was sent. The peer may have received the REP, and may
+ * believe the connection established. So this side ends the connection by a DREQ, which is repeated
+ * until it is answered, and not by a REJ.
  */
 #define REP_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REQ] = AGAIN(state),                                                          \
@@ -99,7 +101,8 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 	[UROCE_CM_STATE_ESTABLISHED] = {
 		[UROCE_CM_ON_ESTABLISH] = STAY(ESTABLISHED),
 		[UROCE_CM_ON_REQ] = IGNORE(ESTABLISHED),
-		[UROCE_CM_ON_REP] = AGAIN(ESTABLISHED), /* the RTU */
+		/* the peer has not received the RTU, so it is repeated */
+		[UROCE_CM_ON_REP] = AGAIN(ESTABLISHED),
 		[UROCE_CM_ON_RTU] = IGNORE(ESTABLISHED),
 		[UROCE_CM_ON_DISCONNECT] = GO(DREQ_SENT, DREQ),
 		[UROCE_CM_ON_DESTROY] = GO(DREQ_SENT, DREQ),
@@ -140,7 +143,8 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 	[UROCE_CM_STATE_REJ_SENT] = {
 		[UROCE_CM_ON_REQ] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_REP] = AGAIN(REJ_SENT),
-		[UROCE_CM_ON_RTU] = AGAIN(REJ_SENT), /* the peer has missed the REJ */
+		/* the peer has not received the REJ, so it is repeated */
+		[UROCE_CM_ON_RTU] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_DREQ] = STEP(REJ_SENT, LONE_DREP, 0, NONE),
 		[UROCE_CM_ON_DISCONNECT] = STAY(REJ_SENT),
 		[UROCE_CM_ON_DESTROY] = STAY(REJ_SENT),

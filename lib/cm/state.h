@@ -4,72 +4,79 @@
 
 /**
  * @file
- * The states of an id [IBA 12.9, 12.11], and the table of what an event does in each state. The
- * table is data: it sends nothing and arms no timer. doc/design/cm.md draws it.
+ * The states of an id [IBA 12.9, 12.11], and the table of what an input does in each state. The
+ * table is data: it sends nothing and arms no timer. doc/design/cm.md has a picture of the states.
  */
 
 #include <stdint.h>
 
 enum uroce_cm_state {
-	UROCE_CM_STATE_IDLE, /* created; nothing is on the wire */
+	UROCE_CM_STATE_IDLE, /* the id was created, and has sent no message */
 	UROCE_CM_STATE_LISTEN,
-	/* active side */
+	/* states of the active side */
 	UROCE_CM_STATE_REQ_SENT,
 	UROCE_CM_STATE_REQ_ACKED, /* the peer has sent an MRA: its REP takes longer */
 	UROCE_CM_STATE_REP_RCVD,  /* the user has to establish or to reject */
-	/* passive side */
+	/* states of the passive side */
 	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject */
 	UROCE_CM_STATE_REP_SENT,
 	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA: its RTU takes longer */
-	/* both */
+	/* states of both sides */
 	UROCE_CM_STATE_ESTABLISHED,
 	UROCE_CM_STATE_DREQ_SENT,
-	UROCE_CM_STATE_DREQ_RCVD, /* the DREP waits for the user, for a short time */
+	/* the peer has sent a DREQ; the DREP waits a short time for private data of the user */
+	UROCE_CM_STATE_DREQ_RCVD,
 	UROCE_CM_STATE_TIMEWAIT, /* frames and messages of the connection may still be on the way */
-	UROCE_CM_STATE_REJ_SENT, /* the REJ is repeated if the peer repeats its message */
-	/* datagram services */
+	/* this side has sent a REJ, which it repeats if the peer repeats its message */
+	UROCE_CM_STATE_REJ_SENT,
+	/* states of ids for datagram services (SIDR) */
 	UROCE_CM_STATE_SIDR_REQ_SENT,
 	UROCE_CM_STATE_SIDR_REQ_RCVD,
-	UROCE_CM_STATE_SIDR_REP_SENT, /* the SIDR_REP is repeated if the peer repeats its SIDR_REQ */
-	/* ended; nothing is on the wire; the id waits for uroce_cme_destroy() */
+	/* this side has sent a SIDR_REP, which it repeats if the peer repeats its SIDR_REQ */
+	UROCE_CM_STATE_SIDR_REP_SENT,
+	/* the id has ended and sends no more messages; it waits for uroce_cme_destroy() */
 	UROCE_CM_STATE_CLOSED,
 	UROCE_CM_STATE_NB
 };
 
 enum uroce_cm_input {
-	/* calls of the user */
+	/* inputs that are calls of the user */
 	UROCE_CM_ON_LISTEN,
 	UROCE_CM_ON_CONNECT,
-	UROCE_CM_ON_RESOLVE, /* connect of a datagram id */
+	UROCE_CM_ON_RESOLVE, /* uroce_cme_connect() of an id for a datagram service */
 	UROCE_CM_ON_ACCEPT,
 	UROCE_CM_ON_REJECT,
 	UROCE_CM_ON_ESTABLISH,
 	UROCE_CM_ON_DISCONNECT,
 	UROCE_CM_ON_DESTROY,
-	/* messages of the peer */
-	UROCE_CM_ON_REQ, /* a duplicate: the first one has made the id */
+	/* inputs that are messages of the peer */
+	UROCE_CM_ON_REQ, /* the REQ is a duplicate: the first REQ has made the id */
 	UROCE_CM_ON_MRA,
 	UROCE_CM_ON_REP,
 	UROCE_CM_ON_RTU,
 	UROCE_CM_ON_REJ,
-	UROCE_CM_ON_STALE, /* REJ of a REQ with the reason "stale connection" */
+	UROCE_CM_ON_STALE, /* a REJ of the REQ arrived, with the reason "stale connection" */
 	UROCE_CM_ON_DREQ,
 	UROCE_CM_ON_DREP,
-	UROCE_CM_ON_SIDR_REQ, /* a duplicate */
-	UROCE_CM_ON_SIDR_REP, /* status 0 */
+	UROCE_CM_ON_SIDR_REQ, /* the SIDR_REQ is a duplicate: the first one has made the id */
+	UROCE_CM_ON_SIDR_REP, /* a SIDR_REP with status 0: the service was resolved */
 	UROCE_CM_ON_SIDR_REFUSAL,
-	/* the peer has begun a new connection with the QP of this one, so it has lost this one */
+	/* the peer uses the QP of this connection for a new one, so it has lost this connection */
 	UROCE_CM_ON_SUPERSEDED,
-	/* timers */
-	UROCE_CM_ON_RETRY,   /* no answer came, and a repetition is left */
-	UROCE_CM_ON_TIMEOUT, /* no repetition is left, or a timer without repetitions expired */
+	/* inputs that are timers */
+	UROCE_CM_ON_RETRY, /* no answer came in time, and the message may be repeated once more */
+	/*
+	 * no answer came, and the message was repeated as often as allowed; or the timer of a state
+	 * without repetitions expired
+	 */
+	UROCE_CM_ON_TIMEOUT,
 	UROCE_CM_INPUT_NB
 };
 
-/** What the id sends. */
+/** The message that an id sends as the result of an input. */
 enum uroce_cme_send {
 	UROCE_CM_SEND_NOTHING,
-	UROCE_CM_SEND_AGAIN, /* the last message that the id has sent */
+	UROCE_CM_SEND_AGAIN, /* repeat the last message that the id has sent */
 	UROCE_CM_SEND_REQ,
 	UROCE_CM_SEND_REP,
 	UROCE_CM_SEND_RTU,
@@ -78,40 +85,50 @@ enum uroce_cme_send {
 	UROCE_CM_SEND_DREP,
 	UROCE_CM_SEND_SIDR_REQ,
 	UROCE_CM_SEND_SIDR_REP,
-	/* replies that are not the last message of the id, and are not repeated */
-	UROCE_CM_SEND_STALE_REJ, /* to a REQ */
-	UROCE_CM_SEND_LATE_REJ,  /* to an RTU: the connection has ended */
-	UROCE_CM_SEND_LONE_DREP, /* to a DREQ */
+	/*
+	 * The three messages from STALE_REJ on are replies that do not become the last message of
+	 * the id, and are not repeated.
+	 */
+	UROCE_CM_SEND_STALE_REJ, /* REJ of a REQ, with the reason "stale connection" */
+	UROCE_CM_SEND_LATE_REJ,  /* REJ of an RTU that arrives after the end of the connection */
+	UROCE_CM_SEND_LONE_DREP, /* DREP for a DREQ of a connection that has ended */
 };
 
-/** What else changes. */
+/** A change that an input causes besides the next state, the message and the event. */
 enum uroce_cm_effect {
 	UROCE_CM_EFFECT_NONE,
-	UROCE_CM_EFFECT_STRETCH, /* the timer waits for the service timeout of the MRA in addition */
-	UROCE_CM_EFFECT_NEW_ID,  /* a new comm id and TID; the REQ follows a little later */
-	UROCE_CM_EFFECT_DUPLICATE, /* nothing; counted */
+	/* the running timer is extended by the service timeout of the MRA */
+	UROCE_CM_EFFECT_STRETCH,
+	/* the id gets a new comm id and TID, and sends a new REQ a little later */
+	UROCE_CM_EFFECT_NEW_ID,
+	UROCE_CM_EFFECT_DUPLICATE, /* nothing changes, and the duplicate is counted */
 };
 
-/** Timer of a state. */
+/** The kinds of timers. At most one timer runs in each state. */
 enum uroce_cm_timer {
 	UROCE_CM_TIMER_NONE,
-	UROCE_CM_TIMER_RETRY,  /* repeat the message, then give up */
-	UROCE_CM_TIMER_ANSWER, /* time in which the user may add private data to a DREP */
+	/* time until the message is repeated; after the last repetition the id gives up */
+	UROCE_CM_TIMER_RETRY,
+	UROCE_CM_TIMER_ANSWER, /* time in which the user may provide private data for the DREP */
 	UROCE_CM_TIMER_TIMEWAIT,
-	UROCE_CM_TIMER_LINGER, /* time in which the peer may repeat its message */
+	/* time for which the id is kept, because the peer may repeat its message */
+	UROCE_CM_TIMER_LINGER,
 };
 
-/** One cell of the table. */
+/** A cell of the table: what an input does in a state. */
 struct uroce_cm_step {
-	uint8_t next_plus_one; /* enum uroce_cm_state plus one; the same state: the id stays */
-	uint8_t send;          /* enum uroce_cme_send */
-	uint8_t report;        /* enum uroce_cm_event_kind plus one; 0: none */
-	uint8_t effect;        /* enum uroce_cm_effect */
+	/* the next state (enum uroce_cm_state) plus one; it may be the present state */
+	uint8_t next_plus_one;
+	uint8_t send; /* message that the id sends: enum uroce_cme_send */
+	/* event for the user (enum uroce_cm_event_kind) plus one; 0: no event */
+	uint8_t report;
+	uint8_t effect; /* further change: enum uroce_cm_effect */
 };
 
 /**
- * What an event does.
- * @return NULL: the event means nothing in this state; a call of the user is refused
+ * Look up what an input does in a state.
+ * @return the cell of the table; NULL: the input means nothing in this state, and a call of the
+ *	user is refused
  */
 const struct uroce_cm_step *uroce_cm_state_step(enum uroce_cm_state state,
 						enum uroce_cm_input input);

@@ -12,25 +12,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** No time, and no timer. */
+/** The value of a deadline if no timer is armed. */
 #define UROCE_TIMER_NEVER UINT64_MAX
 
 struct uroce_timer_heap {
 	uint32_t nb;
 	uint32_t *heap;        /* ids in heap order */
-	uint32_t *position;    /* of each id in `heap`; valid if the id has a timer */
-	uint64_t *deadline_ns; /* of each id; UROCE_TIMER_NEVER: the id has no timer */
+	uint32_t *position;    /* position of each id in `heap`; valid if the id has a timer */
+	uint64_t *deadline_ns; /* deadline of each id; UROCE_TIMER_NEVER: the id has no timer */
 };
 
-/** Bytes for timers of ids 0 .. max_ids - 1. */
+/** The memory size in bytes of a heap for the timers of the ids 0 .. max_ids - 1. */
 size_t uroce_timer_heap_memsize(uint32_t max_ids);
 
 void uroce_timer_heap_init(struct uroce_timer_heap *timers, void *mem, uint32_t max_ids);
 
-/** Arm, move or, by UROCE_TIMER_NEVER, stop the timer of an id. */
+/** Arm the timer of an id, or move it to another time. With UROCE_TIMER_NEVER, stop the timer. */
 void uroce_timer_heap_set(struct uroce_timer_heap *timers, uint32_t id, uint64_t deadline_ns);
 
-/** When the first timer expires; UROCE_TIMER_NEVER: no timer is armed. */
+/** The time at which the first timer expires; UROCE_TIMER_NEVER: no timer is armed. */
 static inline uint64_t
 uroce_timer_heap_deadline(const struct uroce_timer_heap *timers)
 {

@@ -52,3 +52,11 @@ uroce_fds_is(int fd, const char *what)
 	len = readlink(path, name, sizeof(name));
 	return len >= (ssize_t)strlen(what) && memcmp(name, what, strlen(what)) == 0;
 }
+
+void
+uroce_fds_close(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}

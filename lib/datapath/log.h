@@ -5,14 +5,19 @@
 /**
  * @file
  * Logs, with a log type for each kind of object. EAL's option --log-level=roce.port:debug and the
- * like select what is logged.
+ * like select what is logged, and so does the environment variable UROCE_LOG.
  *
  * The function that decides that something is an error logs it once, in one line. The line has the
- * subject, the reason and the allowed values. Levels: ERR, a feature does not work; WARNING,
- * a feature works worse; INFO, creation and destruction of objects; DEBUG, control operations. Nothing is logged per
- * packet.
+ * subject, the reason and the allowed values. Nothing is logged per packet. Levels:
+ * - ERR: a feature does not work.
+ * - WARNING: a feature works worse, a call of the program is refused, or a QP fails.
+ * - INFO: devices come and go; a call is refused because this library lacks a feature, which
+ *   programs find out by trying.
+ * - DEBUG: QPs are created, modified, connected and destroyed.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #include <rte_log.h>
 
@@ -26,6 +31,33 @@ extern int uroce_log_mem;   /* ID of the log type roce.mem */
 #define UROCE_LOG(level, noun, ...)                                                                \
 	rte_log(RTE_LOG_##level, uroce_log_##noun,                                                 \
 		RTE_FMT("roce: " RTE_FMT_HEAD(__VA_ARGS__, ) "\n", RTE_FMT_TAIL(__VA_ARGS__, )))
+
+/**
+ * Log a line that a program can cause again and again, such as a refused call. All these lines of
+ * the process together are limited to UROCE_LOG_LINES_MAX in a second. A later line says how many
+ * were left out.
+ */
+#define UROCE_LOG_LINES_MAX 50u
+#define UROCE_LOG_LIMITED(level, noun, ...)                                                        \
+	do {                                                                                       \
+		if (uroce_log_has_room(RTE_LOG_##level, uroce_log_##noun))                         \
+			UROCE_LOG(level, noun, __VA_ARGS__);                                       \
+	} while (0)
+
+/**
+ * Check whether a line may be logged now, and count it.
+ * @return false if the level of the log type does not select the line, or if the limit is reached
+ */
+bool uroce_log_has_room(uint32_t level, int type);
+
+/**
+ * Set the levels of the log types to what the environment variable UROCE_LOG says:
+ * "LEVEL[,COMPONENT=LEVEL...]". EAL sets levels when it starts, so this function sets them once
+ * before EAL has started and once afterwards. Later calls do nothing. A part that is not understood
+ * has no effect, after one line in the log.
+ * @param is_eal_running  rte_eal_init() has returned
+ */
+void uroce_log_read_env(bool is_eal_running);
 
 /**
  * Quote a string of the caller, which may have any length. A long string is cut off and ends in

@@ -148,7 +148,7 @@ bool uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t p
 /**
  * Read the wire bytes `[addr, addr + len)` of an mkey into `to`, for a packet that is transmitted.
  * @param is_bad  NULL for a retransmission: signatures in memory are not checked again. Otherwise
- *	it is set if a block that ends in the range has a bad signature.
+ *	`*is_bad` is set if a block that ends in the range has a bad signature.
  * @return 0; -EFAULT: access is refused
  */
 int uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The table of keys, shared by mr.c, mw.c and mkey.c. Other files do not access its fields.
+ * The table of keys, shared by mr.c, mw.c and the files of mkeys. Other files do not
+ * access its fields.
  *
  * How it works: an entry is one cache line. Its first word has the state of the entry:
  *
@@ -110,8 +111,8 @@ struct uroce_mr_table {
 	/* Only control calls use the fields from `rand` to `last_free_idx`. */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
-	uint32_t first_free_idx; /* the entry that is taken next */
-	uint32_t last_free_idx;  /* the entry that was freed last */
+	uint32_t first_free_idx; /* index of the free entry that is taken next */
+	uint32_t last_free_idx;  /* index of the entry that was freed last */
 	_Alignas(64) _Atomic uint64_t recent_words[UROCE_NB_RECENT];
 	struct uroce_entry entries[];
 };

@@ -23,13 +23,14 @@
 /* maximum number of descriptors that are received with a message; the kernel closes others */
 #define FDS_MAX 8
 
-static const struct shape {
+static const struct layout {
 	size_t fixed;
-	size_t each;  /* bytes of a lease or block in the message; 0 if the message has none */
+	/* length in bytes of each lease or block in the message; 0 if the message has none */
+	size_t each;
 	size_t nb_at; /* offset of the field with the number of leases or blocks */
 	uint32_t max; /* maximum number of leases or blocks in the message */
 	bool has_fd;
-} shape_of[UROCE_MUX_NB_TYPES] = {
+} layouts[UROCE_MUX_NB_TYPES] = {
 	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },
 	[UROCE_MUX_HOST] = { sizeof(struct uroce_mux_this_host), 0, 0, 0, false },
 	[UROCE_MUX_ATTACH] = { sizeof(struct uroce_mux_attach), sizeof(struct uroce_mux_lease),
@@ -51,19 +52,19 @@ static const struct shape {
 size_t
 uroce_mux_message_size(uint32_t type, uint32_t nb)
 {
-	if (type >= UROCE_MUX_NB_TYPES || nb > shape_of[type].max)
+	if (type >= UROCE_MUX_NB_TYPES || nb > layouts[type].max)
 		return 0;
-	return shape_of[type].fixed + nb * shape_of[type].each;
+	return layouts[type].fixed + nb * layouts[type].each;
 }
 
 static uint32_t
 nb_elements(const union uroce_mux_message *message)
 {
-	const struct shape *shape = &shape_of[message->type];
+	const struct layout *layout = &layouts[message->type];
 	uint32_t nb = 0;
 
-	if (shape->each > 0)
-		memcpy(&nb, message->bytes + shape->nb_at, sizeof(nb));
+	if (layout->each > 0)
+		memcpy(&nb, message->bytes + layout->nb_at, sizeof(nb));
 	return nb;
 }
 
@@ -131,10 +132,10 @@ is_message_valid(const union uroce_mux_message *message, size_t len, bool has_fd
 	size_t size;
 
 	if (len < sizeof(message->type) || message->type >= UROCE_MUX_NB_TYPES ||
-	    len < shape_of[message->type].fixed)
+	    len < layouts[message->type].fixed)
 		return false;
 	size = uroce_mux_message_size(message->type, nb_elements(message));
-	return size > 0 && len == size && has_fd == shape_of[message->type].has_fd;
+	return size > 0 && len == size && has_fd == layouts[message->type].has_fd;
 }
 
 int

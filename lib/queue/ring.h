@@ -77,9 +77,9 @@ uroce_ring_room(struct uroce_ring *ring)
 }
 
 /**
- * Producer: whether free slot `n` exists, counted from 0. By this a producer fills slot after slot
- * before one push. The consumer's index is read only if its last known value does not permit the
- * slot.
+ * Producer: whether free slot `n` exists, counted from 0. With this check a producer fills several
+ * slots before one push. The consumer's index is read only if its last known value does not permit
+ * the slot.
  */
 static inline bool
 uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)

@@ -53,7 +53,7 @@ struct uroce_srq {
 	/* number of the slot with the newest posted request; UROCE_SRQ_NONE if none is posted */
 	uint32_t last_idx;
 	uint32_t nb_posted;
-	uint32_t nb_taken; /* number of requests that QPs have taken */
+	uint32_t nb_taken; /* number of requests that QPs have taken and not yet released */
 	uint32_t max_wr;
 	uint8_t *slots;
 	/* for each slot, the number of the next slot in its list (free or posted) */

@@ -51,7 +51,7 @@ struct uroce_wq {
 	bool is_xrc;
 	/* The application posts from one thread at a time, so no lock is needed. The owner of the
 	 * queue sets this field. */
-	bool is_lone;
+	bool is_single_threaded;
 };
 static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
@@ -179,7 +179,7 @@ void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max
 static inline void
 uroce_wq_begin(struct uroce_wq *wq)
 {
-	if (!wq->is_lone)
+	if (!wq->is_single_threaded)
 		uroce_lock_take(&wq->lock);
 }
 
@@ -190,7 +190,7 @@ uroce_wq_begin(struct uroce_wq *wq)
 static inline void
 uroce_wq_end(struct uroce_wq *wq)
 {
-	if (!wq->is_lone)
+	if (!wq->is_single_threaded)
 		uroce_lock_release(&wq->lock);
 }
 

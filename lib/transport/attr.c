@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The functions that modify and query the attributes of a QP [IBA 11.2.5.2, 11.2.5.3]. A modify is
- * checked completely before the first attribute changes. The table in qp_state.c checks the
- * transition and the mask. Each value is checked against its range, which for some attributes the
- * device limits.
+ * checked completely before the first attribute changes, in refusal.c.
  */
 #include "transport/qpc.h"
 
@@ -13,96 +11,10 @@
 #include "transport/requester/completer.h"
 #include "transport/completion.h"
 #include "transport/recovery/loss_recovery.h"
-#include "transport/qp_state.h"
 #include "transport/requester/req.h"
 #include "transport/requester/requester.h"
 #include "transport/responder/resp.h"
 #include "transport/recovery/retry.h"
-
-#define TIMER_CODE_MAX 31
-#define RETRY_MAX      7
-/*
- * Access flags that a QP accepts. Flags that only memory regions use are included, because
- * applications pass the same flags for both. Only the remote rights have a meaning for a QP.
- */
-#define ACCESS_KNOWN                                                                               \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |                   \
-	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING |                 \
-	 UROCE_ACCESS_FLUSH_GLOBAL | UROCE_ACCESS_FLUSH_PERSISTENT)
-
-static bool
-is_port(const struct uroce_qpc_limits *limits, uint8_t port_num)
-{
-	return port_num >= 1 && port_num <= limits->nb_ports;
-}
-
-static bool
-is_av(const struct uroce_qpc_limits *limits, const struct ibv_ah_attr *av)
-{
-	return av->is_global && is_port(limits, av->port_num) &&
-	       av->grh.sgid_index < limits->nb_gids;
-}
-
-/* Whether every attribute in the mask has a value in its range. */
-static bool
-are_values_legal(const struct uroce_qpc_limits *limits, const struct ibv_qp_attr *attr, int mask)
-{
-	const struct {
-		int bit;
-		bool is_legal;
-	} rules[] = {
-		{ IBV_QP_PKEY_INDEX, attr->pkey_index < limits->nb_pkeys },
-		{ IBV_QP_PORT, is_port(limits, attr->port_num) },
-		{ IBV_QP_ACCESS_FLAGS, !(attr->qp_access_flags & ~ACCESS_KNOWN) },
-		{ IBV_QP_AV, is_av(limits, &attr->ah_attr) },
-		{ IBV_QP_ALT_PATH, is_av(limits, &attr->alt_ah_attr) &&
-					   is_port(limits, attr->alt_port_num) &&
-					   attr->alt_pkey_index < limits->nb_pkeys &&
-					   attr->alt_timeout <= TIMER_CODE_MAX },
-		{ IBV_QP_PATH_MTU,
-		  attr->path_mtu >= IBV_MTU_256 && attr->path_mtu <= limits->active_mtu },
-		{ IBV_QP_DEST_QPN, attr->dest_qp_num <= UROCE_PSN_MASK },
-		{ IBV_QP_RQ_PSN, attr->rq_psn <= UROCE_PSN_MASK },
-		{ IBV_QP_SQ_PSN, attr->sq_psn <= UROCE_PSN_MASK },
-		{ IBV_QP_MAX_QP_RD_ATOMIC, attr->max_rd_atomic <= limits->max_rd_atomic },
-		{ IBV_QP_MAX_DEST_RD_ATOMIC,
-		  attr->max_dest_rd_atomic <= limits->max_dest_rd_atomic },
-		{ IBV_QP_MIN_RNR_TIMER, attr->min_rnr_timer <= TIMER_CODE_MAX },
-		{ IBV_QP_TIMEOUT, attr->timeout <= TIMER_CODE_MAX },
-		{ IBV_QP_RETRY_CNT, attr->retry_cnt <= RETRY_MAX },
-		{ IBV_QP_RNR_RETRY, attr->rnr_retry <= RETRY_MAX },
-		{ IBV_QP_PATH_MIG_STATE, (unsigned)attr->path_mig_state <= IBV_MIG_ARMED },
-	};
-
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-		if ((mask & rules[i].bit) && !rules[i].is_legal)
-			return false;
-	}
-	return true;
-}
-
-int
-uroce_qpc_modify_check(const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask)
-{
-	const bool has_cur = mask & IBV_QP_CUR_STATE;
-	const enum ibv_qp_state state = (enum ibv_qp_state)qpc->state;
-	const enum ibv_qp_state from = has_cur ? attr->cur_qp_state : state;
-	const enum ibv_qp_state to = mask & IBV_QP_STATE ? attr->qp_state : from;
-
-	/*
-	 * cur_qp_state must be the present state of the QP, and a state in which the QP may change
-	 * its state without a modify
-	 */
-	if (has_cur && (from < IBV_QPS_RTR || from > IBV_QPS_SQE || from != state))
-		return -EINVAL;
-	if (uroce_qp_state_check((enum ibv_qp_type)qpc->type, from, to, mask))
-		return -EINVAL;
-	/* in SQD, paths and timers may change only after the queue has drained [IBA 11.2.5.2] */
-	if (from == IBV_QPS_SQD && to == IBV_QPS_SQD && qpc->req.is_draining)
-		return -EINVAL;
-	return are_values_legal(qpc->limits, attr, mask) ? 0 : -EINVAL;
-}
 
 /* Copy an attribute if its bit is in the mask. */
 #define COPY(bit, field) COPY_AS(bit, field, field)

@@ -48,6 +48,8 @@ enum uroce_qpc_event {
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 	UROCE_QPC_RNR_FALSE = 1 << 13,
+	/* a request failed, and the QP went to ERR (UC, UD: SQE); `failure` says why */
+	UROCE_QPC_FAILED = 1 << 14,
 };
 
 /** Limits of the device. A modify of a QP checks the attributes against them. */
@@ -57,7 +59,10 @@ struct uroce_qpc_limits {
 	uint8_t nb_ports;
 	uint8_t active_mtu;    /* enum ibv_mtu */
 	uint8_t max_rd_atomic; /* the most READs and atomics in flight from the requester */
-	/* the same limit for the responder; at most UROCE_RD_ATOMIC_MAX */
+	/*
+	 * the most READs and atomics of the peer that the responder accepts at a time; at most
+	 * UROCE_RD_ATOMIC_MAX
+	 */
 	uint8_t max_dest_rd_atomic;
 };
 
@@ -73,7 +78,10 @@ struct uroce_qpc_conf {
 	const struct uroce_srq_table *srqs;
 	uint32_t xrcd; /* XRC_RECV: number of the QP's XRC domain */
 	struct uroce_cq *send_cq;
-	struct uroce_cq *recv_cq; /* NULL for XRC_RECV: completions go to the CQ of the SRQ */
+	/*
+	 * CQ for receive completions; NULL for XRC_RECV, whose completions go to the CQ of the SRQ
+	 */
+	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
 	/* the worker's pool of resources; NULL: the QP refuses READs and atomics */
 	struct uroce_rd_pool *rd_pool;

@@ -95,8 +95,13 @@ enum uroce_recovery_state {
 	UROCE_RECOVERY_RNR_WAIT,  /* the requester sends nothing until rnr_deadline */
 	/* the requester went back N because of a loss, and una_psn has not moved since */
 	UROCE_RECOVERY_LOSS,
-	UROCE_RECOVERY_LOSS_PROBE,     /* LOSS, and a probe is in flight */
-	UROCE_RECOVERY_LOSS_FAST_RETX, /* LOSS, and the packet at una_psn was retransmitted alone */
+	/* as in LOSS, the requester went back N; in addition a probe is in flight */
+	UROCE_RECOVERY_LOSS_PROBE,
+	/*
+	 * as in LOSS, the requester went back N; in addition the packet at una_psn was
+	 * retransmitted alone
+	 */
+	UROCE_RECOVERY_LOSS_FAST_RETX,
 	UROCE_RECOVERY_STATE_NB
 };
 
@@ -360,7 +365,7 @@ struct uroce_resp {
 	 */
 	uint32_t dropped_end;
 	uint32_t fill_psn; /* PSN of the packet that filled the last gap */
-	uint32_t fill_ns;  /* how long the last gap was open */
+	uint32_t fill_ns;  /* time in nanoseconds for which the last gap was open */
 	/*
 	 * value of `res_head` when an ACK was last sent for a request behind all READs and atomics
 	 */
@@ -384,6 +389,15 @@ struct uroce_hdr_template {
 };
 
 #define UROCE_HDR_TEMPLATE_NONE UINT32_MAX
+
+/** The error that put a QP into ERR (UC, UD: SQE). All zero: the QP has not failed. */
+struct uroce_failure {
+	uint32_t psn;    /* PSN of the request that failed */
+	uint8_t status;  /* enum ibv_wc_status of a send request of this QP */
+	uint8_t verdict; /* enum uroce_verdict on a request of the peer */
+	/* a request of the peer failed, so `verdict` is valid; false: `status` is valid */
+	bool is_peers;
+};
 
 /**
  * A QP context. Only the transport writes its fields; everyone else may read them.
@@ -417,14 +431,18 @@ struct uroce_qpc {
 	 * request, which has failed. The completion is written when no port transmits from memory
 	 * of the request any more.
 	 */
-	uint8_t end_status; /* enum ibv_wc_status; 0: the request did not fail and is flushed */
+	/*
+	 * status of the completion (enum ibv_wc_status); 0: the request did not fail and is flushed
+	 */
+	uint8_t end_status;
 	uint8_t end_vendor_err;
 	/*
 	 * TX references: number of pieces of the requests' memory that a port still transmits from
 	 */
 	_Atomic uint32_t nb_tx_refs;
 	uint32_t qpn;
-	uint32_t events; /* enum uroce_qpc_event, or-ed; the caller reads and clears it */
+	/* pending events (enum uroce_qpc_event, or-ed), which the caller reads and clears */
+	uint32_t events;
 	uint16_t window_psns;
 	uint16_t chunk_psns; /* the most responses that one READ request on the wire asks for */
 	uint16_t pkey;
@@ -496,6 +514,7 @@ struct uroce_qpc {
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
 	uint64_t bad_key_ns;    /* when the first of the wrong keys came that nb_bad_keys counts */
+	struct uroce_failure failure; /* why the QP failed last; valid after UROCE_QPC_FAILED */
 };
 
 /*

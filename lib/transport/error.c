@@ -47,11 +47,20 @@ count_failure(const struct uroce_qpc *qpc, enum ibv_wc_status status)
 		uroce_count_in(qpc->counters, UROCE_COUNTER_REQ_REMOTE_ACCESS_ERRORS, 1);
 }
 
+static void
+note_failure(struct uroce_qpc *qpc, struct uroce_failure failure)
+{
+	qpc->failure = failure;
+	qpc->events |= UROCE_QPC_FAILED;
+}
+
 void
 uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, uint32_t vendor_err,
 			 uint64_t now_ns)
 {
 	count_failure(qpc, status);
+	note_failure(qpc,
+		     (struct uroce_failure){ .psn = qpc->req.una_psn, .status = (uint8_t)status });
 	qpc->end_status = (uint8_t)status;
 	qpc->end_vendor_err = (uint8_t)vendor_err;
 	if (uroce_qpc_is_reliable(qpc)) {
@@ -81,6 +90,15 @@ uroce_error_fail_receive(struct uroce_qpc *qpc, enum ibv_wc_status status,
 			 enum uroce_verdict verdict, uint64_t now_ns)
 {
 	uroce_completion_recv_error(qpc, status, verdict, now_ns);
+	uroce_error_refuse_request(qpc, verdict, now_ns);
+}
+
+void
+uroce_error_refuse_request(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns)
+{
+	note_failure(qpc, (struct uroce_failure){ .psn = qpc->resp.epsn,
+						  .verdict = (uint8_t)verdict,
+						  .is_peers = true });
 	uroce_error_enter(qpc, now_ns);
 }
 

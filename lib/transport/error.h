@@ -26,6 +26,9 @@ void uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, 
 void uroce_error_fail_receive(struct uroce_qpc *qpc, enum ibv_wc_status status,
 			      enum uroce_verdict verdict, uint64_t now_ns);
 
+/** Put the QP into ERR because a request of the peer has the verdict. */
+void uroce_error_refuse_request(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns);
+
 /** Count a request of the peer that was refused, if there is a counter for the verdict. */
 void uroce_error_count_refusal(const struct uroce_qpc *qpc, enum uroce_verdict verdict);
 

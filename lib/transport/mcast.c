@@ -120,7 +120,7 @@ uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void 
 	node->member = member;
 	atomic_store_explicit(&node->next, atomic_load_explicit(bucket, memory_order_relaxed),
 			      memory_order_relaxed);
-	/* release M1: after the node is complete */
+	/* release M1: publish the node, whose fields are complete */
 	atomic_store_explicit(bucket, idx, memory_order_release);
 	return 0;
 }

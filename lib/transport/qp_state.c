@@ -8,7 +8,6 @@
 #include "transport/qp_state.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 enum kind {
@@ -164,18 +163,16 @@ get_service_kind(enum ibv_qp_type type)
 	return -EINVAL;
 }
 
-int
-uroce_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
+bool
+uroce_qp_state_attrs(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
+		     int *required, int *allowed)
 {
 	const int kind = get_service_kind(type);
 
-	if (kind < 0 || (unsigned)from > IBV_QPS_ERR || (unsigned)to > IBV_QPS_ERR)
-		return -EINVAL;
-	const struct transition *transition = &transitions[from][to];
-	const int required = transition->required[kind];
-	const int allowed = required | transition->optional[kind] | IBV_QP_STATE;
-
-	if (!transition->is_valid || (mask & required) != required || (mask & ~allowed))
-		return -EINVAL;
-	return 0;
+	if (kind < 0 || (unsigned)from > IBV_QPS_ERR || (unsigned)to > IBV_QPS_ERR ||
+	    !transitions[from][to].is_valid)
+		return false;
+	*required = transitions[from][to].required[kind];
+	*allowed = *required | transitions[from][to].optional[kind] | IBV_QP_STATE;
+	return true;
 }

@@ -8,14 +8,16 @@
  * QP, the table has the attributes that a modify must set, and those that it may set.
  */
 
+#include <stdbool.h>
 #include <infiniband/verbs.h>
 
 /**
- * Check the attribute mask of a modify that leads a QP of this type from the state `from` to the
- * state `to`.
- * @return 0: the modify is legal; -EINVAL: the mask or the transition is not legal
+ * Get the attributes of a transition, as masks of enum ibv_qp_attr_mask.
+ * @param[out] required  the attributes that a modify must set
+ * @param[out] allowed  the attributes that it may set, including the required ones and IBV_QP_STATE
+ * @return whether the transition exists; if not, the outputs are unchanged
  */
-int uroce_qp_state_check(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
-			 int mask);
+bool uroce_qp_state_attrs(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,
+			  int *required, int *allowed);
 
 #endif /* UROCE_TRANSPORT_QP_STATE_H */

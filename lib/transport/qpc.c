@@ -196,12 +196,12 @@ note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 static void
 recv_cnp(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	const bool is_heeded = qpc->stats.tx_bytes && uroce_cc_notified(&qpc->cc, now_ns);
+	const bool is_handled = qpc->stats.tx_bytes && uroce_cc_notified(&qpc->cc, now_ns);
 
-	qpc->stats.cnps_handled += is_heeded;
+	qpc->stats.cnps_handled += is_handled;
 	uroce_count_in(qpc->counters,
-		       is_heeded ? UROCE_COUNTER_RP_CNP_HANDLED : UROCE_COUNTER_RP_CNP_IGNORED, 1);
-	if (is_heeded || !uroce_cc_is_reacting(&qpc->cc))
+		       is_handled ? UROCE_COUNTER_RP_CNP_HANDLED : UROCE_COUNTER_RP_CNP_IGNORED, 1);
+	if (is_handled || !uroce_cc_is_reacting(&qpc->cc))
 		return;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RP_CNP_IMPLAUSIBLE, 1);
 	qpc->events |= UROCE_QPC_CNP_IMPLAUSIBLE;

@@ -211,9 +211,9 @@ struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
  * XRC_RECV: take the next SRQ whose CQ has an event. The caller repeats this call after
  * UROCE_QPC_RECV_CQ_EVENT or UROCE_QPC_RECV_CQ_OVERRUN until it returns NULL, because several SRQs
  * may have events.
- * @param[out] told the events of the SRQ (enum uroce_srq_event)
+ * @param[out] events the events of the SRQ (enum uroce_srq_event)
  */
-struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *told);
+struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *events);
 
 /**
  * Put the QP into ERR and flush its queues, after an error that the peer did not cause, such as a

@@ -28,7 +28,7 @@ count_pad(uint32_t payload_len)
 }
 
 void
-uroce_txd_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
+uroce_txd_set_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len)
 {
 	const uint8_t pad_len = count_pad(payload_len);
 	struct uroce_bth *bth = (struct uroce_bth *)(qpc->path.hdr + qpc->path.bth_off);

@@ -14,7 +14,7 @@
  * Prepare the headers in the path and the header template of the QP for frames with this opcode and
  * this length.
  */
-void uroce_txd_shape(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
+void uroce_txd_set_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
 
 /**
  * Begin a frame to the peer: build its headers up to the BTH. Most frames have the opcode and the
@@ -28,7 +28,7 @@ uroce_txd_begin(struct uroce_txd *txd, struct uroce_qpc *qpc, uint8_t opcode, ui
 	const struct uroce_hdr_template *hdr_template = &qpc->hdr_template;
 
 	if (payload_len != hdr_template->payload_len || opcode != hdr_template->opcode)
-		uroce_txd_shape(qpc, opcode, payload_len);
+		uroce_txd_set_template(qpc, opcode, payload_len);
 	struct uroce_bth *bth = uroce_path_copy(&qpc->path, txd->hdr);
 
 	bth->psn = be24_make(psn);

@@ -8,11 +8,24 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "datapath/log.h"
+#include "datapath/net/path_fault.h"
+#include "datapath/sentence.h"
 #include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
+
+/* Log why the path of an address handle cannot be resolved. */
+static void
+log_no_path(struct ibv_pd *pd, const struct ibv_ah_attr *attr, int err)
+{
+	struct uroce_sentence sentence = { 0 };
+
+	uroce_path_fault_describe(uroce_vcontext_dev(pd->context), attr, err, &sentence);
+	UROCE_LOG_LIMITED(WARNING, qp, "address handle refused: %s", sentence.text);
+}
 
 /*
  * Create an address handle and resolve its path.
@@ -29,6 +42,7 @@ make_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr, struct uroce_vah **out)
 	ret = uroce_dev_resolve(uroce_vcontext_dev(pd->context), attr, uroce_sport(attr, 0, 0),
 				&ah->path);
 	if (ret != 0) {
+		log_no_path(pd, attr, ret);
 		free(ah);
 		return ret;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "datapath/device/hugemem.h"
+#include "datapath/log.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"
@@ -232,9 +233,24 @@ free_cq(struct uroce_vdevice *device, struct uroce_vcq *cq)
 static bool
 is_cq_legal(const struct ibv_context *context, const struct ibv_cq_init_attr_ex *init)
 {
-	return context != NULL && init->cqe >= 1 && init->cqe <= UROCE_MAX_CQE &&
-	       init->comp_vector < (uint32_t)context->num_comp_vectors &&
-	       (init->channel == NULL || init->channel->context == context);
+	if (context == NULL)
+		return false;
+	if (init->cqe < 1 || init->cqe > UROCE_MAX_CQE)
+		UROCE_LOG_LIMITED(WARNING, qp, "create_cq: cqe is %d: allowed are 1 to %u",
+				  (int)init->cqe, UROCE_MAX_CQE);
+	else if (init->comp_vector >= (uint32_t)context->num_comp_vectors)
+		UROCE_LOG_LIMITED(
+			WARNING, qp,
+			"create_cq: comp_vector is %d: allowed are 0 to %d, the workers of "
+			"the device",
+			(int)init->comp_vector, context->num_comp_vectors - 1);
+	else if (init->channel != NULL && init->channel->context != context)
+		UROCE_LOG_LIMITED(WARNING, qp,
+				  "create_cq: the completion channel belongs to another context: "
+				  "allowed is one of the same context");
+	else
+		return true;
+	return false;
 }
 
 struct uroce_vcq *
@@ -362,6 +378,6 @@ uroce_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	struct uroce_vcq *const cq = uroce_vcq(ibv);
 
 	uroce_cq_arm(&cq->queue, solicited_only != 0);
-	atomic_store_explicit(&cq->is_dozing, cq->is_app_driven, memory_order_relaxed);
+	atomic_store_explicit(&cq->must_notify, cq->is_app_driven, memory_order_relaxed);
 	return 0;
 }

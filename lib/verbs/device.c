@@ -14,6 +14,7 @@
 
 #include "datapath/log.h"
 #include "datapath/device/telemetry.h"
+#include "verbs/cm/agent.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"
@@ -78,6 +79,7 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 	}
 	atomic_init(&device->is_up, vdev == NULL);
 	pthread_mutex_init(&device->start_lock, NULL);
+	pthread_mutex_init(&device->agent_lock, NULL);
 	pthread_mutex_init(&device->lock, NULL);
 	name_device(device, free_idx(&link));
 	device->next = *link;
@@ -172,39 +174,6 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 }
 
 /*
- * Start an announced device. The start is tried only once. If it fails, all later calls return
- * -EIO.
- */
-static int
-start_device(struct uroce_vdevice *device)
-{
-	int ret = 0;
-
-	pthread_mutex_lock(&device->start_lock);
-	if (device->start != NULL) {
-		ret = -device->start(device->start_arg);
-		if (ret == 0)
-			ret = uroce_dev_start(device->dev);
-		device->start = NULL;
-		atomic_store(&device->is_up, ret == 0);
-		if (ret == 0)
-			uroce_telemetry_add(device->dev, device->ibv.name);
-	} else if (!atomic_load(&device->is_up)) {
-		ret = -EIO;
-	}
-	pthread_mutex_unlock(&device->start_lock);
-	return ret;
-}
-
-int
-uroce_vcontext_start(struct ibv_context *ibv)
-{
-	struct uroce_vdevice *const device = uroce_vcontext(ibv)->device;
-
-	return atomic_load(&device->is_up) ? 0 : start_device(device);
-}
-
-/*
  * Parse the specification of a device on a port that the embedder hands over: the port's name,
  * followed by the `keys` of the embedder.
  */
@@ -270,6 +239,7 @@ remove_device(struct ibv_device *ibv)
 	pthread_mutex_unlock(&device->lock);
 	if (is_open)
 		return -EBUSY;
+	uroce_cm_agent_end(device);
 	uroce_telemetry_remove(device->dev);
 	ret = uroce_dev_destroy(device->dev);
 	if (ret != 0) {
@@ -279,6 +249,7 @@ remove_device(struct ibv_device *ibv)
 	}
 	*link = device->next;
 	pthread_mutex_destroy(&device->lock);
+	pthread_mutex_destroy(&device->agent_lock);
 	pthread_mutex_destroy(&device->start_lock);
 	free(device);
 	return 0;
@@ -357,34 +328,4 @@ uroce_vdevice_of_command(const struct stat *command)
 		device = device->next;
 	pthread_mutex_unlock(&list_lock);
 	return device;
-}
-
-const char *
-uroce_get_device_name(struct ibv_device *device)
-{
-	return device != NULL ? device->name : NULL;
-}
-
-int
-uroce_get_device_index(struct ibv_device *device)
-{
-	return device != NULL ? (int)uroce_vdevice(device)->idx : -1;
-}
-
-/* The GUID is the EUI-64 of the MAC address [IEEE 802, RFC 4291 appendix A]. */
-__be64
-uroce_get_device_guid(struct ibv_device *device)
-{
-	const uint8_t *mac;
-	__be64 guid;
-
-	if (device == NULL)
-		return 0;
-	mac = uroce_vdevice(device)->dev->mac;
-	const uint8_t eui[8] = {
-		mac[0] ^ 2, mac[1], mac[2], 0xff, 0xfe, mac[3], mac[4], mac[5],
-	};
-
-	memcpy(&guid, eui, sizeof(guid));
-	return guid;
 }

@@ -59,12 +59,12 @@ subject_of(enum ibv_event_type type)
 
 /*
  * Append an event to the list of a context. If there is no memory, the event is lost, as in a NIC
- * whose event queue overflows.
+ * whose event queue overflows. A context of the library itself has no list.
  */
 static void
 append_event(struct uroce_vcontext *context, const struct ibv_async_event *ibv)
 {
-	struct uroce_vevent *const event = malloc(sizeof(*event));
+	struct uroce_vevent *const event = context->event_fd < 0 ? NULL : malloc(sizeof(*event));
 
 	if (event == NULL)
 		return;

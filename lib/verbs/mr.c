@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "datapath/device/odp.h"
+#include "datapath/log.h"
 #include "verbs/handle.h"
 #include "verbs/range.h"
 #include "verbs/region.h"
@@ -26,14 +27,30 @@
 static int
 check_mr_access(unsigned access)
 {
-	if (access & ~(unsigned)ACCESS_KNOWN)
+	if (access & ~(unsigned)ACCESS_KNOWN) {
+		UROCE_LOG_LIMITED(WARNING, mem, "reg_mr: access 0x%x: 0x%x are unknown flags",
+				  access, access & ~(unsigned)ACCESS_KNOWN);
 		return -EINVAL;
-	if (access & ~(unsigned)ACCESS_SUPPORTED)
+	}
+	if (access & ~(unsigned)ACCESS_SUPPORTED) {
+		UROCE_LOG_LIMITED(INFO, mem, "reg_mr: access 0x%x: 0x%x is not supported", access,
+				  access & ~(unsigned)ACCESS_SUPPORTED);
 		return -EOPNOTSUPP;
-	if (!uroce_region_is_owners(access))
+	}
+	if (!uroce_region_is_owners(access)) {
+		UROCE_LOG_LIMITED(WARNING, mem,
+				  "reg_mr: access 0x%x: remote WRITEs and atomics need "
+				  "IBV_ACCESS_LOCAL_WRITE, too",
+				  access);
 		return -EINVAL;
-	if ((access & IBV_ACCESS_ON_DEMAND) && !uroce_odp_is_possible())
+	}
+	if ((access & IBV_ACCESS_ON_DEMAND) && !uroce_odp_is_possible()) {
+		UROCE_LOG_LIMITED(
+			INFO, mem,
+			"reg_mr: on-demand paging is not possible in this process: allowed "
+			"is registration without IBV_ACCESS_ON_DEMAND");
 		return -EOPNOTSUPP;
+	}
 	return 0;
 }
 
@@ -51,14 +68,24 @@ check_range(const void *addr, size_t len, unsigned access)
 {
 	if (is_implicit(addr, len, access))
 		return 0;
-	if (len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr)
+	if (len > UROCE_MAX_MR_LEN || (uintptr_t)addr + len < (uintptr_t)addr) {
+		UROCE_LOG_LIMITED(WARNING, mem, "reg_mr: %zu bytes at %p: longer than the memory",
+				  len, addr);
 		return -EINVAL;
+	}
 	/*
 	 * an empty range has no page to check, and pages of an on-demand region are checked later
 	 */
 	if (len == 0 || (access & IBV_ACCESS_ON_DEMAND))
 		return 0;
-	return uroce_range_is_good(addr, len, access & IBV_ACCESS_LOCAL_WRITE) ? 0 : -EFAULT;
+	if (uroce_range_is_good(addr, len, access & IBV_ACCESS_LOCAL_WRITE))
+		return 0;
+	UROCE_LOG_LIMITED(
+		WARNING, mem,
+		"reg_mr: %zu bytes at %p: some of them are not mapped, or not %s: allowed is "
+		"memory that the program itself can access so",
+		len, addr, access & IBV_ACCESS_LOCAL_WRITE ? "writable" : "readable");
+	return -EFAULT;
 }
 
 static struct ibv_mr *

@@ -54,6 +54,7 @@
 #define UROCE_MAX_AHS 262144
 
 struct stat;
+struct uroce_cm_agent;
 struct uroce_vcontext;
 struct uroce_region;
 struct uroce_vdomain;
@@ -83,7 +84,11 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards the members below, and the events of the contexts */
+	/* agent of connection management; NULL: there is none; created under `agent_lock` */
+	struct uroce_cm_agent *agent;
+	pthread_mutex_t agent_lock;
+	/* guards the fields of the device behind `lock`, and the events of the contexts */
+	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
 	/* number of PDs, CQs, AHs and SRQs in all contexts */
@@ -116,7 +121,11 @@ struct uroce_vcontext {
 	 * (event.c).
 	 */
 	struct uroce_vevent *events, **events_end;
-	int event_fd; /* eventfd, readable while `events` is not empty */
+	/*
+	 * eventfd, readable while `events` is not empty; -1: the context belongs to the library,
+	 * and events of its objects are dropped
+	 */
+	int event_fd;
 };
 
 struct uroce_vtd {
@@ -197,7 +206,7 @@ struct uroce_vcq {
 	/*
 	 * the device has the key drive=app, and the CQ was armed since the last uroce_vcq_leave()
 	 */
-	atomic_bool is_dozing;
+	atomic_bool must_notify;
 	/*
 	 * Number of QPs and XRC SRQs that use the CQ. A QP that has this CQ both as send CQ and as
 	 * receive CQ counts twice.
@@ -230,8 +239,8 @@ struct uroce_vcq {
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
 {
-	if (atomic_load_explicit(&cq->is_dozing, memory_order_relaxed) &&
-	    atomic_exchange_explicit(&cq->is_dozing, false, memory_order_relaxed))
+	if (atomic_load_explicit(&cq->must_notify, memory_order_relaxed) &&
+	    atomic_exchange_explicit(&cq->must_notify, false, memory_order_relaxed))
 		uroce_worker_leave(cq->worker);
 }
 

@@ -8,10 +8,12 @@
 #include <sched.h>
 
 #include "datapath/clock.h"
+#include "datapath/log.h"
 #include "transport/mcast.h"
 #include "verbs/errno_ret.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
+#include "verbs/qp_log.h"
 #include "verbs/sport.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
@@ -24,12 +26,13 @@ struct change {
 	int mask;
 	/* path of the new address vector; NULL if the call sets no address vector */
 	const struct uroce_path *path;
+	struct uroce_refusal refusal; /* output: why the modify was refused, if it was */
 };
 
 static int
 apply_change(void *arg)
 {
-	const struct change *const change = arg;
+	struct change *const change = arg;
 	const int ret = uroce_qpc_modify(&change->wqp->qpc, change->attr, change->mask,
 					 change->path, uroce_clock_ns());
 
@@ -38,6 +41,8 @@ apply_change(void *arg)
 	 */
 	if (ret == 0)
 		uroce_worker_qp_bind(change->wqp);
+	else if (ret == -EINVAL)
+		change->refusal = uroce_refusal_of(&change->wqp->qpc, change->attr, change->mask);
 	return ret;
 }
 
@@ -45,21 +50,25 @@ apply_change(void *arg)
  * A modify call that is checked before the neighbour is resolved, so that an invalid call does not
  * wait for the neighbour.
  */
-struct doubt {
+struct modify_query {
 	const struct uroce_qpc *qpc;
 	const struct ibv_qp_attr *attr;
 	int mask;
 	uint32_t dest_qpn; /* output: destination QPN that the QP will have after the modify call */
+	struct uroce_refusal refusal; /* output: why the modify call is refused, if it is */
 };
 
 static int
-check_doubt(void *arg)
+query_modify(void *arg)
 {
-	struct doubt *const doubt = arg;
+	struct modify_query *const modify_query = arg;
 
-	doubt->dest_qpn =
-		doubt->mask & IBV_QP_DEST_QPN ? doubt->attr->dest_qp_num : doubt->qpc->dest_qpn;
-	return uroce_qpc_modify_check(doubt->qpc, doubt->attr, doubt->mask);
+	modify_query->dest_qpn = modify_query->mask & IBV_QP_DEST_QPN
+					 ? modify_query->attr->dest_qp_num
+					 : modify_query->qpc->dest_qpn;
+	modify_query->refusal =
+		uroce_refusal_of(modify_query->qpc, modify_query->attr, modify_query->mask);
+	return modify_query->refusal.reason == UROCE_REFUSAL_NONE ? 0 : -EINVAL;
 }
 
 /*
@@ -70,15 +79,26 @@ static int
 resolve_path(struct ibv_context *context, struct uroce_vqp *qp, const struct ibv_qp_attr *attr,
 	     int mask, struct uroce_path *path)
 {
-	struct doubt doubt = { .qpc = &qp->wqp.qpc, .attr = attr, .mask = mask };
-	const int ret = uroce_worker_qp_query(&qp->wqp, check_doubt, &doubt);
+	struct modify_query modify_query = { .qpc = &qp->wqp.qpc, .attr = attr, .mask = mask };
+	int ret = uroce_worker_qp_query(&qp->wqp, query_modify, &modify_query);
 
-	if (ret != 0)
+	if (ret != 0) {
+		uroce_qp_log_refusal(qp, &modify_query.refusal);
 		return ret;
-	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw))
-		return -EINVAL; /* a connected QP has one peer, which cannot be a multicast group */
-	return uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
-				 uroce_sport(&attr->ah_attr, qp->ibv.qp_num, doubt.dest_qpn), path);
+	}
+	if (uroce_gid_is_multicast(attr->ah_attr.grh.dgid.raw)) {
+		UROCE_LOG_LIMITED(WARNING, qp,
+				  "qp 0x%x: modify refused: the destination is a multicast group: "
+				  "allowed is one peer, except for UD",
+				  qp->ibv.qp_num);
+		return -EINVAL;
+	}
+	ret = uroce_dev_resolve(uroce_vcontext_dev(context), &attr->ah_attr,
+				uroce_sport(&attr->ah_attr, qp->ibv.qp_num, modify_query.dest_qpn),
+				path);
+	if (ret != 0)
+		uroce_qp_log_no_path(qp, &attr->ah_attr, ret);
+	return ret;
 }
 
 /*
@@ -144,8 +164,11 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)
 		sched_yield();
+	if (ret == -EINVAL)
+		uroce_qp_log_refusal(qp, &change.refusal);
 	if (ret != 0)
 		return uroce_errno_ret(ret);
+	uroce_qp_log_modified(qp, attr, attr_mask);
 	if (!(attr_mask & IBV_QP_STATE))
 		return 0;
 	tell_state(ibv, attr->qp_state);

@@ -7,15 +7,19 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <string.h>
 #include <rte_common.h>
 
 #include "datapath/device/hugemem.h"
+#include "datapath/device/qpn.h"
+#include "datapath/log.h"
 #include "mem/mkey.h"
 #include "mem/sge.h"
 #include "verbs/event.h"
 #include "verbs/handle.h"
 #include "verbs/object.h"
 #include "verbs/post.h"
+#include "verbs/qp_log.h"
 #include "verbs/uroce.h"
 #include "verbs/uroce_dv.h"
 #include "verbs/wr.h"
@@ -81,10 +85,26 @@ is_srq_legal(const struct ibv_context *context, struct ibv_srq *srq)
 static bool
 is_cap_legal(const struct ibv_qp_cap *cap, bool has_rq)
 {
-	if (has_rq && (cap->max_recv_wr > UROCE_MAX_QP_WR || cap->max_recv_sge > UROCE_SGE_MAX))
+	const struct {
+		const char *name;
+		uint32_t value, max;
+		bool is_used;
+	} rows[] = {
+		{ "max_send_wr", cap->max_send_wr, UROCE_MAX_QP_WR, true },
+		{ "max_send_sge", cap->max_send_sge, UROCE_SGE_MAX, true },
+		{ "max_inline_data", cap->max_inline_data, UROCE_MAX_INLINE, true },
+		{ "max_recv_wr", cap->max_recv_wr, UROCE_MAX_QP_WR, has_rq },
+		{ "max_recv_sge", cap->max_recv_sge, UROCE_SGE_MAX, has_rq },
+	};
+
+	for (size_t i = 0; i < RTE_DIM(rows); i++) {
+		if (!rows[i].is_used || rows[i].value <= rows[i].max)
+			continue;
+		UROCE_LOG_LIMITED(WARNING, qp, "create_qp: %s is %u: allowed are up to %u",
+				  rows[i].name, rows[i].value, rows[i].max);
 		return false;
-	return cap->max_send_wr <= UROCE_MAX_QP_WR && cap->max_send_sge <= UROCE_SGE_MAX &&
-	       cap->max_inline_data <= UROCE_MAX_INLINE;
+	}
+	return true;
 }
 
 static int
@@ -102,11 +122,20 @@ check_objects(const struct ibv_context *context, const struct ibv_qp_init_attr_e
 	const struct kind *const kind = &kinds[init->qp_type];
 
 	if (!(init->comp_mask & IBV_QP_INIT_ATTR_PD) || init->pd == NULL ||
-	    init->pd->context != context || !is_cq_of_context(context, init->send_cq))
+	    init->pd->context != context || !is_cq_of_context(context, init->send_cq)) {
+		UROCE_LOG_LIMITED(WARNING, qp,
+				  "create_qp: pd or send_cq is missing or of another context: "
+				  "allowed are those of the context");
 		return -EINVAL;
+	}
 	if (kind->has_rq &&
-	    (!is_cq_of_context(context, init->recv_cq) || !is_srq_legal(context, init->srq)))
+	    (!is_cq_of_context(context, init->recv_cq) || !is_srq_legal(context, init->srq))) {
+		UROCE_LOG_LIMITED(
+			WARNING, qp,
+			"create_qp: recv_cq is missing or of another context, or srq is not "
+			"for this type: allowed are those of the context");
 		return -EINVAL;
+	}
 	if (uroce_vpd_check(init->pd) != 0 || uroce_vcq_check(init->send_cq) != 0 ||
 	    (kind->has_rq && uroce_vcq_check(init->recv_cq) != 0) ||
 	    (kind->has_rq && init->srq != NULL && uroce_vsrq_check(init->srq) != 0))
@@ -122,12 +151,23 @@ uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init
 			       IBV_QP_INIT_ATTR_CREATE_FLAGS | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 
 	if ((init->comp_mask & ~known) != 0 || init->qp_type == IBV_QPT_RAW_PACKET ||
-	    init->qp_type == IBV_QPT_DRIVER)
+	    init->qp_type == IBV_QPT_DRIVER) {
+		UROCE_LOG_LIMITED(
+			INFO, qp,
+			"create_qp: qp_type %d with comp_mask 0x%x is not supported: allowed "
+			"are RC, UC, UD and XRC",
+			(int)init->qp_type, init->comp_mask);
 		return -EOPNOTSUPP;
+	}
 	if ((init->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) && init->create_flags != 0)
 		return -EOPNOTSUPP;
-	if (!is_known(init->qp_type))
+	if (!is_known(init->qp_type)) {
+		UROCE_LOG_LIMITED(
+			WARNING, qp,
+			"create_qp: there is no qp_type %d: allowed are RC, UC, UD and XRC",
+			(int)init->qp_type);
 		return -EINVAL;
+	}
 	if ((init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS) &&
 	    (init->send_ops_flags & ~uroce_vwr_flags(kinds[init->qp_type].opcodes)) != 0)
 		return -EOPNOTSUPP;
@@ -247,7 +287,8 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 	qp->sq.is_all_signaled = init->sq_sig_all != 0;
 	qp->sq.opcodes = kind->opcodes;
 	qp->sq.is_xrc = init->qp_type == IBV_QPT_XRC_SEND;
-	qp->sq.is_lone = qp->rq.is_lone = kind->has_sq && uroce_vpd(init->pd)->td != NULL;
+	qp->sq.is_single_threaded = qp->rq.is_single_threaded =
+		kind->has_sq && uroce_vpd(init->pd)->td != NULL;
 }
 
 /*
@@ -329,10 +370,16 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 				conf->has_mkeys ? INLINE_MKEY : INLINE_MIN);
 	const bool has_wr = kind->has_sq && (init->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS);
 	struct uroce_vqp *qp;
-	uint32_t qpn;
+	uint32_t qpn = UROCE_QPN_GSI;
 	int ret;
 
-	ret = uroce_dev_alloc_qpn(dev, &qpn);
+	ret = conf->is_gsi ? uroce_dev_alloc_gsi(dev) : uroce_dev_alloc_qpn(dev, &qpn);
+	if (ret != 0 && !conf->is_gsi)
+		UROCE_LOG_LIMITED(
+			WARNING, qp,
+			"create_qp: all QP numbers of %s are in use: allowed are %u, or more "
+			"by the key qps=NUMBER: %s",
+			dev->conf.port, dev->conf.max_qp, strerror(-ret));
 	if (ret != 0)
 		return ret;
 	qp = alloc_qp(&cap, kind->has_path, has_wr ? uroce_vwr_memsize() : 0,
@@ -351,6 +398,7 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	if (ret != 0)
 		goto free_qp;
 	count_qp_uses(qp, uroce_users_add);
+	uroce_qp_log_created(qp);
 	*out = qp;
 	return 0;
 
@@ -410,6 +458,7 @@ uroce_vqp_destroy(struct uroce_vqp *qp)
 	if (uroce_dev_is_attached(dev, &qp->wqp))
 		return -EBUSY;
 	wait_for_posts(qp);
+	UROCE_LOG(DEBUG, qp, "qp 0x%x: destroyed", qp->ibv.qp_num);
 	uroce_dev_remove_qp(dev, &qp->wqp);
 	purge_cqs(dev, qp);
 	uroce_vevent_forget_qp(qp);

@@ -18,7 +18,7 @@
 #include "verbs/object.h"
 #include "verbs/query.h"
 #include "verbs/uroce.h"
-#include "verbs/version.h"
+#include "verbs/uroce_version.h"
 
 /* uroce has no vendor id, so the number is one of the locally administered OUIs. */
 #define VENDOR_ID 0x020000
@@ -178,7 +178,7 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	dev = uroce_vcontext_dev(context);
 	/* memset() also clears the padding, because programs compare such structs with memcmp() */
 	memset(attr, 0, sizeof(*attr));
-	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION);
+	snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%s", UROCE_VERSION_STRING);
 	attr->node_guid = uroce_get_device_guid(context->device);
 	attr->sys_image_guid = attr->node_guid;
 	attr->vendor_id = VENDOR_ID;

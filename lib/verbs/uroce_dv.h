@@ -135,7 +135,8 @@ int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 
 /** A counter of a device or a QP. */
 struct uroce_dv_counter {
-	const char *name; /* such as "port_xmit_packets"; a constant of the library */
+	/* name of the counter, such as "port_xmit_packets"; a constant of the library */
+	const char *name;
 	const char *text; /* sentence that says what is counted; a constant of the library */
 	uint64_t value;
 };
@@ -180,7 +181,7 @@ void uroce_prefetch_qp(const struct ibv_qp *qp, unsigned nb);
  * workers, post or poll.
  */
 struct uroce_dv_stage {
-	const char *name; /* such as "parse"; a constant of the library */
+	const char *name; /* name of the stage, such as "parse"; a constant of the library */
 	/*
 	 * cycles of the time stamp counter in this stage, without the cost of the measurement
 	 * itself

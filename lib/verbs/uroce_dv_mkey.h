@@ -198,11 +198,11 @@ struct uroce_dv_mkey_conf_attr {
 };
 
 /**
- * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). The
- * request does not change what none of its setters sets. The configuration is part of the request,
- * so wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and
- * 24 more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the
- * mkey's key removes the whole configuration.
+ * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). Parts of
+ * the configuration that no setter sets do not change. The configuration is part of the request, so
+ * wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and 24
+ * more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the mkey's
+ * key removes the whole configuration.
  *
  * ibv_wr_complete() reports errors. EINVAL: an argument is invalid; EOPNOTSUPP: the QP was not
  * created for mkeys, or IBV_SEND_INLINE is missing. The request fails with IBV_WC_MW_BIND_ERR if
@@ -301,8 +301,9 @@ enum uroce_dv_sig_block_attr_flags {
 };
 
 struct uroce_dv_sig_block_attr {
-	const struct uroce_dv_sig_block_domain *mem; /* NULL if there are no signatures in memory */
-	/* NULL if there are no signatures on the wire */
+	/* format of the signatures in memory; NULL: there are no signatures in memory */
+	const struct uroce_dv_sig_block_domain *mem;
+	/* format of the signatures on the wire; NULL: there are no signatures on the wire */
 	const struct uroce_dv_sig_block_domain *wire;
 	uint32_t flags;     /* enum uroce_dv_sig_block_attr_flags */
 	uint8_t check_mask; /* bytes of a signature that are checked, enum uroce_dv_sig_mask */

@@ -52,6 +52,7 @@ struct uroce_vqp_conf {
 	uint32_t xrcd;     /* for an XRC target: the number of its XRC domain */
 	bool has_mkeys;    /* the QP may configure mkeys; it also has the ibv_wr_*() calls */
 	bool is_pipelined; /* the send queue stops behind a transfer with a bad signature */
+	bool is_gsi;       /* the QP gets QPN 1; no program can create it */
 };
 
 /**
@@ -64,7 +65,7 @@ int uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_
  * Create a QP for a program, or the QP behind the handles of an XRC target. The caller has checked
  * `init`.
  * @param init  for an XRC target nothing but the type is read
- * @return 0; -ENOMEM
+ * @return 0; -ENOMEM; for QPN 1 also the errors of uroce_dev_alloc_gsi()
  */
 int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init,
 		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);

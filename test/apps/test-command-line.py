@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATIENCE_S = 60    # only a hang exceeds it
+TIMEOUT_S = 60    # only a hang exceeds it
 
 
 @dataclasses.dataclass
@@ -43,25 +43,67 @@ def dashes(build):
             [*run, '--dev', 'loopback', 'echo', '--eal', '--vdev=x'], 0, r'^--eal --vdev=x$'),
         Row('uroce-run: after the path of a socket, too',
             [*run, '--attach', '/nowhere/sock', '--eal', '--vdev=x', 'true'], 2, r'^$', r'/nowhere/sock'),
+        Row('uroce-lab: an unknown option is one of the test',
+            [tool('uroce-lab'), 'no-port', 'write_bw', '--verify'], 1, r'^$', r'no-port: no such port'),
         Row('uroce-lab: the value of --server-eal begins with a dash',
             [tool('uroce-lab'), 'no-port', 'write_bw', '--server-eal', '--no-huge'], 1, r'^$', r'no-port: no such port'),
     ]
 
 
+# The programs in C, below the build directory.
+PROGRAMS = ['apps/uroce-devinfo', 'apps/uroce-perf', 'apps/uroce-pingpong', 'apps/uroced/uroced']
+# An option that needs a value, and EAL options with which EAL cannot start.
+VALUED = {'uroce-devinfo': '--uroce', 'uroce-perf': '--size', 'uroce-pingpong': '--port', 'uroced': '--socket'}
+# Programs that print the line of EAL which names a fault, and own arguments with which they start EAL.
+EAL_USERS = (('apps/uroce-devinfo', ['--uroce=net_null0']), ('apps/uroce-perf', ['--loopback', 'write_bw']))
+NO_MEMORY = ['--no-huge', '-m', '1000000000']
+VERSIONS = r'uroce [0-9.]+, DPDK [0-9.]+, rdma-core [0-9.]+'
 TOOLS = ['usertools/' + name for name in ('quickstart', 'run-tests', 'uroce-doctor', 'uroce-lab', 'uroce-netdev',
                                           'uroce-run', 'uroce-stat')]
 TOOLS += ['bench/uroce-bench-' + name for name in ('all', 'idle', 'ratio', 'stages')]
 
 
-def common():
+def common(build):
     """What every tool answers."""
-    for path in TOOLS:
-        command, name = os.path.join(TOP, path), os.path.basename(path)
+    for command in [os.path.join(TOP, path) for path in TOOLS] + [os.path.join(build, path) for path in PROGRAMS]:
+        name = os.path.basename(command)
         for option in '-h', '--help':
-            yield Row(f'{name} {option}', [command, option], 0, name, r'^$')
-        yield Row(f'{name} --version', [command, '--version'], 0, rf'^{name}: uroce [0-9.]+, (DPDK [0-9.]+|not built)$',
-                  r'^$')
-        yield Row(f'{name} with a wrong option', [command, '--no-such-option'], 2, r'^$', rf'^{name}: [^\n]*\n$')
+            yield Row(f'{name} {option}', [command, option], 0, rf'(?s)^(?!.*EAL common options).*{name}', r'^$')
+        yield Row(f'{name} --version', [command, '--version'], 0, rf'^{name}: ({VERSIONS}|uroce [0-9.]+, not built)$', r'^$')
+        # uroce-lab passes options that it does not know to the test
+        yield Row(f'{name} with a wrong option', [command, '--no-such-option'], 2, r'^$',
+                  rf'^{name}: [^\n]*{"" if name == "uroce-lab" else "--no-such-option"}[^\n]*\n$')
+
+
+def programs(build):
+    """The programs in C, whose own options are behind `--`."""
+    for path in PROGRAMS:
+        command, name = os.path.join(build, path), os.path.basename(path)
+        yield Row(f'{name} -- --help', [command, '--', '--help'], 0, rf'^(usage: )?{name} \[EAL options\]', r'^$')
+        yield Row(f'{name} with a wrong option behind --', [command, '--no-huge', '--', '--no-such-option'], 2, r'^$',
+                  rf'^{name}: --no-such-option: [^\n]*{name} --help[^\n]*\n$')
+        yield Row(f'{name} with an option that lacks its value', [command, '--', VALUED[name]], 2, r'^$',
+                  rf'^{name}: {VALUED[name]}: needs a value[^\n]*\n$')
+        yield Row(f'{name} without arguments', [command], 2, r'^$', rf'^{name}: no [^\n]*\n$')
+    yield Row('uroce-perf -V', [os.path.join(build, 'apps/uroce-perf'), '-V'], 0, rf'^uroce-perf: {VERSIONS}$', r'^$')
+    # uroce-pingpong is an example of a program that calls rte_eal_init() itself
+    for path, words in (*EAL_USERS, ('apps/uroced/uroced', ['net_null0'])):
+        command, name = os.path.join(build, path), os.path.basename(path)
+        yield Row(f'{name} -l 0 --help --', [command, '-l', '0', '--help', '--', *words], 0, rf'^{name} \[EAL options\]', r'^$')
+    for path, words in EAL_USERS:
+        command, name = os.path.join(build, path), os.path.basename(path)
+        yield Row(f'{name} with a wrong option of EAL', [command, '--no-such-option', '--', *words], 2, r'^$',
+                  rf'^{name}: [^\n]*--no-such-option[^\n]*DPDK[^\n]*\n$')
+        yield Row(f'{name} with too little memory for EAL', [command, *NO_MEMORY, '--', *words], 1, r'^$',
+                  rf'^{name}: EAL did not start, with [^\n]*\n$')
+
+
+def forgotten(build):
+    """@return the tools that no row runs"""
+    found = [path for folder in ('usertools', 'bench') for path in os.scandir(os.path.join(TOP, folder))
+             if path.is_file() and os.access(path, os.X_OK) and '.' not in path.name]
+    found += [path for path in os.scandir(os.path.join(build, 'apps')) if path.is_file() and os.access(path, os.X_OK)]
+    return sorted({path.name for path in found} - {os.path.basename(path) for path in TOOLS + PROGRAMS})
 
 
 def closed_pipes():
@@ -74,7 +116,7 @@ def closed_pipes():
 def fault(row):
     """@return what is wrong with the row's command, or None"""
     done = subprocess.run(row.command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
-                          timeout=PATIENCE_S)
+                          timeout=TIMEOUT_S)
     if done.returncode != row.status:
         return f'status {done.returncode} instead of {row.status}: {done.stderr or done.stdout}'
     if 'Traceback' in done.stderr:
@@ -87,8 +129,12 @@ def fault(row):
 
 
 def main():
-    rows = [*common(), *closed_pipes(), *dashes(os.path.abspath(sys.argv[1]))]
+    build = os.path.abspath(sys.argv[1])
+    rows = [*common(build), *programs(build), *closed_pipes(), *dashes(build)]
     failed = 0
+    if forgotten(build):
+        print('Bail out! without a row: ' + ' '.join(forgotten(build)))
+        return 1
     print(f'TAP version 13\n1..{len(rows)}', flush=True)
     for number, row in enumerate(rows, 1):
         why = fault(row)

@@ -7,6 +7,8 @@ namespaces are allowed, there are also real links, each with one fault.
 """
 
 import os
+import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -15,7 +17,7 @@ sys.dont_write_bytecode = True
 TOOLS = os.path.abspath(sys.argv[1])
 sys.path.insert(0, TOOLS)
 import uroce_doctor  # noqa: E402
-from uroce_doctor import FAULT, NOTE, OK  # noqa: E402
+from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
@@ -62,9 +64,9 @@ def machine(root, free=512, driver='vfio-pci', iommu=True, isolated='2-3', node=
 def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
     with tempfile.TemporaryDirectory() as root:
         machine(root, **traits)
-        patient = uroce_doctor.patient_of(spec, eal)
-        patient.sysfs, patient.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
-        return list(uroce_doctor.examine(patient))
+        target = target_of(spec, eal)
+        target.sysfs, target.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
+        return list(uroce_doctor.examine(target))
 
 
 def named(found, level, check, words=''):
@@ -81,8 +83,10 @@ def faulty(what, check, words, **traits):
 def test_machines():
     found = findings()
     expect('a machine as it should be', all(entry.level == OK for entry in found), found)
-    faulty('no hugepages', 'hugepages', 'none is reserved', free=None, node=-1)
-    faulty('no free hugepages', 'hugepages', '0 MiB', free=0, node=-1)
+    # programs of uroce work without hugepages
+    for what, words, free in ('no hugepages', 'none is reserved', None), ('no free hugepages', '0 MiB', 0):
+        found = findings(free=free)
+        expect(what, named(found, NOTE, 'hugepages', words) and not any(entry.level == FAULT for entry in found), found)
     found = findings(free=8)
     expect('few hugepages', named(found, NOTE, 'hugepages', '16 MiB'), found)
     expect('--no-huge', named(findings(eal=('--no-huge',), free=None), OK, 'hugepages'))
@@ -97,6 +101,12 @@ def test_machines():
     faulty('a CPU that is not there', 'CPUs', '[9]', eal=('--lcores=2,9',))
     found = findings(isolated='3')
     expect('a CPU that others use', named(found, NOTE, 'CPUs', 'not isolated: 2;'), found)
+    faulty('an unknown key', 'keys', 'unknown key mtuu: allowed are addr,', spec=f'{PCI},addr=192.0.2.1/24,mtuu=1024')
+    expect('what was meant', any(entry.remedy == f'{PCI},mtu=1024' for entry in
+                                 findings(spec=f'{PCI},addr=192.0.2.1/24,mtuu=1024')))
+    faulty('a key without a value', 'keys', 'the key vlan has no value', spec=f'{PCI},addr=192.0.2.1/24,vlan')
+    found = findings(spec=f'{PCI},addr=192.0.2.1/24,cc=dcqcn,cc_rate_mbps=100')
+    expect('keys of congestion control', not any(entry.level == FAULT for entry in found), found)
     found = findings(spec='', eal=())
     expect('the machine alone', not any(entry.level == FAULT for entry in found), found)
 
@@ -149,13 +159,100 @@ def test_links(lab):
     diagnosis('what gets through', 0, '2001:db8::2 answers to 1112', net, 'roce0,mtu=1024', '--peer', '2001:db8::2')
 
 
+def test_remembered_neighbours(lab):
+    """The cache of the kernel names a host that does not reply any more, or another one."""
+    net = Net(lab)
+    lab.run_in(net.hosts[1], 'ip addr del 192.0.2.2/24 dev roce0')
+    lab.run_in(net.hosts[0], 'ip neigh replace 192.0.2.2 lladdr 02:00:00:00:00:07 dev roce0 nud stale')
+    diagnosis('the address is gone, and the neighbour is remembered', 1,
+              'this host remembers 192.0.2.2 at 02:00:00:00:00:07, and nobody replies', net, 'roce0', '--peer', '192.0.2.2')
+    # the entry expires when the kernel notices
+    lab.run_in(net.hosts[0], 'ip neigh replace 192.0.2.2 lladdr 02:00:00:00:00:07 dev roce0 nud stale')
+    diagnosis('what to type', 1, 'ip neigh flush to 192.0.2.2 dev roce0', net, 'roce0', '--peer', '192.0.2.2')
+    lab.run_in(net.hosts[1], 'ip addr add 192.0.2.2/24 dev roce0')
+    lab.run_in(net.hosts[0], 'ip neigh replace 192.0.2.2 lladdr 02:00:00:00:00:07 dev roce0 nud permanent')
+    diagnosis('another host has the address now', 1, 'this host remembers 192.0.2.2 at 02:00:00:00:00:07, and', net, 'roce0',
+              '--peer', '192.0.2.2')
+
+
+def test_duplicates(lab):
+    """Three hosts at a bridge. Two of them have one address."""
+    bridge = lab.namespace()
+    lab.run_in(bridge, 'ip link add br0 type bridge')
+    lab.run_in(bridge, 'ip link set br0 up')
+    net = Net.__new__(Net)
+    net.lab, net.hosts = lab, [lab.namespace() for _ in range(3)]
+    for host, address in zip(net.hosts, ('192.0.2.1/24', '192.0.2.2/24', '192.0.2.2/24')):
+        number = net.hosts.index(host)
+        lab.run_in(None, f'ip link add roce0 netns {host.pid} type veth peer name port{number} netns {bridge.pid}')
+        lab.run_in(bridge, f'ip link set port{number} master br0 up')
+        lab.run_in(host, 'ip link set roce0 up')
+        lab.run_in(host, f'ip addr add {address} dev roce0')
+    diagnosis('two hosts have the address of the peer', 1, '192.0.2.2 is the address of 2 hosts: ', net, 'roce0', '--peer',
+              '192.0.2.2')
+    lab.run_in(net.hosts[2], 'ip addr flush dev roce0')
+    lab.run_in(net.hosts[0], 'ip neigh flush dev roce0')    # it may have remembered that host
+    diagnosis('one of them has it no more', 0, '192.0.2.2 answers', net, 'roce0', '--peer', '192.0.2.2')
+    lab.run_in(net.hosts[1], 'ip addr flush dev roce0')
+    lab.run_in(net.hosts[1], 'ip addr add 192.0.2.1/24 dev roce0')
+    diagnosis('the peer has the address of this host', 1, '192.0.2.1 is also the address of ', net, 'roce0')
+    diagnosis('what to type', 1, 'ip addr del 192.0.2.1/24 dev roce0', net, 'roce0')
+
+
+def test_frames(lab):
+    """The frames of a virtual port are shorter than those of its interface."""
+    net = Net(lab, mtus=(4200, 4200))
+    vdev = '--vdev=net_af_packet0,iface=roce0'
+    for what, spec, eal, status, words in (
+            ('the default of framesz', 'net_af_packet0', vdev, 0, 'framesz=2048 of net_af_packet0 carries path MTU 1024; 4096 takes'),
+            ('what to type', 'net_af_packet0', vdev, 0, 'framesz=4608,blocksz=36864'),
+            ('a framesz that is too short for the key mtu', 'net_af_packet0,mtu=4096', vdev, 1, '4096 takes'),
+            ('a framesz that is long enough', 'net_af_packet0', vdev + ',framesz=4608,blocksz=36864', 0, 'framesz=4608: path MTU 4096'),
+            ('an interface that there is not', 'net_af_packet0', '--vdev=net_af_packet0,iface=roce7', 1, 'no interface roce7')):
+        done = subprocess.run([*inside(net.hosts[0]), os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge', eal],
+                              capture_output=True, text=True, check=False)
+        expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
+
+
+def test_daemon():
+    """The port names uroced and loopback."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, 'sock')
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+        def diagnose(what, status, words, spec=f'uroced,socket={path}'):
+            done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge'], capture_output=True, text=True,
+                                  check=False)
+            expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
+
+        diagnose('no uroced', 1, f'none listens at {path}')
+        diagnose('what to type', 1, 'systemctl start uroced')
+        listener.bind(path)
+        diagnose('uroced has ended', 1, f'{path} is the socket of a uroced that has ended')
+        listener.listen()
+        diagnose('uroced runs', 0, f'listens at {path}')
+        listener.close()
+        diagnose('loopback', 0, 'reaches this process alone', 'loopback')
+
+
+def test_keys():
+    """The doctor knows the keys of the library."""
+    source = os.path.join(os.path.dirname(TOOLS), 'lib', 'datapath', 'device', 'conf.c')
+    if not os.path.exists(source):
+        print('skip    keys: no source tree')
+        return
+    with open(source, encoding='utf-8') as file:
+        known = re.search(r'#define KEY_NAMES "(.*)"', file.read())[1]
+    expect('the keys of the library', known == ', '.join(uroce_doctor.KEYS), known)
+
+
 def test_arguments():
     for what, words, said in (
             ('an MTU that there is not', ['roce0,mtu=1000'], 'mtu=1000: allowed: 256, 512'),
             ('an address that is none', ['roce0', '--peer', '192.0.2.300'], 'is no IPv4 or IPv6 address'),
             ('a peer of a port that is not the kernel\'s', ['net_memif0', '--peer', '192.0.2.2'],
              'needs an interface of the kernel'),
-            ('an unknown option', ['--hlep'], 'unrecognized')):
+            ('an unknown option', ['--hlep'], '--hlep: unknown option')):
         done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), *words], capture_output=True, text=True,
                               check=False)
         expect(what, done.returncode == 2 and said in done.stderr and done.stderr.count('\n') == 1
@@ -164,9 +261,14 @@ def test_arguments():
 
 test_machines()
 test_arguments()
+test_keys()
+test_daemon()
 laboratory = Lab(False)
 try:
     test_links(laboratory)
+    test_remembered_neighbours(laboratory)
+    test_duplicates(laboratory)
+    test_frames(laboratory)
 except LabError as error:
     print(f'skip    links: {error}')
 finally:

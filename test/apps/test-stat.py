@@ -17,7 +17,7 @@ import threading
 import time
 
 STAT, PERF = os.path.join(sys.argv[1], 'uroce-stat'), sys.argv[2]
-PATIENCE_S = 60
+TIMEOUT_S = 60
 failed = 0
 
 
@@ -88,7 +88,7 @@ def process(*devices, **more):
 
 def stat(folder, *arguments):
     run = subprocess.run([STAT, *arguments], env={**os.environ, 'RUNTIME_DIRECTORY': folder}, capture_output=True,
-                         text=True, timeout=PATIENCE_S, check=False)
+                         text=True, timeout=TIMEOUT_S, check=False)
     return run.returncode, run.stdout, run.stderr
 
 
@@ -256,7 +256,7 @@ def test_perf(folder):
     """Run uroce-stat while uroce-perf exchanges data with itself."""
     with subprocess.Popen([PERF, '--telemetry', '--', '--loopback', 'write_bw', '-s', '4096', '-D', '5'],
                           env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
-        end, runs = time.monotonic() + PATIENCE_S, []
+        end, runs = time.monotonic() + TIMEOUT_S, []
         while perf.poll() is None and time.monotonic() < end and len(runs) < 3:
             status, out, _ = stat(folder, '--json', '--qp', 'all')
             devices = json.loads(out)['devices'] if status == 0 else []
@@ -264,7 +264,7 @@ def test_perf(folder):
                 runs.append({told['name']: told for told in devices})
             time.sleep(0.1)
         expect('uroce-perf is found', len(runs) == 3 and all(told['pid'] == perf.pid for told in runs[0].values()))
-        perf.wait(PATIENCE_S)
+        perf.wait(TIMEOUT_S)
     if len(runs) < 3:
         return
     for earlier, later in zip(runs, runs[1:]):

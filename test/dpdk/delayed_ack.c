@@ -20,11 +20,11 @@
 #include "datapath/worker/service.h"
 #include "wire/opcode.h"
 
-#define SPINS      32
-#define TRIES      1000
+#define SPINS     32
+#define TRIES     1000
 
-#define SILENT_NS  UINT64_C(100000)
-#define PATIENCE_S 20 /* time limit, which only a hang exceeds */
+#define SILENT_NS UINT64_C(100000)
+#define TIMEOUT_S 20 /* time limit, which only a hang exceeds */
 
 static struct rig_qp *qp_a, *qp_b;
 static unsigned nb_answers; /* WRITEs of b that have not completed */
@@ -435,7 +435,7 @@ nb_hasty(void)
 static void
 delayed_ack__the_service_thread_does_not_wait_for_a_millisecond(void **state)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 	const uint64_t factor = uroce_clock_factor;
 	struct ibv_wc wc;
 

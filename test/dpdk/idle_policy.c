@@ -19,11 +19,11 @@
 
 #include "datapath/worker/service.h"
 
-#define PATIENCE_S 60   /* time limit, which only a hang exceeds */
-#define LOOKS      1000 /* number of polls, a millisecond apart */
-#define OUT        0    /* offset in each buffer of the data that is written to the peer */
-#define IN         64   /* offset in each buffer of the data that the peer writes */
-#define LEN        8    /* bytes of data; the last byte is watched */
+#define TIMEOUT_S 60   /* time limit, which only a hang exceeds */
+#define LOOKS     1000 /* number of polls, a millisecond apart */
+#define OUT       0    /* offset in each buffer of the data that is written to the peer */
+#define IN        64   /* offset in each buffer of the data that the peer writes */
+#define LEN       8    /* bytes of data; the last byte is watched */
 
 static struct rig_qp *qp_a, *qp_b;
 
@@ -89,7 +89,7 @@ write_unseen(unsigned after_us)
 static void
 idle_policy__is_short_for_who_watches_memory(void **state)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 
 	(void)state;
 	while (nb_hasty() == 0) {
@@ -102,7 +102,7 @@ idle_policy__is_short_for_who_watches_memory(void **state)
 static void
 poll_on(void)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 
 	while (nb_hasty() > 0) {
 		assert_true(time(NULL) < end);
@@ -124,7 +124,7 @@ idle_policy__is_long_again_for_who_polls_on(void **state)
 static void
 idle_policy__is_short_if_frames_come_before_polls_do(void **state)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 
 	(void)state;
 	poll_on();
@@ -232,7 +232,7 @@ idle_policy__is_short_for_who_polls_in_between(void **state)
 {
 	struct watcher watchers[2] = { { .qp = qp_a, .peer = qp_b, .is_first = true },
 				       { .qp = qp_b, .peer = qp_a } };
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 	unsigned nb_found = 0;
 	int cpu[2];
 

@@ -46,7 +46,7 @@ wait_for_sleep(void)
 static void
 expect_frames_wake(const char *keys)
 {
-	uint64_t nb_notices, nb_doorbells, nb_naps;
+	uint64_t nb_notices, nb_doorbells, nb_timed_sleeps;
 
 	attached_begin(keys);
 	for (unsigned i = 0; i < dev_a->nb_workers; i++) {
@@ -73,10 +73,10 @@ expect_frames_wake(const char *keys)
 	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&service()->rx_wakeups);
-	nb_naps = atomic_load(&service()->timed_sleeps);
+	nb_timed_sleeps = atomic_load(&service()->timed_sleeps);
 	nb_sleeps = atomic_load(&service()->sleeps);
 	attached_wait(has_slept_on, attached_nothing);
-	assert_in_range(atomic_load(&service()->timed_sleeps) - nb_naps, 0, 6);
+	assert_in_range(atomic_load(&service()->timed_sleeps) - nb_timed_sleeps, 0, 6);
 	assert_int_equal(atomic_load(&service()->rx_wakeups), nb_notices);
 	attached_end();
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
 
 struct a_switch *attached_switch;
 struct rig_qp *attached_qp[2];
@@ -38,7 +38,7 @@ attached_nothing(void)
 void
 attached_wait(bool (*is_so)(void), void (*meanwhile)(void))
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 
 	while (!is_so()) {
 		assert_true(time(NULL) < end);
@@ -138,7 +138,7 @@ attached_restart(void)
 void
 attached_expect(struct uroce_dev *dev, enum ibv_event_type type)
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 	struct uroce_dev_event event;
 
 	while (!uroce_dev_event_pop(dev, &event)) {

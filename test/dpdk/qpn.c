@@ -67,6 +67,29 @@ qpn_alloc__one_is_enough_for_the_smallest_table(void **state)
 	free(table);
 }
 
+/* QPN 1 has a slot of its own, whatever numbers are drawn. */
+static void
+qpn_alloc_gsi__is_possible_once_beside_all_others(void **state)
+{
+	for (uint32_t max_qp = 1; max_qp <= 64; max_qp++) {
+		struct uroce_qpn_table *table = make(max_qp);
+		uint32_t qpn, more;
+
+		for (uint32_t i = 0; i < max_qp; i++) {
+			assert_int_equal(uroce_qpn_alloc(table, &qpn), 0);
+			assert_int_not_equal(qpn & table->mask, UROCE_QPN_GSI & table->mask);
+		}
+		assert_int_equal(uroce_qpn_alloc_gsi(table), 0);
+		assert_int_equal(uroce_qpn_alloc_gsi(table), -EBUSY);
+		assert_int_equal(uroce_qpn_alloc(table, &more), -ENOMEM);
+		uroce_qpn_free(table, UROCE_QPN_GSI);
+		assert_int_equal(uroce_qpn_alloc(table, &more), -ENOMEM);
+		assert_int_equal(uroce_qpn_alloc_gsi(table), 0);
+		free(table);
+	}
+	(void)state;
+}
+
 /* Numbers are random. Neighbouring numbers of a counter would differ by one. */
 static void
 qpn_alloc__numbers_are_not_a_sequence(void **state)
@@ -217,6 +240,7 @@ main(void)
 		cmocka_unit_test(qpn_alloc__numbers_are_in_range_and_distinct),
 		cmocka_unit_test(qpn_alloc__is_bounded_and_freed_numbers_make_room),
 		cmocka_unit_test(qpn_alloc__one_is_enough_for_the_smallest_table),
+		cmocka_unit_test(qpn_alloc_gsi__is_possible_once_beside_all_others),
 		cmocka_unit_test(qpn_alloc__numbers_are_not_a_sequence),
 		cmocka_unit_test(qpn_alloc_of__blocks_are_used_up),
 		cmocka_unit_test(qpn_alloc_of__is_bounded_and_not_a_sequence),

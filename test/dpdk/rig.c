@@ -26,8 +26,8 @@
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;
 
-#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
-#define PDN        7
+#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
+#define PDN       7
 
 /* Make EAL's argument for three lcores that may use all CPUs of the process. */
 static void
@@ -114,7 +114,7 @@ rig_dev(const char *spec)
 	struct uroce_dev_conf conf;
 	struct uroce_dev *dev = NULL;
 
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 	int ret;
 
 	rig_end_own_clock();
@@ -283,7 +283,7 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 		struct uroce_path *path)
 {
 	struct driver driver = { .dev = peer };
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 	int ret;
 
 	assert_int_equal(pthread_create(&driver.thread, NULL, drive, &driver), 0);
@@ -500,7 +500,7 @@ rig_drive(struct uroce_dev *dev)
 struct ibv_wc
 rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b)
 {
-	const uint64_t end = rte_rdtsc() + PATIENCE_S * rte_get_tsc_hz();
+	const uint64_t end = rte_rdtsc() + TIMEOUT_S * rte_get_tsc_hz();
 	struct ibv_wc wc;
 
 	while (uroce_cq_poll(cq, 1, &wc) == 0) {
@@ -514,7 +514,7 @@ rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b)
 struct ibv_wc
 rig_wait(struct uroce_cq *cq)
 {
-	const uint64_t end = rte_rdtsc() + PATIENCE_S * rte_get_tsc_hz();
+	const uint64_t end = rte_rdtsc() + TIMEOUT_S * rte_get_tsc_hz();
 	struct ibv_wc wc;
 
 	while (uroce_cq_poll(cq, 1, &wc) == 0) {

@@ -26,7 +26,7 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
 
 /* A kind of port, and the arguments of its two ends. */
 struct kind {
@@ -101,7 +101,7 @@ nothing(void)
 static void
 wait_until(bool (*is_so)(void), void (*meanwhile)(void))
 {
-	const time_t end = time(NULL) + PATIENCE_S;
+	const time_t end = time(NULL) + TIMEOUT_S;
 
 	while (!is_so()) {
 		assert_true(time(NULL) < end);
@@ -419,7 +419,7 @@ wait_for_sleep(void)
 static void
 sleep_and_wake(const struct kind *kind)
 {
-	uint64_t nb_notices, nb_naps;
+	uint64_t nb_notices, nb_timed_sleeps;
 
 	make_world(kind, "drive=app");
 	uroce_worker_leave(dev[0]->worker[0]);
@@ -439,10 +439,10 @@ sleep_and_wake(const struct kind *kind)
 	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&stats(1)->rx_wakeups);
-	nb_naps = atomic_load(&stats(1)->timed_sleeps);
+	nb_timed_sleeps = atomic_load(&stats(1)->timed_sleeps);
 	nb_sleeps = atomic_load(&stats(1)->sleeps);
 	wait_until(has_slept_on, nothing);
-	assert_in_range(atomic_load(&stats(1)->timed_sleeps) - nb_naps, 0, 6);
+	assert_in_range(atomic_load(&stats(1)->timed_sleeps) - nb_timed_sleeps, 0, 6);
 	assert_int_equal(atomic_load(&stats(1)->rx_wakeups), nb_notices);
 	end_world();
 }
@@ -464,9 +464,9 @@ service__polls_memif_of_an_unknown_release(void **state)
 	uroce_worker_leave(dev[0]->worker[0]);
 	uroce_worker_leave(dev[1]->worker[0]);
 	for (unsigned i = 0; i < 10; i++) {
-		const uint64_t nb_sleeps = atomic_load(&stats(1)->timed_sleeps);
+		const uint64_t nb_timed_sleeps = atomic_load(&stats(1)->timed_sleeps);
 
-		while (atomic_load(&stats(1)->timed_sleeps) < nb_sleeps + 10)
+		while (atomic_load(&stats(1)->timed_sleeps) < nb_timed_sleeps + 10)
 			sched_yield();
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, i, 0, 100, qp[1], 0);
 		assert_int_equal(rig_wait(&qp[0]->scq).status, IBV_WC_SUCCESS);

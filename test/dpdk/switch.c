@@ -441,7 +441,7 @@ switch_start(const struct switch_conf *conf)
 }
 
 static void
-rouse(struct a_switch *sw)
+wake_clients(struct a_switch *sw)
 {
 	(void)eventfd_write(sw->stop_fd, 1);
 }
@@ -450,7 +450,7 @@ void
 switch_stop(struct a_switch *sw)
 {
 	atomic_store(&sw->is_stopping, true);
-	rouse(sw);
+	wake_clients(sw);
 	pthread_join(sw->thread, NULL);
 	for (unsigned i = 0; i < SWITCH_CLIENTS; i++)
 		drop(sw, &sw->client[i]);

@@ -283,6 +283,47 @@ dev_resolve__ourselves_is_our_own_mac(void **state)
 }
 
 static void
+dev_try_resolve__asks_once_and_does_not_wait(void **state)
+{
+	static const uint8_t nobody[16] = { [10] = 0xff, [11] = 0xff, 192, 0, 2, 78 };
+	static const uint8_t elsewhere[16] = { [10] = 0xff, [11] = 0xff, 198, 51, 100, 1 };
+	struct ibv_ah_attr av = vector(1, nobody);
+	uint64_t request_ns = 0;
+	struct uroce_path path;
+
+	(void)state;
+	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
+	assert_int_not_equal(request_ns, 0);
+	/* a request that was sent would change the time of the next one, which is not due */
+	request_ns = UINT64_MAX;
+	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
+	assert_true(request_ns == UINT64_MAX);
+	av = vector(1, elsewhere);
+	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path),
+			 -ENETUNREACH);
+}
+
+/* The reply to the request arrives while the devices are driven. */
+static void
+dev_try_resolve__finds_the_neighbour_later(void **state)
+{
+	struct ibv_ah_attr av = vector(1, dev_b->gids->addr[1].ip);
+	uint64_t request_ns = 0;
+	struct uroce_path path;
+	int ret = -EAGAIN;
+
+	(void)state;
+	for (int i = 0; i < 1000000 && ret == -EAGAIN; i++) {
+		ret = uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path);
+		rig_drive(dev_a);
+		rig_drive(dev_b);
+	}
+	assert_int_equal(ret, 0);
+	assert_memory_equal(path.hdr, dev_b->mac, 6);
+	assert_memory_equal(path.hdr + 6, dev_a->mac, 6);
+}
+
+static void
 dev__gids_and_limits(void **state)
 {
 	const uint8_t *mac = dev_a->mac;
@@ -379,6 +420,8 @@ main(void)
 		TEST(dev_resolve__refusals),
 		TEST(dev_resolve__nobody_is_asked_for_a_group),
 		TEST(dev_resolve__ourselves_is_our_own_mac),
+		TEST(dev_try_resolve__asks_once_and_does_not_wait),
+		TEST(dev_try_resolve__finds_the_neighbour_later),
 		TEST(gid__what_comes_to_one_that_went_is_not_ours),
 		TEST(gid__what_comes_to_one_of_ipv6_that_went_is_not_ours),
 	};

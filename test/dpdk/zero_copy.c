@@ -397,7 +397,7 @@ remove_qp(void *arg)
 }
 
 static void *
-recall_qp(void *arg)
+reclaim_qp(void *arg)
 {
 	(void)arg;
 	reset();
@@ -462,7 +462,7 @@ zero_copy__reset_waits_for_the_port(void **state)
 	(void)state;
 	open_keeper(0);
 	send_both();
-	expect_wait(recall_qp);
+	expect_wait(reclaim_qp);
 	close_keeper();
 }
 

@@ -30,7 +30,7 @@
 #define MSG_LEN    16384u
 #define FLOWING_AT 64u
 /* without a completion for this time, the program hangs */
-#define PATIENCE_NS   UINT64_C(20000000000)
+#define TIMEOUT_NS    UINT64_C(20000000000)
 #define LOOK_ROUNDS   4096u /* polls between two reads of the input */
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
@@ -277,7 +277,7 @@ sleep_for(int timeout_ms)
 static bool
 take_completion(struct ibv_wc *wc)
 {
-	const uint64_t deadline = now_ns() + PATIENCE_NS;
+	const uint64_t deadline = now_ns() + TIMEOUT_NS;
 
 	for (;;) {
 		int nb = ibv_poll_cq(cq, 1, wc);
@@ -285,7 +285,7 @@ take_completion(struct ibv_wc *wc)
 		if (nb == 0 && does_sleep) {
 			must(uroce_req_notify_cq(cq, 0), "arm");
 			nb = ibv_poll_cq(cq, 1, wc);
-			if (nb == 0 && sleep_for((int)(PATIENCE_NS / 1000000)))
+			if (nb == 0 && sleep_for((int)(TIMEOUT_NS / 1000000)))
 				continue;
 		}
 		check(nb >= 0, "the completion queue is lost");

@@ -129,13 +129,13 @@ class End:
             if not DRIVER_SAYS.match(text):
                 self.complaints.append(text)
 
-    def line(self, patience_s):
+    def line(self, timeout_s):
         """The next line of the output."""
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         while b'\n' not in self.said:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise Failure(f'the {self.name} is silent for {patience_s} s')
+                raise Failure(f'the {self.name} is silent for {timeout_s} s')
             some = os.read(self.process.stdout.fileno(), 65536)
             if not some:
                 self.reader.join(1)
@@ -145,8 +145,8 @@ class End:
         line, self.said = self.said.split(b'\n', 1)
         return line.decode()
 
-    def expect(self, word, patience_s=START_S):
-        line = self.line(patience_s)
+    def expect(self, word, timeout_s=START_S):
+        line = self.line(timeout_s)
         if line != word:
             raise Failure(f'the {self.name} said {line!r}, expected {word!r}')
 

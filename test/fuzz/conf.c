@@ -334,7 +334,7 @@ parse_options(struct bytes *in)
 	const int argc = draw_argv(in, argv);
 	struct options opt;
 
-	if (options_parse(&opt, argc, argv) != 0 || opt.is_help)
+	if (options_parse(&opt, argc, argv) != 0)
 		return;
 	expect(opt.socket[0] && strlen(opt.socket) < 108 && opt.mode <= 0777);
 	expect(opt.spec && opt.leases[0] && memchr(opt.leases, 0, sizeof(opt.leases)));

@@ -21,7 +21,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-PATIENCE_S = 120    # time limit for the slowest machine
+TIMEOUT_S = 120    # time limit for the slowest machine
 NOBODY = 65534
 NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # an empty pcap file for Ethernet
 SECONDS = 8    # duration of a transfer, during which uroced is killed twice
@@ -33,7 +33,7 @@ def check(is_so, *why):
 
 
 def wait_for(is_so, what):
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     while not is_so():
         check(time.monotonic() < end, 'waited in vain for', what)
         time.sleep(0.02)
@@ -73,7 +73,7 @@ class Uroced:
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
-        check(self.process.wait(PATIENCE_S) == 0, 'uroced ended with', self.process.returncode)
+        check(self.process.wait(TIMEOUT_S) == 0, 'uroced ended with', self.process.returncode)
 
     def run(self, *command):
         return [RUN, '--libs', self.libs, '--attach', self.socket, '--', *command]
@@ -91,7 +91,7 @@ class Client:
                                         text=True)
 
     def end(self):
-        said, _ = self.process.communicate(timeout=PATIENCE_S)
+        said, _ = self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode, said
 
 

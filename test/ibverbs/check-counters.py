@@ -15,7 +15,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 LIBS, LINGER = sys.argv[1:]
 PORT = '/sys/class/infiniband/uroce0/ports/1'
-PATIENCE_S = 60
+TIMEOUT_S = 60
 LIST = os.path.join(TOP, 'lib', 'transport', 'counter.h')
 # Some names of the kernel's ABI, some of rxe, some of mlx5.
 NAMES = {'counters': {'port_xmit_data', 'port_rcv_data', 'port_xmit_packets', 'port_rcv_errors', 'link_downed'},
@@ -42,7 +42,7 @@ class Family:
 
     def run(self, *program):
         done = subprocess.run(self.command(*program), env=self.env, capture_output=True, text=True,
-                              timeout=PATIENCE_S, check=False)
+                              timeout=TIMEOUT_S, check=False)
         check(done.returncode == 0 and not done.stderr, program, 'ended with', done)
         return done.stdout
 
@@ -54,7 +54,7 @@ class Family:
 
     def end_one(self):
         process = self.lingering.pop()
-        process.communicate('', PATIENCE_S)
+        process.communicate('', TIMEOUT_S)
         check(process.returncode == 0, 'the program ended with', process.returncode)
 
 
@@ -109,7 +109,7 @@ def who_asks_by_netlink_is_told(family):
                 script.write('#!/bin/sh\necho it runs\n')
             os.chmod(path, 0o755)
             done = subprocess.run(family.command(path, 'link'), env=family.env, capture_output=True, text=True,
-                                  timeout=PATIENCE_S, check=False)
+                                  timeout=TIMEOUT_S, check=False)
             check((done.returncode, done.stdout) == (0, 'it runs\n'), done)
             check(done.stderr.count('\n') == is_blind and ('uroce-stat' in done.stderr) == is_blind, name, done.stderr)
 

@@ -17,7 +17,7 @@ LIBS, PROGRAM, THIEF = map(os.path.abspath, sys.argv[1:])
 NUMBER = '/proc/sys/vm/nr_hugepages'
 FREE = '/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages'
 WANTED = 260    # the engine requires 512 MiB of free hugepages
-PATIENCE_S = 120
+TIMEOUT_S = 120
 SKIP = 77
 
 
@@ -43,7 +43,7 @@ def start(**more):
 
 def taken_before_page(number):
     program = start(LD_PRELOAD=THIEF, THIEF=number)
-    said, _ = program.communicate(timeout=PATIENCE_S)
+    said, _ = program.communicate(timeout=TIMEOUT_S)
     check('thief: ' in said, 'they were not taken:', said)
     check(program.returncode == 0, 'it ended with', program.returncode, said)
 
@@ -59,7 +59,7 @@ def before_the_second_page():
 def by_programs_that_start_at_once():
     programs = [start() for _ in range(4)]
     for program in programs:
-        said, _ = program.communicate(timeout=PATIENCE_S)
+        said, _ = program.communicate(timeout=TIMEOUT_S)
         check(program.returncode == 0, 'it ended with', program.returncode, said)
 
 

@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 PROGRAM, PLUGIN = map(os.path.abspath, sys.argv[1:])
-PATIENCE_S = 60
+TIMEOUT_S = 60
 ROOT, CALLER = 0, 65534
 SKIP = 77
 SPEC = 'net_null0,addr=192.0.2.1/24'
@@ -45,7 +45,7 @@ def run(is_set_uid, more, user=CALLER):
     shutil.copy(PROGRAM, '/tmp/program')
     os.chmod('/tmp/program', 0o4755 if is_set_uid else 0o755)
     run = subprocess.run(['/tmp/program'], user=user, group=user, extra_groups=[], stdout=subprocess.PIPE,
-                         stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False,
+                         stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT_S, check=False,
                          env={'PATH': os.environ['PATH'], **more})
     check(run.returncode == 0, 'it ended with', run.returncode, run.stdout)
     return run.stdout

@@ -16,7 +16,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN, STAT = (os.path.join(TOP, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
 LIBS, LINGER = sys.argv[1:]
-PATIENCE_S = 60
+TIMEOUT_S = 60
 
 
 def check(is_so, *why):
@@ -37,7 +37,7 @@ class Program:
 
     def end(self):
         self.process.stdin.close()
-        check(self.process.wait(PATIENCE_S) == 0, 'the program ended with', self.process.returncode)
+        check(self.process.wait(TIMEOUT_S) == 0, 'the program ended with', self.process.returncode)
         self.process.stdout.close()
 
     def __enter__(self):
@@ -51,7 +51,7 @@ class Program:
 def stat(folder, *arguments):
     begin = time.monotonic()
     run = subprocess.run([STAT, *arguments], env={**os.environ, 'RUNTIME_DIRECTORY': folder}, capture_output=True,
-                         text=True, timeout=PATIENCE_S, check=False)
+                         text=True, timeout=TIMEOUT_S, check=False)
     return run.returncode, run.stdout, run.stderr, time.monotonic() - begin
 
 

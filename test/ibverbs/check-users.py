@@ -20,7 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 # Where other users find TOP: they may have no access to the folders above TOP.
 TREE = '/mnt'
 RUN, STAT = (os.path.join(TREE, 'usertools', name) for name in ('uroce-run', 'uroce-stat'))
-PATIENCE_S = 60
+TIMEOUT_S = 60
 ONE, OTHER = 65534, 65533
 OWN = '/tmp/uroce-runtime-'
 SKIP = 77
@@ -53,12 +53,12 @@ class Program:
 
     def __exit__(self, *_):
         os.kill(self.child, signal.SIGKILL)
-        _, self.said = self.process.communicate('', PATIENCE_S)
+        _, self.said = self.process.communicate('', TIMEOUT_S)
 
 
 def pids_told(user, **more):
     """PIDs of the processes that uroce-stat shows to a user, and what it prints on stderr."""
-    run = subprocess.run([STAT, '--json'], capture_output=True, timeout=PATIENCE_S, check=False,
+    run = subprocess.run([STAT, '--json'], capture_output=True, timeout=TIMEOUT_S, check=False,
                          **as_user(user, **more))
     return {device['pid'] for device in json.loads(run.stdout or '{"devices": []}')['devices']}, run.stderr
 

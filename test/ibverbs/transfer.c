@@ -18,13 +18,13 @@
 
 #include "pair.h"
 
-#define BLOCK      (64u << 10)
-#define NB         8 /* number of blocks */
-#define LEN        (NB * BLOCK + sizeof(uint64_t))
-#define TIMEOUT    18 /* 1.07 s, with eight retries */
-#define PSN        0xfffff0
+#define BLOCK            (64u << 10)
+#define NB               8 /* number of blocks */
+#define LEN              (NB * BLOCK + sizeof(uint64_t))
+#define ACK_TIMEOUT_CODE 18 /* 1.07 s, with eight retries */
+#define PSN              0xfffff0
 
-#define PATIENCE_S 100
+#define TIMEOUT_S        100
 
 /* The objects of a process, and the data that its peer needs. */
 struct end {
@@ -104,7 +104,7 @@ connect_end(struct end *end, int way)
 	      "to RTR");
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 				     .sq_psn = PSN,
-				     .timeout = TIMEOUT,
+				     .timeout = ACK_TIMEOUT_CODE,
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .max_rd_atomic = 1 };
@@ -249,7 +249,7 @@ main(int argc, char **argv)
 	char byte = 0;
 
 	check(argc == 2, "SECONDS");
-	(void)alarm(PATIENCE_S);
+	(void)alarm(TIMEOUT_S);
 	check(socketpair(AF_UNIX, SOCK_STREAM, 0, ways) == 0, "socketpair");
 	child = fork();
 	open_end(&end);

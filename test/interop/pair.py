@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.join(TOP, 'usertools'))
 from uroce_ports import PORTS, Lab, LabError, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
-PATIENCE = 90    # time limit in seconds for a pair
+TIMEOUT = 90    # time limit in seconds for a pair
 GID = 1          # index of the address of the wire, or of the first configured address
 PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 'libfabric-bin',
             'mpirun': 'openmpi-bin'}
@@ -82,7 +82,7 @@ def run(port, libs, command, env=None):
                                   stdout=log, stderr=log))
             if not target:
                 wait_for_server(ends[0], keeper, before)
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + TIMEOUT
         for end in reversed(ends):
             try:
                 end.wait(max(0.1, deadline - time.monotonic()))

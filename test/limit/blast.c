@@ -129,7 +129,7 @@ init(struct blaster *blaster, const struct port *port, const struct limit_option
 	blaster->region = region_create(opt->region);
 	if (!blaster->region)
 		return -ENOMEM;
-	return port_wait_link(port, SIDE_PATIENCE_S) ? 0 : -ENETDOWN;
+	return port_wait_link(port, SIDE_TIMEOUT_S) ? 0 : -ENETDOWN;
 }
 
 static double
@@ -143,7 +143,7 @@ static bool
 is_silent(const struct blaster *blaster)
 {
 	return blaster->is_stuck || blaster->is_ended ||
-	       silent_s(blaster) > (blaster->answers ? SIDE_SILENCE_S : SIDE_PATIENCE_S);
+	       silent_s(blaster) > (blaster->answers ? SIDE_SILENCE_S : SIDE_TIMEOUT_S);
 }
 
 static void

@@ -13,7 +13,7 @@ import sys
 
 EAL = ['--no-huge', '-m', '64', '--no-shconf', '--no-pci', '--no-telemetry', '--log-level=error']
 FRAMES = 5000
-PATIENCE_S = 170    # time limit of a run: it ends before meson ends all processes
+TIMEOUT_S = 170    # time limit of a run: it ends before meson ends all processes
 
 failed = 0
 
@@ -34,7 +34,7 @@ def both(limit, name, sink, other):
     ends = [subprocess.Popen(command(limit, role, name, [*words, '--json']),
                              stdout=subprocess.PIPE)
             for role, words in (('server', sink), ('client', other))]
-    said = [end.communicate(timeout=PATIENCE_S)[0] for end in ends]
+    said = [end.communicate(timeout=TIMEOUT_S)[0] for end in ends]
     return [end.returncode for end in ends], [json.loads(text or '{}') for text in said]
 
 

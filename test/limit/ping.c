@@ -47,7 +47,7 @@ init(struct player *player, const struct port *port, const struct limit_options 
 	player->region = region_create(opt->region);
 	if (!player->region)
 		return -ENOMEM;
-	return port_wait_link(port, SIDE_PATIENCE_S) ? 0 : -ENETDOWN;
+	return port_wait_link(port, SIDE_TIMEOUT_S) ? 0 : -ENETDOWN;
 }
 
 static void
@@ -170,7 +170,7 @@ ping_for(struct player *player, double seconds, struct samples *samples)
 			samples->ticks[samples->nb++] = sample;
 			last_rx = now;
 		} else if (now - last_rx >
-			   ticks(player->has_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S)) {
+			   ticks(player->has_begun ? SIDE_SILENCE_S : SIDE_TIMEOUT_S)) {
 			fprintf(stderr, "limit: no frame came back\n");
 			return -ETIMEDOUT;
 		} else {
@@ -246,7 +246,7 @@ side_pong(const struct port *port, const struct limit_options *opt)
 			walk(&player);
 			last_rx = rte_rdtsc();
 		} else if (rte_rdtsc() - last_rx >
-			   ticks(player.has_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S)) {
+			   ticks(player.has_begun ? SIDE_SILENCE_S : SIDE_TIMEOUT_S)) {
 			fprintf(stderr, "limit: %s\n",
 				player.has_begun ? "the frames stopped coming" : "no frame came");
 			ret = -ETIMEDOUT;

@@ -99,7 +99,7 @@ start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 }
 
 /* Requirements of a driver on the pool. */
-struct wish {
+struct port_row {
 	const char *driver;
 	const char *slot_key; /* device argument with the bytes that a frame must hold */
 	uint32_t slot_len;    /* default of the driver argument that sets the length of a slot */
@@ -107,33 +107,33 @@ struct wish {
 	bool is_dense;
 };
 
-static const struct wish wishes[] = {
+static const struct port_row port_rows[] = {
 	{ .driver = "net_af_packet", .slot_key = "framesz", .slot_len = 2048 },
 	{ .driver = "net_af_xdp", .nb_kept = 4096, .is_dense = true },
 	{ .driver = NULL },
 };
 
-static const struct wish *
-wish_of(const struct rte_eth_dev_info *info)
+static const struct port_row *
+find_row(const struct rte_eth_dev_info *info)
 {
-	const struct wish *wish = wishes;
+	const struct port_row *row = port_rows;
 
-	while (wish->driver && strcmp(wish->driver, info->driver_name) != 0)
-		wish++;
-	return wish;
+	while (row->driver && strcmp(row->driver, info->driver_name) != 0)
+		row++;
+	return row;
 }
 
 static uint32_t
-slot_len(const struct wish *wish, const struct rte_eth_dev_info *info)
+slot_len(const struct port_row *row, const struct rte_eth_dev_info *info)
 {
 	const struct rte_devargs *args = rte_dev_devargs(info->device);
 	struct rte_kvargs *pairs =
-		wish->slot_key && args ? rte_kvargs_parse(args->args, NULL) : NULL;
-	const char *value = pairs ? rte_kvargs_get(pairs, wish->slot_key) : NULL;
+		row->slot_key && args ? rte_kvargs_parse(args->args, NULL) : NULL;
+	const char *value = pairs ? rte_kvargs_get(pairs, row->slot_key) : NULL;
 	const unsigned long given = value ? strtoul(value, NULL, 0) : 0;
 
 	rte_kvargs_free(pairs);
-	return given > 0 && given <= UINT16_MAX / 2 ? (uint32_t)given : wish->slot_len;
+	return given > 0 && given <= UINT16_MAX / 2 ? (uint32_t)given : row->slot_len;
 }
 
 static struct rte_mempool *
@@ -162,16 +162,16 @@ make_dense_pool(unsigned nb_frames, unsigned cache, uint16_t room)
 static struct rte_mempool *
 make_pool(const struct limit_options *opt, const struct rte_eth_dev_info *info, uint32_t frame_len)
 {
-	const struct wish *wish = wish_of(info);
-	const uint32_t slot = slot_len(wish, info);
+	const struct port_row *row = find_row(info);
+	const uint32_t slot = slot_len(row, info);
 	const uint32_t len = frame_len > slot ? frame_len : slot;
 	const unsigned cache = RTE_MEMPOOL_CACHE_MAX_SIZE;
-	const unsigned nb_frames = 4 * opt->ring + 2 * cache + LIMIT_BURST_MAX + wish->nb_kept;
+	const unsigned nb_frames = 4 * opt->ring + 2 * cache + LIMIT_BURST_MAX + row->nb_kept;
 	uint32_t room = RTE_PKTMBUF_HEADROOM + RTE_ALIGN_CEIL(len, 64) + 64;
 
 	if (room < RTE_MBUF_DEFAULT_BUF_SIZE)
 		room = RTE_MBUF_DEFAULT_BUF_SIZE;
-	if (wish->is_dense)
+	if (row->is_dense)
 		return make_dense_pool(nb_frames, cache, (uint16_t)room);
 	return rte_pktmbuf_pool_create("limit", nb_frames, cache, 0, (uint16_t)room,
 				       (int)rte_socket_id());

@@ -27,7 +27,7 @@ int side_ping(const struct port *port, const struct limit_options *opt);
 int side_pong(const struct port *port, const struct limit_options *opt);
 
 /** Time that a side waits for the first frame of the other. */
-#define SIDE_PATIENCE_S 60.0
+#define SIDE_TIMEOUT_S 60.0
 
 /**
  * Time without frames after which the other side counts as ended. Normally a side reports its end,

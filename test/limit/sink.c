@@ -142,7 +142,7 @@ static bool
 poll_for(struct sink *sink, double seconds, uint64_t max, bool is_begun)
 {
 	const uint64_t hz = rte_get_tsc_hz();
-	const double silence = is_begun ? SIDE_SILENCE_S : SIDE_PATIENCE_S;
+	const double silence = is_begun ? SIDE_SILENCE_S : SIDE_TIMEOUT_S;
 	uint64_t last_rx = rte_rdtsc();
 	uint64_t end = is_begun ? last_rx + (uint64_t)(seconds * (double)hz) : UINT64_MAX;
 	uint64_t now = last_rx;
@@ -190,7 +190,7 @@ measure(struct sink *sink)
 	uint64_t begin;
 
 	if (!poll_for(sink, max == UINT64_MAX ? sink->opt->warmup : 0, max, false)) {
-		fprintf(stderr, "limit: no frame came in %g s\n", SIDE_PATIENCE_S);
+		fprintf(stderr, "limit: no frame came in %g s\n", SIDE_TIMEOUT_S);
 		return -ETIMEDOUT;
 	}
 	before = *sink;

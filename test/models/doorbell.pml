@@ -413,7 +413,7 @@ proctype Receiver()
 	atomic { nb_posting[1]--; nb_running-- }
 }
 
-/* cmd.c: uroce_worker_call(), try_ourselves() */
+/* cmd.c: uroce_worker_call(), try_cmds_here() */
 inline call(me, i, list, next, got, seen)
 {
 	atomic { cmds[me] = 1; has_cmds = 1 };

@@ -21,7 +21,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 INSIDE = 'inside'    # last argument of this script when it runs in the namespace
-PATIENCE_S = 60    # time limit, which only a hang exceeds
+TIMEOUT_S = 60    # time limit, which only a hang exceeds
 CABLE = '''mount -t sysfs sysfs /sys
 ip link set lo up
 ip link add v0 type veth peer name v1
@@ -35,7 +35,7 @@ class Failure(Exception):
 
 
 def wait_for(is_so, what):
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + TIMEOUT_S
     while not is_so():
         if time.monotonic() > end:
             raise Failure(f'waited in vain for {what}')
@@ -75,7 +75,7 @@ class Uroced:
 
 def run_port(command, port):
     done = subprocess.run([*command, '--', port, 'v0'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          check=False, timeout=4 * PATIENCE_S)
+                          check=False, timeout=4 * TIMEOUT_S)
     print(re.sub('^', '# ', done.stdout, flags=re.MULTILINE))
     if done.returncode != 0:
         raise Failure(f'it ended with {done.returncode}')

@@ -28,12 +28,12 @@
 
 #include "tap.h"
 
-#define TCP_PORT    18517
-#define DEPTH       16    /* send requests, and receive requests, of an end */
-#define SIZE_MAX_B  65536 /* bytes of a message */
-#define PINGS       32    /* round trips before the message without a reply */
-#define PATIENCE_NS UINT64_C(20000000000)
-#define LOOKS       64 /* polls of a server between two reads of TCP */
+#define TCP_PORT   18517
+#define DEPTH      16    /* send requests, and receive requests, of an end */
+#define SIZE_MAX_B 65536 /* bytes of a message */
+#define PINGS      32    /* round trips before the message without a reply */
+#define TIMEOUT_NS UINT64_C(20000000000)
+#define LOOKS      64 /* polls of a server between two reads of TCP */
 
 /* How a server waits for a message, and what it does afterwards. */
 enum manner {
@@ -245,7 +245,7 @@ poll_cq(struct end *end)
 static bool
 settle(struct end *end, unsigned nb)
 {
-	const uint64_t end_ns = now_ns() + PATIENCE_NS;
+	const uint64_t end_ns = now_ns() + TIMEOUT_NS;
 
 	while (end->nb_posted - end->nb_sent > nb) {
 		if (now_ns() > end_ns)
@@ -300,7 +300,7 @@ sleep_on_channel(struct end *end)
 static void
 wait_message(struct end *end, const struct kind *kind, enum manner manner, uint8_t number)
 {
-	const uint64_t end_ns = now_ns() + PATIENCE_NS;
+	const uint64_t end_ns = now_ns() + TIMEOUT_NS;
 
 	while (!take_message(end, kind, number)) {
 		if (manner == SLEEP)

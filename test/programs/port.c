@@ -20,7 +20,7 @@
 
 #include "tap.h"
 
-#define PATIENCE_S 60 /* time limit for an event, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit for an event, which only a hang exceeds */
 
 static enum ibv_port_state
 state_of(struct ibv_context *context)
@@ -57,9 +57,9 @@ is_next_event(struct ibv_context *context, enum ibv_event_type type)
 	struct ibv_async_event event;
 
 	do {
-		if (poll(&fd, 1, PATIENCE_S * 1000) != 1)
+		if (poll(&fd, 1, TIMEOUT_S * 1000) != 1)
 			return false;
-		alarm(PATIENCE_S);
+		alarm(TIMEOUT_S);
 		if (ibv_get_async_event(context, &event) != 0)
 			return false;
 		alarm(0);

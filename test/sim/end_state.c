@@ -161,7 +161,7 @@ oracle_reborn(struct qp *qp)
 	qp->nb_planned = qp->nb_posted = qp->done = 0;
 	qp->nb_recv_planned = qp->nb_recv_posted = qp->nb_recv_done = qp->nb_flushed_recv = 0;
 	qp->nb_psn = qp->sent = 0;
-	qp->has_repaired = false;
+	qp->has_retransmitted = false;
 	qp->acked = qp->acked_req = 0;
 	qp->exec = qp->exec_req = 0;
 	qp->rd_first = qp->rd_last = 0;

@@ -33,13 +33,13 @@ note_rd(struct qp *qp, uint32_t begin, uint32_t end)
  * flight.
  */
 static void
-note_repair(struct qp *qp, uint32_t idx)
+note_retransmit(struct qp *qp, uint32_t idx)
 {
 	if (idx != qp->acked)
 		return;
-	qp->has_repaired = true;
-	qp->repaired = idx;
-	qp->repaired_end = qp->sent;
+	qp->has_retransmitted = true;
+	qp->retransmitted = idx;
+	qp->retransmitted_end = qp->sent;
 }
 
 /*
@@ -50,9 +50,9 @@ static uint32_t
 window_of(const struct qp *qp)
 {
 	const uint32_t window = qp->qpc.window_psns;
-	const uint32_t nb = qp->repaired_end - qp->repaired;
+	const uint32_t nb = qp->retransmitted_end - qp->retransmitted;
 
-	if (!qp->has_repaired || qp->acked - qp->repaired > 1)
+	if (!qp->has_retransmitted || qp->acked - qp->retransmitted > 1)
 		return window;
 	return window + (nb < window ? nb : window);
 }
@@ -109,7 +109,7 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		qp->sent = end;
 	} else {
 		world->tally.retransmits++;
-		note_repair(qp, idx);
+		note_retransmit(qp, idx);
 	}
 	if (!flow_is_connected(qp) || !is_new)
 		return;

@@ -64,12 +64,12 @@ struct request {
 	uint8_t *last;
 	uint64_t compare_add;
 	uint64_t swap;
-	/* Connections with signatures use the fields from `bytes` to `is_told` (signed.h). */
+	/* Connections with signatures use the fields from `bytes` to `is_reported` (signed.h). */
 	uint8_t *bytes;    /* the bytes on the wire; NULL: bytes of the noise */
 	struct mkey *from; /* mkey of the source; NULL: plain memory */
 	/* mkey of the destination; NULL: plain memory, or, for a SEND, the receiver's choice */
 	struct mkey *into;
-	bool is_told; /* both mkeys of the QP have reported their errors */
+	bool is_reported; /* both mkeys of the QP have reported their errors */
 	/* state of the oracle about the request */
 	uint32_t first;  /* number of its first packet in this direction */
 	uint32_t nb_psn; /* number of packets of the request */
@@ -194,11 +194,11 @@ struct qp {
 	uint32_t done;   /* number of requests known to be complete */
 	uint32_t nb_psn; /* number of packets of all posted requests */
 	uint32_t sent;   /* index after the newest packet that was sent */
-	/* index of the packet that was retransmitted alone; valid if has_repaired */
-	uint32_t repaired;
-	/* packets below this index were in flight when packet `repaired` was retransmitted */
-	uint32_t repaired_end;
-	bool has_repaired;
+	/* index of the packet that was retransmitted alone; valid if has_retransmitted */
+	uint32_t retransmitted;
+	/* packets below this index were in flight when packet `retransmitted` was retransmitted */
+	uint32_t retransmitted_end;
+	bool has_retransmitted;
 	uint32_t acked;     /* packets below this index are acknowledged, as the requester claims */
 	uint32_t acked_req; /* index of the request that contains `acked` */
 	uint32_t exec;      /* packets below this index are executed, as the responder claims */

@@ -73,11 +73,11 @@ nb_posted(const struct shared *shared)
 }
 
 void
-shared_check_limit(struct shared *shared, bool is_told)
+shared_check_limit(struct shared *shared, bool is_event)
 {
 	struct world *world = shared->world;
 
-	if (!shared->limit && !is_told)
+	if (!shared->limit && !is_event)
 		return;
 	const uint32_t nb = nb_posted(shared);
 
@@ -85,16 +85,16 @@ shared_check_limit(struct shared *shared, bool is_told)
 		world_complain(world, "a shared queue has %u requests, and says %u", nb,
 			       shared->srq.nb_posted);
 	/* taken requests may have been posted again before this check */
-	if (is_told && nb > shared->limit)
+	if (is_event && nb > shared->limit)
 		world_complain(world, "a shared queue is at its limit of %u with %u requests",
 			       shared->limit, nb);
-	if (!is_told && nb < shared->limit)
+	if (!is_event && nb < shared->limit)
 		world_complain(world,
 			       "a shared queue fell to %u, below its limit of %u, in silence", nb,
 			       shared->limit);
-	if (is_told)
+	if (is_event)
 		shared->limit = 0;
-	world->tally.limits += is_told;
+	world->tally.limits += is_event;
 }
 
 static void

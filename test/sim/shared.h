@@ -49,9 +49,9 @@ struct shared *shared_create(struct world *world, struct host *host, uint32_t nb
 /**
  * To be called when a QP may have taken requests from the queue: checks that the limit event
  * occurred when it was due, and not otherwise.
- * @param is_told  the event occurred
+ * @param is_event  the event occurred
  */
-void shared_check_limit(struct shared *shared, bool is_told);
+void shared_check_limit(struct shared *shared, bool is_event);
 
 /**
  * Post the first buffer that is not posted.

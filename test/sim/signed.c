@@ -316,7 +316,7 @@ void
 signed_done(struct qp *qp, struct request *req)
 {
 	(void)qp;
-	req->is_told = true;
+	req->is_reported = true;
 	if (req->from)
 		mkey_ask(req->from, req->is_cancelled ? &nothing : &req->from->due);
 	if (req->into)
@@ -368,7 +368,7 @@ void
 signed_end(struct qp *qp)
 {
 	for (uint32_t i = 0; qp->is_signed && i < qp->nb_planned; i++) {
-		end_one(qp->reqs[i].from, qp->reqs[i].is_told);
-		end_one(qp->reqs[i].into, qp->reqs[i].is_told);
+		end_one(qp->reqs[i].from, qp->reqs[i].is_reported);
+		end_one(qp->reqs[i].into, qp->reqs[i].is_reported);
 	}
 }

@@ -173,7 +173,7 @@ flip(void *arg)
 static void
 frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 {
-	const struct uroce_spsc_desc bait = { 0, 500 };
+	const struct uroce_spsc_desc desc = { 0, 500 };
 	uint64_t at;
 	uint8_t got[UROCE_SHM_FRAME_MAX];
 	unsigned nb_got = 0;
@@ -182,11 +182,11 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 	(void)state;
 	attacker_open();
 	at = uroce_shm_buffer(&eve.area.plan, 0, false, 0);
-	(void)peer_build(&eve, eve.area.mem + at, NULL, peer_qpn(&eve, 0) & ~1u, bait.len);
-	memcpy(frame, eve.area.mem + at, bait.len);
+	(void)peer_build(&eve, eve.area.mem + at, NULL, peer_qpn(&eve, 0) & ~1u, desc.len);
+	memcpy(frame, eve.area.mem + at, desc.len);
 	for (uint32_t i = 0; i < 64; i++)
 		atomic_store(&eve.up[0].ring->slot[i],
-			     uroce_spsc_pack((struct uroce_spsc_desc){ (uint32_t)at, bait.len }));
+			     uroce_spsc_pack((struct uroce_spsc_desc){ (uint32_t)at, desc.len }));
 	atomic_store(&is_over, false);
 	assert_int_equal(pthread_create(&thread, NULL, flip, eve.area.mem + at), 0);
 	for (const uint64_t until_ms = now_ms() + 1000; now_ms() < until_ms;) {

@@ -24,9 +24,9 @@
 #include "mux/message.h"
 #include "now_ms.h"
 
-#define PATIENCE_MS 60000 /* a thread that does not sleep for so long spins */
+#define TIMEOUT_MS 60000 /* a thread that does not sleep for so long spins */
 
-#define START_MS    30000
+#define START_MS   30000
 
 const char *daemon_program;
 
@@ -429,7 +429,7 @@ count_awake(FILE *file, void *arg)
 static void
 await_sleep(const struct daemon *daemon)
 {
-	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 	unsigned nb_awake;
 
 	do {

@@ -33,12 +33,12 @@
 #include "pair.h"
 #include "now_ms.h"
 
-#define NOBODY      65534
-#define LINGER_S    3000 /* seconds for which an attacker lives, longer than any test */
-#define PATIENCE_MS 20000
-#define NB_CROWD    30u
-#define NO_MEANS    77 /* the exit status of an attacker that cannot attack */
-#define NB_UNREAD   400u
+#define NOBODY     65534
+#define LINGER_S   3000 /* seconds for which an attacker lives, longer than any test */
+#define TIMEOUT_MS 20000
+#define NB_CROWD   30u
+#define NO_MEANS   77 /* the exit status of an attacker that cannot attack */
+#define NB_UNREAD  400u
 
 static struct daemon daemon_;
 static struct pair pair;
@@ -388,7 +388,7 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 	(void)state;
 	skip_without_means();
 	for (unsigned i = 0; i < 2; i++) {
-		const uint64_t until_ms = now_ms() + PATIENCE_MS;
+		const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 		pid_t pid = attack(attack_with_a_crowd);
 		pid_t ended = 0;
 
@@ -415,7 +415,7 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 static void
 descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 {
-	const uint64_t until_ms = now_ms() + 2 * PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + 2 * TIMEOUT_MS;
 	struct footprint before;
 	pid_t pid;
 
@@ -463,7 +463,7 @@ count_stuck_readers(void)
 static void
 wait_for_stuck_reader(void)
 {
-	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 
 	while (count_stuck_readers() == 0) {
 		assert_true(now_ms() < until_ms);
@@ -504,7 +504,7 @@ fuse_descriptor__does_not_keep_uroced_from_its_end(void **state)
 	(void)state;
 	skip_without_means();
 	for (unsigned i = 0; i < 2; i++) {
-		const uint64_t until_ms = now_ms() + PATIENCE_MS;
+		const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 		const pid_t pid = attack_with(true, attack_with_a_crowd);
 		pid_t ended = 0;
 

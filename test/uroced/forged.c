@@ -46,7 +46,7 @@
 #define FIRST_PSN   0xfffff0u
 #define MTU         4096u
 #define US          UINT64_C(1000)
-#define PATIENCE_S  30
+#define TIMEOUT_S   30
 #define STEPS_MAX   8
 #define COUNTS_MAX  3
 #define FORGED_BYTE 'F'
@@ -415,7 +415,7 @@ nb_drops(void)
 static void
 settle(uint64_t nb_judged)
 {
-	const time_t late = time(NULL) + PATIENCE_S;
+	const time_t late = time(NULL) + TIMEOUT_S;
 
 	for (unsigned round = 1; nb_verdicts() + nb_known_drops < nb_judged; round++) {
 		assert_true(time(NULL) < late);

@@ -17,16 +17,16 @@
 
 #include "uroced/mapper.h"
 
-#define HOSTILE   65534u
-#define HONEST    1000u
-#define NB_LARGE  32u
-#define LARGE     UROCE_SHM_SIZE_MAX
-#define STEPS(n)  ((n)*MAPPER_STEP)
+#define HOSTILE  65534u
+#define HONEST   1000u
+#define NB_LARGE 32u
+#define LARGE    UROCE_SHM_SIZE_MAX
+#define STEPS(n) ((n)*MAPPER_STEP)
 
-#define AREAS_MAX 128u
+#define SHM_MAX  128u
 
 static struct mapper mapper;
-static struct mapper_area *areas[AREAS_MAX]; /* the areas that were not removed */
+static struct mapper_area *areas[SHM_MAX]; /* the areas that were not removed */
 static unsigned nb_areas;
 
 static int
@@ -61,7 +61,7 @@ add_area(uid_t uid, uint64_t size)
 	assert_ptr_not_equal(shm.mem, MAP_FAILED);
 	area = mapper_add(&mapper, uid, &shm);
 	assert_non_null(area);
-	assert_true(nb_areas < AREAS_MAX);
+	assert_true(nb_areas < SHM_MAX);
 	areas[nb_areas++] = area;
 	return area;
 }

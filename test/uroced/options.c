@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Arguments that uroced refuses: with exit status 1 and a line that says what, why, and what is
- * allowed. And whom its socket admits.
+ * Arguments that uroced refuses: with a line that says what, why, and what is allowed. The exit
+ * status is 2 if the command line is wrong, and 1 if uroced cannot do what it says. And whom its socket admits.
  */
 
 #include <errno.h>
@@ -46,14 +46,14 @@ tear_down(void **state)
 }
 
 static void
-expect(char *const argv[], const char *why)
+expect(char *const argv[], int expected, const char *why)
 {
 	char said[4096];
 	const int status = daemon_run(argv, said, sizeof(said));
 	const char *line = strstr(said, why);
 
-	if (status != 1 || !line)
-		fail_msg("exit %d, not '%s': %s", status, why, said);
+	if (status != expected || !line)
+		fail_msg("exit %d instead of %d, or not '%s': %s", status, expected, why, said);
 	if (!strstr(line, "allow"))
 		fail_msg("nothing is allowed: %s", said);
 	print_message("# %s", said);
@@ -63,37 +63,45 @@ static void
 options__that_are_wrong_are_refused(void **state)
 {
 	static const struct {
+		int status;
 		const char *args[3];
 		const char *why;
 	} rows[] = {
-		{ { "--nonsense", SPEC }, "--nonsense: unknown option" },
-		{ { SPEC, "--mode" }, "--mode: needs a value" },
-		{ { "--mode=0999", SPEC }, "--mode=0999: not a mode" },
-		{ { "--mode=-1", SPEC }, "--mode=-1: not a mode" },
-		{ { "--mode=", SPEC }, "--mode=: not a mode" },
-		{ { "--mode=1777", SPEC }, "--mode=1777: not a mode" },
-		{ { "--group=nobodys-group", SPEC }, "--group=nobodys-group: no such group" },
-		{ { "--leases=", SPEC }, "--leases=: no path" },
-		{ { "--leases=/nowhere/l", SPEC }, "--leases=/nowhere/l: " },
-		{ { "--socket=", SPEC }, "--socket=: not a path of a socket" },
-		{ { "--user-clients=0", SPEC },
+		{ 2, { "--nonsense", SPEC }, "--nonsense: unknown option" },
+		{ 2, { SPEC, "--mode" }, "--mode: needs a value" },
+		{ 2, { "--mode=0999", SPEC }, "--mode=0999: not a mode" },
+		{ 2, { "--mode=-1", SPEC }, "--mode=-1: not a mode" },
+		{ 2, { "--mode=", SPEC }, "--mode=: not a mode" },
+		{ 2, { "--mode=1777", SPEC }, "--mode=1777: not a mode" },
+		{ 2, { "--group=nobodys-group", SPEC }, "--group=nobodys-group: no such group" },
+		{ 2, { "--leases=", SPEC }, "--leases=: no path" },
+		{ 1, { "--leases=/nowhere/l", SPEC }, "--leases=/nowhere/l: " },
+		{ 2, { "--socket=", SPEC }, "--socket=: not a path of a socket" },
+		{ 2,
+		  { "--user-clients=0", SPEC },
 		  "--user-clients=0: not a number in the allowed range" },
-		{ { "--user-clients=1025", SPEC },
+		{ 2,
+		  { "--user-clients=1025", SPEC },
 		  "--user-clients=1025: not a number in the allowed range" },
-		{ { "--user-pairs=-1", SPEC },
+		{ 2,
+		  { "--user-pairs=-1", SPEC },
 		  "--user-pairs=-1: not a number in the allowed range" },
-		{ { "--user-memory=1g", SPEC },
+		{ 2,
+		  { "--user-memory=1g", SPEC },
 		  "--user-memory=1g: not a number in the allowed range" },
-		{ { "--user-blocks=", SPEC }, "--user-blocks=: not a number in the allowed range" },
-		{ { NULL }, "no port" },
-		{ { SPEC, "net_null1" }, "more than one port" },
-		{ { "net_null7,addr=192.0.2.1/24" }, "no port 'net_null7'" },
-		{ { "net_null0,addr=192.0.2.1" }, "addr=192.0.2.1 is not understood" },
-		{ { "net_null0" }, "no address" },
-		{ { "net_null0,addr=192.0.2.1/24,workers=2" },
+		{ 2,
+		  { "--user-blocks=", SPEC },
+		  "--user-blocks=: not a number in the allowed range" },
+		{ 2, { NULL }, "no port" },
+		{ 2, { SPEC, "net_null1" }, "more than one port" },
+		{ 1, { "net_null7,addr=192.0.2.1/24" }, "no port 'net_null7'" },
+		{ 1, { "net_null0,addr=192.0.2.1" }, "addr=192.0.2.1 is not understood" },
+		{ 1, { "net_null0" }, "no address" },
+		{ 1,
+		  { "net_null0,addr=192.0.2.1/24,workers=2" },
 		  "key 'workers' is no key of uroced" },
-		{ { "net_null0,addr=192.0.2.1/24,what=2" }, "key 'what' is no key of uroced" },
-		{ { "uroced" }, "belongs to another uroced" },
+		{ 1, { "net_null0,addr=192.0.2.1/24,what=2" }, "key 'what' is no key of uroced" },
+		{ 1, { "uroced" }, "belongs to another uroced" },
 	};
 
 	(void)state;
@@ -106,7 +114,7 @@ options__that_are_wrong_are_refused(void **state)
 		for (unsigned j = 0; j < 3 && rows[i].args[j]; j++)
 			argv[argc++] = (char *)(uintptr_t)rows[i].args[j];
 		/* the last of several values counts, so the row's comes last */
-		expect(argv, rows[i].why);
+		expect(argv, rows[i].status, rows[i].why);
 	}
 }
 
@@ -123,7 +131,7 @@ frame_limit__that_no_path_mtu_fits_is_refused(void **state)
 		vdev, sizeof(vdev),
 		"--vdev=net_memif0,role=server,bsize=1200,socket-abstract=no,socket=%s/memif",
 		daemon_.folder);
-	expect(argv, "path MTU 4096 needs frames");
+	expect(argv, 1, "path MTU 4096 needs frames");
 }
 
 static void
@@ -135,7 +143,7 @@ socket__of_another_is_left_alone(void **state)
 
 	(void)state;
 	daemon_start_on(&daemon_, "net_null0,no-rx=1", SPEC);
-	expect(argv, "Address already in use");
+	expect(argv, 1, "Address already in use");
 	daemon_kill(&daemon_);
 	/* uroced that was killed leaves its socket, and the next one takes its place */
 	assert_int_equal(access(daemon_.socket, F_OK), 0);
@@ -144,7 +152,7 @@ socket__of_another_is_left_alone(void **state)
 	file = fopen(daemon_.socket, "we");
 	assert_non_null(file);
 	(void)fclose(file);
-	expect(argv, "--socket=");
+	expect(argv, 1, "--socket=");
 	assert_int_equal(stat(daemon_.socket, &st), 0);
 	assert_int_equal(unlink(daemon_.socket), 0);
 }

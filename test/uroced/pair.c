@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#define NUMBER_AT  70
-#define PATIENCE_S 60
-#define KIB_SPARE  2048 /* memory that an allocator may keep */
+#define NUMBER_AT 70
+#define TIMEOUT_S 60
+#define KIB_SPARE 2048 /* memory that an allocator may keep */
 
 /* The sanitizers keep much memory, and the address sanitizer reports leaks itself. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -85,7 +85,7 @@ void
 pair_run(struct pair *pair, uint32_t nb)
 {
 	const uint32_t until = pair->nb_sent + nb;
-	const time_t late = time(NULL) + PATIENCE_S;
+	const time_t late = time(NULL) + TIMEOUT_S;
 
 	while (pair->nb_got < until) {
 		while (pair->nb_sent < until && put(pair))
@@ -114,7 +114,7 @@ pair_footprint(const struct daemon *daemon, unsigned nb_clients)
 	unsigned slots[1024];
 
 	for (unsigned i = 0; daemon_clients(daemon, slots, 1024) != nb_clients; i++) {
-		assert_true(i < PATIENCE_S * 100);
+		assert_true(i < TIMEOUT_S * 100);
 		(void)usleep(10000);
 	}
 	for (unsigned nb_same = 0; nb_same < 10; nb_same++) {
@@ -132,7 +132,7 @@ pair_expect_footprint(const struct daemon *daemon, const struct footprint *befor
 {
 	struct footprint now = pair_footprint(daemon, before->nb_clients);
 
-	for (unsigned i = 0; now.nb_fds > before->nb_fds && i < PATIENCE_S * 100; i++) {
+	for (unsigned i = 0; now.nb_fds > before->nb_fds && i < TIMEOUT_S * 100; i++) {
 		(void)usleep(10000);
 		now = take_footprint(daemon, before->nb_clients);
 	}

@@ -19,8 +19,8 @@
 #include "wire/hdr.h"
 #include "now_ms.h"
 
-#define PATIENCE_MS 60000
-#define SILENCE_MS  100
+#define TIMEOUT_MS 60000
+#define SILENCE_MS 100
 
 union uroce_mux_message peer_message;
 
@@ -31,7 +31,7 @@ peer_hear(struct peer *peer, uint32_t type)
 	int got;
 
 	for (;;) {
-		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+		assert_int_equal(poll(&fd, 1, TIMEOUT_MS), 1);
 		const int ret = uroce_mux_receive(peer->socket, &peer_message, &got);
 
 		if (ret <= 0)
@@ -51,7 +51,7 @@ peer_hear(struct peer *peer, uint32_t type)
 void
 peer_connect(struct peer *peer, const char *path)
 {
-	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 	union uroce_mux_message hello = { .hello = { UROCE_MUX_HELLO, UROCE_MUX_VERSION } };
 
 	peer->doorbell = -1;
@@ -256,7 +256,7 @@ peer_push(struct peer *peer, uint32_t pair, uint32_t nb)
 void
 peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len)
 {
-	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 
 	while (!peer_put(peer, pair, frame, len))
 		assert_true(now_ms() < until_ms);
@@ -283,7 +283,7 @@ peer_take(struct peer *peer, uint32_t pair, uint8_t *frame)
 uint16_t
 peer_receive(struct peer *peer, uint32_t pair, uint8_t *frame)
 {
-	const uint64_t until_ms = now_ms() + PATIENCE_MS;
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
 	uint16_t len;
 
 	while ((len = peer_take(peer, pair, frame)) == 0) {

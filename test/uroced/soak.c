@@ -46,7 +46,7 @@
 #define HOSTILE_UID  65530
 #define NB_USERS     3u /* users of the hostile clients */
 #define HOSTILE_NICE 10
-#define PATIENCE_S   60    /* timeout that only a hang reaches */
+#define TIMEOUT_S    60    /* timeout that only a hang reaches */
 #define LONG_S       120   /* a run of this length or more checks the samples, too */
 #define KIB_SPARE    4096u /* memory that an allocator may keep */
 #define FDS_SPARE    64u   /* variation of descriptors caused by the choice of attacks */
@@ -154,7 +154,7 @@ settle(const struct run *run)
 {
 	struct sample now = take_sample(&run->daemon);
 
-	for (unsigned i = 0; i < PATIENCE_S * 10 && !is_back(&now, &run->before); i++) {
+	for (unsigned i = 0; i < TIMEOUT_S * 10 && !is_back(&now, &run->before); i++) {
 		(void)usleep(100000);
 		now = take_sample(&run->daemon);
 	}
@@ -319,7 +319,7 @@ static void
 end_children(struct run *run)
 {
 	atomic_store(&run->soak->phase, SOAK_OVER);
-	for (unsigned i = 0; i < 2 * PATIENCE_S * 10 && look_at_children(run) > 0; i++)
+	for (unsigned i = 0; i < 2 * TIMEOUT_S * 10 && look_at_children(run) > 0; i++)
 		(void)usleep(100000);
 	for (unsigned i = 0; i < SOAK_GOOD; i++) {
 		if (run->good[i] == 0)

@@ -31,14 +31,14 @@
 #include <rte_eal.h>
 #include <uroce.h>
 
-#define GID_INDEX  1 /* the address of uroced's port */
-#define NB_SLOTS   8u
-#define NB_RECVS   (2 * NB_SLOTS) /* receive requests for messages and for confirmations */
-#define LEN_MAX    65536u
-#define PACE_US    2000u
-#define LIFE_MS    500u /* minimum lifetime of a client; the maximum is four times as long */
-#define PATIENCE_S 60   /* timeout that only a hang reaches */
-#define SAID       UINT32_C(0x80000000) /* in immediate data: the message of this slot was checked */
+#define GID_INDEX 1 /* the address of uroced's port */
+#define NB_SLOTS  8u
+#define NB_RECVS  (2 * NB_SLOTS) /* receive requests for messages and for confirmations */
+#define LEN_MAX   65536u
+#define PACE_US   2000u
+#define LIFE_MS   500u /* minimum lifetime of a client; the maximum is four times as long */
+#define TIMEOUT_S 60   /* timeout that only a hang reaches */
+#define SAID      UINT32_C(0x80000000) /* in immediate data: the message of this slot was checked */
 
 /* Parts of the buffer: messages to send and destinations of READs, WRITEs of the peer, SENDs of the peer, sources for READs of the peer. */
 #define OUT(slot) ((slot)*LEN_MAX)
@@ -317,7 +317,7 @@ hear_peer(void *bytes, size_t len)
 	struct pollfd fd = { peer, POLLIN, 0 };
 	ssize_t got;
 
-	if (poll(&fd, 1, PATIENCE_S * 1000) != 1)
+	if (poll(&fd, 1, TIMEOUT_S * 1000) != 1)
 		give_up("the peer says nothing");
 	got = recv(peer, bytes, len, 0);
 	if (got != (ssize_t)len && !is_over())
@@ -604,7 +604,7 @@ static void
 exchange(void)
 {
 	const uint64_t began_us = now_us();
-	const uint64_t late_us = began_us + PATIENCE_S * UINT64_C(1000000);
+	const uint64_t late_us = began_us + TIMEOUT_S * UINT64_C(1000000);
 
 	/* the first client of a pair determines the lifetime */
 	life.end_us = began_us +
@@ -623,7 +623,7 @@ exchange(void)
 			tell_end(END_GONE);
 		if (now > late_us)
 			give_up("%u messages are on their way for %u s", life.nb_pending,
-				PATIENCE_S);
+				TIMEOUT_S);
 		if (!take_completions() && !has_ended())
 			sleep_a_while(is_ending ? now + 100000 : life.due_us);
 	}

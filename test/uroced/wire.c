@@ -27,8 +27,8 @@
 #include "peer.h"
 #include "wire/hdr.h"
 
-#define VDEV        "net_af_packet0,iface=ua0,framesz=8192,blocksz=65536,framecnt=512"
-#define PATIENCE_MS 60000
+#define VDEV       "net_af_packet0,iface=ua0,framesz=8192,blocksz=65536,framecnt=512"
+#define TIMEOUT_MS 60000
 
 static const uint8_t far_mac[6] = { 2, 0, 0, 0, 0, 9 };
 static const uint8_t own_mac[6] = { 2, 0, 0, 0, 0, 1 };
@@ -164,7 +164,7 @@ frames__go_out_and_come_in(void **state)
 	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
 		(void)peer_build(&a, frame, far_mac, 0x1234, lens[i]);
 		peer_send(&a, 0, frame, lens[i]);
-		assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), lens[i]);
+		assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, TIMEOUT_MS), lens[i]);
 		assert_memory_equal(got, frame, lens[i]);
 		(void)build_far(&b, peer_qpn(&b, 0), lens[i]);
 		to_us(frame, lens[i]);
@@ -401,7 +401,7 @@ arp__is_answered_by_uroced_alone(void **state)
 
 	(void)state;
 	to_us(&asked, sizeof(asked));
-	assert_true(from_us(0x0806, PATIENCE_MS) >= 42);
+	assert_true(from_us(0x0806, TIMEOUT_MS) >= 42);
 	assert_int_equal(answer->op[1], 2);
 	assert_memory_equal(answer->smac, own_mac, 6);
 	assert_memory_equal(answer->sip, asked.tip, 4);
@@ -422,7 +422,7 @@ arp__of_a_client_is_asked_and_answered(void **state)
 	memcpy(arp.sip, asked.tip, 4);
 	memcpy(arp.tip, asked.sip, 4);
 	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
-	assert_int_equal(from_us(0x0806, PATIENCE_MS), sizeof(arp));
+	assert_int_equal(from_us(0x0806, TIMEOUT_MS), sizeof(arp));
 	assert_memory_equal(got, &arp, sizeof(arp));
 	memcpy(arp.dst, own_mac, 6);
 	memcpy(arp.src, far_mac, 6);
@@ -478,7 +478,7 @@ ping__is_answered(void **state)
 	frame[36] = (uint8_t)(sum >> 8);
 	frame[37] = (uint8_t)sum;
 	to_us(frame, 98);
-	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), 98);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, TIMEOUT_MS), 98);
 	assert_int_equal(got[34], 0);
 	assert_memory_equal(got, far_mac, 6);
 	peer_expect_silence(&a);
@@ -513,7 +513,7 @@ solicitation__is_answered(void **state)
 	frame[56] = (uint8_t)(sum >> 8);
 	frame[57] = (uint8_t)sum;
 	to_us(frame, 86);
-	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV6, PATIENCE_MS), 86);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV6, TIMEOUT_MS), 86);
 	assert_int_equal(got[54], 136);
 	assert_memory_equal(got + 6, own_mac, 6);
 	peer_expect_silence(&a);
@@ -534,7 +534,7 @@ mcast_group__goes_out_and_comes_in(void **state)
 	(void)peer_build(&a, frame, group, 0xffffff, 200);
 	peer_send(&a, 0, frame, 200);
 	assert_int_equal(peer_receive(&b, 0, got), 200);
-	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, PATIENCE_MS), 200);
+	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, TIMEOUT_MS), 200);
 	assert_memory_equal(got, frame, 200);
 	(void)build_far(&a, 0xffffff, 200);
 	memcpy(frame, group, 6);
@@ -577,7 +577,7 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 		(void)usleep(30000);
 		assert_true(uroce_spsc_may_sleep(&b.down[0]));
 		to_us(frame, build_far(&b, peer_qpn(&b, 0), 300));
-		assert_int_equal(poll(&fd, 1, PATIENCE_MS), 1);
+		assert_int_equal(poll(&fd, 1, TIMEOUT_MS), 1);
 		assert_true(peer_hear(&b, UROCE_MUX_WAKE));
 		assert_int_equal(peer_take(&b, 0, got), 300);
 	}
@@ -612,7 +612,7 @@ addresses__are_the_kernels(void **state)
 	assert_int_equal(peer_receive(&b, 0, got), 300);
 	/* the kernel replies, once, and uroced does not */
 	to_us(&asked, sizeof(asked));
-	assert_true(from_us(0x0806, PATIENCE_MS) >= 42);
+	assert_true(from_us(0x0806, TIMEOUT_MS) >= 42);
 	assert_memory_equal(got, far_mac, 6);
 	assert_int_equal(from_us(0x0806, 100), 0);
 	peer_close(&a);

@@ -28,12 +28,12 @@
 
 #define VDEV_OF(role)                                                                              \
 	"net_memif0,role=" role ",socket=@uroce-test-announce,socket-abstract=yes,bsize=2200"
-#define VDEV        VDEV_OF("server")
-#define PEER_VDEV   VDEV_OF("client")
-#define SPEC        "net_memif0,addr=192.0.2.1/24,workers=2"
-#define PEER_SPEC   "net_memif0,addr=192.0.2.2/24,workers=2"
-#define PEER        "peer" /* the program runs itself with this argument as the other end */
-#define PATIENCE_MS 30000
+#define VDEV       VDEV_OF("server")
+#define PEER_VDEV  VDEV_OF("client")
+#define SPEC       "net_memif0,addr=192.0.2.1/24,workers=2"
+#define PEER_SPEC  "net_memif0,addr=192.0.2.2/24,workers=2"
+#define PEER       "peer" /* the program runs itself with this argument as the other end */
+#define TIMEOUT_MS 30000
 
 static const char *program;
 static unsigned nb_starts;
@@ -302,7 +302,7 @@ expect_port_is(struct ibv_context *context, enum ibv_event_type type, enum ibv_p
 	struct ibv_async_event event;
 	struct ibv_port_attr port;
 
-	assert_int_equal(poll(&(struct pollfd){ context->async_fd, POLLIN, 0 }, 1, PATIENCE_MS), 1);
+	assert_int_equal(poll(&(struct pollfd){ context->async_fd, POLLIN, 0 }, 1, TIMEOUT_MS), 1);
 	assert_int_equal(uroce_get_async_event(context, &event), 0);
 	assert_int_equal(event.event_type, type);
 	uroce_ack_async_event(&event);

@@ -175,8 +175,8 @@ create_qp__in_a_thread_domain_has_no_lock(void **state)
 	qp[1] = make_qp(plain, cq);
 	qp[2] = make_qp(parent, cq);
 	for (unsigned i = 0; i < 3; i++) {
-		assert_int_equal(uroce_vqp(qp[i])->sq.is_lone, i == 2);
-		assert_int_equal(uroce_vqp(qp[i])->rq.is_lone, i == 2);
+		assert_int_equal(uroce_vqp(qp[i])->sq.is_single_threaded, i == 2);
+		assert_int_equal(uroce_vqp(qp[i])->rq.is_single_threaded, i == 2);
 		assert_int_equal(uroce_destroy_qp(qp[i]), 0);
 	}
 	assert_int_equal(uroce_destroy_cq(cq), 0);

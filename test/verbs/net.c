@@ -21,8 +21,8 @@
 
 #include "../dpdk/switch.h"
 
-#define PATIENCE_S 60 /* time limit, which only a hang exceeds */
-#define RING_LEN   4096
+#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
+#define RING_LEN  4096
 /* ring pairs of the cable: what queue i of one end sends arrives on queue i of the other */
 #define NB_QUEUES 2
 
@@ -455,7 +455,7 @@ post_recv(struct host *host, uint64_t wr_id, struct ibv_sge sge)
 struct ibv_wc
 wait_for(struct pair *pair, struct ibv_cq *cq)
 {
-	const uint64_t end = rte_get_tsc_cycles() + PATIENCE_S * rte_get_tsc_hz();
+	const uint64_t end = rte_get_tsc_cycles() + TIMEOUT_S * rte_get_tsc_hz();
 	struct ibv_wc wc = { 0 };
 	int nb = 0;
 

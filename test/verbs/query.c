@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <unistd.h>
+#include <uroce_version.h>
 
 static struct host host;
 
@@ -87,6 +88,7 @@ query_device_ex__adds_to_query_device(void **state)
 	assert_int_equal(uroce_query_device(host.context, &plain), 0);
 	assert_int_equal(uroce_query_device_ex(host.context, &input, &attr), 0);
 	assert_string_equal(attr.orig_attr.fw_ver, plain.fw_ver);
+	assert_string_equal(plain.fw_ver, UROCE_VERSION_STRING);
 	assert_int_equal(attr.orig_attr.max_qp, plain.max_qp);
 	assert_int_equal(attr.phys_port_cnt_ex, plain.phys_port_cnt);
 	assert_int_equal(attr.device_cap_flags_ex, plain.device_cap_flags);

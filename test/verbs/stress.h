@@ -11,9 +11,9 @@
 
 #include <stdio.h>
 
-#define PART     8192u      /* bytes of a part of a buffer, see enum part */
-#define PATIENCE (1u << 24) /* limit of polls that only a hang reaches */
-#define RIGHTS   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
+#define PART    8192u      /* bytes of a part of a buffer, see enum part */
+#define TIMEOUT (1u << 24) /* limit of polls that only a hang reaches */
+#define RIGHTS  (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
 
 /** The parts of a link's buffer, so that no two uses write the same bytes. */
 enum part { SOURCE, RECEIVED, WRITTEN, FETCHED, NB_PARTS };

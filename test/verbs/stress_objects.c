@@ -192,7 +192,7 @@ make_qps(struct actor *self)
 	check(to_rtr(&net, &host, draw(self, 2) ? &net.a : &net.b) == 0);
 	check(to_rts(&net, &host) == 0);
 	check(to_state(&host, IBV_QPS_ERR) == 0);
-	for (unsigned i = 0; nb < 4 && i < PATIENCE; i++)
+	for (unsigned i = 0; nb < 4 && i < TIMEOUT; i++)
 		nb += (unsigned)ibv_poll_cq(end.cq, 1, &wc);
 	check(nb == 4 && wc.status == IBV_WC_WR_FLUSH_ERR && wc.wr_id == 5);
 	if (draw(self, 2))

@@ -50,7 +50,7 @@ finish_relay(struct relay *relay)
 	unsigned nb_polls = 0, nb_done = 0;
 	struct ibv_wc wc;
 
-	while (nb_done < NB_POSTS && nb_polls++ < PATIENCE) {
+	while (nb_done < NB_POSTS && nb_polls++ < TIMEOUT) {
 		if (ibv_poll_cq(relay->cq, 1, &wc) == 0)
 			sched_yield();
 		else

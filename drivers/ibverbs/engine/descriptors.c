@@ -13,7 +13,7 @@
  * engine, too. The files that such a program opens next get small numbers. So a later use of a
  * number of the engine fails, and does not affect these files.
  *
- * One descriptor, the witness, shows whether a program has closed the engine's descriptors: it is
+ * One descriptor, `sentinel_fd`, shows whether a program has closed the engine's descriptors: it is
  * an open file that fstat() identifies.
  */
 
@@ -80,9 +80,9 @@ static struct descriptors *table = &alone;
  * Descriptor of a file of the engine that shows whether descriptors were closed. If it is closed,
  * the program has closed all descriptors, including those of the engine.
  */
-static int witness = -1;
-static dev_t witness_dev;
-static ino_t witness_ino;
+static int sentinel_fd = -1;
+static dev_t sentinel_dev;
+static ino_t sentinel_ino;
 
 /* --- the table, protected by its lock ------------------------------------------------------------- */
 
@@ -100,12 +100,12 @@ let_go(int ret)
 }
 
 static bool
-is_witness_there(void)
+is_sentinel_open(void)
 {
 	struct stat stat;
 
-	return witness < 0 || (fstat(witness, &stat) == 0 && stat.st_dev == witness_dev &&
-			       stat.st_ino == witness_ino);
+	return sentinel_fd < 0 || (fstat(sentinel_fd, &stat) == 0 && stat.st_dev == sentinel_dev &&
+				   stat.st_ino == sentinel_ino);
 }
 
 static int
@@ -157,7 +157,7 @@ take(int fd)
 
 	if (fd < 0)
 		return fd;
-	if (!is_witness_there()) {
+	if (!is_sentinel_open()) {
 		(void)close_now(fd);
 		errno = EBADF;
 		return -1;
@@ -212,10 +212,10 @@ descriptors_begin(void)
 		/* clear the table, because an earlier engine may have set bits */
 		atomic_store(&table->bits[i], 0);
 	atomic_store(&table->pid, getpid());
-	witness = take(__real_memfd_create("uroce", MFD_CLOEXEC));
-	if (witness >= 0 && fstat(witness, &stat) == 0) {
-		witness_dev = stat.st_dev;
-		witness_ino = stat.st_ino;
+	sentinel_fd = take(__real_memfd_create("uroce", MFD_CLOEXEC));
+	if (sentinel_fd >= 0 && fstat(sentinel_fd, &stat) == 0) {
+		sentinel_dev = stat.st_dev;
+		sentinel_ino = stat.st_ino;
 	}
 	(void)let_go(0);
 }
@@ -224,7 +224,7 @@ bool
 descriptors_are_there(void)
 {
 	static atomic_flag is_reported = ATOMIC_FLAG_INIT;
-	const bool are_there = is_witness_there();
+	const bool are_there = is_sentinel_open();
 
 	if (!are_there && !atomic_flag_test_and_set(&is_reported))
 		fprintf(stderr,
@@ -417,7 +417,7 @@ __wrap_fcntl64(int fd, int cmd, ...)
 static bool
 is_lost(int fd)
 {
-	if (!descriptors_has(table, fd) || is_witness_there())
+	if (!descriptors_has(table, fd) || is_sentinel_open())
 		return false;
 	errno = EBADF;
 	return true;

@@ -31,7 +31,7 @@
  * allocated when it is used
  */
 #define MIB      1024
-#define HUGE_MIB 512 /* least MiB of free hugepages; if fewer are free, hugepages are not used */
+#define HUGE_MIB 512 /* minimum MiB of free hugepages; if fewer are free, hugepages are not used */
 
 static struct conf conf;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -97,8 +97,11 @@ start_eal(void *arg)
 	if (parsed >= 0)
 		return NULL;
 	*err = rte_errno != 0 ? rte_errno : EIO;
-	fprintf(stderr, "uroce: EAL did not start: %s; allowed in UROCE_EAL are DPDK's options\n",
-		rte_strerror(*err));
+	fprintf(stderr, "uroce: EAL did not start: %s; allowed in UROCE_EAL %s\n",
+		rte_strerror(*err),
+		*err == ENOMEM ? "is -m MIB that the free hugepages hold, or --no-huge and -m MIB "
+				 "that the free memory holds"
+			       : "are DPDK's options");
 	return NULL;
 }
 

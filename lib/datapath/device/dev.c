@@ -55,7 +55,10 @@ check_lcores(const struct uroce_dev_conf *conf)
 int
 uroce_dev_check_eal(const char *port)
 {
-	/* EAL measures this frequency in rte_eal_init(); before that it is 0 */
+	/*
+	 * EAL measures the frequency of the time stamp counter in rte_eal_init(); before that
+	 * rte_get_tsc_hz() returns 0
+	 */
 	if (rte_get_tsc_hz() != 0)
 		return 0;
 	UROCE_LOG(ERR, dev, "%s: EAL does not run, so there is no port: call rte_eal_init() first",
@@ -184,7 +187,7 @@ make_tables(struct uroce_dev *dev)
  * the kernel's, prevent the kernel from replying to RoCE packets.
  */
 static int
-make_neighbourhood(struct uroce_dev *dev)
+create_neigh(struct uroce_dev *dev)
 {
 	const struct uroce_gid_table *const gids = atomic_load(&dev->gids);
 	struct uroce_neigh_conf conf = {
@@ -314,7 +317,7 @@ bring_up(struct uroce_dev *dev)
 	if (ret == 0)
 		ret = make_tables(dev);
 	if (ret == 0)
-		ret = make_neighbourhood(dev);
+		ret = create_neigh(dev);
 	if (ret == 0)
 		ret = make_workers(dev);
 	if (ret == 0 && dev->port->mux_client)
@@ -334,6 +337,7 @@ alloc_dev(const struct uroce_dev_conf *conf)
 		UROCE_LOG(ERR, mem, "no memory for a device");
 		return NULL;
 	}
+	uroce_log_read_env(rte_get_tsc_hz() != 0);
 	dev->conf = *conf;
 	pthread_mutex_init(&dev->lock, NULL);
 	dev->events = uroce_event_queue_create(conf->max_qp + UROCE_XRC_SRQS);
@@ -381,6 +385,8 @@ uroce_dev_start(struct uroce_dev *dev)
 	int ret = check_process(conf);
 
 	if (ret == 0)
+		uroce_log_read_env(true);
+	if (ret == 0)
 		ret = check_lcores(conf);
 	if (ret < 0)
 		return ret;
@@ -416,7 +422,7 @@ uroce_dev_destroy(struct uroce_dev *dev)
 	bool is_busy;
 
 	pthread_mutex_lock(&dev->lock);
-	is_busy = (dev->qpns && dev->qpns->nb_qp > 0) ||
+	is_busy = (dev->qpns && (dev->qpns->nb_qp > 0 || dev->qpns->has_gsi)) ||
 		  (dev->mrs && uroce_mr_table_count(dev->mrs) > 0);
 	pthread_mutex_unlock(&dev->lock);
 	if (is_busy)
@@ -451,7 +457,7 @@ uroce_dev_is_link_up(const struct uroce_dev *dev)
 void
 uroce_dev_check_link(struct uroce_dev *dev)
 {
-	if (dev->planned_link && uroce_planned_link_look(dev->planned_link))
+	if (dev->planned_link && uroce_planned_link_check(dev->planned_link))
 		push_link_event(dev, uroce_planned_link_is_up(dev->planned_link));
 }
 

@@ -90,7 +90,7 @@ struct uroce_dev {
 
 /**
  * Check that EAL runs.
- * @param port  the port of which the message tells
+ * @param port  name of the port, for the log line
  * @return 0, or -ENODEV after one logged line: rte_eal_init() has not run
  */
 int uroce_dev_check_eal(const char *port);
@@ -158,6 +158,13 @@ int uroce_dev_socket_id(const struct uroce_dev *dev);
  * @return 0, or -ENOMEM: no QPN is free
  */
 int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
+
+/**
+ * Allocate QPN 1, of the QP of management.
+ * @return 0; -EBUSY: it is allocated already; -ECONNREFUSED: the device is attached to uroced,
+ *   which has this QP for all its clients
+ */
+int uroce_dev_alloc_gsi(struct uroce_dev *dev);
 
 /** Free a QPN whose QP was never added to the device, or was removed from it. */
 void uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn);
@@ -232,6 +239,18 @@ void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *w
  */
 int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
 		      struct uroce_path *path);
+
+/**
+ * Resolve an address vector as uroce_dev_resolve() does, but never wait for a reply. The call does
+ * not drive the workers. A caller that gets -EAGAIN repeats the call about every millisecond, and
+ * decides itself when to give up.
+ * @param[in,out] request_ns  0 before the first call for a vector. Between the calls it keeps the
+ *   time of the next request for the MAC, so that a repeated call does not repeat the request.
+ * @return 0; -EAGAIN: the MAC was requested, or the kernel was asked to resolve it; -EINVAL: the
+ *   vector is malformed; -ENETUNREACH: no route; another -errno of the kernel
+ */
+int uroce_dev_try_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+			  uint64_t *request_ns, struct uroce_path *path);
 
 /** Get the file descriptor that polls readable while an event is pending. */
 int uroce_dev_event_fd(const struct uroce_dev *dev);

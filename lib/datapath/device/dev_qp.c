@@ -32,6 +32,19 @@ uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn)
 	return ret;
 }
 
+int
+uroce_dev_alloc_gsi(struct uroce_dev *dev)
+{
+	int ret;
+
+	if (dev->port->mux_client)
+		return -ECONNREFUSED;
+	pthread_mutex_lock(&dev->lock);
+	ret = uroce_qpn_alloc_gsi(dev->qpns);
+	pthread_mutex_unlock(&dev->lock);
+	return ret;
+}
+
 void
 uroce_dev_free_qpn(struct uroce_dev *dev, uint32_t qpn)
 {
@@ -118,7 +131,7 @@ settle_last_frames(void *arg)
 
 /* Whether the QP is in a state in which it receives packets: not RESET, INIT or ERR. */
 static bool
-has_life(const struct uroce_worker_qp *wqp)
+can_receive(const struct uroce_worker_qp *wqp)
 {
 	const enum ibv_qp_state state = uroce_qpc_state_seen(&wqp->qpc);
 
@@ -128,7 +141,7 @@ has_life(const struct uroce_worker_qp *wqp)
 void
 uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 {
-	if (has_life(wqp))
+	if (can_receive(wqp))
 		(void)uroce_worker_qp_quiesce(wqp, settle_last_frames, NULL);
 	pthread_mutex_lock(&dev->lock);
 	uroce_qpn_withdraw(dev->qpns, wqp->qpc.qpn);
@@ -136,8 +149,8 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
 	wait_for_migration(dev, wqp);
 	/*
-	 * The command runs under the lock, so that a thread that removes a shared receive queue at
-	 * the same time finds no QP that has receive requests of that queue.
+	 * The command runs under the device's lock, so that a thread that removes a shared receive
+	 * queue at the same time finds no QP that has receive requests of that queue.
 	 */
 	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
 	pthread_mutex_unlock(&dev->lock);
@@ -160,7 +173,7 @@ uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 }
 
 /* The arguments of the command that makes a worker's QPs forget an XRC shared receive queue. */
-struct ending {
+struct forget_srq_args {
 	struct uroce_worker *worker;
 	const struct uroce_srq *srq;
 };
@@ -168,15 +181,16 @@ struct ending {
 static int
 forget_srq(void *arg)
 {
-	const struct ending *ending = arg;
-	const struct uroce_qpn_table *qpns = ending->worker->dev->qpns;
+	const struct forget_srq_args *forget_srq_args = arg;
+	const struct uroce_qpn_table *qpns = forget_srq_args->worker->dev->qpns;
 
 	for (uint32_t i = 0; i <= qpns->mask; i++) {
 		struct uroce_worker_qp *wqp =
 			atomic_load_explicit(&qpns->slot[i], memory_order_relaxed);
 
-		if (wqp && wqp->worker == ending->worker && wqp->qpc.type == IBV_QPT_XRC_RECV)
-			uroce_qpc_forget_srq(&wqp->qpc, ending->srq);
+		if (wqp && wqp->worker == forget_srq_args->worker &&
+		    wqp->qpc.type == IBV_QPT_XRC_RECV)
+			uroce_qpc_forget_srq(&wqp->qpc, forget_srq_args->srq);
 	}
 	return 0;
 }
@@ -187,9 +201,10 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	pthread_mutex_lock(&dev->lock);
 	uroce_srq_table_remove(dev->srqs, &wsrq->srq);
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
-		struct ending ending = { .worker = dev->worker[i], .srq = &wsrq->srq };
+		struct forget_srq_args forget_srq_args = { .worker = dev->worker[i],
+							   .srq = &wsrq->srq };
 
-		(void)uroce_worker_call(dev->worker[i], NULL, forget_srq, &ending);
+		(void)uroce_worker_call(dev->worker[i], NULL, forget_srq, &forget_srq_args);
 	}
 	pthread_mutex_unlock(&dev->lock);
 	uroce_dev_grace(dev);

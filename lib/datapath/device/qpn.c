@@ -40,6 +40,7 @@ uroce_qpn_table_init(void *mem, uint32_t max_qp)
 	table->max_qp = max_qp;
 	table->nb_qp = 0;
 	table->taken = (uint32_t *)&table->slot[uroce_qpn_table_slots(max_qp)];
+	table->taken[UROCE_QPN_GSI & table->mask] = UROCE_QPN_GSI;
 	return table;
 }
 
@@ -93,7 +94,7 @@ is_quarantined(const struct uroce_qpn_table *table, uint32_t qpn)
 
 int
 uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
-		   uint32_t block_len, bool is_thorough, uint32_t *qpn)
+		   uint32_t block_len, bool is_exhaustive, uint32_t *qpn)
 {
 	const uint32_t nb = nb_blocks * block_len;
 	uint32_t draw[DRAWS];
@@ -105,7 +106,7 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
 	/* First try random QPNs, then all QPNs that follow the last random one, cyclically. */
-	for (uint32_t i = 0; i < DRAWS + (is_thorough ? nb : 0); i++) {
+	for (uint32_t i = 0; i < DRAWS + (is_exhaustive ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
 
@@ -119,12 +120,26 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	return -ENOSPC;
 }
 
+int
+uroce_qpn_alloc_gsi(struct uroce_qpn_table *table)
+{
+	if (table->has_gsi)
+		return -EBUSY;
+	table->has_gsi = true;
+	return 0;
+}
+
 void
 uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 {
 	uint32_t *taken = &table->taken[qpn & table->mask];
 
 	assert(*taken == qpn);
+	if (qpn == UROCE_QPN_GSI) {
+		/* the slot stays reserved */
+		table->has_gsi = false;
+		return;
+	}
 	*taken = 0;
 	table->nb_qp--;
 	table->quarantined[table->nb_freed++ % UROCE_QPN_QUARANTINE] = qpn;

@@ -10,6 +10,9 @@
  * slot has one owner, and a lookup is one load and one comparison of the whole QPN. The table has
  * twice as many slots as QPs, so two draws are enough on average.
  *
+ * QPN 1 belongs to the QP of management (GSI, general services interface) [IBA 13.5.1]. Its slot is
+ * reserved, so that it is free at any time. The QP is not one of the `max_qp` QPs of the table.
+ *
  * Any worker may look up a QPN without a lock. The caller serializes all other calls.
  */
 
@@ -21,6 +24,7 @@
 #include "datapath/worker/worker.h"
 
 /** QPNs 0 and 1 are for management, 2^24 - 1 is for multicast [IBA 9.2.1]. */
+#define UROCE_QPN_GSI 1u
 #define UROCE_QPN_MIN 2u
 #define UROCE_QPN_MAX 0xfffffeu
 
@@ -30,7 +34,8 @@
 struct uroce_qpn_table {
 	uint32_t mask;     /* mask of the bits of a QPN that are its slot: number of slots - 1 */
 	uint32_t max_qp;   /* maximum number of QPNs that may be allocated at a time */
-	uint32_t nb_qp;    /* number of allocated QPNs */
+	uint32_t nb_qp;    /* number of allocated QPNs, without QPN 1 */
+	bool has_gsi;      /* QPN 1 is allocated */
 	uint32_t *taken;   /* QPN that owns each slot; 0: the slot is free */
 	uint32_t nb_freed; /* number of QPNs freed so far, modulo 2^32 */
 	/* QPNs that were freed most recently; 0: unused entry. */
@@ -59,12 +64,15 @@ int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
  *
  * Blocks have few QPNs, so that a freed QPN would soon be drawn again. Therefore QPNs in quarantine
  * are skipped while random draws find others.
- * @param is_thorough  after the random draws all QPNs are tried; otherwise the call may fail when
+ * @param is_exhaustive  after the random draws all QPNs are tried; otherwise the call may fail when
  *   most QPNs are allocated
  * @return 0; -ENOMEM: max_qp QPNs are allocated; -ENOSPC: no free QPN was found in these blocks
  */
 int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
-		       uint32_t block_len, bool is_thorough, uint32_t *qpn);
+		       uint32_t block_len, bool is_exhaustive, uint32_t *qpn);
+
+/** Allocate QPN 1. @return 0, or -EBUSY: it is allocated already */
+int uroce_qpn_alloc_gsi(struct uroce_qpn_table *table);
 
 /** Free a QPN whose QP is not published. */
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);

@@ -217,7 +217,7 @@ has_link_local(const struct uroce_gid_table *gids)
 }
 
 static bool
-drop_gone(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
+drop_removed(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 {
 	bool is_changed = false;
 
@@ -280,9 +280,9 @@ update_gids(struct uroce_dev *dev)
 		return false;
 	dev->has_gid_changes = false;
 	*next = *now;
-	is_changed = drop_gone(next, &kernel);
+	is_changed = drop_removed(next, &kernel);
 	is_changed |= add_new(next, &kernel);
-	/* publish the new table; the release makes its content visible (A1) */
+	/* publish the new GID table; the release makes the content of the table visible (A1) */
 	if (is_changed)
 		atomic_store_explicit(&dev->gids, next, memory_order_release);
 	return is_changed;

@@ -90,7 +90,7 @@ bool uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t 
 
 /**
  * Build a request for the MAC of a neighbour, and create a cache entry for the reply.
- * @param sip  the device's address that sends the request
+ * @param sip  the address of the device from which the request is sent
  * @param[out] frame  the request; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame
  */

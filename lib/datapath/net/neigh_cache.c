@@ -38,7 +38,7 @@ uroce_neigh_cache_find(struct uroce_neigh_cache *cache, const uint8_t ip[16])
  * unsolicited ones before requested ones, and then older ones before newer ones.
  */
 static bool
-goes_before(const struct uroce_neigh_entry *a, const struct uroce_neigh_entry *b)
+is_evicted_before(const struct uroce_neigh_entry *a, const struct uroce_neigh_entry *b)
 {
 	if (a->is_used != b->is_used)
 		return !a->is_used;
@@ -60,7 +60,7 @@ uroce_neigh_cache_add(struct uroce_neigh_cache *cache, const uint8_t ip[16], boo
 	}
 	entry = &set[0];
 	for (unsigned i = 1; i < UROCE_NEIGH_WAYS; i++) {
-		if (goes_before(&set[i], entry))
+		if (is_evicted_before(&set[i], entry))
 			entry = &set[i];
 	}
 	if (entry->is_used && entry->is_asked && !is_asked)

@@ -20,7 +20,10 @@ struct uroce_neigh_entry {
 	/* This device requested the entry, so unsolicited entries do not replace it. */
 	bool is_asked;
 	bool is_known; /* the MAC of the neighbour is known, so `mac` is valid */
-	/* Time of the latest claim of the neighbour; before the first one, time of the request. */
+	/*
+	 * Time of the latest claim of the neighbour; before the first claim, the time of the
+	 * request.
+	 */
 	uint64_t seen_ns;
 };
 

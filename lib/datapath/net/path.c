@@ -19,6 +19,7 @@
 #include "datapath/net/igmp_mld.h"
 #include "datapath/log.h"
 #include "datapath/net/neigh.h"
+#include "datapath/net/path_fault.h"
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
@@ -50,21 +51,6 @@ is_dest_link_local(const uint8_t ip[16])
 	return ip[0] == 0xfe && (ip[1] & 0xc0) == 0x80;
 }
 
-/*
- * Whether `ip` is the address of a host or a multicast group, and has the address family of `like`.
- */
-static bool
-is_destination(const uint8_t ip[16], const uint8_t like[16])
-{
-	if (uroce_ip_is_v4(ip) != uroce_ip_is_v4(like))
-		return false;
-	if (uroce_gid_is_multicast(ip))
-		return true;
-	if (uroce_ip_is_v4(ip))
-		return ip[12] != 0 && ip[12] < 224;
-	return !is_zero(ip);
-}
-
 static bool
 is_on_link(const struct uroce_addr *addr, const uint8_t ip[16])
 {
@@ -85,12 +71,12 @@ check_vector(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *
 	memcpy(route->gw4, dev->conf.gw4, sizeof(route->gw4));
 	memcpy(route->gw6, dev->conf.gw6, sizeof(route->gw6));
 	pthread_mutex_unlock(&dev->lock);
-	if (!av->is_global || uroce_gid_is_empty(&route->gids, idx) || av->port_num != 1)
+	if (uroce_av_check(&route->gids, av) != UROCE_AV_GOOD)
 		return -EINVAL;
 	route->src = &route->gids.addr[idx];
 	route->is_kernels = route->gids.kernels >> idx & 1;
 	memcpy(route->dip, av->grh.dgid.raw, sizeof(route->dip));
-	return is_destination(route->dip, route->src->ip) ? 0 : -EINVAL;
+	return 0;
 }
 
 /* Choose the next hop of a path, by the networks and gateways of the configuration. */
@@ -159,6 +145,29 @@ look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 	return ret;
 }
 
+/*
+ * Look up the MAC of the next hop. If it is not known, a request for it is sent, unless the latest
+ * one was sent a short time ago. The kernel repeats its requests itself. So the kernel is queried
+ * only once in a while.
+ * @param[in,out] request_ns  time from which on the next request may be sent
+ * @return as look_up_mac()
+ */
+static int
+look_up_or_request(struct uroce_dev *dev, const struct route *route, uint64_t now_ns,
+		   uint64_t *request_ns, uint8_t mac[6])
+{
+	struct mac_request mac_request = { .dev = dev, .route = route };
+	const bool is_due = now_ns >= *request_ns;
+	const int ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
+
+	if (ret != -EAGAIN || !is_due)
+		return ret;
+	*request_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
+	if (!route->is_kernels)
+		(void)uroce_worker_call(dev->worker[0], NULL, send_request, &mac_request);
+	return ret;
+}
+
 static void
 drive_or_wait(struct uroce_dev *dev)
 {
@@ -175,28 +184,15 @@ drive_or_wait(struct uroce_dev *dev)
 static int
 await_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
-	struct mac_request mac_request = { .dev = dev, .route = route };
 	const uint64_t begin_ns = uroce_clock_ns();
 	uint64_t request_ns = begin_ns;
 	uint64_t now_ns = begin_ns;
 	int ret;
 
 	do {
-		const bool is_due = now_ns >= request_ns;
-
-		/*
-		 * The kernel repeats its requests itself. So the kernel is queried only once in a
-		 * while.
-		 */
-		ret = is_due || !route->is_kernels ? look_up_mac(dev, route, mac) : -EAGAIN;
+		ret = look_up_or_request(dev, route, now_ns, &request_ns, mac);
 		if (ret != -EAGAIN)
 			return ret;
-		if (is_due) {
-			request_ns = now_ns + (route->is_kernels ? REPEAT_NS / 100 : REPEAT_NS);
-			if (!route->is_kernels)
-				(void)uroce_worker_call(dev->worker[0], NULL, send_request,
-							&mac_request);
-		}
 		drive_or_wait(dev);
 		now_ns = uroce_clock_ns();
 	} while (now_ns - begin_ns < RESOLVE_TIMEOUT_NS);
@@ -223,28 +219,64 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 	uroce_path_init(path, &conf);
 }
 
+/*
+ * Find the next hop of an address vector, and its MAC if nothing must be asked for it.
+ * @return 0; -EAGAIN: the MAC of the next hop must be resolved; another -errno: there is no path
+ */
+static int
+begin_resolution(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct route *route,
+		 uint8_t mac[6])
+{
+	int ret = check_vector(dev, av, route);
+	const bool is_group = ret == 0 && uroce_gid_is_multicast(route->dip);
+
+	if (ret == 0 && !route->is_kernels && !is_group)
+		ret = choose_next_hop(route);
+	if (ret < 0)
+		return ret;
+	if (is_group)
+		uroce_mcast_group_mac(route->dip, mac);
+	else if (uroce_gid_find(&route->gids, route->dip) >= 0)
+		memcpy(mac, dev->mac, sizeof(dev->mac));
+	else
+		ret = -EAGAIN;
+	return ret;
+}
+
+static void
+end_resolution(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+	       const struct route *route, const uint8_t mac[6], struct uroce_path *path)
+{
+	uroce_loopback_note(dev, mac);
+	fill_path(dev, av, sport, route, mac, path);
+}
+
 int
 uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
 		  struct uroce_path *path)
 {
 	struct route route;
 	uint8_t mac[6];
-	int ret = check_vector(dev, av, &route);
-	const bool is_group = ret == 0 && uroce_gid_is_multicast(route.dip);
+	int ret = begin_resolution(dev, av, &route, mac);
 
-	if (ret == 0 && !route.is_kernels && !is_group)
-		ret = choose_next_hop(&route);
-	if (ret < 0)
-		return ret;
-	if (is_group)
-		uroce_mcast_group_mac(route.dip, mac);
-	else if (uroce_gid_find(&route.gids, route.dip) >= 0)
-		memcpy(mac, dev->mac, sizeof(mac));
-	else
+	if (ret == -EAGAIN)
 		ret = await_mac(dev, &route, mac);
-	if (ret < 0)
-		return ret;
-	uroce_loopback_note(dev, mac);
-	fill_path(dev, av, sport, &route, mac, path);
-	return 0;
+	if (ret == 0)
+		end_resolution(dev, av, sport, &route, mac, path);
+	return ret;
+}
+
+int
+uroce_dev_try_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
+		      uint64_t *request_ns, struct uroce_path *path)
+{
+	struct route route;
+	uint8_t mac[6];
+	int ret = begin_resolution(dev, av, &route, mac);
+
+	if (ret == -EAGAIN)
+		ret = look_up_or_request(dev, &route, uroce_clock_ns(), request_ns, mac);
+	if (ret == 0)
+		end_resolution(dev, av, sport, &route, mac, path);
+	return ret;
 }

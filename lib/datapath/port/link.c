@@ -186,7 +186,7 @@ is_connected_to(int fd, const char *path)
 
 	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
 		return false;
-	/* skip the zero with which an abstract socket name begins */
+	/* the name of an abstract socket begins with a zero byte, which is skipped */
 	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
 		       sizeof(peer.sun_path) - 1) == 0;
 }

@@ -30,9 +30,9 @@ struct uroce_planned_link {
 	const char *socket; /* path of uroced's socket */
 	int epoll_fd;
 	atomic_bool is_up;
-	pthread_mutex_t lock; /* guards `notice_fd`, `retry_fd` and `is_over` */
+	pthread_mutex_t lock; /* guards `change_fd`, `retry_fd` and `is_over` */
 	/* Rtnetlink socket, or the connection to uroced; -1: neither is open. */
-	int notice_fd;
+	int change_fd;
 	int retry_fd; /* timer for the next attempt to connect to uroced; -1: no timer */
 	bool is_over;
 };
@@ -78,7 +78,7 @@ static void
 watch_interface(struct uroce_planned_link *link)
 {
 	if (link->plan->if_index > 0)
-		watch_fd(link, uroce_netlink_watch_links(), &link->notice_fd);
+		watch_fd(link, uroce_netlink_watch_links(), &link->change_fd);
 }
 
 int
@@ -94,7 +94,7 @@ uroce_planned_link_create(const struct uroce_port_plan *plan, const char *socket
 	}
 	link->plan = plan;
 	link->socket = socket;
-	link->notice_fd = link->retry_fd = -1;
+	link->change_fd = link->retry_fd = -1;
 	link->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (link->epoll_fd < 0) {
 		ret = -errno;
@@ -114,7 +114,7 @@ uroce_planned_link_destroy(struct uroce_planned_link *link)
 {
 	if (!link)
 		return;
-	close_link_fd(&link->notice_fd);
+	close_link_fd(&link->change_fd);
 	close_link_fd(&link->retry_fd);
 	close_link_fd(&link->epoll_fd);
 	pthread_mutex_destroy(&link->lock);
@@ -131,7 +131,7 @@ uroce_planned_link_renew(struct uroce_planned_link *link)
 	const int fd = epoll_create1(EPOLL_CLOEXEC);
 
 	pthread_mutex_init(&link->lock, NULL);
-	close_link_fd(&link->notice_fd);
+	close_link_fd(&link->change_fd);
 	close_link_fd(&link->retry_fd);
 	if (fd < 0)
 		return;
@@ -180,8 +180,8 @@ connect_uroced(struct uroce_planned_link *link)
 {
 	struct uroce_mux_host host;
 
-	watch_fd(link, uroce_mux_client_call(link->socket, &host), &link->notice_fd);
-	if (link->notice_fd < 0) {
+	watch_fd(link, uroce_mux_client_call(link->socket, &host), &link->change_fd);
+	if (link->change_fd < 0) {
 		retry_later(link);
 		return false;
 	}
@@ -200,7 +200,7 @@ recv_uroced(struct uroce_planned_link *link)
 	bool is_up = atomic_load(&link->is_up);
 	int ret, fd;
 
-	while ((ret = uroce_mux_receive(link->notice_fd, &message, &fd)) == 1) {
+	while ((ret = uroce_mux_receive(link->change_fd, &message, &fd)) == 1) {
 		close_link_fd(&fd);
 		if (message.type == UROCE_MUX_HOST &&
 		    message.this_host.version == UROCE_MUX_VERSION)
@@ -208,7 +208,7 @@ recv_uroced(struct uroce_planned_link *link)
 	}
 	if (ret == -EAGAIN || ret == -EINTR)
 		return is_up;
-	unwatch_fd(link, &link->notice_fd);
+	unwatch_fd(link, &link->change_fd);
 	retry_later(link);
 	return false;
 }
@@ -219,18 +219,18 @@ static bool
 check_now(struct uroce_planned_link *link)
 {
 	if (is_uroceds(link))
-		return link->notice_fd < 0 ? connect_uroced(link) : recv_uroced(link);
+		return link->change_fd < 0 ? connect_uroced(link) : recv_uroced(link);
 	/*
 	 * Discard the notifications, which only tell that the link may have changed. The state of
 	 * the link is queried from the interface.
 	 */
-	if (link->notice_fd >= 0)
-		(void)uroce_netlink_take_changes(link->notice_fd, link->plan->if_index);
+	if (link->change_fd >= 0)
+		(void)uroce_netlink_take_changes(link->change_fd, link->plan->if_index);
 	return uroce_port_plan_is_up(link->plan);
 }
 
 bool
-uroce_planned_link_look(struct uroce_planned_link *link)
+uroce_planned_link_check(struct uroce_planned_link *link)
 {
 	bool has_changed = false;
 
@@ -249,7 +249,7 @@ uroce_planned_link_end(struct uroce_planned_link *link)
 {
 	pthread_mutex_lock(&link->lock);
 	link->is_over = true;
-	unwatch_fd(link, &link->notice_fd);
+	unwatch_fd(link, &link->change_fd);
 	unwatch_fd(link, &link->retry_fd);
 	pthread_mutex_unlock(&link->lock);
 }

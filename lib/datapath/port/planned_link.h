@@ -46,7 +46,7 @@ bool uroce_planned_link_is_up(const struct uroce_planned_link *link);
  * @mt Safe.
  * @return whether the link has changed since the latest check
  */
-bool uroce_planned_link_look(struct uroce_planned_link *link);
+bool uroce_planned_link_check(struct uroce_planned_link *link);
 
 /**
  * Renew the link in a child of fork(): the inherited descriptors, which notify the parent, are

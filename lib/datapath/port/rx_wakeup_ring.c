@@ -3,12 +3,12 @@
 /*
  * RX wake-ups of memif. A memif ring has an eventfd, and an interrupt mask in its first cache line
  * of shared memory. The receiver may clear the mask. Then the sender writes to the eventfd after
- * each burst. This is part of memif's protocol. The driver does its part: it writes to the eventfd;
- * and before it receives from an unmasked ring it reads the eventfd. But the driver has no call to
- * clear the mask. So this file clears the mask in a mapping of its own:
+ * each burst. This is part of memif's protocol. The driver writes to the eventfd, and reads the
+ * eventfd before it receives from an unmasked ring. But the driver has no call to clear the mask.
+ * So this file clears the mask in a mapping of its own:
  *
  * - The eventfd is in the driver's record of the queue. The layout of the record is known for
- *   certain releases (dpdk.h). The pool and the port ID in the record are checked, and that the
+ *   certain releases (dpdk.h). The pool and the port ID in the record are checked, and whether the
  *   descriptor is an eventfd.
  * - The memory is one of the memfds of the process: one that has a ring at the offset in the
  *   record.

@@ -3,19 +3,14 @@
 /*
  * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
  * ATTACHED, which completes the attachment. The thread that creates the device does this first.
- * Then the connection's thread receives the messages of uroced. It connects again when the
- * connection has ended.
+ * Then the connection's thread receives the messages of uroced. When the connection has ended, the
+ * thread connects again.
  *
- * The connection's thread also wakes threads that sleep until a frame arrives. When the message
- * WAKE arrives, it writes to an eventfd. Only the connection's thread reads the socket, so that no
+ * The connection's thread also wakes threads that sleep until a frame arrives: when it receives the
+ * message WAKE, it writes to an eventfd. Only the connection's thread reads the socket, so that no
  * other thread takes one of its messages. The eventfd stays when connections end.
  *
- * A child of fork() would keep the connection open, and uroced would take it for a client that
- * still runs. So the child closes the descriptors that it inherits. A lock prevents a fork while a
- * descriptor is created or received.
- *
- * The file has more than 500 lines: attach, messages and fork share one lock and the state of one
- * connection.
+ * A fork is prevented while a descriptor is created or received (mux_client_fork.c).
  */
 
 #ifndef _GNU_SOURCE
@@ -30,13 +25,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 #include <rte_lcore.h>
 
 #include "datapath/clock.h"
 #include "datapath/device/dev.h"
+#include "datapath/fds.h"
 #include "datapath/port/link.h"
 #include "datapath/log.h"
 #include "datapath/port/port.h"
@@ -44,94 +39,11 @@
 #include "datapath/worker/round.h"
 
 /* Time between two attempts to connect, in ms, if uroced refused or has been away for long. */
-#define SELDOM_MS    100
-#define NB_RETRIES   300 /* number of failed attempts after which uroced counts as away for long */
-#define MESSAGES_MAX 64  /* number of messages that are handled before `is_broken` is checked */
+#define LONG_RETRY_MS 100
+#define NB_RETRIES    300 /* number of failed attempts after which uroced counts as away for long */
+#define MESSAGES_MAX  64  /* number of messages that are handled before `is_broken` is checked */
 
-/* --- fork() ------------------------------------------------------------------------------------ */
-
-static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-/* List of the clients of this process; guarded by fork_lock. */
-static struct uroce_mux_client *attached;
-
-static void
-prepare_fork(void)
-{
-	pthread_mutex_lock(&fork_lock);
-}
-
-static void
-end_fork(void)
-{
-	pthread_mutex_unlock(&fork_lock);
-}
-
-static void
-close_fd(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
-static void
-close_fds(struct uroce_mux_client *client)
-{
-	close_fd(&client->fd);
-	close_fd(&client->doorbell_fd);
-	close_fd(&client->rx_wakeup_fd);
-	close_fd(&client->work_fd);
-	close_fd(&client->shm_fd);
-}
-
-/*
- * In a child of fork(): close the descriptors of all clients. The child has no mapping of the
- * shared memory, see create_shm().
- */
-static void
-close_in_child(void)
-{
-	for (struct uroce_mux_client *at = attached; at; at = at->next) {
-		close_fds(at);
-		at->shm.mem = NULL;
-	}
-	attached = NULL;
-	pthread_mutex_unlock(&fork_lock);
-}
-
-static void
-register_fork_handlers(void)
-{
-	(void)pthread_atfork(prepare_fork, end_fork, close_in_child);
-}
-
-static void
-link_client(struct uroce_mux_client *client)
-{
-	pthread_once(&fork_handlers_once, register_fork_handlers);
-	pthread_mutex_lock(&fork_lock);
-	client->next = attached;
-	attached = client;
-	pthread_mutex_unlock(&fork_lock);
-}
-
-/* Remove the client from the list and close its descriptors, without a fork() in between. */
-static void
-unlink_client(struct uroce_mux_client *client)
-{
-	struct uroce_mux_client **link = &attached;
-
-	pthread_mutex_lock(&fork_lock);
-	while (*link && *link != client)
-		link = &(*link)->next;
-	if (*link)
-		*link = client->next;
-	close_fds(client);
-	pthread_mutex_unlock(&fork_lock);
-}
-
-/* Log that uroced refused, once until the next successful attachment. */
+/* Log why uroced refused the client. Only the first refusal since the last attachment is logged. */
 static void
 log_refusal(struct uroce_mux_client *client, const char *why)
 {
@@ -224,7 +136,7 @@ static void
 replace_doorbell(struct uroce_mux_client *client, int *fd)
 {
 	(void)dup3(*fd, client->doorbell_fd, O_CLOEXEC);
-	close_fd(fd);
+	uroce_fds_close(fd);
 	(void)eventfd_write(client->doorbell_fd, 1);
 }
 
@@ -237,12 +149,12 @@ recv_message(struct uroce_mux_client *client)
 {
 	int ret, fd;
 
-	pthread_mutex_lock(&fork_lock);
+	uroce_mux_client_prevent_fork();
 	ret = uroce_mux_receive(client->fd, &client->message, &fd);
 	if (fd >= 0 && client->message.type == UROCE_MUX_ATTACHED)
 		replace_doorbell(client, &fd);
-	close_fd(&fd);
-	pthread_mutex_unlock(&fork_lock);
+	uroce_fds_close(&fd);
+	uroce_mux_client_allow_fork();
 	return ret == 0 ? -ECONNRESET : ret;
 }
 
@@ -310,121 +222,17 @@ await_message(struct uroce_mux_client *client, enum uroce_mux_type type)
 
 /* --- attach ------------------------------------------------------------------------------------ */
 
-/* Create shared memory that a child of fork() does not inherit. */
-static int
-create_shm(const struct uroce_mux_client *client, const struct uroce_shm_layout *plan,
-	   struct uroce_shm *shm, int *fd)
-{
-	int ret;
-
-	pthread_mutex_lock(&fork_lock);
-	ret = uroce_shm_create(shm, plan, fd);
-	if (ret == 0)
-		(void)madvise(shm->mem, plan->size, MADV_DONTFORK);
-	pthread_mutex_unlock(&fork_lock);
-	if (ret < 0)
-		UROCE_LOG(ERR, port, "%s: no memory for %u KiB of shared memory: %s", client->path,
-			  (unsigned)(plan->size >> 10), strerror(-ret));
-	return ret;
-}
-
-static int
-make_shm(struct uroce_mux_client *client)
-{
-	struct uroce_shm_layout plan;
-	int ret;
-
-	if (!uroce_shm_lay_out(&plan, client->nb_pairs, UROCE_MUX_CLIENT_SLOTS,
-			       client->host.frame_limit, client->nb_bindings)) {
-		UROCE_LOG(ERR, port, "%s: shared memory for %u workers exceeds the limit of %u MiB",
-			  client->path, client->nb_pairs, (unsigned)(UROCE_SHM_SIZE_MAX >> 20));
-		return -EINVAL;
-	}
-	ret = create_shm(client, &plan, &client->shm, &client->shm_fd);
-	if (ret < 0)
-		return ret;
-	client->stride = (uint32_t)(uroce_shm_buffer(&plan, 0, false, 1) -
-				    uroce_shm_buffer(&plan, 0, false, 0));
-	uroce_mux_client_begin(client);
-	return 0;
-}
-
-struct renewal {
-	const struct uroce_mux_client *client;
-	const struct uroce_shm *fresh;
-	uint32_t queue;
-};
-
-/*
- * Replace the memory of a pair of rings. Runs in the context of the worker, so that no burst uses
- * the pair meanwhile.
- */
-static int
-renew_pair(void *arg)
-{
-	const struct renewal *renewal = arg;
-	const struct uroce_mux_client_pair *pair = &renewal->client->pair[renewal->queue];
-
-	return uroce_shm_renew_pair(&renewal->client->shm, renewal->fresh, renewal->queue,
-				    &pair->up, &pair->down);
-}
-
-/*
- * Replace the shared memory, because uroced has sealed it, so that no other uroced can map it. New
- * memory is mapped at the same addresses, one pair of rings after another, with the pending frames.
- * After an error the next attempt uses other new memory.
- */
-static int
-renew_shm(struct uroce_mux_client *client)
-{
-	struct uroce_dev *dev = client->dev;
-	struct uroce_shm fresh = { .mem = NULL };
-	struct renewal renewal = { .client = client, .fresh = &fresh };
-	int ret, error, fd;
-
-	ret = create_shm(client, &client->shm.plan, &fresh, &fd);
-	if (ret < 0)
-		return ret;
-	pthread_mutex_lock(&dev->lock);
-	for (unsigned i = 0; i < client->nb_pairs; i++) {
-		renewal.queue = dev->worker[i]->queue;
-		error = uroce_worker_call(dev->worker[i], NULL, renew_pair, &renewal);
-		ret = error < 0 ? error : ret;
-	}
-	pthread_mutex_unlock(&dev->lock);
-	error = uroce_mux_client_renew_bindings(client, &fresh);
-	ret = error < 0 ? error : ret;
-	pthread_mutex_lock(&fork_lock);
-	if (ret == 0) {
-		close_fd(&client->shm_fd);
-		client->shm_fd = fd;
-	} else {
-		close_fd(&fd);
-	}
-	pthread_mutex_unlock(&fork_lock);
-	return ret;
-}
-
-/* Make sure that the client has shared memory that no uroced has sealed yet. */
-static int
-prepare_shm(struct uroce_mux_client *client)
-{
-	if (!client->shm.mem)
-		return make_shm(client);
-	return uroce_shm_is_sealed(client->shm_fd) ? renew_shm(client) : 0;
-}
-
 static int
 try_to_connect(struct uroce_mux_client *client)
 {
 	int fd;
 
-	pthread_mutex_lock(&fork_lock);
+	uroce_mux_client_prevent_fork();
 	fd = uroce_mux_connect(client->path);
 	pthread_mutex_lock(&client->lock);
 	client->fd = fd < 0 ? -1 : fd;
 	pthread_mutex_unlock(&client->lock);
-	pthread_mutex_unlock(&fork_lock);
+	uroce_mux_client_allow_fork();
 	return fd;
 }
 
@@ -470,7 +278,7 @@ attach_now(struct uroce_mux_client *client)
 	if (ret == 0)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
-		ret = prepare_shm(client);
+		ret = uroce_mux_client_prepare_shm(client);
 	/* `is_broken` was about the previous connection, which has ended */
 	atomic_store(&client->is_broken, false);
 	if (ret == 0)
@@ -490,14 +298,14 @@ close_connection(struct uroce_mux_client *client)
 {
 	const bool was_attached = client->is_attached;
 
-	pthread_mutex_lock(&fork_lock);
+	uroce_mux_client_prevent_fork();
 	pthread_mutex_lock(&client->lock);
-	close_fd(&client->fd);
+	uroce_fds_close(&client->fd);
 	client->is_attached = false;
 	client->is_leasing = false;
 	pthread_cond_broadcast(&client->changed);
 	pthread_mutex_unlock(&client->lock);
-	pthread_mutex_unlock(&fork_lock);
+	uroce_mux_client_allow_fork();
 	if (!was_attached)
 		return;
 	update_link(client);
@@ -558,11 +366,11 @@ run_mux_thread(void *arg)
 		 * Replace sealed shared memory while uroced is away, so that a later attachment
 		 * need not wait for that.
 		 */
-		(void)prepare_shm(client);
+		(void)uroce_mux_client_prepare_shm(client);
 		nb_tries++;
 		uroce_mux_client_wait(-1, client->work_fd,
 				      client->is_refused || nb_tries > NB_RETRIES
-					      ? SELDOM_MS
+					      ? LONG_RETRY_MS
 					      : UROCE_MUX_CLIENT_RETRY_MS);
 	}
 }
@@ -603,11 +411,11 @@ create_fds(struct uroce_mux_client *client)
 {
 	const int flags = EFD_CLOEXEC | EFD_NONBLOCK;
 
-	pthread_mutex_lock(&fork_lock);
+	uroce_mux_client_prevent_fork();
 	client->doorbell_fd = eventfd(0, flags);
 	client->rx_wakeup_fd = eventfd(0, flags);
 	client->work_fd = eventfd(0, flags);
-	pthread_mutex_unlock(&fork_lock);
+	uroce_mux_client_allow_fork();
 	return client->doorbell_fd < 0 || client->rx_wakeup_fd < 0 || client->work_fd < 0 ? -errno
 											  : 0;
 }
@@ -640,7 +448,7 @@ create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&client->changed, &attr);
 	pthread_condattr_destroy(&attr);
-	link_client(client);
+	uroce_mux_client_link(client);
 	return client;
 }
 
@@ -676,7 +484,7 @@ uroce_mux_client_close(struct uroce_mux_client *client)
 	if (!client)
 		return;
 	uroce_mux_client_unwatch(client);
-	unlink_client(client);
+	uroce_mux_client_unlink(client);
 	uroce_shm_unmap(&client->shm);
 	pthread_cond_destroy(&client->changed);
 	pthread_mutex_destroy(&client->binding_lock);

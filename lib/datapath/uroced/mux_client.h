@@ -9,6 +9,8 @@
  * each worker.
  *
  *	mux_client.c          the connection to uroced; a thread handles it while the device is up
+ *	mux_client_shm.c      creation and replacement of the shared memory
+ *	mux_client_fork.c     the descriptors that a child of fork() closes
  *	mux_client_query.c    requests to uroced that need no client
  *	mux_client_burst.c    receive and transmit, by the thread that drives the worker
  *	mux_client_lease.c    the QPNs that uroced leases to this client
@@ -104,7 +106,7 @@ struct uroce_mux_client {
 	struct uroce_dev *dev; /* device of the port; NULL: the device does not exist yet */
 	struct uroce_dpdk_thread thread;
 	atomic_bool is_stopping;
-	bool is_refused; /* it was logged why uroced refused */
+	bool is_refused; /* the reason why uroced refused the client was logged */
 	/*
 	 * The fields from `changed` to `lease` hold the latest information from uroced. `lock`
 	 * guards those that are not atomic.
@@ -208,6 +210,30 @@ void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_hos
 
 /** Make the connection's thread end the connection and connect again. */
 void uroce_mux_client_break(struct uroce_mux_client *client);
+
+/* This function is in mux_client_shm.c. */
+
+/**
+ * Make sure that the client has shared memory that no uroced has sealed yet. The connection's
+ * thread calls this, or the thread that creates the device.
+ * @return 0, or -errno; without memory after one logged line
+ */
+int uroce_mux_client_prepare_shm(struct uroce_mux_client *client);
+
+/* The functions from here to uroce_mux_client_unlink() are in mux_client_fork.c. */
+
+/**
+ * Prevent a fork() of this process until uroce_mux_client_allow_fork(). The caller creates,
+ * receives or replaces a descriptor that a child of fork() must close. The calls do not nest.
+ */
+void uroce_mux_client_prevent_fork(void);
+void uroce_mux_client_allow_fork(void);
+
+/** Add a client to the list of those whose descriptors a child of fork() closes. */
+void uroce_mux_client_link(struct uroce_mux_client *client);
+
+/** Remove a client from the list and close its descriptors, without a fork() in between. */
+void uroce_mux_client_unlink(struct uroce_mux_client *client);
 
 /*
  * The functions from here to uroce_mux_client_disarm(), and uroce_mux_client_break(), are in

@@ -182,11 +182,11 @@ await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 
 /*
  * Allocate a QPN of the leased blocks.
- * @param is_thorough  try all QPNs, not only some random ones
+ * @param is_exhaustive  try all QPNs, not only some random ones
  * @param[out] nb_leases  number of leases among which the QPN was searched
  */
 static int
-draw_qpn(struct uroce_dev *dev, bool is_thorough, uint32_t *qpn, uint32_t *nb_leases)
+draw_qpn(struct uroce_dev *dev, bool is_exhaustive, uint32_t *qpn, uint32_t *nb_leases)
 {
 	struct uroce_mux_client *client = dev->port->mux_client;
 	uint32_t block[UROCE_MUX_LEASES_MAX];
@@ -198,7 +198,7 @@ draw_qpn(struct uroce_dev *dev, bool is_thorough, uint32_t *qpn, uint32_t *nb_le
 	for (uint32_t i = 0; i < client->nb_leases; i++)
 		block[i] = client->lease[i].block;
 	pthread_mutex_unlock(&client->lock);
-	ret = uroce_qpn_alloc_of(dev->qpns, block, *nb_leases, UROCE_MUX_BLOCK, is_thorough, qpn);
+	ret = uroce_qpn_alloc_of(dev->qpns, block, *nb_leases, UROCE_MUX_BLOCK, is_exhaustive, qpn);
 	pthread_mutex_unlock(&dev->lock);
 	return ret;
 }

@@ -7,10 +7,10 @@
 
 #include "datapath/worker/alert.h"
 
-#include <arpa/inet.h>
 #include <rte_common.h>
 
 #include "datapath/log.h"
+#include "datapath/net/address_text.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -18,7 +18,7 @@ static const struct {
 	/* Event of the QP that reports the attack: one bit of enum uroce_qpc_event. */
 	uint32_t event;
 	enum uroce_counter counter;
-	/* Minimum number of frames in a second that causes an alert; fewer may be chance. */
+	/* Minimum number of frames in a second that causes an alert; fewer frames may be chance. */
 	uint32_t least;
 	const char *text;
 } rows[] = {
@@ -37,28 +37,13 @@ static const struct {
 };
 static_assert(RTE_DIM(rows) == UROCE_ALERT_NB, "a row for each kind");
 
-/*
- * Write the peer's IP address into `text`. Frames of the attack claim this address as their source.
- */
-static const char *
-format_peer(const struct uroce_qpc *qpc, char text[INET6_ADDRSTRLEN])
-{
-	const uint8_t *ip = qpc->path.hdr + qpc->path.ip_off;
-	const void *peer = qpc->path.is_ipv6 ? ((const struct uroce_ipv6 *)ip)->dst
-					     : ((const struct uroce_ipv4 *)ip)->dst;
-	const char *result =
-		inet_ntop(qpc->path.is_ipv6 ? AF_INET6 : AF_INET, peer, text, INET6_ADDRSTRLEN);
-
-	return result ? result : "?";
-}
-
 static void
 log_alert(enum uroce_alert kind, const struct uroce_qpc *qpc, uint64_t nb)
 {
 	char text[INET6_ADDRSTRLEN];
 
 	UROCE_LOG(WARNING, qp, "qp 0x%x, peer %s: %s (%lu within a second)", qpc->qpn,
-		  format_peer(qpc, text), rows[kind].text, (unsigned long)nb);
+		  uroce_address_text_of_peer(&qpc->path, text), rows[kind].text, (unsigned long)nb);
 }
 
 static void
@@ -68,14 +53,14 @@ raise_alert(struct uroce_alert_second *second, enum uroce_alert kind, const stru
 	if (!second->begin_ns || now_ns - second->begin_ns >= SECOND_NS) {
 		second->begin_ns = now_ns;
 		second->base = second->seen;
-		second->is_told = false;
+		second->is_logged = false;
 	}
 	second->seen = counted;
 	const uint64_t nb = counted - second->base;
 
-	if (second->is_told || nb < rows[kind].least)
+	if (second->is_logged || nb < rows[kind].least)
 		return;
-	second->is_told = true;
+	second->is_logged = true;
 	log_alert(kind, qpc, nb);
 }
 

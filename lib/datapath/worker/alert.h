@@ -36,7 +36,7 @@ struct uroce_alerts {
 		uint64_t base; /* value of the kind's counter at the start of the second */
 		uint64_t seen; /* value of the kind's counter at the latest check */
 		/* a line about this kind of attack was logged since `begin_ns` */
-		bool is_told;
+		bool is_logged;
 	} kind[UROCE_ALERT_NB];
 };
 

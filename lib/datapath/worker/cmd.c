@@ -135,7 +135,7 @@ settle_connection(struct uroce_worker *worker)
 static bool
 is_cmd_final(const struct uroce_cmd *cmd)
 {
-	while (cmd && !cmd->is_last_look)
+	while (cmd && !cmd->must_receive_first)
 		cmd = cmd->next;
 	return cmd;
 }
@@ -172,7 +172,7 @@ uroce_cmd_take(struct uroce_worker *worker)
  * because a command may withdraw the memory to which these frames refer.
  */
 static void
-try_ourselves(struct uroce_worker *worker)
+try_cmds_here(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
 		return;
@@ -194,7 +194,7 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 
 	push_cmd(worker, cmd);
 	for (;;) {
-		try_ourselves(worker);
+		try_cmds_here(worker);
 		/* acquire the result of the call, which run_cmd() has released (D1) */
 		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
 			break;
@@ -235,7 +235,7 @@ static void
 gather_forwarded(struct uroce_dev *dev, const struct uroce_worker *owner)
 {
 	for (unsigned i = 0; dev->nb_workers > 1 && i < dev->nb_workers; i++) {
-		struct uroce_cmd cmd = { .call = run_empty_cmd, .is_last_look = true };
+		struct uroce_cmd cmd = { .call = run_empty_cmd, .must_receive_first = true };
 
 		if (dev->worker[i] != owner)
 			(void)call_and_wait(dev->worker[i], &cmd);
@@ -247,7 +247,7 @@ uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), voi
 {
 	struct uroce_worker *worker = uroce_worker_qp_worker(wqp);
 	struct uroce_cmd cmd = {
-		.about = wqp, .wqp = wqp, .call = call, .arg = arg, .is_last_look = true
+		.about = wqp, .wqp = wqp, .call = call, .arg = arg, .must_receive_first = true
 	};
 
 	gather_forwarded(worker->dev, worker);

@@ -85,8 +85,8 @@ is_only_ack(const struct uroce_worker *worker)
 }
 
 /*
- * The program has replied. If a trial is due, keep the ACK until the peer's next message arrives,
- * to find out whether the peer sends it without the ACK.
+ * If a trial is due after a reply of the program, keep the ACK until the peer's next message
+ * arrives. The trial shows whether the peer sends this message without the ACK.
  */
 static void
 delay_further(struct uroce_worker *worker)

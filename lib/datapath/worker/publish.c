@@ -3,8 +3,8 @@
 /*
  * Publication of completions. The ACKs that completions wait for pass through three stages: their
  * QPs are scheduled, then their frames are built, and then the frames wait for uroced. Each stage
- * has a counter. The counter is compared with a mark, which was taken when the ACKs entered the
- * stage.
+ * has a counter, and a mark: the value that the counter must reach, which was computed when the
+ * ACKs entered the stage.
  */
 
 #include "datapath/worker/publish.h"
@@ -60,7 +60,7 @@ uroce_publish_now(struct uroce_worker *worker)
 void
 uroce_publish_await_ack(struct uroce_worker *worker)
 {
-	worker->publishing.lined = worker->tx.nb_lined;
+	worker->publishing.scheduled = worker->tx.nb_scheduled;
 }
 
 /* Whether the ACKs that completions wait for have passed their current stage. */
@@ -71,11 +71,11 @@ is_through(const struct uroce_worker *worker)
 	const struct uroce_tx *tx = &worker->tx;
 
 	switch (publishing->stage) {
-	case UROCE_ACK_LINED:
-		return !tx->active_head || (int32_t)(tx->nb_asked - publishing->mark) >= 0;
+	case UROCE_ACK_SCHEDULED:
+		return !tx->active_head || (int32_t)(tx->nb_polled_qps - publishing->mark) >= 0;
 	case UROCE_ACK_BUILT:
 		return tx->nb_pending == 0 || (int32_t)(tx->nb_left - publishing->mark) >= 0;
-	case UROCE_ACK_IN_LANE:
+	case UROCE_ACK_IN_RING:
 		return uroce_mux_client_has_passed(worker->dev->port, worker->queue,
 						   publishing->mark);
 	case UROCE_ACK_LEFT:
@@ -99,14 +99,14 @@ enter_stage(struct uroce_worker *worker, enum uroce_ack_stage stage)
 {
 	struct uroce_publishing *publishing = &worker->publishing;
 
-	if (stage == UROCE_ACK_IN_LANE && !publishing->is_far)
+	if (stage == UROCE_ACK_IN_RING && !publishing->is_far)
 		stage = UROCE_ACK_LEFT;
 	publishing->stage = stage;
-	if (stage == UROCE_ACK_LINED)
-		publishing->mark = publishing->lined;
+	if (stage == UROCE_ACK_SCHEDULED)
+		publishing->mark = publishing->scheduled;
 	else if (stage == UROCE_ACK_BUILT)
 		publishing->mark = worker->tx.nb_left + worker->tx.nb_pending;
-	else if (stage == UROCE_ACK_IN_LANE)
+	else if (stage == UROCE_ACK_IN_RING)
 		publishing->mark = uroce_mux_client_sent(worker->dev->port, worker->queue);
 }
 
@@ -133,7 +133,7 @@ have_left_already(struct uroce_worker *worker)
 
 	publishing->is_far = publishing->list.is_remote_ack_pending &&
 			     worker->dev->port->policy->burst == UROCE_BURST_MUX;
-	enter_stage(worker, UROCE_ACK_LINED);
+	enter_stage(worker, UROCE_ACK_SCHEDULED);
 	return have_left(worker);
 }
 

@@ -46,7 +46,7 @@ enum uroce_ack_stage {
 	 * The QPs that must send the ACKs are in the list of active QPs. The mark is compared with
 	 * the count of QPs that were removed from this list.
 	 */
-	UROCE_ACK_LINED,
+	UROCE_ACK_SCHEDULED,
 	/*
 	 * The frames of the ACKs wait for the port. The mark is compared with the count of frames
 	 * that the port took.
@@ -56,14 +56,14 @@ enum uroce_ack_stage {
 	 * The frames of the ACKs wait for uroced. The mark is an index of the ring to uroced, which
 	 * uroced must pass.
 	 */
-	UROCE_ACK_IN_LANE,
+	UROCE_ACK_IN_RING,
 	UROCE_ACK_LEFT,
 };
 
 struct uroce_publishing {
 	struct uroce_cq_list list; /* list of the CQs that have unpublished completions */
 	/* Count of QPs scheduled so far, when frames were received last. */
-	uint32_t lined;
+	uint32_t scheduled;
 	bool is_waiting; /* some completions wait until their ACKs have left */
 	bool is_far;     /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;

@@ -120,9 +120,9 @@ struct uroce_tx {
 	 * The three counters below count entries that passed a step since the worker began.
 	 * publish.c compares them with marks, to find out whether ACKs have left.
 	 */
-	uint32_t nb_lined; /* QPs appended to the list of active QPs since the worker began */
-	uint32_t nb_asked; /* QPs removed from the list of active QPs since the worker began */
-	uint32_t nb_left;  /* frames that the port took since the worker began */
+	uint32_t nb_scheduled;  /* QPs appended to the list of active QPs since the worker began */
+	uint32_t nb_polled_qps; /* QPs removed from the list of active QPs since the worker began */
+	uint32_t nb_left;       /* frames that the port took since the worker began */
 	/* Temporary data of a transmit pass: the polled QPs, and descriptors of their frames. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
@@ -148,7 +148,7 @@ struct uroce_cmd {
 	struct uroce_worker_qp *about;
 	/* QP that is checked for work and timers after the command; NULL: no QP is checked. */
 	struct uroce_worker_qp *wqp;
-	bool is_last_look; /* receive all frames that have arrived, before the command runs */
+	bool must_receive_first; /* receive all frames that have arrived, before the command runs */
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
@@ -200,8 +200,8 @@ struct uroce_worker {
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * The application polls this worker. This is the index of the other worker that it tried
-	 * most recently to drive in addition, because no thread polls the other worker.
+	 * Index of the worker that the application tried most recently to drive in addition to this
+	 * one, because no thread polls that worker. The application polls this worker.
 	 */
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */

@@ -133,7 +133,10 @@ static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 {
 	struct uroce_rx *rx = &worker->rx;
-	/* The latest frame that was parsed without a template and is for this device. */
+	/*
+	 * The template is the latest frame that was parsed without a template and is for this
+	 * device.
+	 */
 	const struct uroce_pkt *tmpl =
 		nb == 1 && rx->has_single && (rx->is_single_from_wire || !rx->is_from_wire)
 			? &rx->single

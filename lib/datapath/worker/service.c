@@ -119,20 +119,20 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
  * because it proves little just after activity.
  */
 static void
-note_app_active(struct app_idle *app_idle, bool is_rested)
+note_app_active(struct app_idle *app_idle, bool has_slept)
 {
-	if (app_idle->is_vain) {
+	if (app_idle->awaits_frames) {
 		app_idle->nb_late = 0;
 		app_idle->ns = RTE_MIN(app_idle->ns * 2, TAKE_OVER_NS);
 	}
-	app_idle->is_vain = false;
-	app_idle->was_apps = true;
-	if (!is_rested)
+	app_idle->awaits_frames = false;
+	app_idle->was_active = true;
+	if (!has_slept)
 		return;
-	app_idle->nb_there++;
-	if (app_idle->nb_there > POLLER_CHECKS)
+	app_idle->nb_active++;
+	if (app_idle->nb_active > POLLER_CHECKS)
 		app_idle->ns = TAKE_OVER_NS;
-	if (app_idle->nb_there > FORGET_CHECKS)
+	if (app_idle->nb_active > FORGET_CHECKS)
 		app_idle->nb_late = 0;
 }
 
@@ -145,9 +145,9 @@ note_app_active(struct app_idle *app_idle, bool is_rested)
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 {
-	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_there == 0)
+	if (app_idle->ns == TAKE_OVER_NS || app_idle->nb_active == 0)
 		return left_ns;
-	return left_ns << (app_idle->nb_there - 1);
+	return left_ns << (app_idle->nb_active - 1);
 }
 
 /*
@@ -157,21 +157,21 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)
 {
-	if (app_idle->was_apps) {
-		app_idle->was_apps = false;
-		app_idle->is_vain = true;
-		app_idle->nb_there = 0;
+	if (app_idle->was_active) {
+		app_idle->was_active = false;
+		app_idle->awaits_frames = true;
+		app_idle->nb_active = 0;
 	}
-	if (!app_idle->is_vain || !has_frames)
+	if (!app_idle->awaits_frames || !has_frames)
 		return;
-	app_idle->is_vain = false;
+	app_idle->awaits_frames = false;
 	app_idle->nb_late++;
 	if (app_idle->nb_late >= LATE_MAX)
 		app_idle->ns = RTE_MAX(app_idle->ns / 8, TAKE_OVER_MIN_NS);
 }
 
 static struct check_result
-check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_rested)
+check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool has_slept)
 {
 	const uint64_t now_ns = uroce_clock_ns();
 	struct check_result check_result = { .nb = 0 };
@@ -179,7 +179,7 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool is_res
 
 	if (is_app_driven(worker, app_idle, now_ns, &check_result.wait_ns)) {
 		check_result.is_spinning = check_result.wait_ns > TAKE_OVER_NS - POLLER_IDLE_NS;
-		note_app_active(app_idle, is_rested);
+		note_app_active(app_idle, has_slept);
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
@@ -210,7 +210,7 @@ check_workers(struct uroce_service_thread *service)
 
 	for (unsigned i = 0; i < dev->nb_workers; i++) {
 		const struct check_result one =
-			check_worker(dev->worker[i], &service->app_idle[i], service->is_rested);
+			check_worker(dev->worker[i], &service->app_idle[i], service->has_slept);
 
 		all.nb += one.nb;
 		nb_early += service->app_idle[i].ns < TAKE_OVER_NS;
@@ -220,7 +220,7 @@ check_workers(struct uroce_service_thread *service)
 		if (one.wait_ns < all.wait_ns)
 			all.wait_ns = one.wait_ns;
 	}
-	service->is_rested = false;
+	service->has_slept = false;
 	atomic_store_explicit(&service->stats.early_takeovers, nb_early, memory_order_relaxed);
 	return all;
 }
@@ -271,7 +271,7 @@ wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned 
 	    atomic_load(&service->wakes) == wakes)
 		nb_ready = ppoll(fds, nb, &time, NULL);
 	atomic_store(&service->is_asleep, false);
-	service->is_rested = true;
+	service->has_slept = true;
 	if (nb_ready <= 0 || fds[0].revents == 0)
 		return nb_ready;
 	if (fds[0].revents &

@@ -20,11 +20,11 @@
 /** The timeout `ns` of a worker's application, and the history that determines the timeout. */
 struct app_idle {
 	uint64_t ns;
-	bool was_apps; /* the latest check of the worker found the application active */
+	bool was_active; /* the latest check of the worker found the application active */
 	/* The thread has taken over from the application, and no frames have arrived since. */
-	bool is_vain;
-	unsigned nb_there; /* number of checks in a row that found the application active */
-	unsigned nb_late;  /* number of takeovers in a row that came too late for received frames */
+	bool awaits_frames;
+	unsigned nb_active; /* number of checks in a row that found the application active */
+	unsigned nb_late; /* number of takeovers in a row that came too late for received frames */
 };
 
 struct uroce_service_thread {
@@ -38,7 +38,7 @@ struct uroce_service_thread {
 	struct uroce_rx_wakeups rx_wakeups;
 	/* Timeout of the application, for each worker. */
 	struct app_idle app_idle[UROCE_WORKERS_MAX];
-	bool is_rested; /* the service thread has slept since its latest check of the workers */
+	bool has_slept; /* the service thread has slept since its latest check of the workers */
 	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
 	struct uroce_service_stats stats;
 };

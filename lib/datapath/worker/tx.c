@@ -37,10 +37,10 @@
  * Prefetch distance, in QPs ahead of the QP that is polled: NEAR for the work queue, FAR for the
  * context.
  */
-#define NEAR     2u
-#define FAR      6u
+#define NEAR       2u
+#define FAR        6u
 
-#define STRAIGHT 4u /* maximum number of frames of an inline transmit; more frames are a stream */
+#define INLINE_MAX 4u /* maximum number of frames of an inline transmit; more frames are a stream */
 
 /*
  * If a port takes no frames for this time, it has no peer. The peer behind a port seldom waits
@@ -61,7 +61,7 @@ pop_active(struct uroce_tx *tx)
 	tx->active_head = wqp->active_next;
 	if (!tx->active_head)
 		tx->active_tail = NULL;
-	tx->nb_asked++;
+	tx->nb_polled_qps++;
 	wqp->is_active = false;
 	return wqp;
 }
@@ -409,8 +409,8 @@ release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled
 		return;
 	}
 	/*
-	 * Make this call even if the QP had no frames, because a request that cannot be sent fails
-	 * in it.
+	 * uroce_qpc_sent() is called even if the QP had no frames, because a request that cannot be
+	 * sent fails in this call.
 	 */
 	uroce_qpc_sent(&wqp->qpc, worker->now_ns);
 	if (wqp->qpc.type == IBV_QPT_UD)
@@ -614,13 +614,14 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	struct uroce_tx *tx = &worker->tx;
 	struct uroce_polled_qp *polled = &tx->polled[0];
 
-	if (tx->nb_spare < STRAIGHT && !refill_mbufs(worker)) {
+	if (tx->nb_spare < INLINE_MAX && !refill_mbufs(worker)) {
 		uroce_tx_schedule(worker, wqp);
 		return;
 	}
-	lay_out_headers(tx, 0, STRAIGHT);
-	*polled = (struct uroce_polled_qp){ .wqp = wqp, .max = STRAIGHT };
-	polled->nb = (uint8_t)uroce_qpc_send_requests(&wqp->qpc, tx->txd, STRAIGHT, worker->now_ns);
+	lay_out_headers(tx, 0, INLINE_MAX);
+	*polled = (struct uroce_polled_qp){ .wqp = wqp, .max = INLINE_MAX };
+	polled->nb =
+		(uint8_t)uroce_qpc_send_requests(&wqp->qpc, tx->txd, INLINE_MAX, worker->now_ns);
 	uroce_stage_lap(UROCE_STAGE_HEADERS, polled->nb);
 	finish_frames(worker, 1, polled->nb);
 	/* Datagrams to multicast groups must be marked while they are pending. */

@@ -17,7 +17,7 @@ append_active(struct uroce_tx *tx, struct uroce_worker_qp *wqp)
 	else
 		tx->active_head = wqp;
 	tx->active_tail = wqp;
-	tx->nb_lined++;
+	tx->nb_scheduled++;
 }
 
 void
@@ -53,6 +53,6 @@ uroce_tx_unschedule(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	*link = wqp->active_next;
 	if (tx->active_tail == wqp)
 		tx->active_tail = before;
-	tx->nb_asked++;
+	tx->nb_polled_qps++;
 	wqp->is_active = false;
 }

@@ -10,6 +10,7 @@
 #include <sched.h>
 
 #include "datapath/clock.h"
+#include "datapath/worker/failure.h"
 #include "datapath/worker/round.h"
 
 /*
@@ -115,6 +116,8 @@ take_events(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	if (unlikely(events & UROCE_ALERT_EVENTS))
 		uroce_alert_raise(&worker->alerts, &wqp->qpc, events, &worker->stats.counters,
 				  worker->now_ns);
+	if (unlikely(events & UROCE_QPC_FAILED))
+		uroce_failure_log(&wqp->qpc);
 	fail_overrun(worker, wqp, events);
 }
 

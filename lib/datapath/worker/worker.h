@@ -189,8 +189,9 @@ void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker
 bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Signal that the application goes to sleep: it armed a CQ and will not poll. The service thread
- * takes over at once. Without this call the service thread would wait a millisecond for a poll.
+ * Signal that the application goes to sleep: it has armed a CQ and will not poll. The service
+ * thread takes over at once. Without this call the service thread would wait a millisecond for a
+ * poll.
  */
 void uroce_worker_leave(struct uroce_worker *worker);
 

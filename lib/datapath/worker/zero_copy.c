@@ -24,7 +24,7 @@
 
 struct ext_buf {
 	struct rte_mbuf_ext_shared_info shared;
-	struct rte_mempool *home;
+	struct rte_mempool *pool;
 	struct uroce_worker_qp *wqp;
 	_Atomic uint32_t *region;
 };
@@ -59,7 +59,7 @@ free_ext_buf(void *addr, void *arg)
 	struct uroce_worker_qp *wqp = ext_buf->wqp;
 
 	(void)addr;
-	rte_mempool_put(ext_buf->home, ext_buf);
+	rte_mempool_put(ext_buf->pool, ext_buf);
 	uroce_mr_put_tx_ref(region);
 	/* The decrement releases the last access to the payload (R6). */
 	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release);
@@ -77,7 +77,7 @@ alloc_ext_buf(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t
 		rte_mempool_put(worker->zero_copy_pool, ext_buf);
 		return NULL;
 	}
-	ext_buf->home = worker->zero_copy_pool;
+	ext_buf->pool = worker->zero_copy_pool;
 	ext_buf->wqp = wqp;
 	ext_buf->shared.free_cb = free_ext_buf;
 	ext_buf->shared.fcb_opaque = ext_buf;

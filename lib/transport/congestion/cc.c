@@ -4,7 +4,7 @@
  * share.
  *
  * Many periods of the increase timer may have passed when a QP is used again. They are processed
- * one by one until LEAP_AFTER of them in a row have had the same effect. Then the difference
+ * one by one until SKIP_AFTER of them in a row have had the same effect. Then the difference
  * between target and rate no longer changes, and one multiplication gives the result of all other
  * periods.
  */
@@ -18,7 +18,7 @@
 #define BPS_PER_MBPS UINT64_C(1000000)
 /* the rate in Mb/s that is assumed if the rate of the port is not known */
 #define RATE_UNKNOWN 100000
-#define LEAP_AFTER   64
+#define SKIP_AFTER   64
 
 /* clang-format off */
 #define PARAM(field, low, high, preset, words) \
@@ -159,14 +159,14 @@ count_increase(struct uroce_cc *cc)
  * @return the number of steps that were applied without passing the full rate
  */
 static uint64_t
-leap_steps(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
+skip_steps(struct uroce_cc *cc, uint64_t step_bps, uint64_t nb)
 {
 	const uint64_t room = (full_bps(cc->conf) - cc->target_bps) / step_bps;
-	const uint64_t leapt = nb < room ? nb : room;
+	const uint64_t nb_skipped = nb < room ? nb : room;
 
-	cc->target_bps += leapt * step_bps;
-	cc->rate_bps += leapt * step_bps;
-	return leapt;
+	cc->target_bps += nb_skipped * step_bps;
+	cc->rate_bps += nb_skipped * step_bps;
+	return nb_skipped;
 }
 
 static void
@@ -184,9 +184,9 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 
 		nb_same = step_bps == last_bps ? nb_same + 1 : 0;
 		last_bps = step_bps;
-		if (nb_same == LEAP_AFTER && cc->nb_timer > cc->conf->stages)
-			nb -= leap_steps(cc, step_bps, nb - 1);
-		else if (nb_same == LEAP_AFTER)
+		if (nb_same == SKIP_AFTER && cc->nb_timer > cc->conf->stages)
+			nb -= skip_steps(cc, step_bps, nb - 1);
+		else if (nb_same == SKIP_AFTER)
 			nb_same = 0;
 	}
 }

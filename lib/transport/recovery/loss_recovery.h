@@ -23,9 +23,9 @@ enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Process a loss for which the retransmission of a single packet is not enough. The action is to go
- * back N, but only once while una_psn does not move. For a go-back-N peer the congestion window may
- * become smaller.
+ * React to a loss for which the retransmission of a single packet is not enough. The returned
+ * action is to go back N, but only once while una_psn does not move. For a go-back-N peer the
+ * congestion window may become smaller.
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 

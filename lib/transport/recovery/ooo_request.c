@@ -26,24 +26,16 @@
  * responses of one READ. Packets behind a loss widen this window as they arrive, each by more than
  * it needs. A packet beyond the window is dropped and counted, and the peer retransmits it.
  *
- * A packet that arrived out of order is trusted less than one in order. If two packets of one PSN
- * differ, at most one is the peer's, and nothing shows which. Then the kept packet is discarded,
- * the PSN is requested again, and the next packet in order decides. If the kept packet was already
- * executed, the conflict is only counted. A buffered packet that is refused at its turn might end
- * the QP: it is discarded and requested again, too. If the packet was the peer's, the peer
- * retransmits it.
+ * If two packets of one PSN differ, psn_conflict.c discards both. A buffered packet that is refused
+ * at its turn might end the QP. It is discarded and requested again, too. If the packet was the
+ * peer's, the peer retransmits it.
  *
  * Whether a gap was loss or reordering is learnt from what fills it. A packet that asks for an ACK
  * is a retransmission, or a probe that came before the NAK. Otherwise the next packet decides. If
  * that is a duplicate of the packet behind the gap, which was kept, the peer goes back N. If it is
  * a duplicate of the packet that filled the gap, or a new packet, then the gap was reordering.
- *
- * The file has more than 500 lines: every function acts on the one PSN gap and the reorder buffer
- * of a QP.
  */
 #include "transport/recovery/ooo_request.h"
-
-#include <string.h>
 
 #include "transport/responder/aeth.h"
 #include "transport/recovery/ahead.h"
@@ -52,8 +44,8 @@
 #include "transport/responder/execute.h"
 #include "transport/recovery/ooo_request_state.h"
 #include "transport/requester/position.h"
+#include "transport/recovery/psn_conflict.h"
 #include "transport/recovery/psn_gap.h"
-#include "base/crc32.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
@@ -96,120 +88,6 @@ find_placement(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahea
 				  resp->write_va + at, mtu, IBV_ACCESS_REMOTE_WRITE);
 }
 
-static void
-count_conflict(struct uroce_qpc *qpc)
-{
-	uroce_count_in(qpc->counters, UROCE_COUNTER_RX_PSN_CONFLICT, 1);
-	qpc->events |= UROCE_QPC_PSN_CONFLICT;
-}
-
-/*
- * Whether a retransmission of a request is always identical to the request. It is not for a READ,
- * because a repeated READ may ask for only a part of the data.
- */
-static bool
-is_retransmit_identical(const struct uroce_pkt *pkt)
-{
-	return pkt->op->operation != UROCE_OPERATION_READ;
-}
-
-/* Whether two requests with the same PSN are equal, apart from what a retransmission may change. */
-static bool
-is_same_request(const struct uroce_pkt *a, const struct uroce_pkt *b)
-{
-	if (a->opcode != b->opcode)
-		return false;
-	return !is_retransmit_identical(a) ||
-	       (a->payload_len == b->payload_len && !memcmp(a->ext, b->ext, a->op->ext_len) &&
-		!memcmp(a->payload, b->payload, a->payload_len));
-}
-
-/* Hash the opcode, the extension headers and the payload of a request to 32 bits. */
-static uint32_t
-hash_request(const struct uroce_pkt *pkt)
-{
-	const uint32_t sum = uroce_crc32(pkt->opcode, pkt->ext, pkt->op->ext_len);
-
-	return uroce_crc32(sum, pkt->payload, pkt->payload_len);
-}
-
-/*
- * Whether a packet differs from the kept packet with the same PSN. A packet that was placed in
- * memory can be compared only if it opened the gap, because then its hash is known. The memory
- * itself cannot be compared, because its owner may have changed it since.
- */
-static bool
-is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
-{
-	const struct uroce_pkt *held =
-		uroce_reorder_buffer_find(qpc->reorder_buffer, qpc->resp.gap, pkt->psn);
-
-	if (held)
-		return !is_same_request(held, pkt);
-	if (pkt->op->operation != UROCE_OPERATION_WRITE ||
-	    (pkt->op->flags & (UROCE_OPF_FIRST | UROCE_OPF_LAST)))
-		return true;
-	return pkt->psn == qpc->ooo_first_psn && qpc->ooo_first_sum != hash_request(pkt);
-}
-
-/*
- * Discard the kept packet with this PSN. If it is the first packet of a WRITE, later packets may
- * have been placed at the address in it. Then all kept packets are discarded.
- */
-static void
-forget_psn(struct uroce_qpc *qpc, uint32_t psn)
-{
-	struct uroce_psn_gap *gap = qpc->resp.gap;
-	const struct uroce_pkt *held = uroce_reorder_buffer_find(qpc->reorder_buffer, gap, psn);
-	const bool is_base = held && gap->ddp.nb && held->op->flags & UROCE_OPF_FIRST;
-
-	uroce_reorder_buffer_drop(qpc->reorder_buffer, gap, psn);
-	if (is_base || !gap->nb)
-		uroce_ooo_request_discard(qpc);
-}
-
-/*
- * Compare a packet with the kept packet with the same PSN. If they differ, both are discarded.
- * @return UROCE_VERDICT_DUPLICATE: they are equal; UROCE_VERDICT_PSN_GAP: they differ
- */
-static enum uroce_verdict
-compare_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
-{
-	if (!is_psn_conflict(qpc, pkt))
-		return UROCE_VERDICT_DUPLICATE;
-	count_conflict(qpc);
-	forget_psn(qpc, pkt->psn);
-	return UROCE_VERDICT_PSN_GAP;
-}
-
-/*
- * Remember the hash of a packet, so that later packets with the same PSN can be compared with it.
- */
-static void
-remember_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
-{
-	if (!is_retransmit_identical(pkt))
-		return;
-	qpc->ooo_first_psn = pkt->psn;
-	qpc->ooo_first_sum = hash_request(pkt);
-}
-
-void
-uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
-{
-	/*
-	 * a duplicate far behind epsn is not compared: PSNs wrap around, so it may be another
-	 * packet with the PSN of the remembered one
-	 */
-	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
-
-	if (is_of_then && qpc->ooo_first_sum == hash_request(pkt))
-		return;
-	if (is_of_then)
-		count_conflict(qpc);
-	qpc->ooo_first_psn = UROCE_OOO_PSN_NONE;
-}
-
 static enum uroce_verdict
 place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t ahead)
 {
@@ -220,7 +98,7 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	if (!resp->gap)
 		return UROCE_VERDICT_PSN_GAP;
 	if (uroce_psn_gap_has(resp->gap, pkt->psn))
-		return compare_request(qpc, pkt);
+		return uroce_psn_conflict_check(qpc, pkt);
 	void *dst = find_placement(qpc, pkt, ahead);
 
 	if (dst) {
@@ -334,7 +212,7 @@ uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint6
 	 */
 	if ((verdict == UROCE_VERDICT_OOO_BUFFERED || verdict == UROCE_VERDICT_OOO_PLACED) &&
 	    resp->gap->nb == 1)
-		remember_request(qpc, pkt);
+		uroce_psn_conflict_remember(qpc, pkt);
 	if (verdict == UROCE_VERDICT_PSN_GAP)
 		note_dropped(resp, pkt->psn);
 	if (!is_draining(resp))
@@ -426,8 +304,8 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {
-	remember_request(qpc, pkt);
-	forget_psn(qpc, qpc->resp.epsn);
+	uroce_psn_conflict_remember(qpc, pkt);
+	uroce_psn_conflict_discard(qpc, qpc->resp.epsn);
 	qpc->resp.reorder_window.since_ns = now_ns;
 	report_loss(qpc);
 }
@@ -505,7 +383,7 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	if (resp->reorder_window.since_ns)
 		learn_gap_cause(resp, pkt, now_ns);
 	if (psn == qpc->ooo_first_psn)
-		uroce_ooo_request_compare(qpc, pkt);
+		uroce_psn_conflict_compare(qpc, pkt);
 	resp->reorder_window.since_ns = 0;
 	const enum uroce_verdict verdict = uroce_execute_expected(qpc, pkt, now_ns);
 

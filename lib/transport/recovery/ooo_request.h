@@ -18,12 +18,6 @@ enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct ur
 					  uint64_t now_ns);
 
 /**
- * Compare a duplicate with the packet that opened the last PSN gap and has the same PSN. If they
- * differ, count a PSN conflict.
- */
-void uroce_ooo_request_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
-
-/**
  * Whether no PSN gap is open or was just filled, so that the next request in order needs no work
  * for retransmission or reordering.
  */

@@ -197,7 +197,7 @@ looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 /*
  * Learn from a response to a repeated request how soon such a response can come. If there is no
- * round-trip sample yet, it is the first.
+ * round-trip sample yet, this response gives the first one.
  */
 static void
 note_response(struct uroce_req *req, uint64_t now_ns)
@@ -218,8 +218,8 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 
 /*
  * Process a response to a repeated request, which has the PSN `psn` and is ahead of una_psn. The
- * missing responses before `psn` were requested before this one. So they are lost, unless they were
- * requested once more since.
+ * missing responses before `psn` were requested before the response that has arrived. So they are
+ * lost, unless they were requested once more since.
  */
 static void
 prove_lost(struct uroce_qpc *qpc, uint32_t psn)

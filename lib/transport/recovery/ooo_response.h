@@ -60,8 +60,7 @@ uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,
 				       const struct uroce_send_wqe *wqe);
 
 /**
- * Look at `nb` responses from `psn` on, and return how many remain without those at the end that
- * have arrived.
+ * Count the responses from `psn` on, at most `nb`, without those at the end that have arrived.
  */
 uint32_t uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
 

@@ -42,7 +42,7 @@ struct uroce_reorder_buffer {
 	 */
 	uint32_t free_frame;
 	/* index of the first released frame; NONE: no released frame waits to be reaped */
-	uint32_t dead;
+	uint32_t released;
 	uint32_t used_gaps;   /* gaps from this index on were never used */
 	uint32_t used_frames; /* frames from this index on were never used */
 	uint32_t nb_taken;    /* number of gaps in use */
@@ -93,7 +93,7 @@ uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps, uint32_t nb_frames)
 		.bucket_mask = nb_buckets(nb_frames) - 1,
 		.free_gap = NONE,
 		.free_frame = NONE,
-		.dead = NONE,
+		.released = NONE,
 	};
 	reorder_buffer->gaps = (struct gap_slot *)at;
 	at += nb_gaps * sizeof(struct gap_slot);
@@ -227,8 +227,8 @@ uroce_reorder_buffer_drop(struct uroce_reorder_buffer *reorder_buffer, struct ur
 	if (idx == NONE)
 		return;
 	*at = reorder_buffer->frames[idx].next;
-	reorder_buffer->frames[idx].next = reorder_buffer->dead;
-	reorder_buffer->dead = idx;
+	reorder_buffer->frames[idx].next = reorder_buffer->released;
+	reorder_buffer->released = idx;
 	reorder_buffer->nb_held--;
 }
 
@@ -249,11 +249,11 @@ uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **ow
 {
 	unsigned nb = 0;
 
-	while (nb < max && reorder_buffer->dead != NONE) {
-		const uint32_t idx = reorder_buffer->dead;
+	while (nb < max && reorder_buffer->released != NONE) {
+		const uint32_t idx = reorder_buffer->released;
 
 		owners[nb++] = reorder_buffer->frames[idx].pkt.owner;
-		reorder_buffer->dead = reorder_buffer->frames[idx].next;
+		reorder_buffer->released = reorder_buffer->frames[idx].next;
 		reorder_buffer->frames[idx].next = reorder_buffer->free_frame;
 		reorder_buffer->free_frame = idx;
 	}

@@ -89,7 +89,7 @@ uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action, 
 }
 
 /*
- * Process that an RNR NAK was false: its request was acknowledged during the RNR wait. From now on
+ * React to an RNR NAK that was false: its request was acknowledged during the RNR wait. From now on
  * RNR NAKs are ignored for some time.
  */
 static void

@@ -23,7 +23,7 @@ void uroce_retry_rewind(struct uroce_qpc *qpc);
 void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Process that a response has moved una_psn: refill the retry counters, and restart the ACK timer.
+ * Refill the retry counters and restart the ACK timer, because a response has moved una_psn.
  */
 void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 

@@ -58,7 +58,8 @@ static const struct {
 };
 
 /*
- * The row of the opcode table for the opcode with the lower 5 bits `low` and the service of the QP.
+ * Get the row of the opcode table for an opcode: the service of the QP gives the upper 3 bits of
+ * the opcode, `low` is its lower 5 bits.
  */
 static inline const struct uroce_opcode *
 get_opcode(const struct uroce_qpc *qpc, uint8_t low)

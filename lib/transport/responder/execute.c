@@ -64,7 +64,7 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 		uroce_error_fail_receive(qpc, (enum ibv_wc_status)refusal->recv_status, verdict,
 					 now_ns);
 	else
-		uroce_error_enter(qpc, now_ns);
+		uroce_error_refuse_request(qpc, verdict, now_ns);
 	return verdict;
 }
 
@@ -316,7 +316,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Process that the request at epsn has arrived: it is not missing any more. A pending NAK for it
+ * Handle the arrival of the request at epsn, which is not missing any more: a pending NAK for it
  * becomes an ACK.
  */
 static void

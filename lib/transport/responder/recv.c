@@ -54,15 +54,15 @@ uroce_qpc_limited_srq(const struct uroce_qpc *qpc)
 }
 
 struct uroce_srq *
-uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *told)
+uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *events)
 {
 	for (uint32_t srqn = 1; srqn <= qpc->srqs->nb_slots; srqn++) {
 		struct uroce_srq *srq = uroce_srq_table_find(qpc->srqs, srqn);
 
 		if (!srq || srq->xrcd != qpc->xrcd)
 			continue;
-		*told = uroce_srq_take_events(srq);
-		if (*told)
+		*events = uroce_srq_take_events(srq);
+		if (*events)
 			return srq;
 	}
 	return NULL;

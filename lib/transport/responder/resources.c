@@ -31,14 +31,14 @@ struct block {
 	 */
 	struct block *newer;
 	uint64_t used_ns;
-	struct uroce_rd_pool *home;
+	struct uroce_rd_pool *owner;
 	bool is_migrated;
 };
 
 struct uroce_rd_pool {
 	struct block *oldest;
 	struct block *newest;
-	struct block *given; /* top of the stack of free blocks; NULL: the stack is empty */
+	struct block *free_blocks; /* top of the stack of free blocks; NULL: the stack is empty */
 	/*
 	 * top of the stack of blocks that the thread of another worker gave back; NULL: the stack
 	 * is empty
@@ -102,10 +102,10 @@ take_returned(struct uroce_rd_pool *pool)
 {
 	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
 		return;
-	pool->given =
+	pool->free_blocks =
 		/* acquire B1: the links of the blocks are visible */
 		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
-	for (const struct block *at = pool->given; at; at = at->newer)
+	for (const struct block *at = pool->free_blocks; at; at = at->newer)
 		pool->nb_held--;
 }
 
@@ -118,11 +118,11 @@ find_free_block(struct uroce_rd_pool *pool)
 {
 	struct block *block;
 
-	if (!pool->given)
+	if (!pool->free_blocks)
 		take_returned(pool);
-	block = pool->given;
+	block = pool->free_blocks;
 	if (block) {
-		pool->given = block->newer;
+		pool->free_blocks = block->newer;
 		return block;
 	}
 	if (pool->nb_used == pool->nb_blocks)
@@ -159,7 +159,7 @@ uroce_rd_pool_take(struct uroce_rd_pool *pool, struct uroce_resp *holder, uint64
 		block = take_oldest_block(pool, now_ns);
 	if (!block)
 		return NULL;
-	*block = (struct block){ .holder = holder, .used_ns = now_ns, .home = pool };
+	*block = (struct block){ .holder = holder, .used_ns = now_ns, .owner = pool };
 	append_block(pool, block);
 	pool->nb_held++;
 	return block->res;
@@ -191,11 +191,11 @@ uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 static void
 return_block(struct block *block)
 {
-	struct uroce_rd_pool *home = block->home;
+	struct uroce_rd_pool *owner = block->owner;
 
-	block->newer = atomic_load_explicit(&home->returned, memory_order_relaxed);
+	block->newer = atomic_load_explicit(&owner->returned, memory_order_relaxed);
 	/* release B1: the link to the next block becomes visible */
-	while (!atomic_compare_exchange_weak_explicit(&home->returned, &block->newer, block,
+	while (!atomic_compare_exchange_weak_explicit(&owner->returned, &block->newer, block,
 						      memory_order_release, memory_order_relaxed))
 		;
 }
@@ -213,7 +213,7 @@ uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 	}
 	unlink_block(pool, block);
 	block->holder = NULL;
-	block->newer = pool->given;
-	pool->given = block;
+	block->newer = pool->free_blocks;
+	pool->free_blocks = block;
 	pool->nb_held--;
 }

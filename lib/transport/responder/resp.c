@@ -22,6 +22,7 @@
 #include "transport/responder/execute.h"
 #include "transport/middle.h"
 #include "transport/recovery/ooo_request.h"
+#include "transport/recovery/psn_conflict.h"
 #include "transport/requester/position.h"
 #include "transport/responder/rd_atomic_resp.h"
 #include "transport/responder/recv.h"
@@ -150,7 +151,7 @@ repeat_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	qpc->stats.duplicates++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_DUPLICATE_REQUEST, 1);
 	if (pkt->psn == qpc->ooo_first_psn)
-		uroce_ooo_request_compare(qpc, pkt);
+		uroce_psn_conflict_compare(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_READ)
 		return repeat_read(qpc, pkt);
 	if (pkt->op->operation == UROCE_OPERATION_ATOMIC)

@@ -53,12 +53,12 @@ message__each_flipped_byte_is_wrong(void **state)
 }
 
 static void
-message__spoiled_is_wrong_in_every_byte(void **state)
+message__poisoned_is_wrong_in_every_byte(void **state)
 {
 	struct verify verify = { .wrong = 1000 };
 
 	(void)state;
-	verify_spoil(place, LEN, 7);
+	verify_poison(place, LEN, 7);
 	verify_message(&verify, place, LEN, 7);
 	assert_int_equal(verify.wrong, 1000 + LEN);
 }
@@ -107,7 +107,7 @@ lossy__untouched_is_lost(void **state)
 	struct verify verify = { 0 };
 
 	(void)state;
-	verify_spoil(place, LEN, 7);
+	verify_poison(place, LEN, 7);
 	verify_lossy(&verify, place, LEN, 7);
 	assert_int_equal(verify.lost, 1);
 	assert_int_equal(verify.messages, 0);
@@ -121,7 +121,7 @@ lossy__touched_in_part_is_lost(void **state)
 
 	(void)state;
 	verify_fill(place, LEN, 7);
-	verify_spoil(place, 32, 7);
+	verify_poison(place, 32, 7);
 	verify_lossy(&verify, place, LEN, 7);
 	assert_int_equal(verify.lost, 1);
 	assert_int_equal(verify.wrong, 0);
@@ -161,7 +161,7 @@ main(void)
 		cmocka_unit_test(message__as_filled_is_right),
 		cmocka_unit_test(fill__writes_nothing_behind_the_message),
 		cmocka_unit_test(message__each_flipped_byte_is_wrong),
-		cmocka_unit_test(message__spoiled_is_wrong_in_every_byte),
+		cmocka_unit_test(message__poisoned_is_wrong_in_every_byte),
 		cmocka_unit_test(message__another_one_is_wrong),
 		cmocka_unit_test(message__shifted_by_a_word_is_wrong),
 		cmocka_unit_test(selftest__flips_one_byte_of_the_first_message),

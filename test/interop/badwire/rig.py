@@ -16,7 +16,7 @@ import subprocess
 import tempfile
 
 MTU = 4300
-PATIENCE = 10    # seconds: time limit for events that occur at once
+TIMEOUT = 10    # seconds: time limit for events that occur at once
 PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 8, 23
 SOL_PACKET, SO_SNDBUFFORCE, SO_RCVBUFFORCE = 263, 32, 33
 TP_STATUS_VLAN_VALID = 1 << 4
@@ -40,7 +40,7 @@ class Host:
         for frame in frames:
             self.socket.send(frame)
 
-    def receive(self, seconds=PATIENCE):
+    def receive(self, seconds=TIMEOUT):
         """The next frame; None if no frame arrives in time."""
         if not select.select([self.socket], [], [], max(0, seconds))[0]:
             return None
@@ -135,7 +135,7 @@ class Badwire:
 
     def connect(self):
         connection = socket.socket(socket.AF_UNIX)
-        connection.settimeout(PATIENCE)
+        connection.settimeout(TIMEOUT)
         connection.connect(self.path)
         return connection
 
@@ -178,7 +178,7 @@ class Badwire:
         elif how == 'signal':
             self.process.send_signal(signal.SIGTERM)
         try:
-            said = self.process.communicate(timeout=PATIENCE)[1]
+            said = self.process.communicate(timeout=TIMEOUT)[1]
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise

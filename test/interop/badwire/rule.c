@@ -266,7 +266,7 @@ rules_classify(struct rules *rules, enum direction direction, uint8_t opcode, ui
 		rule->nb_struck++;
 		verdict.fault = rule->fault == FAULT_BLACKOUT ? FAULT_DROP : rule->fault;
 		verdict.amount = rule->amount;
-		verdict.dice = mix(random);
+		verdict.random = mix(random);
 	}
 	return verdict;
 }

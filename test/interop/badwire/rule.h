@@ -55,7 +55,7 @@ struct rules {
 struct verdict {
 	enum fault fault; /* never FAULT_BLACKOUT, which is reported as FAULT_DROP */
 	uint32_t amount;
-	uint64_t dice; /* random number for further choices: which bit */
+	uint64_t random; /* random number for further choices: which bit */
 };
 
 /**

@@ -422,7 +422,7 @@ def is_sent_away(connection, text):
 
 
 def run(*words):
-    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=rig.PATIENCE,
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=rig.TIMEOUT,
                           check=False)
     return done.returncode, done.stdout, done.stderr
 
@@ -558,7 +558,7 @@ def test_overflow(joined):
         wire.pause()
         joined.host['a'].send([frame] * nb)
         wire.go_on()
-        deadline = time.monotonic() + rig.PATIENCE
+        deadline = time.monotonic() + rig.TIMEOUT
         while sum(found := [wire.stats()['a>b'][key] for key in ('frames', 'kernel_drops')]) < nb:
             expect('frames without a trace', time.monotonic() < deadline, *found)
     expect('too many, nothing lost, or little room', sum(found) == nb and found[1] > 0
@@ -585,7 +585,7 @@ def test_device_drops(joined):
     nb, frame = 5000, sends(1)[0]
     with rig.Tap('t0') as tap, rig.Badwire(PROGRAM, ends=('a1', 't0')) as wire:
         joined.host['a'].send([frame] * nb)
-        deadline = time.monotonic() + rig.PATIENCE
+        deadline = time.monotonic() + rig.TIMEOUT
         while (stats := wire.stats()['a>b'])['frames'] < nb:
             expect('frames without a trace', time.monotonic() < deadline, stats)
         come = tap.receive()
@@ -609,7 +609,7 @@ def test_end(joined):
 
 
 def await_link(sender, receiver):
-    deadline = time.monotonic() + rig.PATIENCE
+    deadline = time.monotonic() + rig.TIMEOUT
     sender.send(sends(1))
     while receiver.receive(0.1) is None:
         expect('the link does not come up', time.monotonic() < deadline)

@@ -91,7 +91,7 @@ forward_as(struct pipe *pipe, const struct frame *frame, const struct uroce_pkt 
 		end_put(pipe->to, frame->bytes, frame->len);
 		break;
 	case FAULT_CORRUPT:
-		damage(frame->bytes, pkt, verdict.dice);
+		damage(frame->bytes, pkt, verdict.random);
 		break;
 	case FAULT_DELAY:
 		if (hold_put(&pipe->late, frame->bytes, frame->len,

@@ -38,7 +38,7 @@ KERNELS = 'stable', 'backports'
 CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'), 'uroce-interop')
 QEMU = 'qemu-system-x86_64'
 MEMORY = 768       # MiB
-PATIENCE = 120     # seconds for a boot on a busy machine; an idle one takes a few
+TIMEOUT = 120     # seconds for a boot on a busy machine; an idle one takes a few
 QUEUE = 8192       # frames for a guest that is slow to take them: what is lost is to be lost by intent
 CONTROL_MTU = 1500
 READY = 'guest: ready'
@@ -175,14 +175,14 @@ class Guest:
             for tap in taps:
                 os.close(tap)
 
-    def wait(self, patience=PATIENCE):
+    def wait(self, timeout=TIMEOUT):
         """Wait until commands can be run. The data tap is up after this call, and not before."""
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + timeout
         while READY not in self.said():
             ended = self.qemu.poll() is not None
             if ended or time.monotonic() > deadline:
                 self.stop()
-                why = 'ended while it booted' if ended else f'did not boot in {patience} s'
+                why = 'ended while it booted' if ended else f'did not boot in {timeout} s'
                 raise LabError('\n'.join([f'guest {self.name} {why}; it said last:', *self.last_lines()]))
             time.sleep(0.02)
         self.lab.run_in(None, f'ip link set {self.tap} up')
@@ -211,7 +211,7 @@ class Guest:
         relay = [sys.executable, '-I', '-S', os.path.join(HERE, 'relay.py'), self.address, str(self.end), command]
         return self.lab.start(relay, **{'stdin': subprocess.DEVNULL, **options}, pass_fds=[self.end])
 
-    def output(self, command, timeout=PATIENCE):
+    def output(self, command, timeout=TIMEOUT):
         """The stdout of a command, which must end with status 0."""
         process = self.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:

@@ -16,7 +16,7 @@ import sys
 import threading
 
 PORT = 7
-PATIENCE = 60    # time limit in seconds for a response of the agent
+TIMEOUT = 60    # time limit in seconds for a response of the agent
 LOST = 255    # exit status if the guest has ended first
 PASSED_ON = signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2
 
@@ -64,7 +64,7 @@ def main():
     start(watch, int(guest))
     control = socket.create_connection((address, PORT))
     listener = socket.create_server((control.getsockname()[0], 0), backlog=3)
-    listener.settimeout(PATIENCE)
+    listener.settimeout(TIMEOUT)
     control.sendall(f'{listener.getsockname()[1]} {command}\0'.encode())
     stdin, stdout, stderr = (listener.accept()[0] for _ in range(3))
     for number in PASSED_ON:

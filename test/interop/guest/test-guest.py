@@ -51,10 +51,10 @@ def equal(found, expected):
     assert found == expected, f'{found!r} is not {expected!r}'
 
 
-def wait_until(question, patience=10):
-    deadline = time.monotonic() + patience
+def wait_until(question, timeout=10):
+    deadline = time.monotonic() + timeout
     while not question():
-        assert time.monotonic() < deadline, f'not within {patience} s'
+        assert time.monotonic() < deadline, f'not within {timeout} s'
         time.sleep(0.05)
 
 

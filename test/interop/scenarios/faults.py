@@ -8,7 +8,7 @@ from ends import expect
 from scenarios import scenario
 
 N, SIZE = 64, 16384    # number of messages of each kind, and their size
-PATIENCE_S = 240
+TIMEOUT_S = 240
 SLOW = {'timeout': 18, 'retry': 7}
 
 
@@ -24,7 +24,7 @@ def traffic(s, ops=('SEND', 'WRITE', 'READ'), n=N, size=SIZE, both=False, **word
             b.recv(size, n=n, step=size)
         for first in range(0, n, 16):
             a.send(op, size, at=first * size, offset=first * size, n=16, step=size, wr=first)
-        a.done(n, seconds=PATIENCE_S)
+        a.done(n, seconds=TIMEOUT_S)
         if op == 'SEND':
             b.received(n)
             b.nothing('recv', 0.05)
@@ -82,7 +82,7 @@ def loss_of_atomic_responses(s):
     s.wire.rule(0, 'response', 'drop', 0.1)
     for k in range(64):
         a.send('FETCH_ADD', 8, offset=8 * k, compare_add=1, wr=k)
-    a.done(64, seconds=PATIENCE_S)
+    a.done(64, seconds=TIMEOUT_S)
     sums = [a.word(8 * k) for k in range(64)]
     expect(sums == list(range(64)) and b.word(0) == 64, f'64 times one is {b.word(0)}; values {sums}')
 
@@ -138,7 +138,7 @@ def read_behind(s, writes, *rules):
         s.wire.rule(*rule)
     a.send('WRITE', 8, at=size, offset=size, n=writes, step=8, wr=1)
     a.send('READ', size, wr=writes + 1)
-    a.done(writes + 1, seconds=PATIENCE_S)
+    a.done(writes + 1, seconds=TIMEOUT_S)
     a.check(1, size)
 
 

@@ -7,7 +7,7 @@ from ends import Failure, expect
 from scenarios import scenario
 
 
-def stream(s, pairs, n, m, size, window, patience_s=60, **words):
+def stream(s, pairs, n, m, size, window, timeout_s=60, **words):
     """Both ends of each pair send n and m requests to each other: see actor/stream.c."""
     for a, b in pairs:
         for end, own, others in (a, n, m), (b, m, n):
@@ -18,7 +18,7 @@ def stream(s, pairs, n, m, size, window, patience_s=60, **words):
 
         def run(end):
             try:
-                said[end] = end.call('stream', phase='run', ms=patience_s * 1000)
+                said[end] = end.call('stream', phase='run', ms=timeout_s * 1000)
             except Exception as error:    # pylint: disable=broad-except
                 errors.append(str(error))
         threads = [threading.Thread(target=run, args=[end]) for end in (a, b)]

@@ -133,7 +133,7 @@ ends_lose(struct ends *ends, struct end *from, enum uroce_cm_attr attr)
 	mark_lost(ends);
 }
 
-/* Deliver everything; what `deaf` sends is lost. */
+/* Deliver all messages, except for those that `deaf` sends, which are lost. */
 static void
 settle_deaf(struct ends *ends, const struct end *deaf)
 {

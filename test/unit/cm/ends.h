@@ -40,11 +40,11 @@ struct ends {
 	struct uroce_cm_av last_av;
 };
 
-/** For cmocka: `*state` becomes a struct ends. */
+/** Setup function for cmocka: create two engines; `*state` points to the struct ends. */
 int ends_setup(void **state);
 int ends_teardown(void **state);
 
-/** Start an engine anew: it has forgotten everything. */
+/** Restart an engine, which then has no ids and no state of earlier connections. */
 void end_restart(struct end *end);
 
 /** The peer of an end. */
@@ -68,13 +68,13 @@ void ends_lose(struct ends *ends, struct end *from, enum uroce_cm_attr attr);
 /** Deliver the messages of both ends until neither has one to send. */
 void ends_settle(struct ends *ends);
 
-/** Let time pass; timers expire, and what is sent is delivered. */
+/** Advance the time by `ns`: timers expire, and the messages that are sent are delivered. */
 void ends_pass(struct ends *ends, uint64_t ns);
 
-/** As ends_pass(), but what `from` sends is lost. */
+/** As ends_pass(), but the messages that `from` sends are lost. */
 void ends_pass_deaf(struct ends *ends, uint64_t ns, const struct end *from);
 
-/** Compare the log, and begin it anew. */
+/** Compare the log with `expected`, and clear the log. */
 void expect_log(struct ends *ends, const char *expected);
 
 /** The next event of an end must be this one. */
@@ -84,7 +84,7 @@ void expect_no_event(struct end *end);
 
 void expect_state(struct end *end, uint32_t id, enum uroce_cm_state state);
 
-/** Listen at the end's address. */
+/** Listen at the address of the end. @return the listener */
 uint32_t end_listen(struct end *end, uint16_t port);
 
 /** Connect from an end to the other one's PORT, with private data of four bytes. */
@@ -101,7 +101,7 @@ void ends_accept(struct ends *ends, uint32_t *a, uint32_t *b);
 
 /** Two ids that are connected, A being active. The log is empty. */
 struct connected {
-	uint32_t listener; /* of B */
+	uint32_t listener; /* the listener of B */
 	uint32_t a;
 	uint32_t b;
 };

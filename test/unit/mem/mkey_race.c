@@ -117,10 +117,10 @@ static void (*const deeds[])(unsigned turn) = { read_some, read_some, change, as
 static void *
 run(void *arg)
 {
-	void (*const *deed)(unsigned turn) = arg;
+	void (*const *call)(unsigned turn) = arg;
 
 	for (unsigned turn = 0; turn < NB_TURNS; turn++)
-		(*deed)(turn);
+		(*call)(turn);
 	return NULL;
 }
 

@@ -126,7 +126,7 @@ wq_begin__takes_the_lock_unless_its_poster_is_alone(void **state)
 	uroce_wq_end(sq);
 	assert_true(uroce_lock_try(&sq->lock));
 	/* the lock is held by the test, and a sole poster does not take it */
-	sq->is_lone = true;
+	sq->is_single_threaded = true;
 	uroce_wq_begin(sq);
 	uroce_wq_end(sq);
 	assert_false(uroce_lock_try(&sq->lock));

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "transport/refusal.h"
 #include "wire/syndrome.h"
 
 /* --- ranges --- */
@@ -174,7 +175,13 @@ try_value(const struct row *row, uint32_t value, int expected)
 	attr.alt_ah_attr = attr.ah_attr;
 	attr.alt_port_num = 1;
 	set_field(&attr, row->field, value);
+	const struct uroce_refusal refusal = uroce_refusal_of(&pair.host[A].qpc, &attr, mask);
+
 	assert_int_equal(uroce_qpc_modify_check(&pair.host[A].qpc, &attr, mask), expected);
+	assert_int_equal(refusal.reason, expected ? UROCE_REFUSAL_VALUE : UROCE_REFUSAL_NONE);
+	if (expected)
+		assert_true((refusal.mask & mask) && refusal.field &&
+			    (refusal.value < refusal.min || refusal.value > refusal.max));
 	assert_memory_equal(&pair.host[A].qpc, &before, sizeof(before));
 	assert_int_equal(pair_modify(&pair, A, &attr, mask), expected);
 	if (expected)

@@ -89,7 +89,7 @@ completer_recv__response_ahead_is_an_implied_nak(void **state)
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_LAST, 3, 952), UROCE_VERDICT_RESPONSE_GAP);
 	/* the rest of the READ is requested, and later packets are retransmitted */
 	expect_sent("A>B READ_REQUEST psn 2 len 1976\nA>B WRITE_ONLY psn 4 A\n");
-	/* one gap is repaired once: the ACK of the WRITE reports the same gap */
+	/* a gap is closed by one retransmission: the ACK of the WRITE reports the same gap */
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE_GAP);
 	expect_sent("");
 	assert_int_equal(pair.host[A].qpc.stats.implied_naks, 2);
@@ -573,8 +573,14 @@ completer_recv__write_to_refused_memory(void **state)
 			 "send 0 RDMA_WRITE SUCCESS\nsend 1 REM_ACCESS_ERR\n"
 			 "send 2 WR_FLUSH_ERR\n");
 	pair_expect_done(&pair, B, "recv 0 WR_FLUSH_ERR\n");
-	assert_int_equal(pair_events(&pair, A), 0);
-	assert_int_equal(pair_events(&pair, B), UROCE_QPC_ACCESS_ERR);
+	assert_int_equal(pair_events(&pair, A), UROCE_QPC_FAILED);
+	assert_int_equal(pair_events(&pair, B), UROCE_QPC_ACCESS_ERR | UROCE_QPC_FAILED);
+	assert_int_equal(pair.host[A].qpc.failure.psn, 1);
+	assert_int_equal(pair.host[A].qpc.failure.status, IBV_WC_REM_ACCESS_ERR);
+	assert_false(pair.host[A].qpc.failure.is_peers);
+	assert_int_equal(pair.host[B].qpc.failure.psn, 1);
+	assert_int_equal(pair.host[B].qpc.failure.verdict, UROCE_VERDICT_NO_ACCESS);
+	assert_true(pair.host[B].qpc.failure.is_peers);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 }
 

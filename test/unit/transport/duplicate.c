@@ -199,7 +199,7 @@ resp_recv__more_reads_at_a_time_than_agreed_is_an_invalid_request(void **state)
 			assert_int_equal(read_request(psn, 0, 1), UROCE_VERDICT_REQUEST);
 		assert_int_equal(read_request(agreed, 0, 1), UROCE_VERDICT_BAD_REQUEST);
 		assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
-		assert_int_equal(pair_events(&pair, B), UROCE_QPC_REQ_ERR);
+		assert_int_equal(pair_events(&pair, B), UROCE_QPC_REQ_ERR | UROCE_QPC_FAILED);
 		close_pair(state);
 	}
 }

@@ -28,7 +28,7 @@
 #define MEM_LEN    (1u << 16)
 #define PRIVATE    (MEM_LEN / 2) /* from this offset on the peer has no access rights */
 
-struct siege {
+struct attack {
 	uint64_t random;
 	struct pair pair;
 	/*
@@ -40,7 +40,7 @@ struct siege {
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* sums over all runs */
 };
 
-static struct siege siege;
+static struct attack attack;
 static uint64_t first_seed = 1;
 static uint64_t nb_seeds = NB_SEEDS;
 static uint64_t seed_now;
@@ -48,14 +48,14 @@ static uint64_t seed_now;
 static uint32_t
 draw(uint32_t limit)
 {
-	return (uint32_t)((link_random(&siege.random) >> 8) % limit);
+	return (uint32_t)((link_random(&attack.random) >> 8) % limit);
 }
 
 /* Draw a PSN: close to a PSN of the QP's state, or any. */
 static uint32_t
 draw_psn(void)
 {
-	const struct uroce_qpc *qpc = &siege.pair.host[B].qpc;
+	const struct uroce_qpc *qpc = &attack.pair.host[B].qpc;
 	const uint32_t near[] = { qpc->resp.epsn,   qpc->resp.epsn,           qpc->resp.epsn,
 				  qpc->req.una_psn, qpc->req.una_psn,         qpc->req.next_psn,
 				  qpc->req.max_psn, qpc->resp.epsn ^ 0x800000 };
@@ -88,7 +88,7 @@ draw_dma_len(uint32_t payload_len)
 static uint64_t
 draw_va(void)
 {
-	const uint64_t base = (uintptr_t)siege.pair.host[B].mem;
+	const uint64_t base = (uintptr_t)attack.pair.host[B].mem;
 
 	switch (draw(8)) {
 	case 0:
@@ -107,7 +107,7 @@ draw_va(void)
 static uint8_t
 draw_opcode(void)
 {
-	const uint8_t service = (uint8_t)(siege.pair.host[B].qpc.service << 5);
+	const uint8_t service = (uint8_t)(attack.pair.host[B].qpc.service << 5);
 	uint8_t opcode;
 
 	do
@@ -132,11 +132,11 @@ draw_key(void)
 	case 0:
 		return draw(1u << 31);
 	case 1:
-		return siege.keys[draw(3)];
+		return attack.keys[draw(3)];
 	case 2:
-		return siege.window.rkey ^ (draw(3) ? 0 : draw(4));
+		return attack.window.rkey ^ (draw(3) ? 0 : draw(4));
 	}
-	return siege.keys[0];
+	return attack.keys[0];
 }
 
 static void
@@ -156,10 +156,10 @@ draw_packet(struct pair_pkt *pkt)
 		.msn = draw(1 << 24),
 		.swap_add = draw(10),
 		.compare = draw(10),
-		.inv_rkey = siege.window.rkey ^ (draw(3) ? 0 : draw(4)),
-		.srqn = draw(20) ? siege.pair.host[B].srq.srqn : draw(5),
+		.inv_rkey = attack.window.rkey ^ (draw(3) ? 0 : draw(4)),
+		.srqn = draw(20) ? attack.pair.host[B].srq.srqn : draw(5),
 		.sel_plt = draw(10) ? 1 + draw(3) : draw(64),
-		.qkey = draw(10) ? siege.pair.host[B].qpc.qkey : draw(1u << 31),
+		.qkey = draw(10) ? attack.pair.host[B].qpc.qkey : draw(1u << 31),
 	};
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
 
@@ -186,8 +186,8 @@ poll_cq(struct uroce_cq *cq, uint64_t *next)
 static void
 poll_victim(void)
 {
-	poll_cq(&siege.pair.host[B].send_cq, &siege.next_done[0]);
-	poll_cq(&siege.pair.host[B].recv_cq, &siege.next_done[1]);
+	poll_cq(&attack.pair.host[B].send_cq, &attack.next_done[0]);
+	poll_cq(&attack.pair.host[B].recv_cq, &attack.next_done[1]);
 }
 
 /*
@@ -198,30 +198,30 @@ modify_at_random(void)
 {
 	static const enum ibv_qp_state states[] = { IBV_QPS_RTS, IBV_QPS_SQD, IBV_QPS_SQD,
 						    IBV_QPS_RTR, IBV_QPS_ERR };
-	const struct uroce_qpc before = siege.pair.host[B].qpc;
+	const struct uroce_qpc before = attack.pair.host[B].qpc;
 	struct ibv_qp_attr attr;
 
-	pair_attr(&siege.pair, B, IBV_QPS_RTS, &attr);
+	pair_attr(&attack.pair, B, IBV_QPS_RTS, &attr);
 	attr.qp_state = states[draw(5)];
 	attr.min_rnr_timer = (uint8_t)draw(40);
 	attr.timeout = (uint8_t)draw(40);
 	attr.retry_cnt = (uint8_t)draw(9);
-	if (pair_modify(&siege.pair, B, &attr, IBV_QP_STATE | (draw(2) ? 0 : (int)draw(1 << 21))))
-		assert_memory_equal(&siege.pair.host[B].qpc, &before, sizeof(before));
+	if (pair_modify(&attack.pair, B, &attr, IBV_QP_STATE | (draw(2) ? 0 : (int)draw(1 << 21))))
+		assert_memory_equal(&attack.pair.host[B].qpc, &before, sizeof(before));
 }
 
 /* Check that all posted requests have completed, and restart the QP. */
 static void
 start_again(void)
 {
-	struct pair *pair = &siege.pair;
+	struct pair *pair = &attack.pair;
 
 	pair_flush(pair, B);
 	poll_victim();
-	assert_int_equal(siege.next_done[0], pair->host[B].next_send_id);
+	assert_int_equal(attack.next_done[0], pair->host[B].next_send_id);
 	/* requests in a shared receive queue stay there */
 	if (pair->host[B].qpc.rq)
-		assert_int_equal(siege.next_done[1], pair->host[B].next_recv_id);
+		assert_int_equal(attack.next_done[1], pair->host[B].next_recv_id);
 	pair_set_state(pair, B, IBV_QPS_RESET);
 	pair_bring_up(pair, B, IBV_QPS_RTS);
 }
@@ -230,17 +230,17 @@ start_again(void)
 static void
 post_local(void)
 {
-	struct pair_host *host = &siege.pair.host[B];
-	struct ibv_mr mr = { .lkey = siege.keys[0] };
+	struct pair_host *host = &attack.pair.host[B];
+	struct ibv_mr mr = { .lkey = attack.keys[0] };
 	struct ibv_send_wr wr = {
 		.opcode = draw(2) ? IBV_WR_BIND_MW : IBV_WR_LOCAL_INV,
 		.send_flags = draw(2) ? IBV_SEND_FENCE : 0,
-		.invalidate_rkey = siege.window.rkey,
+		.invalidate_rkey = attack.window.rkey,
 	};
 
 	if (wr.opcode == IBV_WR_BIND_MW) {
-		wr.bind_mw.mw = &siege.window;
-		wr.bind_mw.rkey = siege.window.rkey ^ (draw(3) ? 0 : draw(4));
+		wr.bind_mw.mw = &attack.window;
+		wr.bind_mw.rkey = attack.window.rkey ^ (draw(3) ? 0 : draw(4));
 		wr.bind_mw.bind_info = (struct ibv_mw_bind_info){
 			.mr = &mr,
 			.addr = (uintptr_t)host->mem + draw(PRIVATE),
@@ -249,7 +249,7 @@ post_local(void)
 		};
 	}
 	if (!host->sq.has_path)
-		pair_post_raw(&siege.pair, B, &wr);
+		pair_post_raw(&attack.pair, B, &wr);
 	if (host->qpc.state == IBV_QPS_SQD)
 		assert_true(uroce_qpc_cancel(&host->qpc, host->next_send_id - 1) >= 0);
 }
@@ -261,7 +261,7 @@ let_victim_act(void)
 	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
 						      IBV_WR_RDMA_READ, IBV_WR_ATOMIC_FETCH_AND_ADD,
 						      (enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE };
-	struct pair *pair = &siege.pair;
+	struct pair *pair = &attack.pair;
 
 	if (draw(3) == 0)
 		pair_post_recv(pair, B, draw(1000), draw(2000));
@@ -288,14 +288,14 @@ let_victim_act(void)
 }
 
 static void
-open_siege(uint64_t seed)
+open_attack(uint64_t seed)
 {
 	static const enum ibv_qp_type types[] = { IBV_QPT_UD, IBV_QPT_RC, IBV_QPT_RC,
 						  IBV_QPT_UC, IBV_QPT_RC, IBV_QPT_XRC_SEND };
 	struct pair_conf conf = pair_conf(types[seed % 6]);
 
 	seed_now = seed;
-	siege.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
+	attack.random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	conf.has_srq = conf.type != IBV_QPT_XRC_SEND && draw(4) == 0;
 	conf.mtu = IBV_MTU_256;
 	conf.mem_len = MEM_LEN;
@@ -307,18 +307,18 @@ open_siege(uint64_t seed)
 	conf.max_dest_rd_atomic = (uint8_t)draw(17);
 	conf.retry_cnt = (uint8_t)draw(8);
 	conf.rnr_retry = (uint8_t)draw(8);
-	pair_open(&siege.pair, &conf);
-	siege.keys[0] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE,
-				      conf.access | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
-	assert_int_equal(uroce_mw_add(siege.pair.host[B].mrs, draw(2) ? UROCE_MW_2A : UROCE_MW_2B,
-				      siege.pair.host[B].qpc.pdn, &siege.window.rkey),
+	pair_open(&attack.pair, &conf);
+	attack.keys[0] = pair_register(&attack.pair, B, attack.pair.host[B].mem, PRIVATE,
+				       conf.access | IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_MW_BIND);
+	assert_int_equal(uroce_mw_add(attack.pair.host[B].mrs, draw(2) ? UROCE_MW_2A : UROCE_MW_2B,
+				      attack.pair.host[B].qpc.pdn, &attack.window.rkey),
 			 0);
-	siege.keys[1] = pair_register(&siege.pair, B, siege.pair.host[B].mem, PRIVATE,
-				      IBV_ACCESS_REMOTE_READ);
-	siege.keys[2] = pair_register(&siege.pair, B, siege.pair.host[B].mem, MEM_LEN, 0);
-	siege.next_done[0] = siege.next_done[1] = 0;
-	pair_fill(&siege.pair, B, PRIVATE, PRIVATE, 1);
-	pair_fill(&siege.pair, A, PRIVATE, PRIVATE, 1);
+	attack.keys[1] = pair_register(&attack.pair, B, attack.pair.host[B].mem, PRIVATE,
+				       IBV_ACCESS_REMOTE_READ);
+	attack.keys[2] = pair_register(&attack.pair, B, attack.pair.host[B].mem, MEM_LEN, 0);
+	attack.next_done[0] = attack.next_done[1] = 0;
+	pair_fill(&attack.pair, B, PRIVATE, PRIVATE, 1);
+	pair_fill(&attack.pair, A, PRIVATE, PRIVATE, 1);
 }
 
 static void
@@ -326,17 +326,17 @@ hostile__whatever_the_peer_sends(void **state)
 {
 	(void)state;
 	for (uint64_t seed = first_seed; seed < first_seed + nb_seeds; seed++) {
-		open_siege(seed);
+		open_attack(seed);
 		for (unsigned i = 0; i < NB_PACKETS; i++) {
 			struct pair_pkt pkt;
 
 			draw_packet(&pkt);
-			siege.nb_verdicts[pair_inject(&siege.pair, B, &pkt)]++;
+			attack.nb_verdicts[pair_inject(&attack.pair, B, &pkt)]++;
 			let_victim_act();
 		}
 		/* memory without access rights is unchanged */
-		assert_true(pair_is_equal(&siege.pair, PRIVATE, PRIVATE, PRIVATE));
-		pair_close(&siege.pair);
+		assert_true(pair_is_equal(&attack.pair, PRIVATE, PRIVATE, PRIVATE));
+		pair_close(&attack.pair);
 	}
 }
 
@@ -359,7 +359,7 @@ hostile__every_verdict_is_reached(void **state)
 	if (nb_seeds < NB_SEEDS)
 		skip();
 	for (unsigned i = 0; i < sizeof(reachable) / sizeof(reachable[0]); i++) {
-		if (!siege.nb_verdicts[reachable[i]])
+		if (!attack.nb_verdicts[reachable[i]])
 			fail_msg("never: %s", uroce_verdict_name(reachable[i]));
 	}
 }
@@ -368,7 +368,7 @@ static int
 report(void **state)
 {
 	(void)state;
-	if (siege.pair.host[A].mem)
+	if (attack.pair.host[A].mem)
 		print_message("# seed %llu: replay with --seed %llu\n",
 			      (unsigned long long)seed_now, (unsigned long long)seed_now);
 	return 0;

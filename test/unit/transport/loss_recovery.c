@@ -108,8 +108,8 @@ loss_recovery__one_hole_costs_one_packet(void **state)
 }
 
 /*
- * The packets that were in flight when the gap was repaired do not count against the window, so new
- * packets follow (window inflation).
+ * The packets that were in flight when the missing packet was retransmitted do not count against
+ * the window, so new packets follow (window inflation).
  */
 static void
 loss_recovery__a_window_more_follows_it(void **state)
@@ -181,7 +181,9 @@ loss_recovery__a_second_hole_is_known_from_the_ack(void **state)
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	pair_lose(&pair, A, 29);
-	/* a retransmission repairs the second gap; the packets behind it are retransmitted, too */
+	/*
+	 * a retransmission fills the second gap; the packets behind the gap are retransmitted, too
+	 */
 	assert_true(run() <= 2 + 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_SELECTIVE);

@@ -65,7 +65,7 @@ struct side {
 struct trial {
 	uint64_t seed;
 	uint64_t random;
-	uint32_t thrift; /* larger values post receive requests later */
+	uint32_t recv_delay; /* larger values post receive requests later */
 	struct pair pair;
 	struct side sides[2];
 };
@@ -259,7 +259,7 @@ open_trial(struct trial *t, uint64_t seed)
 		.spoil = draw(t, 3) ? draw(t, 40) : 0,
 	};
 	pair_make_noise(&t->pair, &noise);
-	t->thrift = draw(t, 3);
+	t->recv_delay = draw(t, 3);
 	plan(t);
 	pair_fill(&t->pair, A, 64, MEM_LEN - 64, 1);
 	pair_fill(&t->pair, B, 64, MEM_LEN - 64, 2);
@@ -468,7 +468,7 @@ run_trial(struct trial *t)
 			drain_or_resume(t, (enum pair_side)at);
 			for (uint32_t nb = draw(t, 6); nb > 0; nb--)
 				post_next(t, (enum pair_side)at);
-			for (uint32_t nb = draw(t, 4); nb > t->thrift; nb--)
+			for (uint32_t nb = draw(t, 4); nb > t->recv_delay; nb--)
 				post_next_recv(t, (enum pair_side)at);
 		}
 		pair_run_for(&t->pair, draw(t, PAIR_LATENCY_NS));

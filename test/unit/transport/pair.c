@@ -516,8 +516,8 @@ check_host(const struct pair_host *host)
 	    (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
 		return;
 	/*
-	 * next_psn is inside the packets in flight, which are at most a window, or two during a
-	 * repair
+	 * next_psn is inside the packets in flight, which are at most a window, or two windows
+	 * during a fast retransmission
 	 */
 	const uint32_t window = uroce_psn_dist(req->una_psn, req->max_psn);
 

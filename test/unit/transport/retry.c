@@ -285,7 +285,10 @@ completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 	close_pair(state);
 }
 
-/* Open a pair whose requester repairs each gap alone, with a retry counter of 0. */
+/*
+ * Open a pair whose requester retransmits only the missing packet of each gap, with a retry counter
+ * of 0.
+ */
 static void
 open_repairing(void)
 {

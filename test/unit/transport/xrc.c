@@ -89,7 +89,7 @@ xrc__every_operation(void **state)
 }
 
 static void
-xrc__loss_is_repaired(void **state)
+xrc__loss_is_recovered(void **state)
 {
 	(void)state;
 	pair_fill(&pair, A, 0, 3000, 1);
@@ -358,7 +358,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(xrc__every_operation),
-		TEST(xrc__loss_is_repaired),
+		TEST(xrc__loss_is_recovered),
 		TEST(xrc__no_receive_is_rnr),
 		cmocka_unit_test(xrc__queue_of_another_domain_or_of_nobody),
 		TEST(xrc__queue_changes_inside_a_message),

@@ -27,7 +27,7 @@ init_path(struct uroce_path *path, const struct frame_conf *frame)
 		.udp_sport = FRAME_SPORT,
 		.vlan_tci = FRAME_VLAN_TCI,
 		.tclass = frame->tclass,
-		.hop_limit = FRAME_HOPS,
+		.hop_limit = FRAME_HOP_LIMIT,
 		.has_vlan = frame->has_vlan,
 	};
 

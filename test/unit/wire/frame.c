@@ -159,7 +159,7 @@ put_ip(uint8_t *at, const struct frame_conf *conf)
 		at[0] = (uint8_t)(0x60 | conf->tclass >> 4);
 		put24(at + 1, (uint32_t)conf->tclass << 20 | FRAME_FLOW);
 		at[6] = 17;
-		at[7] = FRAME_HOPS;
+		at[7] = FRAME_HOP_LIMIT;
 		memcpy(at + 8, sip, 16);
 		memcpy(at + 24, dip, 16);
 		return 40;
@@ -167,7 +167,7 @@ put_ip(uint8_t *at, const struct frame_conf *conf)
 	at[0] = (uint8_t)(0x45 + conf->ip_options_len / 4);
 	at[1] = conf->tclass;
 	at[6] = 0x40;
-	at[8] = FRAME_HOPS;
+	at[8] = FRAME_HOP_LIMIT;
 	at[9] = 17;
 	memcpy(at + 12, sip + 12, 4);
 	memcpy(at + 16, dip + 12, 4);

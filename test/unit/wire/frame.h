@@ -50,13 +50,13 @@ struct frame {
 };
 
 /* The values of fields that are the same in all frames. */
-#define FRAME_SPORT    0xd00d
-#define FRAME_VLAN_TCI 0x6123
-#define FRAME_PKEY     0x8001
-#define FRAME_QPN      0xabcdefu
-#define FRAME_PSN      0xfedcbau
-#define FRAME_HOPS     61
-#define FRAME_FLOW     0x54321u
+#define FRAME_SPORT     0xd00d
+#define FRAME_VLAN_TCI  0x6123
+#define FRAME_PKEY      0x8001
+#define FRAME_QPN       0xabcdefu
+#define FRAME_PSN       0xfedcbau
+#define FRAME_HOP_LIMIT 61
+#define FRAME_FLOW      0x54321u
 extern const uint8_t frame_smac[6];
 extern const uint8_t frame_dmac[6];
 extern const uint8_t frame_sip[2][16]; /* index: is_ipv6 */

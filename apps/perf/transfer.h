@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_TRANSFER_H
+#define PERF_TRANSFER_H
+
+/**
+ * @file
+ * The transfer of a bandwidth test: one side posts requests and completes them, or responds, until
+ * the messages of a batch have arrived. Only the transfer is measured.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_cycles.h>
+
+#include "order.h"
+#include "requests.h"
+#include "session.h"
+
+/** The value of `goal` of a batch that ends at a time (--duration). */
+#define TRANSFER_UNTIL_DEADLINE UINT64_MAX
+
+/** State of one side of the transfer. */
+struct transfer {
+	struct session *session;
+	struct requests requests;
+	struct order order; /* the random order of QPs, for --qp-order=random */
+	uint64_t
+		goal; /* number of messages of this batch for each QP, or TRANSFER_UNTIL_DEADLINE */
+	uint64_t deadline; /* end of the time of --duration, as a TSC value */
+	/*
+	 * number of requests in this batch, over all QPs, that were posted, completed and received
+	 */
+	uint64_t posted, completed, received;
+	/* TSC values at the start and at the end of the requests of this batch */
+	uint64_t begin_tsc, end_tsc;
+	uint64_t recv_begin_tsc, recv_end_tsc;
+	uint64_t progress_tsc; /* TSC value at the last line about progress */
+	bool is_failed;
+	/* this side has sent the step `done`: its requests have completed */
+	bool is_done_sent;
+	bool is_peer_done;
+	uint64_t peer_sent; /* number of messages that the peer sent; valid if is_peer_done */
+	/*
+	 * TSC values of the posts and of the completions, in order, from which the peak rate is
+	 * computed; NULL if it is not computed
+	 */
+	uint64_t *posted_tsc, *completed_tsc;
+	uint64_t times_max;
+};
+
+/** Execute the transfer of a batch. @return 0, or -1 after a line on stderr */
+int transfer_run(struct transfer *transfer);
+
+/** Convert a difference of TSC values to seconds. */
+static inline double
+transfer_seconds(uint64_t tsc)
+{
+	return (double)tsc / (double)rte_get_tsc_hz();
+}
+
+#endif /* PERF_TRANSFER_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MEM_MKEY_OBJECT_H
+#define UROCE_MEM_MKEY_OBJECT_H
+
+/**
+ * @file
+ * The object behind an mkey, and its look-up. mkey.c creates and configures mkeys, mkey_transfer.c
+ * reads and writes memory through them. No other file includes this header.
+ */
+
+#include <stdint.h>
+
+#include "base/lock.h"
+#include "mem/mkey.h"
+#include "mem/table.h"
+
+/* A piece of the layout of an mkey, and the offset of its end in one repetition of the layout. */
+struct uroce_mkey_placed {
+	struct uroce_mkey_piece piece;
+	uint64_t end; /* offset of the end of the piece, in bytes of memory */
+};
+
+/*
+ * An mkey. The field `addr` of its entry in the table points to it. The entry also has its access
+ * rights and the length of its data on the wire.
+ */
+struct uroce_mkey {
+	struct uroce_lock lock;
+	uint32_t max_pieces; /* number of elements of `placed` */
+	uint32_t flags;      /* enum uroce_mkey_flag */
+	/*
+	 * The fields from `repeat` to `data_len` are the configuration, which
+	 * uroce_mkey_configure() writes.
+	 */
+	uint32_t repeat;    /* how many times the list of pieces is repeated */
+	uint32_t nb_pieces; /* number of elements of `placed` that are in use */
+	uint8_t check_mask; /* bytes of a signature that are compared (sig.h) */
+	uint8_t copy_mask;  /* bytes of a signature that are copied to the other side (sig.h) */
+	struct uroce_sig_domain mem, wire; /* signature formats in memory and on the wire */
+	uint64_t data_len;                 /* bytes of the layout without signatures */
+	/*
+	 * [begin, next) is the range of wire bytes that the last received packets brought in
+	 * order, without a gap
+	 */
+	uint64_t begin, next;
+	/* the bytes of a signature that have arrived; `next` may be inside the signature */
+	uint8_t cut[UROCE_SIG_LEN_MAX];
+	struct uroce_mkey_error error;     /* the first error since the last uroce_mkey_check() */
+	struct uroce_mkey_placed placed[]; /* the pieces of the layout */
+};
+
+/*
+ * Find the entry of the mkey with the key `key`. The entry stays in the table until the round of
+ * the calling worker ends.
+ * @param[out] life  state of the entry: UROCE_ENTRY_LIVE or UROCE_ENTRY_IDLE
+ * @return the entry; NULL: no mkey has this key
+ */
+static inline struct uroce_entry *
+uroce_mkey_find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life)
+{
+	struct uroce_entry *entry = uroce_entry_find(table, key);
+
+	if (entry == NULL)
+		return NULL;
+	/* A1: pairs with the releases R1 in mkey.c, so the fields of the entry are visible. */
+	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
+
+	*life = state & UROCE_ENTRY_LIFE;
+	if ((uint32_t)state != key || UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_MKEY)
+		return NULL;
+	return *life == UROCE_ENTRY_LIVE || *life == UROCE_ENTRY_IDLE ? entry : NULL;
+}
+
+/* The mkey of an entry that uroce_mkey_find() has returned. */
+static inline struct uroce_mkey *
+uroce_mkey_of(const struct uroce_entry *entry)
+{
+	return (struct uroce_mkey *)(uintptr_t)UROCE_ENTRY_GET(entry, addr);
+}
+
+/*
+ * Find the entry of an mkey that is configured and belongs to the protection domain `pdn`.
+ * @return the entry; NULL: there is no such mkey
+ */
+static inline struct uroce_entry *
+uroce_mkey_find_configured(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn)
+{
+	uint64_t life;
+	struct uroce_entry *entry = uroce_mkey_find(table, key, &life);
+
+	return entry != NULL && life == UROCE_ENTRY_LIVE && UROCE_ENTRY_GET(entry, pdn) == pdn
+		       ? entry
+		       : NULL;
+}
+
+/*
+ * Whether an mkey grants `access` (enum ibv_access_flags) to the wire bytes `[addr, addr + len)`.
+ */
+static inline bool
+uroce_mkey_is_granted(const struct uroce_entry *entry, uint64_t addr, uint64_t len, uint32_t access)
+{
+	const uint64_t wire_len = UROCE_ENTRY_GET(entry, len);
+
+	return (access & ~UROCE_ENTRY_GET(entry, access)) == 0 && addr <= wire_len &&
+	       len <= wire_len - addr;
+}
+
+/* Compute the offset of data byte `data` in memory or on the wire, whose format is `domain`. */
+static inline uint64_t
+uroce_mkey_data_place(const struct uroce_sig_domain *domain, uint64_t data)
+{
+	return domain->block_len == 0 ? data : data + data / domain->block_len * domain->len;
+}
+
+#endif /* UROCE_MEM_MKEY_OBJECT_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_PSN_CONFLICT_H
+#define UROCE_TRANSPORT_PSN_CONFLICT_H
+
+/**
+ * @file
+ * PSN conflicts of the responder: two different requests with the same PSN, of which at most one is
+ * the peer's.
+ */
+
+#include "transport/context.h"
+
+/**
+ * Compare a request ahead of epsn with the kept request with the same PSN. If they differ, the
+ * conflict is counted, and both are discarded.
+ * @return UROCE_VERDICT_DUPLICATE: they are equal; UROCE_VERDICT_PSN_GAP: they differ
+ */
+enum uroce_verdict uroce_psn_conflict_check(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+
+/**
+ * Discard the kept request with this PSN. If it is the first packet of a WRITE, later packets may
+ * have been placed at the address in it. Then all kept requests are discarded.
+ */
+void uroce_psn_conflict_discard(struct uroce_qpc *qpc, uint32_t psn);
+
+/**
+ * Remember the hash of a request, so that uroce_psn_conflict_compare() can compare later requests
+ * with the same PSN with it.
+ */
+void uroce_psn_conflict_remember(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+
+/**
+ * Compare a duplicate with the request that opened the last PSN gap and has the same PSN. If they
+ * differ, the conflict is counted.
+ */
+void uroce_psn_conflict_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
+
+#endif /* UROCE_TRANSPORT_PSN_CONFLICT_H */

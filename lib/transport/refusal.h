@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_TRANSPORT_REFUSAL_H
+#define UROCE_TRANSPORT_REFUSAL_H
+
+/**
+ * @file
+ * Why a modify of a QP is refused. This floor does not log, so it returns the reason as data. The
+ * caller writes the sentence for the user.
+ */
+
+#include <stdint.h>
+#include <infiniband/verbs.h>
+
+struct uroce_qpc;
+
+/** Reasons why a modify is refused, in the order of the checks. */
+enum uroce_refusal_reason {
+	UROCE_REFUSAL_NONE,       /* the modify is legal */
+	UROCE_REFUSAL_CUR_STATE,  /* cur_qp_state is not the state of the QP */
+	UROCE_REFUSAL_TRANSITION, /* no transition leads from `from` to `to` */
+	UROCE_REFUSAL_LACKS,      /* the transition requires the attributes `mask` */
+	UROCE_REFUSAL_EXCESS,     /* the transition does not allow the attributes `mask` */
+	UROCE_REFUSAL_DRAINING,   /* the QP is in SQD, and its send queue has not drained yet */
+	UROCE_REFUSAL_VALUE,      /* the value of `field` is not in [min, max] */
+};
+
+/** A refused modify. The fields after `to` have a meaning for the reasons that name them. */
+struct uroce_refusal {
+	enum uroce_refusal_reason reason;
+	enum ibv_qp_state from; /* the state of the QP, or cur_qp_state */
+	enum ibv_qp_state to; /* the state that the modify asked for; `from` if it asked for none */
+	int mask;             /* enum ibv_qp_attr_mask, or-ed; VALUE: the attribute of `field` */
+	const char *field;    /* VALUE: name of the field of struct ibv_qp_attr */
+	uint64_t value, min, max;
+};
+
+/**
+ * Find out whether a modify of the QP is legal [IBA 10.3.1, 11.2.5.2], and if not, the first reason
+ * against it. The context is not changed.
+ */
+struct uroce_refusal uroce_refusal_of(const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr,
+				      int mask);
+
+#endif /* UROCE_TRANSPORT_REFUSAL_H */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_CONSUMER_H
+#define UROCE_VERBS_CM_CONSUMER_H
+
+/**
+ * @file
+ * A consumer of the agent in this process: an implementation of verbs/cm/manager.h.
+ *
+ * An id of another consumer is unknown to a consumer, and its calls with such a number return
+ * -EINVAL.
+ */
+
+#include "verbs/cm/manager.h"
+
+/**
+ * Make a consumer of the device's agent, which is created if there is none.
+ * @return 0, or -errno of uroce_cm_agent_get() and uroce_cm_agent_add()
+ */
+int uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
+			   struct uroce_cm_manager **manager);
+
+#endif /* UROCE_VERBS_CM_CONSUMER_H */

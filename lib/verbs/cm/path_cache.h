@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_PATH_CACHE_H
+#define UROCE_VERBS_CM_PATH_CACHE_H
+
+/**
+ * @file
+ * Paths to the hosts with which connection management exchanges messages. To resolve an address
+ * costs a look-up of the neighbour, or several calls of the kernel. So resolved paths are kept for
+ * some seconds, in a bounded cache.
+ *
+ * One thread at a time calls these functions. None of them waits.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "cm/siphash.h"
+#include "datapath/device/dev.h"
+#include "wire/build.h"
+
+#define UROCE_CM_PATH_SETS 128u
+#define UROCE_CM_PATH_WAYS 4u
+
+/** A destination: resolved, or in resolution. */
+struct uroce_cm_path_entry {
+	struct uroce_cm_av av;
+	/* end of the entry's life; until then the entry is not replaced; 0: the entry is unused */
+	uint64_t end_ns;
+	bool is_resolved;
+	uint64_t request_ns; /* see uroce_dev_try_resolve() */
+	struct uroce_path path;
+};
+
+struct uroce_cm_path_cache {
+	struct uroce_dev *dev;
+	struct uroce_siphash_key key; /* so that peers cannot choose addresses of one set */
+	struct uroce_cm_path_entry entry[UROCE_CM_PATH_SETS][UROCE_CM_PATH_WAYS];
+};
+
+/** @return 0; -EIO: no random numbers */
+int uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *dev);
+
+/**
+ * Find the path of a message, or go on with its resolution.
+ * @param[out] path  valid until the next call
+ * @return 0; -EAGAIN: the address is being resolved, to be repeated in a millisecond; -ENOBUFS: too
+ *   many addresses are being resolved; another -errno: there is no path
+ */
+int uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av,
+			     uint64_t now_ns, const struct uroce_path **path);
+
+#endif /* UROCE_VERBS_CM_PATH_CACHE_H */

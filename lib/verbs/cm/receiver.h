@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_RECEIVER_H
+#define UROCE_VERBS_CM_RECEIVER_H
+
+/**
+ * @file
+ * Reception of messages: MADs that QP 1 has received become messages for the engine.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "verbs/cm/gsi.h"
+
+/** Counters of the reception. */
+struct uroce_cm_receiver_stats {
+	uint64_t nb_refused;   /* MADs that are no messages of communication management */
+	uint64_t nb_no_source; /* MADs whose IP header has no source to which a reply may go */
+};
+
+/**
+ * Give the engine messages that have arrived, at most a batch of them. The caller is the one
+ * thread that uses the engine and QP 1.
+ * @return whether there may be more
+ */
+bool uroce_cm_receive(struct uroce_gsi *gsi, struct uroce_cm *cm,
+		      struct uroce_cm_receiver_stats *stats, uint64_t now_ns);
+
+#endif /* UROCE_VERBS_CM_RECEIVER_H */

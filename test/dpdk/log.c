@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The environment variable UROCE_LOG, and the limit of lines that a program can cause. EAL need not
+ * run for them.
+ */
+
+#include "datapath/log.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+static char *text;
+static size_t text_len;
+static FILE *sink;
+
+static void
+begin_capture(void)
+{
+	free(text);
+	sink = open_memstream(&text, &text_len);
+	assert_non_null(sink);
+	rte_openlog_stream(sink);
+}
+
+static void
+end_capture(void)
+{
+	rte_openlog_stream(NULL);
+	(void)fclose(sink);
+}
+
+static unsigned
+count_lines(void)
+{
+	unsigned nb = 0;
+
+	for (const char *line = text; (line = strchr(line, '\n')); line++)
+		nb++;
+	return nb;
+}
+
+static void
+log_read_env__sets_levels_before_and_after_eal_starts(void **state)
+{
+	(void)state;
+	assert_int_equal(setenv("UROCE_LOG", "debug", 1), 0);
+	uroce_log_read_env(false);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_DEBUG);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_DEBUG);
+	/* EAL sets the levels of its options */
+	assert_int_equal(rte_log_set_level_pattern("roce.*", RTE_LOG_WARNING), 0);
+	assert_int_equal(setenv("UROCE_LOG", "info,qp=debug,nope=info,neigh=error,loud,=info", 1),
+			 0);
+	begin_capture();
+	uroce_log_read_env(true);
+	end_capture();
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_DEBUG);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_neigh), RTE_LOG_ERR);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_INFO);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_dev), RTE_LOG_INFO);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_mem), RTE_LOG_INFO);
+	/* each part that is not understood has a line, which lists what is allowed */
+	assert_int_equal(count_lines(), 3);
+	assert_non_null(strstr(text, "'nope=info' is not understood: allowed is LEVEL"));
+	assert_non_null(strstr(text, "'loud' is not understood"));
+	assert_non_null(strstr(text, "'=info' is not understood"));
+}
+
+/* A program that sets levels itself keeps them when it creates another device. */
+static void
+log_read_env__is_read_once(void **state)
+{
+	(void)state;
+	(void)rte_log_set_level((uint32_t)uroce_log_qp, RTE_LOG_ERR);
+	uroce_log_read_env(true);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_ERR);
+}
+
+/* The loop takes far less than the 100 seconds in which 5000 lines are allowed. */
+static void
+log_limited__lines_are_few(void **state)
+{
+	(void)state;
+	(void)rte_log_set_level((uint32_t)uroce_log_qp, RTE_LOG_WARNING);
+	begin_capture();
+	for (unsigned i = 0; i < 10000; i++) {
+		UROCE_LOG_LIMITED(WARNING, qp, "line %u", i);
+		/* a line that the level does not select needs no room */
+		UROCE_LOG_LIMITED(DEBUG, qp, "invisible");
+	}
+	end_capture();
+	assert_true(count_lines() >= UROCE_LOG_LINES_MAX);
+	assert_true(count_lines() < 5000);
+	assert_non_null(strstr(text, "roce: line 0\n"));
+	assert_null(strstr(text, "invisible"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(log_read_env__sets_levels_before_and_after_eal_starts),
+		cmocka_unit_test(log_read_env__is_read_once),
+		cmocka_unit_test(log_limited__lines_are_few),
+	};
+	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	free(text);
+	return failed;
+}
