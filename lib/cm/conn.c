@@ -357,7 +357,8 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 	begin_timer(cm, conn, now_ns);
 	if (!is_half_open(next))
 		uroce_cm_admission_end_half_open(cm, conn);
-	if (next == UROCE_CM_STATE_TIMEWAIT)
+	/* the peer may use its QP for a new connection: there is none left that could be stale */
+	if (next == UROCE_CM_STATE_TIMEWAIT || next == UROCE_CM_STATE_REJ_SENT)
 		uroce_cm_identity_release_peer_qpn(cm, conn);
 	if (next == UROCE_CM_STATE_CLOSED)
 		uroce_cm_identity_clear(cm, conn);

@@ -361,6 +361,27 @@ stale__rep_is_not_accepted_later(void **state)
 }
 
 static void
+stale__no_more_after_a_rejection(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_event event;
+
+	(void)end_listen(&ends->b, PORT);
+	for (unsigned i = 0; i < 3; i++) {
+		const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+		/* B remembers each REJ for 13 s, and A tries again with the QP */
+		ends_settle(ends);
+		event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+		uroce_cme_destroy(ends->b.cm, event.id, ends->now_ns);
+		ends_settle(ends);
+		assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
+				 UROCE_CM_REASON_CONSUMER_DEFINED);
+		uroce_cme_destroy(ends->a.cm, a, ends->now_ns);
+	}
+}
+
+static void
 stale__of_another_host_is_no_business(void **state)
 {
 	struct ends *ends = *state;
@@ -510,6 +531,7 @@ main(void)
 		TEST(stale__comm_id_changes_for_each_attempt),
 		TEST(stale__late_rej_delays_the_next_attempt_by_10_ms),
 		TEST(stale__rep_is_not_accepted_later),
+		TEST(stale__no_more_after_a_rejection),
 		TEST(stale__of_another_host_is_no_business),
 		TEST(forged_rej__is_ignored),
 		TEST(abandoned_req__is_withdrawn),
