@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <infiniband/verbs.h>
 #include <string.h>
 
 #include "cm/cm.h"
@@ -16,6 +17,7 @@
 #include "cm/port_space.h"
 #include "cm/reason.h"
 #include "cm/service_id.h"
+#include "cm/timeout.h"
 
 /* ACK timeout that Linux sends: a packet life time of 1.07 s, there and back. */
 #define DEFAULT_ACK_TIMEOUT_CODE 19
@@ -62,6 +64,26 @@ max_private(enum uroce_cme_send send, bool has_ip)
 	return 0;
 }
 
+static bool
+is_valid_qpn(uint32_t qpn)
+{
+	/* QPs 0 and 1 are those of management */
+	return qpn >= 2 && qpn <= 0xffffff;
+}
+
+/* Whether the parameters of a connection fit the fields of a REQ, and the peer may accept them. */
+static bool
+is_valid_connect(const struct uroce_cm_param *param)
+{
+	const bool is_known = param->transport == UROCE_CM_TRANSPORT_RC ||
+			      param->transport == UROCE_CM_TRANSPORT_UC ||
+			      param->transport == UROCE_CM_TRANSPORT_EXTENDED;
+
+	return is_known && is_valid_qpn(param->qpn) && param->mtu_code >= IBV_MTU_256 &&
+	       param->mtu_code <= IBV_MTU_4096 &&
+	       param->ack_timeout_code <= UROCE_CM_TIMEOUT_CODE_MAX;
+}
+
 /*
  * Check that a call is possible in the state of an id, and that the private data fits.
  * @return 0; -EINVAL
@@ -96,7 +118,7 @@ do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input inp
 int
 uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user, uint32_t *id)
 {
-	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm, false);
+	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm);
 
 	if (!conn)
 		return -ENOMEM;
@@ -122,7 +144,8 @@ int
 uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
-	const uint32_t limit = cm->conf.max_backlog;
+	const uint32_t limit =
+		cm->conf.max_backlog < cm->conf.max_ids ? cm->conf.max_backlog : cm->conf.max_ids;
 
 	if (!conn->is_bound || !uroce_cm_state_step(conn->state, UROCE_CM_ON_LISTEN))
 		return -EINVAL;
@@ -183,6 +206,10 @@ uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *
 	if (has_ip && (!conn->is_bound || conn->local.ip_version != remote->ip_version ||
 		       !memcmp(conn->local.ip, any_ip, sizeof(any_ip))))
 		return -EINVAL;
+	if (has_ip && uroce_cm_port_is_mapped_ipv4(remote))
+		return -EINVAL;
+	if (!conn->is_datagram && !is_valid_connect(param))
+		return -EINVAL;
 	ret = check_call(conn, input, has_ip, param->private_len);
 	if (ret)
 		return ret;
@@ -200,6 +227,8 @@ uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *
 
 	if (ret)
 		return ret;
+	if (!is_valid_qpn(param->qpn))
+		return -EINVAL;
 	fill_from_param(cm, conn, param);
 	conn->is_xrc_target = param->is_xrc_target;
 	conn->tx_reason = UROCE_CM_SIDR_SUCCESS;
@@ -216,6 +245,9 @@ uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *
 
 	if (ret)
 		return ret;
+	/* 0 is no reason of a REJ, and means success in a SIDR_REP, which has 8 bits for it */
+	if (!reason || (conn->is_datagram && reason > UINT8_MAX))
+		return -EINVAL;
 	conn->tx_reason = reason;
 	do_call(cm, conn, UROCE_CM_ON_REJECT, private_data, private_len, now_ns);
 	return 0;
@@ -245,30 +277,14 @@ uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
 	return ret;
 }
 
-/* Reject the requests at a listener that the user has not taken. */
-static void
-reject_waiting(struct uroce_cm *cm, uint32_t listener, uint64_t now_ns)
-{
-	uint32_t id = cm->events[cm->conns[listener].owner].first;
-
-	while (id != UROCE_CM_NO_ID) {
-		struct uroce_cm_conn *conn = &cm->conns[id];
-		const uint32_t next = conn->link[UROCE_CM_LINK_EVENT].next;
-
-		if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST) &&
-		    conn->listener == listener)
-			uroce_cm_conn_destroy(cm, conn, now_ns);
-		id = next;
-	}
-}
-
 void
 uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
-	if (conn->nb_waiting)
-		reject_waiting(cm, id, now_ns);
+	/* reject the requests at a listener that the user has not taken */
+	while (conn->waiting.nb)
+		uroce_cm_conn_destroy(cm, &cm->conns[conn->waiting.first], now_ns);
 	uroce_cm_conn_destroy(cm, conn, now_ns);
 }
 

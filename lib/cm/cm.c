@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cm/admission.h"
 #include "cm/compose.h"
 #include "cm/conn.h"
 #include "cm/context.h"
@@ -24,7 +25,7 @@
 
 #define NB_TABLES            5
 
-/* Of so many messages one may be a request while responses wait. */
+/* Of so many messages one is a request while both requests and responses wait. */
 #define REQUEST_SHARE 4
 
 /* Parts of the memory begin at multiples of a cache line. */
@@ -49,7 +50,8 @@ uroce_cme_memsize(const struct uroce_cm_conf *conf)
 	return align_part(sizeof(struct uroce_cm)) + align_part(nb * sizeof(struct uroce_cm_conn)) +
 	       align_part(count_owners(conf) * sizeof(struct uroce_cm_queue)) +
 	       NB_TABLES * align_part(uroce_id_table_memsize(nb)) +
-	       align_part(uroce_timer_heap_memsize(nb));
+	       align_part(uroce_timer_heap_memsize(nb)) +
+	       2 * align_part(uroce_cm_admission_nb_counts(nb) * sizeof(uint32_t));
 }
 
 static void
@@ -81,6 +83,19 @@ derive_keys(struct uroce_cm *cm)
 	memcpy(&cm->random_key, &derived[2], sizeof(cm->random_key));
 }
 
+/* Make the two arrays of counters of admission.c. */
+static void
+init_counts(struct uroce_cm *cm, uint8_t *at)
+{
+	const uint32_t nb = uroce_cm_admission_nb_counts(cm->conf.max_ids);
+	const size_t len = align_part(nb * sizeof(uint32_t));
+
+	memset(at, 0, 2 * len);
+	cm->count_mask = nb - 1;
+	cm->nb_half_open_of = (uint32_t *)at;
+	cm->nb_waiting_of = (uint32_t *)(at + len);
+}
+
 struct uroce_cm *
 uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 {
@@ -103,6 +118,7 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 		at += align_part(uroce_id_table_memsize(conf->max_ids));
 	}
 	uroce_timer_heap_init(&cm->timers, at, conf->max_ids);
+	init_counts(cm, at + align_part(uroce_timer_heap_memsize(conf->max_ids)));
 	uroce_cm_queue_init(&cm->free_ids);
 	uroce_cm_queue_init(&cm->lingering);
 	uroce_cm_queue_init(&cm->responses);
@@ -151,18 +167,36 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 	return true;
 }
 
+/* Transmit the response of an id, or a reply of no id. If both wait, they have turns. */
+static bool
+transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
+{
+	cm->is_replies_turn = !cm->is_replies_turn;
+	if (cm->is_replies_turn && transmit_reply(cm, tx))
+		return true;
+	return transmit_first(cm, &cm->responses, tx, now_ns) || transmit_reply(cm, tx);
+}
+
+/* Transmit the next message. Responses leave before requests, except for the requests' share. */
+static bool
+transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
+{
+	const bool is_requests_turn = cm->nb_responses_in_row == REQUEST_SHARE - 1;
+
+	if (!is_requests_turn && transmit_response(cm, tx, now_ns)) {
+		cm->nb_responses_in_row++;
+		return true;
+	}
+	cm->nb_responses_in_row = 0;
+	return transmit_first(cm, &cm->requests, tx, now_ns) || transmit_response(cm, tx, now_ns);
+}
+
 unsigned
 uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max, uint64_t now_ns)
 {
-	const unsigned nb_for_requests =
-		cm->requests.nb < max / REQUEST_SHARE ? cm->requests.nb : max / REQUEST_SHARE;
 	unsigned nb = 0;
 
-	while (nb < max - nb_for_requests &&
-	       (transmit_first(cm, &cm->responses, &out[nb], now_ns) ||
-		transmit_reply(cm, &out[nb])))
-		nb++;
-	while (nb < max && transmit_first(cm, &cm->requests, &out[nb], now_ns))
+	while (nb < max && transmit_next(cm, &out[nb], now_ns))
 		nb++;
 	return nb;
 }

@@ -22,6 +22,11 @@
  * requests are in the other. So a response does not wait for requests, and two hosts that send
  * many requests to each other cannot block each other.
  *
+ * Each call takes a time that does not grow with the number of ids, except for the timers: to set
+ * one grows with the logarithm. uroce_cme_expire() processes all timers that have expired,
+ * uroce_cme_destroy() of a listener rejects all requests that wait, and uroce_cme_bind() to any port
+ * tries all ports if each of them has an id.
+ *
  * A destroyed id that the peer still refers to continues without an owner until the peer knows.
  * uroce_cme_destroy() never waits for it.
  *
@@ -54,9 +59,15 @@ struct uroce_cm;
 
 /** Configuration of an engine. A member that is zero means the default. */
 struct uroce_cm_conf {
-	uint32_t max_ids;     /* ids, including destroyed ones that wait for the peer */
-	uint32_t max_backlog; /* most connection requests that wait at one listener; 0: 1024 */
-	be64 ca_guid;         /* node GUID of the device */
+	/*
+	 * ids, including destroyed ones that wait for the peer. An end of a connection that has
+	 * ended is in TIMEWAIT for 2.2 s with the values of Linux. So n connections in a second need
+	 * 2.2 * n ids beside those of the connections that exist at a time.
+	 */
+	uint32_t max_ids;
+	/* most connection requests of one host that wait at one listener; 0: 1024 */
+	uint32_t max_backlog;
+	be64 ca_guid; /* node GUID of the device */
 	/* random bytes, which no peer knows: comm ids, TIDs and PSNs are computed from them */
 	uint8_t secret[16];
 	uint8_t ack_delay_code; /* target ACK delay of the device, sent in a REP */
@@ -273,19 +284,22 @@ void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
 bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Bind an id to an address and a port. Port 0: a free port is chosen.
+ * Bind an id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be
+ * given as IPv4: requests from it, and to it, are those of an IPv4 address.
  * @param is_v6only  the IPv6 wildcard does not include IPv4
  * @param is_shared  the port may be bound by other ids that ask for the same, if none listens
  * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE;
- *	-EADDRNOTAVAIL: no port is free
+ *	-EADDRNOTAVAIL: no port is free, or the address is IPv4 in the form of IPv6
+ *	(::ffff:192.0.2.1)
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
 		   bool is_v6only, bool is_shared);
 
 /**
  * Listen at the bound address.
- * @param backlog  connection requests that may wait for uroce_cme_next_event(); a further request
- *	is refused; 0 or more than the engine's limit: the limit
+ * @param backlog  connection requests of one host that may wait for uroce_cme_next_event(). The
+ *	requests of all hosts may be twice as many, so that one host cannot lock out the others.
+ *	A further request is refused. 0 or more than the engine's limit: the limit
  * @return 0; -EINVAL: not bound, or not idle; -EADDRINUSE
  */
 int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
@@ -294,19 +308,28 @@ int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
  * Ask a peer for a connection, or for its datagram service. The id is bound to an address without
  * wildcard, or `remote->ip_version` is 0: then `remote->port` is the low part of a service ID that
  * belongs to the port space, and the request has no IP header.
- * @return 0; -EINVAL
+ * @return 0; -EINVAL: the id is in another state or not bound as above; the private data does not
+ *	fit; a member of `param` has no valid value (of a datagram service: only the private data
+ *	and the P_Key are used)
  */
 int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,
 		      uint64_t now_ns);
 
-/** Accept a CONNECT_REQUEST. @return 0; -EINVAL: the id is in another state */
+/**
+ * Accept a CONNECT_REQUEST.
+ * @return 0; -EINVAL: the id is in another state; the private data does not fit; `param->qpn` is not
+ *	in 2 .. 2^24 - 1
+ */
 int uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
 		     uint64_t now_ns);
 
 /**
  * Reject a CONNECT_REQUEST, or a CONNECT_RESPONSE.
- * @param reason  enum uroce_cm_reason; for a datagram service: enum uroce_cm_sidr_status
+ * @param reason  enum uroce_cm_reason; for a datagram service: enum uroce_cm_sidr_status, and not
+ *	UROCE_CM_SIDR_SUCCESS
+ * @return 0; -EINVAL: the id is in another state; the private data does not fit; the reason is 0 or
+ *	too large for its field
  */
 int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
 		     uint8_t private_len, uint64_t now_ns);
@@ -314,6 +337,7 @@ int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const vo
 /**
  * Active side, after CONNECT_RESPONSE: the QP is ready; send the RTU. Passive side: data arrived
  * before the RTU, which establishes the connection, too.
+ * @return 0; -EINVAL: the id is in another state, or the private data does not fit
  */
 int uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
 			uint8_t private_len, uint64_t now_ns);
@@ -342,6 +366,7 @@ void uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_inf
 
 /**
  * Until when a QP number must not be used for another QP, because a peer may still refer to it.
+ * The QPs of datagram services do not count: every host may refer to them at any time.
  * @return 0: it is free; UROCE_CM_NEVER: an id that has not ended uses it
  */
 uint64_t uroce_cme_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);

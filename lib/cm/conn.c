@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cm/admission.h"
 #include "cm/event.h"
 #include "cm/identity.h"
 #include "cm/outbox.h"
@@ -23,9 +24,6 @@
 #include "cm/reason.h"
 #include "cm/rtt.h"
 #include "cm/timeout.h"
-
-/* One of so many ids is reserved for the user, and not given to peers. */
-#define RESERVED_SHARE 8
 
 /* How long a DREP waits for the user's private data. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
@@ -62,6 +60,7 @@ free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
 	stop_lingering(cm, conn);
 	uroce_cm_event_clear(cm, conn);
+	uroce_cm_admission_end_half_open(cm, conn);
 	uroce_cm_outbox_cancel(cm, conn);
 	uroce_cm_identity_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
@@ -72,23 +71,23 @@ free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 }
 
 struct uroce_cm_conn *
-uroce_cm_conn_new(struct uroce_cm *cm, bool is_for_peer)
+uroce_cm_conn_new(struct uroce_cm *cm)
 {
-	const uint32_t nb_reserved = is_for_peer ? cm->conf.max_ids / RESERVED_SHARE : 0;
 	const uint32_t nb_fresh = cm->conf.max_ids - cm->nb_begun;
 	struct uroce_cm_conn *conn;
 
-	if (cm->free_ids.nb + nb_fresh + cm->lingering.nb <= nb_reserved)
-		return NULL;
-	if (!cm->free_ids.nb && !nb_fresh)
+	if (!cm->free_ids.nb && !nb_fresh && cm->lingering.nb)
 		free_conn(cm, &cm->conns[cm->lingering.first]);
 	conn = uroce_cm_queue_pop(cm, &cm->free_ids, UROCE_CM_LINK_SPARE);
-	if (!conn)
+	if (!conn && nb_fresh)
 		conn = &cm->conns[cm->nb_begun++];
+	if (!conn)
+		return NULL;
 	*conn = (struct uroce_cm_conn){
 		.is_used = true,
 		.has_owner = true,
 		.listener = UROCE_CM_NO_ID,
+		.waiting = { .first = UROCE_CM_NO_ID, .last = UROCE_CM_NO_ID },
 		.nb_stale_left = NB_STALE_ATTEMPTS,
 		.timeout_ns = uroce_cm_timeout_ns(cm->conf.timeout_code),
 		.max_retries = cm->conf.max_retries,
@@ -133,6 +132,15 @@ timewait_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
 }
 
+/* The peer's repetitions prolong the time in which an id lingers, but not for ever. */
+static uint64_t
+linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
+{
+	const uint64_t end_ns = now_ns + NB_LINGER_TIMEOUTS * conn->timeout_ns;
+
+	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
+}
+
 /* Arm the timer of a state that was entered now. */
 static void
 begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
@@ -152,7 +160,9 @@ begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		set_timer(cm, conn, timewait_end(conn, now_ns));
 		break;
 	case UROCE_CM_TIMER_LINGER:
-		set_timer(cm, conn, now_ns + NB_LINGER_TIMEOUTS * conn->timeout_ns);
+		conn->give_up_ns =
+			now_ns + retry_budget(conn) + NB_LINGER_TIMEOUTS * conn->timeout_ns;
+		set_timer(cm, conn, linger_end(conn, now_ns));
 		break;
 	}
 }
@@ -174,7 +184,7 @@ uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now
 		set_timer(cm, conn, timewait_end(conn, now_ns));
 		break;
 	case UROCE_CM_TIMER_LINGER:
-		set_timer(cm, conn, now_ns + NB_LINGER_TIMEOUTS * conn->timeout_ns);
+		set_timer(cm, conn, linger_end(conn, now_ns));
 		break;
 	case UROCE_CM_TIMER_NONE:
 	case UROCE_CM_TIMER_ANSWER:
@@ -331,13 +341,24 @@ sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_
 		uroce_cm_rtt_sample(cm, conn->av.remote_gid, now_ns - conn->sent_ns);
 }
 
+/* Whether a passive side in this state has no answer of its user, or none of its peer. */
+static bool
+is_half_open(enum uroce_cm_state state)
+{
+	return state == UROCE_CM_STATE_REQ_RCVD || state == UROCE_CM_STATE_REP_SENT ||
+	       state == UROCE_CM_STATE_REP_ACKED || state == UROCE_CM_STATE_SIDR_REQ_RCVD;
+}
+
 static void
 enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state next,
 	    uint64_t now_ns)
 {
 	conn->state = next;
 	begin_timer(cm, conn, now_ns);
-	if (next == UROCE_CM_STATE_TIMEWAIT)
+	if (!is_half_open(next))
+		uroce_cm_admission_end_half_open(cm, conn);
+	/* the peer may use its QP for a new connection: there is none left that could be stale */
+	if (next == UROCE_CM_STATE_TIMEWAIT || next == UROCE_CM_STATE_REJ_SENT)
 		uroce_cm_identity_release_peer_qpn(cm, conn);
 	if (next == UROCE_CM_STATE_CLOSED)
 		uroce_cm_identity_clear(cm, conn);
@@ -388,6 +409,19 @@ uroce_cm_conn_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_
 		do_report(cm, conn, step->report - 1, status);
 	settle_orphan(cm, conn);
 	return step;
+}
+
+bool
+uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,
+			const struct uroce_cm_conn *self, uint64_t now_ns)
+{
+	struct uroce_cm_conn *old = uroce_cm_identity_find_peer_qpn(cm, guid, gid, qpn, self);
+
+	if (!old)
+		return false;
+	(void)uroce_cm_conn_input(cm, old, UROCE_CM_ON_SUPERSEDED, UROCE_CM_REASON_STALE_CONN,
+				  now_ns);
+	return true;
 }
 
 void

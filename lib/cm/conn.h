@@ -12,10 +12,9 @@
 
 /**
  * Take a free id. If none is free, the oldest id that lingers without owner is taken.
- * @param is_for_peer  a peer's request needs it: a part of the ids is reserved for the user
  * @return NULL: no id is free
  */
-struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm, bool is_for_peer);
+struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm);
 
 /**
  * Process an input.
@@ -28,6 +27,14 @@ const struct uroce_cm_step *uroce_cm_conn_input(struct uroce_cm *cm, struct uroc
 
 /** The last message of an id has left. */
 void uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);
+
+/**
+ * End the connection to a peer's QP that the peer uses for a new connection.
+ * @param self  the id of the new connection, which is left alone; NULL: it has none yet
+ * @return whether there was one
+ */
+bool uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,
+			     const struct uroce_cm_conn *self, uint64_t now_ns);
 
 /** Destroy an id for its owner. */
 void uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);

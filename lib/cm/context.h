@@ -7,8 +7,8 @@
  * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see it.
  *
  * Which file changes what: port_space.c the binding; identity.c the comm ids and what look-ups
- * need; event.c what is pending for the user; outbox.c what is pending for the wire; conn.c the
- * state and the timers.
+ * need; event.c what is pending for the user; outbox.c what is pending for the wire; admission.c
+ * what a host may take; conn.c the state and the timers.
  */
 
 #include <stdbool.h>
@@ -27,6 +27,12 @@
  */
 #define UROCE_CM_NB_REPLIES 256u
 
+/* Hosts whose replies are counted apart from each other. A power of two. */
+#define UROCE_CM_NB_REPLY_HOSTS 64u
+
+/* Port spaces of service_id.h. */
+#define UROCE_CM_NB_SPACES 4u
+
 /* Hosts whose round trip is remembered. A power of two. */
 #define UROCE_CM_NB_RTT 64u
 
@@ -42,6 +48,7 @@ enum uroce_cm_link {
 	UROCE_CM_LINK_EVENT, /* ids with events */
 	/* free ids, or ids that linger without owner and may be taken back if no id is free */
 	UROCE_CM_LINK_SPARE,
+	UROCE_CM_LINK_WAITING, /* requests that wait at a listener */
 	UROCE_CM_LINK_NB
 };
 
@@ -61,6 +68,7 @@ struct uroce_cm_conn {
 	bool is_active;
 	bool is_datagram;
 	bool is_lingering;     /* in the queue of ids that may be taken back */
+	bool is_half_open;     /* counted as half open: admission.c */
 	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
 	uint64_t user;
 	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
@@ -80,15 +88,15 @@ struct uroce_cm_conn {
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
-	uint32_t max_backlog; /* of a listener */
-	uint32_t nb_waiting;  /* CONNECT_REQUESTs of a listener that have not been taken */
+	uint32_t max_backlog;          /* of a listener */
+	struct uroce_cm_queue waiting; /* CONNECT_REQUESTs at a listener that have not been taken */
 
 	/* identity: identity.c */
 	uint32_t local_comm_id;  /* request ID of SIDR; 0: none */
 	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
 	be64 remote_guid;
 	bool is_in_local;  /* in the table of local comm ids */
-	bool is_in_remote; /* in the table of remote comm ids */
+	bool is_in_remote; /* in the table of remote comm ids: passive ids alone */
 	bool is_in_peer_qpn;
 	bool is_in_qpn;
 	struct uroce_cm_av av;
@@ -158,6 +166,7 @@ struct uroce_cm_conn {
 /* A reply that belongs to no id. */
 struct uroce_cm_reply {
 	struct uroce_cm_av av;
+	uint8_t host;    /* index in `nb_replies_of` */
 	uint8_t attr;    /* enum uroce_cm_attr: REJ, DREP, SIDR_REP, APR */
 	uint8_t about;   /* of a REJ */
 	uint16_t reason; /* of a REJ; status of a SIDR_REP and an APR */
@@ -192,9 +201,18 @@ struct uroce_cm {
 	struct uroce_id_table by_qpn;      /* local QPN */
 	struct uroce_id_table by_port;     /* service ID */
 	struct uroce_timer_heap timers;
+	/* admission.c: ids of a host that are half open, and that wait at a listener; by hash */
+	uint32_t *nb_half_open_of;
+	uint32_t *nb_waiting_of;
+	uint32_t count_mask; /* number of counters in each of the two arrays - 1 */
+	/* port_space.c: a bit for each port that an id of the port space has */
+	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
 	uint32_t first_reply; /* replies [first_reply, end_reply), modulo their number */
 	uint32_t end_reply;
 	struct uroce_cm_reply replies[UROCE_CM_NB_REPLIES];
+	uint16_t nb_replies_of[UROCE_CM_NB_REPLY_HOSTS]; /* that wait; by hash of the GID */
+	uint8_t nb_responses_in_row; /* responses that left since the last request */
+	bool is_replies_turn;        /* a reply of no id leaves before the response of an id */
 	struct uroce_cm_rtt rtt[UROCE_CM_NB_RTT];
 	struct uroce_cm_stats stats;
 };

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "cm/admission.h"
 #include "cm/queue.h"
 
 /* Events that carry the private data of an id. */
@@ -38,7 +39,7 @@ void
 uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
 	if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST))
-		cm->conns[conn->listener].nb_waiting--;
+		uroce_cm_admission_end_waiting(cm, conn);
 	conn->events = 0;
 	if (conn->link[UROCE_CM_LINK_EVENT].is_in)
 		uroce_cm_queue_remove(cm, &cm->events[conn->owner], UROCE_CM_LINK_EVENT,
@@ -85,8 +86,7 @@ uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_
 	}
 	if (event->kind == UROCE_CM_EVENT_CONNECT_REQUEST) {
 		event->listener = conn->listener;
-		cm->conns[conn->listener].nb_waiting--;
-		conn->listener = UROCE_CM_NO_ID;
+		uroce_cm_admission_end_waiting(cm, conn);
 	}
 	conn->events &= ~(1u << event->kind);
 	/* the id goes behind the others, so that ids have turns */

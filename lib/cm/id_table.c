@@ -22,7 +22,8 @@ count_buckets(uint32_t max_ids)
 size_t
 uroce_id_table_memsize(uint32_t max_ids)
 {
-	const size_t links = ((size_t)count_buckets(max_ids) + max_ids) * sizeof(uint32_t);
+	const size_t links =
+		((size_t)count_buckets(max_ids) + 2 * (size_t)max_ids) * sizeof(uint32_t);
 
 	return (size_t)max_ids * sizeof(uint64_t) + (links + 7) / 8 * 8;
 }
@@ -36,6 +37,7 @@ uroce_id_table_init(struct uroce_id_table *table, void *mem, uint32_t max_ids)
 	table->hash = mem;
 	table->first = (uint32_t *)(table->hash + max_ids);
 	table->next = table->first + nb_buckets;
+	table->prev = table->next + max_ids;
 	for (uint32_t i = 0; i < nb_buckets; i++)
 		table->first[i] = UROCE_ID_TABLE_END;
 }
@@ -47,19 +49,28 @@ uroce_id_table_add(struct uroce_id_table *table, uint32_t id, uint64_t hash)
 
 	table->hash[id] = hash;
 	table->next[id] = *first;
+	table->prev[id] = UROCE_ID_TABLE_END;
+	if (*first != UROCE_ID_TABLE_END)
+		table->prev[*first] = id;
 	*first = id;
 }
 
 void
 uroce_id_table_remove(struct uroce_id_table *table, uint32_t id)
 {
-	uint32_t *link = &table->first[table->hash[id] & table->mask];
+	const uint32_t prev = table->prev[id];
+	const uint32_t next = table->next[id];
 
-	while (*link != id) {
-		assert(*link != UROCE_ID_TABLE_END);
-		link = &table->next[*link];
+	if (prev != UROCE_ID_TABLE_END) {
+		table->next[prev] = next;
+	} else {
+		uint32_t *first = &table->first[table->hash[id] & table->mask];
+
+		assert(*first == id);
+		*first = next;
 	}
-	*link = table->next[id];
+	if (next != UROCE_ID_TABLE_END)
+		table->prev[next] = prev;
 }
 
 static uint32_t

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Look-up of ids by the hash of a key. A table is an array of buckets and an array of links, one
- * for each id. The ids of a bucket form a chain. Several ids may have the same hash: the caller
- * walks over them and compares the keys.
+ * Look-up of ids by the hash of a key. A table is an array of buckets and two arrays of links,
+ * with one pair for each id. The ids of a bucket form a chain. Several ids may have the same hash:
+ * the caller walks over them and compares the keys. To add or to remove an id takes the same time
+ * however long its chain is.
  */
 
 #include <stddef.h>
@@ -19,6 +20,7 @@ struct uroce_id_table {
 	uint32_t mask;   /* number of buckets - 1; the number is a power of two */
 	uint32_t *first; /* of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
 	uint32_t *next;  /* of each id in its bucket */
+	uint32_t *prev;  /* of each id in its bucket; UROCE_ID_TABLE_END: the id is the first */
 	uint64_t *hash;  /* of each id that is in the table */
 };
 

@@ -82,6 +82,8 @@ uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint3
 {
 	table_remove(cm, &cm->by_qpn, conn, &conn->is_in_qpn);
 	conn->local_qpn = qpn;
+	if (conn->is_datagram)
+		return;
 	uroce_id_table_add(&cm->by_qpn, uroce_cm_id_of(cm, conn), hash_number(cm, qpn));
 	conn->is_in_qpn = true;
 }
@@ -104,8 +106,10 @@ uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64
 	conn->remote_guid = guid;
 	conn->remote_comm_id = remote_comm_id;
 	conn->remote_qpn = remote_qpn;
-	uroce_id_table_add(&cm->by_remote, id, hash_of_peer(cm, guid, gid, remote_comm_id));
-	conn->is_in_remote = true;
+	if (!conn->is_active) {
+		uroce_id_table_add(&cm->by_remote, id, hash_of_peer(cm, guid, gid, remote_comm_id));
+		conn->is_in_remote = true;
+	}
 	if (!remote_qpn)
 		return;
 	uroce_id_table_add(&cm->by_peer_qpn, id, hash_of_peer(cm, guid, gid, remote_qpn));
@@ -147,8 +151,8 @@ uroce_cm_identity_find_request(struct uroce_cm *cm, be64 guid, const uint8_t rem
 	     id != UROCE_ID_TABLE_END; id = uroce_id_table_next(table, id)) {
 		struct uroce_cm_conn *conn = &cm->conns[id];
 
-		if (!conn->is_active && conn->is_datagram == is_datagram &&
-		    conn->remote_comm_id == remote_comm_id && is_same_peer(conn, guid, remote_gid))
+		if (conn->is_datagram == is_datagram && conn->remote_comm_id == remote_comm_id &&
+		    is_same_peer(conn, guid, remote_gid))
 			return conn;
 	}
 	return NULL;

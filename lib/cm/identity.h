@@ -16,10 +16,17 @@
 /** Give an id a new comm id and a new TID, which nobody can predict. */
 void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Set the QP of this side. */
+/**
+ * Set the QP of this side. The QP of a datagram service is not in the table of QPs: it has no
+ * peer of its own, and many resolutions may tell it.
+ */
 void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint32_t qpn);
 
-/** Set what names the connection on the peer's side. `remote_qpn` 0: no QP. */
+/**
+ * Set what names the connection on the peer's side. `remote_qpn` 0: no QP. Only passive ids can be
+ * found by the peer's comm id. An active side needs no such look-up, and its peer could make it
+ * slow by one comm id for all connections.
+ */
 void uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64 guid,
 				uint32_t remote_comm_id, uint32_t remote_qpn);
 

@@ -59,43 +59,21 @@ stale_input(const struct uroce_cm_conn *conn)
 	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
 }
 
-/* Reject a message that belongs to no connection. */
+/* Reject a REP or an RTU that belongs to no connection. */
 static void
 reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	       enum uroce_cm_about about, enum uroce_cm_reason reason)
 {
 	/* the comm ids are at the same place in a REP and an RTU */
-	uroce_cm_outbox_reply(
-		cm, &(struct uroce_cm_reply){
-			    .av = *from,
-			    .attr = UROCE_CM_REJ,
-			    .about = (uint8_t)about,
-			    .reason = (uint16_t)reason,
-			    .tid = msg->tid,
-			    .local_comm_id = msg->attr == UROCE_CM_REP   ? msg->rep.remote_comm_id
-					     : msg->attr == UROCE_CM_RTU ? msg->rtu.remote_comm_id
-									 : 0,
-			    .remote_comm_id = msg->attr == UROCE_CM_REP   ? msg->rep.local_comm_id
-					      : msg->attr == UROCE_CM_RTU ? msg->rtu.local_comm_id
-									  : msg->req.local_comm_id,
-		    });
-}
-
-/*
- * End the connection to a peer's QP that the peer uses for a new connection.
- * @return whether there was one
- */
-static bool
-supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,
-	  const struct uroce_cm_conn *self, uint64_t now_ns)
-{
-	struct uroce_cm_conn *old = uroce_cm_identity_find_peer_qpn(cm, guid, gid, qpn, self);
-
-	if (!old)
-		return false;
-	(void)uroce_cm_conn_input(cm, old, UROCE_CM_ON_SUPERSEDED, UROCE_CM_REASON_STALE_CONN,
-				  now_ns);
-	return true;
+	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
+					  .av = *from,
+					  .attr = UROCE_CM_REJ,
+					  .about = (uint8_t)about,
+					  .reason = (uint16_t)reason,
+					  .tid = msg->tid,
+					  .local_comm_id = msg->rep.remote_comm_id,
+					  .remote_comm_id = msg->rep.local_comm_id,
+				  });
 }
 
 static void
@@ -108,10 +86,8 @@ recv_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 	if (conn)
 		give_input(cm, conn, msg, UROCE_CM_ON_REQ, 0, now_ns);
-	else if (supersede(cm, req->local_ca_guid, from->remote_gid, req->local_qpn, NULL, now_ns))
-		reject_message(cm, msg, from, UROCE_CM_ABOUT_REQ, UROCE_CM_REASON_STALE_CONN);
 	else
-		uroce_cm_request_connect(cm, msg, from);
+		uroce_cm_request_connect(cm, msg, from, now_ns);
 }
 
 static void
@@ -135,15 +111,22 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	give_input(cm, conn, msg, UROCE_CM_ON_MRA, 0, now_ns);
 }
 
-/* The ACK timeout of the active side: that of the path, longer if the peer needs more time. */
+/*
+ * The ACK timeout of the active side: that of the path, longer if the peer needs more time. TIMEWAIT
+ * takes that time. So a peer cannot ask for more than 17 s.
+ */
 static uint8_t
 ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
 {
-	uint8_t code = path_code;
+	unsigned code = path_code;
 
-	if (delay_code + 1 >= path_code)
-		code = delay_code + 1 == path_code ? path_code + 1 : delay_code + 1;
-	return code < UROCE_CM_TIMEOUT_CODE_MAX ? code : UROCE_CM_TIMEOUT_CODE_MAX;
+	if (delay_code + 1u == path_code)
+		code = path_code + 1u;
+	else if (delay_code + 1u > path_code)
+		code = delay_code + 1u;
+	if (code > UROCE_CM_PEER_TIMEOUT_CODE_MAX)
+		code = UROCE_CM_PEER_TIMEOUT_CODE_MAX;
+	return path_code > code ? path_code : (uint8_t)code;
 }
 
 static void
@@ -189,7 +172,8 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 			return;
 		/* A repetition of the REP must not be accepted after the REJ: another attempt
 		 * has another comm id. */
-		if (supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn, now_ns)) {
+		if (uroce_cm_conn_supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn,
+					    now_ns)) {
 			reject_message(cm, msg, from, UROCE_CM_ABOUT_REP,
 				       UROCE_CM_REASON_STALE_CONN);
 			give_input(cm, conn, msg, stale_input(conn), UROCE_CM_REASON_STALE_CONN,
@@ -328,6 +312,9 @@ recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 	struct uroce_cm_conn *conn = uroce_cm_identity_find(cm, rep->request_id, from->remote_gid);
 
 	if (!conn || conn->state != UROCE_CM_STATE_SIDR_REQ_SENT || msg->tid != conn->tid)
+		return;
+	/* QPs 0 and 1 are those of management */
+	if (rep->status == UROCE_CM_SIDR_SUCCESS && rep->qpn < 2)
 		return;
 	conn->remote_qpn = rep->qpn;
 	conn->remote_qkey = rep->qkey;

@@ -6,6 +6,7 @@
 
 #include "cm/outbox.h"
 
+#include "cm/identity.h"
 #include "cm/queue.h"
 
 static struct uroce_cm_queue *
@@ -33,16 +34,29 @@ uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 void
 uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply)
 {
-	if (cm->end_reply - cm->first_reply == UROCE_CM_NB_REPLIES)
+	const uint64_t hash = uroce_cm_identity_hash_gid(cm, reply->av.remote_gid);
+	const uint8_t host = (uint8_t)(hash >> 32 & (UROCE_CM_NB_REPLY_HOSTS - 1));
+	const uint32_t nb_free = UROCE_CM_NB_REPLIES - (cm->end_reply - cm->first_reply);
+	struct uroce_cm_reply *slot = &cm->replies[cm->end_reply % UROCE_CM_NB_REPLIES];
+
+	if (cm->nb_replies_of[host] >= nb_free) {
 		cm->stats.nb_replies_dropped++;
-	else
-		cm->replies[cm->end_reply++ % UROCE_CM_NB_REPLIES] = *reply;
+		return;
+	}
+	*slot = *reply;
+	slot->host = host;
+	cm->nb_replies_of[host]++;
+	cm->end_reply++;
 }
 
 const struct uroce_cm_reply *
 uroce_cm_outbox_pop_reply(struct uroce_cm *cm)
 {
+	const struct uroce_cm_reply *reply = &cm->replies[cm->first_reply % UROCE_CM_NB_REPLIES];
+
 	if (cm->first_reply == cm->end_reply)
 		return NULL;
-	return &cm->replies[cm->first_reply++ % UROCE_CM_NB_REPLIES];
+	cm->nb_replies_of[reply->host]--;
+	cm->first_reply++;
+	return reply;
 }

@@ -25,7 +25,10 @@ void uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 /** The id has nothing to send. */
 void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Queue a reply that belongs to no id. It is dropped if too many wait: the peer repeats. */
+/**
+ * Queue a reply that belongs to no id. It is dropped if too many wait: the peer repeats. A host may
+ * have as many as are left for others, so a host that causes many leaves room for those of others.
+ */
 void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
 
 /** Take the oldest reply; NULL: none. It is valid until the next reply is queued. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Port spaces: a table of bound ids by service ID, which is the port space and the port.
+ * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap of
+ * each port space says which ports have an id, so that a free port is found quickly even if there
+ * are few.
  */
 
 #include "cm/port_space.h"
@@ -11,7 +13,17 @@
 
 #include "cm/service_id.h"
 
+#define BITS_OF_WORD 64u
+
 static const uint8_t any_ip[16];
+
+static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+bool
+uroce_cm_port_is_mapped_ipv4(const struct uroce_cm_addr *addr)
+{
+	return addr->ip_version == 6 && !memcmp(addr->ip, ipv4_prefix, sizeof(ipv4_prefix));
+}
 
 static bool
 is_wildcard(const struct uroce_cm_addr *addr)
@@ -67,16 +79,82 @@ is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 	return true;
 }
 
-/* Choose a free port. @return false: all are in use */
+/* The bitmap of a port space. Another number than those of service_id.h shares that of TCP. */
+static uint64_t *
+ports_of_space(struct uroce_cm *cm, uint16_t space)
+{
+	switch (space) {
+	case UROCE_CM_PS_UDP:
+		return cm->bound_ports[1];
+	case UROCE_CM_PS_IB:
+		return cm->bound_ports[2];
+	case UROCE_CM_PS_IPOIB:
+		return cm->bound_ports[3];
+	}
+	return cm->bound_ports[0];
+}
+
+/* Write down that an id has a port, or that the last one has left it. */
+static void
+mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	uint64_t *word = &ports_of_space(cm, conn->space)[conn->local.port / BITS_OF_WORD];
+	const uint64_t bit = UINT64_C(1) << conn->local.port % BITS_OF_WORD;
+
+	if (uroce_id_table_first(&cm->by_port, hash_service(cm, service_of(conn))) ==
+	    UROCE_ID_TABLE_END)
+		*word &= ~bit;
+	else
+		*word |= bit;
+}
+
+/*
+ * Find a port that no id has, in [from, end). Words of the bitmap that are full are skipped.
+ * @return `end`: none
+ */
+static uint32_t
+find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
+{
+	uint32_t port = from;
+
+	while (port < end) {
+		const uint64_t used = ports[port / BITS_OF_WORD] >> port % BITS_OF_WORD;
+
+		if (!(used & 1))
+			return port;
+		if (used == UINT64_MAX >> port % BITS_OF_WORD)
+			port += BITS_OF_WORD - port % BITS_OF_WORD;
+		else
+			port++;
+	}
+	return end;
+}
+
+/*
+ * Choose a free port: one that no id has, or else one that only other addresses have.
+ * @return false: all are in use
+ */
 static bool
 choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
+	const uint64_t *ports = ports_of_space(cm, conn->space);
 	const uint32_t first = cm->conf.first_port;
-	const uint32_t nb = cm->conf.last_port - first + 1u;
-	const uint32_t start = (uint32_t)(uroce_cm_random(cm) % nb);
+	const uint32_t end = cm->conf.last_port + 1u;
+	const uint32_t start = first + (uint32_t)(uroce_cm_random(cm) % (end - first));
+	uint32_t port = find_unbound_port(ports, start, end);
 
-	for (uint32_t i = 0; i < nb; i++) {
-		conn->local.port = (uint16_t)(first + (start + i) % nb);
+	if (port == end) {
+		port = find_unbound_port(ports, first, start);
+		if (port == start)
+			port = end;
+	}
+	if (port != end) {
+		conn->local.port = (uint16_t)port;
+		if (is_port_free(cm, conn)) /* no id of a port space that shares the bitmap */
+			return true;
+	}
+	for (uint32_t i = 0; i < end - first; i++) {
+		conn->local.port = (uint16_t)(first + (start - first + i) % (end - first));
 		if (is_port_free(cm, conn))
 			return true;
 	}
@@ -89,6 +167,8 @@ uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 {
 	if (conn->is_bound || (addr->ip_version != 4 && addr->ip_version != 6))
 		return -EINVAL;
+	if (uroce_cm_port_is_mapped_ipv4(addr))
+		return -EADDRNOTAVAIL;
 	conn->local = *addr;
 	conn->is_v6only = is_v6only;
 	conn->is_shared_port = is_shared;
@@ -98,6 +178,7 @@ uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		return -EADDRNOTAVAIL;
 	uroce_id_table_add(&cm->by_port, uroce_cm_id_of(cm, conn),
 			   hash_service(cm, service_of(conn)));
+	mark_port(cm, conn);
 	conn->is_bound = true;
 	return 0;
 }
@@ -105,8 +186,10 @@ uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 void
 uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
-	if (conn->is_bound)
-		uroce_id_table_remove(&cm->by_port, uroce_cm_id_of(cm, conn));
+	if (!conn->is_bound)
+		return;
+	uroce_id_table_remove(&cm->by_port, uroce_cm_id_of(cm, conn));
+	mark_port(cm, conn);
 	conn->is_bound = false;
 }
 

@@ -11,6 +11,9 @@
 
 #include "cm/context.h"
 
+/** Whether an address is IPv4 in the form of IPv6, ::ffff:192.0.2.1. */
+bool uroce_cm_port_is_mapped_ipv4(const struct uroce_cm_addr *addr);
+
 /** As uroce_cme_bind(). */
 int uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		       const struct uroce_cm_addr *addr, bool is_v6only, bool is_shared);

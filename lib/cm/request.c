@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "cm/admission.h"
 #include "cm/conn.h"
 #include "cm/event.h"
 #include "cm/identity.h"
@@ -20,9 +21,6 @@
 #include "cm/reason.h"
 #include "cm/service_id.h"
 #include "cm/timeout.h"
-
-/* A peer that allows itself more time than this to answer does not get it: 17 s. */
-#define MAX_TIMEOUT_CODE 22
 
 static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
@@ -125,37 +123,36 @@ refuse_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uro
 
 /* Take an id for a request at a listener. @return NULL: the request has to be refused */
 static struct uroce_cm_conn *
-take_id_for_request(struct uroce_cm *cm, uint32_t listener)
+take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_cm_av *from)
 {
 	struct uroce_cm_conn *conn;
 
-	if (cm->conns[listener].nb_waiting >= cm->conns[listener].max_backlog) {
-		cm->stats.nb_backlog_full++;
+	if (!uroce_cm_admission_check(cm, listener, from->remote_gid))
 		return NULL;
-	}
-	conn = uroce_cm_conn_new(cm, true);
-	if (!conn) {
-		cm->stats.nb_no_id++;
+	conn = uroce_cm_conn_new(cm);
+	if (!conn)
 		return NULL;
-	}
 	conn->listener = listener;
 	conn->owner = cm->conns[listener].owner;
 	conn->user = cm->conns[listener].user;
 	conn->space = cm->conns[listener].space;
-	cm->conns[listener].nb_waiting++;
+	conn->av = *from;
+	uroce_cm_admission_begin(cm, conn);
 	return conn;
 }
 
+/* The code of a time for which a peer asks. */
+static uint8_t
+limit_code(uint8_t code)
+{
+	return code < UROCE_CM_PEER_TIMEOUT_CODE_MAX ? code : UROCE_CM_PEER_TIMEOUT_CODE_MAX;
+}
+
 static void
-fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg,
-	      const struct uroce_cm_av *from)
+fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 {
 	const struct uroce_cm_req *req = &msg->req;
-	const uint8_t timeout_code = req->local_timeout_code < MAX_TIMEOUT_CODE
-					     ? req->local_timeout_code
-					     : MAX_TIMEOUT_CODE;
 
-	conn->av = *from;
 	conn->av.flow_label = req->primary.flow_label;
 	conn->av.traffic_class = req->primary.traffic_class;
 	conn->av.hop_limit = req->primary.hop_limit;
@@ -167,22 +164,20 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg,
 	conn->remote_psn = req->starting_psn;
 	conn->responder_resources = req->initiator_depth;
 	conn->initiator_depth = req->responder_resources;
-	conn->ack_timeout_code = req->primary.ack_timeout_code < MAX_TIMEOUT_CODE
-					 ? req->primary.ack_timeout_code
-					 : MAX_TIMEOUT_CODE;
+	conn->ack_timeout_code = limit_code(req->primary.ack_timeout_code);
 	conn->retry_count = req->retry_count;
 	conn->rnr_retry_count = req->rnr_retry_count;
 	conn->peer_has_flow_control = req->has_flow_control;
 	conn->peer_has_srq = req->has_srq;
 	conn->peer_ece_vendor_id = req->vendor_id;
 	conn->peer_ece_options = msg->attr_mod;
-	conn->timeout_ns = uroce_cm_timeout_ns(timeout_code);
+	conn->timeout_ns = uroce_cm_timeout_ns(limit_code(req->local_timeout_code));
 	conn->max_retries = req->max_cm_retries;
 }
 
 void
 uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
-			 const struct uroce_cm_av *from)
+			 const struct uroce_cm_av *from, uint64_t now_ns)
 {
 	const struct uroce_cm_req *req = &msg->req;
 	enum uroce_cm_reason reason = check_req(req, from);
@@ -192,6 +187,9 @@ uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 
 	if (!reason && !read_addresses(req->service_id, req->private_data, from, &addr))
 		reason = UROCE_CM_REASON_INVALID_GID;
+	if (!reason && uroce_cm_conn_supersede(cm, req->local_ca_guid, from->remote_gid,
+					       req->local_qpn, NULL, now_ns))
+		reason = UROCE_CM_REASON_STALE_CONN;
 	if (reason) {
 		refuse_req(cm, msg, from, reason);
 		return;
@@ -201,7 +199,7 @@ uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 		refuse_req(cm, msg, from, UROCE_CM_REASON_INVALID_SERVICE_ID);
 		return;
 	}
-	conn = take_id_for_request(cm, listener);
+	conn = take_id_for_request(cm, listener, from);
 	if (!conn) {
 		refuse_req(cm, msg, from, UROCE_CM_REASON_NO_RESOURCES);
 		return;
@@ -211,7 +209,7 @@ uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 	conn->remote = addr.src;
 	uroce_cm_identity_renew(cm, conn);
 	conn->local_psn = (uint32_t)uroce_cm_random(cm) & 0xffffff;
-	fill_from_req(conn, msg, from);
+	fill_from_req(conn, msg);
 	uroce_cm_identity_set_peer(cm, conn, req->local_ca_guid, req->local_comm_id,
 				   req->local_qpn);
 	uroce_cm_event_set_private(conn, req->private_data + addr.offset,
@@ -248,7 +246,7 @@ uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_UNSUPPORTED);
 		return;
 	}
-	conn = take_id_for_request(cm, listener);
+	conn = take_id_for_request(cm, listener, from);
 	if (!conn) {
 		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_REJECT);
 		return;
@@ -257,7 +255,6 @@ uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 	conn->is_datagram = true;
 	conn->local = addr.dst;
 	conn->remote = addr.src;
-	conn->av = *from;
 	conn->service_id = req->service_id;
 	conn->tid = msg->tid;
 	conn->pkey = req->pkey;

@@ -10,9 +10,14 @@
 
 #include "cm/context.h"
 
+/**
+ * A REQ. What is wrong in itself is refused first: it must not end the connection of the QP that it
+ * names.
+ */
 void uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
-			      const struct uroce_cm_av *from);
+			      const struct uroce_cm_av *from, uint64_t now_ns);
 
+/** A SIDR_REQ. */
 void uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 			      const struct uroce_cm_av *from);
 

@@ -47,13 +47,14 @@ uroce_cm_service_port(uint64_t service_id)
 
 /**
  * Whether private data for this service ID begins with the header of cm/ip_header.h. The range is
- * that of the annex, 0x0000000001xxxxxx. A program that addresses by GID may use a service ID of
- * this range, too, and sends no header: a header that does not parse is the consumer's data.
+ * that of the annex, 0x0000000001xxxxxx. Linux sends the header in the port space of IPoIB, too,
+ * which is outside of the range. A program that addresses by GID may use a service ID of this
+ * range, too, and sends no header: a header that does not parse is the consumer's data.
  */
 static inline bool
 uroce_cm_service_has_ip(uint64_t service_id)
 {
-	return service_id >> 24 == 1;
+	return service_id >> 24 == 1 || service_id >> 16 == UROCE_CM_PS_IPOIB;
 }
 
 #endif /* UROCE_CM_SERVICE_ID_H */

@@ -13,6 +13,9 @@
 
 #define UROCE_CM_TIMEOUT_CODE_MAX 31
 
+/** A peer that asks for more time than this does not get it: 17 s. */
+#define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
+
 /** Convert the low five bits of `code` to nanoseconds. */
 static inline uint64_t
 uroce_cm_timeout_ns(uint8_t code)

@@ -125,7 +125,7 @@ service_id__of_ip_has_a_header(void **state)
 	assert_true(uroce_cm_service_has_ip(uroce_cm_service_id(UROCE_CM_PS_TCP, 1)));
 	assert_true(uroce_cm_service_has_ip(uroce_cm_service_id(UROCE_CM_PS_UDP, 1)));
 	assert_true(uroce_cm_service_has_ip(uroce_cm_service_id(UROCE_CM_PS_IB, 1)));
-	assert_false(uroce_cm_service_has_ip(uroce_cm_service_id(UROCE_CM_PS_IPOIB, 1)));
+	assert_true(uroce_cm_service_has_ip(uroce_cm_service_id(UROCE_CM_PS_IPOIB, 1)));
 	assert_false(uroce_cm_service_has_ip(UINT64_C(0x1000000001061c06)));
 	assert_false(uroce_cm_service_has_ip(0));
 }

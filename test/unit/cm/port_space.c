@@ -212,6 +212,54 @@ listener__of_a_service_id_without_ip(void **state)
 }
 
 static void
+listener__in_the_port_space_of_ipoib_reads_the_ip_header(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr remote = one4;
+	const struct uroce_cm_param param = { .private_len = 4, .private_data = "ping" };
+	struct uroce_cm_av av = { .hop_limit = 64 };
+	struct uroce_cm_event event;
+	struct uroce_cm_info from;
+	struct uroce_cm_info info;
+	uint32_t listener;
+	uint32_t a;
+
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_IPOIB, true, 0, &listener), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, listener, &one4, false, false), 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, listener, 0), 0);
+	memcpy(av.local_gid, ends->a.gid, 16);
+	memcpy(av.remote_gid, ends->b.gid, 16);
+	assert_int_equal(uroce_cme_create(ends->a.cm, UROCE_CM_PS_IPOIB, true, 0, &a), 0);
+	assert_int_equal(uroce_cme_bind(ends->a.cm, a, &ends->a.ip, false, false), 0);
+	assert_int_equal(uroce_cme_connect(ends->a.cm, a, &remote, &av, &param, 0), 0);
+	ends_settle(ends);
+	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	assert_int_equal(event.private_len, UROCE_CM_SIDR_REQ_USER_LEN);
+	assert_memory_equal(event.private_data, "ping\0", 5);
+	uroce_cme_query(ends->a.cm, a, &from);
+	uroce_cme_query(ends->b.cm, event.id, &info);
+	assert_int_equal(info.remote.port, from.local.port);
+}
+
+static void
+request__from_an_ipv4_address_in_the_form_of_ipv6_is_refused(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg req;
+
+	(void)listen_at(&ends->b, &any6, false);
+	(void)end_connect(ends, &ends->a, 0x11);
+	assert_true(end_take(ends, &ends->a, &req));
+	req.req.private_data[1] = 0x60;
+	req.req.private_data[14] = req.req.private_data[15] = 0xff;
+	req.req.private_data[30] = req.req.private_data[31] = 0xff;
+	end_give(ends, &ends->b, &req);
+	expect_no_event(&ends->b);
+	ends_move(ends, &ends->b, UROCE_CM_REJ);
+	assert_int_equal(ends->last.rej.reason, UROCE_CM_REASON_INVALID_GID);
+}
+
+static void
 loopback__two_ids_of_one_engine(void **state)
 {
 	struct ends *ends = *state;
@@ -265,6 +313,8 @@ main(void)
 		TEST(bind__any_port_is_a_free_one),
 		TEST(listener__by_address_or_wildcard),
 		TEST(listener__of_a_service_id_without_ip),
+		TEST(listener__in_the_port_space_of_ipoib_reads_the_ip_header),
+		TEST(request__from_an_ipv4_address_in_the_form_of_ipv6_is_refused),
 		TEST(loopback__two_ids_of_one_engine),
 	};
 

@@ -173,10 +173,16 @@ peers__do_not_take_the_last_ids(void **state)
 	for (uint32_t qpn = 0x100; qpn < 0x200; qpn++) {
 		struct uroce_cm_msg req = take_req(ends, qpn);
 		struct uroce_cm_event event;
+		struct uroce_cm_av av = { 0 };
 
-		end_give(ends, &ends->b, &req);
+		/* each from another host, since a single one gets one half */
+		memcpy(av.local_gid, ends->b.gid, 16);
+		memcpy(av.remote_gid, ends->a.gid, 16);
+		av.remote_gid[15] = req.req.primary.local_gid[15] = req.req.private_data[19] =
+			(uint8_t)qpn;
+		uroce_cme_recv(ends->b.cm, &req, &av, 0);
 		if (!uroce_cme_next_event(ends->b.cm, &event)) {
-			expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
+			assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_no_id, 1);
 			break;
 		}
 		nb++;
@@ -355,6 +361,27 @@ stale__rep_is_not_accepted_later(void **state)
 }
 
 static void
+stale__no_more_after_a_rejection(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_event event;
+
+	(void)end_listen(&ends->b, PORT);
+	for (unsigned i = 0; i < 3; i++) {
+		const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+		/* B remembers each REJ for 13 s, and A tries again with the QP */
+		ends_settle(ends);
+		event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+		uroce_cme_destroy(ends->b.cm, event.id, ends->now_ns);
+		ends_settle(ends);
+		assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
+				 UROCE_CM_REASON_CONSUMER_DEFINED);
+		uroce_cme_destroy(ends->a.cm, a, ends->now_ns);
+	}
+}
+
+static void
 stale__of_another_host_is_no_business(void **state)
 {
 	struct ends *ends = *state;
@@ -504,6 +531,7 @@ main(void)
 		TEST(stale__comm_id_changes_for_each_attempt),
 		TEST(stale__late_rej_delays_the_next_attempt_by_10_ms),
 		TEST(stale__rep_is_not_accepted_later),
+		TEST(stale__no_more_after_a_rejection),
 		TEST(stale__of_another_host_is_no_business),
 		TEST(forged_rej__is_ignored),
 		TEST(abandoned_req__is_withdrawn),

@@ -136,6 +136,41 @@ refused_service__is_unreachable(void **state)
 }
 
 static void
+sidr_rep__without_a_qp_is_ignored(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = resolve_service(ends);
+	struct uroce_cm_msg rep = { .attr = UROCE_CM_SIDR_REP };
+	struct uroce_cm_msg req;
+
+	assert_true(end_take(ends, &ends->a, &req));
+	rep.tid = req.tid;
+	rep.sidr_rep.request_id = req.sidr_req.request_id;
+	rep.sidr_rep.qpn = 1;
+	end_give(ends, &ends->a, &rep);
+	expect_no_event(&ends->a);
+	expect_state(&ends->a, a, UROCE_CM_STATE_SIDR_REQ_SENT);
+	rep.sidr_rep.qpn = 2;
+	end_give(ends, &ends->a, &rep);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_ESTABLISHED, a);
+}
+
+static void
+refusal__has_a_status_that_is_none_of_success(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t b;
+
+	(void)offer_service(&ends->b);
+	(void)resolve_service(ends);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	assert_int_equal(uroce_cme_reject(ends->b.cm, b, 0, NULL, 0, 0), -EINVAL);
+	assert_int_equal(uroce_cme_reject(ends->b.cm, b, 0x100, NULL, 0, 0), -EINVAL);
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+}
+
+static void
 silent_service__times_out(void **state)
 {
 	struct ends *ends = *state;
@@ -172,6 +207,8 @@ main(void)
 		TEST(lost_sidr_messages__are_repeated),
 		TEST(no_service__is_unreachable),
 		TEST(refused_service__is_unreachable),
+		TEST(sidr_rep__without_a_qp_is_ignored),
+		TEST(refusal__has_a_status_that_is_none_of_success),
 		TEST(silent_service__times_out),
 		TEST(connection__at_a_datagram_service_is_refused),
 	};

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Which requests of peers get an id.
+ */
+
+#include "cm/admission.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "cm/queue.h"
+
+/* One of so many ids is reserved for the user, and not given to peers. */
+#define RESERVED_SHARE 8
+
+/* Few ids may have many hosts as peers. A power of two. */
+#define MIN_COUNTS 1024u
+
+uint32_t
+uroce_cm_admission_nb_counts(uint32_t max_ids)
+{
+	uint32_t nb = MIN_COUNTS;
+
+	while (nb < max_ids)
+		nb *= 2;
+	return nb;
+}
+
+/* The counter of a host: at a listener, or, by UROCE_CM_NO_ID, of the whole engine. */
+static uint32_t
+count_index(const struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
+{
+	uint64_t words[3] = { listener };
+
+	memcpy(&words[1], gid, 16);
+	return (uint32_t)uroce_siphash(&cm->hash_key, words, 3) & cm->count_mask;
+}
+
+static uint32_t *
+waiting_count(struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
+{
+	return &cm->nb_waiting_of[count_index(cm, listener, gid)];
+}
+
+static uint32_t *
+half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
+{
+	return &cm->nb_half_open_of[count_index(cm, UROCE_CM_NO_ID, gid)];
+}
+
+bool
+uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
+{
+	const struct uroce_cm_conn *asked = &cm->conns[listener];
+	const uint32_t nb_free =
+		cm->free_ids.nb + cm->conf.max_ids - cm->nb_begun + cm->lingering.nb;
+	const uint32_t nb_reserved = cm->conf.max_ids / RESERVED_SHARE;
+
+	if (*waiting_count(cm, listener, gid) + asked->waiting.nb >= 2 * asked->max_backlog) {
+		cm->stats.nb_backlog_full++;
+		return false;
+	}
+	if (*half_open_count(cm, gid) + nb_reserved >= nb_free) {
+		cm->stats.nb_no_id++;
+		return false;
+	}
+	return true;
+}
+
+void
+uroce_cm_admission_begin(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	uroce_cm_queue_push(cm, &cm->conns[conn->listener].waiting, UROCE_CM_LINK_WAITING,
+			    uroce_cm_id_of(cm, conn));
+	++*waiting_count(cm, conn->listener, conn->av.remote_gid);
+	++*half_open_count(cm, conn->av.remote_gid);
+	conn->is_half_open = true;
+}
+
+void
+uroce_cm_admission_end_waiting(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	assert(conn->listener != UROCE_CM_NO_ID);
+	uroce_cm_queue_remove(cm, &cm->conns[conn->listener].waiting, UROCE_CM_LINK_WAITING,
+			      uroce_cm_id_of(cm, conn));
+	--*waiting_count(cm, conn->listener, conn->av.remote_gid);
+	conn->listener = UROCE_CM_NO_ID;
+}
+
+void
+uroce_cm_admission_end_half_open(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	if (conn->is_half_open)
+		--*half_open_count(cm, conn->av.remote_gid);
+	conn->is_half_open = false;
+}

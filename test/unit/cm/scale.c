@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Many ids: 20,000 connections at a time. No clock is used: what is checked is the number of ids
+ * that a call may have to look at, which is the length of the chains of the tables and the depth of
+ * the timers' heap, and the number of ports that are tried.
+ */
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cm/context.h"
+#include "ends.h"
+
+#define NB_CONNS 20000u
+#define MAX_IDS  65536u
+
+/* Of so many ids in as many buckets, no bucket has more than a few by chance. */
+#define MAX_CHAIN 12u
+
+static unsigned
+longest_chain(const struct uroce_id_table *table)
+{
+	unsigned longest = 0;
+
+	for (uint32_t bucket = 0; bucket <= table->mask; bucket++) {
+		unsigned len = 0;
+
+		for (uint32_t id = table->first[bucket]; id != UROCE_ID_TABLE_END;
+		     id = table->next[id])
+			len++;
+		longest = len > longest ? len : longest;
+	}
+	return longest;
+}
+
+static void
+expect_short_chains(const struct uroce_cm *cm)
+{
+	assert_in_range(longest_chain(&cm->by_local), 0, MAX_CHAIN);
+	assert_in_range(longest_chain(&cm->by_remote), 0, MAX_CHAIN);
+	assert_in_range(longest_chain(&cm->by_peer_qpn), 0, MAX_CHAIN);
+	assert_in_range(longest_chain(&cm->by_qpn), 0, MAX_CHAIN);
+	assert_in_range(longest_chain(&cm->by_port), 0, MAX_CHAIN);
+}
+
+static void
+make_large(struct ends *ends)
+{
+	ends->a.conf.max_ids = MAX_IDS;
+	ends->b.conf.max_ids = MAX_IDS;
+	ends->b.conf.max_backlog = NB_CONNS;
+	end_restart(&ends->a);
+	end_restart(&ends->b);
+}
+
+/* Deliver all messages, without a log. Events are answered, and their number is counted. */
+static void
+exchange(struct ends *ends, unsigned nb_events[UROCE_CM_EVENT_NB])
+{
+	struct uroce_cm_event event;
+	struct uroce_cm_param param = { .qpn = 2 };
+	struct uroce_cm_msg msg;
+	struct uroce_cm_tx tx;
+	bool is_moving = true;
+
+	while (is_moving) {
+		is_moving = false;
+		for (unsigned i = 0; i < 2; i++) {
+			struct end *end = i ? &ends->b : &ends->a;
+			struct end *peer = ends_peer(ends, end);
+
+			while (uroce_cme_next_event(end->cm, &event)) {
+				is_moving = true;
+				nb_events[event.kind]++;
+				param.qpn = 0x1000 + event.id;
+				if (event.kind == UROCE_CM_EVENT_CONNECT_REQUEST)
+					assert_int_equal(uroce_cme_accept(end->cm, event.id, &param,
+									  ends->now_ns),
+							 0);
+				if (event.kind == UROCE_CM_EVENT_CONNECT_RESPONSE)
+					assert_int_equal(uroce_cme_establish(end->cm, event.id,
+									     NULL, 0, ends->now_ns),
+							 0);
+			}
+			while (uroce_cme_send(end->cm, &tx, 1, ends->now_ns)) {
+				is_moving = true;
+				assert_int_equal(uroce_cm_parse(tx.mad, &msg),
+						 UROCE_CM_VERDICT_ACCEPTED);
+				end_give(ends, peer, &msg);
+			}
+		}
+	}
+}
+
+static void
+connections__20000_at_a_time(void **state)
+{
+	struct ends *ends = *state;
+	unsigned nb_events[UROCE_CM_EVENT_NB] = { 0 };
+	uint32_t *ids = calloc(NB_CONNS, sizeof(*ids));
+	uint32_t listener;
+
+	assert_non_null(ids);
+	make_large(ends);
+	listener = end_listen(&ends->b, PORT);
+	for (uint32_t i = 0; i < NB_CONNS; i++)
+		ids[i] = end_connect(ends, &ends->a, 0x1000 + i);
+	/* a timer for each of them: the heap is as deep as the logarithm says */
+	assert_int_equal(ends->a.cm->timers.nb, NB_CONNS);
+	exchange(ends, nb_events);
+	assert_int_equal(nb_events[UROCE_CM_EVENT_CONNECT_REQUEST], NB_CONNS);
+	assert_int_equal(nb_events[UROCE_CM_EVENT_ESTABLISHED], NB_CONNS);
+	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
+	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
+	expect_short_chains(ends->a.cm);
+	expect_short_chains(ends->b.cm);
+	for (uint32_t i = 0; i < NB_CONNS; i++)
+		uroce_cme_destroy(ends->a.cm, ids[i], ends->now_ns);
+	exchange(ends, nb_events);
+	assert_int_equal(nb_events[UROCE_CM_EVENT_DISCONNECTED], NB_CONNS);
+	/* A has timed out in DREQ_SENT nowhere: B's DREPs come without its user after 100 ms */
+	ends->now_ns = 100 * MSEC;
+	uroce_cme_expire(ends->b.cm, ends->now_ns);
+	exchange(ends, nb_events);
+	ends->now_ns = 3000 * MSEC;
+	uroce_cme_expire(ends->a.cm, ends->now_ns);
+	uroce_cme_expire(ends->b.cm, ends->now_ns);
+	exchange(ends, nb_events);
+	assert_int_equal(nb_events[UROCE_CM_EVENT_TIMEWAIT_EXIT], NB_CONNS);
+	assert_int_equal(ends->a.cm->nb_ids, 0);
+	assert_int_equal(ends->b.cm->nb_ids, NB_CONNS + 1);
+	uroce_cme_destroy(ends->b.cm, listener, ends->now_ns);
+	free(ids);
+}
+
+static void
+services__tell_one_qp_to_20000_hosts(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr addr = ends->b.ip;
+	struct uroce_cm_msg req = { .attr = UROCE_CM_SIDR_REQ };
+	const struct uroce_cm_param param = { .qpn = 0x22, .qkey = 1 };
+	struct uroce_cm_event event;
+	struct uroce_cm_tx tx;
+	uint32_t id;
+
+	make_large(ends);
+	addr.port = PORT;
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_IB, true, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, false), 0);
+	assert_int_equal(uroce_cme_listen(ends->b.cm, id, 0), 0);
+	req.sidr_req.service_id = uroce_cm_service_id(UROCE_CM_PS_IB, PORT);
+	for (uint32_t i = 0; i < NB_CONNS; i++) {
+		req.sidr_req.request_id = i + 1;
+		end_give(ends, &ends->b, &req);
+		assert_true(uroce_cme_next_event(ends->b.cm, &event));
+		assert_int_equal(uroce_cme_accept(ends->b.cm, event.id, &param, 0), 0);
+		uroce_cme_destroy(ends->b.cm, event.id, 0);
+		assert_int_equal(uroce_cme_send(ends->b.cm, &tx, 1, 0), 1);
+	}
+	assert_int_equal(ends->b.cm->nb_ids, NB_CONNS + 1);
+	expect_short_chains(ends->b.cm);
+	assert_int_equal(uroce_cme_qpn_busy_until(ends->b.cm, 0x22), 0);
+}
+
+static void
+rep__with_one_comm_id_for_all_makes_no_long_chain(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg req;
+	struct uroce_cm_msg rep = { .attr = UROCE_CM_REP };
+
+	make_large(ends);
+	for (uint32_t i = 0; i < 1000; i++) {
+		(void)end_connect(ends, &ends->a, 0x1000 + i);
+		assert_true(end_take(ends, &ends->a, &req));
+		ends->log_len = 0;
+		rep.tid = req.tid;
+		rep.rep.local_comm_id = 7;
+		rep.rep.remote_comm_id = req.req.local_comm_id;
+		rep.rep.local_qpn = 0x1000 + i;
+		end_give(ends, &ends->a, &rep);
+	}
+	expect_short_chains(ends->a.cm);
+}
+
+static void
+bind__finds_the_last_free_port(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr any = ends->b.ip;
+	const uint32_t nb_ports = 60999 - 32768 + 1;
+	struct uroce_cm_info info;
+	uint32_t first = UROCE_CM_NO_ID;
+	uint32_t id;
+
+	make_large(ends);
+	for (uint32_t i = 0; i < nb_ports; i++) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
+		if (i == nb_ports / 2)
+			first = id;
+	}
+	/* each port was given once, so the bitmap tells the only one that becomes free */
+	expect_short_chains(ends->b.cm);
+	uroce_cme_query(ends->b.cm, first, &info);
+	uroce_cme_destroy(ends->b.cm, first, 0);
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
+	{
+		const uint16_t port = info.local.port;
+
+		uroce_cme_query(ends->b.cm, id, &info);
+		assert_int_equal(info.local.port, port);
+	}
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), -EADDRNOTAVAIL);
+	/* another address may have the ports, too, and another port space */
+	any.ip[15]++;
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_UDP, true, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &ends->b.ip, false, false), 0);
+}
+
+static void
+memory__of_an_id_is_bounded(void **state)
+{
+	const struct uroce_cm_conf none = { .max_ids = 1 };
+	const struct uroce_cm_conf many = { .max_ids = MAX_IDS };
+	const size_t len = uroce_cme_memsize(&many) - uroce_cme_memsize(&none);
+
+	(void)state;
+	print_message("%zu bytes for the engine, %zu bytes for each of %u ids\n",
+		      uroce_cme_memsize(&none), len / MAX_IDS, MAX_IDS);
+	assert_in_range(len / MAX_IDS, 1, 1024);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(connections__20000_at_a_time),
+		TEST(services__tell_one_qp_to_20000_hosts),
+		TEST(rep__with_one_comm_id_for_all_makes_no_long_chain),
+		TEST(bind__finds_the_last_free_port),
+		TEST(memory__of_an_id_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
