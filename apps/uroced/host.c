@@ -24,8 +24,8 @@
 #define PATH_MTU_MIN 256u
 
 /*
- * The keys that are allowed in a specification. Each client chooses the values of all other keys
- * itself.
+ * The keys that the specification of uroced's port (PORT,key=value,...) may have. The other keys of
+ * a device are refused here, because each client sets them for its own device.
  */
 static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc" };
 

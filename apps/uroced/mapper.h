@@ -56,7 +56,10 @@ void mapper_init(struct mapper *mapper);
 /** Start the thread of the mapper, after mapper_init(). @return 0, or a positive errno */
 int mapper_start(struct mapper *mapper);
 
-/** End the thread of the mapper, if it runs. The steps that are left are not done. */
+/**
+ * End the thread of the mapper, if it runs, and wait for its end. Areas that wait for the
+ * thread are unmapped and freed.
+ */
 void mapper_stop(struct mapper *mapper);
 
 /** Do one step, as the thread of the mapper does. @return false if there was nothing to do */

@@ -144,8 +144,9 @@ load(void)
 /* --- the end of an engine ------------------------------------------------------------------------ */
 
 /*
- * Mark the current engine and all its contexts as dead. The caller has the lock. The next engine is
- * loaded from a copy.
+ * Mark the current engine (the loaded library with liburoce and DPDK) and all its contexts as dead.
+ * The caller holds `lock`. The next engine is loaded from a copy of the file, because the loader
+ * returns the dead one for the same file.
  */
 static void
 end_engine(void)

@@ -36,14 +36,14 @@ low_bits(unsigned width)
 	return UINT64_MAX >> (64 - width);
 }
 
-/* Bits of the last byte of a field that are behind the field. */
+/* Get the number of low-order bits in the last byte of a field that do not belong to the field. */
 static unsigned
 bits_behind(const struct uroce_cm_field *field)
 {
 	return (8u - (field->bit + field->width) % 8u) % 8u;
 }
 
-/* A number on the wire. Its bits are within eight bytes. */
+/* Read the value of a field from a MAD. The bits of a field are within eight bytes. */
 static uint64_t
 get_bits(const uint8_t *mad, const struct uroce_cm_field *field)
 {

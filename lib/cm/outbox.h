@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Messages that wait for transmission: the last messages of ids, and replies that belong to no id.
- * Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
+ * CM messages that wait for transmission. An id (listener or end of a connection, see cm.h) has at
+ * most one: the message that it sent last, or has to send next. Others are replies that belong to no
+ * id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
  */
 
 #include "cm/context.h"

@@ -30,9 +30,9 @@ struct uroce_slice {
 /** Maximum number of elements of a work request. */
 #define UROCE_SGE_MAX 32
 
-/** Place of the payload in its frame, into which payload of mkeys is generated. */
+/** Memory in a frame, into which a function writes the payload of a packet that comes from mkeys. */
 struct uroce_sge_room {
-	/* first byte of the payload's place, which has room for the bytes that the call requests */
+	/* first byte of the memory; the payload that the caller of the function requests fits */
 	uint8_t *at;
 	/* the packet is a retransmission, so signatures in memory are not checked again */
 	bool is_retransmit;

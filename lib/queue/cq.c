@@ -78,13 +78,15 @@ disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
 							  /*
-							   * S3: on success `arm` is cleared, in
-							   * seq_cst order
+							   * on success `arm` is cleared; this is
+							   * S3 of the comment at the top of the
+							   * file, in seq_cst order
 							   */
 							  memory_order_seq_cst,
 							  /*
-							   * S4: on failure `arm` is read again, in
-							   * seq_cst order
+							   * on failure `arm` is read again; this
+							   * is S4 of the comment at the top of
+							   * the file, in seq_cst order
 							   */
 							  memory_order_seq_cst))
 			return true;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The QP context: all state of a QP, laid out by the role that uses it. The file also has the
- * predicates on this state that both roles use.
+ * The QP context: all state of a QP, grouped by the role that uses it: requester, responder, or
+ * both. The file also has the predicates on this state that requester and responder share.
  *
  * The functions that the upper layers call are in qpc.h.
  *
@@ -186,7 +186,11 @@ enum uroce_ooo_response_state {
  * may be set in any state.
  */
 enum uroce_ooo_response_due {
-	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0, /* request the response at una_psn, as a probe */
+	/*
+	 * request the response at una_psn again, to find out whether the peer still answers and
+	 * what it has sent
+	 */
+	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0,
 	/* retransmit the request at nak_psn, which the peer has reported as missing */
 	UROCE_OOO_RESPONSE_DUE_NAK = 1 << 1,
 };

@@ -104,7 +104,10 @@ delay_further(struct uroce_worker *worker)
 	delayed_ack->kept_msn = worker->tx.active_head->qpc.resp.msn;
 }
 
-/* Check whether the program has replied to the latest message, and count its replies in a row. */
+/*
+ * Find out whether the program has posted a request since the latest received message, which is
+ * taken for its reply. Update the number of consecutive messages that the program replied to.
+ */
 static void
 check_answered(struct uroce_worker *worker)
 {

@@ -203,8 +203,9 @@ hand_over_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct ur
 	uroce_tx_unschedule(worker, wqp);
 	uroce_wheel_remove(&worker->wheel, wqp);
 	/*
-	 * Publish the completions now. The QP's CQs may be freed after a command of its new worker,
-	 * and then they must not be in a list of this worker.
+	 * Publish the pending completions now, which takes the QP's CQs off this worker's list of
+	 * CQs with pending completions. As soon as the new worker owns the QP, a program may
+	 * destroy the QP and then its CQs, and this list must not refer to freed CQs.
 	 */
 	uroce_publish_now(worker);
 	uroce_qpc_migrate(&wqp->qpc, target->rd_pool, target->reorder_buffer,

@@ -64,10 +64,12 @@ struct uroce_worker_qp {
 	/* If is_active is set: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
 	/*
-	 * The QP has migrated from another worker, and the transport was not called for it since.
+	 * The QP has moved to this worker from another one, and the transport was not called for
+	 * it since.
 	 */
 	bool is_migrated;
-	uint8_t nb_migrations; /* number of migrations of the QP so far; saturates */
+	/* how often the QP has moved from one worker to another; stays at UINT8_MAX */
+	uint8_t nb_migrations;
 	/*
 	 * Index of the worker that received the latest forwarded frames; valid if nb_forwarded > 0.
 	 */

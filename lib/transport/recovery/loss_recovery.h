@@ -23,9 +23,10 @@ enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * React to a loss for which the retransmission of a single packet is not enough. The returned
- * action is to go back N, but only once while una_psn does not move. For a go-back-N peer the
- * congestion window may become smaller.
+ * React to a loss that the retransmission of a single packet cannot repair. If the peer drops
+ * packets that are out of order (go-back-N), the congestion window is reduced.
+ * @return the action to go back N, at the first call for a value of una_psn; no action at further
+ *   calls until una_psn advances
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 
