@@ -58,7 +58,7 @@ int mapper_start(struct mapper *mapper);
 
 /**
  * End the thread of the mapper, if it runs, and wait for its end. Areas that wait for the
- * thread are unmapped and freed.
+ * thread are freed; their memory is neither mapped nor unmapped.
  */
 void mapper_stop(struct mapper *mapper);
 
