@@ -25,6 +25,8 @@ import pair  # noqa: E402
 from uroce_ports import PORTS, Lab, LabError, inside, stop  # noqa: E402
 
 PATIENCE_S = 90    # only a hang exceeds it
+KILL_PACKETS = 1000
+STAT = os.path.join(TOP, 'usertools', 'uroce-stat')
 
 
 @dataclasses.dataclass
@@ -39,7 +41,7 @@ class Row:
     client_device: str = None      # instead of the device of the wire
     client_eal: str = None         # instead of the EAL options of the wire
     is_alone: bool = False         # the client alone runs: it fails before it looks for a server
-    killed_after: str = None       # the server is killed when the client has printed this
+    is_killed: bool = False        # the server is killed when the client has sent KILL_PACKETS
 
 
 NO_SERVER = {'is_alone': True}
@@ -57,8 +59,10 @@ ROWS = [
         client_keys=',vlan=5'),
     Row('a path MTU above that of the port', r'path_mtu 5 is 4096 bytes, and the port carries 1024: allowed is up to 1024',
         server='ibv_rc_pingpong -g 1 -m 4096', server_keys=',mtu=1024', client_keys=',mtu=1024'),
+    # The client of ib_write_bw always has unacknowledged requests. A ping-pong does not: a client that
+    # waits for a message of a dead peer waits forever, as RC sends nothing to ask whether the peer lives.
     Row('the peer was killed', r'no response from the peer, after all retries; check that the peer\'s program runs',
-        server='ibv_rc_pingpong -g 1 -n 100000000', killed_after='modified to RTS'),
+        server='ib_write_bw -x 1 -n 100000000', is_killed=True),
     Row('a receive queue longer than the limit', r'create_qp: max_recv_wr is 40000: allowed are up to \d+',
         server='ibv_rc_pingpong -g 1 -r 40000', **NO_SERVER),
     Row('a message longer than the receive buffer',
@@ -83,17 +87,17 @@ def start(lab, side, libs, command, log, keeper):
     if side.eal:
         words += ['--eal', ' '.join(side.eal)]
     words += ['--libs', libs, '--', *command]
-    # standard error is not buffered, so lines of the log show how far a program is
     return lab.start(inside(side.keeper or keeper) + words, env=dict(os.environ, UROCE_LOG='warning,qp=debug'),
                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
-def wait_for_text(log, process, text):
-    """Wait until the process has printed the text, or has ended."""
+def wait_for_packets(process):
+    """Wait until the device of the process has sent KILL_PACKETS, or the process has ended."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
-        log.seek(0)
-        if text in log.read():
+        told = subprocess.run([STAT, '--json', '--all', f'{process.pid}/uroce0'], capture_output=True, text=True)
+        counts = re.search(r'"sent_pkts": (\d+)', told.stdout)
+        if counts and int(counts[1]) >= KILL_PACKETS:
             return
         time.sleep(0.05)
 
@@ -122,8 +126,8 @@ def run(row, libs):
             pair.wait_for_server(ends[0], keeper, before)
         command = (row.client or row.server).split() + ([] if row.is_alone else [wire.tcp])
         ends.append(start(lab, wire.client, libs, command, logs[1], keeper))
-        if row.killed_after:
-            wait_for_text(logs[1], ends[1], row.killed_after)
+        if row.is_killed:
+            wait_for_packets(ends[1])
             ends[0].kill()
         deadline = time.monotonic() + PATIENCE_S
         ends[-1].wait(max(0.1, deadline - time.monotonic()))
