@@ -4,8 +4,8 @@
  * values, and the tests to which the option applies. Parsing, the help text and all error messages
  * use the rows.
  *
- * The file has more than 500 lines: because the table of options and the effects of options on each
- * other belong together.
+ * The file has more than 500 lines: the rows, and the rules about options that exclude or imply
+ * each other, name the same options, so a new option is added in one file.
  */
 
 #include "options.h"

@@ -81,15 +81,15 @@ has_frames(const struct client *client)
 }
 
 /*
- * This does the work of uroce_spsc_may_sleep() for all rings of a client, with one fence instead of
- * one for each ring.
+ * Set `sleeps` in all rings of a client, as uroce_spsc_may_sleep() does in one ring, but with one
+ * fence for all.
  */
 bool
 runq_may_sleep(struct client *client)
 {
 	for (uint32_t i = 0; i < client->shm.plan.nb_pairs; i++)
 		atomic_store_explicit(&client->up[i].ring->sleeps, 1, memory_order_relaxed);
-	/* W2 of mux/spsc_ring.h: orders the stores of `sleeps` before the loads of `head` */
+	/* Fence W2 (mux/spsc_ring.h) orders the stores of `sleeps` before the loads of `head` */
 	atomic_thread_fence(memory_order_seq_cst);
 	return !has_frames(client);
 }

@@ -20,8 +20,8 @@
 #define OF(object) ((object) != NULL ? (object)->context : NULL)
 
 /*
- * Define a call on an object of a context. If the context's engine is dead, the call returns
- * `dead`, and errno is EIO.
+ * Define a call on an object of a context. If liburoce stopped working for the context (fork.h),
+ * the call returns `dead`, and errno is EIO.
  */
 #define PASS(type, name, params, args, context, dead)                                              \
 	type ibv_##name params                                                                     \
@@ -32,8 +32,8 @@
 	}
 
 /*
- * Variants of PASS. If the engine is dead, PASS_OBJECT returns NULL, PASS_ERRNO returns errno, and
- * PASS_MINUS returns -1.
+ * Variants of PASS. If liburoce stopped working for the context, PASS_OBJECT returns NULL,
+ * PASS_ERRNO returns errno, and PASS_MINUS returns -1.
  */
 #define PASS_OBJECT(type, name, params, args, context)                                             \
 	PASS(type *, name, params, args, context, NULL)
@@ -350,7 +350,7 @@ ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *att
 
 /* --- calls without a context ------------------------------------------------------------------------------- */
 
-/* Define a call that returns a text. If there is no engine, the text is "unknown". */
+/* Define a call that returns a text. If liburoce is not loaded, the text is "unknown". */
 #define PASS_TEXT(name, type)                                                                      \
 	const char *ibv_##name(type value)                                                         \
 	{                                                                                          \

@@ -37,9 +37,14 @@ struct kept {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const struct engine_calls *) current;
 static struct kept *kept;
-/* an engine of this process is dead, so the next one is loaded from a copy of the file */
+/*
+ * liburoce stopped working in this process (fork.h), so the next instance is loaded from a copy of
+ * the file
+ */
 static bool is_second;
-/* an engine is dead but its threads still run, so no other engine can be loaded */
+/*
+ * liburoce stopped working (fork.h), but its threads still run, so no other instance can be loaded
+ */
 static bool is_over;
 
 static void *
@@ -50,7 +55,7 @@ fail(const char *what, const char *why)
 	return NULL;
 }
 
-/* Compute the path of the file of the engine, which is in the directory of this library. */
+/* Compute the path of the file of liburoce, which is in the directory of this library. */
 static bool
 find_file(char *path, size_t len)
 {

@@ -22,7 +22,7 @@
 
 #include "engine/engine.h"
 
-/* The calls of libibverbs that are passed to the engine. */
+/* The calls of libibverbs that are passed to liburoce. */
 #define ENGINE_CALLS(X)                                                                            \
 	X(ack_async_event)                                                                         \
 	X(ack_cq_events)                                                                           \
@@ -99,14 +99,14 @@ struct engine_calls {
  * Get the current engine, and load it if necessary.
  * @mt Safe.
  * @return NULL with errno: the engine cannot be loaded (a line on stderr says why); EIO: the
- *	threads of a dead engine still run in this process
+ *	threads of an instance that has stopped working still run in this process
  */
 const struct engine_calls *engine(void);
 
 /**
- * Get the engine to which the objects of a context belong.
+ * Get the table of calls of the loaded instance of liburoce that created the objects of a context.
  * @mt Safe.
- * @return NULL with errno EIO if that engine is dead
+ * @return NULL with errno EIO if that instance has stopped working (fork.h)
  */
 const struct engine_calls *engine_of(const struct ibv_context *context);
 

@@ -81,8 +81,9 @@ dead_dealloc_mw(struct ibv_mw *mw)
 }
 
 /*
- * Device memory that a program allocates when the engine is dead. It is plain memory, which needs
- * no engine. No memory region can be registered in it.
+ * Device memory (ibv_alloc_dm) that a program allocates after liburoce stopped working in this
+ * process (fork.h). It is plain memory, which needs no liburoce. No memory region can be registered
+ * in it.
  */
 struct own_dm {
 	struct ibv_dm ibv;
@@ -135,7 +136,10 @@ own_alloc_dm(struct ibv_context *context, struct ibv_alloc_dm_attr *attr)
 	return &dm->ibv;
 }
 
-/* Free memory of own_alloc_dm(). Device memory of the dead engine is not freed. */
+/*
+ * Free memory of own_alloc_dm(). Device memory that liburoce allocated before it stopped working is
+ * not freed.
+ */
 static int
 own_free_dm(struct ibv_dm *ibv)
 {
@@ -156,8 +160,8 @@ fork_kill_context(struct ibv_context *context)
 	struct verbs_context *const verbs = verbs_get_ctx(context);
 	struct verbs_context dead = {
 		/*
-		 * query_device_ex stays a function of the dead engine, because it reads only
-		 * constant data
+		 * query_device_ex stays the function of liburoce, because it reads only constant
+		 * data
 		 */
 		.query_device_ex = verbs->query_device_ex,
 		.alloc_dm = own_alloc_dm,

@@ -4,16 +4,17 @@
 
 /**
  * @file
- * Handles the contexts of a dead engine. A child of fork() has inherited these contexts, or the
- * program has closed the descriptors of the engine.
+ * Handles the device contexts of liburoce after liburoce has stopped working in a process. That is
+ * so in a child of fork(), which has inherited the contexts but no threads, and in a program that
+ * has closed the file descriptors of liburoce.
  */
 
 #include <infiniband/verbs.h>
 
 /**
  * Make the inline calls on a context fail with EIO or EOPNOTSUPP, without access to the memory of
- * the dead engine. Device memory can still be allocated, because it is then plain memory of this
- * process.
+ * liburoce, which has stopped working. Device memory can still be allocated, because it is then
+ * plain memory of this process.
  */
 void fork_kill_context(struct ibv_context *context);
 

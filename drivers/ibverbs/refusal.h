@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Reports the failure of calls that do not reach the engine. For other calls the engine sets errno.
+ * Reports the failure of calls that do not reach liburoce. For other calls liburoce sets errno.
  */
 
 #include <errno.h>

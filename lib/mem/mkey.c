@@ -70,7 +70,7 @@ uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uin
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key,
-			      memory_order_release); /* R1: publishes the fields of the entry */
+			      memory_order_release); /* release R1: publishes the entry */
 	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
 	*key = new_key;
 	return 0;
@@ -186,7 +186,7 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	if (uroce_mkey_find(table, key, &life) == entry && is_acceptable(mkey, conf)) {
 		apply_conf(mkey, entry, conf);
 		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key,
-				      memory_order_release); /* R1: publishes the configuration */
+				      memory_order_release); /* release R1 publishes `conf` */
 		ret = 0;
 	}
 	uroce_lock_release(&mkey->lock);

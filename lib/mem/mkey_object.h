@@ -62,7 +62,7 @@ uroce_mkey_find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 
 	if (entry == NULL)
 		return NULL;
-	/* A1: pairs with the releases R1 in mkey.c, so the fields of the entry are visible. */
+	/* Acquire A1 pairs with releases R1 in mkey.c: the fields of the entry are visible. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 
 	*life = state & UROCE_ENTRY_LIFE;

@@ -37,7 +37,10 @@ struct use {
 	bool is_bad; /* a block that this read or write has passed had a bad signature */
 };
 
-/* A walk over a range of memory: the function for each piece, and the state of that function. */
+/*
+ * The parameters of the calls that visit each piece of an mkey's range of memory: the function for
+ * each piece, and the state of that function.
+ */
 struct walk {
 	/*
 	 * function that is called for each piece of memory; NULL: the walk only checks the access

@@ -146,7 +146,7 @@ publish_entry(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint3
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
 	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
 	UROCE_ENTRY_SET(entry, access, conf->access);
-	/* R1: a thread that reads this state by an acquire load sees the fields written above. */
+	/* Release R1: a thread that loads this state (acquire A1) sees the fields written above. */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 }
 
@@ -199,7 +199,7 @@ uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr
 
 	if (entry == NULL)
 		return -EFAULT;
-	/* A1: pairs with R1 in publish_entry(), so the fields of the entry are visible. */
+	/* Acquire A1 pairs with release R1 in publish_entry(): the entry's fields are visible. */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	const uint64_t life = state & UROCE_ENTRY_LIFE;
 
@@ -287,7 +287,7 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 		return NULL;
 	const struct uroce_entry *entry = &table->entries[idx];
 
-	/* A1: pairs with R1 in publish_entry(), so the fields of the entry are visible. */
+	/* Acquire A1 pairs with release R1 in publish_entry(): the entry's fields are visible. */
 	*state = atomic_load_explicit(&entry->state, memory_order_acquire);
 	return (*state & UROCE_ENTRY_WHO) == (UROCE_ENTRY_LIVE | key) ? entry : NULL;
 }
@@ -493,6 +493,6 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	/* A5: pairs with R5 in uroce_mr_put_tx_ref(), so the port's reads have ended. */
+	/* Acquire A5 pairs with release R5 in uroce_mr_put_tx_ref(): the port has read all. */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

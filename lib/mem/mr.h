@@ -189,7 +189,7 @@ static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
 	/*
-	 * R5: this release comes after the port's reads, and pairs with A5 in
+	 * Release R5 comes after the port's reads, and pairs with A5 in
 	 * uroce_mr_nb_tx_refs().
 	 */
 	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);

@@ -72,7 +72,7 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 	UROCE_ENTRY_SET(entry, kind, (uint8_t)kind);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	/* R1: this release publishes the fields of the window */
+	/* release R1: publishes the fields of the window */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 	*rkey = key;
 	return 0;
@@ -159,7 +159,7 @@ claim_region(const struct uroce_mr_table *table, const struct uroce_mw_bind *bin
 
 	if (region == NULL)
 		return -EINVAL;
-	/* A1: pairs with R1 in mr.c, so the fields of the region are visible. */
+	/* Acquire A1 pairs with release R1 in mr.c: the fields of the region are visible. */
 	uint64_t state = atomic_load_explicit(&region->state, memory_order_acquire);
 
 	do {
@@ -231,7 +231,7 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 		return -EINVAL;
 	}
 	/*
-	 * R4: this fence orders the change of the state before the stores to the window's fields.
+	 * Fence R4 orders the change of the state before the stores to the window's fields.
 	 */
 	atomic_thread_fence(memory_order_release);
 	if (get_life(state) == UROCE_ENTRY_LIVE)
@@ -239,7 +239,7 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
 	atomic_store_explicit(&window->state, next_state(bind_state, UROCE_ENTRY_LIVE, bind->rkey),
-			      /* R1: this release publishes the window's fields */
+			      /* release R1: publishes the window's fields */
 			      memory_order_release);
 	return 0;
 }
@@ -279,7 +279,7 @@ uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn,
 	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
 	/*
-	 * A4: this fence pairs with R4 in uroce_mw_bind(). The fields are read before the state is
+	 * Fence A4 pairs with fence R4 in uroce_mw_bind(). The fields are read before the state is
 	 * read again.
 	 */
 	atomic_thread_fence(memory_order_acquire);

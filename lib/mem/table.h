@@ -27,7 +27,7 @@
  * A thread that has read a region as LIVE may continue to read while the region becomes DEAD. The
  * grace period between invalidate and free prevents reuse of the entry, and of its memory, during
  * that read. A thread that reads a window reads the first word again after the other fields. If
- * the word has changed, the fields may have changed, too (R4/A4).
+ * the word has changed, the fields may have changed, too (fences R4 and A4 in mw.c).
  */
 
 #include <assert.h>

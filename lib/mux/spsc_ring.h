@@ -107,7 +107,7 @@ static inline int32_t
 uroce_spsc_room(const struct uroce_spsc_end *producer)
 {
 	/*
-	 * R2: this acquire pairs with the release A2 in uroce_spsc_pop(), so slots before `tail`
+	 * Acquire R2 pairs with release A2 in uroce_spsc_pop(), so slots before `tail`
 	 * may be used.
 	 */
 	const uint32_t tail = atomic_load_explicit(&producer->ring->tail, memory_order_acquire);
@@ -124,7 +124,7 @@ static inline int32_t
 uroce_spsc_ready(const struct uroce_spsc_end *consumer)
 {
 	/*
-	 * R1: this acquire pairs with the release A1 in uroce_spsc_push(), so slots before `head`
+	 * Acquire R1 pairs with release A1 in uroce_spsc_push(), so slots before `head`
 	 * are visible.
 	 */
 	const uint32_t head = atomic_load_explicit(&consumer->ring->head, memory_order_acquire);
@@ -138,7 +138,7 @@ static inline void
 uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 {
 	producer->mine += nb;
-	/* A1: this release publishes the contents of the slots and their frames. */
+	/* Release A1 publishes the contents of the slots and their frames. */
 	atomic_store_explicit(&producer->ring->head, producer->mine, memory_order_release);
 }
 
@@ -147,7 +147,7 @@ static inline void
 uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 {
 	consumer->mine += nb;
-	/* A2: this release comes after the consumer's last access to the slots. */
+	/* Release A2 comes after the consumer's last access to the slots. */
 	atomic_store_explicit(&consumer->ring->tail, consumer->mine, memory_order_release);
 }
 
@@ -159,7 +159,7 @@ static inline bool
 uroce_spsc_must_wake(struct uroce_spsc_end *producer)
 {
 	/*
-	 * W1: this fence, with W2 in uroce_spsc_may_sleep(), orders the store of `head` before the
+	 * Fence W1, with fence W2 in uroce_spsc_may_sleep(), orders the store of `head` before the
 	 * load of `sleeps`.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
@@ -178,7 +178,7 @@ uroce_spsc_may_sleep(struct uroce_spsc_end *consumer)
 {
 	atomic_store_explicit(&consumer->ring->sleeps, 1, memory_order_relaxed);
 	/*
-	 * W2: this fence, with W1 in uroce_spsc_must_wake(), orders the store of `sleeps` before
+	 * Fence W2, with fence W1 in uroce_spsc_must_wake(), orders the store of `sleeps` before
 	 * the load of `head`.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);

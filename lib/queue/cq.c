@@ -67,7 +67,7 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 static bool
 disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 {
-	/* S4: reads `arm` after S1, the publication of the entries (both are seq_cst) */
+	/* Load S4 reads `arm` after store S1, which publishes the entries (both seq_cst). */
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
 	if (arm == UROCE_CQ_UNARMED)
@@ -101,7 +101,7 @@ publish_entries(struct uroce_cq *cq, uint32_t nb)
 	cq->nb_due = 0;
 	if (nb > 0) {
 		cq->nb_open -= nb;
-		/* S1: publishes the entries before S4 reads `arm` */
+		/* Store S1 publishes the entries before load S4 reads `arm`. */
 		uroce_ring_push_ordered(&cq->ring, nb);
 		if (disarm_consumer(cq, nb))
 			cq->is_awaited = true;
@@ -109,8 +109,8 @@ publish_entries(struct uroce_cq *cq, uint32_t nb)
 	if (cq->has_overrun && cq->nb_open == 0) {
 		cq->has_overrun = false;
 		/*
-		 * R3: a thread that sees the overrun by an acquire load also sees all entries that
-		 * did fit.
+		 * Release R3: a thread that sees the overrun (acquire A3) also sees all entries
+		 * that did fit.
 		 */
 		atomic_store_explicit(&cq->is_overrun, true, memory_order_release);
 	}
@@ -207,12 +207,12 @@ static int
 poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 {
 	/*
-	 * A3: the overrun is read before the index, so -EOVERFLOW is returned only after all
-	 * entries.
+	 * Acquire A3: the overrun is read before the index, so -EOVERFLOW is returned only after
+	 * all entries.
 	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
-	/* S2: reads the index after S3, the setting of `arm` (both are seq_cst) */
+	/* Load S2 reads the index after store S3, which sets `arm` (both seq_cst). */
 	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail;
 	const uint32_t n = ready < nb ? ready : nb;
 
@@ -248,13 +248,13 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
 	/*
-	 * A3: this acquire pairs with R3, the store of `is_overrun`; it comes before the index is
+	 * Acquire A3 pairs with release R3, the store of `is_overrun`; it comes before the index is
 	 * read.
 	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 
-	/* S2: reads the index of the entries after S3, the setting of `arm` */
+	/* Load S2 reads the index of the entries after store S3, which sets `arm`. */
 	if (uroce_ring_head_ordered(&cq->ring) == tail) {
 		ret = is_overrun ? -EOVERFLOW : -ENOENT;
 	} else {
@@ -275,7 +275,7 @@ uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 	 * and it also reports the completions for which this call would arm the CQ. */
 	while (arm < wanted &&
 	       !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
-						      /* S3: sets `arm`, in seq_cst order */
+						      /* store S3: sets `arm`, seq_cst */
 						      memory_order_seq_cst, memory_order_seq_cst))
 		;
 }

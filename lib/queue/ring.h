@@ -68,7 +68,7 @@ uroce_ring_room(struct uroce_ring *ring)
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	/*
-	 * A2: this acquire pairs with R2 in uroce_ring_pop(), so slots before `tail` may be
+	 * Acquire A2 pairs with release R2 in uroce_ring_pop(), so slots before `tail` may be
 	 * reused.
 	 */
 	if (head - ring->tail_seen >= ring->limit)
@@ -89,7 +89,7 @@ uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
 	if (head - ring->tail_seen + n < ring->limit)
 		return true;
 	/*
-	 * A2: this acquire pairs with R2 in uroce_ring_pop(), so slots before `tail` may be
+	 * Acquire A2 pairs with release R2 in uroce_ring_pop(), so slots before `tail` may be
 	 * reused.
 	 */
 	ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
@@ -109,7 +109,7 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1: this release publishes the contents of the slots. */
+	/* Release R1 publishes the contents of the slots. */
 	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
@@ -118,7 +118,7 @@ static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
 	/*
-	 * A1: this acquire pairs with R1 in uroce_ring_push(), so slots before `head` are visible.
+	 * Acquire A1 pairs with release R1 in uroce_ring_push(): slots before `head` are visible.
 	 */
 	return atomic_load_explicit(&ring->head, memory_order_acquire);
 }
@@ -133,7 +133,7 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* R1, S1: publishes the contents of the slots, in the total order of seq_cst operations. */
+	/* Store S1, also release R1, publishes the contents of the slots (seq_cst). */
 	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
 
@@ -145,8 +145,8 @@ static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
 {
 	/*
-	 * A1, S2: pairs with R1 and S1 in uroce_ring_push_ordered(); slots before `head` are
-	 * visible.
+	 * Load S2, also acquire A1, pairs with store S1 in uroce_ring_push_ordered(), so slots
+	 * before `head` are visible.
 	 */
 	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }
@@ -164,7 +164,7 @@ uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-	/* R2: this release comes after the consumer's reads of the slots. */
+	/* Release R2 comes after the consumer's reads of the slots. */
 	atomic_store_explicit(&ring->tail, tail + n, memory_order_release);
 }
 

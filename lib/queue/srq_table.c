@@ -39,7 +39,7 @@ uroce_srq_table_add(struct uroce_srq_table *table, struct uroce_srq *srq)
 			continue;
 		srq->srqn = idx + 1;
 		table->next = idx + 1;
-		/* X1: this release publishes the fields of the queue. */
+		/* Release X1 publishes the fields of the queue. */
 		atomic_store_explicit(&table->slot[idx], srq, memory_order_release);
 		return 0;
 	}

@@ -49,7 +49,7 @@ uroce_srq_table_find(const struct uroce_srq_table *table, uint32_t srqn)
 	if (srqn - 1 >= table->nb_slots)
 		return NULL;
 	/*
-	 * X1: this acquire pairs with the release in srq_table.c, so the fields of the queue are
+	 * Acquire X1 pairs with release X1 in srq_table.c, so the fields of the queue are
 	 * visible.
 	 */
 	return atomic_load_explicit(&table->slot[srqn - 1], memory_order_acquire);

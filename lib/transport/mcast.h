@@ -66,7 +66,7 @@ void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 /** The number of members of a multicast group. */
 unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16]);
 
-/** The state of a walk over the members of a group. */
+/** The position of a loop over the members of a multicast group. */
 struct uroce_mcast_walk {
 	const struct uroce_mcast_table *table;
 	uint8_t gid[16];

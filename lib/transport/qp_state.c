@@ -45,7 +45,7 @@ struct transition {
 	int optional[KIND_NB];
 };
 
-/* The same set of attributes for each connected kind of QP. */
+/* One set of attributes for all connected QPs: UC, RC, XRC initiator (XI) and target (XT). */
 #define CONNECTED(set)  [KIND_UC] = (set), [KIND_RC] = (set), [KIND_XI] = (set), [KIND_XT] = (set)
 
 #define TO_RESET_OR_ERR [IBV_QPS_RESET] = { .is_valid = true }, [IBV_QPS_ERR] = { .is_valid = true }

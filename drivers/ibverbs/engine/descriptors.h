@@ -4,13 +4,14 @@
 
 /**
  * @file
- * Keeps a table of the file descriptors of the engine, which include those of EAL and its drivers.
+ * Keeps a table of the file descriptors that liburoce, EAL and the drivers of DPDK have opened in
+ * the process of the program.
  */
 
 #include <stdbool.h>
 
 /**
- * Initialise the table of descriptors. This must be called before the engine creates any
+ * Initialise the table of file descriptors. This must be called before liburoce opens any
  * descriptor.
  */
 void descriptors_begin(void);

@@ -68,8 +68,8 @@ DECLARE(int, dup3, (int from, int to, int flags))
 }
 
 /*
- * Find the first descriptor of the engine from `fd` to `last`. The result is UINT_MAX if there is
- * none.
+ * Find the first file descriptor that liburoce uses from `fd` to `last`. The result is UINT_MAX if
+ * there is none.
  */
 static unsigned
 find_own(unsigned fd, unsigned last)
@@ -83,8 +83,8 @@ find_own(unsigned fd, unsigned last)
 }
 
 /*
- * Replacement of close_range(). If the engine has no descriptors, or the call only sets
- * close-on-exec, this function makes only one system call.
+ * Replacement of close_range(), which spares the file descriptors of liburoce. If liburoce has
+ * none, or the call only sets close-on-exec, one system call is made.
  */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {

@@ -24,11 +24,14 @@
 
 struct descriptors {
 	/*
-	 * The lock is held while the engine adds, moves or closes a descriptor, while the program
-	 * closes a range, and during fork().
+	 * The lock is held while liburoce adds, moves or closes a file descriptor of its own, while
+	 * the program closes a range of descriptors, and during fork().
 	 */
 	pthread_mutex_t lock;
-	/* the process that uses the engine; a child may close the descriptors that it inherited */
+	/*
+	 * the process that uses liburoce; a child of fork() may close the descriptors that it
+	 * inherited
+	 */
 	_Atomic pid_t pid;
 	_Atomic(unsigned long) bits[DESCRIPTORS_MAX / DESCRIPTORS_WORD];
 };

@@ -36,7 +36,7 @@
  */
 #define UROCE_ATTACHED_QPS_MAX (UROCE_MUX_LEASES_MAX * UROCE_MUX_BLOCK)
 
-/** Which thread calls uroce_worker_poll(); key `drive`. */
+/** The threads that call uroce_worker_poll(); the key `drive` of a device selects them. */
 enum uroce_drive {
 	/* "app": threads that call poll_cq on an empty CQ; otherwise a service thread. */
 	UROCE_DRIVE_APP,

@@ -55,7 +55,7 @@ enum uroce_verdict
 uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 			  struct rte_mbuf *mbuf, bool is_first)
 {
-	/* This verdict remains if no QP of this worker is a member of the group. */
+	/* FORWARDED is returned if no QP of this worker is a member of the group. */
 	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED;
 	struct uroce_mcast_walk walk;
 	struct uroce_worker_qp *wqp;

@@ -48,7 +48,7 @@ uroce_av_check(const struct uroce_gid_table *gids, const struct ibv_ah_attr *av)
 
 /* --- sentences --------------------------------------------------------------------------------- */
 
-/* Which addresses of the GID table append_gids() lists. */
+/* The addresses of the GID table that append_gids() lists. */
 enum choice {
 	ANY,
 	IPV4,

@@ -189,7 +189,7 @@ find_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_
 			if (is_opened(wakeup, port->id, queue, &was))
 				continue;
 			/*
-			 * This page is the ring of another port. The RX wake-up of that port may be
+			 * The page is the ring of another port. The RX wake-up of that port may be
 			 * armed, so the mask of the ring is restored.
 			 */
 			(void)uroce_fault_guard_swap(wakeup->flags, was, NULL);

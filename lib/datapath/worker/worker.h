@@ -135,7 +135,7 @@ static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at
  * (uroce_counted).
  */
 struct uroce_worker_stats {
-	/* These counters are 0 if datapath/device/stats.c derives them from others. */
+	/* A counter that datapath/device/stats.c derives from others stays 0 here. */
 	struct uroce_counters counters;
 	uint64_t verdict[UROCE_VERDICT_NB];
 	/*
@@ -209,15 +209,15 @@ int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 		      int (*call)(void *arg), void *arg);
 
 /**
- * As uroce_worker_call() on the QP's worker, for a call after which the QP no longer receives what
- * its peer sent before. Frames that have arrived are received before the call, and the responses to
- * them are sent.
+ * Call a function on the QP's worker, as uroce_worker_call() does. After the call the QP does not
+ * receive what its peer sent before. So the frames that have arrived are received before the call,
+ * and the responses to them are sent.
  */
 int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /**
- * As uroce_worker_call() on the QP's worker, for a call that only reads the QP. So the QP is not
- * checked for work afterwards.
+ * Call a function that only reads the QP on the QP's worker, as uroce_worker_call() does. The QP is
+ * not checked for work afterwards, because its state has not changed.
  */
 int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
