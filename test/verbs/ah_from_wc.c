@@ -256,7 +256,10 @@ init_ah_from_wc__of_every_kind_of_sum(void **state)
 	}
 }
 
-/* Both calls must fail with this errno and write nothing. */
+/*
+ * Check that uroce_init_ah_from_wc() and uroce_create_ah_from_wc() fail with this errno and write
+ * nothing.
+ */
 static void
 expect_refusal(int err, struct ibv_context *context, struct ibv_pd *pd, struct ibv_wc *wc,
 	       struct ibv_grh *grh, uint8_t port_num)

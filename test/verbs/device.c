@@ -235,7 +235,7 @@ query_device_ex__inline_call_gives_the_same(void **state)
 	free(attr);
 }
 
-/* The same as ibv_query_port() in verbs.h, without its fallback into libibverbs. */
+/* Query a port as ibv_query_port() in verbs.h does, but without the fallback into libibverbs. */
 static int
 query_port_inline(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t len)

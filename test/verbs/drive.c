@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same calls with each kind of driving: by polls of the program, by an lcore, and by a loop of
- * the program.
+ * The same calls with each kind of thread that can drive a worker: threads of the program that poll
+ * a CQ, an lcore of DPDK, and a loop of the program that calls uroce_worker_poll().
  */
 
 #include "net.h"

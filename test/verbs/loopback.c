@@ -226,7 +226,7 @@ loopback__carries_mebibytes(void **state)
 	free(back);
 }
 
-/* Both directions at once, with full queues. */
+/* Requests in both directions of a loopback connection at the same time, with full send queues. */
 static void
 loopback__both_ways_at_once(void **state)
 {

@@ -65,7 +65,10 @@ get_device_guid__is_the_mac_and_each_devices_own(void **state)
 	assert_true(guid == uroce_get_device_guid(host.device));
 }
 
-/* The same as ibv_query_device_ex() in verbs.h, without its fallback into libibverbs. */
+/*
+ * Query a device as ibv_query_device_ex() in verbs.h does, but without the fallback into
+ * libibverbs.
+ */
 static int
 query_device_ex_inline(struct ibv_device_attr_ex *attr)
 {

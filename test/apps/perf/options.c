@@ -132,7 +132,10 @@ parse__atomics_have_one_size(void **state)
 	assert_int_equal(parse(&opt, "atomic_bw -s 16"), -1);
 }
 
-/* Otherwise a full send queue could contain no signaled request, and wait for ever. */
+/*
+ * The moderation of completions leaves room for a list of requests in the send queue. Otherwise a
+ * full send queue could contain no signaled request, and wait for ever.
+ */
 static void
 parse__moderation_leaves_room_for_a_list(void **state)
 {
