@@ -14,16 +14,15 @@
 
 #include "datapath/log.h"
 #include "datapath/device/telemetry.h"
-#include "verbs/cm/agent.h"
+#include "verbs/device_list.h"
 #include "verbs/errno_ret.h"
 #include "verbs/event.h"
 #include "verbs/fork.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/* Mutex that guards `device_list`. */
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_vdevice *device_list;
+pthread_mutex_t uroce_vdevice_list_lock = PTHREAD_MUTEX_INITIALIZER;
+struct uroce_vdevice *uroce_vdevice_list;
 
 /*
  * Find the lowest number that no device has.
@@ -32,7 +31,7 @@ static struct uroce_vdevice *device_list;
 static unsigned
 free_idx(struct uroce_vdevice ***link)
 {
-	struct uroce_vdevice **at = &device_list;
+	struct uroce_vdevice **at = &uroce_vdevice_list;
 	unsigned idx = 0;
 
 	for (; *at != NULL && (*at)->idx == idx; idx++)
@@ -58,7 +57,7 @@ name_device(struct uroce_vdevice *device, unsigned idx)
 }
 
 /*
- * Add a device to the list. The caller holds `list_lock`. If `vdev` gives the arguments of a
+ * Add a device to the list. The caller holds `uroce_vdevice_list_lock`. If `vdev` gives the arguments of a
  * virtual port, the device is only announced; if `vdev` is NULL, the device is started.
  */
 static int
@@ -103,7 +102,8 @@ static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 static void
 become_child(void)
 {
-	for (struct uroce_vdevice *device = device_list; device != NULL; device = device->next) {
+	for (struct uroce_vdevice *device = uroce_vdevice_list; device != NULL;
+	     device = device->next) {
 		if (atomic_load(&device->is_up))
 			uroce_fork_child = true;
 		else
@@ -126,18 +126,18 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(
 	struct uroce_vdevice *device = NULL;
 
 	(void)pthread_once(&fork_handler_once, register_fork_handler);
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&uroce_vdevice_list_lock);
 	const int ret = add_device(conf, vdev, &device);
 
 	/*
-	 * `start` is set while `list_lock` is held, so that no other thread finds the device
+	 * `start` is set while `uroce_vdevice_list_lock` is held, so that no other thread finds the device
 	 * without `start`
 	 */
 	if (ret == 0) {
 		device->start = start;
 		device->start_arg = arg;
 	}
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&uroce_vdevice_list_lock);
 	if (ret != 0) {
 		errno = -ret;
 		return NULL;
@@ -220,57 +220,12 @@ uroce_create_device_on_port(uint16_t port_id, const char *spec)
 	return create_device(&conf, NULL, NULL, NULL);
 }
 
-/* Remove a device from the list and destroy it. The caller holds `list_lock`. */
-static int
-remove_device(struct ibv_device *ibv)
-{
-	struct uroce_vdevice **link = &device_list;
-	struct uroce_vdevice *device;
-	int ret;
-
-	while (*link != NULL && &(*link)->ibv != ibv)
-		link = &(*link)->next;
-	device = *link;
-	if (device == NULL)
-		return -EINVAL;
-	pthread_mutex_lock(&device->lock);
-	const bool is_open = device->contexts != NULL;
-
-	pthread_mutex_unlock(&device->lock);
-	if (is_open)
-		return -EBUSY;
-	uroce_cm_agent_end(device);
-	uroce_telemetry_remove(device->dev);
-	ret = uroce_dev_destroy(device->dev);
-	if (ret != 0) {
-		if (atomic_load(&device->is_up))
-			uroce_telemetry_add(device->dev, device->ibv.name);
-		return ret;
-	}
-	*link = device->next;
-	pthread_mutex_destroy(&device->lock);
-	pthread_mutex_destroy(&device->agent_lock);
-	pthread_mutex_destroy(&device->start_lock);
-	free(device);
-	return 0;
-}
-
-int
-uroce_destroy_device(struct ibv_device *device)
-{
-	pthread_mutex_lock(&list_lock);
-	const int ret = remove_device(device);
-
-	pthread_mutex_unlock(&list_lock);
-	return uroce_errno_ret(ret);
-}
-
 static unsigned
 count_devices(void)
 {
 	unsigned nb = 0;
 
-	for (const struct uroce_vdevice *device = device_list; device != NULL;
+	for (const struct uroce_vdevice *device = uroce_vdevice_list; device != NULL;
 	     device = device->next)
 		nb++;
 	return nb;
@@ -282,13 +237,13 @@ uroce_get_device_list(int *num_devices)
 	struct ibv_device **list;
 	int nb = 0;
 
-	pthread_mutex_lock(&list_lock);
+	pthread_mutex_lock(&uroce_vdevice_list_lock);
 	list = calloc(count_devices() + 1, sizeof(*list));
 	if (list != NULL)
-		for (struct uroce_vdevice *device = device_list; device != NULL;
+		for (struct uroce_vdevice *device = uroce_vdevice_list; device != NULL;
 		     device = device->next)
 			list[nb++] = &device->ibv;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&uroce_vdevice_list_lock);
 
 	if (list == NULL)
 		errno = ENOMEM;
@@ -322,10 +277,10 @@ uroce_vdevice_of_command(const struct stat *command)
 {
 	struct uroce_vdevice *device;
 
-	pthread_mutex_lock(&list_lock);
-	device = device_list;
+	pthread_mutex_lock(&uroce_vdevice_list_lock);
+	device = uroce_vdevice_list;
 	while (device != NULL && !has_command(device, command))
 		device = device->next;
-	pthread_mutex_unlock(&list_lock);
+	pthread_mutex_unlock(&uroce_vdevice_list_lock);
 	return device;
 }

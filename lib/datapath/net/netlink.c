@@ -51,6 +51,17 @@ uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16], b
 }
 
 int
+uroce_netlink_path(int if_index, const uint8_t dip[16], struct uroce_netlink_output *path)
+{
+	union uroce_netlink_message msg;
+	ssize_t len;
+
+	uroce_netlink_put_route(&msg, if_index, dip);
+	len = query_kernel(&msg);
+	return len < 0 ? (int)len : uroce_netlink_get_path(&msg, (size_t)len, dip, path);
+}
+
+int
 uroce_netlink_neigh(int if_index, const uint8_t ip[16], uint8_t mac[6])
 {
 	union uroce_netlink_message msg;

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "datapath/net/netlink_message.h"
+
 /**
  * Query the kernel for the next hop of the route to `dip` over an interface: the gateway, or `dip`
  * itself.
@@ -23,6 +25,14 @@
  * @return 0, -ENETUNREACH, or another -errno
  */
 int uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
+
+/**
+ * Query the kernel for the interface and the source address to `dip`.
+ * @param if_index  the only interface that may be used; 0: any
+ * @param[out] path  written on success
+ * @return as uroce_netlink_route(); an address of this host is -ENETUNREACH
+ */
+int uroce_netlink_path(int if_index, const uint8_t dip[16], struct uroce_netlink_output *path);
 
 /**
  * Query the kernel for the MAC of a neighbour.

@@ -58,7 +58,8 @@ uroce_netlink_put_route(union uroce_netlink_message *msg, int if_index, const ui
 	route->rtm_family = family_of(dip);
 	route->rtm_dst_len = uroce_ip_is_v4(dip) ? 32 : 128;
 	put_ip(msg, RTA_DST, dip);
-	put_attr(msg, RTA_OIF, &if_index, sizeof(if_index));
+	if (if_index > 0)
+		put_attr(msg, RTA_OIF, &if_index, sizeof(if_index));
 }
 
 void
@@ -135,6 +136,42 @@ get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint
 	memcpy(next_hop, dip, 16);
 	if (gateway)
 		memcpy(next_hop + (is_v4 ? 12 : 0), gateway, is_v4 ? 4 : 16);
+}
+
+/*
+ * Read an address from a message, in the IPv4-mapped form if `dip` is IPv4. Without the attribute
+ * the address stays as it is.
+ */
+static void
+get_ip(const union uroce_netlink_message *msg, uint16_t type, const uint8_t dip[16], uint8_t ip[16])
+{
+	const bool is_v4 = uroce_ip_is_v4(dip);
+	const void *attr = find_attr(msg, sizeof(struct rtmsg), type, is_v4 ? 4 : 16);
+
+	if (!attr)
+		return;
+	memcpy(ip, dip, 16);
+	memcpy(ip + (is_v4 ? 12 : 0), attr, is_v4 ? 4 : 16);
+}
+
+int
+uroce_netlink_get_path(const union uroce_netlink_message *msg, size_t len, const uint8_t dip[16],
+		       struct uroce_netlink_output *path)
+{
+	const int *if_index;
+	uint8_t next_hop[16];
+	bool is_local;
+	int ret = uroce_netlink_get_route(msg, len, dip, next_hop, &is_local);
+
+	if (ret < 0)
+		return ret;
+	if_index = find_attr(msg, sizeof(struct rtmsg), RTA_OIF, sizeof(*if_index));
+	if (is_local || !if_index)
+		return -ENETUNREACH;
+	*path = (struct uroce_netlink_output){ 0 };
+	memcpy(&path->if_index, if_index, sizeof(*if_index));
+	get_ip(msg, RTA_PREFSRC, dip, path->src);
+	return 0;
 }
 
 int

@@ -19,9 +19,15 @@ union uroce_netlink_message {
 	uint8_t bytes[4096];
 };
 
+/** How the kernel sends to an address. */
+struct uroce_netlink_output {
+	int if_index;    /* interface that the packets leave by */
+	uint8_t src[16]; /* source address that the kernel chooses; all zero: it names none */
+};
+
 /**
- * Build a request for the route to `dip` over an interface (uroce_netlink_put_route), or for the
- * MAC of a neighbour on an interface.
+ * Build a request for the route to `dip` over an interface (uroce_netlink_put_route; 0: over any),
+ * or for the MAC of a neighbour on an interface.
  */
 void uroce_netlink_put_route(union uroce_netlink_message *msg, int if_index, const uint8_t dip[16]);
 void uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const uint8_t ip[16]);
@@ -32,6 +38,13 @@ void uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, con
  */
 int uroce_netlink_get_route(const union uroce_netlink_message *msg, size_t len,
 			    const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
+
+/**
+ * Parse the reply to a route request, for the interface and the source address.
+ * @return 0; -ENETUNREACH: there is no route, or the address is one of this host; another -errno
+ */
+int uroce_netlink_get_path(const union uroce_netlink_message *msg, size_t len,
+			   const uint8_t dip[16], struct uroce_netlink_output *path);
 
 /**
  * Parse the reply to a neighbour request. The reply has `len` bytes.

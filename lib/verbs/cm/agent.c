@@ -356,7 +356,13 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 
 	if (agent == NULL)
 		return;
+	/* without the thread the program moves the packets, too, and waits here */
+	const bool can_drain = agent->has_thread;
+
 	stop_agent_thread(agent);
+	/* peers of ids that were destroyed a moment ago are told that the connections end */
+	if (can_drain)
+		uroce_gsi_drain(&agent->gsi);
 	device->agent = NULL;
 	free_agent(agent);
 }

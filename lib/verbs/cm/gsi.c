@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include <rte_common.h>
 
@@ -33,6 +34,10 @@
 #define BUFFER_LEN (GRH_LEN + UROCE_MAD_LEN)
 /* distance of two buffers, so that each begins at a cache line */
 #define BUFFER_STRIDE 320u
+
+/* uroce_gsi_drain() looks this often whether all MADs are sent, for 100 ms at most. */
+#define DRAIN_PAUSE_NS 100000
+#define DRAIN_PAUSES   1000u
 
 static int
 open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *device)
@@ -197,6 +202,19 @@ uroce_gsi_close(struct uroce_gsi *gsi)
 	pthread_mutex_destroy(&gsi->context.verbs.context.mutex);
 	close(gsi->event_fd);
 	memset(gsi, 0, sizeof(*gsi));
+}
+
+void
+uroce_gsi_drain(struct uroce_gsi *gsi)
+{
+	const struct timespec pause = { .tv_nsec = DRAIN_PAUSE_NS };
+	const struct uroce_ring *const ring = &gsi->qp->sq.ring;
+
+	for (unsigned i = 0; i < DRAIN_PAUSES && !gsi->is_dead; i++) {
+		if (uroce_ring_tail(ring) == uroce_ring_head(ring))
+			return;
+		(void)nanosleep(&pause, NULL);
+	}
 }
 
 void

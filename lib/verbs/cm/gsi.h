@@ -56,6 +56,11 @@ struct uroce_gsi_rx {
  */
 int uroce_gsi_open(struct uroce_gsi *gsi, struct uroce_vdevice *device);
 
+/**
+ * Wait until the MADs that were given to uroce_gsi_send() are sent, or until 100 ms are over.
+ */
+void uroce_gsi_drain(struct uroce_gsi *gsi);
+
 /** Destroy QP 1. */
 void uroce_gsi_close(struct uroce_gsi *gsi);
 
