@@ -186,11 +186,15 @@ run_agent(void *arg)
 	struct uroce_cm_agent *const agent = arg;
 	struct epoll_event event;
 
-	while (!atomic_load(&agent->is_stopping)) {
-		if (!uroce_cm_agent_process(agent))
+	for (;;) {
+		const bool has_more = uroce_cm_agent_process(agent);
+
+		/* a turn takes wake-ups back, so whether the thread ends is checked after it */
+		if (atomic_load(&agent->is_stopping))
+			return NULL;
+		if (!has_more)
 			(void)epoll_wait(agent->epoll_fd, &event, 1, -1);
 	}
-	return NULL;
 }
 
 /* Block all signals in the thread, because they are for the program's threads. */

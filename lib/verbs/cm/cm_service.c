@@ -47,10 +47,9 @@ serve(void *unused)
 	struct pollfd pollfd = { .fd = uroce_vcm_wakeup_fd(), .events = POLLIN };
 
 	(void)unused;
-	while (!atomic_load(&service.is_ending)) {
-		(void)uroce_vcm_service_run();
+	/* a turn takes wake-ups back, so whether the thread ends is checked after the turn */
+	while (uroce_vcm_service_run(), !atomic_load(&service.is_ending))
 		(void)poll(&pollfd, 1, -1);
-	}
 	return NULL;
 }
 
