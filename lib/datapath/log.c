@@ -17,6 +17,7 @@ RTE_LOG_REGISTER(uroce_log_port, roce.port, NOTICE);
 RTE_LOG_REGISTER(uroce_log_neigh, roce.neigh, NOTICE);
 RTE_LOG_REGISTER(uroce_log_qp, roce.qp, NOTICE);
 RTE_LOG_REGISTER(uroce_log_mem, roce.mem, NOTICE);
+RTE_LOG_REGISTER(uroce_log_cm, roce.cm, NOTICE);
 
 #define ENV "UROCE_LOG"
 
@@ -65,7 +66,7 @@ static const struct {
 	int *type;
 } components[] = {
 	{ "dev", &uroce_log_dev }, { "port", &uroce_log_port }, { "neigh", &uroce_log_neigh },
-	{ "qp", &uroce_log_qp },   { "mem", &uroce_log_mem },
+	{ "qp", &uroce_log_qp },   { "mem", &uroce_log_mem },   { "cm", &uroce_log_cm },
 };
 
 static bool
@@ -131,7 +132,7 @@ uroce_log_read_env(bool is_eal_running)
 				  ENV ": '%.*s' is not understood: allowed is LEVEL"
 				      "[,COMPONENT=LEVEL...], with the levels error, warning, "
 				      "notice, info and debug, and the components dev, port, "
-				      "neigh, qp and mem",
+				      "neigh, qp, mem and cm",
 				  (int)(len < UROCE_QUOTED_MAX ? len : UROCE_QUOTED_MAX), part);
 		if (part[len] == '\0')
 			return;

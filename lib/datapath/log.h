@@ -13,7 +13,8 @@
  * - WARNING: a feature works worse, a call of the program is refused, or a QP fails.
  * - INFO: devices come and go; a call is refused because this library lacks a feature, which
  *   programs find out by trying.
- * - DEBUG: QPs are created, modified, connected and destroyed.
+ * - DEBUG: QPs are created, modified, connected and destroyed; ids of connection management listen
+ *   and have events.
  */
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ extern int uroce_log_port;  /* ID of the log type roce.port */
 extern int uroce_log_neigh; /* ID of the log type roce.neigh */
 extern int uroce_log_qp;    /* ID of the log type roce.qp */
 extern int uroce_log_mem;   /* ID of the log type roce.mem */
+extern int uroce_log_cm;    /* ID of the log type roce.cm */
 
 /** Log a line. Example: UROCE_LOG(ERR, port, "%s: no such port", name) */
 #define UROCE_LOG(level, noun, ...)                                                                \

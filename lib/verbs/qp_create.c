@@ -29,6 +29,12 @@ create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
 		errno = -ret;
 		return NULL;
 	}
+	/*
+	 * An XRC target does not use a PD. But programs read the PD that they gave from the QP, as
+	 * with rdma-core; librdmacm creates the SRQ of an id with it.
+	 */
+	if (init_attr->comp_mask & IBV_QP_INIT_ATTR_PD)
+		qp->ibv.pd = init_attr->pd;
 	init_attr->cap = qp->cap;
 	return &qp->ibv;
 }

@@ -301,7 +301,8 @@ int uroce_cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The addresses may be reused on return.
- * @param src_addr  NULL, or as the argument of uroce_cm_bind_addr(), for an id that is not bound
+ * @param src_addr  NULL, or as the argument of uroce_cm_bind_addr(). An id that is bound already
+ *         keeps its address.
  * @param timeout_ms  for the whole resolution, at least 1
  * @return 0, or -1 with errno. EINVAL: the id has a destination already, the two families differ,
  *         or `timeout_ms` is not positive; of a synchronous id also the errno of ADDR_ERROR;

@@ -3,6 +3,8 @@
 
 #include "cm_rig.h"
 
+#include <uroce_cm_dv.h>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -318,6 +320,41 @@ get_devices__lists_each_device_opened(void **state)
 	uroce_cm_free_devices(NULL);
 }
 
+/* Drop events that tell a resolved route, and count the others. */
+static bool
+is_no_route(void *arg, const struct rdma_cm_event *event)
+{
+	(void)arg;
+	return event->event != RDMA_CM_EVENT_ROUTE_RESOLVED;
+}
+
+static void
+count_event(void *arg)
+{
+	++*(unsigned *)arg;
+}
+
+static void
+watch_channel__drops_and_tells(void **state)
+{
+	static const struct uroce_cm_dv_watch watch = { .is_wanted = is_no_route,
+							.notify = count_event };
+	unsigned nb = 0;
+
+	(void)state;
+	assert_cm_fails(EINVAL, uroce_cm_dv_watch_channel(NULL, &watch, &nb));
+	assert_int_equal(uroce_cm_dv_watch_channel(rig.channel[0], &watch, &nb), 0);
+	assert_int_equal(uroce_cm_create_id(rig.channel[0], &rig.a.id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(uroce_cm_resolve_addr(rig.a.id, sa_of(HOST_A, 0), sa_of(HOST_A, 1), 60000),
+			 0);
+	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(nb, 1);
+	assert_int_equal(uroce_cm_resolve_route(rig.a.id, 1000), 0);
+	expect_no_event(rig.channel[0]);
+	assert_int_equal(nb, 1);
+	assert_int_equal(uroce_cm_dv_watch_channel(rig.channel[0], NULL, NULL), 0);
+}
+
 static void
 event_str__names_all_events(void **state)
 {
@@ -373,6 +410,7 @@ main(void)
 		TEST(ack_cm_event__of_a_request_after_its_id_was_destroyed),
 		TEST(destroy_device__while_an_id_uses_it),
 		TEST(get_devices__lists_each_device_opened),
+		TEST(watch_channel__drops_and_tells),
 		TEST(event_str__names_all_events),
 		TEST(create_id__checks_the_port_space),
 	};

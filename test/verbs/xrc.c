@@ -208,6 +208,27 @@ create_srq__checks_what_xrc_needs(void **state)
 }
 
 static void
+create_qp__of_a_target_names_the_pd_of_the_caller(void **state)
+{
+	struct ibv_qp_init_attr_ex init = {
+		.qp_type = IBV_QPT_XRC_RECV,
+		.comp_mask = IBV_QP_INIT_ATTR_XRCD,
+		.xrcd = xrcd,
+		.pd = net.b.pd,
+	};
+	struct ibv_qp *qp;
+
+	(void)state;
+	assert_non_null(qp = uroce_create_qp_ex(net.b.context, &init));
+	assert_null(qp->pd);
+	assert_int_equal(uroce_destroy_qp(qp), 0);
+	init.comp_mask |= IBV_QP_INIT_ATTR_PD;
+	assert_non_null(qp = uroce_create_qp_ex(net.b.context, &init));
+	assert_ptr_equal(qp->pd, net.b.pd);
+	assert_int_equal(uroce_destroy_qp(qp), 0);
+}
+
+static void
 create_qp__checks_what_xrc_needs(void **state)
 {
 	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd };
@@ -580,6 +601,7 @@ main(int argc, char **argv)
 		TEST(close__is_refused_while_in_use),
 		TEST(create_srq__checks_what_xrc_needs),
 		TEST(create_qp__checks_what_xrc_needs),
+		TEST(create_qp__of_a_target_names_the_pd_of_the_caller),
 		TEST(post__each_end_has_one_direction),
 		TEST(send__reaches_the_queue_that_it_names),
 		TEST(send__not_to_a_queue_of_another_domain),

@@ -8,6 +8,7 @@
 #include "verbs/cm/cm_service.h"
 #include "verbs/cm/cm_take.h"
 #include "verbs/uroce_cm.h"
+#include "verbs/uroce_cm_dv.h"
 
 struct uroce_vcm_channel *
 uroce_vcm_channel_create(void)
@@ -83,5 +84,18 @@ uroce_cm_ack_cm_event(struct rdma_cm_event *cm)
 	if (cm == NULL)
 		return uroce_vcm_ret(-EINVAL);
 	uroce_vcm_take_ack((struct uroce_vcm_event *)cm);
+	return 0;
+}
+
+int
+uroce_cm_dv_watch_channel(struct rdma_event_channel *cm, const struct uroce_cm_dv_watch *watch,
+			  void *arg)
+{
+	if (cm == NULL)
+		return uroce_vcm_ret(-EINVAL);
+	pthread_mutex_lock(&uroce_vcm_lock);
+	uroce_vcm_channel(cm)->watch = watch;
+	uroce_vcm_channel(cm)->watch_arg = arg;
+	pthread_mutex_unlock(&uroce_vcm_lock);
 	return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events and their parameters, and the names of events. */
+/* Events and their parameters. */
 
 #include "verbs/cm/cm_event.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "verbs/cm/cm_log.h"
 #include "verbs/cm/cm_path.h"
-#include "verbs/uroce_cm.h"
 
 static unsigned nb_events;
 
@@ -29,6 +29,7 @@ void
 uroce_vcm_event_add(struct uroce_vcm_event *event)
 {
 	nb_events++;
+	uroce_vcm_log_event(event);
 	uroce_vcm_event_push(event);
 }
 
@@ -85,24 +86,4 @@ uroce_vcm_event_fill_ud(struct uroce_vcm_event *event, const struct uroce_cm_inf
 	(void)uroce_vcm_path_to_ah(uroce_vcm_id(event->cm.id), &info->av, &ud->ah_attr);
 	ud->qp_num = info->remote_qpn;
 	ud->qkey = info->remote_qkey;
-}
-
-const char *
-uroce_cm_event_str(enum rdma_cm_event_type event)
-{
-#define NAME(event) [event] = #event
-	static const char *const names[] = {
-		NAME(RDMA_CM_EVENT_ADDR_RESOLVED),   NAME(RDMA_CM_EVENT_ADDR_ERROR),
-		NAME(RDMA_CM_EVENT_ROUTE_RESOLVED),  NAME(RDMA_CM_EVENT_ROUTE_ERROR),
-		NAME(RDMA_CM_EVENT_CONNECT_REQUEST), NAME(RDMA_CM_EVENT_CONNECT_RESPONSE),
-		NAME(RDMA_CM_EVENT_CONNECT_ERROR),   NAME(RDMA_CM_EVENT_UNREACHABLE),
-		NAME(RDMA_CM_EVENT_REJECTED),        NAME(RDMA_CM_EVENT_ESTABLISHED),
-		NAME(RDMA_CM_EVENT_DISCONNECTED),    NAME(RDMA_CM_EVENT_DEVICE_REMOVAL),
-		NAME(RDMA_CM_EVENT_MULTICAST_JOIN),  NAME(RDMA_CM_EVENT_MULTICAST_ERROR),
-		NAME(RDMA_CM_EVENT_ADDR_CHANGE),     NAME(RDMA_CM_EVENT_TIMEWAIT_EXIT),
-	};
-#undef NAME
-
-	/* the type may be signed: a negative value becomes a large one */
-	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";
 }

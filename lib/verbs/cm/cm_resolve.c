@@ -16,6 +16,7 @@
 #include "verbs/cm/sockaddr.h"
 #include "verbs/object.h"
 #include "verbs/sport.h"
+#include "verbs/uroce.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -90,7 +91,19 @@ end_resolution(struct uroce_vcm_id *id)
 	uroce_vcm_raise(id, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 }
 
-/* Look for the MAC once. @return 0; -EAGAIN: it is not known yet; another -errno */
+static bool
+is_port_active(const struct uroce_vcm_device *device)
+{
+	struct ibv_port_attr port;
+
+	return uroce_query_port(device->own, 1, &port) == 0 && port.state == IBV_PORT_ACTIVE;
+}
+
+/*
+ * Look for the MAC once. The MAC of a group is always known. Its resolution ends when the link is
+ * up, as that of a host does, since nothing repeats the datagrams that a program sends then.
+ * @return 0; -EAGAIN: the MAC is not known yet, or the link is down; another -errno
+ */
 static int
 look_for_mac(struct uroce_vcm_id *id)
 {
@@ -99,7 +112,7 @@ look_for_mac(struct uroce_vcm_id *id)
 	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1 };
 	struct uroce_path path;
 	union ibv_gid src;
-	int idx;
+	int idx, ret;
 
 	uroce_vcm_addr_to_gid(&of->route.src, &src);
 	idx = uroce_vcm_device_find_gid(device, &src);
@@ -110,8 +123,11 @@ look_for_mac(struct uroce_vcm_id *id)
 	av.grh.sgid_index = (uint8_t)idx;
 	av.grh.hop_limit = UROCE_VCM_HOP_LIMIT;
 	uroce_vcm_addr_to_gid(&of->route.dst, &av.grh.dgid);
-	return uroce_dev_try_resolve(uroce_vcontext_dev(device->own), &av, uroce_sport(&av, 0, 0),
-				     &of->request_ns, &path);
+	ret = uroce_dev_try_resolve(uroce_vcontext_dev(device->own), &av, uroce_sport(&av, 0, 0),
+				    &of->request_ns, &path);
+	if (ret == 0 && uroce_vcm_addr_is_group(&of->route.dst) && !is_port_active(device))
+		return -EAGAIN;
+	return ret;
 }
 
 static void

@@ -71,12 +71,30 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	return event;
 }
 
+/* Whether the program wants an event. */
+static bool
+is_event_wanted(const struct uroce_vcm_channel *channel, const struct uroce_vcm_event *event)
+{
+	const struct uroce_cm_dv_watch *const watch = channel->watch;
+
+	return watch == NULL || watch->is_wanted == NULL ||
+	       watch->is_wanted(channel->watch_arg, &event->cm);
+}
+
 void
 uroce_vcm_event_push(struct uroce_vcm_event *event)
 {
+	struct uroce_vcm_channel *const channel = uroce_vcm_channel(event->owner->cm.channel);
+
+	if (!is_event_wanted(channel, event)) {
+		free(event);
+		return;
+	}
 	if (event->cm.event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		event->owner->nb_waiting++;
-	append_cm_event(uroce_vcm_channel(event->owner->cm.channel), event);
+	append_cm_event(channel, event);
+	if (channel->watch != NULL && channel->watch->notify != NULL)
+		channel->watch->notify(channel->watch_arg);
 }
 
 struct uroce_vcm_event *

@@ -11,6 +11,7 @@
  */
 
 #include "verbs/cm/id.h"
+#include "verbs/uroce_cm_dv.h"
 
 struct uroce_vcm_event {
 	struct rdma_cm_event cm; /* what the program gets */
@@ -27,6 +28,9 @@ struct uroce_vcm_channel {
 	struct rdma_event_channel cm; /* `fd`: eventfd, readable while `first` is not NULL */
 	struct uroce_vcm_event *first, **end;
 	unsigned nb_ids; /* ids whose channel this is */
+	/* functions that watch the channel, and their argument; NULL: none */
+	const struct uroce_cm_dv_watch *watch;
+	void *watch_arg;
 };
 
 static inline struct uroce_vcm_channel *
@@ -41,7 +45,10 @@ struct uroce_vcm_channel *uroce_vcm_channel_new(void);
 /** Free a channel and the events in it. */
 void uroce_vcm_channel_free(struct uroce_vcm_channel *channel);
 
-/** Append an event to the channel of its owner. */
+/**
+ * Append an event to the channel of its owner. An event that the functions which watch the channel
+ * do not want is freed.
+ */
 void uroce_vcm_event_push(struct uroce_vcm_event *event);
 
 /**

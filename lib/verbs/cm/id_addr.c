@@ -6,6 +6,7 @@
 #include "verbs/cm/cm_bind.h"
 #include "verbs/cm/cm_device.h"
 #include "verbs/cm/cm_event.h"
+#include "verbs/cm/cm_log.h"
 #include "verbs/cm/cm_path.h"
 #include "verbs/cm/cm_resolve.h"
 #include "verbs/cm/cm_route.h"
@@ -84,7 +85,8 @@ begin_resolution(struct uroce_vcm_id *id, const struct sockaddr *src_sa,
 	if (timeout_ms <= 0 || uroce_vcm_addr_is_any(&dst) ||
 	    (id->state != UROCE_VCM_IDLE && id->state != UROCE_VCM_BOUND))
 		return -EINVAL;
-	if (src_sa != NULL && src_sa->sa_family != 0)
+	/* an id that is bound keeps its address, as in Linux */
+	if (id->state == UROCE_VCM_IDLE && src_sa != NULL && src_sa->sa_family != 0)
 		ret = bind_id(id, src_sa);
 	if (ret != 0)
 		return ret;
@@ -171,9 +173,11 @@ begin_listening(struct uroce_vcm_id *id, int backlog)
 		return -EINVAL;
 	id->backlog = backlog > 0 && backlog < BACKLOG_MAX ? (unsigned)backlog : BACKLOG_MAX;
 	ret = listen_at_ends(id);
-	if (ret == 0)
-		id->state = UROCE_VCM_LISTEN;
-	return ret;
+	if (ret != 0)
+		return ret;
+	id->state = UROCE_VCM_LISTEN;
+	uroce_vcm_log_listen(id);
+	return 0;
 }
 
 int

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_DV_H
+#define UROCE_CM_DV_H
+
+/**
+ * @file
+ * Calls of connection management beyond those of librdmacm. They are for bindings of <uroce_cm.h>
+ * to other interfaces.
+ */
+
+#include <stdbool.h>
+#include <rdma/rdma_cma.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Functions that watch the events of a channel. Any thread calls them, also a thread of the
+ * library. They must not wait, and must not make calls of <uroce_cm.h>.
+ */
+struct uroce_cm_dv_watch {
+	/*
+	 * Called before an event is added to the channel. The result says whether the event is
+	 * added; otherwise it is dropped. NULL: all events are added.
+	 */
+	bool (*is_wanted)(void *arg, const struct rdma_cm_event *event);
+	/* Called after an event was added. NULL: not wanted. */
+	void (*notify)(void *arg);
+};
+
+/**
+ * Watch the events of a channel. An event that another thread adds at the same time may be missed,
+ * so the caller watches before it uses the channel for ids.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @owner  `watch` must be valid as long as the channel. After uroce_cm_destroy_event_channel() the
+ *         functions are not called any more.
+ * @param watch  NULL: nothing is watched any more
+ * @param arg    argument of the functions
+ * @return 0, or -1 with errno EINVAL: `channel` is NULL
+ */
+int uroce_cm_dv_watch_channel(struct rdma_event_channel *channel,
+			      const struct uroce_cm_dv_watch *watch, void *arg);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* UROCE_CM_DV_H */
