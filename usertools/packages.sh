@@ -5,7 +5,7 @@
 
 # To build the library and the programs, and to run them on any port.
 packages_build="build-essential pkg-config meson ninja-build python3 git
-	libdpdk-dev libibverbs-dev libisal-dev libnuma-dev libcmocka-dev"
+	libdpdk-dev libibverbs-dev librdmacm-dev libisal-dev libnuma-dev libcmocka-dev"
 
 # To run the fast tier of the test suites as well.
 packages_test="$packages_build
@@ -13,7 +13,7 @@ packages_test="$packages_build
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark
-	ibverbs-utils perftest python3-pyverbs"
+	ibverbs-utils rdmacm-utils perftest python3-pyverbs"
 
 # To run every test suite.
 packages_test_all="$packages_test

@@ -111,10 +111,9 @@ resolve(void *handle, struct engine_calls *calls)
 #define X(name) calls->name = (__typeof__(calls->name))dlsym(handle, "uroce_" #name);
 	ENGINE_CALLS(X)
 #undef X
-	calls->open = (__typeof__(calls->open))dlsym(handle, "uroce_engine_open");
-	calls->is_started = (__typeof__(calls->is_started))dlsym(handle, "uroce_engine_is_started");
-	calls->is_whole = (__typeof__(calls->is_whole))dlsym(handle, "uroce_engine_is_whole");
-	calls->make_file = (__typeof__(calls->make_file))dlsym(handle, "uroce_engine_make_file");
+#define X(name) calls->name = (__typeof__(calls->name))dlsym(handle, "uroce_engine_" #name);
+	ENGINE_OWN_CALLS(X)
+#undef X
 	for (size_t i = 0; i < sizeof(*calls) / sizeof(void *); i++)
 		if (((void **)calls)[i] == NULL)
 			return false;
@@ -240,6 +239,12 @@ engine(void)
 	}
 	pthread_mutex_unlock(&lock);
 	return calls;
+}
+
+const struct engine_calls *
+engine_if_loaded(void)
+{
+	return end_engine_unless_whole(atomic_load_explicit(&current, memory_order_acquire));
 }
 
 const struct engine_calls *

@@ -20,6 +20,7 @@
 #include <uroce.h>
 #include <uroce_dv.h>
 
+#include "ucma/entry.h"
 #include "engine/engine.h"
 
 /* The calls of libibverbs that are passed to liburoce. */
@@ -85,14 +86,25 @@
 	X(unimport_pd)                                                                             \
 	X(wc_status_str)
 
+/* The calls of the engine that are not calls of libibverbs. */
+#define ENGINE_OWN_CALLS(X)                                                                        \
+	X(cm_hold)                                                                                 \
+	X(cm_open)                                                                                 \
+	X(cm_release)                                                                              \
+	X(cm_sweep)                                                                                \
+	X(cm_write)                                                                                \
+	X(is_started)                                                                              \
+	X(is_whole)                                                                                \
+	X(make_file)                                                                               \
+	X(open)
+
 struct engine_calls {
 #define X(name) __typeof__(&uroce_##name) name;
 	ENGINE_CALLS(X)
 #undef X
-	__typeof__(&uroce_engine_open) open;
-	__typeof__(&uroce_engine_is_started) is_started;
-	__typeof__(&uroce_engine_is_whole) is_whole;
-	__typeof__(&uroce_engine_make_file) make_file;
+#define X(name) __typeof__(&uroce_engine_##name) name;
+	ENGINE_OWN_CALLS(X)
+#undef X
 };
 
 /**
@@ -102,6 +114,13 @@ struct engine_calls {
  *	threads of an instance that has stopped working still run in this process
  */
 const struct engine_calls *engine(void);
+
+/**
+ * Get the table of calls of the loaded instance of liburoce.
+ * @mt Safe.
+ * @return NULL: none is loaded, or it has stopped working (fork.h)
+ */
+const struct engine_calls *engine_if_loaded(void);
 
 /**
  * Get the table of calls of the loaded instance of liburoce that created the objects of a context.

@@ -1,49 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that take a path. On paths of RDMA devices they work on the
- * private tree of files (tree.h); they pass all other paths on unchanged. Each function has a C
- * name of its own, and libc's name as its symbol, because libc's headers redefine some of those
- * names.
+ * private tree of files (tree.h); they pass all other paths on unchanged.
  */
 
 #include <dirent.h>
-#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "channels.h"
 #include "counters.h"
+#include "next.h"
 #include "tree.h"
 
 typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);
-
-/*
- * Find the function, of libc or of another library, that the program would call without this
- * library.
- */
-static void *
-find_next(_Atomic(void *) *found, const char *name)
-{
-	void *next = atomic_load_explicit(found, memory_order_relaxed);
-
-	if (next == NULL) {
-		next = dlsym(RTLD_NEXT, name);
-		atomic_store_explicit(found, next, memory_order_relaxed);
-	}
-	return next;
-}
-
-#define NEXT(name) ((__typeof__(&paths_##name))find_next(&found, #name))
-
-#define DECLARE(type, name, params)                                                                \
-	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
-	type paths_##name params
 
 /*
  * Define the replacement of a call with a parameter `path`. The function `hide` is applied to the
@@ -70,19 +47,14 @@ mode_of(int flags, va_list list)
 									  : 0;
 }
 
-/*
- * Redirect the path of a file that is to be opened. The event channel of librdmacm is opened for
- * reading only, whatever the program requests. No event ever arrives there. A command of librdmacm
- * fails, because it is a write. See doc/design/preload.md.
- */
-static const char *
-open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
+/* The event channel of librdmacm is no file. @return whether a path of the tree is the channel */
+static bool
+is_channel(const char *path, const char *there)
 {
-	const char *const to = tree_redirect(path, there);
+	static const char name[] = TREE_CHANNEL;
+	const size_t len = strlen(there), name_len = sizeof(name) - 1;
 
-	if (to == there && strcmp(path, TREE_CHANNEL) == 0)
-		*flags = (*flags & ~O_ACCMODE) | O_RDONLY | O_NONBLOCK;
-	return to;
+	return path == there && len > name_len && strcmp(there + len - name_len, name) == 0;
 }
 
 /*
@@ -102,7 +74,9 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
 		va_end(list);                                                                      \
 		if (counters_find(dir, path, there))                                               \
 			return counters_open(there, flags);                                        \
-		path = open_at(path, there, &flags);                                               \
+		path = tree_redirect(path, there);                                                 \
+		if (is_channel(path, there))                                                       \
+			return channels_open(flags);                                               \
 		return NEXT(name) args;                                                            \
 	}
 
@@ -115,7 +89,9 @@ open_at(const char *path, char there[TREE_PATH_MAX], int *flags)
                                                                                                    \
 		if (counters_find(dir, path, there))                                               \
 			return counters_open(there, flags);                                        \
-		path = open_at(path, there, &flags);                                               \
+		path = tree_redirect(path, there);                                                 \
+		if (is_channel(path, there))                                                       \
+			return channels_open(flags);                                               \
 		return NEXT(name) args;                                                            \
 	}
 
@@ -153,7 +129,10 @@ open_counter(const char *where, const char *mode)
 CALL_FOR_STREAM(fopen)
 CALL_FOR_STREAM(fopen64)
 
-/* --- reading: perftest and monitors keep a counter open and read it from its beginning each time ------------- */
+/*
+ * --- reading: perftest and monitors keep a counter open and read it from its beginning each time; the
+ * event channel cannot be read ------------------------------------------------------------------------
+ */
 
 #define CALL_TO_READ(name, at, params, args)                                                       \
 	DECLARE(ssize_t, name, params)                                                             \
@@ -162,6 +141,10 @@ CALL_FOR_STREAM(fopen64)
                                                                                                    \
 		if (counters_may_be(fd))                                                           \
 			counters_renew(fd, at);                                                    \
+		if (channels_may_be(fd) && channels_is(fd)) {                                      \
+			errno = EINVAL;                                                            \
+			return -1;                                                                 \
+		}                                                                                  \
 		return NEXT(name) args;                                                            \
 	}
 
@@ -244,19 +227,6 @@ OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags)
 
 /* --- open files: the event channel must appear as a character device ----------------------------------- */
 
-static bool
-is_channel(int fd)
-{
-	static const char name[] = TREE_CHANNEL;
-	const size_t len = sizeof(name) - 1;
-	char link[32], path[TREE_PATH_MAX];
-	ssize_t size;
-
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	size = readlink(link, path, sizeof(path));
-	return size >= (ssize_t)len && memcmp(path + size - len, name, len) == 0;
-}
-
 /*
  * Define the replacement of fstat() or fstat64(). With 64-bit longs struct stat64 is the same as
  * struct stat.
@@ -267,7 +237,7 @@ is_channel(int fd)
 		static _Atomic(void *) found;                                                      \
 		const int ret = NEXT(name)(fd, buf);                                               \
                                                                                                    \
-		if (ret == 0 && S_ISFIFO(buf->st_mode) && is_channel(fd))                          \
+		if (ret == 0 && S_ISFIFO(buf->st_mode) && channels_may_be(fd) && channels_is(fd))  \
 			buf->st_mode ^= S_IFIFO ^ S_IFCHR;                                         \
 		return ret;                                                                        \
 	}

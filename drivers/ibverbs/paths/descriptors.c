@@ -9,10 +9,12 @@
 
 #include "descriptors.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/close_range.h>
+
+#include "channels.h"
+#include "next.h"
 
 /* Fail with EBADF, as the kernel does for a number that is not an open descriptor. */
 static int
@@ -28,43 +30,52 @@ __attribute__((visibility("default"))) struct descriptors uroce_paths_descriptor
 
 static const struct descriptors *const table = &uroce_paths_descriptors;
 
-static void *
-find_next(_Atomic(void *) *found, const char *name)
-{
-	void *next = atomic_load_explicit(found, memory_order_relaxed);
-
-	if (next == NULL) {
-		next = dlsym(RTLD_NEXT, name);
-		atomic_store_explicit(found, next, memory_order_relaxed);
-	}
-	return next;
-}
-
-#define NEXT(name) ((__typeof__(&paths_##name))find_next(&found, #name))
-
-#define DECLARE(type, name, params)                                                                \
-	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
-	type paths_##name params
-
 DECLARE(int, close, (int fd))
 {
 	static _Atomic(void *) found;
+	void *channel;
+	int ret;
 
-	return descriptors_is_own(table, fd) ? refuse() : NEXT(close)(fd);
+	if (descriptors_is_own(table, fd))
+		return refuse();
+	channel = channels_begin_close(fd);
+	ret = NEXT(close)(fd);
+	channels_end_close(channel);
+	return ret;
+}
+
+/* End a call that has replaced `to` by a copy of `from`, with the result `ret`. */
+static int
+end_dup(int from, int to, void *channel, int ret)
+{
+	if (ret >= 0)
+		channels_copy(from, to);
+	channels_end_close(channel);
+	return ret;
 }
 
 DECLARE(int, dup2, (int from, int to))
 {
 	static _Atomic(void *) found;
+	void *channel;
 
-	return from != to && descriptors_is_own(table, to) ? refuse() : NEXT(dup2)(from, to);
+	if (from == to)
+		return NEXT(dup2)(from, to);
+	if (descriptors_is_own(table, to))
+		return refuse();
+	channel = channels_begin_close(to);
+	return end_dup(from, to, channel, NEXT(dup2)(from, to));
 }
 
 DECLARE(int, dup3, (int from, int to, int flags))
 {
 	static _Atomic(void *) found;
+	void *channel;
 
-	return descriptors_is_own(table, to) ? refuse() : NEXT(dup3)(from, to, flags);
+	if (descriptors_is_own(table, to))
+		return refuse();
+	channel = channels_begin_close(to);
+	return end_dup(from, to, channel, NEXT(dup3)(from, to, flags));
 }
 
 /*
@@ -103,6 +114,7 @@ DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 	if (ret == 0 && first <= last)
 		ret = NEXT(close_range)(first, last, flags);
 	pthread_mutex_unlock(&uroce_paths_descriptors.lock);
+	channels_sweep();
 	return ret;
 }
 
@@ -115,9 +127,11 @@ DECLARE(void, closefrom, (int low))
 	static _Atomic(void *) found;
 	const unsigned first = low > 0 ? (unsigned)low : 0;
 
-	if (find_own(first, UINT_MAX) == UINT_MAX)
+	if (find_own(first, UINT_MAX) == UINT_MAX) {
 		NEXT(closefrom)(low);
-	else if (paths_close_range(first, UINT_MAX, 0) != 0)
+		channels_sweep();
+	} else if (paths_close_range(first, UINT_MAX, 0) != 0) {
 		for (unsigned fd = first; fd < DESCRIPTORS_MAX; fd++)
 			(void)paths_close((int)fd);
+	}
 }

@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_user_cm.h>
 
 #include "counters.h"
 #include "tree.h"
@@ -423,21 +424,20 @@ put_verbs(const struct ibv_device *ibv, const struct dir *class, const struct di
 static bool
 put_all(const struct calls *calls, struct ibv_device **list, const char *root)
 {
-	struct dir dir, sys, dev, devices, verbs, nodes;
-	char channel[PATH_MAX];
-
+	struct dir dir, sys, dev, devices, verbs, nodes, channel;
 	snprintf(dir.path, sizeof(dir.path), "%s", root);
 	if (!enter(&sys, &dir, "sys") || !enter(&sys, &dir, "sys/class") ||
 	    !enter(&devices, &sys, "infiniband") || !enter(&verbs, &sys, "infiniband_verbs") ||
 	    !enter(&dev, &dir, "dev") || !enter(&nodes, &dev, "infiniband") ||
-	    !put(&verbs, "abi_version", "%d", ABI_VERSION))
+	    !put(&verbs, "abi_version", "%d", ABI_VERSION) || !enter(&channel, &sys, "misc") ||
+	    !enter(&channel, &sys, "misc/rdma_cm") ||
+	    !put(&channel, "abi_version", "%d", RDMA_USER_CM_ABI_VERSION) ||
+	    !put(&channel, "dev", NULL_NUMBER))
 		return false;
 	for (unsigned i = 0; list[i] != NULL; i++)
 		if (!put_device(calls, list[i], &devices) || !put_verbs(list[i], &verbs, &nodes))
 			return false;
-	return snprintf(channel, sizeof(channel), "%s%s", root, TREE_CHANNEL) <
-		       (int)sizeof(channel) &&
-	       mkfifo(channel, 0600) == 0;
+	return make_link(&nodes, "rdma_cm", NULL_DEVICE);
 }
 
 /* --- the interface -------------------------------------------------------------------------------- */

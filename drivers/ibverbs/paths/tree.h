@@ -21,7 +21,7 @@
  */
 #define TREE_PATH_MAX 512
 
-/** Path of the event channel of librdmacm, which is a FIFO in the tree. */
+/** Path of the event channel of librdmacm, which is a link to a character device in the tree. */
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 
 /**
@@ -48,9 +48,11 @@ static inline const char *
 tree_redirect(const char *path, char there[TREE_PATH_MAX])
 {
 	static const char sys[] = "/sys/class/infiniband", dev[] = "/dev/infiniband";
+	static const char channel[] = "/sys/class/misc/rdma_cm";
 
 	if (path == NULL ||
-	    (strncmp(path, sys, sizeof(sys) - 1) != 0 && strncmp(path, dev, sizeof(dev) - 1) != 0))
+	    (strncmp(path, sys, sizeof(sys) - 1) != 0 && strncmp(path, dev, sizeof(dev) - 1) != 0 &&
+	     strncmp(path, channel, sizeof(channel) - 1) != 0))
 		return path;
 	return tree_path(path, there);
 }

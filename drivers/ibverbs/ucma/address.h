@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCMA_ADDRESS_H
+#define UCMA_ADDRESS_H
+
+/**
+ * @file
+ * Socket addresses in commands and responses.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <netinet/in.h>
+
+/**
+ * Get the length of an address from its family: AF_INET, AF_INET6 or AF_IB.
+ * @param room  bytes that the command has for the address
+ * @return 0: another family, or the address would not fit
+ */
+size_t address_len(const void *addr, size_t room);
+
+/** Compute the GID of an IP address on RoCEv2. It is all zero if the family is no IP family. */
+void address_gid(const void *addr, uint8_t gid[16]);
+
+/** Get the port of an address of any family that address_len() knows. @return 0: there is none */
+uint16_t address_port(const void *addr);
+
+#endif /* UCMA_ADDRESS_H */

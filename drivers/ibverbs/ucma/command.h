@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCMA_COMMAND_H
+#define UCMA_COMMAND_H
+
+/**
+ * @file
+ * The commands of <rdma/rdma_user_cm.h>, which a program writes to an open file of
+ * /dev/infiniband/rdma_cm, and the functions that execute them.
+ */
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "ucma.h"
+
+/** A command that is being executed. */
+struct ucma_call {
+	struct ucma_file *file;
+	int fd; /* the descriptor of the file to which the program has written */
+	/* bytes that the program has for the response, as it says */
+	size_t out_len;
+	/* whether the thread may be cancelled while it waits, see pthread_setcancelstate(3) */
+	int cancel_state;
+};
+
+/**
+ * Execute a command.
+ *
+ * @param in  the struct of the command, with zeros behind what the program gave
+ * @return 0, or -errno
+ */
+typedef int ucma_handler(struct ucma_call *call, const void *in);
+
+/**
+ * Execute the command that a program has written to a file.
+ *
+ * @param call  all but `out_len`
+ * @param buf  memory of the program, which need not be mapped
+ * @mt Safe; without ucma_lock. Cancellation is disabled, except while GET_EVENT waits, which it
+ *	does if the descriptor is a blocking one.
+ * @return `len`, or -errno. EINVAL: no such command, or it is too short; ENOSYS: a command that the
+ *	kernel does not have either; EFAULT: a pointer to memory that is not mapped; ENOSPC: no
+ *	room for the response. The other errors are those of the commands: ENOENT (no such id),
+ *	EINVAL (the id is of another file, is not bound, or in another state), and those of the
+ *	calls of <uroce_cm.h>.
+ */
+ssize_t ucma_command(struct ucma_call *call, const void *buf, size_t len);
+
+/**
+ * Write a response, and not more of it than the program has room for.
+ * @return 0, or -EFAULT
+ */
+int ucma_respond(const struct ucma_call *call, uint64_t response, const void *from, size_t len);
+
+/* cmd_id.c: ids and their options */
+ucma_handler ucma_create_id, ucma_destroy_id, ucma_migrate_id, ucma_set_option;
+/* cmd_addr.c: addresses and routes */
+ucma_handler ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;
+/* cmd_query.c */
+ucma_handler ucma_query_route, ucma_query;
+/* cmd_conn.c: connections and their QPs */
+ucma_handler ucma_connect, ucma_listen, ucma_accept, ucma_reject, ucma_disconnect, ucma_notify,
+	ucma_init_qp_attr;
+/* cmd_event.c */
+ucma_handler ucma_get_event;
+/* cmd_mcast.c: multicast groups */
+ucma_handler ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;
+
+#endif /* UCMA_COMMAND_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCMA_HANDLE_TABLE_H
+#define UCMA_HANDLE_TABLE_H
+
+/**
+ * @file
+ * Numbers for objects, from 0 on, by which the commands of a program name them. The caller's lock
+ * protects a table.
+ */
+
+#include <stdint.h>
+
+/** No number. */
+#define HANDLE_NONE UINT32_MAX
+
+/* A table that is all zero is empty. */
+struct handle_table {
+	void **objects; /* NULL: the number is free or reserved */
+	uint32_t *next_free;
+	uint32_t nb;         /* size of both arrays */
+	uint32_t first_free; /* 1 + the number that was freed last; 0: none is free */
+};
+
+/**
+ * Reserve a number, for an object that is not found yet.
+ * @return the number; HANDLE_NONE: there is no memory
+ */
+uint32_t handle_table_reserve(struct handle_table *table);
+
+/** Set the object of a reserved number, or NULL so that the object is not found any more. */
+void handle_table_set(struct handle_table *table, uint32_t handle, void *object);
+
+/** Free a number. Another object may get it. */
+void handle_table_free(struct handle_table *table, uint32_t handle);
+
+/** Find the object of a number. @return NULL: there is none; `handle` may have any value */
+void *handle_table_find(const struct handle_table *table, uint32_t handle);
+
+#endif /* UCMA_HANDLE_TABLE_H */

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCMA_READY_PIPE_H
+#define UCMA_READY_PIPE_H
+
+/**
+ * @file
+ * A pipe that tells a program, which has its read end, whether something is ready. The pipe has one
+ * byte while it is ready, and is empty otherwise. So the program's descriptor works with poll(),
+ * select() and epoll. A thread waits by reading the byte, so the kernel applies O_NONBLOCK of the
+ * program's descriptor, and restarts or ends the wait when a signal arrives.
+ *
+ * The library keeps the write end alone. When all copies of the read end are closed, in this process
+ * and in its children, the write end reports it.
+ *
+ * The caller's lock protects the struct, except where a function says otherwise.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct ready_pipe {
+	int write_fd;
+	/* identity of the pipe, which is that of each descriptor of its read end */
+	dev_t dev;
+	ino_t ino;
+	/* the byte is in the pipe, or a thread that waits has just read it */
+	bool has_byte;
+	/* number of threads that wait in ready_pipe_wait() */
+	unsigned nb_waiting;
+};
+
+/**
+ * Create a pipe that is not ready.
+ *
+ * @param flags  of open(): O_NONBLOCK and O_CLOEXEC apply to the read end
+ * @return the smallest free descriptor, of the read end, which belongs to the program; or -errno
+ */
+int ready_pipe_open(struct ready_pipe *pipe, int flags);
+
+/** Close the write end. */
+void ready_pipe_close(struct ready_pipe *pipe);
+
+/** Check whether all descriptors of the read end are closed. */
+bool ready_pipe_is_abandoned(const struct ready_pipe *pipe);
+
+/**
+ * Make the pipe ready, or not ready.
+ * @param fd  a descriptor of the read end; only used to make a pipe not ready
+ */
+void ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready);
+
+/**
+ * Wait until the pipe is ready. The caller has the lock, which is released during the wait. When
+ * the function returns 0, the pipe is not ready, until the caller sets it again. Another thread may
+ * have taken what was ready.
+ *
+ * @param fd  the descriptor of the read end by which the program makes the call
+ * @param cancel_state  as for pthread_setcancelstate(), during the wait; cancellation is disabled
+ *	before and after it. A thread that is cancelled does not have the lock.
+ * @return 0, or -errno: EAGAIN, because `fd` is non-blocking; EINTR
+ */
+int ready_pipe_wait(struct ready_pipe *pipe, int fd, pthread_mutex_t *lock, int cancel_state);
+
+#endif /* UCMA_READY_PIPE_H */

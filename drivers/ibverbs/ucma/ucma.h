@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UCMA_UCMA_H
+#define UCMA_UCMA_H
+
+/**
+ * @file
+ * Objects of the emulation of /dev/infiniband/rdma_cm, by which librdmacm uses connection
+ * management. The names are those of the kernel: ucma is the module that serves this file, and ABI
+ * version 4 of <rdma/rdma_user_cm.h> is its interface.
+ *
+ * A program opens the file, and each open file is an event channel. A write() to it is a command.
+ * Commands create ids and make calls for them; each id belongs to one file. The command GET_EVENT
+ * takes the oldest event of the ids of the file.
+ *
+ * Each file stands for an event channel of <uroce_cm.h>, and each id for one of its ids, whose QP
+ * the program has. So events wait in the channel, and this folder keeps none.
+ *
+ * One lock, ucma_lock, protects all fields except where a comment says otherwise. It is never held
+ * during a call of <uroce_cm.h>, because that library takes it in the functions that watch a
+ * channel. The mutex of an id makes the commands for this id follow each other.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uroce_cm.h>
+#include <uroce_cm_dv.h>
+
+#include "ready_pipe.h"
+#include "uapi.h"
+
+extern pthread_mutex_t ucma_lock;
+
+LIST_HEAD(ucma_ctxs, ucma_ctx);
+LIST_HEAD(ucma_mcasts, ucma_mcast);
+
+/** An open file. */
+struct ucma_file {
+	LIST_ENTRY(ucma_file) link; /* in the list of files with the same hash */
+	struct ready_pipe pipe;     /* ready while the channel has an event */
+	/* its `fd` is non-blocking; set once */
+	struct rdma_event_channel *channel;
+	struct ucma_ctxs ctxs;
+	/* commands and closes that use the file; the last one frees a file that is closed */
+	unsigned nb_refs;
+	/* no descriptor of the file is left */
+	bool is_closed;
+};
+
+/** An id of the program. */
+struct ucma_ctx {
+	LIST_ENTRY(ucma_ctx) link; /* in the list of its file */
+	uint32_t id;
+	struct ucma_file *file; /* NULL: commands do not find the id yet */
+	/* set once, before commands find the struct */
+	struct rdma_cm_id *cm_id;
+	/* held by a command for the id; not protected by ucma_lock */
+	pthread_mutex_t mutex;
+	/*
+	 * the program's cookie, in each event of the id. 0: the program has not accepted the id of a
+	 * CONNECT_REQUEST; its events are dropped, because the program could not tell whose they
+	 * are
+	 */
+	uint64_t uid;
+	/* events that GET_EVENT has returned: the program destroys an id when it has seen as many */
+	uint32_t nb_events_reported;
+	unsigned nb_refs; /* commands in progress */
+	struct ucma_mcasts mcasts;
+};
+
+/** Membership of an id in a multicast group. */
+struct ucma_mcast {
+	LIST_ENTRY(ucma_mcast) link; /* in the list of its id */
+	uint32_t id;
+	struct ucma_ctx *ctx;
+	uint64_t uid; /* the program's cookie, in events of the group */
+	uint32_t nb_events_reported;
+	/* not protected by a lock: written once */
+	struct sockaddr_storage addr;
+};
+
+#endif /* UCMA_UCMA_H */
