@@ -12,6 +12,7 @@ import struct
 import time
 
 import uroce_arp
+import uroce_classportinfo as roce
 from uroce_netdev import KERNEL_HEADERS, MTUS
 from uroce_target import FAULT, NOTE, OK, PORTS_WITH_ADDRESS, Finding, ask_ip, link_of
 
@@ -210,12 +211,19 @@ def probe(target, hop):
                       f'ip addr del {hop}/... dev ...    (on one of them)')
     try:
         echo = Echo(target.peer, target.interface)
+        outcome = ask_device(target)
     except OSError as error:
         yield Finding(NOTE, 'path', f'cannot be tried: {error.strerror}', 'sudo ...')
         return
     try:
-        if not echo.passes(128):
+        has_echo = echo.passes(128)
+        if not has_echo and outcome == roce.SILENT:
             yield from silence(target, hop, replies)
+            return
+        yield from port_4791(target, outcome)
+        if not has_echo:
+            yield Finding(NOTE, 'path', f'{target.peer} answers no echo, so the length of packets that pass is not known',
+                          f'{target.interface},mtu=1024    (if transfers of long messages fail)')
             return
         has = link_of(target.interface)['mtu']
         wanted = int(target.keys.get('mtu', largest(has)))
@@ -230,6 +238,29 @@ def probe(target, hop):
             yield Finding(OK, 'path', f'{target.peer} answers to {min(has, wanted + HEADERS)} bytes')
     finally:
         echo.close()
+
+
+def ask_device(target):
+    """Send the peer a RoCEv2 request. @return the outcome of it, see uroce_classportinfo"""
+    version = ipaddress.ip_address(target.peer).version
+    source = next((found for found in addresses(target.interface) if ipaddress.ip_address(found).version == version), None)
+    return roce.ask(target.interface, source, target.peer) if source else roce.SILENT
+
+
+def port_4791(target, outcome):
+    """What the outcome of a RoCEv2 request says about UDP port 4791 of the path."""
+    if outcome == roce.ANSWERED:
+        yield Finding(OK, 'RoCE', f'a device of {target.peer} answers on UDP port 4791')
+    elif outcome == roce.CLOSED:
+        yield Finding(NOTE, 'RoCE', f'UDP port 4791 passes, but {target.peer} has no RoCE device now: no program of uroce, no '
+                      'uroced and no kernel device', 'systemctl status uroced; rdma link    (there)')
+    elif outcome == roce.PROHIBITED:
+        yield Finding(FAULT, 'RoCE', f'a firewall on the path, here or there refuses UDP port 4791 to {target.peer}',
+                      'nft list ruleset    (then: nft insert rule inet filter input udp dport 4791 accept)')
+    else:
+        yield Finding(FAULT, 'RoCE', f'{target.peer} answers echo requests, and nothing on UDP port 4791: a firewall drops '
+                      'it, or the program of the RoCE device there does not run', f'nft list ruleset; tcpdump -i {target.interface} udp port 4791'
+                      '    (there and on the path)')
 
 
 def silence(target, hop, replies):

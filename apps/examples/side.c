@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <endian.h>
 #include <rte_eal.h>
@@ -32,7 +33,8 @@
  */
 #define GID_INDEX 1
 #define TIMEOUT_S 60
-#define RD_ATOMIC 4 /* number of READs and atomics that may be outstanding */
+#define CONNECT_S 10 /* time that the server has to start, in seconds */
+#define RD_ATOMIC 4  /* number of READs and atomics that may be outstanding */
 
 /* The address of a QP as sent to the other process, in network byte order. */
 struct message {
@@ -70,30 +72,71 @@ give_up(int signal_number)
 		      : EXIT_FAILURE);
 }
 
+/* Connect to one of the addresses. @return the socket; -1: nobody listens there, see errno */
+static int
+try_connect(const struct addrinfo *ai)
+{
+	int fd = -1;
+
+	for (; ai && fd < 0; ai = ai->ai_next) {
+		fd = socket(ai->ai_family, ai->ai_socktype, 0);
+		if (fd < 0 || connect(fd, ai->ai_addr, ai->ai_addrlen) == 0)
+			continue;
+		const int error = errno;
+
+		close(fd);
+		errno = error;
+		fd = -1;
+	}
+	return fd;
+}
+
+/*
+ * Connect to the server. A server that was started at the same time listens a moment later, so a
+ * refused connection is tried again for CONNECT_S seconds.
+ */
+static int
+connect_to(const struct addrinfo *ai, const char *server)
+{
+	const struct timespec pause = { .tv_nsec = 10 * 1000 * 1000 };
+	const time_t end = time(NULL) + CONNECT_S;
+	int fd = try_connect(ai);
+
+	while (fd < 0 && errno == ECONNREFUSED && time(NULL) < end) {
+		nanosleep(&pause, NULL);
+		fd = try_connect(ai);
+	}
+	check(fd >= 0, "%s does not answer", server);
+	return fd;
+}
+
+static int
+accept_client(const struct addrinfo *ai, const char *port)
+{
+	const int listener = socket(ai->ai_family, ai->ai_socktype, 0);
+	int fd;
+
+	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	check(bind(listener, ai->ai_addr, ai->ai_addrlen) == 0, "TCP port %s is in use", port);
+	listen(listener, 1);
+	printf("waiting for a client on TCP port %s\n", port);
+	fflush(stdout);
+	fd = accept(listener, NULL, NULL);
+	close(listener);
+	return fd;
+}
+
 /* Make a TCP connection: the client connects, the server accepts. */
 static int
 meet(const char *server, const char *port)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE }, *ai;
+	int fd;
 
 	hints.ai_family = server ? AF_UNSPEC : AF_INET;
 	check(getaddrinfo(server, port, &hints, &ai) == 0, "%s, TCP port %s: not known",
 	      server ? server : "this host", port);
-	int fd = socket(ai->ai_family, ai->ai_socktype, 0);
-
-	if (server) {
-		check(connect(fd, ai->ai_addr, ai->ai_addrlen) == 0, "%s does not answer", server);
-	} else {
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
-		check(bind(fd, ai->ai_addr, ai->ai_addrlen) == 0, "TCP port %s is in use", port);
-		listen(fd, 1);
-		printf("waiting for a client on TCP port %s\n", port);
-		fflush(stdout);
-		const int listener = fd;
-
-		fd = accept(listener, NULL, NULL);
-		close(listener);
-	}
+	fd = server ? connect_to(ai, server) : accept_client(ai, port);
 	freeaddrinfo(ai);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
 	return fd;

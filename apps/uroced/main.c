@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <rte_eal.h>
@@ -158,6 +159,21 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 	return ret;
 }
 
+/*
+ * Create the folder of the default socket and of its file of leases, which systemd creates for a
+ * service. A fresh system does not have this folder. A failure becomes the error of the first file
+ * in the folder.
+ */
+static void
+make_socket_folder(const struct options *opt)
+{
+	char folder[] = UROCE_MUX_SOCKET;
+
+	*strrchr(folder, '/') = '\0';
+	if (strcmp(opt->socket, UROCE_MUX_SOCKET) == 0)
+		(void)mkdir(folder, 0755);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -182,6 +198,7 @@ main(int argc, char **argv)
 	argv[own] = argv[0];
 	if (options_parse(&opt, argc - own, argv + own) != 0)
 		return EXIT_USAGE;
+	make_socket_folder(&opt);
 	wrong = lease_file_open(&file, opt.leases);
 	if (wrong) {
 		log_line("--leases=%s: %s: allowed is a path where uroced may write, without a "

@@ -13,6 +13,7 @@
 #include "data.h"
 #include "datapath/port/fault_guard.h"
 #include "datapath/net/neigh.h"
+#include "datapath/net/perf_mgt.h"
 
 #define ETH_LEN 14u
 #define MIN_LEN 60u /* length of the shortest Ethernet frame, without FCS */
@@ -152,6 +153,27 @@ answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 	return true;
 }
 
+/*
+ * Reply to the request by which another host finds out whether RoCEv2 frames reach this one. No
+ * client does, because the request is for QP 1.
+ * @return whether the mbuf is transmitted as the reply
+ */
+static bool
+answer_class_port_info(struct wire *wire, struct rte_mbuf *mbuf)
+{
+	struct uroce_pkt pkt;
+
+	if (wire->nb_pending == WIRE_PENDING_MAX ||
+	    uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
+		    UROCE_VERDICT_DATAGRAM ||
+	    !uroce_perf_mgt_is_get(&pkt) || !uroce_pkt_check_icrc(&pkt))
+		return false;
+	uroce_perf_mgt_reply(&pkt);
+	mbuf->ol_flags = 0;
+	wire->pending[wire->nb_pending++] = mbuf;
+	return true;
+}
+
 static enum frame_drop
 pass_on(struct data *data, const struct frame *frame, uint32_t len)
 {
@@ -193,6 +215,11 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 		return FRAME_DROP_KIND;
 	frame_read(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame);
 	drop = frame_filter_wire(&frame, &data->host);
+	if (drop == FRAME_DROP_MANAGEMENT && !frame_is_to_group(&frame) &&
+	    answer_class_port_info(&data->wire, mbuf)) {
+		*is_sent = true;
+		return FRAME_PASSES;
+	}
 	if (drop != FRAME_PASSES)
 		return drop;
 	if (frame.kind != FRAME_ASK && frame.kind != FRAME_OTHER)

@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 
 sys.dont_write_bytecode = True
 TOOLS = os.path.abspath(sys.argv[1])
@@ -21,7 +22,10 @@ from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
+UROCED = os.path.join(TOOLS, '..', 'build', 'apps', 'uroced', 'uroced')
+HANG_S = 60    # only a hang takes longer
 failed = 0
+all_said = []    # what the doctor said in all situations of this test
 
 
 def expect(what, is_right, said=''):
@@ -66,7 +70,9 @@ def findings(spec=f'{PCI},addr=192.0.2.1/24', eal=('-l', '2-3'), **traits):
         machine(root, **traits)
         target = target_of(spec, eal)
         target.sysfs, target.proc = os.path.join(root, 'sys'), os.path.join(root, 'proc')
-        return list(uroce_doctor.examine(target))
+        found = list(uroce_doctor.examine(target))
+    all_said.append('\n'.join(entry.text for entry in found))
+    return found
 
 
 def named(found, level, check, words=''):
@@ -136,6 +142,7 @@ class Net:
 
 def diagnosis(what, status, words, net, *args):
     found, said = net.doctor(*args)
+    all_said.append(said)
     expect(what, found == status and words in said, said)
 
 
@@ -175,6 +182,58 @@ def test_remembered_neighbours(lab):
               '--peer', '192.0.2.2')
 
 
+def start_device(lab, host):
+    """Start a program of uroce that is attached to nothing else, and waits: uroced on the host's interface."""
+    path = lab.path(f'uroced-{host.pid}')
+    process = lab.start([*inside(host), UROCED, '--no-huge', '-m', '256', '--no-pci', '--vdev=net_af_packet0,iface=roce0', '--',
+                         f'--socket={path}', 'net_af_packet0'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + HANG_S
+    while not os.path.exists(path):
+        if process.poll() is not None or time.monotonic() > end:
+            raise LabError('uroced does not start')
+        time.sleep(0.02)
+
+
+def test_port_4791(lab):
+    """The path carries pings, and RoCE or not."""
+    net = Net(lab)
+    diagnosis('no device is there', 0, 'UDP port 4791 passes, but 192.0.2.2 has no RoCE device', net, 'roce0', '--peer', '192.0.2.2')
+    if not os.path.exists(UROCED):
+        print('skip    a device answers: uroced is not built')
+        return
+    start_device(lab, net.hosts[1])
+    diagnosis('a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, 'roce0', '--peer', '192.0.2.2')
+    lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=1')
+    diagnosis('a device answers, and no ping', 0, '192.0.2.2 answers no echo', net, 'roce0', '--peer', '192.0.2.2')
+    lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=0')
+    net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
+    start_device(lab, net.hosts[1])
+    diagnosis('a device answers over IPv6', 0, 'a device of 2001:db8::2 answers', net, 'roce0', '--peer', '2001:db8::2')
+
+
+def test_refused_ports(lab):
+    """A router between the hosts carries pings. It drops or refuses UDP 4791."""
+    net = Net.__new__(Net)
+    net.lab, net.hosts = lab, [lab.namespace(), lab.namespace()]
+    router = lab.namespace()
+    for number, host in enumerate(net.hosts):
+        lab.run_in(None, f'ip link add roce0 netns {host.pid} type veth peer name port{number} netns {router.pid}')
+        lab.run_in(router, f'ip addr add 192.0.{number}.254/24 dev port{number}')
+        lab.run_in(router, f'ip link set port{number} up')
+        lab.run_in(host, f'ip addr add 192.0.{number}.1/24 dev roce0')
+        lab.run_in(host, 'ip link set roce0 up')
+        lab.run_in(host, f'ip route add default via 192.0.{number}.254')
+    lab.run_in(router, 'sysctl -q net.ipv4.ip_forward=1')
+    peer = ('roce0', '--peer', '192.0.1.1')
+    diagnosis('a router carries RoCE', 0, 'UDP port 4791 passes, but 192.0.1.1 has no RoCE device', net, *peer)
+    lab.run_in(router, 'ip rule add pref 1 ipproto udp dport 4791 blackhole')
+    diagnosis('UDP 4791 is dropped on the path', 1, '192.0.1.1 answers echo requests, and nothing on UDP port 4791', net, *peer)
+    diagnosis('what to type', 1, 'nft list ruleset; tcpdump -i roce0 udp port 4791', net, *peer)
+    lab.run_in(router, 'ip rule del pref 1')
+    lab.run_in(router, 'ip rule add pref 1 ipproto udp dport 4791 prohibit')
+    diagnosis('UDP 4791 is refused on the path', 1, 'refuses UDP port 4791 to 192.0.1.1', net, *peer)
+
+
 def test_duplicates(lab):
     """Three hosts at a bridge. Two of them have one address."""
     bridge = lab.namespace()
@@ -211,6 +270,7 @@ def test_frames(lab):
             ('an interface that there is not', 'net_af_packet0', '--vdev=net_af_packet0,iface=roce7', 1, 'no interface roce7')):
         done = subprocess.run([*inside(net.hosts[0]), os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge', eal],
                               capture_output=True, text=True, check=False)
+        all_said.append(done.stdout)
         expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
 
 
@@ -223,6 +283,7 @@ def test_daemon():
         def diagnose(what, status, words, spec=f'uroced,socket={path}'):
             done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge'], capture_output=True, text=True,
                                   check=False)
+            all_said.append(done.stdout)
             expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
 
         diagnose('no uroced', 1, f'none listens at {path}')
@@ -246,6 +307,20 @@ def test_keys():
     expect('the keys of the library', known == ', '.join(uroce_doctor.KEYS), known)
 
 
+def test_page():
+    """Each row of the troubleshooting page is a situation that this test has provoked, in the doctor's words."""
+    page = os.path.join(os.path.dirname(TOOLS), 'doc', 'guides', 'troubleshooting.md')
+    if not os.path.exists(page):
+        print('skip    the troubleshooting page: no source tree')
+        return
+    with open(page, encoding='utf-8') as file:
+        rows = [re.split(r' *\| *', line)[1:-1] for line in file if re.match(r'\| [^|]+ \| `', line)]
+    words = [(row[0], row[1].strip('`')) for row in rows if row[0] != 'symptom']
+    for symptom, text in words:
+        expect(f'page: {symptom}', any(text in said for said in all_said), f'the doctor did not say "{text}"')
+    expect(f'page: 25 situations at least; it has {len(words)}', len(words) >= 25)
+
+
 def test_arguments():
     for what, words, said in (
             ('an MTU that there is not', ['roce0,mtu=1000'], 'mtu=1000: allowed: 256, 512'),
@@ -267,8 +342,11 @@ laboratory = Lab(False)
 try:
     test_links(laboratory)
     test_remembered_neighbours(laboratory)
+    test_port_4791(laboratory)
+    test_refused_ports(laboratory)
     test_duplicates(laboratory)
     test_frames(laboratory)
+    test_page()
 except LabError as error:
     print(f'skip    links: {error}')
 finally:

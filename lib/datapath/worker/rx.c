@@ -28,6 +28,7 @@
 #include "datapath/net/mcast_group.h"
 #include "datapath/port/fault_guard.h"
 #include "datapath/net/neigh.h"
+#include "datapath/net/perf_mgt.h"
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
@@ -41,6 +42,9 @@
 
 /* Marks a frame without a verdict, which the next pass processes. */
 #define UNDECIDED UROCE_VERDICT_NB
+
+/* Marks a Get(ClassPortInfo) to QP 1, which the device answers by itself. */
+#define ANSWERED (UROCE_VERDICT_NB + 1)
 
 static bool
 is_our_ip(const struct uroce_dev *dev, bool is_ipv6, const uint8_t *ip)
@@ -242,6 +246,11 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 
 		if (rx->verdict[i] != UNDECIDED)
 			continue;
+		if (unlikely(rx->pkt[i].dest_qpn == UROCE_QPN_GSI) &&
+		    uroce_perf_mgt_is_get(&rx->pkt[i]) && is_to_us(worker->dev, &rx->pkt[i])) {
+			rx->verdict[i] = ANSWERED;
+			continue;
+		}
 		wqp = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
 		rx->wqp[i] = wqp;
 		if (!wqp && !uroce_mcast_group_has(worker->dev, &rx->pkt[i]))
@@ -276,6 +285,17 @@ reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	mbuf->ol_flags = 0;
 	uroce_tx_push(worker, mbuf);
 	return true;
+}
+
+/* Send the response to a Get(ClassPortInfo) in the frame of the request. */
+static void
+answer_class_port_info(struct uroce_worker *worker, struct rte_mbuf *mbuf,
+		       const struct uroce_pkt *pkt)
+{
+	uroce_count(&worker->stats.verdict[UROCE_VERDICT_DATAGRAM], 1);
+	uroce_perf_mgt_reply(pkt);
+	mbuf->ol_flags = 0;
+	uroce_tx_push(worker, mbuf);
 }
 
 /*
@@ -400,6 +420,10 @@ act_on_other(struct uroce_worker *worker, struct rte_mbuf *mbuf, unsigned at, en
 	const enum uroce_verdict parse_verdict = rx->verdict[at];
 	enum uroce_verdict verdict = parse_verdict;
 
+	if (rx->verdict[at] == ANSWERED) {
+		answer_class_port_info(worker, mbuf, &rx->pkt[at]);
+		return;
+	}
 	if (parse_verdict == UNDECIDED && rx->wqp[at]) {
 		pass_to_owner(worker, rx->wqp[at], at, mbuf, source, out);
 		return;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_PERF_MGT_H
+#define UROCE_DATAPATH_PERF_MGT_H
+
+/**
+ * @file
+ * The request by which a host finds out whether RoCEv2 frames reach a device: Get(ClassPortInfo) of
+ * the performance management class, a MAD to QP 1 [IBA 13.4.8.1, 16.1]. Every port of InfiniBand and
+ * of RoCE answers it. The kernel's RDMA core also does, for a device without this class: with the
+ * status "unsupported". uroce-doctor sends the request.
+ *
+ * uroce has none of the class's attributes except ClassPortInfo. The device answers by itself, with
+ * or without a QP 1. The frame of the request becomes the frame of the response. The response is as
+ * long as the request, so a forged source address gains an attacker nothing.
+ *
+ * The functions keep no state. Any thread may call them.
+ */
+
+#include <stdbool.h>
+
+#include "wire/parse.h"
+
+/**
+ * Whether a frame is a Get(ClassPortInfo) of the performance management class, and allowed: a
+ * datagram with the Q_Key of QP 1 and a default P_Key. The ICRC is not checked.
+ * @param pkt  accepted by uroce_parse(), for QP 1
+ */
+bool uroce_perf_mgt_is_get(const struct uroce_pkt *pkt);
+
+/**
+ * Turn the frame of the request into the frame of its response, in place. Its length stays.
+ * @param pkt  accepted by uroce_perf_mgt_is_get(); its frame is writable, and ends with the ICRC,
+ *	except for Ethernet padding
+ */
+void uroce_perf_mgt_reply(const struct uroce_pkt *pkt);
+
+#endif /* UROCE_DATAPATH_PERF_MGT_H */
