@@ -313,7 +313,7 @@ write__of_no_command_is_refused(void **state)
 		assert_int_equal(write_raw(fd, &listen, sizeof(listen)), EINVAL);
 	}
 	/* memory that is not mapped, from the start or behind the header */
-	assert_int_equal(write_raw(fd, (void *)(uintptr_t)UNMAPPED, sizeof(listen)), EFAULT);
+	assert_int_equal(write_raw(fd, pages + 4096, sizeof(listen)), EFAULT);
 	listen.hdr.cmd = RDMA_USER_CM_CMD_LISTEN;
 	memcpy(pages + 4096 - sizeof(listen.hdr), &listen.hdr, sizeof(listen.hdr));
 	assert_int_equal(write_raw(fd, pages + 4096 - sizeof(listen.hdr), sizeof(listen)), EFAULT);

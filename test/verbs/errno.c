@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <uroce_cm.h>
+#include <uroce_cm_dv.h>
 #include <uroce_dv.h>
 
 #define UNTOUCHED ENOTTY /* an errno that no call returns */
@@ -37,6 +39,13 @@ static union {
 	struct ibv_cq *event_cq;
 	void *cq_context;
 } out;
+static union {
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+	struct rdma_addrinfo *info;
+	struct sockaddr addr;
+	int mask;
+} cm_out;
 static struct ibv_qp_init_attr init_out;
 static struct ibv_send_wr send_wr = { .opcode = IBV_WR_SEND, .num_sge = 1 + UINT16_MAX };
 static struct ibv_recv_wr recv_wr = { .num_sge = 1 + UINT16_MAX };
@@ -117,6 +126,38 @@ static struct ibv_sge sge;
 	X(query_xrc_rcv_qp, uroce_query_xrc_rcv_qp(NULL, 0, &out.qp, 0, NULL))                     \
 	X(reg_xrc_rcv_qp, uroce_reg_xrc_rcv_qp(NULL, 0))                                           \
 	X(unreg_xrc_rcv_qp, uroce_unreg_xrc_rcv_qp(NULL, 0))                                       \
+	X(cm_set_drive, uroce_cm_set_drive((enum uroce_cm_drive)7))                                \
+	X(cm_get_cm_event, uroce_cm_get_cm_event(NULL, &cm_out.event))                             \
+	X(cm_ack_cm_event, uroce_cm_ack_cm_event(NULL))                                            \
+	X(cm_create_id, uroce_cm_create_id(NULL, &cm_out.id, NULL, (enum rdma_port_space)0))       \
+	X(cm_destroy_id, uroce_cm_destroy_id(NULL))                                                \
+	X(cm_migrate_id, uroce_cm_migrate_id(NULL, NULL))                                          \
+	X(cm_set_option, uroce_cm_set_option(NULL, RDMA_OPTION_ID, 0, &out, 1))                    \
+	X(cm_bind_addr, uroce_cm_bind_addr(NULL, &cm_out.addr))                                    \
+	X(cm_resolve_addr, uroce_cm_resolve_addr(NULL, NULL, &cm_out.addr, 1))                     \
+	X(cm_resolve_route, uroce_cm_resolve_route(NULL, 1))                                       \
+	X(cm_getaddrinfo, uroce_cm_getaddrinfo(NULL, NULL, NULL, &cm_out.info))                    \
+	X(cm_create_qp, uroce_cm_create_qp(NULL, NULL, &init_out))                                 \
+	X(cm_create_qp_ex, uroce_cm_create_qp_ex(NULL, NULL))                                      \
+	X(cm_create_srq, uroce_cm_create_srq(NULL, NULL, NULL))                                    \
+	X(cm_create_srq_ex, uroce_cm_create_srq_ex(NULL, NULL))                                    \
+	X(cm_init_qp_attr, uroce_cm_init_qp_attr(NULL, &out.qp, &cm_out.mask))                     \
+	X(cm_set_local_ece, uroce_cm_set_local_ece(NULL, &out.ece))                                \
+	X(cm_get_remote_ece, uroce_cm_get_remote_ece(NULL, &out.ece))                              \
+	X(cm_listen, uroce_cm_listen(NULL, 1))                                                     \
+	X(cm_get_request, uroce_cm_get_request(NULL, &cm_out.id))                                  \
+	X(cm_connect, uroce_cm_connect(NULL, NULL))                                                \
+	X(cm_accept, uroce_cm_accept(NULL, NULL))                                                  \
+	X(cm_reject, uroce_cm_reject(NULL, NULL, 0))                                               \
+	X(cm_reject_ece, uroce_cm_reject_ece(NULL, NULL, 0))                                       \
+	X(cm_establish, uroce_cm_establish(NULL))                                                  \
+	X(cm_notify, uroce_cm_notify(NULL, IBV_EVENT_COMM_EST))                                    \
+	X(cm_disconnect, uroce_cm_disconnect(NULL))                                                \
+	X(cm_join_multicast, uroce_cm_join_multicast(NULL, &cm_out.addr, NULL))                    \
+	X(cm_join_multicast_ex, uroce_cm_join_multicast_ex(NULL, NULL, NULL))                      \
+	X(cm_leave_multicast, uroce_cm_leave_multicast(NULL, &cm_out.addr))                        \
+	X(cm_create_ep, uroce_cm_create_ep(&cm_out.id, NULL, NULL, NULL))                          \
+	X(cm_dv_watch_channel, uroce_cm_dv_watch_channel(NULL, NULL, NULL))                        \
 	/* functions of the context, and other calls that are not listed above */                  \
 	X(the_contexts_query_port,                                                                 \
 	  verbs_get_ctx(net.a.context)->query_port(net.a.context, 2, &out.port, sizeof(out.port))) \
@@ -128,6 +169,7 @@ static struct ibv_sge sge;
 
 /* Calls that return something else, or wait for an event that does not occur here. */
 static const char *const others[] = {
+	"cm_get_fd",              /* the call fails only if no descriptor is left */
 	"fork_init",              /* ibv_fork_init() never fails */
 	"get_device_index",       /* the result is -1 if there is no such device */
 	"query_qp_data_in_order", /* the result is a set of flags */
