@@ -31,7 +31,7 @@ PRETENDED = {
     'bin': 'meson ninja pkg-config gcc clang git gcovr spin aarch64-linux-gnu-gcc qemu-aarch64-static tshark unshare setarch',
     'devtools': 'check-all run-meson-tests check-install build-aarch64 coverage sanitize fuzz',
     'test/mutants': 'run-mutants', 'test/models': 'run-models', 'test/lab': 'every-port.sh captures',
-    'test/failures': 'failures.py survivors.py',
+    'test/failures': 'failures.py survivors.py', 'test/docs': 'run-blocks',
 }
 FAST = ['check-all', 'unit-gcc', 'unit-asan', 'sim', 'capture', 'dpdk', 'verbs', 'apps', 'uroced', 'fuzz-frames', 'ibverbs',
         'lab', 'install']

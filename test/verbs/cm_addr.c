@@ -252,9 +252,19 @@ resolve_addr__checks_its_arguments(void **state)
 							     sa_of(HOST_B, 7), 1000));
 	assert_int_equal(uroce_cm_bind_addr(ids[1], sa_of(HOST_A, 0)), 0);
 	assert_cm_fails(EINVAL, uroce_cm_resolve_addr(ids[1], NULL, sa_of(HOST_B6, 7), 1000));
-	assert_cm_fails(EINVAL,
-			uroce_cm_resolve_addr(ids[1], sa_of(HOST_A, 0), sa_of(HOST_B, 7), 1000));
 	expect_no_event(rig.channel[0]);
+}
+
+static void
+resolve_addr__of_a_bound_id_keeps_its_address(void **state)
+{
+	(void)state;
+	assert_int_equal(uroce_cm_bind_addr(ids[0], sa_of(HOST_A, 5000)), 0);
+	assert_int_equal(
+		uroce_cm_resolve_addr(ids[0], sa_of("192.0.2.9", 6000), sa_of(HOST_B, 7), 60000),
+		0);
+	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
+	assert_int_equal(port_of(ids[0]), 5000);
 }
 
 /* --- synchronous ids ----------------------------------------------------------------------------- */
@@ -397,6 +407,7 @@ main(void)
 		TEST(resolve_addr__without_a_route),
 		TEST(resolve_addr__keeps_the_port_of_the_wildcard),
 		TEST(resolve_addr__checks_its_arguments),
+		TEST(resolve_addr__of_a_bound_id_keeps_its_address),
 		TEST(resolve_addr__of_a_synchronous_id_waits),
 		TEST(set_option__checks_its_arguments),
 		TEST(set_option__the_program_gives_the_path),
