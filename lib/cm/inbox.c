@@ -232,12 +232,15 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 {
 	struct uroce_cm_conn *conn = find_rejected(cm, msg, from);
 	enum uroce_cm_input input = UROCE_CM_ON_REJ;
+	const struct uroce_cm_step *step;
 
 	if (!conn)
 		return;
 	if (waits_for_rep(conn) && msg->rej.reason == UROCE_CM_REASON_STALE_CONN)
 		input = stale_input(conn);
-	if (input == UROCE_CM_ON_REJ && uroce_cm_state_step(conn->state, input))
+	step = uroce_cm_state_step(conn->state, input);
+	/* the end of a connection is reported without data, and a response may still have its own */
+	if (step && step->report == UROCE_CM_EVENT_REJECTED + 1)
 		uroce_cm_event_set_private(conn, msg->rej.private_data,
 					   sizeof(msg->rej.private_data));
 	give_input(cm, conn, msg, input, msg->rej.reason, now_ns);

@@ -127,6 +127,35 @@ response__can_be_rejected(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) > 2147 * MSEC);
 }
 
+/* A REJ that ends a connection is reported without private data. It takes none from other events. */
+static void
+response__keeps_its_data_when_a_rej_follows(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ, .rej = { .private_data = "no" } };
+	struct uroce_cm_event event;
+	struct uroce_cm_info info;
+
+	(void)end_listen(&ends->b, PORT);
+	ends_settle(ends);
+	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	end_accept(ends, &ends->b, event.id, 0x22);
+	ends_settle(ends);
+	assert_int_equal(uroce_cme_disconnect(ends->a.cm, a, NULL, 0, 0), 0);
+	uroce_cme_query(ends->a.cm, a, &info);
+	rej.rej.local_comm_id = info.remote_comm_id;
+	rej.rej.remote_comm_id = info.local_comm_id;
+	rej.rej.about = UROCE_CM_ABOUT_OTHER;
+	rej.rej.reason = UROCE_CM_REASON_INVALID_COMM_ID;
+	end_give(ends, &ends->a, &rej);
+	event = expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	assert_memory_equal(event.private_data, "pong\0", 5);
+	event = expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
+	assert_int_equal(event.status, UROCE_CM_REASON_INVALID_COMM_ID);
+	assert_int_equal(event.private_len, 0);
+}
+
 static void
 backlog__bounds_a_flood_at_one_listener(void **state)
 {
@@ -522,6 +551,7 @@ main(void)
 		TEST(every_reason__reaches_the_user),
 		TEST(bad_req__is_refused),
 		TEST(response__can_be_rejected),
+		TEST(response__keeps_its_data_when_a_rej_follows),
 		TEST(backlog__bounds_a_flood_at_one_listener),
 		TEST(peers__do_not_take_the_last_ids),
 		TEST(lingering_ids__give_way),
