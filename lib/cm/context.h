@@ -73,6 +73,11 @@ struct uroce_cm_conn {
 	uint64_t user;
 	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
 	uint16_t owner;    /* the user that gets the events; set also while `has_owner` is false */
+	/*
+	 * an RTU has arrived since the DREQ left: the peer may have answered the DREQ before it was
+	 * established
+	 */
+	bool is_drep_doubtful;
 
 	/* The links of the id in queues, which queue.c changes. */
 	struct {

@@ -199,8 +199,10 @@ recv_rtu(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	if (!conn)
 		reject_message(cm, msg, from, UROCE_CM_ABOUT_OTHER,
 			       UROCE_CM_REASON_INVALID_COMM_ID);
-	else if (!conn->is_active)
-		give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
+	if (!conn || conn->is_active)
+		return;
+	conn->is_drep_doubtful = conn->state == UROCE_CM_STATE_DREQ_SENT && conn->nb_sent;
+	give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
 }
 
 /* Find the id whose message a REJ rejects; NULL: there is none. */
@@ -283,6 +285,10 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 				  });
 }
 
+/*
+ * A DREP ends the connection. But a peer may confirm a DREQ that overtakes the REP, and be
+ * established by the REP. Its RTU tells. Then the DREQ is sent once more.
+ */
 static void
 recv_drep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	  uint64_t now_ns)
@@ -290,8 +296,11 @@ recv_drep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 	struct uroce_cm_conn *conn =
 		find_conn(cm, msg->drep.remote_comm_id, msg->drep.local_comm_id, from);
 
-	if (conn)
-		give_input(cm, conn, msg, UROCE_CM_ON_DREP, 0, now_ns);
+	if (!conn)
+		return;
+	give_input(cm, conn, msg, conn->is_drep_doubtful ? UROCE_CM_ON_RETRY : UROCE_CM_ON_DREP, 0,
+		   now_ns);
+	conn->is_drep_doubtful = false;
 }
 
 static void

@@ -360,6 +360,57 @@ returned_host__rejects_what_it_does_not_know(void **state)
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 6\n");
 }
 
+/*
+ * The DREQ overtakes the REP at a peer that confirms a DREQ which it cannot assign, as Linux does.
+ * Then the peer gets the REP and is established. Its RTU overtakes its DREP. That DREP does not
+ * end the connection.
+ */
+static void
+drep__behind_a_late_rtu_is_not_the_end(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg rtu = { .attr = UROCE_CM_RTU };
+	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
+	uint32_t a;
+	uint32_t b;
+
+	ends_accept(ends, &a, &b);
+	uroce_cme_destroy(ends->b.cm, b, 0);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	rtu.rtu.local_comm_id = drep.drep.local_comm_id = ends->last.dreq.remote_comm_id;
+	rtu.rtu.remote_comm_id = drep.drep.remote_comm_id = ends->last.dreq.local_comm_id;
+	drep.tid = ends->last.tid;
+	end_give(ends, &ends->b, &rtu);
+	end_give(ends, &ends->b, &drep);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) == UROCE_CM_NEVER);
+	end_give(ends, &ends->b, &drep);
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
+}
+
+/* The peer is established before the DREQ leaves, so its DREP counts. */
+static void
+drep__behind_an_early_rtu_is_the_end(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
+	uint32_t a;
+	uint32_t b;
+
+	ends_accept(ends, &a, &b);
+	uroce_cme_destroy(ends->b.cm, b, 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	ends_move(ends, &ends->a, UROCE_CM_RTU);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	drep.drep.local_comm_id = ends->last.dreq.remote_comm_id;
+	drep.drep.remote_comm_id = ends->last.dreq.local_comm_id;
+	drep.tid = ends->last.tid;
+	end_give(ends, &ends->b, &drep);
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
+}
+
 int
 main(void)
 {
@@ -374,6 +425,8 @@ main(void)
 		TEST(silent_peer__dreq_is_given_up),
 		TEST(lost_rej__is_repeated_with_its_private_data),
 		TEST(destroy__after_the_rep_is_repeated_until_confirmed),
+		TEST(drep__behind_a_late_rtu_is_not_the_end),
+		TEST(drep__behind_an_early_rtu_is_the_end),
 		TEST(dreq__that_overtakes_the_rep_ends_the_attempt),
 		TEST(rtu__after_the_end_is_rejected),
 		TEST(first_interval__follows_the_round_trip),
