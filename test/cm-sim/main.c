@@ -30,6 +30,8 @@ main(int argc, char **argv)
 	uint64_t nb_established = 0;
 	uint64_t nb_messages = 0;
 	uint64_t nb_deaths = 0;
+	uint64_t nb_foreign = 0;
+	uint64_t nb_forged = 0;
 	bool is_traced = false;
 
 	for (int i = 1; i < argc; i++) {
@@ -48,12 +50,15 @@ main(int argc, char **argv)
 		nb_established += world.nb_established;
 		nb_messages += world.nb_messages;
 		nb_deaths += world.nb_deaths;
+		nb_foreign += world.nb_foreign;
+		nb_forged += world.nb_forged;
 	}
 	free(world.heap);
+	free(world.ledger);
 	printf("seeds %" PRIu64 " to %" PRIu64 ": %" PRIu64 " connects, %" PRIu64
-	       " established, %" PRIu64 " messages, %" PRIu64 " deaths; worlds with violations: "
-	       "%" PRIu64 "\n",
-	       from, from + nb_seeds - 1, nb_connects, nb_established, nb_messages, nb_deaths,
-	       nb_bad);
+	       " established, %" PRIu64 " of them with a foreign host, %" PRIu64 " messages, "
+	       "%" PRIu64 " forged, %" PRIu64 " deaths; worlds with violations: %" PRIu64 "\n",
+	       from, from + nb_seeds - 1, nb_connects, nb_established, nb_foreign, nb_messages,
+	       nb_forged, nb_deaths, nb_bad);
 	return nb_bad != 0;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The oracle: the rules that every world keeps.
+ * The oracle: the rules that the events of all programs keep, and the state of all ids when nothing
+ * happens any more.
  */
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cm/reason.h"
 #include "cm/service_id.h"
 #include "cm/state.h"
 #include "world.h"
@@ -14,70 +18,210 @@
 /* Events that end an attempt. */
 #define FAILED (1u << UROCE_CM_EVENT_UNREACHABLE | 1u << UROCE_CM_EVENT_REJECTED)
 
-static struct ledger_entry *
-find_entry(struct world *world, uint8_t host, uint32_t comm_id, bool is_req)
-{
-	for (uint32_t i = world->nb_ledger; i-- > 0;) {
-		struct ledger_entry *entry = &world->ledger[i];
+/* A side repeats its message for so long: sixteen timeouts of 4.3 s. */
+#define BUDGET_NS (68800 * MSEC)
 
-		if (entry->host == host && entry->comm_id == comm_id && entry->is_req == is_req)
-			return entry;
-	}
-	return NULL;
+/* An MRA prolongs that by its service timeout. */
+#define SERVICE_NS (68800 * MSEC)
+
+/* TIMEWAIT with the ACK timeout that the programs use. */
+#define TIMEWAIT_NS (2147 * MSEC)
+
+static uint32_t
+number_of(const struct world *world, const struct program *program)
+{
+	return (uint32_t)(program - world->programs);
 }
 
-void
-oracle_note(struct world *world, uint8_t host, const struct uroce_cm_msg *msg)
-{
-	const bool is_req = msg->attr == UROCE_CM_REQ;
-	struct ledger_entry entry = { .host = host,
-				      .is_req = is_req,
-				      .life = world->hosts[host].life };
-	const struct ledger_entry *known;
-
-	if (is_req) {
-		entry.comm_id = msg->req.local_comm_id;
-		entry.qpn = msg->req.local_qpn;
-		entry.psn = msg->req.starting_psn;
-	} else if (msg->attr == UROCE_CM_REP) {
-		entry.comm_id = msg->rep.local_comm_id;
-		entry.remote_comm_id = msg->rep.remote_comm_id;
-		entry.qpn = msg->rep.local_qpn;
-		entry.psn = msg->rep.starting_psn;
-	} else {
-		return;
-	}
-	known = find_entry(world, host, entry.comm_id, is_req);
-	if (known &&
-	    (known->qpn != entry.qpn || known->psn != entry.psn || known->life != entry.life))
-		world_blame(world, "a repetition differs from its message", host);
-	if (known)
-		return;
-	if (world->nb_ledger == MAX_LEDGER)
-		abort();
-	world->ledger[world->nb_ledger++] = entry;
-}
-
-/* What an id knows of its peer is what the peer has said. */
+/* What an id knows of both ends is what both have said. */
 static void
-check_peer(struct world *world, const struct program *program)
+check_ends(struct world *world, const struct program *program)
 {
-	const uint32_t who = (uint32_t)(program - world->programs);
+	const uint32_t who = number_of(world, program);
 	struct uroce_cm_info info;
+	struct uroce_cm_msg msg;
+	const struct ledger_entry *peer;
+	const struct ledger_entry *self;
+
+	uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
+	peer = ledger_find(world, program->peer, program->is_active ? UROCE_CM_REP : UROCE_CM_REQ,
+			   info.remote_comm_id);
+	if (!peer || peer->qpn != info.remote_qpn || peer->psn != info.rq_psn) {
+		world_blame(world, "bound to the wrong QP", who);
+		return;
+	}
+	if (program->is_active && peer->remote_comm_id != info.local_comm_id)
+		world_blame(world, "bound to the QP of another connection", who);
+	if (uroce_cm_parse(peer->mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
+		abort();
+	if (program->is_active ? msg.rep.initiator_depth != info.responder_resources ||
+					 msg.rep.responder_resources != info.initiator_depth
+			       : info.state == UROCE_CM_STATE_REQ_RCVD &&
+					 (msg.req.initiator_depth != info.responder_resources ||
+					  msg.req.responder_resources != info.initiator_depth))
+		world_blame(world, "the depths of READs are not crossed over", who);
+	self = ledger_find_end(world, program->host, info.local_comm_id);
+	if (self &&
+	    (self->qpn != info.local_qpn || self->qpn != program->qpn || self->psn != info.sq_psn))
+		world_blame(world, "the peer was told another QP", who);
+}
+
+/* The private data of an event is that of the peer's message. */
+static void
+check_private(struct world *world, const struct program *program,
+	      const struct uroce_cm_event *event)
+{
+	const bool is_request = event->kind == UROCE_CM_EVENT_CONNECT_REQUEST;
+	struct uroce_cm_info info;
+	struct uroce_cm_msg msg;
 	const struct ledger_entry *peer;
 
 	uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
-	peer = find_entry(world, program->peer, info.remote_comm_id, !program->is_active);
-	if (!peer || peer->qpn != info.remote_qpn || peer->psn != info.rq_psn)
-		world_blame(world, "bound to the wrong QP", who);
-	else if (program->is_active && peer->remote_comm_id != info.local_comm_id)
-		world_blame(world, "bound to the QP of another connection", who);
+	peer = ledger_find(world, program->peer, is_request ? UROCE_CM_REQ : UROCE_CM_REP,
+			   info.remote_comm_id);
+	if (!peer || uroce_cm_parse(peer->mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
+		return;
+	if (memcmp(event->private_data,
+		   is_request ? msg.req.private_data + 36 : msg.rep.private_data,
+		   is_request ? UROCE_CM_REQ_USER_LEN : UROCE_CM_REP_PRIVATE_LEN) != 0)
+		world_blame(world, "the private data is not the peer's", number_of(world, program));
+}
+
+/* A request reaches the listener that covers its address, once, and while it is one. */
+static void
+check_request(struct world *world, const struct program *program,
+	      const struct uroce_cm_event *event)
+{
+	const struct host *host = &world->hosts[program->host];
+	const uint32_t who = number_of(world, program);
+	const int which = listen_expected(host, program->service, program->version);
+	struct uroce_cm_info info;
+
+	if (which < 0 || event->listener != host->listeners[program->service][which])
+		world_blame(world, "a request reaches the wrong listener", who);
+	uroce_cme_query(host->cm, program->id, &info);
+	if (info.state != UROCE_CM_STATE_REQ_RCVD && info.state != UROCE_CM_STATE_SIDR_REQ_RCVD)
+		world_blame(world, "a request that was withdrawn", who);
+	for (uint32_t i = 0; i < world->nb_programs; i++) {
+		const struct program *other = &world->programs[i];
+		struct uroce_cm_info known;
+
+		if (other == program || other->is_gone || other->host != program->host ||
+		    other->is_active || other->peer != program->peer ||
+		    other->version != program->version)
+			continue;
+		uroce_cme_query(host->cm, other->id, &known);
+		if (known.remote_comm_id == info.remote_comm_id &&
+		    known.is_datagram == info.is_datagram && known.state != UROCE_CM_STATE_CLOSED &&
+		    known.state != UROCE_CM_STATE_TIMEWAIT)
+			world_blame(world, "a request is reported twice", who);
+	}
+}
+
+/*
+ * A passive side is told "stale connection". Before it has sent its REP, the peer has used its QP
+ * for another connection. After that, the peer has rejected the REP, because this host has used its
+ * QP for another connection.
+ */
+static void
+check_stale(struct world *world, const struct program *program, const struct uroce_cm_info *info)
+{
+	const bool has_two = info->local_qpn
+				     ? ledger_has_two(world, program->host, program->peer,
+						      info->local_qpn, info->local_comm_id)
+				     : ledger_has_two(world, program->peer, program->host,
+						      info->remote_qpn, info->remote_comm_id);
+
+	if (!program->is_active && !has_two)
+		world_blame(world, "superseded by nothing", number_of(world, program));
+}
+
+/* Nothing ends without a message of the peer that ends it. */
+static void
+check_cause(struct world *world, const struct program *program, const struct uroce_cm_event *event)
+{
+	struct uroce_cm_info info;
+	const struct ledger_entry *self;
+
+	if (event->status == -ETIMEDOUT || program->is_datagram ||
+	    event->status == UROCE_CM_REASON_TIMEOUT)
+		return;
+	if (event->kind != UROCE_CM_EVENT_DISCONNECTED && event->kind != UROCE_CM_EVENT_REJECTED)
+		return;
+	uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
+	if (event->status == UROCE_CM_REASON_STALE_CONN) {
+		check_stale(world, program, &info);
+		return;
+	}
+	self = ledger_find_end(world, program->host, info.local_comm_id);
+	if (self && !self->is_ended_by_peer)
+		world_blame(world, "ended without the peer", number_of(world, program));
+}
+
+/* A peer that is there, and acts, is heard in time. */
+static void
+check_timeout(struct world *world, struct program *program, const struct uroce_cm_event *event)
+{
+	const struct host *peer = &world->hosts[program->peer];
+	const uint64_t now_ns = world->now_ns;
+	const uint64_t longest_ns = program->nb_attempts * (BUDGET_NS + SERVICE_NS) + 2000 * MSEC;
+	const bool was_away = world->outage_begin_ns < world->outage_end_ns &&
+			      world->outage_end_ns + BUDGET_NS > now_ns &&
+			      world->outage_begin_ns < now_ns;
+
+	if (event->status != -ETIMEDOUT)
+		return;
+	program->has_timed_out = true;
+	if (event->kind == UROCE_CM_EVENT_UNREACHABLE && program->is_active &&
+	    !program->is_datagram && now_ns - program->began_ns > longest_ns)
+		world_blame(world, "an attempt takes too long", number_of(world, program));
+	if (was_away || peer->is_foreign || peer->is_slow || world->is_hard)
+		return;
+	/* the programs do not answer any more, but engines confirm without them */
+	if (world->is_ending && event->kind == UROCE_CM_EVENT_UNREACHABLE)
+		return;
+	world_blame(world, "a peer that is there is not heard", number_of(world, program));
+}
+
+/* A refusal by the peer's engine is true. */
+static void
+check_refusal(struct world *world, const struct program *program,
+	      const struct uroce_cm_event *event)
+{
+	const struct host *peer = &world->hosts[program->peer];
+	const bool has_no_listener =
+		program->is_datagram ? event->kind == UROCE_CM_EVENT_UNREACHABLE &&
+					       event->status == UROCE_CM_SIDR_UNSUPPORTED
+				     : event->kind == UROCE_CM_EVENT_REJECTED &&
+					       event->status == UROCE_CM_REASON_INVALID_SERVICE_ID;
+
+	if (!program->is_active)
+		return;
+	if (has_no_listener && listen_expected(peer, program->service, program->version) >= 0)
+		world_blame(world, "a service that exists is not found", number_of(world, program));
+	if (event->kind == UROCE_CM_EVENT_REJECTED && world->is_clean && !peer->is_foreign &&
+	    !peer->is_slow && event->status == UROCE_CM_REASON_STALE_CONN)
+		world_blame(world, "stale for long", number_of(world, program));
+}
+
+/* A QP that a peer has been told is not free at once. */
+static void
+check_quarantine(struct world *world, const struct program *program,
+		 const struct uroce_cm_event *event)
+{
+	const struct host *host = &world->hosts[program->host];
+	const bool is_end = event->kind == UROCE_CM_EVENT_DISCONNECTED ||
+			    (event->kind == UROCE_CM_EVENT_REJECTED && !program->is_active);
+
+	if (is_end && program->qpn && !program->is_datagram && !host->is_slow &&
+	    uroce_cme_qpn_busy_until(host->cm, program->qpn) < world->now_ns + TIMEWAIT_NS)
+		world_blame(world, "a QP has no quarantine", number_of(world, program));
 }
 
 void
 oracle_check_event(struct world *world, struct program *program, const struct uroce_cm_event *event)
 {
-	const uint32_t who = (uint32_t)(program - world->programs);
+	const uint32_t who = number_of(world, program);
 	const uint32_t bit = 1u << event->kind;
 
 	if (program->events & bit)
@@ -90,12 +234,19 @@ oracle_check_event(struct world *world, struct program *program, const struct ur
 	    event->kind == UROCE_CM_EVENT_ESTABLISHED)
 		world_blame(world, "the active side is told what it did", who);
 	program->events |= (uint16_t)bit;
-	if (event->status == -ETIMEDOUT)
-		program->has_timed_out = true;
+	if (event->kind == UROCE_CM_EVENT_CONNECT_REQUEST)
+		check_request(world, program, event);
+	check_cause(world, program, event);
+	check_timeout(world, program, event);
+	check_refusal(world, program, event);
+	check_quarantine(world, program, event);
 	if (!program->is_datagram && (event->kind == UROCE_CM_EVENT_CONNECT_REQUEST ||
-				      event->kind == UROCE_CM_EVENT_CONNECT_RESPONSE ||
-				      event->kind == UROCE_CM_EVENT_ESTABLISHED))
-		check_peer(world, program);
+				      event->kind == UROCE_CM_EVENT_CONNECT_RESPONSE)) {
+		check_ends(world, program);
+		check_private(world, program, event);
+	}
+	if (!program->is_datagram && event->kind == UROCE_CM_EVENT_ESTABLISHED)
+		check_ends(world, program);
 }
 
 /* The program whose id has this comm id; NULL: it is gone. */
@@ -115,54 +266,119 @@ find_program(struct world *world, uint8_t host, uint32_t comm_id)
 	return NULL;
 }
 
-/* Whether the peer of a connection has died since. */
-static bool
-has_peer_died(struct world *world, const struct program *program, const struct uroce_cm_info *info)
-{
-	const struct ledger_entry *peer =
-		find_entry(world, program->peer, info->remote_comm_id, !program->is_active);
+/* One end of a connection that is established. */
+struct end {
+	uint8_t host;
+	uint8_t peer;
+	uint32_t comm_id;
+	uint32_t remote_comm_id;
+	uint32_t qpn;
+	uint32_t remote_qpn;
+};
 
-	return !peer || peer->life != world->hosts[program->peer].life;
+/* Find the end with a comm id. @return false: it is not established */
+static bool
+find_end(struct world *world, uint8_t host, uint32_t comm_id, struct end *end)
+{
+	struct uroce_cm_info info;
+	const struct program *program;
+
+	if (world->hosts[host].is_foreign) {
+		const struct foreign_id *id = foreign_find(&world->hosts[host].foreign, comm_id);
+
+		if (!id || id->state != FOREIGN_ESTABLISHED)
+			return false;
+		*end =
+			(struct end){ host,          id->peer, comm_id,
+				      id->remote_id, id->qpn,  id->remote_qpn };
+		return true;
+	}
+	program = find_program(world, host, comm_id);
+	if (!program)
+		return false;
+	uroce_cme_query(world->hosts[host].cm, program->id, &info);
+	*end = (struct end){ host,           program->peer,  comm_id, info.remote_comm_id,
+			     info.local_qpn, info.remote_qpn };
+	return info.state == UROCE_CM_STATE_ESTABLISHED;
+}
+
+/* Check that the other end of an established end is established, too, and knows it. */
+static void
+check_whole(struct world *world, const struct end *end, uint32_t who)
+{
+	const struct ledger_entry *self = ledger_find_end(world, end->host, end->comm_id);
+	const struct ledger_entry *peer = ledger_find_end(world, end->peer, end->remote_comm_id);
+	struct end other;
+
+	/* a host that died, or a message that a foreign host does not repeat */
+	if (!peer || peer->life != world->hosts[end->peer].life || peer->is_excused ||
+	    (self && self->is_excused))
+		return;
+	if (find_end(world, end->peer, end->remote_comm_id, &other) &&
+	    other.remote_comm_id == end->comm_id && other.remote_qpn == end->qpn &&
+	    other.qpn == end->remote_qpn)
+		return;
+	if (world->is_traced)
+		printf("host %u is connected to host %u: %08x %08x\n", end->host, end->peer,
+		       end->comm_id, end->remote_comm_id);
+	world_blame(world,
+		    world->hosts[end->host].is_foreign ? "half open at a foreign host"
+						       : "half open",
+		    who);
 }
 
 void
 oracle_check_quiet(struct world *world)
 {
+	struct end end;
+
 	for (uint32_t i = 0; i < world->nb_programs; i++) {
 		struct program *program = &world->programs[i];
 		struct uroce_cm_info info;
-		struct uroce_cm_info other = { 0 };
-		struct program *peer;
 
 		if (program->is_gone)
 			continue;
 		uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
 		if (uroce_cm_state_timer(info.state) != UROCE_CM_TIMER_NONE)
 			world_blame(world, "a state with a timer does not end", i);
-		if (info.state != UROCE_CM_STATE_ESTABLISHED || world->is_hard ||
-		    has_peer_died(world, program, &info))
+		if (!world->is_hard && find_end(world, program->host, info.local_comm_id, &end))
+			check_whole(world, &end, i);
+	}
+	for (uint8_t host = 0; host < world->nb_hosts; host++) {
+		if (!world->hosts[host].is_foreign || world->is_hard)
 			continue;
-		peer = find_program(world, program->peer, info.remote_comm_id);
-		if (peer)
-			uroce_cme_query(world->hosts[peer->host].cm, peer->id, &other);
-		if (!peer || other.state != UROCE_CM_STATE_ESTABLISHED ||
-		    other.remote_comm_id != info.local_comm_id ||
-		    other.remote_qpn != info.local_qpn)
-			world_blame(world, "half open", i);
+		for (unsigned i = 0; i < FOREIGN_MAX_IDS; i++)
+			if (find_end(world, host, world->hosts[host].foreign.ids[i].local_id, &end))
+				check_whole(world, &end, i);
 	}
 }
 
 void
 oracle_check_end(struct world *world)
 {
-	/* four listeners are left on each of the hosts, which have 256 ids */
 	for (uint8_t i = 0; i < world->nb_hosts; i++) {
+		const struct host *host = &world->hosts[i];
 		uint32_t nb = 0;
 		uint32_t id;
 
-		while (!uroce_cme_create(world->hosts[i].cm, UROCE_CM_PS_TCP, false, 0, &id))
+		if (host->is_foreign)
+			continue;
+		while (!uroce_cme_create(host->cm, UROCE_CM_PS_TCP, false, 0, &id))
 			nb++;
-		if (nb != 256 - NB_PORTS - 1)
+		if (nb != host->max_ids - host->nb_listeners)
 			world_blame(world, "ids are left", i);
 	}
+}
+
+void
+oracle_check_no_id(struct world *world, uint8_t host)
+{
+	uint32_t nb = 0;
+
+	/* an id of the user lives for a short while after it was destroyed */
+	for (uint32_t i = 0; i < world->nb_programs; i++)
+		nb += world->programs[i].host == host && world->programs[i].is_active &&
+		      world->programs[i].life == world->hosts[host].life;
+	if (nb < world->hosts[host].max_ids / 8)
+		world_blame(world, "peers have taken the last ids", host);
 }

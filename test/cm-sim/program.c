@@ -14,19 +14,16 @@
 #include "cm/state.h"
 #include "world.h"
 
-#define NB_QPNS 200
-
 static const char *const kind_names[UROCE_CM_EVENT_NB] = {
 	"CONNECT_REQUEST", "CONNECT_RESPONSE", "UNREACHABLE",   "REJECTED",
 	"ESTABLISHED",     "DISCONNECTED",     "TIMEWAIT_EXIT",
 };
 
-/* A QP number of a host that no program uses, and that no peer can refer to; 0: none. */
-static uint32_t
-draw_qpn(struct world *world, uint8_t host)
+uint32_t
+program_draw_qpn(struct world *world, uint8_t host)
 {
 	for (unsigned i = 0; i < 1000; i++) {
-		const uint32_t qpn = rng_between(&world->rng, 2, NB_QPNS);
+		const uint32_t qpn = rng_between(&world->rng, 2, world->nb_qpns);
 		bool is_used = uroce_cme_qpn_busy_until(world->hosts[host].cm, qpn) != 0;
 
 		for (uint32_t j = 0; j < world->nb_programs; j++)
@@ -45,7 +42,9 @@ new_program(struct world *world, uint8_t host, uint32_t id)
 
 	if (world->nb_programs == MAX_PROGRAMS)
 		abort();
-	*program = (struct program){ .host = host, .life = world->hosts[host].life, .id = id };
+	*program = (struct program){
+		.host = host, .life = world->hosts[host].life, .id = id, .began_ns = world->now_ns
+	};
 	uroce_cme_set_user(world->hosts[host].cm, id, world->nb_programs++);
 	return program;
 }
@@ -62,16 +61,19 @@ plan_action(struct world *world, const struct program *program)
 	world_plan(world, world_draw_delay(world), HAPPENS_ACTION, number_of(world, program));
 }
 
+/* Draw the parameters of a call. The private data is in `data`. */
 static struct uroce_cm_param
-draw_param(struct world *world, const struct program *program)
+draw_param(struct world *world, const struct program *program, uint64_t *data)
 {
+	*data = rng_next(&world->rng);
 	return (struct uroce_cm_param){
 		.qpn = program->qpn,
 		.mtu_code = 3,
 		.responder_resources = (uint8_t)rng_below(&world->rng, 17),
+		.initiator_depth = (uint8_t)rng_below(&world->rng, 17),
 		.retry_count = 7,
-		.private_len = 8,
-		.private_data = "a stream",
+		.private_len = sizeof(*data),
+		.private_data = data,
 	};
 }
 
@@ -80,31 +82,43 @@ program_connect(struct world *world, uint8_t host)
 {
 	struct host *from = &world->hosts[host];
 	const uint8_t peer = (uint8_t)rng_below(&world->rng, world->nb_hosts);
+	const uint8_t version = (uint8_t)rng_below(&world->rng, NB_VERSIONS);
 	const bool is_datagram = rng_one_in(&world->rng, 8);
-	struct uroce_cm_addr remote = world->hosts[peer].ip;
+	struct uroce_cm_addr remote = world->hosts[peer].ip[version];
 	struct uroce_cm_av av = { .hop_limit = 64 };
+	uint64_t data;
 	struct uroce_cm_param param;
 	struct program *program;
 	uint32_t id;
 
 	if (uroce_cme_create(from->cm, is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
-			     0, &id))
+			     0, &id)) {
+		oracle_check_no_id(world, host);
 		return;
+	}
 	program = new_program(world, host, id);
 	program->is_active = true;
 	program->is_datagram = is_datagram;
 	program->peer = peer;
-	program->qpn = draw_qpn(world, host);
-	param = draw_param(world, program);
-	/* nobody listens at the last of these ports */
-	remote.port = (uint16_t)(FIRST_PORT + rng_below(&world->rng, NB_PORTS + 1));
-	memcpy(av.local_gid, from->gid, 16);
-	memcpy(av.remote_gid, world->hosts[peer].gid, 16);
-	if (!program->qpn || uroce_cme_bind(from->cm, id, &from->ip, false, false) ||
+	program->version = version;
+	program->qpn = program_draw_qpn(world, host);
+	if (!program->qpn) {
+		program_destroy(world, program);
+		return;
+	}
+	param = draw_param(world, program, &data);
+	/* the port after the last one has no service of this kind */
+	program->service = is_datagram ? NB_PORTS : (uint8_t)rng_below(&world->rng, NB_PORTS);
+	if (rng_one_in(&world->rng, 10))
+		program->service = NB_SERVICES;
+	remote.port = (uint16_t)(FIRST_PORT + program->service);
+	memcpy(av.local_gid, from->gid[version], 16);
+	memcpy(av.remote_gid, world->hosts[peer].gid[version], 16);
+	if (uroce_cme_bind(from->cm, id, &from->ip[version], false, false) ||
 	    uroce_cme_connect(from->cm, id, &remote, &av, &param, world->now_ns))
 		abort();
 	world->nb_connects++;
-	if (rng_one_in(&world->rng, 10))
+	if (rng_one_in(&world->rng, 6))
 		world_plan(world, world_draw_delay(world), HAPPENS_GIVE_UP,
 			   number_of(world, program));
 }
@@ -118,19 +132,21 @@ program_destroy(struct world *world, struct program *program)
 	uroce_cme_destroy(world->hosts[program->host].cm, program->id, world->now_ns);
 }
 
-/* Data of the peer arrives before its RTU. */
-static void
-notify_peer(struct world *world, const struct uroce_cm_info *info)
+void
+program_notify(struct world *world, uint8_t host, uint32_t comm_id)
 {
+	if (world->hosts[host].is_foreign) {
+		foreign_notify(world, host, comm_id);
+		return;
+	}
 	for (uint32_t i = 0; i < world->nb_programs; i++) {
 		struct program *peer = &world->programs[i];
 		struct uroce_cm_info other;
 
-		if (peer->is_gone || peer->is_active)
+		if (peer->is_gone || peer->is_active || peer->host != host)
 			continue;
 		uroce_cme_query(world->hosts[peer->host].cm, peer->id, &other);
-		if (other.state == UROCE_CM_STATE_REP_SENT &&
-		    other.local_comm_id == info->remote_comm_id)
+		if (other.state == UROCE_CM_STATE_REP_SENT && other.local_comm_id == comm_id)
 			(void)uroce_cme_establish(world->hosts[peer->host].cm, peer->id, NULL, 0,
 						  world->now_ns);
 	}
@@ -142,10 +158,11 @@ answer_request(struct world *world, struct program *program)
 	struct uroce_cm *cm = world->hosts[program->host].cm;
 	const uint32_t choice = rng_below(&world->rng, 100);
 	struct uroce_cm_param param;
+	uint64_t data;
 
 	if (choice < 80) {
-		program->qpn = draw_qpn(world, program->host);
-		param = draw_param(world, program);
+		program->qpn = program_draw_qpn(world, program->host);
+		param = draw_param(world, program, &data);
 		if (!program->qpn || uroce_cme_accept(cm, program->id, &param, world->now_ns))
 			program_destroy(world, program);
 		else if (rng_one_in(&world->rng, 8))
@@ -172,7 +189,7 @@ answer_response(struct world *world, struct program *program, const struct uroce
 		if (uroce_cme_establish(cm, program->id, "go", 2, world->now_ns))
 			abort();
 		if (rng_one_in(&world->rng, 4))
-			notify_peer(world, info);
+			program_notify(world, program->peer, info->remote_comm_id);
 		if (rng_below(&world->rng, 10) < 7)
 			plan_action(world, program);
 	} else if (choice < 90) {
@@ -226,8 +243,9 @@ program_of_event(struct world *world, uint8_t host, const struct uroce_cm_event 
 
 		program = new_program(world, host, event->id);
 		uroce_cme_query(world->hosts[host].cm, event->id, &info);
-		program->peer = info.av.remote_gid[15] - 1;
+		program->peer = world_host_of(info.av.remote_gid, &program->version);
 		program->is_datagram = info.is_datagram;
+		program->service = (uint8_t)((uint16_t)info.service_id - FIRST_PORT);
 		return program;
 	}
 	program = &world->programs[event->user];
@@ -239,13 +257,36 @@ program_of_event(struct world *world, uint8_t host, const struct uroce_cm_event 
 	return program;
 }
 
+/* Count a request that has waited at a listener: no host has more of them than the backlog says. */
+static void
+count_waiting(struct world *world, uint8_t host, const struct uroce_cm_event *event,
+	      uint8_t nb_waiting[NB_SERVICES][2][NB_HOSTS * NB_VERSIONS])
+{
+	const uint32_t number = (uint32_t)event->user - LISTENER_COOKIE;
+	struct uroce_cm_info info;
+	uint8_t version;
+	uint8_t peer;
+	uint8_t *nb;
+
+	uroce_cme_query(world->hosts[host].cm, event->id, &info);
+	peer = world_host_of(info.av.remote_gid, &version);
+	nb = &nb_waiting[number / 2][number % 2][peer * NB_VERSIONS + version];
+	if (++*nb > world->hosts[host].backlog)
+		world_blame(world, "more requests wait than the backlog says", host);
+}
+
 void
 program_take_events(struct world *world, uint8_t host)
 {
+	uint8_t nb_waiting[NB_SERVICES][2][NB_HOSTS * NB_VERSIONS] = { 0 };
 	struct uroce_cm_event event;
 
 	while (uroce_cme_next_event(world->hosts[host].cm, &event)) {
-		struct program *program = program_of_event(world, host, &event);
+		struct program *program;
+
+		if (event.kind == UROCE_CM_EVENT_CONNECT_REQUEST)
+			count_waiting(world, host, &event, nb_waiting);
+		program = program_of_event(world, host, &event);
 
 		if (!program)
 			continue;
@@ -254,8 +295,10 @@ program_take_events(struct world *world, uint8_t host)
 			       host, number_of(world, program), kind_names[event.kind],
 			       event.status);
 		oracle_check_event(world, program, &event);
-		if (event.kind == UROCE_CM_EVENT_ESTABLISHED)
+		if (event.kind == UROCE_CM_EVENT_ESTABLISHED) {
 			world->nb_established++;
+			world->nb_foreign += world->hosts[program->peer].is_foreign;
+		}
 		if (event.kind != UROCE_CM_EVENT_ESTABLISHED || rng_below(&world->rng, 10) < 7)
 			plan_action(world, program);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The world: its network, its time, its hosts.
+ * The world: its time, its hosts, and how it is drawn.
  */
 
 #include "world.h"
@@ -16,69 +16,8 @@
 /* No id may have a timer for longer than this after the last action of a program. */
 #define QUIET_NS (UINT64_C(400) * 1000 * MSEC)
 
-static bool
-is_before(const struct happening *a, const struct happening *b)
-{
-	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
-}
-
-static struct happening *
-push_happening(struct world *world, uint64_t at_ns)
-{
-	uint32_t at;
-
-	if (world->nb_heap == world->max_heap) {
-		world->max_heap = world->max_heap ? 2 * world->max_heap : 256;
-		world->heap = realloc(world->heap, world->max_heap * sizeof(*world->heap));
-		if (!world->heap)
-			abort();
-	}
-	at = world->nb_heap++;
-	world->heap[at] = (struct happening){ .at_ns = at_ns, .order = world->order++ };
-	while (at && is_before(&world->heap[at], &world->heap[(at - 1) / 2])) {
-		const struct happening swap = world->heap[at];
-
-		world->heap[at] = world->heap[(at - 1) / 2];
-		world->heap[(at - 1) / 2] = swap;
-		at = (at - 1) / 2;
-	}
-	return &world->heap[at];
-}
-
-static struct happening
-pop_happening(struct world *world)
-{
-	const struct happening first = world->heap[0];
-	uint32_t at = 0;
-
-	world->heap[0] = world->heap[--world->nb_heap];
-	for (;;) {
-		uint32_t child = 2 * at + 1;
-		struct happening swap;
-
-		if (child >= world->nb_heap)
-			break;
-		if (child + 1 < world->nb_heap &&
-		    is_before(&world->heap[child + 1], &world->heap[child]))
-			child++;
-		if (!is_before(&world->heap[child], &world->heap[at]))
-			break;
-		swap = world->heap[at];
-		world->heap[at] = world->heap[child];
-		world->heap[child] = swap;
-		at = child;
-	}
-	return first;
-}
-
-void
-world_plan(struct world *world, uint64_t delay_ns, enum happening_kind kind, uint32_t who)
-{
-	struct happening *happening = push_happening(world, world->now_ns + delay_ns);
-
-	happening->kind = kind;
-	happening->who = who;
-}
+/* Messages that an engine transmits at a time. */
+#define BURST 3
 
 uint64_t
 world_draw_delay(struct world *world)
@@ -96,58 +35,45 @@ world_blame(struct world *world, const char *rule, uint32_t who)
 	       world->now_ns / 1000, who, rule);
 }
 
-/* Put a message on the network. */
-static void
-transmit_mad(struct world *world, uint8_t from, uint8_t to, const uint8_t *mad,
-	     const struct uroce_cm_msg *msg)
+uint8_t
+world_host_of(const uint8_t gid[16], uint8_t *version)
 {
-	const bool is_away = from != to && world->now_ns >= world->outage_begin_ns &&
-			     world->now_ns < world->outage_end_ns;
-	const bool is_lost = is_away || (from != to && rng_chance(&world->rng, world->loss_ppm));
-	unsigned nb = is_lost ? 0 : 1;
-	be32 comm_ids[2]; /* of most messages: of the sender and of the receiver */
-
-	memcpy(comm_ids, mad + UROCE_MAD_HDR_LEN, sizeof(comm_ids));
-	world->nb_messages++;
-	if (world->is_traced)
-		printf("%10" PRIu64 " us %u>%u %s %08x %08x%s\n", world->now_ns / 1000, from, to,
-		       uroce_cm_attr_name(msg->attr), be32_get(comm_ids[0]), be32_get(comm_ids[1]),
-		       is_lost ? " LOST" : "");
-	if (nb && rng_chance(&world->rng, world->duplicate_ppm))
-		nb++;
-	for (unsigned i = 0; i < nb; i++) {
-		const uint64_t delay_ns =
-			world->delay_ns +
-			(world->jitter_ns ? rng_below(&world->rng, world->jitter_ns) : 0);
-		struct happening *happening = push_happening(world, world->now_ns + delay_ns);
-
-		happening->kind = HAPPENS_ARRIVAL;
-		happening->who = to;
-		happening->from = from;
-		memcpy(happening->mad, mad, UROCE_MAD_LEN);
-	}
-}
-
-static uint8_t
-host_of_gid(const uint8_t gid[16])
-{
+	*version = gid[0] == 0xfd;
 	return gid[15] - 1;
 }
 
+static bool
+is_request(const struct uroce_cm_msg *msg)
+{
+	return msg->attr == UROCE_CM_REQ || msg->attr == UROCE_CM_DREQ ||
+	       msg->attr == UROCE_CM_SIDR_REQ;
+}
+
+/* Transmit what a host has. Nothing comes in meanwhile, so no response may be behind two requests. */
 static void
 flush_host(struct world *world, uint8_t who)
 {
-	struct uroce_cm_tx tx[3];
+	struct uroce_cm_tx tx[BURST];
 	struct uroce_cm_msg msg;
+	unsigned nb_requests = 0;
 	unsigned nb;
 
-	program_take_events(world, who);
-	while ((nb = uroce_cme_send(world->hosts[who].cm, tx, 3, world->now_ns))) {
+	if (world->hosts[who].is_foreign)
+		return;
+	if (!world->hosts[who].is_slow || world->is_ending)
+		program_take_events(world, who);
+	while ((nb = uroce_cme_send(world->hosts[who].cm, tx, BURST, world->now_ns))) {
 		for (unsigned i = 0; i < nb; i++) {
+			uint8_t version;
+			const uint8_t to = world_host_of(tx[i].av.remote_gid, &version);
+
 			if (uroce_cm_parse(tx[i].mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
 				abort();
-			oracle_note(world, who, &msg);
-			transmit_mad(world, who, host_of_gid(tx[i].av.remote_gid), tx[i].mad, &msg);
+			if (!is_request(&msg) && nb_requests > 1)
+				world_blame(world, "a response waits behind requests", who);
+			nb_requests = is_request(&msg) ? nb_requests + 1 : 0;
+			ledger_note(world, who, to, &msg, tx[i].mad);
+			network_transmit(world, who, to, version, tx[i].mad, &msg);
 		}
 	}
 }
@@ -155,48 +81,45 @@ flush_host(struct world *world, uint8_t who)
 static void
 deliver(struct world *world, const struct happening *happening)
 {
+	struct host *host = &world->hosts[happening->who];
 	struct uroce_cm_av av = { 0 };
 	struct uroce_cm_msg msg;
 
-	memcpy(av.local_gid, world->hosts[happening->who].gid, 16);
-	memcpy(av.remote_gid, world->hosts[happening->from].gid, 16);
 	if (uroce_cm_parse(happening->mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
 		abort();
-	uroce_cme_recv(world->hosts[happening->who].cm, &msg, &av, world->now_ns);
-}
-
-static void
-listen_at(struct host *host, uint16_t space, uint16_t port)
-{
-	struct uroce_cm_addr addr = host->ip;
-	uint32_t id;
-
-	addr.port = port;
-	if (uroce_cme_create(host->cm, space, space == UROCE_CM_PS_UDP, 0, &id) ||
-	    uroce_cme_bind(host->cm, id, &addr, false, false) || uroce_cme_listen(host->cm, id, 0))
-		abort();
+	if (host->is_foreign) {
+		foreign_recv(world, (uint8_t)happening->who, happening->from, happening->version,
+			     &msg);
+		return;
+	}
+	memcpy(av.local_gid, host->gid[happening->version], 16);
+	memcpy(av.remote_gid, world->hosts[happening->from].gid[happening->version], 16);
+	ledger_note_arrival(world, (uint8_t)happening->who, happening->from, &msg);
+	uroce_cme_recv(host->cm, &msg, &av, world->now_ns);
 }
 
 static void
 start_host(struct world *world, uint8_t who)
 {
 	struct host *host = &world->hosts[who];
-	struct uroce_cm_conf conf = { .max_ids = 256, .max_backlog = 16, .ack_delay_code = 15 };
+	struct uroce_cm_conf conf = { .max_ids = host->max_ids,
+				      .max_backlog = 16,
+				      .ca_guid = host->guid,
+				      .ack_delay_code = 15 };
 	const uint64_t secret = rng_next(&world->rng);
 
-	conf.ca_guid.b[7] = who + 1;
+	host->life++;
+	if (host->is_foreign) {
+		foreign_begin(&host->foreign);
+		return;
+	}
 	memcpy(conf.secret, &secret, sizeof(secret));
 	free(host->mem);
 	host->mem = malloc(uroce_cme_memsize(&conf));
 	if (!host->mem)
 		abort();
 	host->cm = uroce_cme_init(host->mem, &conf);
-	host->life++;
-	memcpy(host->gid, (const uint8_t[16]){ [10] = 0xff, 0xff, 10, 0, 0, who + 1 }, 16);
-	host->ip = (struct uroce_cm_addr){ .ip_version = 4, .ip = { [12] = 10, [15] = who + 1 } };
-	for (uint16_t port = 0; port < NB_PORTS; port++)
-		listen_at(host, UROCE_CM_PS_TCP, FIRST_PORT + port);
-	listen_at(host, UROCE_CM_PS_UDP, FIRST_PORT);
+	listen_begin(host);
 }
 
 static void
@@ -215,7 +138,7 @@ kill_host(struct world *world, uint8_t who)
 static void
 let_happen(struct world *world)
 {
-	const struct happening happening = pop_happening(world);
+	const struct happening happening = network_pop(world);
 
 	world->now_ns = happening.at_ns;
 	switch ((enum happening_kind)happening.kind) {
@@ -223,7 +146,10 @@ let_happen(struct world *world)
 		deliver(world, &happening);
 		break;
 	case HAPPENS_CONNECT:
-		program_connect(world, (uint8_t)happening.who);
+		if (world->hosts[happening.who].is_foreign)
+			foreign_connect(world, (uint8_t)happening.who);
+		else
+			program_connect(world, (uint8_t)happening.who);
 		break;
 	case HAPPENS_ACTION:
 		if (!world->is_ending)
@@ -236,7 +162,33 @@ let_happen(struct world *world)
 	case HAPPENS_DEATH:
 		kill_host(world, (uint8_t)happening.who);
 		break;
+	case HAPPENS_TAKE:
+		program_take_events(world, (uint8_t)happening.who);
+		if (!world->is_ending)
+			world_plan(world, rng_below(&world->rng, 3000) * MSEC, HAPPENS_TAKE,
+				   happening.who);
+		break;
+	case HAPPENS_CHURN:
+		listen_churn(world, &world->hosts[happening.who]);
+		break;
 	}
+}
+
+static uint64_t
+host_deadline(const struct world *world, uint8_t who)
+{
+	const struct host *host = &world->hosts[who];
+
+	return host->is_foreign ? foreign_deadline(world, who) : uroce_cme_deadline(host->cm);
+}
+
+static void
+expire_host(struct world *world, uint8_t who)
+{
+	if (world->hosts[who].is_foreign)
+		foreign_expire(world, who);
+	else
+		uroce_cme_expire(world->hosts[who].cm, world->now_ns);
 }
 
 /* Run until nothing is planned, or a time. @return false: the time came first */
@@ -248,8 +200,8 @@ run_world(struct world *world, uint64_t end_ns)
 
 		for (uint8_t i = 0; i < world->nb_hosts; i++) {
 			flush_host(world, i);
-			if (uroce_cme_deadline(world->hosts[i].cm) < next_ns)
-				next_ns = uroce_cme_deadline(world->hosts[i].cm);
+			if (host_deadline(world, i) < next_ns)
+				next_ns = host_deadline(world, i);
 		}
 		/* transmission and events may have planned something */
 		if (world->nb_heap && world->heap[0].at_ns < next_ns)
@@ -264,22 +216,25 @@ run_world(struct world *world, uint64_t end_ns)
 			next_ns = world->now_ns;
 		world->now_ns = next_ns;
 		for (uint8_t i = 0; i < world->nb_hosts; i++)
-			uroce_cme_expire(world->hosts[i].cm, next_ns);
+			expire_host(world, i);
 		if (world->nb_heap && world->heap[0].at_ns <= next_ns)
 			let_happen(world);
 	}
 }
 
 static void
-draw_world(struct world *world)
+draw_network(struct world *world)
 {
 	struct rng *rng = &world->rng;
 	static const uint32_t losses[] = { 0, 10000, 50000, 150000 };
 	static const uint32_t jitters_ns[] = { 0, 100000, 5000000, 200000000 };
+	static const uint32_t forges[] = { 0, 0, 50000, 300000 };
+	static const uint32_t qpns[] = { 12, 40, 200, 200 };
 
-	world->nb_hosts = rng_between(rng, 2, NB_HOSTS);
 	world->loss_ppm = losses[rng_below(rng, 4)];
 	world->duplicate_ppm = losses[rng_below(rng, 4)];
+	world->forge_ppm = forges[rng_below(rng, 4)];
+	world->nb_qpns = qpns[rng_below(rng, 4)];
 	world->delay_ns = rng_below(rng, 2) ? 10000 : rng_below(rng, 50000000);
 	world->jitter_ns = jitters_ns[rng_below(rng, 4)];
 	world->is_hard = rng_one_in(rng, 5);
@@ -288,13 +243,55 @@ draw_world(struct world *world)
 		world->outage_end_ns = world->outage_begin_ns +
 				       rng_below(rng, world->is_hard ? 150000 : 15000) * MSEC;
 	}
-	for (uint8_t i = 0; i < world->nb_hosts; i++)
+	world->is_clean = !world->loss_ppm && !world->outage_end_ns &&
+			  world->delay_ns + world->jitter_ns < 1500000;
+}
+
+static void
+draw_host(struct world *world, uint8_t who, bool has_one_guid)
+{
+	struct host *host = &world->hosts[who];
+
+	host->is_slow = rng_one_in(&world->rng, 5);
+	host->max_ids = rng_one_in(&world->rng, 4) ? 48 : 256;
+	host->backlog = rng_one_in(&world->rng, 3) ? rng_between(&world->rng, 1, 4) : 16;
+	host->guid.b[7] = has_one_guid ? 99 : who + 1;
+	memcpy(host->gid[0], (const uint8_t[16]){ [10] = 0xff, 0xff, 10, 0, 0, who + 1 }, 16);
+	memcpy(host->gid[1], (const uint8_t[16]){ 0xfd, [15] = who + 1 }, 16);
+	host->ip[0] =
+		(struct uroce_cm_addr){ .ip_version = 4, .ip = { [12] = 10, [15] = who + 1 } };
+	host->ip[1] = (struct uroce_cm_addr){ .ip_version = 6 };
+	memcpy(host->ip[1].ip, host->gid[1], 16);
+	listen_draw(world, host);
+}
+
+static void
+draw_world(struct world *world)
+{
+	struct rng *rng = &world->rng;
+	const bool has_foreign = rng_one_in(rng, 3);
+	const bool has_one_guid = rng_one_in(rng, 6);
+	/* in a crowd, all connect to one host at once */
+	const bool is_crowd = rng_one_in(rng, 6);
+
+	world->nb_hosts = rng_between(rng, 2, NB_HOSTS);
+	draw_network(world);
+	for (uint8_t i = 0; i < world->nb_hosts; i++) {
+		draw_host(world, i, has_one_guid && !has_foreign);
+		world->hosts[i].is_foreign = has_foreign && i == world->nb_hosts - 1;
 		start_host(world, i);
-	for (uint32_t i = rng_between(rng, 1, 60); i > 0; i--)
-		world_plan(world, rng_below(rng, rng_below(rng, 2) ? 100 : 30000) * MSEC,
+		if (world->hosts[i].is_slow && !world->hosts[i].is_foreign)
+			world_plan(world, 0, HAPPENS_TAKE, i);
+	}
+	for (uint32_t i = is_crowd ? 120 : rng_between(rng, 1, 60); i > 0; i--)
+		world_plan(world,
+			   rng_below(rng, is_crowd || rng_below(rng, 2) ? 100 : 30000) * MSEC,
 			   HAPPENS_CONNECT, rng_below(rng, world->nb_hosts));
 	for (uint32_t i = rng_one_in(rng, 2) ? rng_below(rng, 4) : 0; i > 0; i--)
 		world_plan(world, rng_below(rng, 30000) * MSEC, HAPPENS_DEATH,
+			   rng_below(rng, world->nb_hosts));
+	for (uint32_t i = rng_below(rng, 6); i > 0; i--)
+		world_plan(world, rng_below(rng, 30000) * MSEC, HAPPENS_CHURN,
 			   rng_below(rng, world->nb_hosts));
 }
 
@@ -303,11 +300,16 @@ static void
 end_world(struct world *world)
 {
 	world->is_ending = true;
+	world->ending_ns = world->now_ns;
 	world->loss_ppm = 0;
-	world->outage_end_ns = 0;
+	world->outage_end_ns =
+		world->now_ns < world->outage_end_ns ? world->now_ns : world->outage_end_ns;
 	if (!run_world(world, world->now_ns + QUIET_NS))
 		world_blame(world, "a timer runs for ever", 0);
 	oracle_check_quiet(world);
+	for (uint8_t i = 0; i < world->nb_hosts; i++)
+		if (world->hosts[i].is_foreign)
+			foreign_begin(&world->hosts[i].foreign);
 	for (uint32_t i = 0; i < world->nb_programs; i++)
 		program_destroy(world, &world->programs[i]);
 	if (!run_world(world, world->now_ns + QUIET_NS))
@@ -318,13 +320,22 @@ end_world(struct world *world)
 uint32_t
 world_run(struct world *world, uint64_t seed, bool is_traced)
 {
-	*world = (struct world){
-		.seed = seed,
-		.is_traced = is_traced,
-		.rng = { seed },
-		.heap = world->heap,
-		.max_heap = world->max_heap,
-	};
+	struct ledger_entry *ledger = world->ledger;
+	struct happening *heap = world->heap;
+	const uint32_t max_heap = world->max_heap;
+
+	if (!ledger) {
+		ledger = malloc(MAX_LEDGER * sizeof(*ledger));
+		if (!ledger)
+			abort();
+	}
+	memset(world, 0, sizeof(*world));
+	world->seed = seed;
+	world->is_traced = is_traced;
+	world->rng.state = seed;
+	world->ledger = ledger;
+	world->heap = heap;
+	world->max_heap = max_heap;
 	draw_world(world);
 	(void)run_world(world, rng_between(&world->rng, 1000, 120000) * MSEC);
 	end_world(world);

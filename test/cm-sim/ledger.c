@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The ledger: what each host has sent. It knows what an id must know of its peer, and whether an
+ * event has a cause. Messages are checked against those before: a repetition is the same message,
+ * comes as often as it may and not too early, and a REJ has a reason that is true.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cm/reason.h"
+#include "cm/state.h"
+#include "world.h"
+
+/* Requests are sent once, and repeated fifteen times. */
+#define MAX_TRANSMISSIONS 16
+
+/* The user has 100 ms for the private data of a DREP. */
+#define DREP_NS (101 * MSEC)
+
+/* TIMEWAIT takes 2.147 s, and begins anew with each DREP. */
+#define TIMEWAIT_NS (2100 * MSEC)
+
+struct ledger_entry *
+ledger_find(struct world *world, uint8_t host, unsigned attr, uint32_t comm_id)
+{
+	for (uint32_t i = world->nb_ledger; i-- > 0;) {
+		struct ledger_entry *entry = &world->ledger[i];
+
+		if (entry->comm_id == comm_id && entry->host == host && entry->attr == attr)
+			return entry;
+	}
+	return NULL;
+}
+
+struct ledger_entry *
+ledger_find_end(struct world *world, uint8_t host, uint32_t comm_id)
+{
+	struct ledger_entry *entry = ledger_find(world, host, UROCE_CM_REQ, comm_id);
+
+	return entry ? entry : ledger_find(world, host, UROCE_CM_REP, comm_id);
+}
+
+bool
+ledger_has_two(const struct world *world, uint8_t host, uint8_t to, uint32_t qpn, uint32_t comm_id)
+{
+	for (uint32_t i = 0; i < world->nb_ledger; i++) {
+		const struct ledger_entry *entry = &world->ledger[i];
+
+		if (entry->host == host && entry->to == to && entry->qpn == qpn &&
+		    entry->comm_id != comm_id)
+			return true;
+	}
+	return false;
+}
+
+static struct ledger_entry
+entry_of(const struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_msg *msg,
+	 const uint8_t *mad)
+{
+	struct ledger_entry entry = {
+		.host = host, .to = to, .attr = (uint8_t)msg->attr, .life = world->hosts[host].life
+	};
+
+	if (msg->attr == UROCE_CM_REQ) {
+		entry.comm_id = msg->req.local_comm_id;
+		entry.qpn = msg->req.local_qpn;
+		entry.psn = msg->req.starting_psn;
+	} else if (msg->attr == UROCE_CM_SIDR_REQ) {
+		entry.comm_id = msg->sidr_req.request_id;
+	} else {
+		/* the comm ids are the first fields of all others */
+		entry.comm_id = msg->rep.local_comm_id;
+		entry.remote_comm_id = msg->rep.remote_comm_id;
+	}
+	if (msg->attr == UROCE_CM_REP) {
+		entry.qpn = msg->rep.local_qpn;
+		entry.psn = msg->rep.starting_psn;
+	}
+	memcpy(entry.mad, mad, sizeof(entry.mad));
+	return entry;
+}
+
+/* The program that has this QP, and is active. */
+static struct program *
+find_active(struct world *world, uint8_t host, uint32_t qpn)
+{
+	for (uint32_t i = 0; i < world->nb_programs; i++) {
+		struct program *program = &world->programs[i];
+
+		if (!program->is_gone && program->is_active && program->host == host &&
+		    program->qpn == qpn)
+			return program;
+	}
+	return NULL;
+}
+
+/* A REQ with a new comm id: the first one, or another attempt after a stale connection. */
+static void
+check_attempt(struct world *world, const struct ledger_entry *entry)
+{
+	struct program *program = find_active(world, entry->host, entry->qpn);
+
+	if (!program)
+		return;
+	if (++program->nb_attempts > 4)
+		world_blame(world, "attempts without end", entry->host);
+	if (program->stale_ns && world->now_ns - program->stale_ns > 1000 * MSEC)
+		world_blame(world, "the next attempt comes late", entry->host);
+	program->stale_ns = 0;
+}
+
+/* A message that was sent before: is it the same, is it time for it, and was it often enough? */
+static void
+check_repetition(struct world *world, struct ledger_entry *known, const struct ledger_entry *entry)
+{
+	const bool is_drep = entry->attr == UROCE_CM_DREP;
+	/* the TID of a DREP is that of the DREQ, and each side may have sent one */
+	const unsigned from = is_drep ? UROCE_MAD_HDR_LEN : 0;
+	const uint64_t interval_ns = world->now_ns - known->last_ns;
+	/* a DREQ leaves once more for each REQ with the QP of the connection */
+	const bool is_request = entry->attr == UROCE_CM_REQ || entry->attr == UROCE_CM_SIDR_REQ;
+	const bool has_mra = world->hosts[entry->to].is_foreign;
+
+	/* an id that has ended has forgotten its DREP; the answer to a forged DREQ is empty */
+	if ((!is_drep || (interval_ns < TIMEWAIT_NS && !world->forge_ppm)) &&
+	    memcmp(known->mad + from, entry->mad + from, UROCE_MAD_LEN - from) != 0)
+		world_blame(world, "a repetition differs from its message", entry->host);
+	if (known->life != entry->life)
+		world_blame(world, "a comm id of a former life", entry->host);
+	known->nb++;
+	if (is_request && known->nb > MAX_TRANSMISSIONS)
+		world_blame(world, "repeated too often", entry->host);
+	/* intervals double until they are an equal share of the time that is left */
+	if (is_request && !has_mra && known->interval_ns && interval_ns < 4000 * MSEC &&
+	    interval_ns * 10 < known->interval_ns * 19)
+		world_blame(world, "the interval is not doubled", entry->host);
+	memcpy(known->mad, entry->mad, sizeof(known->mad));
+	known->interval_ns = interval_ns;
+	known->last_ns = world->now_ns;
+}
+
+/* The peer's ends of the connection may end now. */
+static void
+note_end(struct world *world, uint8_t to, uint32_t comm_id)
+{
+	struct ledger_entry *entry = ledger_find_end(world, to, comm_id);
+
+	if (entry)
+		entry->is_ended_by_peer = true;
+}
+
+static bool
+has_answered(const struct world *world, uint8_t host, uint8_t peer, uint32_t comm_id)
+{
+	for (uint32_t i = 0; i < world->nb_ledger; i++) {
+		const struct ledger_entry *entry = &world->ledger[i];
+
+		if (entry->attr == UROCE_CM_REP && entry->host == host && entry->to == peer &&
+		    entry->remote_comm_id == comm_id)
+			return true;
+	}
+	return false;
+}
+
+/* A REJ "stale connection" is true: its message names a QP that another connection has named. */
+static bool
+is_stale(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_rej *rej)
+{
+	const unsigned attr = rej->about == UROCE_CM_ABOUT_REQ ? UROCE_CM_REQ : UROCE_CM_REP;
+	const struct ledger_entry *msg = ledger_find(world, to, attr, rej->remote_comm_id);
+
+	if (!msg || ledger_has_two(world, to, host, msg->qpn, msg->comm_id))
+		return true;
+	/* the late duplicate of a REQ whose connection has ended */
+	return attr == UROCE_CM_REQ && has_answered(world, host, to, msg->comm_id);
+}
+
+/* The reason of a REJ that an engine chooses by itself must be true. */
+static void
+check_reason(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_rej *rej)
+{
+	uint32_t nb_programs = 0;
+
+	if (rej->reason == UROCE_CM_REASON_STALE_CONN && !is_stale(world, host, to, rej))
+		world_blame(world, "stale without an older connection", host);
+	for (uint32_t i = 0; i < world->nb_programs; i++)
+		nb_programs += world->programs[i].host == host &&
+			       world->programs[i].life == world->hosts[host].life;
+	if (rej->about == UROCE_CM_ABOUT_REQ && rej->reason == UROCE_CM_REASON_NO_RESOURCES &&
+	    !world->hosts[host].is_slow && nb_programs < world->hosts[host].max_ids / 4)
+		world_blame(world, "refused although there is room", host);
+}
+
+void
+ledger_note(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_msg *msg,
+	    const uint8_t *mad)
+{
+	const struct ledger_entry entry = entry_of(world, host, to, msg, mad);
+	const bool is_foreign = world->hosts[host].is_foreign;
+	struct ledger_entry *known;
+
+	if (msg->attr == UROCE_CM_REJ || msg->attr == UROCE_CM_DREQ || msg->attr == UROCE_CM_DREP)
+		note_end(world, to, entry.remote_comm_id);
+	if (msg->attr == UROCE_CM_DREP) {
+		struct ledger_entry *dreq =
+			ledger_find(world, to, UROCE_CM_DREQ, entry.remote_comm_id);
+
+		if (dreq)
+			dreq->arrived_ns = 0;
+	}
+	if (msg->attr == UROCE_CM_REJ && !is_foreign)
+		check_reason(world, host, to, &msg->rej);
+	if (msg->attr == UROCE_CM_REJ || msg->attr == UROCE_CM_MRA ||
+	    msg->attr == UROCE_CM_SIDR_REP)
+		return;
+	known = ledger_find(world, host, msg->attr, entry.comm_id);
+	/* a DREP of no id has the comm ids that the peer has named, perhaps those of a former life */
+	if (known && msg->attr == UROCE_CM_DREP &&
+	    (known->remote_comm_id != entry.remote_comm_id || known->life != entry.life))
+		known = NULL;
+	if (known && is_foreign)
+		return;
+	if (known) {
+		check_repetition(world, known, &entry);
+		return;
+	}
+	if (world->nb_ledger == MAX_LEDGER)
+		abort();
+	world->ledger[world->nb_ledger] = entry;
+	world->ledger[world->nb_ledger].nb = 1;
+	world->ledger[world->nb_ledger++].last_ns = world->now_ns;
+	if (msg->attr == UROCE_CM_REQ && !is_foreign)
+		check_attempt(world, &entry);
+}
+
+void
+ledger_note_loss(struct world *world, uint8_t from, uint8_t to, const struct uroce_cm_msg *msg)
+{
+	struct ledger_entry *ends[2];
+
+	if (!world->hosts[from].is_foreign && !world->hosts[to].is_foreign)
+		return;
+	if (msg->attr != UROCE_CM_REJ && msg->attr != UROCE_CM_RTU)
+		return;
+	ends[0] = ledger_find_end(world, from, msg->rtu.local_comm_id);
+	ends[1] = ledger_find_end(world, to, msg->rtu.remote_comm_id);
+	for (unsigned i = 0; i < 2; i++)
+		if (ends[i])
+			ends[i]->is_excused = true;
+}
+
+/* A DREQ arrives: the one before was answered, by the user or soon by the engine alone. */
+static void
+note_dreq_arrival(struct world *world, uint8_t host, uint8_t from, const struct uroce_cm_dreq *dreq)
+{
+	struct ledger_entry *entry = ledger_find(world, from, UROCE_CM_DREQ, dreq->local_comm_id);
+
+	if (!entry || dreq->remote_qpn == FORGED_QPN)
+		return;
+	if (entry->arrived_ns > world->hosts[host].died_ns &&
+	    world->now_ns - entry->arrived_ns > DREP_NS)
+		world_blame(world, "a DREQ is not confirmed", host);
+	if (entry->arrived_ns <= world->hosts[host].died_ns)
+		entry->arrived_ns = world->now_ns;
+}
+
+/* A REJ "stale connection" arrives at the attempt that is going on. */
+static void
+note_stale_arrival(struct world *world, uint8_t host, const struct uroce_cm_rej *rej)
+{
+	const struct ledger_entry *req =
+		ledger_find(world, host, UROCE_CM_REQ, rej->remote_comm_id);
+	struct program *program = req ? find_active(world, host, req->qpn) : NULL;
+	struct uroce_cm_info info;
+
+	if (!program)
+		return;
+	uroce_cme_query(world->hosts[host].cm, program->id, &info);
+	if (info.local_comm_id == req->comm_id && info.state == UROCE_CM_STATE_REQ_SENT)
+		program->stale_ns = world->now_ns;
+}
+
+void
+ledger_note_arrival(struct world *world, uint8_t host, uint8_t from, const struct uroce_cm_msg *msg)
+{
+	if (msg->attr == UROCE_CM_DREQ)
+		note_dreq_arrival(world, host, from, &msg->dreq);
+	if (msg->attr == UROCE_CM_REJ && msg->rej.reason == UROCE_CM_REASON_STALE_CONN)
+		note_stale_arrival(world, host, &msg->rej);
+}
