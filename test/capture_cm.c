@@ -16,8 +16,10 @@
 #include "wire/parse.h"
 
 #define MAD_QPN 1 /* the QP of management datagrams */
-/* The longest frame whose missing end is replaced by zeros. A frame with a MAD is shorter. */
+/* A frame with a MAD is shorter. */
 #define FRAME_MAX 2048
+#define MACS_LEN  12
+#define TAG_LEN   4
 #define BITS_TEXT 200
 #define GID_LEN   16
 #define GUID_LEN  8
@@ -342,22 +344,52 @@ is_to_mad_qp(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	return uroce_parse(frame, len, pkt) == UROCE_VERDICT_DATAGRAM && pkt->dest_qpn == MAD_QPN;
 }
 
+static bool
+is_tag_type(const uint8_t *ethertype)
+{
+	return (ethertype[0] == 0x81 && ethertype[1] == 0x00) ||
+	       (ethertype[0] == 0x88 && ethertype[1] == 0xa8);
+}
+
+/*
+ * The length of the VLAN tags before the last one, which lib/wire does not parse. An 802.1ad tag
+ * counts even if it is the only one.
+ */
+static uint32_t
+outer_tags_len(const uint8_t *frame, uint32_t len)
+{
+	uint32_t tags_len = 0;
+
+	while (len >= MACS_LEN + tags_len + 2 * TAG_LEN &&
+	       is_tag_type(frame + MACS_LEN + tags_len) &&
+	       (frame[MACS_LEN + tags_len] == 0x88 ||
+		is_tag_type(frame + MACS_LEN + tags_len + TAG_LEN)))
+		tags_len += TAG_LEN;
+	return tags_len;
+}
+
 void
 cm_check_frame(struct cm_tally *tally, uint64_t number, const uint8_t *frame, uint32_t len,
 	       uint32_t full_len)
 {
+	const uint32_t skip = outer_tags_len(frame, len);
 	uint8_t whole[FRAME_MAX] = { 0 };
 	struct uroce_pkt pkt;
 
-	if (len < full_len && full_len <= sizeof(whole)) {
-		memcpy(whole, frame, len);
-		if (!is_to_mad_qp(whole, full_len, &pkt))
-			return;
-		print_place(tally, number, &pkt);
+	if (full_len < len)
+		full_len = len;
+	/* a frame that is longer has no MAD */
+	if (full_len - skip > sizeof(whole) || len - skip < MACS_LEN)
+		return;
+	memcpy(whole, frame, MACS_LEN);
+	memcpy(whole + MACS_LEN, frame + MACS_LEN + skip, len - skip - MACS_LEN);
+	if (!is_to_mad_qp(whole, full_len - skip, &pkt))
+		return;
+	print_place(tally, number, &pkt);
+	if (pkt.payload + pkt.payload_len <= whole + len - skip) {
+		check_datagram(tally, &pkt);
+	} else {
 		printf("only %u of its %u bytes were captured\n", len, full_len);
 		tally->nb_messages++;
-	} else if (is_to_mad_qp(frame, len, &pkt)) {
-		print_place(tally, number, &pkt);
-		check_datagram(tally, &pkt);
 	}
 }

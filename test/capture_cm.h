@@ -10,7 +10,8 @@
  * A message of communication management is ok if the MAD that is built from it has the same bits.
  * Reserved bits are an exception: a receiver ignores them, and the builder writes zero. The line
  * names the bytes whose reserved bits are set, and the message is ok. A message that was captured
- * in part, or is refused by the parser, is not ok. MADs of other classes are named and not checked.
+ * in part, or is refused by the parser, is not ok. A frame that was cut behind its MAD is checked.
+ * Of several VLAN tags, the last one counts. MADs of other classes are named and not checked.
  */
 
 #include <stdint.h>

@@ -9,6 +9,9 @@ every-opcode.pcap   every opcode on IPv4 and IPv6, with and without a VLAN tag; 
                     frames
 cm.pcap             connection management: a MAD of each message on IPv4 and IPv6, with and without a VLAN
                     tag; each reason of a REJ; other MADs and datagrams to QP 1
+cm-big-endian.pcap  some of these messages; big-endian pcap with nanoseconds
+cm-variants.pcapng  the same messages with IPv4 options, UDP checksums, Ethernet padding, two VLAN tags and an
+                    802.1ad tag; frames that were cut behind the MAD, and one that was cut in it; nanosecond pcapng
 variants.pcapng     IPv4 options, UDP checksums, Ethernet padding, congestion marks, a frame of the
                     largest path MTU; nanosecond pcapng
 """
@@ -213,6 +216,40 @@ def connection_management():
     yield from other_traffic()
 
 
+def management_frame(six, data, psn, **options):
+    return frame(0x64, struct.pack('>II', 0x80010000, 1), 0, psn, six, qpn=1, payload=data, **options)
+
+
+def some_messages():
+    return [management_frame(six, data, 0x200, vlan=5 if six else None)
+            for six in (False, True) for data in messages(six)]
+
+
+def cm_variants():
+    """Frames, and how many of their bytes were captured."""
+    for six in (False, True):
+        for data in messages(six):
+            yield management_frame(six, data, 0x300, checksum=True), None
+    options = management_frame(False, req(False), 0x301, options=b'\x01' * 8)
+    yield options, None
+    yield options + b'\xaa' * 6, None
+    for six in (False, True):
+        tagged = management_frame(six, req(six), 0x302, vlan=7)
+        yield tagged[:12] + b'\x88\xa8\x00\x64' + tagged[12:], None
+        yield tagged[:12] + b'\x81\x00\x00\x64' + tagged[12:], None
+        yield tagged[:12] + b'\x88\xa8\x00\x64' + tagged[16:], None
+        yield tagged, len(tagged) - 4    # all but the ICRC
+        yield tagged, 96    # in the MAD
+    yield frame(0x0a, RETH, 4096, 0x303), 128    # a long frame that is no MAD
+
+
+def write_big_endian_pcap(path, frames):
+    with open(path, 'wb') as out:
+        out.write(struct.pack('>IHHiIII', 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
+        for i, data in enumerate(frames):
+            out.write(struct.pack('>IIII', 0, i * 1000, len(data), len(data)) + data)
+
+
 def write_pcap(path, frames):
     with open(path, 'wb') as out:
         out.write(struct.pack('<IHHiIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
@@ -227,12 +264,14 @@ def block(kind, body):
 
 
 def write_pcapng(path, frames):
+    """`frames`: each with the number of bytes that were captured; None: all."""
     with open(path, 'wb') as out:
         out.write(block(0x0a0d0d0a, struct.pack('<IHHq', 0x1a2b3c4d, 1, 0, -1)))
         nanoseconds = struct.pack('<HHB3xHH', 9, 1, 9, 0, 0)
         out.write(block(1, struct.pack('<HHI', 1, 0, 65535) + nanoseconds))
-        for i, data in enumerate(frames):
-            out.write(block(6, struct.pack('<IIIII', 0, 0, i * 1000, len(data), len(data)) + data))
+        for i, (data, kept) in enumerate(frames):
+            kept = len(data) if kept is None else kept
+            out.write(block(6, struct.pack('<IIIII', 0, 0, i * 1000, kept, len(data)) + data[:kept]))
 
 
 def main():
@@ -240,7 +279,9 @@ def main():
         sys.exit('usage: make-captures.py FOLDER')
     write_pcap(f'{sys.argv[1]}/every-opcode.pcap', every_opcode())
     write_pcap(f'{sys.argv[1]}/cm.pcap', connection_management())
-    write_pcapng(f'{sys.argv[1]}/variants.pcapng', variants())
+    write_big_endian_pcap(f'{sys.argv[1]}/cm-big-endian.pcap', some_messages())
+    write_pcapng(f'{sys.argv[1]}/cm-variants.pcapng', cm_variants())
+    write_pcapng(f'{sys.argv[1]}/variants.pcapng', ((data, None) for data in variants()))
 
 
 if __name__ == '__main__':

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests whether check-capture detects the faults of a capture and reports them.
 
-    test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP CM_PCAP
+    test-check-capture.py CHECK_CAPTURE EVERY_OPCODE_PCAP CM_PCAP CM_BIG_ENDIAN_PCAP CM_VARIANTS_PCAPNG
 """
 
 import os
@@ -14,7 +14,7 @@ import tempfile
 import unittest
 
 PROGRAM, GOOD = os.path.abspath(sys.argv[1]), pathlib.Path(sys.argv[2]).read_bytes()
-CM = pathlib.Path(sys.argv[3]).read_bytes()
+CM, BIG_ENDIAN, VARIANTS = (pathlib.Path(name).read_bytes() for name in sys.argv[3:6])
 FILE_HEADER, FRAME_HEADER = 24, 16
 NB_OTHER = 3  # frames before the first RoCEv2 frame, which is an IPv4 RC SEND_FIRST of 4 bytes
 IP, UDP, BTH, PAYLOAD, ICRC = 14, 34, 42, 54, 58
@@ -199,10 +199,39 @@ class CheckCapture(unittest.TestCase):
             part = bytearray(CM[:at + kept])
             struct.pack_into('<I', part, at - 8, kept)
             lines, status = self.run_cm(data=part)
-            has_bth = kept >= BTH + 8
-            self.assertEqual((len(lines), status), (2, 1) if has_bth else (1, 0), kept)
-            if has_bth:
+            has_bth, has_mad = kept >= BTH + 8, kept >= MAD + 256
+            self.assertEqual((len(lines), status), (2, 0 if has_mad else 1) if has_bth else (1, 0), kept)
+            if has_mad:
+                self.assertTrue(lines[0].endswith(': ok'), lines[0])
+            elif has_bth:
                 self.assertTrue(lines[0].endswith(f': only {kept} of its {length} bytes were captured'), lines[0])
+
+    def said(self, data):
+        """What check-capture says of each message in a capture, without the number of the frame."""
+        out, err, status = self.run_on(data, options=['--cm'])
+        self.assertEqual(err, '')
+        return [line.split(': ', 2)[2] for line in out.splitlines()[:-1]], out.splitlines()[-1], status
+
+    def test_cm_big_endian_with_nanoseconds(self):
+        lines, total, status = self.said(BIG_ENDIAN)
+        self.assertEqual((total, status), ('0.pcap: 24 CM messages, 24 ok, 0 other MADs', 0))
+        whole, _, _ = self.said(CM)
+        self.assertEqual(lines, whole[:12] + whole[24:36])
+
+    def test_cm_variants(self):
+        lines, total, status = self.said(VARIANTS)
+        whole, _, _ = self.said(CM)
+        self.assertEqual(lines[:24], whole[:12] + whole[24:36])
+        self.assertEqual(lines[24:26], whole[:1] * 2)
+        for at, length, req in ((26, 326, whole[0]), (31, 346, whole[24])):
+            self.assertEqual(lines[at:at + 4], [req] * 4)
+            self.assertTrue(lines[at + 4].endswith(f': only 96 of its {length} bytes were captured'), lines[at + 4])
+        self.assertEqual((total, status), ('0.pcap: 36 CM messages, 34 ok, 0 other MADs', 1))
+
+    def test_cm_tags_alone(self):
+        for nb in range(80):
+            tags = CM[:FILE_HEADER] + struct.pack('<IIII', 0, 0, 12 + nb, 12 + nb) + bytes(12) + (b'\x88\xa8' * 40)[:nb]
+            self.assertEqual(self.said(tags), ([], '0.pcap: 0 CM messages, 0 ok, 0 other MADs', 0))
 
     def test_cm_no_file(self):
         run = subprocess.run([PROGRAM, '--cm'], capture_output=True, text=True)
