@@ -221,7 +221,7 @@ def daemon(lab, name, options, keeper=None):
     program, path = built('build/apps/uroced/uroced'), lab.path(name + '.sock')
     if not os.path.exists(program):
         raise LabError(f'uroced: {program} was not built')
-    lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--socket', path,
+    lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--cm', '--socket', path,
                                 options.split()[-1]],
               stdin=subprocess.DEVNULL, stderr=None if lab.is_verbose else subprocess.DEVNULL)
     deadline = time.monotonic() + 10

@@ -85,6 +85,12 @@ struct client_marks {
 struct mapper;
 struct mapper_area;
 
+/**
+ * The user of the connection manager (cm_process.h), as far as turns, limits and readers are
+ * concerned. No process has this user ID. So no client shares them with the connection manager.
+ */
+#define CLIENT_UID_MANAGER ((uid_t)-1)
+
 struct client {
 	/*
 	 * While the client is linked to the data path, only the data path changes the fields from
@@ -161,7 +167,7 @@ struct client {
 	 */
 	uint64_t served;
 	pid_t pid;
-	uid_t uid;
+	uid_t uid; /* CLIENT_UID_MANAGER: the client is the connection manager */
 };
 
 /** Make the record of a client for its connection. @return NULL if there is no memory */
@@ -197,6 +203,12 @@ const char *client_take_up(struct client *client, struct mapper *mapper);
  * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);
+
+static inline bool
+client_is_manager(const struct client *client)
+{
+	return client->uid == CLIENT_UID_MANAGER;
+}
 
 /** Get the slot and the user of a client, by which the table of leases identifies the client. */
 static inline struct lessee

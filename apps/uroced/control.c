@@ -34,7 +34,10 @@
 #define ACCEPTS_MAX UROCE_MUX_BACKLOG
 /* the timeout of epoll_wait() in ms, while a message waits for room in the socket of a client */
 #define TICK_MS 10
-/* the timeout of epoll_wait() in ms, while the process has no free descriptor */
+/*
+ * the timeout of epoll_wait() in ms, while the process has no free descriptor, or the connection
+ * manager does not run
+ */
 #define DEAF_MS 100
 
 /*
@@ -42,9 +45,6 @@
  * of a reader.
  */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
-
-/* the largest number of messages that are read and dropped when a connection ends */
-#define DRAIN_MAX 64
 
 uint64_t
 control_now_ns(void)
@@ -91,7 +91,8 @@ get_allowed_clients(const struct control *control, uid_t uid)
 	unsigned nb_others = 0;
 
 	for (unsigned i = 0; i < CLIENTS_MAX; i++)
-		nb_others += control->client[i] && control->client[i]->uid != uid;
+		nb_others += control->client[i] && control->client[i]->uid != uid &&
+			     !client_is_manager(control->client[i]);
 	return RTE_MIN((unsigned)control->limits.nb_clients, (CLIENTS_MAX - nb_others) / 2);
 }
 
@@ -124,91 +125,6 @@ uid_of(int socket)
 	return peer.uid;
 }
 
-/*
- * Check whether messages in a socket bring descriptors, which close() of the socket would close.
- * The socket was shut down, so no messages are added.
- *
- * A message without bytes has credentials, and the end of the queue has none. Other messages may be
- * behind a message without bytes. An error is reported once, before the queue: ECONNRESET, if the
- * peer has closed its end without reading.
- */
-static bool
-has_descriptors(int socket)
-{
-	const int yes = 1;
-
-	(void)setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));
-	for (unsigned i = 0; i < DRAIN_MAX; i++) {
-		char credentials[CMSG_SPACE(sizeof(struct ucred))];
-		struct msghdr msg = { .msg_control = credentials,
-				      .msg_controllen = sizeof(credentials) };
-		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
-
-		/* this message has descriptors, for which recvmsg() had no room */
-		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
-			return true;
-		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)
-			return false;
-		if (len >= 0)
-			(void)!recv(socket, NULL, 0, MSG_DONTWAIT);
-	}
-	return true;
-}
-
-/*
- * Close a socket of a client, or give a reader the job to close it.
- * @return false if the socket stays open, because no reader accepts the job now
- */
-static bool
-try_close(struct control *control, int socket, uid_t uid)
-{
-	struct reader_job job = { .kind = READER_CLOSE };
-	const bool is_ours = !has_descriptors(socket);
-	int ret = 0;
-
-	if (!is_ours)
-		ret = readers_ask(&control->readers, uid, &job, socket, control_now_ns());
-	if (ret < 0)
-		return false;
-	(void)close(socket);
-	return true;
-}
-
-/*
- * End a connection. The peer is notified at once. While uroced ends, sockets stay open: the kernel
- * closes them when the process has ended, so uroced does not wait for the descriptors in them.
- */
-static void
-end_connection(struct control *control, int socket, uid_t uid)
-{
-	(void)shutdown(socket, SHUT_RDWR);
-	if (control->is_ending || try_close(control, socket, uid))
-		return;
-	if (control->nb_parked == CONTROL_PARKED_MAX) {
-		log_client_line("a connection of user %u stays open: it contains descriptors", uid);
-		return;
-	}
-	control->parked[control->nb_parked] = socket;
-	control->parked_uid[control->nb_parked++] = uid;
-}
-
-static void
-close_parked(struct control *control)
-{
-	unsigned nb_left = 0;
-
-	for (unsigned i = 0; i < control->nb_parked; i++) {
-		const int socket = control->parked[i];
-		const uid_t uid = control->parked_uid[i];
-
-		if (try_close(control, socket, uid))
-			continue;
-		control->parked[nb_left] = socket;
-		control->parked_uid[nb_left++] = uid;
-	}
-	control->nb_parked = nb_left;
-}
-
 static void
 turn_away(struct control *control, int socket)
 {
@@ -218,7 +134,7 @@ turn_away(struct control *control, int socket)
 
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	(void)uroce_mux_send(socket, &message, -1);
-	end_connection(control, socket, uid_of(socket));
+	closing_end(&control->closing, socket, uid_of(socket));
 }
 
 static void
@@ -241,7 +157,7 @@ accept_client(struct control *control, int socket)
 		return;
 	}
 	if (watch(control, socket, slot) < 0) {
-		end_connection(control, socket, client->uid);
+		closing_end(&control->closing, socket, client->uid);
 		client_destroy(client, &control->mapper);
 		return;
 	}
@@ -299,6 +215,8 @@ control_leave(struct control *control, struct client *client, const char *why)
 	uint32_t nb_leases;
 
 	set_client(control, client->slot, NULL);
+	if (client_is_manager(client))
+		cm_process_ended(&control->cm_process, control_now_ns());
 	if (was_attached) {
 		/*
 		 * end the leases first, since from then on no frame of the client reaches a QP of
@@ -312,10 +230,54 @@ control_leave(struct control *control, struct client *client, const char *why)
 	}
 	if (client->reader < 0)
 		(void)epoll_ctl(control->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
-	end_connection(control, client->socket, client->uid);
+	closing_end(&control->closing, client->socket, client->uid);
 	if (control_sum_of(control, client->uid).nb_clients == 0)
 		readers_end_idle(&control->readers, client->uid);
 	client_destroy(client, &control->mapper);
+}
+
+/* --- the connection manager ---------------------------------------------------------------------- */
+
+/*
+ * Add the connection manager to the clients.
+ * @return 0, or -errno; then the caller closes the socket
+ */
+static int
+add_manager(struct control *control, int socket)
+{
+	const unsigned slot = find_slot(control);
+	struct client *client = slot < CLIENTS_MAX ? client_create(socket, (uint16_t)slot) : NULL;
+
+	if (!client)
+		return slot < CLIENTS_MAX ? -ENOMEM : -EUSERS;
+	client->uid = CLIENT_UID_MANAGER;
+	client->served = ++control->nb_served;
+	if (watch(control, socket, slot) < 0) {
+		client_destroy(client, &control->mapper);
+		return -ENOSPC;
+	}
+	set_client(control, slot, client);
+	return 0;
+}
+
+/* Start the connection manager if it has ended, and the delay is over. */
+static void
+look_at_manager(struct control *control)
+{
+	const uint64_t now_ns = control_now_ns();
+	int socket, ret;
+
+	if (!cm_process_is_due(&control->cm_process, now_ns))
+		return;
+	socket = cm_process_start(&control->cm_process, control->cm_listener, now_ns);
+	ret = socket < 0 ? socket : add_manager(control, socket);
+	if (ret == 0)
+		return;
+	if (socket >= 0) {
+		(void)close(socket);
+		cm_process_ended(&control->cm_process, now_ns);
+	}
+	log_client_line("the connection manager does not start: %s", strerror(-ret));
 }
 
 /* --- readers ------------------------------------------------------------------------------------- */
@@ -461,6 +423,7 @@ handle_event(struct control *control, uint32_t of)
 		break;
 	case SIGNALS:
 		control->is_ending = true;
+		control->closing.is_ending = true;
 		break;
 	case BROKEN:
 		leave_broken(control);
@@ -533,6 +496,8 @@ end_control(struct control *control)
 	 * have descriptors; the kernel closes it when the process has ended
 	 */
 	(void)shutdown(control->listener, SHUT_RDWR);
+	if (control->cm_listener >= 0)
+		(void)shutdown(control->cm_listener, SHUT_RDWR);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		if (control->client[i])
 			control_leave(control, control->client[i], "uroced ends");
@@ -543,8 +508,10 @@ end_control(struct control *control)
 static int
 get_timeout_ms(const struct control *control)
 {
-	if (control->has_due || control->nb_parked > 0)
+	if (control->has_due || control->closing.nb_parked > 0)
 		return TICK_MS;
+	if (control->cm_process.starter >= 0 && !control->cm_process.is_running)
+		return DEAF_MS;
 	return control->is_deaf || readers_are_due(&control->readers) ? DEAF_MS : -1;
 }
 
@@ -554,6 +521,7 @@ serve(void *arg)
 	struct control *control = arg;
 	static struct epoll_event events[EVENTS];
 
+	look_at_manager(control);
 	while (!control->is_ending) {
 		const int nb =
 			epoll_wait(control->epoll_fd, events, EVENTS, get_timeout_ms(control));
@@ -561,8 +529,9 @@ serve(void *arg)
 		handle_events(control, events, nb);
 		tell_due(control);
 		look_at_readers(control);
-		if (control->nb_parked > 0)
-			close_parked(control);
+		look_at_manager(control);
+		if (control->closing.nb_parked > 0)
+			closing_retry(&control->closing);
 		if (nb == 0)
 			set_deaf(control, false);
 	}

@@ -17,15 +17,11 @@
 
 #include "mapper.h"
 #include "client.h"
+#include "closing.h"
+#include "cm_process.h"
 #include "data.h"
 #include "host.h"
 #include "readers.h"
-
-/**
- * The largest number of sockets that wait for a reader to close them. A further socket stays open
- * until uroced ends.
- */
-#define CONTROL_PARKED_MAX 1024u
 
 struct control {
 	struct host *host;
@@ -35,10 +31,9 @@ struct control {
 	counter refused[NB_USER_LIMITS]; /* number of refusals, for each limit of a user */
 	struct mapper mapper;
 	struct readers readers;
-	/* sockets that a reader has to close, but that no reader has accepted yet */
-	int parked[CONTROL_PARKED_MAX];
-	uid_t parked_uid[CONTROL_PARKED_MAX];
-	unsigned nb_parked;
+	struct closing closing;
+	struct cm_process cm_process;
+	int cm_listener; /* clients of the connection manager connect to it; -1: there is none */
 	/*
 	 * all clients by slot. The control thread holds `stats_lock` when it writes this array or
 	 * the flag `is_attached` of a client.

@@ -361,7 +361,7 @@ classify_datagram(const struct data *data, const struct client *from, const stru
 		return FRAME_PASSES;
 	if (lease_owner(data->leases, frame->src_qpn) != from->slot + 1u)
 		return FRAME_DROP_FORGED;
-	if (frame_has_privileged_qkey(frame) && from->uid != 0)
+	if (frame_has_privileged_qkey(frame) && from->uid != 0 && !client_is_manager(from))
 		return FRAME_DROP_QKEY;
 	return FRAME_PASSES;
 }

@@ -16,7 +16,8 @@
 #define PROTO_ICMPV6     58
 #define IPV4_FRAGMENT    0x3fff /* mask of the fragment offset and of the flag "more fragments" */
 
-#define QPN_MANAGEMENT   1 /* the larger QPN of the management QPs, QP 0 and QP 1 */
+#define QPN_SMI          0 /* the QP of the subnet management interface [IBA 3.9.4] */
+#define QPN_GSI          1 /* the QP of the general services interface */
 #define UD_OPCODES       0x60
 #define OPCODE_TRANSPORT 0xe0
 
@@ -271,14 +272,33 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /*
- * Check whether a frame must be dropped because of its QPN. It is for QP 0 or QP 1, or its QPN does
- * not fit its MAC: exactly the frames with the multicast QPN have a multicast MAC.
+ * Check whether the QPN of a frame fits its MAC: exactly the frames with the multicast QPN have a
+ * multicast MAC.
  */
 static bool
-is_management(const struct frame *frame)
+has_fitting_mac(const struct frame *frame)
 {
-	return frame->qpn <= QPN_MANAGEMENT ||
-	       (frame->qpn == FRAME_QPN_GROUP) != frame_is_to_group(frame);
+	return (frame->qpn == FRAME_QPN_GROUP) == frame_is_to_group(frame);
+}
+
+/*
+ * Check the QPNs of a frame from a client. QP 1 sends to QP 1 only, and no other QP does. QP 0 does
+ * not exist in RoCE. Whether the client holds QP 1 is checked with the other source QPNs.
+ */
+static bool
+may_leave(const struct frame *frame)
+{
+	if (frame->qpn == QPN_GSI || frame->src_qpn == QPN_GSI)
+		return frame->qpn == frame->src_qpn && has_fitting_mac(frame);
+	return frame->qpn != QPN_SMI && frame->src_qpn != QPN_SMI && has_fitting_mac(frame);
+}
+
+/* Check the QPN of a frame from the wire. Only datagrams are for QP 1. */
+static bool
+may_enter(const struct frame *frame)
+{
+	return frame->qpn != QPN_SMI && has_fitting_mac(frame) &&
+	       (frame->qpn != QPN_GSI || !frame_is_connected(frame));
 }
 
 enum frame_drop
@@ -299,7 +319,7 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	/* address requests and multicast reports are meant for other hosts, not for this one */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
-	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
+	return may_leave(frame) ? FRAME_PASSES : FRAME_DROP_MANAGEMENT;
 }
 
 enum frame_drop
@@ -322,5 +342,5 @@ frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 		return FRAME_PASSES;
 	if (!frame_is_to_group(frame) && !is_our_ip(host, frame->dip, frame->is_ipv6))
 		return FRAME_DROP_NOT_OURS;
-	return is_management(frame) ? FRAME_DROP_MANAGEMENT : FRAME_PASSES;
+	return may_enter(frame) ? FRAME_PASSES : FRAME_DROP_MANAGEMENT;
 }

@@ -81,11 +81,17 @@ static void
 accept_hello(struct control *control, struct client *client)
 {
 	const struct lessee lessee = client_lessee(client);
-	const uint32_t nb_good =
+	uint32_t nb_good =
 		lease_take_back(control->leases, &lessee, in.attach.lease, in.attach.nb_leases,
 				control_now_ns(), out.attached.block);
-	int ret = data_link(control->data, client);
+	int ret;
 
+	if (client_is_manager(client)) {
+		lease_give_management(control->leases, &lessee);
+		out.attached.block[0] = 0;
+		nb_good = 1;
+	}
+	ret = data_link(control->data, client);
 	if (ret < 0) {
 		(void)lease_end(control->leases, &lessee, control_now_ns());
 		handler_refuse(control, client, -ret, "no doorbell: %s", strerror(-ret));
@@ -155,6 +161,8 @@ refuse_excess(struct control *control, struct client *client, const struct uroce
 	const struct mapper_sum mapped = mapper_sum_of(&control->mapper, client->uid);
 	const uint64_t nb_bytes = (uint64_t)limits->mib << 20;
 
+	if (client_is_manager(client))
+		return false;
 	if (plan->nb_pairs > limits->nb_pairs || nb_pairs > limits->nb_pairs - plan->nb_pairs) {
 		counter_add(&control->refused[USER_LIMIT_PAIRS], 1);
 		handler_refuse(control, client, EDQUOT,
@@ -266,6 +274,11 @@ handle_lease(struct control *control, struct client *client)
 		handler_refuse(control, client, EPROTO,
 			       "LEASE before %s: allowed is one at a time, after ATTACHED",
 			       client->has_request ? "the reply to another" : "ATTACHED");
+		return;
+	}
+	if (client_is_manager(client)) {
+		handler_refuse(control, client, EPERM,
+			       "LEASE of the connection manager: allowed is the block of QP 1");
 		return;
 	}
 	client->has_request = true;

@@ -64,6 +64,12 @@ give(struct lease_table *table, const struct lessee *lessee, uint32_t block)
 	set_owner(table, block, lessee->slot + 1u);
 }
 
+void
+lease_give_management(struct lease_table *table, const struct lessee *lessee)
+{
+	give(table, lessee, 0);
+}
+
 /* --- limits -------------------------------------------------------------------------------------- */
 
 /* The number of blocks that a user has, and that all other users have. */

@@ -98,6 +98,13 @@ uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
 			 const struct uroce_mux_lease *leases, uint32_t nb, uint64_t now_ns,
 			 uint32_t *blocks);
 
+/**
+ * Lease the first block, which has the QP numbers of management, to the connection manager. No other
+ * client holds it. The lease ends as others do, and needs no quarantine: QP 1 of a host receives
+ * whatever is sent to it.
+ */
+void lease_give_management(struct lease_table *table, const struct lessee *lessee);
+
 /** Release a block that a client holds. @return false if the client does not hold the block */
 bool lease_release(struct lease_table *table, const struct lessee *lessee, uint32_t block,
 		   uint64_t now_ns);

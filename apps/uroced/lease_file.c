@@ -114,6 +114,18 @@ lease_file_open(struct lease_file *file, const char *path)
 	return wrong;
 }
 
+const struct lease_record *
+lease_file_map(int fd)
+{
+	const struct lease_file_image *image =
+		mmap(NULL, sizeof(*image), PROT_READ, MAP_SHARED, fd, 0);
+
+	if (image == MAP_FAILED)
+		return NULL;
+	(void)madvise((void *)(uintptr_t)image, sizeof(*image), MADV_DONTDUMP);
+	return image->record;
+}
+
 void
 lease_file_close(struct lease_file *file)
 {

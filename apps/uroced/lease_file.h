@@ -32,6 +32,13 @@ struct lease_file {
  */
 const char *lease_file_open(struct lease_file *file, const char *path);
 
+/**
+ * Map the records of a file of leases that uroced uses, for reading only. They change at any time.
+ * @param fd  the file, which the caller may close afterwards
+ * @return an array of UROCE_MUX_BLOCKS records; NULL after an error, with errno
+ */
+const struct lease_record *lease_file_map(int fd);
+
 /** Unmap and close the file of leases, which stays in the file system. */
 void lease_file_close(struct lease_file *file);
 

@@ -4,36 +4,43 @@
  *
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
  *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
- *	       [--no-sandbox] PORT[,key=value...]
+ *	       [--cm] [--no-sandbox] PORT[,key=value...]
  *
  * There are three threads: the data path, which is the main thread, the control thread, and the
  * mapper [doc/design/multiplexer.md].
  */
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/resource.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <rte_eal.h>
 
 #include "control.h"
+#include "cm_main.h"
 #include "datapath/log.h"
 #include "eal/args.h"
 #include "eal/command_line.h"
 #include "eal/eal.h"
+#include "lcores.h"
 #include "lease_file.h"
 #include "options.h"
 #include "reader.h"
 #include "sandbox.h"
 #include "log_line.h"
 #include "stats.h"
+#include "mux/cm_message.h"
 
-#define MIB 256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
+/* how often the socket of the former connection manager is looked at, and the time between */
+#define CM_TRIES   500u
+#define CM_WAIT_US 10000u
+
+#define MIB        256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
 
 /*
  * Start EAL. Unless the user gives other options, EAL has telemetry, and one lcore that may run on
@@ -42,25 +49,15 @@
 static int
 start_eal(int argc, char **argv)
 {
-	static char lcores[4096] = "--lcores=0@(";
-	size_t len = strlen(lcores);
 	struct args args = { .argc = 0 };
-	cpu_set_t cpus;
 
 	for (int i = 0; i < argc && i < ARGS_MAX; i++)
 		args_add(&args, argv[i]);
 	if (!args_has(argc, argv, "telemetry", 0) && !args_has(argc, argv, "no-telemetry", 0))
 		args_add(&args, "--telemetry");
 	if (!args_has(argc, argv, "lcores", 0) && !args_has(argc, argv, "l", 'l') &&
-	    !args_has(argc, argv, "c", 'c') && sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
-		for (int cpu = 0; cpu < CPU_SETSIZE && len < sizeof(lcores) - 8; cpu++) {
-			if (CPU_ISSET(cpu, &cpus))
-				len += (size_t)snprintf(lcores + len, sizeof(lcores) - len, "%d,",
-							cpu);
-		}
-		lcores[len - 1] = ')';
-		args_add(&args, lcores);
-	}
+	    !args_has(argc, argv, "c", 'c') && lcores_option())
+		args_add(&args, lcores_option());
 	return eal_start(argv[0], args.argc, args.argv, false, MIB);
 }
 
@@ -85,27 +82,49 @@ prepare(void)
 	}
 }
 
-/* Make the listening socket. @return its descriptor, or -1 after one line of the log */
+/*
+ * Make a listening socket, with the owner, the group and the mode that clients need.
+ * @return its descriptor, or -1 after one line of the log
+ */
 static int
-listen_at(const struct options *opt)
+listen_at(const struct options *opt, const char *path)
 {
-	const int listener = uroce_mux_listen(opt->socket, opt->mode);
+	const int listener = uroce_mux_listen(path, opt->mode);
 
 	if (listener < 0) {
 		log_line("--socket=%s: %s: allowed is a path in a folder where uroced may write, "
 			 "without a listening socket",
-			 opt->socket, strerror(-listener));
+			 path, strerror(-listener));
 		return -1;
 	}
-	if (opt->group != (gid_t)-1 && chown(opt->socket, (uid_t)-1, opt->group) < 0) {
+	if (opt->group != (gid_t)-1 && chown(path, (uid_t)-1, opt->group) < 0) {
 		log_line("--group: %s cannot get this group: %s: allowed is a group that uroced "
 			 "belongs to",
-			 opt->socket, strerror(errno));
-		(void)unlink(opt->socket);
+			 path, strerror(errno));
+		(void)unlink(path);
 		(void)close(listener);
 		return -1;
 	}
 	return listener;
+}
+
+/*
+ * Make the listening socket of the connection manager. The connection manager of a uroced that was
+ * killed ends a moment later, and still listens until then.
+ * @return as listen_at()
+ */
+static int
+listen_for_cm(const struct options *opt, const char *path)
+{
+	for (unsigned i = 0; i < CM_TRIES; i++) {
+		const int connection = uroce_mux_connect(path);
+
+		if (connection < 0)
+			break;
+		(void)close(connection);
+		(void)usleep(CM_WAIT_US);
+	}
+	return listen_at(opt, path);
 }
 
 /*
@@ -126,12 +145,35 @@ run(struct control *control, const struct options *opt, int listener)
 	return 0;
 }
 
+/*
+ * Make the listening sockets, that of uroced last: a client that finds uroced also finds the
+ * connection manager.
+ * @return the socket of uroced, or -1 after one line of the log
+ */
+static int
+listen_at_all(struct control *control, const struct options *opt, const char *cm_path)
+{
+	int listener = -1;
+
+	if (opt->has_cm)
+		control->cm_listener = listen_for_cm(opt, cm_path);
+	if (!opt->has_cm || control->cm_listener >= 0)
+		listener = listen_at(opt, opt->socket);
+	if (listener < 0 && control->cm_listener >= 0)
+		(void)unlink(cm_path);
+	return listener;
+}
+
 static int
 serve(struct control *control, const struct options *opt, const struct lease_file *file, int start)
 {
+	char cm_path[sizeof(((struct sockaddr_un *)NULL)->sun_path) + sizeof(UROCE_MUX_CM_SUFFIX)];
 	int listener = -1, ret = -1;
 
+	(void)snprintf(cm_path, sizeof(cm_path), "%s" UROCE_MUX_CM_SUFFIX, opt->socket);
 	readers_init(&control->readers, start);
+	control->closing.readers = &control->readers;
+	control->cm_listener = -1;
 	control->leases = lease_table_create(file->record, control_now_ns());
 	control->limits = opt->limits;
 	if (control->leases)
@@ -142,7 +184,7 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 		control->data =
 			data_create(control->host->port, control->host->neigh, control->leases);
 	if (control->data)
-		listener = listen_at(opt);
+		listener = listen_at_all(control, opt, cm_path);
 	if (listener >= 0) {
 		/*
 		 * no block is leased before `lease_ns`, so that clients of the former uroced
@@ -153,6 +195,8 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 		ret = run(control, opt, listener);
 		stats_end();
 		(void)unlink(opt->socket);
+		if (control->cm_listener >= 0)
+			(void)unlink(cm_path);
 	}
 	data_destroy(control->data);
 	free(control->leases);
@@ -185,6 +229,8 @@ main(int argc, char **argv)
 	struct lease_file file;
 	int ret, start;
 
+	if (argc > 1 && strcmp(argv[1], CM_ARGUMENT) == 0)
+		return cm_main(argc > 2);
 	switch (command_line_question(argc, argv)) {
 	case COMMAND_LINE_HELP:
 		fputs(options_usage, stdout);
@@ -210,6 +256,13 @@ main(int argc, char **argv)
 	start = reader_start();
 	if (start < 0) {
 		log_line("no process for the descriptors of clients: %s", strerror(-start));
+		return EXIT_FAILURE;
+	}
+	control.cm_process.starter = -1;
+	if (opt.has_cm)
+		ret = cm_process_fork(&control.cm_process, file.fd, start, opt.is_unconfined);
+	if (opt.has_cm && ret < 0) {
+		log_line("no process for the connection manager: %s", strerror(-ret));
 		return EXIT_FAILURE;
 	}
 	prepare();

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "mux/cm_message.h"
 #include "mux/message.h"
 #include "log_line.h"
 
@@ -34,6 +35,7 @@ const char options_usage[] =
 	"                 limits for all clients of one user: connections (default 512), pairs of "
 	"rings\n"
 	"                 (4096), MiB of mapped memory (16384), blocks of 256 QP numbers (32768)\n"
+	"  --cm           start a connection manager, so that clients can use rdma_cm\n"
 	"  --no-sandbox   keep privileges and system calls, for a port whose driver needs them\n"
 	"  -h, --help     print this text and exit\n"
 	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
@@ -50,6 +52,7 @@ static const struct option long_options[] = {
 	{ "user-pairs", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_PAIRS },
 	{ "user-memory", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_MEMORY },
 	{ "user-blocks", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_BLOCKS },
+	{ "cm", no_argument, NULL, 'c' },
 	{ "no-sandbox", no_argument, NULL, 'n' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -152,6 +155,9 @@ set_option(struct options *opt, int letter, char **argv)
 		return set_group(opt, optarg);
 	case 'l':
 		return set_leases(opt, optarg);
+	case 'c':
+		opt->has_cm = true;
+		return 0;
 	case 'n':
 		opt->is_unconfined = true;
 		return 0;
@@ -182,6 +188,13 @@ options_parse(struct options *opt, int argc, char **argv)
 		log_line("%s: allowed is one: PORT[,key=value...], where PORT is the name of an "
 			 "ethdev port",
 			 optind == argc ? "no port" : "more than one port");
+		return -1;
+	}
+	if (opt->has_cm && strlen(opt->socket) + strlen(UROCE_MUX_CM_SUFFIX) > PATH_MAX_) {
+		log_line(
+			"--socket=%s: too long for the path of the connection manager: allowed are "
+			"1 to %zu characters, or no --cm",
+			opt->socket, PATH_MAX_ - strlen(UROCE_MUX_CM_SUFFIX));
 		return -1;
 	}
 	opt->spec = argv[optind];

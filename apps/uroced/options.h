@@ -22,6 +22,7 @@ struct options {
 	struct user_limits limits;
 	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
+	bool has_cm; /* --cm: uroced has a connection manager */
 };
 
 extern const char options_usage[];

@@ -10,66 +10,18 @@
 #include "reader.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
+#include "child.h"
+#include "fd_message.h"
+
 /* the longest time of a job, in seconds; longer than uroced waits for the reply */
-#define JOB_S         5u
-#define INHERITED_MAX 1024 /* the largest number of descriptors that uroced may have inherited */
-
-/* --- messages with a descriptor ------------------------------------------------------------------ */
-
-union room {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
-static int
-send_with(int socket, const void *bytes, size_t len, int fd, int flags)
-{
-	struct iovec iov = { .iov_base = (void *)(uintptr_t)bytes, .iov_len = len };
-	union room room = { .bytes = { 0 } };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	if (fd >= 0) {
-		room.align = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
-					       .cmsg_type = SCM_RIGHTS,
-					       .cmsg_len = CMSG_LEN(sizeof(fd)) };
-		memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
-		msg.msg_control = &room;
-		msg.msg_controllen = sizeof(room);
-	}
-	return sendmsg(socket, &msg, flags | MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
-/*
- * Receive a message, and the descriptor that it brings.
- * @return the number of bytes; 0 if the peer has hung up; -errno
- */
-static ssize_t
-receive_with(int socket, void *bytes, size_t room_len, int *fd, int flags)
-{
-	struct iovec iov = { .iov_base = bytes, .iov_len = room_len };
-	union room room = { .bytes = { 0 } };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &room,
-			      .msg_controllen = sizeof(room) };
-	const ssize_t len = recvmsg(socket, &msg, flags | MSG_CMSG_CLOEXEC);
-
-	*fd = -1;
-	if (len < 0)
-		return -errno;
-	if (msg.msg_controllen >= CMSG_LEN(sizeof(*fd)) && room.align.cmsg_type == SCM_RIGHTS)
-		memcpy(fd, CMSG_DATA(&room.align), sizeof(*fd));
-	return len;
-}
+#define JOB_S 5u
 
 /* --- the reader ---------------------------------------------------------------------------------- */
 
@@ -100,10 +52,10 @@ take(struct reader_answer *answer, int socket)
 static void
 answer_with(int uroced, const struct reader_answer *answer, int fd)
 {
-	(void)send_with(uroced, answer,
-			answer->ret == 1 ? sizeof(*answer)
-					 : offsetof(struct reader_answer, message),
-			answer->ret == 1 ? fd : -1, 0);
+	(void)fd_message_send(uroced, answer,
+			      answer->ret == 1 ? sizeof(*answer)
+					       : offsetof(struct reader_answer, message),
+			      answer->ret == 1 ? fd : -1, 0);
 }
 
 int
@@ -147,7 +99,7 @@ read_on(int uroced)
 	struct reader_job job;
 	int fd;
 
-	while (receive_with(uroced, &job, sizeof(job), &fd, 0) == sizeof(job)) {
+	while (fd_message_receive(uroced, &job, sizeof(job), &fd, 0) == sizeof(job)) {
 		(void)alarm(JOB_S);
 		act(uroced, &job, fd);
 		(void)alarm(0);
@@ -157,39 +109,13 @@ read_on(int uroced)
 /* --- the process that forks readers -------------------------------------------------------------- */
 
 static void
-outlive_signals(void)
-{
-	(void)signal(SIGTERM, SIG_IGN);
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGHUP, SIG_IGN);
-	(void)signal(SIGALRM, SIG_DFL);
-	/* the kernel discards the exit status of children, so they do not become zombies */
-	(void)signal(SIGCHLD, SIG_IGN);
-}
-
-/* Fork a child that is killed when its parent ends. */
-static pid_t
-fork_child(void)
-{
-	const pid_t parent = getpid();
-	const pid_t pid = fork();
-
-	if (pid != 0)
-		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(0);
-	return 0;
-}
-
-static void
 make_on(int uroced)
 {
 	char nothing;
 	int fd;
 
-	while (receive_with(uroced, &nothing, sizeof(nothing), &fd, 0) > 0) {
-		if (fork_child() == 0) {
+	while (fd_message_receive(uroced, &nothing, sizeof(nothing), &fd, 0) > 0) {
+		if (child_fork() == 0) {
 			(void)close(uroced);
 			read_on(fd);
 			_exit(0);
@@ -206,16 +132,16 @@ reader_start(void)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	pid = fork_child();
+	pid = child_fork();
 	if (pid < 0)
 		return -errno;
 	if (pid == 0) {
 		(void)prctl(PR_SET_NAME, "uroced-reader");
-		for (int fd = 0; fd < INHERITED_MAX; fd++) {
+		for (int fd = 0; fd < CHILD_INHERITED_MAX; fd++) {
 			if (fd != ends[1])
 				(void)close(fd);
 		}
-		outlive_signals();
+		child_outlive_signals();
 		make_on(ends[1]);
 		_exit(0);
 	}
@@ -233,7 +159,7 @@ reader_make(int start)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	ret = send_with(start, &nothing, sizeof(nothing), ends[1], MSG_DONTWAIT);
+	ret = fd_message_send(start, &nothing, sizeof(nothing), ends[1], MSG_DONTWAIT);
 	(void)close(ends[1]);
 	if (ret == 0)
 		return ends[0];
@@ -244,13 +170,13 @@ reader_make(int start)
 int
 reader_ask(int reader, const struct reader_job *job, int fd)
 {
-	return send_with(reader, job, sizeof(*job), fd, MSG_DONTWAIT);
+	return fd_message_send(reader, job, sizeof(*job), fd, MSG_DONTWAIT);
 }
 
 int
 reader_answered(int reader, struct reader_answer *answer, int *fd)
 {
-	const ssize_t len = receive_with(reader, answer, sizeof(*answer), fd, MSG_DONTWAIT);
+	const ssize_t len = fd_message_receive(reader, answer, sizeof(*answer), fd, MSG_DONTWAIT);
 
 	if (len < 0)
 		return (int)len;

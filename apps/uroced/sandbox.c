@@ -26,14 +26,14 @@
 static const struct need {
 	const char *driver;
 	uint64_t capabilities;
-	bool is_xdp;
+	enum syscall_filter filter;
 } needs[] = {
 	/* when the port is stopped, the driver detaches its XDP program from the interface */
 	{ "net_af_xdp",
 	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 		  CAPABILITY(39 /* CAP_BPF */),
-	  true },
-	{ NULL, 0, false },
+	  SYSCALL_FILTER_XDP },
+	{ NULL, 0, SYSCALL_FILTER_UROCED },
 };
 
 static const struct need *
@@ -55,10 +55,9 @@ refuse(const char *what, int error)
 	return -1;
 }
 
-int
-sandbox_enter(const char *driver)
+static int
+enter(const struct need *need)
 {
-	const struct need *need = need_of(driver);
 	const struct rlimit none = { 0, 0 };
 	int ret;
 
@@ -71,6 +70,20 @@ sandbox_enter(const char *driver)
 		return refuse("no capabilities", -ret);
 	if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0)
 		return refuse("no tracing", errno);
-	ret = syscall_filter_install(need->is_xdp);
+	ret = syscall_filter_install(need->filter);
 	return ret < 0 ? refuse("a filter of system calls", -ret) : 0;
+}
+
+int
+sandbox_enter(const char *driver)
+{
+	return enter(need_of(driver));
+}
+
+int
+sandbox_enter_cm(void)
+{
+	const struct need need = { .filter = SYSCALL_FILTER_CM };
+
+	return enter(&need);
 }

@@ -177,6 +177,18 @@ static const int calls[] = {
 #endif
 };
 
+/*
+ * System calls of the list that are refused to the connection manager, which has all of its
+ * descriptors when it enters the sandbox.
+ */
+static const int not_for_cm[] = {
+	SYS_bind,     SYS_connect,   SYS_listen,    SYS_socket,     SYS_openat,
+	SYS_unlinkat, SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_readlinkat,
+#ifdef __x86_64__
+	SYS_open,     SYS_creat,     SYS_unlink,    SYS_getdents,   SYS_readlink,
+#endif
+};
+
 /* A rule matches if argument `arg` of `call`, masked, has one of these values. */
 struct rule {
 	int call;
@@ -285,7 +297,7 @@ emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 }
 
 static void
-write_program(struct program *program, bool with_xdp)
+write_program(struct program *program, enum syscall_filter filter)
 {
 	/* uroced may send a signal to its own process, as abort() does */
 	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
@@ -294,6 +306,9 @@ write_program(struct program *program, bool with_xdp)
 	emit(program, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
 	emit_return(program, SECCOMP_RET_ERRNO | EPERM);
 	emit_load(program, offsetof(struct seccomp_data, nr));
+	for (size_t i = 0;
+	     filter == SYSCALL_FILTER_CM && i < sizeof(not_for_cm) / sizeof(not_for_cm[0]); i++)
+		emit_call(program, not_for_cm[i], SECCOMP_RET_ERRNO | EPERM);
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		emit_call(program, calls[i], SECCOMP_RET_ALLOW);
 	/*
@@ -304,7 +319,8 @@ write_program(struct program *program, bool with_xdp)
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
 		emit_rule(program, &rules[i], SECCOMP_RET_ALLOW);
 	emit_rule(program, &self, SECCOMP_RET_ALLOW);
-	for (size_t i = 0; with_xdp && i < sizeof(xdp_rules) / sizeof(xdp_rules[0]); i++)
+	for (size_t i = 0;
+	     filter == SYSCALL_FILTER_XDP && i < sizeof(xdp_rules) / sizeof(xdp_rules[0]); i++)
 		emit_rule(program, &xdp_rules[i], SECCOMP_RET_ALLOW);
 	emit_rule(program, &typing, SECCOMP_RET_ERRNO | EPERM);
 	emit_call(program, SYS_ioctl, SECCOMP_RET_ALLOW);
@@ -312,14 +328,14 @@ write_program(struct program *program, bool with_xdp)
 }
 
 int
-syscall_filter_install(bool with_xdp)
+syscall_filter_install(enum syscall_filter filter)
 {
 	static struct program program;
 	struct sock_fprog fprog = { .filter = program.code };
 	long ret;
 
 	program.len = 0;
-	write_program(&program, with_xdp);
+	write_program(&program, filter);
 	if (program.len == PROGRAM_MAX)
 		return -E2BIG;
 	fprog.len = program.len;

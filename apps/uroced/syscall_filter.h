@@ -10,15 +10,26 @@
  * process, to get privileges, and to make executable memory.
  */
 
-#include <stdbool.h>
+/** Which system calls are allowed. */
+enum syscall_filter {
+	SYSCALL_FILTER_UROCED,
+	/*
+	 * also bpf(2) and sockets of AF_XDP, which the driver net_af_xdp needs when its port is
+	 * stopped
+	 */
+	SYSCALL_FILTER_XDP,
+	/*
+	 * for the connection manager: no file or socket can be opened, only pairs of sockets, and no
+	 * process can be connected to
+	 */
+	SYSCALL_FILTER_CM,
+};
 
 /**
  * Restrict all threads of the process to the allowed system calls; this cannot be undone. The
  * caller has set PR_SET_NO_NEW_PRIVS.
- * @param with_xdp  also allow bpf(2) and sockets of AF_XDP, which the driver net_af_xdp needs when
- *         its port is stopped
  * @return 0; -EBUSY if a thread has another filter; another -errno
  */
-int syscall_filter_install(bool with_xdp);
+int syscall_filter_install(enum syscall_filter filter);
 
 #endif /* UROCED_SYSCALL_FILTER_H */

@@ -153,6 +153,7 @@ static const char *const words[] = {
 	"--leases=",
 	"--help",
 	"--no-sandbox",
+	"--cm",
 	"--mode",
 	"0660",
 	"root",

@@ -71,7 +71,7 @@ static void
 become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_confined)
 {
 	char device[256], socket[128], memif[96];
-	const char *argv[16] = { "uroced", "--no-huge", "--no-pci", "-m",
+	const char *argv[20] = { "uroced", "--no-huge", "--no-pci", "-m",
 				 "256",    device,      "--",       socket };
 	unsigned argc = 9;
 
@@ -100,6 +100,8 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 		argv[argc++] = daemon->options[i];
 	if (!is_confined)
 		argv[argc++] = "--no-sandbox";
+	if (daemon->has_cm)
+		argv[argc++] = "--cm";
 	(void)execv(daemon_program, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }

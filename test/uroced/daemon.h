@@ -25,6 +25,7 @@ struct daemon {
 	pid_t pid;              /* 0: uroced does not run */
 	uid_t uid;              /* the user that runs it; 0: the test's own */
 	const char *options[4]; /* arguments of this test, beside those of all tests */
+	bool has_cm;            /* it starts a connection manager; most tests need none */
 };
 
 /** Make the folder. */

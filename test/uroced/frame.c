@@ -233,6 +233,63 @@ frame__from_the_wire_is_for_us(void **state)
 	assert_int_equal(filter(bytes, sizeof(arp), false), FRAME_PASSES);
 }
 
+/* The QPNs of a UD datagram that is sent to one host. */
+static void
+make_unicast(uint8_t bytes[sizeof(ud4)], uint32_t dest_qpn, uint32_t src_qpn)
+{
+	memcpy(bytes, ud4, sizeof(ud4));
+	memcpy(bytes, (const uint8_t[]){ PEER }, 6);
+	memcpy(bytes + 30, (const uint8_t[]){ IP4_ }, 4);
+	for (unsigned i = 0; i < 3; i++) {
+		bytes[47 + i] = (uint8_t)(dest_qpn >> (16 - 8 * i));
+		bytes[59 + i] = (uint8_t)(src_qpn >> (16 - 8 * i));
+	}
+}
+
+/* Whether the client holds its source QP is checked elsewhere (forward.c). */
+static void
+datagram__of_qp_1_goes_to_qp_1(void **state)
+{
+	static const uint32_t qpns[] = { 0, 1, 2, 255, 256, 0xfffffe, 0xffffff };
+	uint8_t bytes[sizeof(ud4)];
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(qpns) / sizeof(qpns[0]); i++) {
+		make_unicast(bytes, qpns[i], 1);
+		assert_int_equal(filter(bytes, sizeof(ud4), true),
+				 qpns[i] == 1 ? FRAME_PASSES : FRAME_DROP_MANAGEMENT);
+		make_unicast(bytes, 1, qpns[i]);
+		assert_int_equal(filter(bytes, sizeof(ud4), true),
+				 qpns[i] == 1 ? FRAME_PASSES : FRAME_DROP_MANAGEMENT);
+		make_unicast(bytes, 0x10203, qpns[i]);
+		assert_int_equal(filter(bytes, sizeof(ud4), true),
+				 qpns[i] <= 1 ? FRAME_DROP_MANAGEMENT : FRAME_PASSES);
+	}
+	/* a packet of a connection is for no management QP */
+	make_unicast(bytes, 1, 1);
+	bytes[42] = 4;
+	assert_int_equal(filter(bytes, sizeof(ud4), true), FRAME_DROP_MANAGEMENT);
+}
+
+static void
+datagram__from_the_wire_may_be_for_qp_1(void **state)
+{
+	uint8_t bytes[sizeof(ud4)];
+
+	(void)state;
+	for (uint32_t src_qpn = 0; src_qpn < 3; src_qpn++) {
+		make_unicast(bytes, 1, src_qpn);
+		memcpy(bytes, (const uint8_t[]){ MAC, PEER }, 12);
+		memcpy(bytes + 26, (const uint8_t[]){ IP4_, IP4 }, 8);
+		assert_int_equal(filter(bytes, sizeof(ud4), false), FRAME_PASSES);
+		bytes[42] = 4;
+		assert_int_equal(filter(bytes, sizeof(ud4), false), FRAME_DROP_MANAGEMENT);
+		bytes[42] = 0x64;
+		bytes[49] = 0;
+		assert_int_equal(filter(bytes, sizeof(ud4), false), FRAME_DROP_MANAGEMENT);
+	}
+}
+
 int
 main(void)
 {
@@ -243,6 +300,8 @@ main(void)
 		cmocka_unit_test(frame__of_any_bytes_is_judged),
 		cmocka_unit_test(frame__has_our_tag),
 		cmocka_unit_test(frame__from_the_wire_is_for_us),
+		cmocka_unit_test(datagram__of_qp_1_goes_to_qp_1),
+		cmocka_unit_test(datagram__from_the_wire_may_be_for_qp_1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

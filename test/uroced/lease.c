@@ -330,6 +330,28 @@ blocks__can_all_be_leased(void **state)
 	assert_int_equal(sum, UROCE_MUX_BLOCKS - 2);
 }
 
+/* The block with QP 1 is the connection manager's, and no other client gets it. */
+static void
+management__is_leased_to_the_manager_alone(void **state)
+{
+	const struct lessee manager = { 7, (uint32_t)-1 };
+	struct uroce_mux_lease mine = { .block = 0 };
+
+	(void)state;
+	assert_int_equal(lease_owner(table, 1), 0);
+	lease_give_management(table, &manager);
+	for (uint32_t qpn = 0; qpn < UROCE_MUX_BLOCK; qpn++)
+		assert_int_equal(lease_owner(table, qpn), manager.slot + 1);
+	assert_int_equal(lease_owner(table, UROCE_MUX_BLOCK), 0);
+	assert_int_equal(lease_take_back(table, &ann, &mine, 1, NOW, blocks), 0);
+	assert_false(lease_release(table, &ann, 0, NOW));
+	assert_int_equal(lease_end(table, &manager, NOW), 1);
+	assert_int_equal(lease_owner(table, 1), 0);
+	/* another one gets it at once */
+	lease_give_management(table, &manager);
+	assert_int_equal(lease_owner(table, 1), manager.slot + 1);
+}
+
 int
 main(void)
 {
@@ -347,6 +369,7 @@ main(void)
 		TEST(user__takes_back_half_of_all_at_most),
 		TEST(users__leave_half_to_others),
 		TEST(blocks__can_all_be_leased),
+		TEST(management__is_leased_to_the_manager_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

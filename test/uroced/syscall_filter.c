@@ -35,7 +35,7 @@
 
 /* Run a function in a child with the filter. @return whether its checks passed */
 static bool
-is_good_in_child(bool (*what)(void), bool with_xdp)
+is_good_in_child(bool (*what)(void), enum syscall_filter filter)
 {
 	int status;
 	const pid_t pid = fork();
@@ -43,7 +43,7 @@ is_good_in_child(bool (*what)(void), bool with_xdp)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
-		    syscall_filter_install(with_xdp) < 0)
+		    syscall_filter_install(filter) < 0)
 			_exit(1);
 		_exit(what() ? GOOD : 2);
 	}
@@ -158,20 +158,39 @@ xdp_is_let(void)
 	       REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
 }
 
-#define TEST_IN_CHILD(name, what, with_xdp)                                                        \
+/* The connection manager accepts clients and asks for readers. It opens and reaches nothing else. */
+static bool
+manager_opens_nothing(void)
+{
+	int ends[2], byte = 0;
+
+	return REFUSED(open("/proc/self/status", O_RDONLY | O_CLOEXEC)) &&
+	       REFUSED(unlink("/nowhere/a")) && REFUSED(socket(AF_UNIX, SOCK_SEQPACKET, 0)) &&
+	       REFUSED(socket(AF_INET, SOCK_DGRAM, 0)) && REFUSED(connect(-1, NULL, 0)) &&
+	       REFUSED(bind(-1, NULL, 0)) && REFUSED(fork()) &&
+	       socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 &&
+	       send(ends[0], &byte, sizeof(byte), 0) == sizeof(byte) &&
+	       recv(ends[1], &byte, sizeof(byte), 0) == sizeof(byte) &&
+	       accept(-1, NULL, NULL) == -1 && errno == EBADF;
+}
+
+#define TEST_IN_CHILD(name, what, filter)                                                          \
 	static void name(void **state)                                                             \
 	{                                                                                          \
 		(void)state;                                                                       \
-		assert_true(is_good_in_child(what, with_xdp));                                     \
+		assert_true(is_good_in_child(what, filter));                                       \
 	}
 
-TEST_IN_CHILD(process__is_neither_made_nor_reached, processes_are_refused, false)
-TEST_IN_CHILD(privilege__is_not_to_be_had, privileges_are_refused, false)
-TEST_IN_CHILD(file__is_not_given_away, files_are_left_as_they_are, false)
-TEST_IN_CHILD(socket__of_another_family_is_refused, other_sockets_are_refused, false)
-TEST_IN_CHILD(memory__that_is_written_is_not_executed, code_is_not_made, false)
-TEST_IN_CHILD(thread__file_and_socket_are_let, needs_are_met, false)
-TEST_IN_CHILD(xdp__is_let_where_it_is_needed, xdp_is_let, true)
+TEST_IN_CHILD(process__is_neither_made_nor_reached, processes_are_refused, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(privilege__is_not_to_be_had, privileges_are_refused, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(file__is_not_given_away, files_are_left_as_they_are, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(socket__of_another_family_is_refused, other_sockets_are_refused,
+	      SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(memory__that_is_written_is_not_executed, code_is_not_made, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(thread__file_and_socket_are_let, needs_are_met, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(xdp__is_let_where_it_is_needed, xdp_is_let, SYSCALL_FILTER_XDP)
+
+TEST_IN_CHILD(manager__opens_nothing, manager_opens_nothing, SYSCALL_FILTER_CM)
 
 static atomic_int is_filtered;
 
@@ -198,7 +217,8 @@ filter__is_all_threads(void **state)
 		void *good = NULL;
 
 		if (pthread_create(&thread, NULL, try_in_thread, NULL) != 0 ||
-		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || syscall_filter_install(false) < 0)
+		    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    syscall_filter_install(SYSCALL_FILTER_UROCED) < 0)
 			_exit(1);
 		is_filtered = 1;
 		(void)pthread_join(thread, &good);
@@ -220,6 +240,7 @@ main(void)
 		cmocka_unit_test(memory__that_is_written_is_not_executed),
 		cmocka_unit_test(thread__file_and_socket_are_let),
 		cmocka_unit_test(xdp__is_let_where_it_is_needed),
+		cmocka_unit_test(manager__opens_nothing),
 		cmocka_unit_test(filter__is_all_threads),
 	};
 

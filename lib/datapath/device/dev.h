@@ -162,7 +162,7 @@ int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 /**
  * Allocate QPN 1, of the QP of management.
  * @return 0; -EBUSY: it is allocated already; -ECONNREFUSED: the device is attached to uroced,
- *   which has this QP for all its clients
+ *   whose connection manager has this QP for all clients
  */
 int uroce_dev_alloc_gsi(struct uroce_dev *dev);
 

@@ -37,7 +37,7 @@ uroce_dev_alloc_gsi(struct uroce_dev *dev)
 {
 	int ret;
 
-	if (dev->port->mux_client)
+	if (dev->port->mux_client && !uroce_mux_client_is_inherited(dev->conf.socket))
 		return -ECONNREFUSED;
 	pthread_mutex_lock(&dev->lock);
 	ret = uroce_qpn_alloc_gsi(dev->qpns);

@@ -228,7 +228,7 @@ try_to_connect(struct uroce_mux_client *client)
 	int fd;
 
 	uroce_mux_client_prevent_fork();
-	fd = uroce_mux_connect(client->path);
+	fd = uroce_mux_client_connect(client->path);
 	pthread_mutex_lock(&client->lock);
 	client->fd = fd < 0 ? -1 : fd;
 	pthread_mutex_unlock(&client->lock);
@@ -440,6 +440,8 @@ create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	client->path = conf->socket;
 	client->nb_pairs = conf->nb_workers;
 	client->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
+	/* uroced leases the block of QP 1, which is number 0, to its connection manager */
+	client->nb_leases = uroce_mux_client_is_inherited(client->path);
 	client->fd = client->doorbell_fd = client->rx_wakeup_fd = -1;
 	client->work_fd = client->shm_fd = -1;
 	pthread_mutex_init(&client->lock, NULL);

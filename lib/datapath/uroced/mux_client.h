@@ -158,6 +158,19 @@ int uroce_mux_client_addrs(const struct uroce_mux_host *host,
 /** Log why a connection to uroced failed. @param err  negative errno */
 void uroce_mux_client_log_absence(const char *path, int err);
 
+/**
+ * The path UROCE_MUX_CLIENT_FD "N" is no path: descriptor N is a connection to uroced, which the
+ * process has inherited. The connection manager of uroced attaches its device in this way. Such a
+ * connection cannot be made again when it has ended.
+ */
+#define UROCE_MUX_CLIENT_FD "fd:"
+
+/** Whether a path names an inherited connection. */
+bool uroce_mux_client_is_inherited(const char *path);
+
+/** Connect to uroced, or duplicate an inherited connection. @return the socket, or -errno */
+int uroce_mux_client_connect(const char *path);
+
 /** Send the message HELLO to uroced. @return 0, or -errno */
 int uroce_mux_client_send_hello(int fd);
 
@@ -292,6 +305,12 @@ int uroce_mux_client_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
 /** Whether a QPN is leased to this client. */
 bool uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn);
+
+/**
+ * Find the lease of a QPN's block.
+ * @return token of the lease; 0: uroced has not leased the block to this client
+ */
+uint64_t uroce_mux_client_token(struct uroce_mux_client *client, uint32_t qpn);
 
 /** Handle uroced's message LEASED. The connection's thread calls this. */
 void uroce_mux_client_take_leased(struct uroce_mux_client *client,

@@ -48,6 +48,20 @@ uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn)
 	return is_held;
 }
 
+uint64_t
+uroce_mux_client_token(struct uroce_mux_client *client, uint32_t qpn)
+{
+	uint64_t token = 0;
+
+	pthread_mutex_lock(&client->lock);
+	for (uint32_t i = 0; i < client->nb_leases; i++) {
+		if (client->lease[i].block == qpn / UROCE_MUX_BLOCK)
+			token = client->lease[i].token;
+	}
+	pthread_mutex_unlock(&client->lock);
+	return token;
+}
+
 void
 uroce_mux_client_take_leased(struct uroce_mux_client *client, const struct uroce_mux_leased *leased)
 {

@@ -8,7 +8,9 @@
 #include "datapath/uroced/mux_client.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -99,6 +101,23 @@ recv_host(int fd, union uroce_mux_message *message)
 	if (ret == 1 && message->type == UROCE_MUX_REFUSED)
 		return message->refused.error > 0 ? -message->refused.error : -EPERM;
 	return ret == 1 ? -EPROTO : ret == 0 ? -ECONNRESET : ret == -EAGAIN ? -ETIMEDOUT : ret;
+}
+
+bool
+uroce_mux_client_is_inherited(const char *path)
+{
+	return strncmp(path, UROCE_MUX_CLIENT_FD, strlen(UROCE_MUX_CLIENT_FD)) == 0;
+}
+
+int
+uroce_mux_client_connect(const char *path)
+{
+	int fd;
+
+	if (!uroce_mux_client_is_inherited(path))
+		return uroce_mux_connect(path);
+	fd = fcntl((int)strtol(path + strlen(UROCE_MUX_CLIENT_FD), NULL, 10), F_DUPFD_CLOEXEC, 0);
+	return fd < 0 ? -errno : fd;
 }
 
 time_t

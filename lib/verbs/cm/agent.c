@@ -26,7 +26,6 @@
  * Most ids of a device: 20,000 connections, and as many that have ended a short time ago. The
  * memory of an id is used when the id is created.
  */
-#define MAX_IDS     65536u
 #define MAX_BACKLOG 4096u
 
 /* Most turns of transmission that a caller's thread does for its call. */
@@ -240,7 +239,7 @@ static int
 make_engine(struct uroce_cm_agent *agent)
 {
 	struct uroce_cm_conf conf = {
-		.max_ids = MAX_IDS,
+		.max_ids = UROCE_CM_AGENT_IDS,
 		.max_backlog = MAX_BACKLOG,
 		.max_owners = UROCE_CM_CONSUMERS_MAX,
 	};

@@ -33,6 +33,9 @@
 #include "verbs/cm/receiver.h"
 #include "verbs/cm/sender.h"
 
+/** Number of ids of an agent. Ids are smaller than this number. */
+#define UROCE_CM_AGENT_IDS 65536u
+
 /** Most consumers of an agent at a time. */
 #define UROCE_CM_CONSUMERS_MAX 1024u
 

@@ -7,8 +7,22 @@
 
 #include <errno.h>
 
+#include "datapath/device/dev.h"
+#include "datapath/uroced/mux_client.h"
 #include "verbs/cm/consumer.h"
+#include "verbs/cm/remote.h"
 #include "verbs/fork.h"
+#include "verbs/object.h"
+
+/*
+ * Whether the connection manager of a device is that of uroced. The device of uroced's connection
+ * manager itself is attached over a connection that the process has inherited.
+ */
+static bool
+is_of_uroced(const struct uroce_dev *dev)
+{
+	return dev->conf.is_attached && !uroce_mux_client_is_inherited(dev->conf.socket);
+}
 
 int
 uroce_cm_manager_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
@@ -18,5 +32,7 @@ uroce_cm_manager_open(struct ibv_context *context, void (*notify)(void *arg), vo
 		return -EINVAL;
 	if (uroce_is_fork_child())
 		return -EIO;
+	if (is_of_uroced(uroce_vcontext_dev(context)))
+		return uroce_cm_remote_open(uroce_vcontext_dev(context), notify, arg, manager);
 	return uroce_cm_consumer_open(context, notify, arg, manager);
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A table of the owners of ids, indexed by the id. */
+
+#include "cm_ids.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int
+cm_ids_init(struct cm_ids *ids, uint32_t max)
+{
+	*ids = (struct cm_ids){ .id = calloc(max, sizeof(ids->id[0])), .max = max };
+	return ids->id ? 0 : -ENOMEM;
+}
+
+void
+cm_ids_fini(struct cm_ids *ids)
+{
+	free(ids->id);
+	*ids = (struct cm_ids){ .id = NULL };
+}
+
+bool
+cm_ids_is_free(const struct cm_ids *ids, uint32_t id)
+{
+	return id < ids->max && ids->id[id].owner_plus_one == 0;
+}
+
+void
+cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram)
+{
+	ids->id[id] = (struct cm_id){ (uint16_t)(slot + 1u), is_datagram };
+}
+
+bool
+cm_ids_is_of(const struct cm_ids *ids, uint32_t id, uint16_t slot)
+{
+	return id < ids->max && ids->id[id].owner_plus_one == slot + 1u;
+}
+
+bool
+cm_ids_is_datagram(const struct cm_ids *ids, uint32_t id)
+{
+	return ids->id[id].is_datagram;
+}
+
+void
+cm_ids_disown(struct cm_ids *ids, uint32_t id)
+{
+	ids->id[id] = (struct cm_id){ .owner_plus_one = 0 };
+}
+
+void
+cm_ids_disown_all(struct cm_ids *ids, uint16_t slot)
+{
+	for (uint32_t id = 0; id < ids->max; id++) {
+		if (ids->id[id].owner_plus_one == slot + 1u)
+			cm_ids_disown(ids, id);
+	}
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The connection manager has a device that is attached to uroced, over a connection that uroced has
+ * made. uroced leases it the block with QP 1. The engine and QP 1 belong to the agent of the device
+ * (verbs/cm/agent.h), and each client of the connection manager is a user of this agent.
+ */
+
+#include "cm_main.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "capability.h"
+#include "cm_process.h"
+#include "cm_server.h"
+#include "datapath/device/dev.h"
+#include "datapath/net/gid.h"
+#include "eal/args.h"
+#include "eal/eal.h"
+#include "lcores.h"
+#include "lease_file.h"
+#include "log_line.h"
+#include "sandbox.h"
+#include "verbs/cm/agent.h"
+#include "verbs/object.h"
+#include "verbs/uroce.h"
+
+#define MIB 64u /* MiB of ordinary memory for mbufs and for the tables of the device */
+
+/* the device has no QP but QP 1 */
+#define SPEC "uroced,socket=fd:3,qps=64,mrs=64"
+
+_Static_assert(CM_FD_UROCED == 3, "SPEC names it");
+
+struct cm {
+	struct ibv_context *context;
+	struct uroce_cm_manager *own; /* keeps the agent, and so QP 1, while there are no clients */
+	const struct lease_record *record;
+	struct cm_server server;
+};
+
+static int
+start_cm_eal(void)
+{
+	struct args args = { .argc = 0 };
+
+	args_add(&args, "uroced");
+	args_add(&args, "--no-pci");
+	args_add(&args, "--no-huge");
+	args_add(&args, "--no-telemetry");
+	if (lcores_option())
+		args_add(&args, lcores_option());
+	return eal_start("uroced", args.argc, args.argv, false, MIB);
+}
+
+/* --- what the server needs of the host ----------------------------------------------------------- */
+
+static int
+open_manager(void *arg, void (*notify)(void *), void *notify_arg, struct uroce_cm_manager **manager)
+{
+	const struct cm *cm = arg;
+
+	return uroce_cm_manager_open(cm->context, notify, notify_arg, manager);
+}
+
+static bool
+is_our_gid(void *arg, const uint8_t gid[16])
+{
+	const struct cm *cm = arg;
+	struct uroce_gid_table gids;
+
+	uroce_gid_copy(uroce_vcontext_dev(cm->context), &gids);
+	return uroce_gid_find(&gids, gid) >= 0;
+}
+
+static bool
+holds_qpn(void *arg, uid_t uid, uint32_t qpn, uint64_t token)
+{
+	const struct cm *cm = arg;
+
+	return lease_record_is_of(&cm->record[qpn / UROCE_MUX_BLOCK % UROCE_MUX_BLOCKS], uid,
+				  token);
+}
+
+/* Nothing is to be done: the ids of the connection manager's own user have no events. */
+static void
+ignore_events(void *arg)
+{
+	(void)arg;
+}
+
+/* --- the program --------------------------------------------------------------------------------- */
+
+/* Attach the device, and create QP 1. @return 0, or -1 after one line of the log */
+static int
+start_device(struct cm *cm)
+{
+	struct ibv_device *device = uroce_create_device(SPEC);
+	int ret;
+
+	cm->context = device ? uroce_open_device(device) : NULL;
+	if (!cm->context) {
+		log_line("connection manager: no device: %m");
+		return -1;
+	}
+	ret = uroce_cm_manager_open(cm->context, ignore_events, NULL, &cm->own);
+	if (ret < 0)
+		log_line("connection manager: no QP 1: %s", strerror(-ret));
+	return ret < 0 ? -1 : 0;
+}
+
+static int
+start_server(struct cm *cm)
+{
+	const struct cm_host host = {
+		.arg = cm,
+		.open = open_manager,
+		.is_our_gid = is_our_gid,
+		.holds_qpn = holds_qpn,
+		.max_ids = UROCE_CM_AGENT_IDS,
+	};
+	const int ret =
+		cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED, CM_FD_READERS);
+
+	if (ret < 0)
+		log_line("connection manager: no server: %s", strerror(-ret));
+	return ret;
+}
+
+int
+cm_main(bool is_unconfined)
+{
+	static struct cm cm;
+	int ret;
+
+	(void)prctl(PR_SET_NAME, "uroced-cm");
+	(void)signal(SIGPIPE, SIG_IGN);
+	/* before there are other threads, which inherit it: EAL and the device need no privileges */
+	ret = is_unconfined ? 0 : capability_drop(0);
+	if (ret < 0) {
+		log_line("connection manager: its capabilities stay: %s", strerror(-ret));
+		return EXIT_FAILURE;
+	}
+	cm.record = lease_file_map(CM_FD_LEASES);
+	if (!cm.record) {
+		log_line("connection manager: no file of leases: %m");
+		return EXIT_FAILURE;
+	}
+	if (start_cm_eal() < 0 || start_device(&cm) < 0 || start_server(&cm) < 0)
+		return EXIT_FAILURE;
+	if (!is_unconfined && sandbox_enter_cm() < 0)
+		return EXIT_FAILURE;
+	cm_server_run(&cm.server);
+	cm_server_fini(&cm.server);
+	return EXIT_SUCCESS;
+}

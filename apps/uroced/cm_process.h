@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CM_PROCESS_H
+#define UROCED_CM_PROCESS_H
+
+/**
+ * @file
+ * The process of the connection manager, as uroced sees it: a child that uroced starts again when it
+ * has ended.
+ *
+ * The connection manager interprets messages of other hosts, so it is not a part of uroced. To
+ * uroced it is a client that holds the first block of QP numbers. It is started by a process that
+ * was forked before uroced entered its sandbox, and it begins by exec(). So it has neither memory
+ * nor descriptors of uroced, except for those of enum cm_fd.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The first argument of uroced by which it becomes a connection manager; only uroced gives it. */
+#define CM_ARGUMENT "--connection-manager"
+
+/** The descriptors that a connection manager has from its start. */
+enum cm_fd {
+	CM_FD_UROCED = 3, /* its connection to uroced */
+	CM_FD_LISTENER,   /* the socket to which its clients connect */
+	CM_FD_LEASES,     /* the file of leases, for reading */
+	CM_FD_READERS,    /* the socket of reader_start() */
+	CM_FD_END
+};
+
+/** Times between the end of a connection manager and the next start: first and longest. */
+#define CM_DELAY_MIN_NS UINT64_C(100000000)
+#define CM_DELAY_MAX_NS UINT64_C(10000000000)
+
+struct cm_process {
+	int starter; /* socket to the process that starts connection managers; -1: there is none */
+	bool is_running;
+	uint64_t start_ns; /* time of the last start; or of the next one if it does not run */
+	uint64_t delay_ns; /* time between the next end and the start after it */
+};
+
+/**
+ * Fork the process that starts connection managers. The calling process must have only one thread.
+ * The new process and its children end when the calling thread ends.
+ * @param leases  descriptor of the file of leases
+ * @param readers  socket of reader_start()
+ * @param is_unconfined  the connection managers have no sandbox
+ * @return 0, or -errno
+ */
+int cm_process_fork(struct cm_process *process, int leases, int readers, bool is_unconfined);
+
+/** Whether a connection manager is to be started now. */
+bool cm_process_is_due(const struct cm_process *process, uint64_t now_ns);
+
+/**
+ * Start a connection manager. If this fails, it is tried again after a delay.
+ * @param listener  socket to which its clients connect
+ * @return the socket of the connection to it, or -errno
+ */
+int cm_process_start(struct cm_process *process, int listener, uint64_t now_ns);
+
+/** Note that the connection manager has ended. The next one is started after a delay. */
+void cm_process_ended(struct cm_process *process, uint64_t now_ns);
+
+#endif /* UROCED_CM_PROCESS_H */

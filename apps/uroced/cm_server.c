@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The thread of the connection manager waits on one epoll for the listener, clients, events of
+ * managers, and the end of uroced. It serves one request of each user in turn.
+ */
+
+#include "cm_server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "log_line.h"
+#include "user_turns.h"
+
+/* events of all clients at once, so that the thread can give turns to users */
+#define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
+/* the timeout of epoll_wait() in ms while the process has no free descriptor, or a socket waits */
+#define RETRY_MS 100
+
+/* The data of an epoll event: the slot of a client, or one of these values. */
+enum { LISTENER = CM_CLIENTS_MAX, EVENTS, UROCED };
+
+static int
+watch_fd(const struct cm_server *server, int fd, uint32_t of, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = of };
+
+	return epoll_ctl(server->epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void
+change_watch(const struct cm_server *server, int fd, uint32_t of, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.u32 = of };
+
+	(void)epoll_ctl(server->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+}
+
+void
+cm_server_wake(struct cm_server *server)
+{
+	(void)eventfd_write(server->events_fd, 1);
+}
+
+uint32_t
+cm_server_count_ids(const struct cm_server *server, uid_t uid, bool is_others)
+{
+	uint32_t nb = 0;
+
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++) {
+		const struct cm_client *client = server->client[i];
+
+		if (client && (client->uid != uid) == is_others)
+			nb += client->nb_ids;
+	}
+	return nb;
+}
+
+/* --- clients that come and go -------------------------------------------------------------------- */
+
+static unsigned
+count_clients(const struct cm_server *server, uid_t uid, bool is_others)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++)
+		nb += server->client[i] && (server->client[i]->uid != uid) == is_others;
+	return nb;
+}
+
+/* End a client. Its ids end, and their peers are told. */
+static void
+leave(struct cm_client *client, const char *why)
+{
+	struct cm_server *server = client->server;
+
+	if (client->manager) {
+		client->manager->ops->close(client->manager);
+		cm_ids_disown_all(&server->ids, client->slot);
+		log_client_line("connection manager: client %u: left: %s: pid %d, %u ids",
+				client->slot, why, client->pid, client->nb_ids);
+	}
+	server->client[client->slot] = NULL;
+	(void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
+	closing_end(&server->closing, client->socket, client->uid);
+	if (count_clients(server, client->uid, false) == 0)
+		readers_end_idle(&server->readers, client->uid);
+	free(client);
+}
+
+/* Tell a client why its connection ends, and end it. */
+static void
+refuse_client(struct cm_client *client, int error, const char *why)
+{
+	struct uroce_mux_cm_reply reply = { .type = UROCE_MUX_CM_REFUSED, .ret = -error };
+
+	(void)snprintf(reply.why, sizeof(reply.why), "%s", why);
+	(void)send(client->socket, &reply, uroce_mux_cm_reply_size(reply.type),
+		   MSG_DONTWAIT | MSG_NOSIGNAL);
+	leave(client, why);
+}
+
+static struct cm_client *
+create_client(struct cm_server *server, int socket)
+{
+	struct cm_client *client = calloc(1, sizeof(*client));
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+
+	if (!client)
+		return NULL;
+	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	client->server = server;
+	client->socket = socket;
+	client->pid = peer.pid;
+	client->uid = peer.uid;
+	client->served = ++server->nb_served;
+	while (client->slot < CM_CLIENTS_MAX && server->client[client->slot])
+		client->slot++;
+	if (client->slot == CM_CLIENTS_MAX || watch_fd(server, socket, client->slot, EPOLLIN) < 0) {
+		free(client);
+		return NULL;
+	}
+	server->client[client->slot] = client;
+	return client;
+}
+
+/*
+ * Add a client. A user has at most half of the connections that other users leave.
+ */
+static void
+accept_client(struct cm_server *server, int socket)
+{
+	struct cm_client *client = create_client(server, socket);
+
+	if (!client) {
+		closing_end(&server->closing, socket, 0);
+		return;
+	}
+	if (count_clients(server, client->uid, false) >
+	    (CM_CLIENTS_MAX - count_clients(server, client->uid, true)) / 2)
+		refuse_client(
+			client, EUSERS,
+			"too many clients of the user: allowed is half of the connections that "
+			"other users leave");
+}
+
+static void
+set_deaf(struct cm_server *server, bool is_deaf)
+{
+	if (server->is_deaf == is_deaf)
+		return;
+	server->is_deaf = is_deaf;
+	change_watch(server, server->listener, LISTENER, is_deaf ? 0 : EPOLLIN);
+}
+
+static void
+accept_waiting(struct cm_server *server)
+{
+	int socket = 0;
+
+	for (unsigned i = 0; i < UROCE_MUX_BACKLOG && socket >= 0; i++) {
+		socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (socket >= 0)
+			accept_client(server, socket);
+	}
+	if (socket < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+		set_deaf(server, true);
+}
+
+/* --- requests ------------------------------------------------------------------------------------ */
+
+/* Check whether a socket has room for a message. If not, wait until it has. */
+static bool
+has_room(struct cm_client *client)
+{
+	struct pollfd fd = { client->socket, POLLOUT, 0 };
+	const bool is_full = poll(&fd, 1, 0) != 1 || !(fd.revents & POLLOUT);
+
+	if (is_full != client->is_full)
+		change_watch(client->server, client->socket, client->slot,
+			     is_full ? EPOLLOUT : EPOLLIN);
+	client->is_full = is_full;
+	return !is_full;
+}
+
+/*
+ * Send a message for which the socket has room.
+ * @return false: the connection has failed, and the client was freed
+ */
+static bool
+send_reply(struct cm_client *client, const struct uroce_mux_cm_reply *reply)
+{
+	if (send(client->socket, reply, uroce_mux_cm_reply_size(reply->type),
+		 MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+		return true;
+	leave(client, strerror(errno));
+	return false;
+}
+
+/* Tell a client that it has events, if it has and its socket has room. */
+static void
+tell_events(struct cm_client *client)
+{
+	const struct uroce_mux_cm_reply notice = { .type = UROCE_MUX_CM_EVENTS };
+
+	if (!atomic_load(&client->has_events) || !has_room(client))
+		return;
+	atomic_store(&client->has_events, false);
+	(void)send_reply(client, &notice);
+}
+
+static void
+make_call(struct cm_client *client, const struct uroce_mux_cm_request *request, size_t len)
+{
+	const char *wrong = uroce_mux_cm_check(request, len);
+	struct uroce_mux_cm_reply reply;
+
+	if (!wrong)
+		wrong = cm_calls_make(client, request, &reply);
+	if (wrong)
+		refuse_client(client, EPROTO, wrong);
+	else
+		(void)send_reply(client, &reply);
+}
+
+/* Receive a request of a client, if there is one, and serve it. The client may be freed. */
+static void
+take_request(struct cm_client *client)
+{
+	struct uroce_mux_cm_request request;
+	bool has_fds;
+	int ret = uroce_mux_peek(client->socket, &has_fds);
+	ssize_t len = 0;
+
+	if (has_fds) {
+		refuse_client(client, EPROTO,
+			      "a message with descriptors: allowed are messages without");
+		return;
+	}
+	if (ret == 1) {
+		len = recv(client->socket, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+		ret = len < 0 ? -errno : len > 0;
+	}
+	if (ret == 1)
+		make_call(client, &request, (size_t)len);
+	else if (ret != -EAGAIN && ret != -EINTR)
+		leave(client, ret == 0 ? "it closed the connection" : strerror(-ret));
+}
+
+/* --- the loop ------------------------------------------------------------------------------------ */
+
+static void
+serve_client(struct cm_server *server, unsigned slot)
+{
+	struct cm_client *client = server->client[slot];
+
+	if (!client)
+		return;
+	client->served = ++server->nb_served;
+	if (has_room(client))
+		take_request(client);
+}
+
+static void
+tell_all(struct cm_server *server)
+{
+	eventfd_t nothing;
+
+	(void)eventfd_read(server->events_fd, &nothing);
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++) {
+		if (server->client[i])
+			tell_events(server->client[i]);
+	}
+}
+
+static void
+handle_event(struct cm_server *server, uint32_t of)
+{
+	switch (of) {
+	case LISTENER:
+		accept_waiting(server);
+		break;
+	case EVENTS:
+		tell_all(server);
+		break;
+	case UROCED:
+		server->is_ending = true;
+		break;
+	}
+}
+
+/*
+ * Handle an event of a client that is no request.
+ * @return false: there was none, or the client has a request in addition
+ */
+static bool
+handle_client_event(struct cm_server *server, const struct epoll_event *event)
+{
+	struct cm_client *client = server->client[event->data.u32];
+
+	if (client && (event->events & (EPOLLHUP | EPOLLERR)) && !(event->events & EPOLLIN)) {
+		leave(client, "it closed the connection");
+		return true;
+	}
+	if (client && client->is_full && has_room(client))
+		tell_events(client);
+	return !server->client[event->data.u32];
+}
+
+static void
+handle_events(struct cm_server *server, const struct epoll_event *events, int nb)
+{
+	static struct user_turn turns[CM_CLIENTS_MAX];
+	unsigned nb_turns = 0;
+
+	for (int i = 0; i < nb; i++) {
+		const uint32_t of = events[i].data.u32;
+		struct cm_client *client;
+
+		if (of >= CM_CLIENTS_MAX) {
+			handle_event(server, of);
+			continue;
+		}
+		if (handle_client_event(server, &events[i]))
+			continue;
+		client = server->client[of];
+		turns[nb_turns++] = (struct user_turn){ client->uid, of, client->served };
+	}
+	nb_turns = user_turns_choose(turns, nb_turns);
+	for (unsigned i = 0; i < nb_turns; i++)
+		serve_client(server, turns[i].slot);
+}
+
+void
+cm_server_round(struct cm_server *server, int timeout_ms)
+{
+	static struct epoll_event events[EPOLL_EVENTS];
+	const bool is_retrying = server->is_deaf || server->closing.nb_parked > 0;
+	int nb;
+
+	if (is_retrying && (timeout_ms < 0 || timeout_ms > RETRY_MS))
+		timeout_ms = RETRY_MS;
+	nb = epoll_wait(server->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
+	handle_events(server, events, nb);
+	if (server->closing.nb_parked > 0)
+		closing_retry(&server->closing);
+	if (nb == 0)
+		set_deaf(server, false);
+}
+
+void
+cm_server_run(struct cm_server *server)
+{
+	while (!server->is_ending)
+		cm_server_round(server, -1);
+}
+
+int
+cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
+	       int start)
+{
+	int ret;
+
+	memset(server, 0, sizeof(*server));
+	server->host = *host;
+	server->listener = listener;
+	readers_init(&server->readers, start);
+	server->closing.readers = &server->readers;
+	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	server->events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	ret = cm_ids_init(&server->ids, host->max_ids);
+	/* uroced's messages are received by the device, so only the hang-up is of interest here */
+	if (ret == 0 && (server->epoll_fd < 0 || server->events_fd < 0 ||
+			 watch_fd(server, listener, LISTENER, EPOLLIN) < 0 ||
+			 watch_fd(server, server->events_fd, EVENTS, EPOLLIN) < 0 ||
+			 (uroced >= 0 && watch_fd(server, uroced, UROCED, 0) < 0)))
+		ret = -errno;
+	if (ret < 0)
+		cm_server_fini(server);
+	return ret;
+}
+
+void
+cm_server_fini(struct cm_server *server)
+{
+	server->closing.is_ending = true;
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++) {
+		if (server->client[i])
+			leave(server->client[i], "the connection manager ends");
+	}
+	if (server->epoll_fd >= 0)
+		(void)close(server->epoll_fd);
+	if (server->events_fd >= 0)
+		(void)close(server->events_fd);
+	cm_ids_fini(&server->ids);
+}

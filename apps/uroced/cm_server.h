@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CM_SERVER_H
+#define UROCED_CM_SERVER_H
+
+/**
+ * @file
+ * The server of the connection manager: accepts clients, and makes the calls that they ask for
+ * (mux/cm_message.h). One thread does everything, and waits for no client.
+ *
+ *	cm_server.c  connections, turns, and the notices about events
+ *	cm_calls.c   the requests: what a client may ask for, and the calls
+ *	cm_ids.c     which client owns which id
+ *
+ * A request is received only if the socket of its client has room for the reply. So a client that
+ * does not read is not served, and needs no memory. The thread serves one request of each user in
+ * turn, of the client that was served the longest ago. So a client waits for one request of each
+ * other user, however many requests those users send.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cm_ids.h"
+#include "closing.h"
+#include "mux/cm_message.h"
+#include "readers.h"
+#include "verbs/cm/manager.h"
+
+/** The largest number of clients of the connection manager. */
+#define CM_CLIENTS_MAX CLIENTS_MAX
+
+/** What the server needs of the host. Only the server's thread makes the calls. */
+struct cm_host {
+	void *arg;
+	/* Open a connection manager for a client, see uroce_cm_manager_open(). */
+	int (*open)(void *arg, void (*notify)(void *), void *notify_arg,
+		    struct uroce_cm_manager **manager);
+	/* Whether a GID is one of this host. */
+	bool (*is_our_gid)(void *arg, const uint8_t gid[16]);
+	/* Whether a user's client that has this token holds the lease of a QP number's block. */
+	bool (*holds_qpn)(void *arg, uid_t uid, uint32_t qpn, uint64_t token);
+	uint32_t max_ids; /* ids of all clients are smaller than this number */
+};
+
+struct cm_client {
+	struct cm_server *server;
+	int socket;
+	uint16_t slot; /* index in cm_server.client */
+	uid_t uid;
+	pid_t pid;
+	/* the value of cm_server.nb_served when the client was served last, or when it connected */
+	uint64_t served;
+	struct uroce_cm_manager *manager; /* NULL: the client has not sent HELLO yet */
+	/*
+	 * the manager has events, and the client has not been told; a thread of the manager sets it
+	 */
+	atomic_bool has_events;
+	bool is_full;    /* the socket has no room for a reply, so requests are not received */
+	uint32_t nb_ids; /* number of ids that the client owns */
+};
+
+struct cm_server {
+	struct cm_host host;
+	struct readers readers;
+	struct closing closing;
+	struct cm_ids ids;
+	struct cm_client *client[CM_CLIENTS_MAX];
+	uint64_t nb_served; /* number of requests and new connections */
+	int listener;
+	int epoll_fd;
+	int events_fd; /* eventfd that is rung when a manager has events */
+	bool is_deaf;  /* the listener is not polled, since the process has no free descriptor */
+	bool is_ending;
+};
+
+/**
+ * Initialise a server.
+ * @param listener  socket to which clients connect
+ * @param uroced  socket whose hang-up ends the server; -1: there is none
+ * @param start  socket of reader_start()
+ * @return 0, or -errno
+ */
+int cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
+		   int start);
+
+/** Handle what happens until `timeout_ms` have passed (-1: no limit), once. */
+void cm_server_round(struct cm_server *server, int timeout_ms);
+
+/** Serve clients until the hang-up of uroced's socket. */
+void cm_server_run(struct cm_server *server);
+
+/** End all clients, and free what the server has, except for the listener. */
+void cm_server_fini(struct cm_server *server);
+
+/** Count the ids of all clients of a user, or of all other users. */
+uint32_t cm_server_count_ids(const struct cm_server *server, uid_t uid, bool is_others);
+
+/** Wake the thread of the server, because a client has events. Any thread may call this. */
+void cm_server_wake(struct cm_server *server);
+
+/* The function from here on is in cm_calls.c. */
+
+/**
+ * Make the call that a client asks for.
+ * @param request  a request that uroce_mux_cm_check() has accepted
+ * @param[out] reply  the reply to send
+ * @return NULL, or the reason why the client is refused, as the end of a sentence
+ */
+const char *cm_calls_make(struct cm_client *client, const struct uroce_mux_cm_request *request,
+			  struct uroce_mux_cm_reply *reply);
+
+#endif /* UROCED_CM_SERVER_H */

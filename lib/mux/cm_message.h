@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_MUX_CM_MESSAGE_H
+#define UROCE_MUX_CM_MESSAGE_H
+
+/**
+ * @file
+ * Messages between a client and the connection manager of uroced, over a UNIX socket that keeps
+ * message boundaries (SOCK_SEQPACKET), in the byte order of the machine. The ids of a client end
+ * with its connection.
+ *
+ *	client             connection manager
+ *	HELLO          ->
+ *	               <-  reply to HELLO
+ *	request        ->           a call of the engine (cm/cm.h), such as CREATE or CONNECT
+ *	               <-  reply    the result of the call, with the number of the request
+ *	               <-  EVENTS   NEXT_EVENT has an event; sent at any time
+ *	               <-  REFUSED  an error; then the connection manager closes the connection
+ *
+ * Each type of message has one size. A client may send requests before it has the replies of earlier
+ * ones; they are answered in order. Events stay in the engine until the client asks for them. So a
+ * client that does not read needs no memory of the connection manager.
+ *
+ * A request that names a QP number shows the token of the lease of its block (mux/message.h). So
+ * no client can ask for a connection in the name of a QP of another client.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "mux/message.h"
+
+#define UROCE_MUX_CM_VERSION 1u
+
+/** The path of the connection manager's socket is that of uroced's socket with this suffix. */
+#define UROCE_MUX_CM_SUFFIX ".cm"
+
+/** Most bytes of private data in a request: those of an RTU. */
+#define UROCE_MUX_CM_PRIVATE_MAX 224u
+
+enum uroce_mux_cm_type {
+	/* requests; their replies have the same type */
+	UROCE_MUX_CM_HELLO = 1,
+	UROCE_MUX_CM_CREATE,
+	UROCE_MUX_CM_BIND,
+	UROCE_MUX_CM_LISTEN,
+	UROCE_MUX_CM_CONNECT,
+	UROCE_MUX_CM_ACCEPT,
+	UROCE_MUX_CM_REJECT,
+	UROCE_MUX_CM_ESTABLISH,
+	UROCE_MUX_CM_DISCONNECT,
+	UROCE_MUX_CM_DESTROY,
+	UROCE_MUX_CM_SET_USER,
+	UROCE_MUX_CM_QUERY,
+	UROCE_MUX_CM_NEXT_EVENT,
+	UROCE_MUX_CM_QPN_BUSY,
+	UROCE_MUX_CM_NB_REQUESTS,
+	/* messages of the connection manager that are no replies */
+	UROCE_MUX_CM_EVENTS = UROCE_MUX_CM_NB_REQUESTS,
+	UROCE_MUX_CM_REFUSED,
+	UROCE_MUX_CM_NB_TYPES,
+};
+
+/** struct uroce_cm_addr. */
+struct uroce_mux_cm_addr {
+	uint8_t ip_version;
+	uint8_t reserved; /* must be 0 */
+	uint16_t port;
+	uint8_t ip[16];
+};
+
+/** struct uroce_cm_av. The port of the device is that of uroced. */
+struct uroce_mux_cm_av {
+	uint8_t local_gid[16];
+	uint8_t remote_gid[16];
+	uint32_t flow_label;
+	uint8_t traffic_class;
+	uint8_t hop_limit;
+	uint16_t reserved; /* must be 0 */
+};
+
+/** struct uroce_cm_param, without its private data. Flags are 0 or 1. */
+struct uroce_mux_cm_param {
+	uint32_t qpn;
+	uint32_t qkey;
+	uint64_t token; /* of the lease of the block of `qpn` */
+	uint32_t ece_vendor_id;
+	uint32_t ece_options;
+	uint16_t pkey;
+	uint8_t transport;
+	uint8_t is_xrc_target;
+	uint8_t responder_resources;
+	uint8_t initiator_depth;
+	uint8_t has_flow_control;
+	uint8_t retry_count;
+	uint8_t rnr_retry_count;
+	uint8_t has_srq;
+	uint8_t mtu_code;
+	uint8_t ack_timeout_code;
+	uint8_t reserved[4]; /* must be 0 */
+};
+
+/** Private data. The bytes behind `len` have no meaning. */
+struct uroce_mux_cm_private {
+	uint8_t len;
+	uint8_t bytes[UROCE_MUX_CM_PRIVATE_MAX];
+	uint8_t reserved[7]; /* must be 0 */
+};
+
+/** A request. The `type` determines which member of the union the message has; DESTROY, QUERY and
+ * NEXT_EVENT have none. */
+struct uroce_mux_cm_request {
+	uint32_t type;
+	uint32_t id;     /* the id that the call is about; else 0 */
+	uint64_t number; /* chosen by the client; the reply repeats it */
+	union {
+		struct {
+			uint32_t version;
+			uint32_t reserved; /* must be 0 */
+		} hello;
+		struct {
+			uint64_t user;
+			uint16_t space;
+			uint8_t is_datagram;
+			uint8_t reserved[5]; /* must be 0 */
+		} create;
+		struct {
+			struct uroce_mux_cm_addr addr;
+			uint8_t is_v6only;
+			uint8_t is_shared;
+			uint16_t reserved; /* must be 0 */
+		} bind;
+		struct {
+			uint32_t backlog;
+			uint32_t reserved; /* must be 0 */
+		} listen;
+		struct {
+			struct uroce_mux_cm_addr remote;
+			struct uroce_mux_cm_av av;
+			struct uroce_mux_cm_param param;
+			struct uroce_mux_cm_private private_data;
+		} connect;
+		struct {
+			struct uroce_mux_cm_param param;
+			struct uroce_mux_cm_private private_data;
+		} accept;
+		struct {
+			uint16_t reason;
+			uint8_t reserved[6]; /* must be 0 */
+			struct uroce_mux_cm_private private_data;
+		} reject;
+		struct {
+			struct uroce_mux_cm_private private_data;
+		} establish, disconnect;
+		struct {
+			uint64_t user;
+		} set_user;
+		struct {
+			uint32_t qpn;
+			uint32_t reserved; /* must be 0 */
+			uint64_t token;    /* of the lease of the block of `qpn` */
+		} qpn_busy;
+	};
+};
+
+/** A reply, or another message of the connection manager. */
+struct uroce_mux_cm_reply {
+	uint32_t type;
+	int32_t ret;     /* result of the call; 0 in EVENTS; -errno in REFUSED */
+	uint64_t number; /* of the request; else 0 */
+	union {
+		uint32_t id;                 /* CREATE */
+		uint64_t busy_ns;            /* QPN_BUSY */
+		struct uroce_cm_info info;   /* QUERY */
+		struct uroce_cm_event event; /* NEXT_EVENT */
+		char why[248];               /* REFUSED: a sentence that ends with a zero byte */
+	};
+};
+
+/** Bytes of a request of a type. 0: the type is unknown. */
+size_t uroce_mux_cm_request_size(uint32_t type);
+
+/** Bytes of a message of the connection manager. 0: the type is unknown. */
+size_t uroce_mux_cm_reply_size(uint32_t type);
+
+/**
+ * Check what a request says, without knowledge of its sender: its length is that of its type,
+ * numbers are in their range, flags are 0 or 1, and reserved members are 0.
+ * @param len  bytes that were received
+ * @return NULL, or the reason why the message is refused, as the end of a sentence
+ */
+const char *uroce_mux_cm_check(const struct uroce_mux_cm_request *request, size_t len);
+
+/**
+ * Check what a message of the connection manager says: its length is that of its type, and numbers
+ * that are used as an index or a length are in their range. Other members are not checked: a client
+ * trusts the connection manager as it trusts uroced.
+ */
+bool uroce_mux_cm_is_reply(const struct uroce_mux_cm_reply *reply, size_t len);
+
+/* Conversions between messages and arguments of the engine. Those to the engine's types are for
+ * requests that uroce_mux_cm_check() has accepted. */
+void uroce_mux_cm_put_addr(struct uroce_mux_cm_addr *to, const struct uroce_cm_addr *from);
+void uroce_mux_cm_get_addr(struct uroce_cm_addr *to, const struct uroce_mux_cm_addr *from);
+void uroce_mux_cm_put_av(struct uroce_mux_cm_av *to, const struct uroce_cm_av *from);
+void uroce_mux_cm_get_av(struct uroce_cm_av *to, const struct uroce_mux_cm_av *from);
+
+/** @return 0; -EINVAL: there is more private data than fits */
+int uroce_mux_cm_put_private(struct uroce_mux_cm_private *to, const void *from, uint8_t len);
+
+/**
+ * Convert the parameters without the token.
+ * @return 0; -EINVAL: there is more private data than fits
+ */
+int uroce_mux_cm_put_param(struct uroce_mux_cm_param *to, struct uroce_mux_cm_private *private_data,
+			   const struct uroce_cm_param *from);
+
+/** @param[out] to  its private data is that of `private_data`, which is not copied */
+void uroce_mux_cm_get_param(struct uroce_cm_param *to, const struct uroce_mux_cm_param *from,
+			    const struct uroce_mux_cm_private *private_data);
+
+#endif /* UROCE_MUX_CM_MESSAGE_H */

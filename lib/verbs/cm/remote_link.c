@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The connection to the connection manager. The thread that opens it sends HELLO and waits for the
+ * reply. From then on only the thread of the connection receives. It passes the reply to the thread
+ * that has made the request.
+ *
+ * A child of fork() closes the sockets that it inherits. Otherwise the connection manager would take
+ * the parent for alive as long as a child lives.
+ */
+
+#include "verbs/cm/remote_link.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/log.h"
+#include "datapath/uroced/mux_client.h"
+
+#define REPLY_S   5   /* maximum time to wait for a reply */
+#define RESTART_S 3   /* maximum time for which a request waits for a connection */
+#define RETRY_MS  10  /* time between two attempts to connect */
+#define SELDOM_MS 100 /* the same after many attempts, or if the connection manager refuses */
+#define NB_OFTEN  300 /* number of attempts after which they become seldom */
+
+/* --- fork() ------------------------------------------------------------------------------------- */
+
+static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
+/* Guards `links`, and prevents a fork while a descriptor is created. */
+static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uroce_remote_link *links;
+
+static void
+prepare_fork(void)
+{
+	pthread_mutex_lock(&fork_lock);
+}
+
+static void
+end_fork(void)
+{
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
+}
+
+/* In a child of fork(): a thread that does not exist here may hold the lock of a connection. */
+static void
+close_in_child(void)
+{
+	for (struct uroce_remote_link *link = links; link; link = link->next) {
+		pthread_mutex_init(&link->lock, NULL);
+		close_fd(&link->fd);
+		close_fd(&link->work_fd);
+		link->is_ready = false;
+		link->is_child = true;
+	}
+	links = NULL;
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+register_fork_handlers(void)
+{
+	(void)pthread_atfork(prepare_fork, end_fork, close_in_child);
+}
+
+static void
+list_link(struct uroce_remote_link *link)
+{
+	pthread_once(&fork_handlers_once, register_fork_handlers);
+	pthread_mutex_lock(&fork_lock);
+	link->work_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	link->next = links;
+	links = link;
+	pthread_mutex_unlock(&fork_lock);
+}
+
+static void
+unlist_link(struct uroce_remote_link *link)
+{
+	struct uroce_remote_link **at = &links;
+
+	pthread_mutex_lock(&fork_lock);
+	while (*at && *at != link)
+		at = &(*at)->next;
+	if (*at)
+		*at = link->next;
+	close_fd(&link->fd);
+	close_fd(&link->work_fd);
+	pthread_mutex_unlock(&fork_lock);
+}
+
+/* --- messages ----------------------------------------------------------------------------------- */
+
+/* Log that the connection manager refused, once until the next successful HELLO. */
+static void
+log_refusal(struct uroce_remote_link *link)
+{
+	struct uroce_mux_cm_reply *reply = &link->incoming;
+
+	reply->why[sizeof(reply->why) - 1] = '\0';
+	if (!link->is_refused)
+		UROCE_LOG(ERR, port, "%s: refused: %s", link->path, reply->why);
+	link->is_refused = true;
+}
+
+/*
+ * Receive a message into `incoming`.
+ * @return 1: there was one; -EAGAIN: there is none; other -errno: the connection must be ended
+ */
+static int
+receive_reply(struct uroce_remote_link *link)
+{
+	const ssize_t len =
+		recv(link->fd, &link->incoming, sizeof(link->incoming), MSG_DONTWAIT | MSG_TRUNC);
+
+	if (len < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	if (len == 0)
+		return -ECONNRESET;
+	if ((size_t)len > sizeof(link->incoming) ||
+	    !uroce_mux_cm_is_reply(&link->incoming, (size_t)len))
+		return -EPROTO;
+	if (link->incoming.type != UROCE_MUX_CM_REFUSED)
+		return 1;
+	log_refusal(link);
+	return -EPERM;
+}
+
+static int
+send_request(struct uroce_remote_link *link, struct uroce_mux_cm_request *request)
+{
+	const size_t size = uroce_mux_cm_request_size(request->type);
+
+	request->number = ++link->number;
+	return send(link->fd, request, size, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int
+uroce_remote_link_exchange(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
+			   struct uroce_mux_cm_reply *reply)
+{
+	const time_t end = uroce_mux_client_now() + REPLY_S;
+	int ret = send_request(link, request);
+
+	while (ret == 0 && uroce_mux_client_now() <= end) {
+		ret = receive_reply(link);
+		if (ret == -EAGAIN) {
+			uroce_mux_client_wait(link->fd, -1, 100);
+			ret = 0;
+		} else if (ret == 1 && link->incoming.number == request->number) {
+			if (reply)
+				*reply = link->incoming;
+			return link->incoming.ret;
+		} else if (ret == 1) {
+			ret = 0;
+		}
+	}
+	return -EIO;
+}
+
+/* --- connections -------------------------------------------------------------------------------- */
+
+static int
+connect_once(struct uroce_remote_link *link)
+{
+	int ret;
+
+	pthread_mutex_lock(&fork_lock);
+	ret = uroce_mux_connect(link->path);
+	if (ret >= 0)
+		link->fd = ret;
+	pthread_mutex_unlock(&fork_lock);
+	return ret;
+}
+
+static void
+disconnect_link(struct uroce_remote_link *link)
+{
+	pthread_mutex_lock(&fork_lock);
+	close_fd(&link->fd);
+	pthread_mutex_unlock(&fork_lock);
+}
+
+/* Connect and send HELLO. @return 0, or -errno; then the link is not connected */
+static int
+connect_manager(struct uroce_remote_link *link)
+{
+	struct uroce_mux_cm_request hello = {
+		.type = UROCE_MUX_CM_HELLO,
+		.hello = { .version = UROCE_MUX_CM_VERSION },
+	};
+	const time_t end = uroce_mux_client_now() + REPLY_S;
+	int ret;
+
+	do {
+		ret = connect_once(link);
+	} while (uroce_mux_client_await_room(ret, end));
+	if (ret < 0)
+		return ret == -ENOENT ? -ECONNREFUSED : ret;
+	ret = uroce_remote_link_exchange(link, &hello, NULL);
+	if (ret < 0)
+		disconnect_link(link);
+	else
+		link->is_refused = false;
+	return ret;
+}
+
+static void
+set_ready(struct uroce_remote_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	link->ops->connected(link->arg);
+	link->is_ready = true;
+	pthread_cond_broadcast(&link->changed);
+	pthread_mutex_unlock(&link->lock);
+	/* connected() may have received a notice about events, instead of a reply */
+	link->ops->notify(link->arg);
+}
+
+/* The connection has ended. Its ids are lost. */
+static void
+lose_connection(struct uroce_remote_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	link->is_ready = false;
+	link->epoch++;
+	if (!link->is_stopping)
+		link->ops->lost(link->arg);
+	pthread_cond_broadcast(&link->changed);
+	pthread_mutex_unlock(&link->lock);
+	disconnect_link(link);
+	link->ops->notify(link->arg);
+}
+
+/* --- the thread of the connection --------------------------------------------------------------- */
+
+static bool
+is_link_stopping(struct uroce_remote_link *link)
+{
+	bool is_stopping;
+
+	pthread_mutex_lock(&link->lock);
+	is_stopping = link->is_stopping;
+	pthread_mutex_unlock(&link->lock);
+	return is_stopping;
+}
+
+/* Pass a reply to the thread that waits for it. */
+static void
+pass_reply(struct uroce_remote_link *link)
+{
+	pthread_mutex_lock(&link->lock);
+	if (link->is_calling && link->incoming.number == link->number) {
+		link->reply = link->incoming;
+		link->is_answered = true;
+		pthread_cond_broadcast(&link->changed);
+	}
+	pthread_mutex_unlock(&link->lock);
+}
+
+/* Receive messages until the connection ends, or the thread must stop. */
+static void
+serve_link(struct uroce_remote_link *link)
+{
+	while (!is_link_stopping(link)) {
+		const int ret = receive_reply(link);
+
+		if (ret == 1 && link->incoming.type == UROCE_MUX_CM_EVENTS)
+			link->ops->notify(link->arg);
+		else if (ret == 1)
+			pass_reply(link);
+		else if (ret == -EAGAIN)
+			uroce_mux_client_wait(link->fd, link->work_fd, -1);
+		else
+			return;
+	}
+}
+
+static void *
+run_link(void *arg)
+{
+	struct uroce_remote_link *link = arg;
+	unsigned nb_tries = 0;
+
+	for (;;) {
+		if (link->fd >= 0) {
+			nb_tries = 0;
+			serve_link(link);
+			lose_connection(link);
+		}
+		if (is_link_stopping(link))
+			return NULL;
+		uroce_mux_client_wait(-1, link->work_fd,
+				      link->is_refused || nb_tries++ > NB_OFTEN ? SELDOM_MS
+										: RETRY_MS);
+		if (!is_link_stopping(link) && connect_manager(link) == 0)
+			set_ready(link);
+	}
+}
+
+static int
+start_link_thread(struct uroce_remote_link *link)
+{
+	sigset_t all, before;
+	int ret;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	ret = uroce_dpdk_thread_start(&link->thread, "uroce-cm", run_link, link);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	link->has_thread = ret == 0;
+	return ret;
+}
+
+/* --- functions for other files ------------------------------------------------------------------ */
+
+int
+uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
+		       const struct uroce_remote_link_ops *ops, void *arg)
+{
+	pthread_condattr_t attr;
+	int ret;
+
+	memset(link, 0, sizeof(*link));
+	(void)snprintf(link->path, sizeof(link->path), "%s" UROCE_MUX_CM_SUFFIX, socket);
+	link->ops = ops;
+	link->arg = arg;
+	link->fd = link->work_fd = -1;
+	pthread_mutex_init(&link->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&link->changed, &attr);
+	pthread_condattr_destroy(&attr);
+	list_link(link);
+	ret = link->work_fd < 0 ? -EMFILE : connect_manager(link);
+	link->is_ready = ret == 0;
+	if (ret == 0)
+		ret = start_link_thread(link);
+	if (ret < 0)
+		uroce_remote_link_close(link);
+	return ret;
+}
+
+void
+uroce_remote_link_close(struct uroce_remote_link *link)
+{
+	if (link->has_thread && !link->is_child) {
+		pthread_mutex_lock(&link->lock);
+		link->is_stopping = true;
+		pthread_mutex_unlock(&link->lock);
+		(void)eventfd_write(link->work_fd, 1);
+		uroce_dpdk_thread_join(&link->thread);
+	}
+	unlist_link(link);
+	pthread_cond_destroy(&link->changed);
+	pthread_mutex_destroy(&link->lock);
+}
+
+static struct timespec
+deadline_in(time_t seconds)
+{
+	struct timespec end;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_sec += seconds;
+	return end;
+}
+
+int
+uroce_remote_link_await(struct uroce_remote_link *link)
+{
+	struct timespec end = deadline_in(RESTART_S);
+
+	while (!link->is_child && !link->is_stopping && (!link->is_ready || link->is_calling)) {
+		const bool is_late =
+			pthread_cond_timedwait(&link->changed, &link->lock, &end) == ETIMEDOUT;
+
+		if (is_late && !link->is_ready)
+			break;
+		/* requests of other threads end, each in a bounded time */
+		if (is_late)
+			end = deadline_in(RESTART_S);
+	}
+	return link->is_ready && !link->is_calling && !link->is_stopping ? 0 : -EIO;
+}
+
+/* Wait for the reply. A connection manager that does not reply is given up. */
+static int
+await_reply(struct uroce_remote_link *link)
+{
+	const struct timespec end = deadline_in(REPLY_S);
+	const uint64_t epoch = link->epoch;
+
+	while (!link->is_answered && link->epoch == epoch) {
+		if (pthread_cond_timedwait(&link->changed, &link->lock, &end) != ETIMEDOUT)
+			continue;
+		if (!link->is_answered && link->epoch == epoch)
+			(void)shutdown(link->fd, SHUT_RDWR);
+		break;
+	}
+	return link->is_answered ? 0 : -EIO;
+}
+
+int
+uroce_remote_link_call(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
+		       struct uroce_mux_cm_reply *reply)
+{
+	int ret = uroce_remote_link_await(link);
+
+	if (ret < 0)
+		return ret;
+	link->is_calling = true;
+	link->is_answered = false;
+	ret = send_request(link, request) < 0 ? -EIO : await_reply(link);
+	if (ret == 0) {
+		ret = link->reply.ret;
+		if (reply)
+			*reply = link->reply;
+	}
+	link->is_calling = false;
+	link->is_answered = false;
+	pthread_cond_broadcast(&link->changed);
+	return ret;
+}

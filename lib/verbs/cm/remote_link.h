@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_REMOTE_LINK_H
+#define UROCE_VERBS_CM_REMOTE_LINK_H
+
+/**
+ * @file
+ * The connection of a process to the connection manager of uroced (mux/cm_message.h). A thread
+ * receives all messages. When the connection has ended, the thread connects again.
+ *
+ * One request is made at a time. Any thread may make it.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "datapath/dpdk.h"
+#include "mux/cm_message.h"
+
+struct uroce_remote_link;
+
+/** What the user of a connection does. */
+struct uroce_remote_link_ops {
+	/* The connection has ended. The caller holds `lock`. */
+	void (*lost)(void *arg);
+	/*
+	 * The connection was made again, and no thread has made a request yet. The function may
+	 * make requests by uroce_remote_link_exchange(). The caller holds `lock`.
+	 */
+	void (*connected)(void *arg);
+	/* There are events, or the connection has ended. The caller holds no lock. */
+	void (*notify)(void *arg);
+};
+
+struct uroce_remote_link {
+	const struct uroce_remote_link_ops *ops;
+	void *arg;
+	struct uroce_remote_link *next; /* in the list of the connections of this process */
+	char path[sizeof(((struct uroce_mux_cm_reply *)NULL)->why)];
+	struct uroce_dpdk_thread thread;
+	bool has_thread;
+	int work_fd; /* eventfd that wakes the thread */
+	/* The lock guards the fields behind it, and those of the user of the connection. */
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	int fd;        /* -1: not connected */
+	bool is_ready; /* requests can be made */
+	bool is_stopping;
+	bool is_child;    /* this process is a child of fork() that has no connection */
+	bool is_calling;  /* a thread makes a request */
+	bool is_answered; /* `reply` is the reply to the request */
+	uint64_t number;  /* of the last request */
+	uint64_t epoch;   /* number of connections that have ended */
+	struct uroce_mux_cm_reply reply;
+	/* Only the thread that receives uses this field: the last message. */
+	struct uroce_mux_cm_reply incoming;
+	bool is_refused; /* it was logged why the connection manager refused */
+};
+
+/**
+ * Connect to the connection manager of the uroced at `socket`, and start the thread.
+ * @return 0, or -errno: ECONNREFUSED: there is no connection manager
+ */
+int uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
+			   const struct uroce_remote_link_ops *ops, void *arg);
+
+void uroce_remote_link_close(struct uroce_remote_link *link);
+
+/**
+ * Wait until a request can be made. The caller holds `lock`, which is released meanwhile.
+ * @return 0; -EIO: there is no connection
+ */
+int uroce_remote_link_await(struct uroce_remote_link *link);
+
+/**
+ * Make a request and wait for the reply. The caller holds `lock`, which is released meanwhile. If
+ * there is no connection, the call waits for some seconds until there is one.
+ * @param request  the call sets its number
+ * @param[out] reply  the reply; NULL: only its result is of interest
+ * @return result of the request; -EIO: there is no connection
+ */
+int uroce_remote_link_call(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
+			   struct uroce_mux_cm_reply *reply);
+
+/** As uroce_remote_link_call(), for connected() of `ops`. The lock is held all the time. */
+int uroce_remote_link_exchange(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
+			       struct uroce_mux_cm_reply *reply);
+
+#endif /* UROCE_VERBS_CM_REMOTE_LINK_H */
