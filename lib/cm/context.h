@@ -111,6 +111,10 @@ struct uroce_cm_conn {
 	uint64_t tid;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
+	/*
+	 * Starting PSNs of the REQ or REP of each side. The side that sends the message receives
+	 * packets from this PSN on, and the other side sends them [IBA 12.7, Starting PSN].
+	 */
 	uint32_t local_psn;
 	uint32_t remote_psn;
 	uint32_t qkey; /* Q_Key of this side, which the SIDR_REP reports */

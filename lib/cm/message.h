@@ -119,7 +119,7 @@ struct uroce_cm_req {
 	uint8_t remote_timeout_code; /* 5 bits: encoded time in which the receiver answers */
 	uint8_t transport;           /* 2 bits: enum uroce_cm_transport */
 	uint8_t has_flow_control;    /* 1 bit: the sender's QP sends end-to-end credits */
-	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender sends */
+	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender receives */
 	uint8_t local_timeout_code;  /* 5 bits: encoded time in which the sender answers a REP */
 	uint8_t retry_count;         /* 3 bits: retry count that the receiver's QP uses */
 	uint16_t pkey;               /* partition key of the connection */
@@ -173,7 +173,7 @@ struct uroce_cm_rep {
 	/* 24 bits: sender's EE context, for RD; from an XRC target, its QP number */
 	uint32_t local_eecn;
 	uint32_t vendor_id;          /* 24 bits: vendor of ECE; 0 if ECE is not used */
-	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender sends */
+	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender receives */
 	uint8_t responder_resources; /* READs and atomics that the sender accepts at a time */
 	uint8_t initiator_depth;     /* READs and atomics that the sender has in flight at most */
 	uint8_t ack_delay_code;      /* 5 bits: encoded target ACK delay of the sender's device */

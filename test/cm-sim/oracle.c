@@ -46,7 +46,7 @@ check_ends(struct world *world, const struct program *program)
 	uroce_cme_query(world->hosts[program->host].cm, program->id, &info);
 	peer = ledger_find(world, program->peer, program->is_active ? UROCE_CM_REP : UROCE_CM_REQ,
 			   info.remote_comm_id);
-	if (!peer || peer->qpn != info.remote_qpn || peer->psn != info.rq_psn) {
+	if (!peer || peer->qpn != info.remote_qpn || peer->psn != info.sq_psn) {
 		world_blame(world, "bound to the wrong QP", who);
 		return;
 	}
@@ -62,7 +62,7 @@ check_ends(struct world *world, const struct program *program)
 		world_blame(world, "the depths of READs are not crossed over", who);
 	self = ledger_find_end(world, program->host, info.local_comm_id);
 	if (self &&
-	    (self->qpn != info.local_qpn || self->qpn != program->qpn || self->psn != info.sq_psn))
+	    (self->qpn != info.local_qpn || self->qpn != program->qpn || self->psn != info.rq_psn))
 		world_blame(world, "the peer was told another QP", who);
 }
 

@@ -88,6 +88,35 @@ connect__psns_cross_over(void **state)
 }
 
 static void
+starting_psn__is_what_the_other_side_sends_first(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_info a;
+	struct uroce_cm_info b;
+	uint32_t req_psn;
+	uint32_t rep_psn;
+	uint32_t id_a;
+	uint32_t id_b;
+
+	(void)end_listen(&ends->b, PORT);
+	id_a = end_connect(ends, &ends->a, 0x11);
+	ends_move(ends, &ends->a, UROCE_CM_REQ);
+	req_psn = ends->last.req.starting_psn;
+	id_b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	end_accept(ends, &ends->b, id_b, 0x22);
+	ends_move(ends, &ends->b, UROCE_CM_REP);
+	rep_psn = ends->last.rep.starting_psn;
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, id_a);
+
+	uroce_cme_query(ends->a.cm, id_a, &a);
+	uroce_cme_query(ends->b.cm, id_b, &b);
+	assert_int_equal(a.rq_psn, req_psn);
+	assert_int_equal(a.sq_psn, rep_psn);
+	assert_int_equal(b.rq_psn, rep_psn);
+	assert_int_equal(b.sq_psn, req_psn);
+}
+
+static void
 req__has_what_linux_checks(void **state)
 {
 	struct ends *ends = *state;
@@ -398,6 +427,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(connect__request_response_and_ready),
 		TEST(connect__psns_cross_over),
+		TEST(starting_psn__is_what_the_other_side_sends_first),
 		TEST(req__has_what_linux_checks),
 		TEST(disconnect__request_and_reply),
 		TEST(disconnect__is_confirmed_without_the_user),
