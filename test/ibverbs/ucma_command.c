@@ -555,9 +555,10 @@ static void
 query__tells_parts(void **state)
 {
 	const int fd = ucma_open(0);
-	struct {
+	union {
 		struct rdma_ucm_query_path_resp head;
-		struct ib_path_rec_data path[6];
+		uint8_t bytes[sizeof(struct rdma_ucm_query_path_resp) +
+			      6 * sizeof(struct ib_path_rec_data)];
 	} paths;
 	struct rdma_ucm_query_addr_resp resp;
 	struct rdma_ucm_query cmd = { .response = (uintptr_t)&resp };
@@ -581,7 +582,7 @@ query__tells_parts(void **state)
 	cmd.response = (uintptr_t)&paths;
 	assert_int_equal(UCMA_CMD(fd, QUERY, cmd, sizeof(paths)), 0);
 	assert_int_equal(paths.head.num_paths, 1);
-	memcpy(&record, paths.path[0].path_rec, sizeof(record));
+	memcpy(&record, paths.head.path_data[0].path_rec, sizeof(record));
 	expect_mapped(record.dgid.raw, ADDRESS);
 	assert_int_equal(record.pkey, 0xffff);
 	assert_int_equal(record.mtu >> 6, 2);

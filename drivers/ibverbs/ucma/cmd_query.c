@@ -176,10 +176,13 @@ pack_path(struct ibv_path_record *to, const struct ibv_sa_path_rec *from)
 static int
 query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *id)
 {
-	struct {
+	union {
 		struct rdma_ucm_query_path_resp head;
-		struct ib_path_rec_data path;
+		/* room for one path */
+		uint8_t bytes[sizeof(struct rdma_ucm_query_path_resp) +
+			      sizeof(struct ib_path_rec_data)];
 	} resp;
+	struct ib_path_rec_data *const path = resp.head.path_data;
 
 	if (call->out_len < sizeof(resp.head))
 		return -ENOSPC;
@@ -187,10 +190,10 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 	if (id->route.num_paths == 0)
 		return ucma_respond(call, response, &resp, sizeof(resp.head));
 	resp.head.num_paths = 1;
-	resp.path.flags = PATH_FLAGS;
-	_Static_assert(sizeof(resp.path.path_rec) == sizeof(struct ibv_path_record),
+	path->flags = PATH_FLAGS;
+	_Static_assert(sizeof(path->path_rec) == sizeof(struct ibv_path_record),
 		       "a path record has 64 bytes");
-	pack_path((struct ibv_path_record *)resp.path.path_rec, id->route.path_rec);
+	pack_path((struct ibv_path_record *)path->path_rec, id->route.path_rec);
 	/* a path that does not fit is left out as a whole */
 	return ucma_respond(call, response, &resp,
 			    call->out_len < sizeof(resp) ? sizeof(resp.head) : sizeof(resp));
