@@ -11,6 +11,7 @@
 #include <rte_mbuf.h>
 
 #include "data.h"
+#include "datapath/device/qpn.h"
 #include "datapath/port/fault_guard.h"
 #include "datapath/net/neigh.h"
 #include "datapath/net/perf_mgt.h"
@@ -154,8 +155,8 @@ answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 }
 
 /*
- * Reply to the request by which another host finds out whether RoCEv2 frames reach this one. No
- * client does, because the request is for QP 1.
+ * Reply to the request by which another host finds out whether RoCEv2 frames reach this one. The
+ * connection manager, which may have QP 1, does not get the request.
  * @return whether the mbuf is transmitted as the reply
  */
 static bool
@@ -215,7 +216,7 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 		return FRAME_DROP_KIND;
 	frame_read(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame);
 	drop = frame_filter_wire(&frame, &data->host);
-	if (drop == FRAME_DROP_MANAGEMENT && !frame_is_to_group(&frame) &&
+	if (drop == FRAME_PASSES && frame.kind == FRAME_ROCE && frame.qpn == UROCE_QPN_GSI &&
 	    answer_class_port_info(&data->wire, mbuf)) {
 		*is_sent = true;
 		return FRAME_PASSES;
