@@ -313,6 +313,9 @@ def test_page():
     if not os.path.exists(page):
         print('skip    the troubleshooting page: no source tree')
         return
+    if not os.path.exists(UROCED):
+        print('skip    the troubleshooting page: uroced is not built')
+        return
     with open(page, encoding='utf-8') as file:
         rows = [re.split(r' *\| *', line)[1:-1] for line in file if re.match(r'\| [^|]+ \| `', line)]
     words = [(row[0], row[1].strip('`')) for row in rows if row[0] != 'symptom']

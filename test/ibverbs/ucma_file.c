@@ -160,7 +160,7 @@ poll__tells_whether_an_event_waits(void **state)
 	assert_int_equal(select(fd + 1, &set, NULL, NULL, NULL), 1);
 	ids[1] = id_with_event(fd, UID + 1);
 	(void)ucma_expect(fd, EVENT_ADDR_RESOLVED, UID);
-	assert_true(ucma_is_ready(fd, 0));
+	assert_true(ucma_is_ready(fd, TIMEOUT_MS));
 	(void)ucma_expect(fd, EVENT_ADDR_RESOLVED, UID + 1);
 	ucma_expect_none(fd);
 	assert_int_equal(ucma_resolve_route(fd, ids[0]), 0);
