@@ -15,28 +15,15 @@
 #define PORT_UNPRIVILEGED 1024u
 
 /*
- * number of connection requests above a user's limit that are rejected at a time, so that one
- * NEXT_EVENT takes little time
+ * number of connection requests without listener that one NEXT_EVENT skips, so that it takes little
+ * time
  */
-#define REJECTS_MAX 16u
+#define SKIPS_MAX 16u
 
 static struct cm_ids *
 ids_of(const struct cm_client *client)
 {
 	return &client->server->ids;
-}
-
-/*
- * Check whether a user may own another id: at most half of what other users leave. So several users
- * together cannot keep others out.
- */
-static bool
-may_own_more(const struct cm_client *client)
-{
-	const struct cm_server *server = client->server;
-	const uint32_t nb_others = cm_server_count_ids(server, client->uid, true);
-
-	return cm_server_count_ids(server, client->uid, false) < (server->ids.max - nb_others) / 2;
 }
 
 static void
@@ -102,8 +89,6 @@ call_create(struct cm_client *client, const struct uroce_mux_cm_request *request
 	const bool is_datagram = request->create.is_datagram;
 	int ret;
 
-	if (!may_own_more(client))
-		return -EDQUOT;
 	ret = manager->ops->create(manager, request->create.space, is_datagram,
 				   request->create.user, &reply->id);
 	if (ret < 0)
@@ -239,8 +224,8 @@ note_events(void *arg)
 }
 
 /*
- * Note the owner of the new id of a CONNECT_REQUEST. If the user has too many ids, the connection
- * request is rejected.
+ * Note the owner of the new id of a CONNECT_REQUEST. If the client does not own the listener any
+ * more, the connection request is rejected.
  * @return whether the client gets the event
  */
 static bool
@@ -248,8 +233,7 @@ take_request(struct cm_client *client, const struct uroce_cm_event *event)
 {
 	const struct cm_ids *ids = ids_of(client);
 
-	if (!cm_ids_is_of(ids, event->listener, client->slot) || !cm_ids_is_free(ids, event->id) ||
-	    !may_own_more(client)) {
+	if (!cm_ids_is_of(ids, event->listener, client->slot) || !cm_ids_is_free(ids, event->id)) {
 		(void)client->manager->ops->destroy(client->manager, event->id);
 		return false;
 	}
@@ -265,7 +249,7 @@ call_next_event(struct cm_client *client, const struct uroce_mux_cm_request *req
 	int ret = 0;
 
 	(void)request;
-	for (unsigned i = 0; i < REJECTS_MAX; i++) {
+	for (unsigned i = 0; i < SKIPS_MAX; i++) {
 		ret = client->manager->ops->next_event(client->manager, event);
 		if (ret != 1 || event->kind != UROCE_CM_EVENT_CONNECT_REQUEST ||
 		    take_request(client, event))
@@ -317,7 +301,7 @@ greet(struct cm_client *client, const struct uroce_mux_cm_request *request,
 		return "a second HELLO: allowed is one for each connection";
 	if (request->hello.version != UROCE_MUX_CM_VERSION)
 		return "HELLO of another version";
-	reply->ret = host->open(host->arg, note_events, client, &client->manager);
+	reply->ret = host->open(host->arg, client->uid, note_events, client, &client->manager);
 	return NULL;
 }
 

@@ -16,15 +16,18 @@
 #include "capability.h"
 #include "cm_process.h"
 #include "cm_server.h"
+#include "datapath/clock.h"
 #include "datapath/device/dev.h"
 #include "datapath/net/gid.h"
 #include "eal/args.h"
 #include "eal/eal.h"
+#include "fd_limit.h"
 #include "lcores.h"
 #include "lease_file.h"
 #include "log_line.h"
 #include "sandbox.h"
 #include "verbs/cm/agent.h"
+#include "verbs/cm/consumer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
@@ -59,11 +62,15 @@ start_cm_eal(void)
 /* --- what the server needs of the host ----------------------------------------------------------- */
 
 static int
-open_manager(void *arg, void (*notify)(void *), void *notify_arg, struct uroce_cm_manager **manager)
+open_manager(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
+	     struct uroce_cm_manager **manager)
 {
 	const struct cm *cm = arg;
+	const int ret = uroce_cm_consumer_open(cm->context, notify, notify_arg, manager);
 
-	return uroce_cm_manager_open(cm->context, notify, notify_arg, manager);
+	if (ret == 0)
+		uroce_cm_consumer_set_account(*manager, uid);
+	return ret;
 }
 
 static bool
@@ -83,6 +90,13 @@ holds_qpn(void *arg, uid_t uid, uint32_t qpn, uint64_t token)
 
 	return lease_record_is_of(&cm->record[qpn / UROCE_MUX_BLOCK % UROCE_MUX_BLOCKS], uid,
 				  token);
+}
+
+static uint64_t
+get_now_ns(void *arg)
+{
+	(void)arg;
+	return uroce_clock_ns();
 }
 
 /* Nothing is to be done: the ids of the connection manager's own user have no events. */
@@ -120,7 +134,8 @@ start_server(struct cm *cm)
 		.open = open_manager,
 		.is_our_gid = is_our_gid,
 		.holds_qpn = holds_qpn,
-		.max_ids = UROCE_CM_AGENT_IDS,
+		.now_ns = get_now_ns,
+		.max_ids = UROCE_CM_SHARED_AGENT_IDS,
 	};
 	const int ret =
 		cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED, CM_FD_READERS);
@@ -149,9 +164,13 @@ cm_main(bool is_unconfined)
 		log_line("connection manager: no file of leases: %m");
 		return EXIT_FAILURE;
 	}
-	if (start_cm_eal() < 0 || start_device(&cm) < 0 || start_server(&cm) < 0)
+	fd_limit_raise();
+	if (start_cm_eal() < 0)
 		return EXIT_FAILURE;
+	/* before the first message of uroced, which may be in the hands of an attacker */
 	if (!is_unconfined && sandbox_enter_cm() < 0)
+		return EXIT_FAILURE;
+	if (start_device(&cm) < 0 || start_server(&cm) < 0)
 		return EXIT_FAILURE;
 	cm_server_run(&cm.server);
 	cm_server_fini(&cm.server);

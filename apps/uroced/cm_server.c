@@ -50,20 +50,6 @@ cm_server_wake(struct cm_server *server)
 	(void)eventfd_write(server->events_fd, 1);
 }
 
-uint32_t
-cm_server_count_ids(const struct cm_server *server, uid_t uid, bool is_others)
-{
-	uint32_t nb = 0;
-
-	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++) {
-		const struct cm_client *client = server->client[i];
-
-		if (client && (client->uid != uid) == is_others)
-			nb += client->nb_ids;
-	}
-	return nb;
-}
-
 /* --- clients that come and go -------------------------------------------------------------------- */
 
 static unsigned
@@ -89,6 +75,7 @@ leave(struct cm_client *client, const char *why)
 				client->slot, why, client->pid, client->nb_ids);
 	}
 	server->client[client->slot] = NULL;
+	server->nb_full -= client->is_full;
 	(void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, client->socket, NULL);
 	closing_end(&server->closing, client->socket, client->uid);
 	if (count_clients(server, client->uid, false) == 0)
@@ -108,16 +95,24 @@ refuse_client(struct cm_client *client, int error, const char *why)
 	leave(client, why);
 }
 
+static struct ucred
+creds_of(int socket)
+{
+	struct ucred peer = { .uid = (uid_t)-1 };
+	socklen_t len = sizeof(peer);
+
+	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
+	return peer;
+}
+
 static struct cm_client *
 create_client(struct cm_server *server, int socket)
 {
 	struct cm_client *client = calloc(1, sizeof(*client));
-	struct ucred peer = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(peer);
+	const struct ucred peer = creds_of(socket);
 
 	if (!client)
 		return NULL;
-	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 	client->server = server;
 	client->socket = socket;
 	client->pid = peer.pid;
@@ -142,7 +137,7 @@ accept_client(struct cm_server *server, int socket)
 	struct cm_client *client = create_client(server, socket);
 
 	if (!client) {
-		closing_end(&server->closing, socket, 0);
+		closing_end(&server->closing, socket, creds_of(socket).uid);
 		return;
 	}
 	if (count_clients(server, client->uid, false) >
@@ -182,12 +177,15 @@ accept_waiting(struct cm_server *server)
 static bool
 has_room(struct cm_client *client)
 {
+	struct cm_server *server = client->server;
 	struct pollfd fd = { client->socket, POLLOUT, 0 };
 	const bool is_full = poll(&fd, 1, 0) != 1 || !(fd.revents & POLLOUT);
 
-	if (is_full != client->is_full)
-		change_watch(client->server, client->socket, client->slot,
-			     is_full ? EPOLLOUT : EPOLLIN);
+	if (is_full != client->is_full) {
+		change_watch(server, client->socket, client->slot, is_full ? EPOLLOUT : EPOLLIN);
+		server->nb_full += is_full ? 1u : -1u;
+		client->full_ns = server->host.now_ns(server->host.arg);
+	}
 	client->is_full = is_full;
 	return !is_full;
 }
@@ -307,7 +305,8 @@ handle_client_event(struct cm_server *server, const struct epoll_event *event)
 {
 	struct cm_client *client = server->client[event->data.u32];
 
-	if (client && (event->events & (EPOLLHUP | EPOLLERR)) && !(event->events & EPOLLIN)) {
+	/* requests that a client has left behind are not made: they would end with it */
+	if (client && (event->events & (EPOLLHUP | EPOLLERR))) {
 		leave(client, "it closed the connection");
 		return true;
 	}
@@ -340,17 +339,34 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 		serve_client(server, turns[i].slot);
 }
 
+/* End the clients that have not read for too long. */
+static void
+end_full(struct cm_server *server)
+{
+	const uint64_t now_ns = server->host.now_ns(server->host.arg);
+
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++) {
+		struct cm_client *client = server->client[i];
+
+		if (client && client->is_full && now_ns - client->full_ns >= CM_FULL_MAX_NS)
+			leave(client, "it does not read replies");
+	}
+}
+
 void
 cm_server_round(struct cm_server *server, int timeout_ms)
 {
 	static struct epoll_event events[EPOLL_EVENTS];
-	const bool is_retrying = server->is_deaf || server->closing.nb_parked > 0;
+	const bool is_retrying =
+		server->is_deaf || server->closing.nb_parked > 0 || server->nb_full > 0;
 	int nb;
 
 	if (is_retrying && (timeout_ms < 0 || timeout_ms > RETRY_MS))
 		timeout_ms = RETRY_MS;
 	nb = epoll_wait(server->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
 	handle_events(server, events, nb);
+	if (server->nb_full > 0)
+		end_full(server);
 	if (server->closing.nb_parked > 0)
 		closing_retry(&server->closing);
 	if (nb == 0)

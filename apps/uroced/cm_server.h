@@ -12,7 +12,9 @@
  *	cm_ids.c     which client owns which id
  *
  * A request is received only if the socket of its client has room for the reply. So a client that
- * does not read is not served, and needs no memory. The thread serves one request of each user in
+ * does not read is not served, and needs no memory. It is ended after CM_FULL_MAX_NS. Otherwise a
+ * client that has ended could stay for ever: a message that waits in the socket may have the
+ * client's own end of the connection as a descriptor. The thread serves one request of each user in
  * turn, of the client that was served the longest ago. So a client waits for one request of each
  * other user, however many requests those users send.
  */
@@ -31,16 +33,25 @@
 /** The largest number of clients of the connection manager. */
 #define CM_CLIENTS_MAX CLIENTS_MAX
 
+/** The longest time for which a client may have no room for a reply. */
+#define CM_FULL_MAX_NS UINT64_C(10000000000)
+
 /** What the server needs of the host. Only the server's thread makes the calls. */
 struct cm_host {
 	void *arg;
-	/* Open a connection manager for a client, see uroce_cm_manager_open(). */
-	int (*open)(void *arg, void (*notify)(void *), void *notify_arg,
+	/*
+	 * Open a connection manager for a client of a user, see uroce_cm_manager_open(). It limits
+	 * the ids of all clients of the user: to create one more returns -EDQUOT, and a request of a
+	 * peer is refused.
+	 */
+	int (*open)(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
 		    struct uroce_cm_manager **manager);
 	/* Whether a GID is one of this host. */
 	bool (*is_our_gid)(void *arg, const uint8_t gid[16]);
 	/* Whether a user's client that has this token holds the lease of a QP number's block. */
 	bool (*holds_qpn)(void *arg, uid_t uid, uint32_t qpn, uint64_t token);
+	/* The monotonic time. */
+	uint64_t (*now_ns)(void *arg);
 	uint32_t max_ids; /* ids of all clients are smaller than this number */
 };
 
@@ -57,8 +68,9 @@ struct cm_client {
 	 * the manager has events, and the client has not been told; a thread of the manager sets it
 	 */
 	atomic_bool has_events;
-	bool is_full;    /* the socket has no room for a reply, so requests are not received */
-	uint32_t nb_ids; /* number of ids that the client owns */
+	bool is_full;     /* the socket has no room for a reply, so requests are not received */
+	uint64_t full_ns; /* time since which the socket has no room */
+	uint32_t nb_ids;  /* number of ids that the client owns */
 };
 
 struct cm_server {
@@ -68,6 +80,7 @@ struct cm_server {
 	struct cm_ids ids;
 	struct cm_client *client[CM_CLIENTS_MAX];
 	uint64_t nb_served; /* number of requests and new connections */
+	unsigned nb_full;   /* clients whose `is_full` is set */
 	int listener;
 	int epoll_fd;
 	int events_fd; /* eventfd that is rung when a manager has events */
@@ -93,9 +106,6 @@ void cm_server_run(struct cm_server *server);
 
 /** End all clients, and free what the server has, except for the listener. */
 void cm_server_fini(struct cm_server *server);
-
-/** Count the ids of all clients of a user, or of all other users. */
-uint32_t cm_server_count_ids(const struct cm_server *server, uid_t uid, bool is_others);
 
 /** Wake the thread of the server, because a client has events. Any thread may call this. */
 void cm_server_wake(struct cm_server *server);

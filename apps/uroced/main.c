@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/resource.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include <rte_eal.h>
@@ -27,6 +26,7 @@
 #include "eal/args.h"
 #include "eal/command_line.h"
 #include "eal/eal.h"
+#include "fd_limit.h"
 #include "lcores.h"
 #include "lease_file.h"
 #include "options.h"
@@ -63,12 +63,11 @@ start_eal(int argc, char **argv)
 
 /*
  * Block the signals that end uroced, so that the control thread can read them from a descriptor.
- * Allow as many descriptors as possible, because each client needs some.
+ * Allow many descriptors.
  */
 static void
 prepare(void)
 {
-	struct rlimit files;
 	sigset_t ends;
 
 	sigemptyset(&ends);
@@ -76,10 +75,7 @@ prepare(void)
 	sigaddset(&ends, SIGINT);
 	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
-		files.rlim_cur = files.rlim_max;
-		(void)setrlimit(RLIMIT_NOFILE, &files);
-	}
+	fd_limit_raise();
 }
 
 /*

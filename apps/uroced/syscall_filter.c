@@ -182,10 +182,10 @@ static const int calls[] = {
  * descriptors when it enters the sandbox.
  */
 static const int not_for_cm[] = {
-	SYS_bind,     SYS_connect,   SYS_listen,    SYS_socket,     SYS_openat,
-	SYS_unlinkat, SYS_ftruncate, SYS_fallocate, SYS_getdents64, SYS_readlinkat,
+	SYS_bind,     SYS_connect,    SYS_listen,     SYS_socket,   SYS_openat,
+	SYS_unlinkat, SYS_getdents64, SYS_readlinkat,
 #ifdef __x86_64__
-	SYS_open,     SYS_creat,     SYS_unlink,    SYS_getdents,   SYS_readlink,
+	SYS_open,     SYS_creat,      SYS_unlink,     SYS_getdents, SYS_readlink,
 #endif
 };
 

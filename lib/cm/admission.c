@@ -9,6 +9,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "cm/owner.h"
 #include "cm/queue.h"
 
 /* One of so many ids is reserved for the user, and not given to peers. */
@@ -49,19 +50,30 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 	return &cm->nb_half_open_of[count_index(cm, UROCE_CM_NO_ID, gid)];
 }
 
-bool
-uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
+/*
+ * Whether the half open ids of a host are limited. Users of this host who connect to each other have
+ * accounts instead.
+ */
+static bool
+is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)
 {
+	return !cm->conf.has_accounts || memcmp(from->local_gid, from->remote_gid, 16) != 0;
+}
+
+bool
+uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener, const struct uroce_cm_av *from)
+{
+	const uint8_t *gid = from->remote_gid;
 	const struct uroce_cm_conn *asked = &cm->conns[listener];
-	const uint32_t nb_free =
-		cm->free_ids.nb + cm->conf.max_ids - cm->nb_begun + cm->lingering.nb;
+	const uint32_t nb_free = uroce_cm_owner_nb_free(cm);
 	const uint32_t nb_reserved = cm->conf.max_ids / RESERVED_SHARE;
 
 	if (*waiting_count(cm, listener, gid) + asked->waiting.nb >= 2 * asked->max_backlog) {
 		cm->stats.nb_backlog_full++;
 		return false;
 	}
-	if (*half_open_count(cm, gid) + nb_reserved >= nb_free) {
+	if ((is_limited_host(cm, from) && *half_open_count(cm, gid) + nb_reserved >= nb_free) ||
+	    !uroce_cm_owner_may_add(cm, asked->owner, nb_reserved)) {
 		cm->stats.nb_no_id++;
 		return false;
 	}

@@ -24,9 +24,11 @@
 uint32_t uroce_cm_admission_nb_counts(uint32_t max_ids);
 
 /**
- * Whether a request of a host may take an id of a listener. Counts a refusal in the statistics.
+ * Whether a request may take an id of a listener. Counts a refusal in the statistics.
+ * @param from  where the request came from
  */
-bool uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16]);
+bool uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener,
+			      const struct uroce_cm_av *from);
 
 /**
  * A request of a peer has got an id: it waits at its listener, and is half open. `conn->listener`

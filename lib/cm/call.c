@@ -14,6 +14,7 @@
 #include "cm/conn.h"
 #include "cm/event.h"
 #include "cm/identity.h"
+#include "cm/owner.h"
 #include "cm/port_space.h"
 #include "cm/reason.h"
 #include "cm/service_id.h"
@@ -118,7 +119,7 @@ do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input inp
 int
 uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user, uint32_t *id)
 {
-	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm);
+	struct uroce_cm_conn *conn = uroce_cm_conn_new(cm, 0);
 
 	if (!conn)
 		return -ENOMEM;
@@ -294,7 +295,7 @@ uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner)
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
 	assert(!conn->events);
-	conn->owner = owner;
+	uroce_cm_owner_take(cm, conn, owner);
 }
 
 bool
@@ -309,12 +310,8 @@ uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner)
 void
 uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns)
 {
-	for (uint32_t id = 0; id < cm->nb_begun; id++) {
-		const struct uroce_cm_conn *conn = &cm->conns[id];
-
-		if (conn->is_used && conn->has_owner && conn->owner == owner)
-			uroce_cme_destroy(cm, id, now_ns);
-	}
+	while (cm->owners[owner].ids.nb)
+		uroce_cme_destroy(cm, cm->owners[owner].ids.first, now_ns);
 }
 
 void

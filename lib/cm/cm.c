@@ -14,6 +14,7 @@
 #include "cm/conn.h"
 #include "cm/context.h"
 #include "cm/outbox.h"
+#include "cm/owner.h"
 #include "cm/queue.h"
 
 /* Defaults of the configuration; the codes and retries are those of Linux. */
@@ -48,7 +49,7 @@ uroce_cme_memsize(const struct uroce_cm_conf *conf)
 
 	assert(nb >= 1 && nb <= 1u << 24);
 	return align_part(sizeof(struct uroce_cm)) + align_part(nb * sizeof(struct uroce_cm_conn)) +
-	       align_part(count_owners(conf) * sizeof(struct uroce_cm_queue)) +
+	       align_part(count_owners(conf) * sizeof(struct uroce_cm_owner)) +
 	       NB_TABLES * align_part(uroce_id_table_memsize(nb)) +
 	       align_part(uroce_timer_heap_memsize(nb)) +
 	       2 * align_part(uroce_cm_admission_nb_counts(nb) * sizeof(uint32_t));
@@ -111,8 +112,8 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	derive_keys(cm);
 	cm->conns = (struct uroce_cm_conn *)at;
 	at += align_part(conf->max_ids * sizeof(struct uroce_cm_conn));
-	cm->events = (struct uroce_cm_queue *)at;
-	at += align_part(count_owners(conf) * sizeof(struct uroce_cm_queue));
+	cm->owners = (struct uroce_cm_owner *)at;
+	at += align_part(count_owners(conf) * sizeof(struct uroce_cm_owner));
 	for (unsigned i = 0; i < NB_TABLES; i++) {
 		uroce_id_table_init(tables[i], at, conf->max_ids);
 		at += align_part(uroce_id_table_memsize(conf->max_ids));
@@ -123,8 +124,7 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	uroce_cm_queue_init(&cm->lingering);
 	uroce_cm_queue_init(&cm->responses);
 	uroce_cm_queue_init(&cm->requests);
-	for (size_t owner = 0; owner < count_owners(conf); owner++)
-		uroce_cm_queue_init(&cm->events[owner]);
+	uroce_cm_owner_init(cm);
 	return cm;
 }
 

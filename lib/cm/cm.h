@@ -78,6 +78,7 @@ struct uroce_cm_conf {
 	uint16_t first_port;
 	uint16_t last_port;
 	uint32_t max_owners; /* users that share the engine, at most 2^16; 0: 1 */
+	bool has_accounts;   /* the ids of each account are limited: uroce_cme_set_account() */
 };
 
 /** Address and port of an endpoint. An address of all zero is the wildcard. */
@@ -217,7 +218,8 @@ struct uroce_cm_stats {
 	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_backlog_full; /* REQs and SIDR_REQs refused because a backlog was full */
-	uint64_t nb_no_id;        /* REQs and SIDR_REQs refused because no id was free */
+	/* REQs and SIDR_REQs refused because no id was free, or because of the limit of an account */
+	uint64_t nb_no_id;
 	/* replies that belong to no id, and were dropped because too many of them waited */
 	uint64_t nb_replies_dropped;
 };
@@ -273,6 +275,21 @@ void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
  */
 int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint64_t user,
 		     uint32_t *id);
+
+/**
+ * Make an owner one of those that have an account. Every owner has account 0 at first. The ids that
+ * the owner has count for its former account.
+ *
+ * If the engine has accounts, an account has at most as many ids as are free when it gets one: one
+ * half if there is one account, and less if others have ids. Destroyed ids count while they wait
+ * for the peer, and requests count for the account of the listener. A request beyond the limit is
+ * refused. Accounts whose hashes are equal share a limit.
+ * @param account  any number
+ */
+void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account);
+
+/** Whether an owner may create an id. @return 0; -EDQUOT: its account has too many */
+int uroce_cme_check_account(const struct uroce_cm *cm, uint16_t owner);
 
 /** Give an id without pending events to an owner. */
 void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);

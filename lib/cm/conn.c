@@ -19,6 +19,7 @@
 #include "cm/event.h"
 #include "cm/identity.h"
 #include "cm/outbox.h"
+#include "cm/owner.h"
 #include "cm/port_space.h"
 #include "cm/queue.h"
 #include "cm/reason.h"
@@ -60,6 +61,7 @@ free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
 	stop_lingering(cm, conn);
 	uroce_cm_event_clear(cm, conn);
+	uroce_cm_owner_discount(cm, conn);
 	uroce_cm_admission_end_half_open(cm, conn);
 	uroce_cm_outbox_cancel(cm, conn);
 	uroce_cm_identity_clear(cm, conn);
@@ -71,7 +73,7 @@ free_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 }
 
 struct uroce_cm_conn *
-uroce_cm_conn_new(struct uroce_cm *cm)
+uroce_cm_conn_new(struct uroce_cm *cm, uint16_t owner)
 {
 	const uint32_t nb_fresh = cm->conf.max_ids - cm->nb_begun;
 	struct uroce_cm_conn *conn;
@@ -85,7 +87,6 @@ uroce_cm_conn_new(struct uroce_cm *cm)
 		return NULL;
 	*conn = (struct uroce_cm_conn){
 		.is_used = true,
-		.has_owner = true,
 		.listener = UROCE_CM_NO_ID,
 		.waiting = { .first = UROCE_CM_NO_ID, .last = UROCE_CM_NO_ID },
 		.nb_stale_left = NB_STALE_ATTEMPTS,
@@ -93,6 +94,7 @@ uroce_cm_conn_new(struct uroce_cm *cm)
 		.max_retries = cm->conf.max_retries,
 	};
 	cm->nb_ids++;
+	uroce_cm_owner_take(cm, conn, owner);
 	return conn;
 }
 
@@ -322,7 +324,7 @@ do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_k
 {
 	if (uroce_cm_event_is_pending(conn, UROCE_CM_EVENT_CONNECT_REQUEST)) {
 		uroce_cm_event_clear(cm, conn);
-		conn->has_owner = false;
+		uroce_cm_owner_leave(cm, conn);
 	}
 	if (conn->has_owner)
 		uroce_cm_event_report(cm, conn, kind, status);
@@ -377,6 +379,7 @@ settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 		uroce_cm_queue_push(cm, &cm->lingering, UROCE_CM_LINK_SPARE,
 				    uroce_cm_id_of(cm, conn));
 		conn->is_lingering = true;
+		uroce_cm_owner_discount(cm, conn);
 	}
 }
 
@@ -427,7 +430,7 @@ uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], u
 void
 uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
-	conn->has_owner = false;
+	uroce_cm_owner_leave(cm, conn);
 	uroce_cm_event_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
 	/* the peer does not know of a REQ that never left */

@@ -11,10 +11,10 @@
 #include "cm/context.h"
 
 /**
- * Take a free id. If none is free, the oldest id that lingers without owner is taken.
+ * Take a free id for an owner. If none is free, the oldest id that lingers without owner is taken.
  * @return NULL: no id is free
  */
-struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm);
+struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm, uint16_t owner);
 
 /**
  * Process an input.

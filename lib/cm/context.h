@@ -8,7 +8,7 @@
  *
  * Which file changes what: port_space.c the binding; identity.c the comm ids and what look-ups
  * need; event.c what is pending for the user; outbox.c what is pending for the wire; admission.c
- * what a host may take; conn.c the state and the timers.
+ * what a host may take; owner.c the owner; conn.c the state and the timers.
  */
 
 #include <stdbool.h>
@@ -30,6 +30,9 @@
 /* Hosts whose replies are counted apart from each other. A power of two. */
 #define UROCE_CM_NB_REPLY_HOSTS 64u
 
+/* Accounts whose ids are counted apart from each other. A power of two. */
+#define UROCE_CM_NB_ACCOUNTS 4096u
+
 /* Port spaces of service_id.h. */
 #define UROCE_CM_NB_SPACES 4u
 
@@ -49,6 +52,7 @@ enum uroce_cm_link {
 	/* free ids, or ids that linger without owner and may be taken back if no id is free */
 	UROCE_CM_LINK_SPARE,
 	UROCE_CM_LINK_WAITING, /* requests that wait at a listener */
+	UROCE_CM_LINK_OWNED,   /* ids of an owner */
 	UROCE_CM_LINK_NB
 };
 
@@ -72,12 +76,15 @@ struct uroce_cm_conn {
 	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
 	uint64_t user;
 	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
-	uint16_t owner;    /* the user that gets the events; set also while `has_owner` is false */
 	/*
 	 * an RTU has arrived since the DREQ left: the peer may have answered the DREQ before it was
 	 * established
 	 */
 	bool is_drep_doubtful;
+	/* owner and account: owner.c */
+	uint16_t owner; /* the user that gets the events; set also while `has_owner` is false */
+	uint16_t account_idx; /* index in `nb_ids_of` */
+	bool is_counted;      /* the id counts for its account */
 
 	/* The links of the id in queues, which queue.c changes. */
 	struct {
@@ -172,6 +179,13 @@ struct uroce_cm_conn {
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
+/* A user of the engine. */
+struct uroce_cm_owner {
+	struct uroce_cm_queue events; /* ids that have events */
+	struct uroce_cm_queue ids;    /* ids that the owner knows, or will know */
+	uint16_t account_idx;         /* index in `nb_ids_of` */
+};
+
 /* A reply that belongs to no id. */
 struct uroce_cm_reply {
 	struct uroce_cm_av av;
@@ -201,7 +215,8 @@ struct uroce_cm {
 	struct uroce_cm_conn *conns;
 	struct uroce_cm_queue free_ids;  /* ids that have been used, and are free */
 	struct uroce_cm_queue lingering; /* oldest first */
-	struct uroce_cm_queue *events;   /* of each owner */
+	struct uroce_cm_owner *owners;
+	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* ids of an account: owner.c */
 	struct uroce_cm_queue responses;
 	struct uroce_cm_queue requests;
 	struct uroce_id_table by_local;    /* local comm id */

@@ -31,7 +31,7 @@ uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		conn->status = status;
 	conn->events |= 1u << kind;
 	if (!conn->link[UROCE_CM_LINK_EVENT].is_in)
-		uroce_cm_queue_push(cm, &cm->events[conn->owner], UROCE_CM_LINK_EVENT,
+		uroce_cm_queue_push(cm, &cm->owners[conn->owner].events, UROCE_CM_LINK_EVENT,
 				    uroce_cm_id_of(cm, conn));
 }
 
@@ -42,7 +42,7 @@ uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 		uroce_cm_admission_end_waiting(cm, conn);
 	conn->events = 0;
 	if (conn->link[UROCE_CM_LINK_EVENT].is_in)
-		uroce_cm_queue_remove(cm, &cm->events[conn->owner], UROCE_CM_LINK_EVENT,
+		uroce_cm_queue_remove(cm, &cm->owners[conn->owner].events, UROCE_CM_LINK_EVENT,
 				      uroce_cm_id_of(cm, conn));
 }
 
@@ -67,7 +67,7 @@ bool
 uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event)
 {
 	struct uroce_cm_conn *conn =
-		uroce_cm_queue_pop(cm, &cm->events[owner], UROCE_CM_LINK_EVENT);
+		uroce_cm_queue_pop(cm, &cm->owners[owner].events, UROCE_CM_LINK_EVENT);
 
 	if (!conn)
 		return false;
@@ -91,7 +91,7 @@ uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_
 	conn->events &= ~(1u << event->kind);
 	/* the id goes behind the others, so that ids have turns */
 	if (conn->events)
-		uroce_cm_queue_push(cm, &cm->events[owner], UROCE_CM_LINK_EVENT, event->id);
+		uroce_cm_queue_push(cm, &cm->owners[owner].events, UROCE_CM_LINK_EVENT, event->id);
 	return true;
 }
 
@@ -104,5 +104,5 @@ uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event)
 bool
 uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner)
 {
-	return cm->events[owner].nb > 0;
+	return cm->owners[owner].events.nb > 0;
 }

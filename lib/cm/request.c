@@ -127,13 +127,12 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_c
 {
 	struct uroce_cm_conn *conn;
 
-	if (!uroce_cm_admission_check(cm, listener, from->remote_gid))
+	if (!uroce_cm_admission_check(cm, listener, from))
 		return NULL;
-	conn = uroce_cm_conn_new(cm);
+	conn = uroce_cm_conn_new(cm, cm->conns[listener].owner);
 	if (!conn)
 		return NULL;
 	conn->listener = listener;
-	conn->owner = cm->conns[listener].owner;
 	conn->user = cm->conns[listener].user;
 	conn->space = cm->conns[listener].space;
 	conn->av = *from;

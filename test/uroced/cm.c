@@ -8,9 +8,8 @@
  *	test-uroced-cm --victim STATE SOCKET PORT   a program that is killed in a state of a connection
  */
 
-#include "../verbs/cm_user.h"
+#include "cm_end.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,255 +20,23 @@
 
 #include "daemon.h"
 #include "now_ms.h"
+#include "process.h"
 #include "verbs/uroce.h"
 
 #define PORT        7471
 #define VICTIM_PORT 7472
-#define LEN         4096u
 #define TIMEOUT_MS  60000
-
-struct end {
-	struct user user;
-	struct ibv_device *device;
-	struct ibv_pd *pd;
-	struct ibv_cq *cq;
-	struct ibv_qp *qp;
-	struct ibv_mr *mr;
-	uint8_t buf[2 * LEN]; /* the first half is sent, the second half is received */
-};
+#define DESTROY_MS  8000
 
 static struct daemon daemon_ = { .pid = 0 };
-static struct end a, b;
+static struct cm_end a, b;
 
-/* --- ends of connections ------------------------------------------------------------------------- */
-
-static void
-open_end(struct end *end, const char *socket)
-{
-	char spec[160];
-
-	(void)snprintf(spec, sizeof(spec), "uroced,socket=%s,mtu=1024,qps=64,mrs=64", socket);
-	end->device = uroce_create_device(spec);
-	assert_non_null(end->device);
-	user_open(&end->user, end->device, ADDR_GID);
-	end->pd = uroce_alloc_pd(end->user.context);
-	end->cq = uroce_create_cq(end->user.context, 64, NULL, NULL, 0);
-	end->mr = uroce_reg_mr(end->pd, end->buf, sizeof(end->buf), IBV_ACCESS_LOCAL_WRITE);
-	assert_true(end->pd && end->cq && end->mr);
-}
-
-static void
-make_qp(struct end *end)
-{
-	struct ibv_qp_init_attr attr = {
-		.send_cq = end->cq,
-		.recv_cq = end->cq,
-		.cap = { .max_send_wr = 16,
-			 .max_recv_wr = 16,
-			 .max_send_sge = 1,
-			 .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-	};
-
-	if (end->qp)
-		assert_int_equal(uroce_destroy_qp(end->qp), 0);
-	end->qp = uroce_create_qp(end->pd, &attr);
-	assert_non_null(end->qp);
-}
-
-static void
-close_end(struct end *end)
-{
-	if (!end->device)
-		return;
-	if (end->qp)
-		assert_int_equal(uroce_destroy_qp(end->qp), 0);
-	assert_int_equal(uroce_dereg_mr(end->mr), 0);
-	assert_int_equal(uroce_destroy_cq(end->cq), 0);
-	assert_int_equal(uroce_dealloc_pd(end->pd), 0);
-	user_close(&end->user);
-	assert_int_equal(uroce_destroy_device(end->device), 0);
-	*end = (struct end){ .device = NULL };
-}
-
-/* Make the QP ready, as the connection manager says. */
-static void
-ready_qp(struct end *end, uint32_t id)
-{
-	const struct uroce_cm_info info = user_query(&end->user, id);
-	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
-
-	assert_int_equal(uroce_modify_qp(end->qp, &attr,
-					 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-						 IBV_QP_ACCESS_FLAGS),
-			 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = (enum ibv_mtu)info.mtu_code,
-		.dest_qp_num = info.remote_qpn,
-		.rq_psn = info.rq_psn,
-		.max_dest_rd_atomic = info.responder_resources,
-		.min_rnr_timer = 1,
-		.ah_attr = { .is_global = 1,
-			     .port_num = 1,
-			     .grh = { .sgid_index = ADDR_GID, .hop_limit = 64 } },
-	};
-	memcpy(attr.ah_attr.grh.dgid.raw, info.av.remote_gid, 16);
-	assert_int_equal(uroce_modify_qp(end->qp, &attr,
-					 IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU |
-						 IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-						 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER),
-			 0);
-	attr = (struct ibv_qp_attr){
-		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
-		.retry_cnt = 7,
-		.rnr_retry = 7,
-		.sq_psn = info.sq_psn,
-		.max_rd_atomic = info.initiator_depth,
-	};
-	assert_int_equal(uroce_modify_qp(end->qp, &attr,
-					 IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-						 IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-						 IBV_QP_MAX_QP_RD_ATOMIC),
-			 0);
-}
-
-static void
-await_completion(struct end *end)
-{
-	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
-	struct ibv_wc wc;
-	int nb;
-
-	do {
-		nb = uroce_poll_cq(end->cq, 1, &wc);
-		assert_true(nb >= 0 && now_ms() < until_ms);
-	} while (nb == 0);
-	if (wc.status != IBV_WC_SUCCESS)
-		fail_msg("completion: %s", uroce_wc_status_str(wc.status));
-}
-
-/* Send a message from one end to the other. */
-static void
-exchange(struct end *from, struct end *to)
-{
-	static uint8_t seed;
-	struct ibv_sge in = { (uintptr_t)to->buf + LEN, LEN, to->mr->lkey };
-	struct ibv_sge out = { (uintptr_t)from->buf, LEN, from->mr->lkey };
-	struct ibv_recv_wr recv = { .sg_list = &in, .num_sge = 1 }, *bad_recv;
-	struct ibv_send_wr send = { .sg_list = &out,
-				    .num_sge = 1,
-				    .opcode = IBV_WR_SEND,
-				    .send_flags = IBV_SEND_SIGNALED },
-			   *bad_send;
-
-	for (unsigned i = 0; i < LEN; i++)
-		from->buf[i] = (uint8_t)(i * 7 + seed);
-	seed++;
-	assert_int_equal(uroce_post_recv(to->qp, &recv, &bad_recv), 0);
-	assert_int_equal(uroce_post_send(from->qp, &send, &bad_send), 0);
-	await_completion(to);
-	await_completion(from);
-	assert_memory_equal(to->buf + LEN, from->buf, LEN);
-}
-
-/* Connect an end to a port at which the other one listens, and exchange a message. */
-static struct user_link
-connect_ends(struct end *from, struct end *to, uint16_t port)
-{
-	const struct uroce_cm_manager_ops *ops = from->user.manager->ops;
-	struct user_link link;
-
-	make_qp(from);
-	make_qp(to);
-	link.active = user_connect(&from->user, &to->user.gid, port, from->qp->qp_num);
-	link.passive = user_expect(&to->user, UROCE_CM_EVENT_CONNECT_REQUEST).id;
-	ready_qp(to, link.passive);
-	user_accept(&to->user, link.passive, to->qp->qp_num);
-	assert_int_equal(user_expect(&from->user, UROCE_CM_EVENT_CONNECT_RESPONSE).id, link.active);
-	ready_qp(from, link.active);
-	assert_int_equal(ops->establish(from->user.manager, link.active, NULL, 0), 0);
-	assert_int_equal(user_expect(&to->user, UROCE_CM_EVENT_ESTABLISHED).id, link.passive);
-	exchange(from, to);
-	exchange(to, from);
-	return link;
-}
-
-static void
-destroy_id(struct end *end, uint32_t id)
-{
-	assert_int_equal(end->user.manager->ops->destroy(end->user.manager, id), 0);
-}
-
-/* --- processes of uroced ------------------------------------------------------------------------- */
-
-/* Read the name and the parent of a process. @return false: it has ended */
-static bool
-read_stat(const char *pid, char name[32], int *parent)
-{
-	char path[64 + 256];
-	FILE *file;
-	int nb;
-
-	(void)snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-	file = fopen(path, "re");
-	nb = file ? fscanf(file, "%*d (%31[^)]) %*c %d", name, parent) : 0;
-	if (file)
-		(void)fclose(file);
-	return nb == 2;
-}
-
-/* Find a child of a process by its name. @return 0: there is none */
-static pid_t
-child_of(pid_t parent, const char *name)
-{
-	struct dirent *entry;
-	pid_t found = 0;
-	DIR *dir = opendir("/proc");
-
-	assert_non_null(dir);
-	while ((entry = readdir(dir)) && found == 0) {
-		char its_name[32];
-		int its_parent;
-
-		if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9' &&
-		    read_stat(entry->d_name, its_name, &its_parent) && its_parent == parent &&
-		    strcmp(its_name, name) == 0)
-			found = (pid_t)strtol(entry->d_name, NULL, 10);
-	}
-	(void)closedir(dir);
-	return found;
-}
-
-static pid_t
-await_child(pid_t parent, const char *name)
-{
-	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
-	pid_t pid;
-
-	while ((pid = child_of(parent, name)) == 0) {
-		assert_true(now_ms() < until_ms);
-		(void)usleep(10000);
-	}
-	return pid;
-}
+/* --- set-up --------------------------------------------------------------------------------------- */
 
 static pid_t
 manager_pid(void)
 {
-	return await_child(await_child(daemon_.pid, "uroced-starter"), "uroced-cm");
-}
-
-static void
-await_end(pid_t pid)
-{
-	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
-
-	while (kill(pid, 0) == 0) {
-		assert_true(now_ms() < until_ms);
-		(void)usleep(10000);
-	}
+	return process_await_manager(daemon_.pid);
 }
 
 static void
@@ -285,8 +52,8 @@ set_up(void **state)
 	(void)state;
 	daemon_make(&daemon_);
 	start_daemon();
-	open_end(&a, daemon_.socket);
-	open_end(&b, daemon_.socket);
+	cm_end_open(&a, daemon_.socket);
+	cm_end_open(&b, daemon_.socket);
 	return 0;
 }
 
@@ -294,8 +61,8 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	close_end(&a);
-	close_end(&b);
+	cm_end_close(&a);
+	cm_end_close(&b);
 	daemon_remove(&daemon_);
 	return 0;
 }
@@ -308,13 +75,13 @@ enum victim_state { LISTENS, WAITS_AT_LISTENER, CONNECTS, ACCEPTED, ESTABLISHED,
 __attribute__((noreturn)) static void
 be_victim(enum victim_state state, const char *socket, uint16_t port)
 {
-	static struct end end;
+	static struct cm_end end;
 	struct uroce_cm_event event;
 	uint32_t id;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	open_end(&end, socket);
-	make_qp(&end);
+	cm_end_open(&end, socket);
+	cm_end_make_qp(&end);
 	if (state == CONNECTS) {
 		(void)user_connect(&end.user, &end.user.gid, port, end.qp->qp_num);
 	} else {
@@ -324,7 +91,7 @@ be_victim(enum victim_state state, const char *socket, uint16_t port)
 	if (state == ACCEPTED || state == ESTABLISHED) {
 		event = user_expect(&end.user, UROCE_CM_EVENT_CONNECT_REQUEST);
 		id = event.id;
-		ready_qp(&end, id);
+		cm_end_ready_qp(&end, id);
 		user_accept(&end.user, id, end.qp->qp_num);
 		if (state == ESTABLISHED)
 			(void)user_expect(&end.user, UROCE_CM_EVENT_ESTABLISHED);
@@ -382,21 +149,13 @@ kill_victim(struct victim *victim)
 static void
 clients__connect_and_exchange(void **state)
 {
-	const struct uroce_cm_manager_ops *ops;
 	struct user_link link;
 
 	(void)state;
-	ops = a.user.manager->ops;
 	(void)user_listen(&b.user, PORT, 0);
 	for (unsigned i = 0; i < 3; i++) {
-		link = connect_ends(&a, &b, PORT);
-		assert_int_equal(ops->disconnect(a.user.manager, link.active, NULL, 0), 0);
-		assert_int_equal(user_expect(&b.user, UROCE_CM_EVENT_DISCONNECTED).id,
-				 link.passive);
-		assert_int_equal(ops->disconnect(b.user.manager, link.passive, NULL, 0), 0);
-		assert_int_equal(user_expect(&a.user, UROCE_CM_EVENT_DISCONNECTED).id, link.active);
-		destroy_id(&a, link.active);
-		destroy_id(&b, link.passive);
+		link = cm_end_connect(&a, &b, PORT);
+		cm_end_disconnect(&a, &b, &link);
 	}
 	user_expect_none(&a.user);
 	user_expect_none(&b.user);
@@ -413,8 +172,8 @@ qpn__of_another_client_is_refused(void **state)
 	uint32_t id;
 
 	(void)state;
-	make_qp(&a);
-	make_qp(&b);
+	cm_end_make_qp(&a);
+	cm_end_make_qp(&b);
 	memcpy(av.local_gid, a.user.gid.raw, 16);
 	memcpy(av.remote_gid, a.user.gid.raw, 16);
 	assert_int_equal(ops->create(a.user.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
@@ -449,7 +208,7 @@ port__is_bound_once(void **state)
 	listener = user_listen(&b.user, PORT, 0);
 	assert_int_equal(ops->create(a.user.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), -EADDRINUSE);
-	destroy_id(&b, listener);
+	cm_end_destroy(&b, listener);
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), 0);
 }
 
@@ -467,7 +226,7 @@ await_port(uint16_t port)
 		assert_true(now_ms() < until_ms);
 		(void)usleep(1000);
 	}
-	destroy_id(&a, id);
+	cm_end_destroy(&a, id);
 }
 
 static void
@@ -483,7 +242,7 @@ client__that_is_killed_ends_its_connections(void **state)
 
 		if (is_asked)
 			id = user_listen(&a.user, VICTIM_PORT, 0);
-		make_qp(&a);
+		cm_end_make_qp(&a);
 		start_victim(&victim, at, VICTIM_PORT);
 		if (is_asked) {
 			const uint32_t new =
@@ -492,8 +251,8 @@ client__that_is_killed_ends_its_connections(void **state)
 			await_victim(&victim, 's');
 			kill_victim(&victim);
 			assert_int_equal(user_expect(&a.user, UROCE_CM_EVENT_REJECTED).id, new);
-			destroy_id(&a, new);
-			destroy_id(&a, id);
+			cm_end_destroy(&a, new);
+			cm_end_destroy(&a, id);
 			continue;
 		}
 		await_victim(&victim, 'l');
@@ -502,7 +261,7 @@ client__that_is_killed_ends_its_connections(void **state)
 			id = user_connect(&a.user, &a.user.gid, VICTIM_PORT, a.qp->qp_num);
 		if (at == ACCEPTED || at == ESTABLISHED) {
 			(void)user_expect(&a.user, UROCE_CM_EVENT_CONNECT_RESPONSE);
-			ready_qp(&a, id);
+			cm_end_ready_qp(&a, id);
 		}
 		if (at == ESTABLISHED)
 			assert_int_equal(ops->establish(a.user.manager, id, NULL, 0), 0);
@@ -515,7 +274,7 @@ client__that_is_killed_ends_its_connections(void **state)
 			assert_int_equal(event.kind, at == WAITS_AT_LISTENER
 							     ? UROCE_CM_EVENT_REJECTED
 							     : UROCE_CM_EVENT_DISCONNECTED);
-			destroy_id(&a, id);
+			cm_end_destroy(&a, id);
 		}
 		await_port(VICTIM_PORT);
 	}
@@ -525,7 +284,7 @@ client__that_is_killed_ends_its_connections(void **state)
 static void
 expect_new_connections(const struct user_link *link)
 {
-	struct end *ends[] = { &a, &b };
+	struct cm_end *ends[] = { &a, &b };
 	const uint32_t ids[] = { link->active, link->passive };
 
 	for (unsigned i = 0; i < 2; i++) {
@@ -538,10 +297,10 @@ expect_new_connections(const struct user_link *link)
 				 -EIO);
 	}
 	/* the QPs know nothing of it */
-	exchange(&a, &b);
-	exchange(&b, &a);
-	destroy_id(&a, link->active);
-	destroy_id(&b, link->passive);
+	cm_end_exchange(&a, &b);
+	cm_end_exchange(&b, &a);
+	cm_end_destroy(&a, link->active);
+	cm_end_destroy(&b, link->passive);
 }
 
 static void
@@ -552,14 +311,14 @@ manager__that_is_killed_is_started_again(void **state)
 
 	(void)state;
 	(void)user_listen(&b.user, PORT, 0);
-	link = connect_ends(&a, &b, PORT);
+	link = cm_end_connect(&a, &b, PORT);
 	for (unsigned i = 0; i < 3; i++) {
 		pid = manager_pid();
 		assert_int_equal(kill(pid, SIGKILL), 0);
-		await_end(pid);
+		process_await_end(pid);
 		expect_new_connections(&link);
 		/* the listener listens again */
-		link = connect_ends(&a, &b, PORT);
+		link = cm_end_connect(&a, &b, PORT);
 	}
 	user_expect_none(&a.user);
 	user_expect_none(&b.user);
@@ -572,12 +331,12 @@ uroced__that_is_killed_and_started_serves_again(void **state)
 
 	(void)state;
 	(void)user_listen(&b.user, PORT, 0);
-	link = connect_ends(&a, &b, PORT);
+	link = cm_end_connect(&a, &b, PORT);
 	for (unsigned i = 0; i < 3; i++) {
 		daemon_kill(&daemon_);
 		start_daemon();
 		expect_new_connections(&link);
-		link = connect_ends(&a, &b, PORT);
+		link = cm_end_connect(&a, &b, PORT);
 	}
 }
 
@@ -589,19 +348,41 @@ uroced__leaves_no_process_and_no_socket(void **state)
 
 	(void)state;
 	(void)user_listen(&b.user, PORT, 0);
-	(void)connect_ends(&a, &b, PORT);
+	(void)cm_end_connect(&a, &b, PORT);
 	(void)snprintf(path, sizeof(path), "%s.cm", daemon_.socket);
 	assert_int_equal(access(path, F_OK), 0);
 	pids[0] = manager_pid();
-	pids[1] = await_child(daemon_.pid, "uroced-starter");
-	pids[2] = await_child(daemon_.pid, "uroced-reader");
+	pids[1] = process_await_child(daemon_.pid, "uroced-starter");
+	pids[2] = process_await_child(daemon_.pid, "uroced-reader");
 	daemon_end(&daemon_);
 	for (unsigned i = 0; i < 3; i++)
-		await_end(pids[i]);
+		process_await_end(pids[i]);
 	assert_int_equal(access(path, F_OK), -1);
 }
 
 /* Descriptors and clients of uroced are the same after clients have come and gone. */
+/* An id that is destroyed while there is no uroced is gone at once, and does not come back. */
+static void
+listener__destroyed_without_uroced_is_gone(void **state)
+{
+	uint32_t listener, id;
+	uint64_t since_ms;
+
+	(void)state;
+	listener = user_listen(&b.user, PORT, 0);
+	(void)cm_end_connect(&a, &b, PORT);
+	daemon_kill(&daemon_);
+	(void)user_expect(&b.user, UROCE_CM_EVENT_DISCONNECTED);
+	since_ms = now_ms();
+	cm_end_destroy(&b, listener);
+	/* other calls would wait longer for the next uroced */
+	assert_true(now_ms() - since_ms < DESTROY_MS);
+	start_daemon();
+	/* whoever listens now gets the port */
+	id = user_listen(&a.user, PORT, 0);
+	cm_end_destroy(&a, id);
+}
+
 static void
 clients__that_go_leave_nothing(void **state)
 {
@@ -624,6 +405,74 @@ clients__that_go_leave_nothing(void **state)
 		(void)usleep(10000);
 	}
 	await_port(VICTIM_PORT);
+}
+
+/* In a child of fork(): whether each call fails. @return exit status of the child */
+static int
+try_in_child(uint32_t listener)
+{
+	struct uroce_cm_manager *manager = b.user.manager, *other;
+	const struct uroce_cm_manager_ops *ops = manager->ops;
+	const struct uroce_cm_addr addr = { 4, PORT, { [12] = 192, [14] = 2, [15] = 1 } };
+	const struct uroce_cm_param param = { .qpn = 2 };
+	const struct uroce_cm_av av = { .port = 1 };
+	struct uroce_cm_event event;
+	struct uroce_cm_info info;
+	uint64_t busy_ns;
+	uint32_t id;
+
+	if (ops->create(manager, UROCE_CM_PS_TCP, false, 0, &id) != -EIO ||
+	    ops->bind(manager, listener, &addr, false, false) != -EIO ||
+	    ops->listen(manager, listener, 0) != -EIO ||
+	    ops->connect(manager, listener, &addr, &av, &param) != -EIO ||
+	    ops->accept(manager, listener, &param) != -EIO ||
+	    ops->reject(manager, listener, 28, NULL, 0) != -EIO ||
+	    ops->establish(manager, listener, NULL, 0) != -EIO ||
+	    ops->disconnect(manager, listener, NULL, 0) != -EIO ||
+	    ops->set_user(manager, listener, 1) != -EIO ||
+	    ops->query(manager, listener, &info) != -EIO ||
+	    ops->next_event(manager, &event) != -EIO ||
+	    ops->qpn_busy_ns(manager, 2, &busy_ns) != -EIO ||
+	    ops->destroy(manager, listener) != -EIO ||
+	    uroce_cm_manager_open(b.user.context, manager->notify, manager->arg, &other) != -EIO)
+		return 1;
+	ops->close(manager);
+	return 42;
+}
+
+/*
+ * A child of fork() cannot use the connection manager, and does not keep the parent's connection to
+ * it. The parent goes on.
+ */
+static void
+child__has_no_connection_manager(void **state)
+{
+	const uint32_t listener = user_listen(&b.user, PORT, 0);
+	struct user_link link;
+	int ends[2], status;
+	pid_t pid;
+	char byte;
+
+	(void)state;
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)close(ends[1]);
+		status = try_in_child(listener);
+		/* until the parent has seen what it wants */
+		(void)!read(ends[0], &byte, 1);
+		_exit(status);
+	}
+	(void)close(ends[0]);
+	link = cm_end_connect(&a, &b, PORT);
+	cm_end_disconnect(&a, &b, &link);
+	/* the listener ends although the child lives */
+	cm_end_close(&b);
+	await_port(PORT);
+	(void)close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(WEXITSTATUS(status), 42);
 }
 
 static void
@@ -661,7 +510,9 @@ main(int argc, char **argv)
 		TEST(client__that_is_killed_ends_its_connections),
 		TEST(manager__that_is_killed_is_started_again),
 		TEST(uroced__that_is_killed_and_started_serves_again),
+		TEST(listener__destroyed_without_uroced_is_gone),
 		TEST(clients__that_go_leave_nothing),
+		TEST(child__has_no_connection_manager),
 		TEST(uroced__leaves_no_process_and_no_socket),
 		cmocka_unit_test(uroced__without_cm_serves_no_connection_management),
 	};

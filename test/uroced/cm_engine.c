@@ -22,6 +22,12 @@ user_of(struct uroce_cm_manager *manager)
 	return (struct engine_user *)manager;
 }
 
+uint16_t
+cm_engine_owner(const struct uroce_cm_manager *manager)
+{
+	return ((const struct engine_user *)manager)->owner;
+}
+
 /* --- the engine --------------------------------------------------------------------------------- */
 
 static void
@@ -87,8 +93,10 @@ user_create(struct uroce_cm_manager *manager, uint16_t space, bool is_datagram, 
 	    uint32_t *id)
 {
 	struct engine_user *at = user_of(manager);
-	const int ret = uroce_cme_create(at->engine->cm, space, is_datagram, user, id);
+	int ret = uroce_cme_check_account(at->engine->cm, at->owner);
 
+	if (ret == 0)
+		ret = uroce_cme_create(at->engine->cm, space, is_datagram, user, id);
 	if (ret == 0)
 		uroce_cme_set_owner(at->engine->cm, *id, at->owner);
 	return ret;
@@ -229,7 +237,8 @@ static const struct uroce_cm_manager_ops user_ops = {
 /* --- the host ----------------------------------------------------------------------------------- */
 
 static int
-open_user(void *arg, void (*notify)(void *), void *notify_arg, struct uroce_cm_manager **manager)
+open_user(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
+	  struct uroce_cm_manager **manager)
 {
 	struct cm_engine *engine = arg;
 	struct engine_user *user = calloc(1, sizeof(*user));
@@ -240,6 +249,7 @@ open_user(void *arg, void (*notify)(void *), void *notify_arg, struct uroce_cm_m
 		user->owner++;
 	user->base = (struct uroce_cm_manager){ &user_ops, notify, notify_arg };
 	user->engine = engine;
+	uroce_cme_set_account(engine->cm, user->owner, uid);
 	engine->manager[user->owner] = *manager = &user->base;
 	return 0;
 }
@@ -266,10 +276,18 @@ holds_qpn(void *arg, uid_t uid, uint32_t qpn, uint64_t token)
 	return false;
 }
 
+static uint64_t
+get_now(void *arg)
+{
+	const struct cm_engine *engine = arg;
+
+	return engine->now_ns;
+}
+
 struct cm_host
 cm_engine_host(struct cm_engine *engine)
 {
-	return (struct cm_host){ engine, open_user, is_our_gid, holds_qpn, ENGINE_IDS };
+	return (struct cm_host){ engine, open_user, is_our_gid, holds_qpn, get_now, ENGINE_IDS };
 }
 
 void
@@ -279,6 +297,7 @@ cm_engine_init(struct cm_engine *engine)
 		.max_ids = ENGINE_IDS,
 		.max_backlog = 64,
 		.max_owners = CM_CLIENTS_MAX,
+		.has_accounts = true,
 	};
 
 	*engine = (struct cm_engine){ .now_ns = 1000000000 };

@@ -47,6 +47,9 @@ void cm_engine_pump(struct cm_engine *engine);
 /** Move the clock, and process the timers. */
 void cm_engine_pass(struct cm_engine *engine, uint64_t ns);
 
+/** The owner of a manager in the engine. */
+uint16_t cm_engine_owner(const struct uroce_cm_manager *manager);
+
 /** Number of ids that exist, including destroyed ones that wait for a peer. */
 unsigned cm_engine_nb_open(const struct cm_engine *engine);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sandbox of a uroced that runs: what all of its threads have given up, and that it serves
- * clients without.
+ * The sandbox of a uroced that runs, and of its connection manager: what all of their threads have
+ * given up, and that they serve clients without.
  */
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -13,12 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "daemon.h"
+#include "mux/cm_message.h"
 #include "peer.h"
+#include "process.h"
 
 static struct daemon daemon_;
 
@@ -100,23 +104,22 @@ expect_confined(const char *status)
 	assert_int_equal(number_of(status, "Seccomp:", 10), 2);
 }
 
-/* Check each thread. @return the number of threads */
+/* Check each thread of a process. @return the number of threads */
 static unsigned
-expect_all_confined(void)
+expect_all_confined(pid_t pid)
 {
 	char path[64 + 256], status[8192];
 	struct dirent *task;
 	unsigned nb = 0;
 	DIR *tasks;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", daemon_.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
 	assert_non_null(tasks);
 	while ((task = readdir(tasks))) {
 		if (task->d_name[0] == '.')
 			continue;
-		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status", daemon_.pid,
-			       task->d_name);
+		(void)snprintf(path, sizeof(path), "/proc/%d/task/%s/status", pid, task->d_name);
 		if (!read_file(path, status, sizeof(status)))
 			continue;
 		expect_confined(status);
@@ -127,11 +130,11 @@ expect_all_confined(void)
 }
 
 static long long
-core_limit(void)
+core_limit(pid_t pid)
 {
 	char path[64], limits[8192];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/limits", daemon_.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/limits", pid);
 	assert_true(read_file(path, limits, sizeof(limits)));
 	return number_of(limits, "Max core file size", 10);
 }
@@ -149,6 +152,31 @@ serve_a_client(void)
 	peer_close(&peer);
 }
 
+/* Connect to the connection manager, and wait for its reply to HELLO. @return the socket */
+static int
+connect_to_manager(void)
+{
+	const struct uroce_mux_cm_request hello = {
+		.type = UROCE_MUX_CM_HELLO,
+		.hello = { .version = UROCE_MUX_CM_VERSION },
+	};
+	const size_t size = uroce_mux_cm_request_size(hello.type);
+	struct uroce_mux_cm_reply reply;
+	char path[128];
+	int socket;
+
+	(void)snprintf(path, sizeof(path), "%s" UROCE_MUX_CM_SUFFIX, daemon_.socket);
+	socket = uroce_mux_connect(path);
+	assert_true(socket >= 0);
+	/* the connection manager may only be starting */
+	assert_int_equal(fcntl(socket, F_SETFL, 0), 0);
+	assert_int_equal(send(socket, &hello, size, 0), size);
+	assert_true(recv(socket, &reply, sizeof(reply), 0) > 0);
+	assert_int_equal(reply.type, UROCE_MUX_CM_HELLO);
+	assert_int_equal(reply.ret, 0);
+	return socket;
+}
+
 static void
 daemon__has_no_privilege(void **state)
 {
@@ -157,9 +185,33 @@ daemon__has_no_privilege(void **state)
 	daemon_start_confined(&daemon_);
 	serve_a_client();
 	/* the data path, the control thread, and EAL's threads for interrupts and telemetry */
-	assert_true(expect_all_confined() >= 4);
-	assert_int_equal(core_limit(), 0);
+	assert_true(expect_all_confined(daemon_.pid) >= 4);
+	assert_int_equal(core_limit(daemon_.pid), 0);
 	daemon_end(&daemon_);
+}
+
+/*
+ * The connection manager has given up the same before it receives the first message of uroced. It
+ * serves its clients from then on.
+ */
+static void
+manager__has_no_privilege(void **state)
+{
+	pid_t pid;
+	int socket;
+
+	(void)state;
+	skip_if_deaf();
+	daemon_.has_cm = true;
+	daemon_start_confined(&daemon_);
+	pid = process_await_manager(daemon_.pid);
+	socket = connect_to_manager();
+	/* EAL's threads, and those of the device and of the agent */
+	assert_true(expect_all_confined(pid) >= 3);
+	assert_int_equal(core_limit(pid), 0);
+	(void)close(socket);
+	daemon_end(&daemon_);
+	daemon_.has_cm = false;
 }
 
 /* No user but root can read the memory of uroced, not even the user of uroced. */
@@ -201,6 +253,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(daemon__has_no_privilege),
+		cmocka_unit_test(manager__has_no_privilege),
 		cmocka_unit_test(daemon__is_not_traced_by_its_user),
 	};
 

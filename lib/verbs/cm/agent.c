@@ -22,10 +22,6 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/*
- * Most ids of a device: 20,000 connections, and as many that have ended a short time ago. The
- * memory of an id is used when the id is created.
- */
 #define MAX_BACKLOG 4096u
 
 /* Most turns of transmission that a caller's thread does for its call. */
@@ -238,10 +234,12 @@ uroce_cm_agent_take_over(struct uroce_cm_agent *agent)
 static int
 make_engine(struct uroce_cm_agent *agent)
 {
+	const bool is_shared = agent->device->dev->conf.is_attached;
 	struct uroce_cm_conf conf = {
-		.max_ids = UROCE_CM_AGENT_IDS,
+		.max_ids = is_shared ? UROCE_CM_SHARED_AGENT_IDS : UROCE_CM_AGENT_IDS,
 		.max_backlog = MAX_BACKLOG,
 		.max_owners = UROCE_CM_CONSUMERS_MAX,
+		.has_accounts = is_shared,
 	};
 	const uint64_t guid = uroce_get_device_guid(&agent->device->ibv);
 	struct ibv_device_attr attr;
@@ -382,6 +380,7 @@ uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manage
 		free++;
 	if (free < UROCE_CM_CONSUMERS_MAX) {
 		agent->clients[free] = (struct uroce_cm_client){ .manager = manager };
+		uroce_cme_set_account(agent->cm, (uint16_t)free, 0);
 		if (free == agent->nb_clients)
 			agent->nb_clients++;
 		*number = (uint16_t)free;

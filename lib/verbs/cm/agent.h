@@ -33,8 +33,17 @@
 #include "verbs/cm/receiver.h"
 #include "verbs/cm/sender.h"
 
-/** Number of ids of an agent. Ids are smaller than this number. */
+/**
+ * Number of ids of an agent: 20,000 connections, and as many that have ended a short time ago. Ids
+ * are smaller than this number. The memory of an id is used when the id is created.
+ */
 #define UROCE_CM_AGENT_IDS 65536u
+
+/**
+ * The same for the agent of a device that is attached to uroced. Only uroced's connection manager has
+ * one, for all clients. A user of this agent gets one half of the ids at most.
+ */
+#define UROCE_CM_SHARED_AGENT_IDS 131072u
 
 /** Most consumers of an agent at a time. */
 #define UROCE_CM_CONSUMERS_MAX 1024u

@@ -73,7 +73,9 @@ create_id(struct uroce_cm_manager *manager, uint16_t space, bool is_datagram, ui
 	if (uroce_is_fork_child())
 		return -EIO;
 	(void)uroce_cm_agent_begin_call(agent);
-	ret = uroce_cme_create(agent->cm, space, is_datagram, user, id);
+	ret = uroce_cme_check_account(agent->cm, consumer->number);
+	if (ret == 0)
+		ret = uroce_cme_create(agent->cm, space, is_datagram, user, id);
 	if (ret == 0)
 		uroce_cme_set_owner(agent->cm, *id, consumer->number);
 	uroce_cm_agent_end_call(agent);
@@ -259,6 +261,16 @@ static const struct uroce_cm_manager_ops ops = {
 	.qpn_busy_ns = get_qpn_busy_ns,
 	.close = close_consumer,
 };
+
+void
+uroce_cm_consumer_set_account(struct uroce_cm_manager *manager, uint32_t account)
+{
+	const struct uroce_cm_consumer *const consumer = consumer_of(manager);
+
+	(void)uroce_cm_agent_begin_call(consumer->agent);
+	uroce_cme_set_account(consumer->agent->cm, consumer->number, account);
+	uroce_cm_agent_end_call(consumer->agent);
+}
 
 int
 uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,

@@ -19,4 +19,11 @@
 int uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
 			   struct uroce_cm_manager **manager);
 
+/**
+ * Make a consumer one of those of an account, see uroce_cme_set_account(). The process is no child of
+ * fork().
+ * @param manager  a consumer
+ */
+void uroce_cm_consumer_set_account(struct uroce_cm_manager *manager, uint32_t account);
+
 #endif /* UROCE_VERBS_CM_CONSUMER_H */

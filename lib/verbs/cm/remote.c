@@ -21,6 +21,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "verbs/cm/remote_ids.h"
 #include "verbs/cm/remote_link.h"
+#include "verbs/fork.h"
 
 /* ids of a connection manager that a client believes in */
 #define SERVER_IDS_MAX (1u << 24)
@@ -40,6 +41,16 @@ static struct uroce_cm_remote *
 remote_of(struct uroce_cm_manager *manager)
 {
 	return (struct uroce_cm_remote *)manager;
+}
+
+/*
+ * Whether this process is a child of fork(). A thread of the parent may have held the lock, and have
+ * changed what it guards, when the process forked.
+ */
+static bool
+is_in_child(const struct uroce_cm_remote *remote)
+{
+	return remote->link.is_child || uroce_is_fork_child();
 }
 
 static void
@@ -91,6 +102,8 @@ request_of_id(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_c
 	struct uroce_remote_id *id;
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = make_request(remote, local, request, NULL);
 	id = uroce_remote_ids_get(&remote->ids, local);
@@ -123,6 +136,8 @@ remote_create(struct uroce_cm_manager *manager, uint16_t space, bool is_datagram
 	struct uroce_mux_cm_reply reply;
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = uroce_remote_link_call(&remote->link, &request, &reply);
 	if (ret == 0) {
@@ -153,24 +168,28 @@ fill_bind(struct uroce_mux_cm_request *request, const struct uroce_cm_addr *addr
 	uroce_mux_cm_put_addr(&request->bind.addr, addr);
 }
 
-/* Note what an id is bound to. If the connection manager has chosen the port, it is asked for. */
+/*
+ * Note what an id is bound to. If the connection manager has chosen the port, it is asked for. The
+ * binding is noted first, since a connection manager that is started meanwhile binds the id again.
+ */
 static void
 note_binding(struct uroce_cm_remote *remote, uint32_t local, const struct uroce_cm_addr *addr,
 	     bool is_v6only, bool is_shared)
 {
 	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_QUERY };
+	struct uroce_remote_id *id = uroce_remote_ids_get(&remote->ids, local);
 	struct uroce_mux_cm_reply reply;
-	struct uroce_remote_id *id;
-	const bool has_port = addr->port != 0 || make_request(remote, local, &request, &reply) < 0;
 
-	id = uroce_remote_ids_get(&remote->ids, local);
 	if (!id)
 		return;
 	id->is_bound = true;
 	id->is_v6only = is_v6only;
 	id->is_shared = is_shared;
 	id->addr = *addr;
-	if (!has_port)
+	if (addr->port != 0 || make_request(remote, local, &request, &reply) < 0)
+		return;
+	id = uroce_remote_ids_get(&remote->ids, local);
+	if (id)
 		id->addr.port = reply.info.local.port;
 }
 
@@ -183,6 +202,8 @@ remote_bind(struct uroce_cm_manager *manager, uint32_t id, const struct uroce_cm
 	int ret;
 
 	fill_bind(&request, addr, is_v6only, is_shared);
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = make_request(remote, id, &request, NULL);
 	if (ret == 0)
@@ -202,6 +223,8 @@ remote_listen(struct uroce_cm_manager *manager, uint32_t id, uint32_t backlog)
 	struct uroce_remote_id *listener;
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = make_request(remote, id, &request, NULL);
 	listener = uroce_remote_ids_get(&remote->ids, id);
@@ -220,10 +243,16 @@ remote_destroy(struct uroce_cm_manager *manager, uint32_t id)
 	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_DESTROY };
 	int ret = -EINVAL;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	if (uroce_remote_ids_get(&remote->ids, id)) {
-		/* an id whose connection manager has ended does not exist there */
-		(void)make_request(remote, id, &request, NULL);
+		/*
+		 * an id whose connection manager has ended does not exist there, and the call does
+		 * not wait for the next one
+		 */
+		if (remote->link.is_ready)
+			(void)make_request(remote, id, &request, NULL);
 		uroce_remote_ids_remove(&remote->ids, id);
 		ret = 0;
 	}
@@ -237,6 +266,8 @@ remote_set_user(struct uroce_cm_manager *manager, uint32_t id, uint64_t user)
 	struct uroce_cm_remote *remote = remote_of(manager);
 	struct uroce_remote_id *at;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	at = uroce_remote_ids_get(&remote->ids, id);
 	if (at)
@@ -325,6 +356,8 @@ remote_query(struct uroce_cm_manager *manager, uint32_t id, struct uroce_cm_info
 	struct uroce_mux_cm_reply reply;
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = make_request(remote, id, &request, &reply);
 	at = uroce_remote_ids_get(&remote->ids, id);
@@ -408,6 +441,8 @@ remote_next_event(struct uroce_cm_manager *manager, struct uroce_cm_event *event
 	struct uroce_cm_remote *remote = remote_of(manager);
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	if (uroce_remote_ids_take_lost(&remote->ids, event)) {
 		unlock_remote(remote);
@@ -419,9 +454,7 @@ remote_next_event(struct uroce_cm_manager *manager, struct uroce_cm_event *event
 	} while (ret == 0 && remote->has_news && remote->link.is_ready);
 	if (ret != 1)
 		remote->is_notified = false;
-	if (remote->link.is_child)
-		ret = -EIO;
-	else if (!remote->link.is_ready && ret < 0)
+	if (!remote->link.is_ready && ret < 0)
 		ret = 0;
 	unlock_remote(remote);
 	return ret;
@@ -438,6 +471,8 @@ remote_qpn_busy_ns(struct uroce_cm_manager *manager, uint32_t qpn, uint64_t *bus
 	struct uroce_mux_cm_reply reply;
 	int ret;
 
+	if (is_in_child(remote))
+		return -EIO;
 	lock_remote(remote);
 	ret = uroce_remote_link_call(&remote->link, &request, &reply);
 	if (ret == 0)
@@ -451,8 +486,12 @@ remote_close(struct uroce_cm_manager *manager)
 {
 	struct uroce_cm_remote *remote = remote_of(manager);
 
+	/* a child of fork() does not free a table that may have been changing when the process forked */
+	const bool has_tables = !is_in_child(remote);
+
 	uroce_remote_link_close(&remote->link);
-	uroce_remote_ids_fini(&remote->ids);
+	if (has_tables)
+		uroce_remote_ids_fini(&remote->ids);
 	free(remote);
 }
 

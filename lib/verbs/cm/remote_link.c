@@ -23,8 +23,12 @@
 #include "datapath/log.h"
 #include "datapath/uroced/mux_client.h"
 
-#define REPLY_S   5   /* maximum time to wait for a reply */
-#define RESTART_S 3   /* maximum time for which a request waits for a connection */
+#define REPLY_S 5 /* maximum time to wait for a reply */
+/*
+ * Maximum time for which a request waits for a connection: uroced and its connection manager each
+ * need a second to start, and several on a busy machine.
+ */
+#define RESTART_S 10
 #define RETRY_MS  10  /* time between two attempts to connect */
 #define SELDOM_MS 100 /* the same after many attempts, or if the connection manager refuses */
 #define NB_OFTEN  300 /* number of attempts after which they become seldom */
@@ -62,6 +66,8 @@ close_in_child(void)
 {
 	for (struct uroce_remote_link *link = links; link; link = link->next) {
 		pthread_mutex_init(&link->lock, NULL);
+		/* threads that do not exist here may have waited for it */
+		pthread_cond_init(&link->changed, NULL);
 		close_fd(&link->fd);
 		close_fd(&link->work_fd);
 		link->is_ready = false;
@@ -398,7 +404,10 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 	return link->is_ready && !link->is_calling && !link->is_stopping ? 0 : -EIO;
 }
 
-/* Wait for the reply. A connection manager that does not reply is given up. */
+/*
+ * Wait for the reply. A connection manager that does not reply is given up. A reply is worth nothing
+ * if the connection has ended meanwhile: the ids in it do not exist any more.
+ */
 static int
 await_reply(struct uroce_remote_link *link)
 {
@@ -412,7 +421,7 @@ await_reply(struct uroce_remote_link *link)
 			(void)shutdown(link->fd, SHUT_RDWR);
 		break;
 	}
-	return link->is_answered ? 0 : -EIO;
+	return link->is_answered && link->epoch == epoch ? 0 : -EIO;
 }
 
 int

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several users that share an engine: each gets the events of its own ids only.
+ * Several users that share an engine: each gets the events of its own ids only, and has at most as
+ * many ids as its account allows.
  */
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,6 +116,138 @@ destroy_owned__leaves_the_ids_of_others(void **state)
 		expect_state(&ends->a, a[i], UROCE_CM_STATE_CLOSED);
 }
 
+/* --- accounts ------------------------------------------------------------------------------------ */
+
+#define NB_IDS      64u
+#define NB_REQUESTS 40u /* more than an account may have, and fewer than NB_IDS */
+
+/* B has accounts: owner 1 has one, and owner 2 has another one. */
+static int
+setup_accounts(void **state)
+{
+	struct ends *ends;
+
+	(void)setup(state);
+	ends = *state;
+	ends->b.conf.max_ids = NB_IDS;
+	ends->b.conf.max_backlog = NB_IDS;
+	ends->b.conf.has_accounts = true;
+	end_restart(&ends->b);
+	uroce_cme_set_account(ends->b.cm, 1, 1000);
+	uroce_cme_set_account(ends->b.cm, 2, 1001);
+	return 0;
+}
+
+/* Create ids for an owner until its account allows no more. @return their number */
+static unsigned
+create_all(struct ends *ends, uint16_t owner)
+{
+	unsigned nb = 0;
+	uint32_t id;
+
+	while (uroce_cme_check_account(ends->b.cm, owner) == 0) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		uroce_cme_set_owner(ends->b.cm, id, owner);
+		nb++;
+	}
+	assert_int_equal(uroce_cme_check_account(ends->b.cm, owner), -EDQUOT);
+	return nb;
+}
+
+static void
+account__has_as_many_ids_as_are_free(void **state)
+{
+	struct ends *ends = *state;
+
+	assert_int_equal(create_all(ends, 1), NB_IDS / 2);
+	assert_int_equal(create_all(ends, 2), NB_IDS / 4);
+	/* owner 0 has an account of its own until it gets that of owner 1 */
+	assert_int_equal(uroce_cme_check_account(ends->b.cm, 0), 0);
+	uroce_cme_set_account(ends->b.cm, 0, 1000);
+	assert_int_equal(uroce_cme_check_account(ends->b.cm, 0), -EDQUOT);
+	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
+	assert_int_equal(create_all(ends, 0), (NB_IDS - NB_IDS / 4) / 2);
+}
+
+static void
+account__is_not_limited_by_default(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t id;
+
+	ends->b.conf.max_ids = NB_IDS;
+	end_restart(&ends->b);
+	for (unsigned i = 0; i < NB_IDS; i++) {
+		assert_int_equal(uroce_cme_check_account(ends->b.cm, 0), 0);
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	}
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), -ENOMEM);
+}
+
+/* A destroyed id counts until the peer has confirmed, or the time is over. */
+static void
+account__has_destroyed_ids_that_wait_for_the_peer(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t listener = listen_for(ends, PORT, 1);
+	struct uroce_cm_event event;
+	unsigned nb = 0;
+
+	for (; nb < NB_IDS / 4; nb++) {
+		const uint32_t a = end_connect(ends, &ends->a, 0x11 + nb);
+
+		ends_settle(ends);
+		assert_true(uroce_cme_next_owner_event(ends->b.cm, 1, &event));
+		end_accept(ends, &ends->b, event.id, 0x22 + nb);
+		ends_settle(ends);
+		assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, ends->now_ns), 0);
+		ends_settle(ends);
+		uroce_cme_destroy(ends->b.cm, event.id, ends->now_ns);
+		/* the peer never answers */
+		while (uroce_cme_has_tx(ends->b.cm)) {
+			struct uroce_cm_msg msg;
+
+			assert_true(end_take(ends, &ends->b, &msg));
+		}
+	}
+	assert_int_equal(create_all(ends, 1), NB_IDS / 2 - nb - 1);
+	assert_true(uroce_cme_is_owner(ends->b.cm, listener, 1));
+	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
+	assert_int_equal(create_all(ends, 1), NB_IDS / 2 - nb);
+	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
+	ends_pass_deaf(ends, 200 * 1000 * MSEC, &ends->b);
+	assert_int_equal(create_all(ends, 1), NB_IDS / 2);
+}
+
+/* Requests count before the owner has taken them, and leave ids for the listeners of others. */
+static void
+account__has_the_requests_of_its_listeners(void **state)
+{
+	struct ends *ends = *state;
+	unsigned nb_rejected = 0;
+	struct uroce_cm_event event;
+
+	(void)listen_for(ends, PORT, 1);
+	for (unsigned i = 0; i < NB_REQUESTS; i++)
+		(void)end_connect(ends, &ends->a, 0x11 + i);
+	ends_settle(ends);
+	while (uroce_cme_next_event(ends->a.cm, &event)) {
+		assert_int_equal(event.kind, UROCE_CM_EVENT_REJECTED);
+		assert_int_equal(event.status, UROCE_CM_REASON_NO_RESOURCES);
+		nb_rejected++;
+	}
+	/* an eighth of the ids is not given to peers */
+	assert_int_equal(NB_REQUESTS - nb_rejected, (NB_IDS - NB_IDS / 8) / 2 - 1);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_no_id, nb_rejected);
+	/* the former listener of the port, and its requests, belong to the first account */
+	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
+	(void)listen_for(ends, PORT, 2);
+	(void)end_connect(ends, &ends->a, 0x100);
+	ends_settle(ends);
+	assert_true(uroce_cme_next_owner_event(ends->b.cm, 2, &event));
+	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
+}
+
 /* An id that nobody has used costs nothing: its memory keeps the bytes that it had. */
 static void
 init__does_not_write_ids_that_are_not_used(void **state)
@@ -133,12 +267,17 @@ init__does_not_write_ids_that_are_not_used(void **state)
 int
 main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, ends_teardown)
+#define TEST(name)          cmocka_unit_test_setup_teardown(name, setup, ends_teardown)
+#define TEST_ACCOUNTS(name) cmocka_unit_test_setup_teardown(name, setup_accounts, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(request__goes_to_the_owner_of_its_listener),
 		TEST(is_owner__of_ids_that_the_user_knows),
 		TEST(destroy_owned__leaves_the_ids_of_others),
 		TEST(init__does_not_write_ids_that_are_not_used),
+		TEST(account__is_not_limited_by_default),
+		TEST_ACCOUNTS(account__has_as_many_ids_as_are_free),
+		TEST_ACCOUNTS(account__has_destroyed_ids_that_wait_for_the_peer),
+		TEST_ACCOUNTS(account__has_the_requests_of_its_listeners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

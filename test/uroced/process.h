@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_UROCED_PROCESS_H
+#define TEST_UROCED_PROCESS_H
+
+/**
+ * @file
+ * The processes that uroced starts. The test fails if what is awaited does not happen for a minute.
+ */
+
+#include <sys/types.h>
+
+/** Wait until a process has a child of this name. */
+pid_t process_await_child(pid_t parent, const char *name);
+
+/** Wait until uroced has a connection manager. */
+pid_t process_await_manager(pid_t uroced);
+
+/** Wait until a process, which is no child of the test, has ended. */
+void process_await_end(pid_t pid);
+
+#endif /* TEST_UROCED_PROCESS_H */
