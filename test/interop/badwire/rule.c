@@ -7,16 +7,21 @@
 
 #include "rule.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include "cm/message.h"
 #include "wire/opcode.h"
 
 #define NS_PER_MS 1000000ull
 #define TEXT_MAX  4096 /* maximum length of a rule */
+#define CM        "cm" /* begins the word for messages of connection management */
+
+static_assert(UROCE_CM_ATTR_END <= 32, "a rule has a bit for each attribute");
 
 static const char grammar[] = "a rule is DIRECTION OPCODES FAULT [AMOUNT] HOW";
 
@@ -47,20 +52,37 @@ is_in_class(const struct uroce_opcode *op, const char *word)
 	return op->flags & UROCE_OPF_VALID && strcasecmp(op->name, word) == 0;
 }
 
+/* The messages of the word behind `cm`: "" for all, or ":REQ". */
+static bool
+set_messages(struct rule *rule, const char *word, struct reason *why)
+{
+	for (unsigned attr = UROCE_CM_ATTR_FIRST; attr < UROCE_CM_ATTR_END; attr++)
+		if (word[0] == '\0' || strcasecmp(word + 1, uroce_cm_attr_name(attr)) == 0)
+			rule->attrs |= 1u << attr;
+	return rule->attrs != 0 ||
+	       refuse(why,
+		      CM "%s: no message: allowed are cm, or cm: and a name such as REQ, MRA, REJ, "
+			 "REP, RTU, DREQ, DREP, SIDR_REQ, SIDR_REP",
+		      word);
+}
+
 static bool
 set_opcodes(struct rule *rule, const char *word, struct reason *why)
 {
+	const size_t len = strlen(CM);
 	bool is_any = false;
 
+	if (strncmp(word, CM, len) == 0 && (word[len] == ':' || word[len] == '\0'))
+		return set_messages(rule, word + len, why);
 	for (unsigned opcode = 0; opcode < OPCODE_NB; opcode++) {
 		rule->opcodes[opcode] = is_in_class(&uroce_opcode_table[opcode], word);
 		is_any |= rule->opcodes[opcode];
 	}
-	return is_any ||
-	       refuse(why,
-		      "%s: no opcode: allowed are all, request, ack, response, or a name such as "
-		      "RC_SEND_ONLY, UD_SEND_ONLY, CNP",
-		      word);
+	return is_any || refuse(why,
+				"%s: no opcode: allowed are all, request, ack, response, cm, "
+				"cm:REQ, or a name "
+				"such as RC_SEND_ONLY, UD_SEND_ONLY, CNP",
+				word);
 }
 
 static bool
@@ -246,15 +268,22 @@ strikes(struct rule *rule, uint64_t random, uint64_t now_ns)
 	return now_ns < rule->dark_until_ns;
 }
 
+static bool
+matches(const struct rule *rule, enum direction direction, struct traits traits)
+{
+	return rule->is_on[direction] &&
+	       (rule->opcodes[traits.opcode] || (rule->attrs & 1u << traits.attr) != 0);
+}
+
 struct verdict
-rules_classify(struct rules *rules, enum direction direction, uint8_t opcode, uint64_t now_ns)
+rules_classify(struct rules *rules, enum direction direction, struct traits traits, uint64_t now_ns)
 {
 	struct verdict verdict = { .fault = FAULT_NONE };
 
 	for (unsigned i = 0; i < rules->nb; i++) {
 		struct rule *rule = &rules->rule[i];
 
-		if (!rule->is_on[direction] || !rule->opcodes[opcode])
+		if (!matches(rule, direction, traits))
 			continue;
 		rule->nb_matched++;
 		if (verdict.fault != FAULT_NONE)

@@ -10,7 +10,9 @@
  *
  *	DIRECTION  a>b, b>a, both
  *	OPCODES    all; request: any request; ack: ACK and NAK; response: READ response
- *		   and ATOMIC ACK; or one opcode, as lib/wire names it: RC_SEND_ONLY
+ *		   and ATOMIC ACK; or one opcode, as lib/wire names it: RC_SEND_ONLY;
+ *		   cm: any message of connection management; or one, as lib/cm names it:
+ *		   cm:REQ
  *	FAULT      drop, duplicate, corrupt, delay US, reorder N, blackout MS
  *	HOW        a probability, 0 to 1; or `script LIST`: ordinals of matching frames, from 1: 3,7,8
  *
@@ -31,9 +33,16 @@
 #define SCRIPT_MAX 512
 #define OPCODE_NB  256
 
+/** What a rule sees of a frame. */
+struct traits {
+	uint8_t opcode; /* the whole opcode byte */
+	uint8_t attr;   /* enum uroce_cm_attr; 0: no message of connection management */
+};
+
 struct rule {
 	bool is_on[DIRECTION_NB];
 	bool opcodes[OPCODE_NB]; /* the opcodes that match, by the whole opcode byte */
+	uint32_t attrs;          /* a bit for each enum uroce_cm_attr that matches */
 	enum fault fault;
 	/* amount in the unit of the fault; 0: the fault has no amount */
 	uint32_t amount;
@@ -67,7 +76,7 @@ bool rules_add(struct rules *rules, const char *text, struct reason *why);
 void rules_clear(struct rules *rules);
 
 /** Count a frame, and return its verdict. */
-struct verdict rules_classify(struct rules *rules, enum direction direction, uint8_t opcode,
+struct verdict rules_classify(struct rules *rules, enum direction direction, struct traits traits,
 			      uint64_t now_ns);
 
 #endif /* BADWIRE_RULE_H */

@@ -338,6 +338,31 @@ def test_opcodes(joined):
             same(f'{word}: the other way', joined.carry(frames, 'b'), frames)
 
 
+def test_messages(joined):
+    """`cm` has the messages of connection management, `cm:NAME` one of them, and neither has other datagrams"""
+    frames = list(make.connection_management())
+    wanted = {'cm': set(range(0x10, 0x1b)), 'cm:REQ': {0x10}, 'cm:rej': {0x12}, 'cm:SIDR_REP': {0x18}, 'cm:APR': {0x1a}}
+    for word, attrs in wanted.items():
+        with rig.Badwire(PROGRAM) as wire:
+            wire.tell(f'rule a>b {word} drop 1')
+            come = joined.carry(frames)
+            lost = [frame for frame in frames if attribute(frame) in attrs]
+            same(word, come, [frame for frame in frames if frame not in lost])
+            same(f'{word}: struck', wire.stats()['rules'], [{'matched': len(lost), 'struck': len(lost)}])
+            same(f'{word}: the other way', joined.carry(frames, 'b'), frames)
+    with rig.Badwire(PROGRAM) as wire:
+        wire.tell('rule a>b cm:REP drop script 2', 'rule a>b UD_SEND_ONLY drop script 1')
+        replies = [i for i, frame in enumerate(frames, 1) if attribute(frame) == 0x13]
+        same('the second REP, and the first datagram', missing(frames, joined.carry(frames)), [1, replies[1]])
+
+
+def attribute(frame):
+    """The attribute ID of a MAD of the class of connection management; None: the frame is something else."""
+    at = bth_at(frame) + 20 if is_roce(frame) else 0
+    is_one = at and len(frame) == at + 260 and frame[at - 15:at - 12] == b'\0\0\1' and frame[at + 1] == 7
+    return struct.unpack_from('>H', frame, at + 16)[0] if is_one else None
+
+
 def test_direction(joined):
     """a rule applies to its direction; a rule for both directions counts the frames of both"""
     frames = sends(4)
@@ -370,6 +395,8 @@ BAD = [
     ('rule', 'DIRECTION is missing'), ('rule a>b', 'OPCODES is missing'),
     ('rule a>c all drop 1', 'a>c: no direction: allowed are a>b, b>a, both'),
     ('rule a>b RC_SEND drop 1', 'RC_SEND: no opcode: allowed are all'),
+    ('rule a>b cm:ACK drop 1', 'cm:ACK: no message: allowed are cm, or cm: and a name'),
+    ('rule a>b cm: drop 1', 'cm:: no message'), ('rule a>b cmm drop 1', 'cmm: no opcode'),
     ('rule a>b ? drop 1', '?: no opcode'), ('rule a>b all', 'FAULT is missing'),
     ('rule a>b all lose 1', 'lose: no fault: allowed are drop'),
     ('rule a>b all pass 1', 'pass: no fault'), ('rule a>b all drop', 'HOW is missing'),

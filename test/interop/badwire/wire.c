@@ -13,12 +13,14 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cm/message.h"
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
 #define NS_PER_S       1000000000ull
 #define NS_PER_US      1000ull
 #define REORDER_MAX_NS 50000000ull /* maximum time that a reordered frame waits for others */
+#define MAD_QPN        1u          /* the QP of management datagrams */
 /* maximum number of bursts of each end before commands are executed */
 #define ROUNDS_MAX 64u
 
@@ -137,12 +139,25 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 	return true;
 }
 
+/* The message of connection management that a packet is, as enum uroce_cm_attr; 0: none. */
+static uint8_t
+message_of(const struct uroce_pkt *pkt)
+{
+	struct uroce_cm_msg msg;
+
+	if (pkt->dest_qpn != MAD_QPN || pkt->payload_len != UROCE_MAD_LEN ||
+	    uroce_cm_parse(pkt->payload, &msg) != UROCE_CM_VERDICT_ACCEPTED)
+		return 0;
+	return (uint8_t)msg.attr;
+}
+
 static void
 forward_frame(struct wire *wire, enum direction direction, const struct frame *frame, uint64_t now)
 {
 	struct pipe *pipe = &wire->pipe[direction];
 	struct verdict verdict = { .fault = FAULT_NONE };
 	struct held *held;
+	struct traits traits;
 	struct uroce_pkt pkt;
 
 	capture_frame(&wire->capture, frame->bytes, frame->len);
@@ -151,7 +166,8 @@ forward_frame(struct wire *wire, enum direction direction, const struct frame *f
 		end_put(pipe->to, frame->bytes, frame->len);
 		return;
 	}
-	verdict = rules_classify(&wire->rules, direction, pkt.opcode, now);
+	traits = (struct traits){ .opcode = pkt.opcode, .attr = message_of(&pkt) };
+	verdict = rules_classify(&wire->rules, direction, traits, now);
 	capture_verdict(&wire->capture, direction, verdict.fault);
 	pipe->tally.nb_fault[verdict.fault]++;
 	forward_as(pipe, frame, &pkt, verdict, now);
