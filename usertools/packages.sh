@@ -10,7 +10,7 @@ packages_build="build-essential pkg-config meson ninja-build python3 git
 # To run the fast tier of the test suites as well.
 packages_test="$packages_build
 	clang clang-format libclang-rt-dev llvm g++
-	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev
+	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev librdmacm-dev
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark
 	ibverbs-utils rdmacm-utils perftest python3-pyverbs"
@@ -24,7 +24,7 @@ packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
 
 # To boot Linux guests as peers (test/interop/guest), and the programs that run in the guests.
 packages_interop="qemu-system-x86 busybox-static cpio kmod xz-utils zstd iproute2 python3
-	rdma-core ibverbs-utils perftest python3-pyverbs iputils-ping procps"
+	rdma-core ibverbs-utils rdmacm-utils perftest python3-pyverbs iputils-ping procps"
 
 is_installed()
 {

@@ -36,7 +36,7 @@ const struct word_bit states[] = {
 	{ "ERR", IBV_QPS_ERR },     { NULL, 0 },
 };
 
-static const struct word_bit types[] = {
+const struct word_bit types[] = {
 	{ "RC", IBV_QPT_RC }, { "UC", IBV_QPT_UC }, { "UD", IBV_QPT_UD }, { NULL, 0 }
 };
 
@@ -44,6 +44,18 @@ static uint64_t
 end_number(const struct words *words)
 {
 	return words_number(words, "id", 0, ENDS_MAX - 1);
+}
+
+struct end *
+end_at(uint64_t number)
+{
+	return &ends[number];
+}
+
+struct end *
+end_place(const struct words *words)
+{
+	return end_at(end_number(words));
 }
 
 struct end *
@@ -112,21 +124,33 @@ find_gid(struct ibv_context *context, const union ibv_gid *gid)
 	return -1;
 }
 
+static void
+use_context(struct ibv_context *context)
+{
+	device.context = context;
+	device.pd = ibv_alloc_pd(context);
+	if (!device.pd || ibv_query_device(context, &device.attr))
+		fail("no protection domain: %s", strerror(errno));
+}
+
+void
+device_borrow(struct ibv_context *context)
+{
+	if (device.context)
+		return;
+	device.is_borrowed = true;
+	use_context(context);
+}
+
 void
 op_open(const struct words *words)
 {
 	const char *address = words_text(words, "address");
 	union ibv_gid gid = gid_of(address);
-	struct ibv_context *context;
 	int idx;
 
-	if (!device.context) {
-		context = open_named(words_text(words, "device"));
-		device.context = context;
-		device.pd = ibv_alloc_pd(context);
-		if (!device.pd || ibv_query_device(context, &device.attr))
-			fail("no protection domain: %s", strerror(errno));
-	}
+	if (!device.context)
+		use_context(open_named(words_text(words, "device")));
 	idx = find_gid(device.context, &gid);
 	if (idx < 0)
 		fail("%s: no RoCE v2 GID of the device is this address", address);
@@ -138,7 +162,7 @@ op_open(const struct words *words)
 
 /* ---------------------------------------------------------------------------------------------- ends */
 
-static void
+void
 end_free(struct end *end)
 {
 	/* A window of type 2 belongs to the QP, so the window is deallocated first. */
@@ -171,7 +195,7 @@ ends_close(void)
 				end_free(&ends[i]);
 	if (device.pd)
 		ibv_dealloc_pd(device.pd);
-	if (device.context)
+	if (device.context && !device.is_borrowed)
 		ibv_close_device(device.context);
 }
 
@@ -188,9 +212,10 @@ choose_srq(struct end *end, struct end *owner, uint32_t depth)
 }
 
 static bool
-end_make(struct end *end, struct end *srq_owner, uint64_t size, uint32_t depth, uint64_t access)
+make_parts(struct end *end, struct end *srq_owner, uint64_t size, uint32_t depth, uint64_t access,
+	   struct ibv_qp_init_attr *init)
 {
-	struct ibv_qp_init_attr init = {
+	*init = (struct ibv_qp_init_attr){
 		.qp_type = end->type,
 		.cap = { .max_send_wr = depth,
 			 .max_recv_wr = depth,
@@ -216,18 +241,24 @@ end_make(struct end *end, struct end *srq_owner, uint64_t size, uint32_t depth, 
 	}
 	if (!choose_srq(end, srq_owner, depth))
 		return false;
-	init.send_cq = end->cq[ON_SEND];
-	init.recv_cq = end->cq[ON_RECV];
-	init.srq = end->srq;
-	end->qp = ibv_create_qp(device.pd, &init);
-	end->inline_max = init.cap.max_inline_data;
-	return end->qp;
+	init->send_cq = end->cq[ON_SEND];
+	init->recv_cq = end->cq[ON_RECV];
+	init->srq = end->srq;
+	return true;
+}
+
+static _Noreturn void
+give_up(struct end *end)
+{
+	int error = errno;
+
+	end_free(end);
+	fail("create: %s", strerror(error));
 }
 
 void
-op_create(const struct words *words)
+end_prepare(struct end *end, const struct words *words, struct ibv_qp_init_attr *init)
 {
-	struct end *end = &ends[end_number(words)];
 	uint64_t access = words_bits(words, "access",
 				     IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 					     IBV_ACCESS_REMOTE_ATOMIC,
@@ -242,14 +273,29 @@ op_create(const struct words *words)
 		fail("id=%td: it is there already", end - ends);
 	end->type = (enum ibv_qp_type)words_one(words, "type", IBV_QPT_RC, types);
 	end->inline_max = (uint32_t)words_number(words, "inline", 0, 4096);
-	if (!end_make(end, srq < ENDS_MAX ? &ends[srq] : NULL, size, depth, access)) {
-		int error = errno;
+	if (!make_parts(end, srq < ENDS_MAX ? &ends[srq] : NULL, size, depth, access, init))
+		give_up(end);
+}
 
-		end_free(end);
-		fail("create: %s", strerror(error));
-	}
+void
+end_print(const struct end *end)
+{
 	printf("{\"qpn\": %u, \"address\": %" PRIuPTR ", \"rkey\": %u, \"inline\": %u}\n",
 	       end->qp->qp_num, (uintptr_t)end->memory, end->mr->rkey, end->inline_max);
+}
+
+void
+op_create(const struct words *words)
+{
+	struct end *end = end_place(words);
+	struct ibv_qp_init_attr init;
+
+	end_prepare(end, words, &init);
+	end->qp = ibv_create_qp(device.pd, &init);
+	if (!end->qp)
+		give_up(end);
+	end->inline_max = init.cap.max_inline_data;
+	end_print(end);
 }
 
 static void

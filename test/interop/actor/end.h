@@ -18,6 +18,7 @@
 
 struct device {
 	struct ibv_context *context;
+	bool is_borrowed; /* the context belongs to librdmacm, which closes it */
 	struct ibv_pd *pd;
 	int gid_idx; /* index of the address that the runner named */
 	union ibv_gid gid;
@@ -44,6 +45,28 @@ enum { ON_SEND, ON_RECV };
 
 extern struct device device;
 
+/*
+ * Use a device that is already open, unless one is in use. librdmacm opens devices itself, and
+ * objects of two contexts cannot be mixed.
+ */
+void device_borrow(struct ibv_context *context);
+
+/* The place for an end, whether or not it was created: by its number, or as id= names it. */
+struct end *end_at(uint64_t number);
+struct end *end_place(const struct words *words);
+
+/*
+ * Make everything of an end but its QP, by the words of `create`. `init` gets what the QP needs.
+ * Calls fail() and leaves nothing.
+ */
+void end_prepare(struct end *end, const struct words *words, struct ibv_qp_init_attr *init);
+
+/* Print the response of `create`. */
+void end_print(const struct end *end);
+
+/* Free what the end has; it may be incomplete. */
+void end_free(struct end *end);
+
 /* The end that id= names; calls fail() if there is none. */
 struct end *end_of(const struct words *words);
 
@@ -64,5 +87,6 @@ void ends_close(void);
 
 extern const struct word_bit rights[];
 extern const struct word_bit states[];
+extern const struct word_bit types[];
 
 #endif

@@ -15,7 +15,8 @@ class Missing(PeerError):
 class Peer:
     """One implementation of RoCEv2, at one end of the wire.
 
-    `words` are its features: types of QP and operations as in `actor`, `ipv6`, and `stock` if other programs run on it.
+    `words` are its features: types of QP and operations as in `actor`, `ipv6`, `stock` if other programs run on it, and
+    `CM` if programs connect by librdmacm.
     A scenario that needs a word is skipped with a peer that lacks the word.
     """
 
@@ -44,6 +45,18 @@ class Peer:
         """Leave nothing behind but the port, which start() may find. The peer may have been started in part or not at
         all."""
         raise NotImplementedError
+
+    def use(self, program):
+        """Let this program of build/test/interop execute the operations from now on: `actor` or `cm-actor`. None: no
+        program, so that run() can start others."""
+
+    def run(self, command, **options):
+        """Start a stock program, which is a list of words, on this peer. @return a subprocess.Popen with these options"""
+        raise PeerError(f'{self.name}: no other program can be started')
+
+    def kill(self):
+        """Kill the program that executes the operations, without any notice; use() starts it again."""
+        raise PeerError(f'{self.name}: its program cannot be killed')
 
     def call(self, operation, **words):
         """Do one operation of doc/guides/interop.md and return its response. Raises PeerError."""

@@ -8,8 +8,8 @@ import time
 
 from peers import Peer, PeerError
 
-ACTOR = 'build/test/interop/actor'
-PATIENCE = 30    # time limit in seconds for a response, in addition to the timeout of the operation itself
+PROGRAMS = 'build/test/interop'
+PATIENCE = 90    # time limit in seconds for a response, in addition to the timeout of the operation itself
 
 
 class ActorPeer(Peer):
@@ -17,6 +17,7 @@ class ActorPeer(Peer):
 
     words = frozenset(['RC', 'UC', 'UD', 'ipv6', 'SRQ', 'WINDOW', 'MULTICAST', 'ATOMIC', 'IMM', 'INV', 'SOLICITED', 'stock'])
     process = None
+    program = 'actor'    # name of the program that executes the operations; None: none
     device = None    # name of the device; None: the first
 
     def call(self, operation, **words):
@@ -58,6 +59,27 @@ class ActorPeer(Peer):
             self.unread += came
         line, self.unread = self.unread.split(b'\n', 1)
         return line.decode()
+
+    def path(self):
+        """The path of the program, from the root of the tree."""
+        return os.path.join(PROGRAMS, self.program)
+
+    def use(self, program):
+        is_there = self.process is not None and self.process.poll() is None
+        if program == self.program and is_there == (program is not None):
+            return
+        self.end()
+        self.program = program
+        if program:
+            self.begin_program()
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def begin_program(self):
+        """Start the program, and call begin()."""
+        raise NotImplementedError
 
     def begin(self, process):
         self.process = process

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel's RoCE driver, rdma_rxe, in a guest."""
 
+import glob
 import os
 import subprocess
 
-from guest import Guest, build
+from guest import CACHE, Guest, build
 from network import CONTROL, DATA_MTU
 from peers import Missing
-from peers.actor import ACTOR, ActorPeer
+from peers.actor import ActorPeer
 from uroce_ports import TOP, stop
 
 # Commands that print processes which hang in the kernel, and whether the interface still sends frames.
@@ -17,11 +18,15 @@ COUNTERS = '/sys/class/infiniband/rxe0/ports/1/hw_counters'
 
 
 class Rxe(ActorPeer):
+    words = ActorPeer.words | {'CM', 'MRA'}    # MRA: it sends one if its user is slow
     device = 'rxe0'
     quirks = {
         'untold-invalidation': 'a receive completion in user space has no IBV_WC_WITH_INV (the key is invalidated)',
         'window-bounds': 'a memory window is checked against the bounds of its region, not its own',
         'nak-after-rnr': 'an RNR NAK in the middle of a message is followed by a PSN sequence NAK of the same PSN',
+        'no-comm-est': 'the first packet at a QP in RTR raises no IBV_EVENT_COMM_EST',
+        'req-again': 'a REQ that is repeated after its REJ is a new CONNECT_REQUEST for the user',
+        'sidr-again': 'a SIDR_REQ that is repeated after its SIDR_REP is a new CONNECT_REQUEST for the user',
         'too-long-status': 'a receive that is too short ends in LOC_QP_OP_ERR, not in LOC_LEN_ERR',
     }
 
@@ -34,6 +39,8 @@ class Rxe(ActorPeer):
         why = build(self.kernel, self.log)
         if why:
             raise Missing(f'{why}, see {self.log.name}')
+        if not glob.glob(os.path.join(CACHE, self.kernel, 'modules', '*rdma_ucm.ko')):
+            self.words = self.words - {'CM'}
 
     def start(self):
         self.guest = Guest(f'g{self.number}', self.number, self.kernel, tap=self.network.port(self.number),
@@ -43,11 +50,15 @@ class Rxe(ActorPeer):
 
     def ready(self):
         self.guest.wait()
-        self.begin_actor()
+        if self.program:
+            self.begin_program()
 
-    def begin_actor(self):
-        self.begin(self.guest.run([os.path.join(TOP, ACTOR)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    def begin_program(self):
+        self.begin(self.guest.run([os.path.join(TOP, self.path())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   stderr=self.log))
+
+    def run(self, command, **options):
+        return self.guest.run(command, **options)
 
     def finish(self):
         try:
@@ -65,7 +76,8 @@ class Rxe(ActorPeer):
         """Start a new actor in the same guest. First log the processes that hang in the kernel: they stay there."""
         self.log.write(f'state of the guest:\n{self.guest.output(STATE)}')
         self.end()
-        self.begin_actor()
+        if self.program:
+            self.begin_program()
 
     def call(self, operation, **words):
         # The guest's IP layer drops datagrams to a group that no socket of the guest has joined.

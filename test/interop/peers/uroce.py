@@ -8,7 +8,7 @@ import subprocess
 import uroce_ports
 from network import DATA_MTU
 from peers import Missing
-from peers.actor import ACTOR, ActorPeer
+from peers.actor import ActorPeer
 
 TOP = uroce_ports.TOP
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
@@ -45,6 +45,7 @@ PORTS = {
 
 
 class Uroce(ActorPeer):
+    words = ActorPeer.words | {'CM'}
     def __init__(self, number, network, log, port):
         super().__init__(number, network, log)
         self.make_port, self.driver, self.keys = PORTS[port]
@@ -57,14 +58,21 @@ class Uroce(ActorPeer):
         return ['--dev', device, '--eal', f'--no-pci --vdev={self.driver}0,iface={interface}{self.keys}']
 
     def start(self):
-        if not os.path.exists(os.path.join(TOP, ACTOR)):
-            raise Missing(f'{ACTOR} was not built')
+        if self.program and not os.path.exists(os.path.join(TOP, self.path())):
+            raise Missing(f'{self.path()} was not built')
         if not self.network.has(self.number):
             self.make_port(self.network, self.number)
         # A killed program leaves the XDP program of its AF_XDP port attached.
         self.network.ip(f'link set {self.network.port(self.number)} xdp off')
-        self.begin(self.network.lab.start([RUN, *self.options(), '--', os.path.join(TOP, ACTOR)],
-                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log))
+        if self.program:
+            self.begin_program()
+
+    def begin_program(self):
+        self.begin(self.run([os.path.join(TOP, self.path())], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            stderr=self.log))
+
+    def run(self, command, **options):
+        return self.network.lab.start([RUN, *self.options(), '--', *command], **options)
 
     def stop(self):
         self.end()

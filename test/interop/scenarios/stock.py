@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Stock programs of rdmacm-utils, unmodified, each a server at the responder and a client at the requester."""
+
+from ends import expect
+from scenarios import scenario
+
+SECONDS = 120
+
+
+def stock(**words):
+    return scenario(needs=('RC', 'CM', 'stock'), program=None, clean=False, seconds=SECONDS + 60, **words)
+
+
+@stock(short=True)
+def rping(s):
+    """rping: READs and WRITEs whose data it validates, then a disconnection"""
+    address = s.address(s.b)
+    s.pair(['rping', '-s', '-a', address, '-C', '20', '-V', '-v'],
+           ['rping', '-c', '-a', address, '-C', '20', '-V', '-v'], SECONDS)
+    s.expect_count(s.a, 'REQ', 1, 20)
+    expect(s.mads('DREQ'), 'no DREQ ended the connection')
+
+
+@stock()
+def rping_own_qp(s):
+    """rping -q: programs that make and move their QPs themselves"""
+    address = s.address(s.b)
+    s.pair(['rping', '-s', '-a', address, '-C', '20', '-V', '-q'],
+           ['rping', '-c', '-a', address, '-C', '20', '-V', '-q'], SECONDS)
+
+
+@stock()
+def ucmatose(s):
+    """ucmatose: several connections with messages both ways, and disconnections"""
+    words = ['ucmatose', '-c', '8', '-C', '10', '-S', '2000']
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+    expect(len({mad.fields['local_comm_id'] for mad in s.mads('REQ')}) >= 8, 'there were less than 8 connections')
+
+
+@stock()
+def ucmatose_migrate(s):
+    """ucmatose -m: ids move to another event channel"""
+    words = ['ucmatose', '-c', '4', '-C', '10', '-m']
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+
+
+@stock(short=True)
+def udaddy(s):
+    """udaddy: datagram services that are found by SIDR, and datagrams both ways"""
+    words = ['udaddy', '-c', '4', '-C', '10']
+    s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s), SECONDS)
+    expect(s.mads('SIDR_REP', s.b), 'no SIDR_REP found a service')
+
+
+@stock()
+def cmtime_256(s):
+    """cmtime: 256 connections at once, from resolution to destruction"""
+    s.pair(['cmtime', '-b', s.address(s.b), '-c', '256'], ['cmtime', '-s', s.address(s.b), '-c', '256'], SECONDS,
+           is_endless=True)
+    expect(len({mad.fields['local_comm_id'] for mad in s.mads('REP')}) >= 256, 'there were less than 256 connections')
+
+
+def family(s):
+    return ['-f', 'ipv6'] if s.is_ipv6 else ['-f', 'ip']

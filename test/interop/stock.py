@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Support for scenarios with stock programs of rdmacm-utils: a server at the peer `b`, a client at `a`."""
+
+import shutil
+import subprocess
+import tempfile
+import time
+
+import connections
+from ends import Skip, expect
+from uroce_ports import stop
+
+NO_LISTENER = 8    # reason of a REJ [IBA 12.6.7.2]; a service that is resolved has status 1 instead
+PACKAGE = 'rdmacm-utils'
+
+
+class StockScene(connections.ConnectionScene):
+    def __init__(self, *words):
+        super().__init__(*words)
+        self.logs = {}
+
+    def open(self):
+        pass
+
+    def start(self, peer, command):
+        """Start a program on a peer, which is a list of words. Its output is in self.logs."""
+        if not shutil.which(command[0]):    # the guest has the programs of this machine
+            raise Skip(f'{command[0]} is not installed: it is in {PACKAGE}')
+        log = tempfile.TemporaryFile('w+')
+        process = peer.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        self.logs[process] = log, peer, command
+        return process
+
+    def said(self, process):
+        log = self.logs[process][0]
+        log.seek(0)
+        return log.read()
+
+    def finish(self, process, seconds):
+        """Wait for the end of a program. @return its status; None: it did not end"""
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        return process.poll()
+
+    def is_refused(self):
+        """Whether the client of the last capture found no listener."""
+        return any(mad.name == 'REJ' and mad.fields.get('reason') == NO_LISTENER or
+                   mad.name == 'SIDR_REP' and mad.fields.get('status') == 1 for mad in self.mads(sender=self.b))
+
+    def pair(self, server, client, seconds, is_endless=False):
+        """Run a server and a client. Both must end with status 0, but for a server that is endless. If the server does
+        not listen yet, the client is started again."""
+        serving = self.start(self.b, server)
+        deadline = time.monotonic() + seconds
+        while True:
+            calling = self.start(self.a, client)
+            status = self.finish(calling, max(0, deadline - time.monotonic()))
+            # Some clients end with status 0 although they were refused.
+            if status is None or serving.poll() is not None or not self.is_refused():
+                break
+            self.found = None
+            self.wire.capture(self.path)
+            time.sleep(0.2)
+        statuses = self.finish(serving, 0 if is_endless else max(5, deadline - time.monotonic())), status
+        expect(statuses == (None if is_endless else 0, 0), f'server and client ended with {statuses}: ' +
+               ' | '.join(self.said(process).strip()[-200:] for process in (serving, calling)))
+        return self.said(serving), self.said(calling)
+
+    def close(self):
+        for process, (log, peer, command) in self.logs.items():
+            peer.log.write(f'{command}: status {process.poll()}\n{self.said(process)}\n')
+            peer.log.flush()
+            stop(process)
+            log.close()
