@@ -85,6 +85,7 @@ class ConnectionScene(Scene):
         self.ids = []
         self.count = {self.a: 0, self.b: 0}    # numbers of ids that were given
         self.found = None                      # the messages, when the capture has ended
+        self.figures = {}                      # {name: number}, for the matrix
 
     def open(self):
         for peer in self.a, self.b:

@@ -4,6 +4,8 @@ and with peers that stop.
 """
 
 import ipaddress
+import statistics
+import time
 
 from connections import PORT, QUIET, UNANSWERED
 from ends import expect
@@ -271,6 +273,40 @@ for _message in SENDER:
         register_lost(_message, _nb)
 for _message in SENDER:
     register_delayed(_message)
+
+
+ROUNDS, ROUNDS_LEAST, ROUNDS_S = 50, 5, 300    # ROUNDS_S: after so many seconds ROUNDS_LEAST are enough
+
+
+def seconds_to_establish(s, one):
+    """Time on the wire from the first REQ of a connection until the RTU that arrives."""
+    own = [mad for mad in s.mads(sender=s.a) if mad.fields.get('local_comm_id') == one]
+    return next(mad.seconds for mad in own if mad.name == 'RTU' and mad.fate == 'pass') - own[0].seconds
+
+
+@cm(both=False, seconds=ROUNDS_S + 600)
+def cost_of_loss(s):
+    """What the loss of a REQ, REP or RTU costs: the median time until both sides are established, in turns with no loss"""
+    listener = s.listen()
+    began = time.monotonic()
+    lost = []
+    while len(lost) < ROUNDS * 4 and (len(lost) < ROUNDS_LEAST * 4 or time.monotonic() - began < ROUNDS_S):
+        for message in ('none', *CONNECTING):
+            s.wire.clear()
+            if message != 'none':
+                s.lose(getattr(s, SENDER[message]), message)
+            one = s.caller()
+            one.connect()
+            s.ended(one, serve(s, listener, one))
+            one.destroy()
+            lost.append(message)
+    ids = list(dict.fromkeys(mad.fields['local_comm_id'] for mad in s.mads('REQ', s.a)))
+    expect(len(ids) == len(lost), f'{len(ids)} connections on the wire, not {len(lost)}')
+    for message in ('none', *CONNECTING):
+        times = sorted(1000 * seconds_to_establish(s, one) for one, what in zip(ids, lost) if what == message)
+        s.figures.update({f'{message}_lost_median_ms': round(statistics.median(times), 1),
+                          f'{message}_lost_least_ms': round(times[0], 1), f'{message}_lost_most_ms': round(times[-1], 1)})
+    s.figures['rounds'] = len(lost) // 4
 
 
 @cm(seconds=UNANSWERED + 60)
