@@ -6,6 +6,7 @@
  * its rights, and the reports of bad blocks.
  */
 
+#include "../../draw.h"
 #include "stream.h"
 
 #include <errno.h>
@@ -32,14 +33,6 @@ static uint8_t *memory; /* memory with one region over each half */
 static uint32_t key[2];
 static void *mkey_mem;
 static uint32_t mkey;
-static uint64_t seed;
-
-static uint32_t
-draw(uint32_t below)
-{
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % below;
-}
 
 static int
 setup(void **state)
@@ -47,7 +40,7 @@ setup(void **state)
 	void *mem = NULL;
 
 	(void)state;
-	seed = 1;
+	draw_seed = 1;
 	assert_int_equal(posix_memalign(&mem, 64, uroce_mr_table_memsize(NB_MR)), 0);
 	table = uroce_mr_table_init(mem, NB_MR, secret);
 	memory = calloc(1, MEM_LEN);

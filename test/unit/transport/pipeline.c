@@ -8,6 +8,7 @@
  * no others.
  */
 
+#include "../../draw.h"
 #include "pair.h"
 
 #include <setjmp.h>
@@ -37,17 +38,9 @@ enum { OUT, IN, PEER, NB_MKEYS };
 static struct pair pair;
 static void *mem[NB_MKEYS];
 static uint32_t mkey[NB_MKEYS];
-static uint64_t seed;
 static bool is_bad[NB_GROUPS];
 static unsigned nb_stops;
 static uint64_t nb_rnr;
-
-static uint32_t
-draw(uint32_t below)
-{
-	seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % below;
-}
 
 static void
 make_mkey(unsigned which)
@@ -291,15 +284,15 @@ run_turns(uint32_t nb_hold, bool has_noise)
 {
 	nb_stops = 0;
 	nb_rnr = 0;
-	for (seed = 1; seed < 40 * 1000; seed = (seed / 1000 + 1) * 1000) {
-		const uint64_t next = seed;
+	for (draw_seed = 1; draw_seed < 40 * 1000; draw_seed = (draw_seed / 1000 + 1) * 1000) {
+		const uint64_t next = draw_seed;
 
 		open_all(nb_hold, has_noise);
 		run_groups();
 		expect_good_groups();
 		nb_rnr += pair.host[A].qpc.stats.naks_rnr;
 		close_all();
-		seed = next;
+		draw_seed = next;
 	}
 	assert_true(nb_stops > 20 && nb_rnr > 0);
 }
