@@ -6,6 +6,7 @@
  *	test-uroced-cm_attacks UROCED
  */
 
+#include "../draw.h"
 #include "cm_end.h"
 
 #include <dirent.h>
@@ -24,6 +25,7 @@
 #include "mux/cm_message.h"
 #include "now_ms.h"
 #include "process.h"
+#include "send_fd.h"
 
 #define PORT           7471
 #define NB_ATTACKERS   6u
@@ -39,15 +41,6 @@ static struct cm_end a, b;
 static pid_t attackers[NB_ATTACKERS];
 
 /* --- an attacker --------------------------------------------------------------------------------- */
-
-static uint64_t random_state;
-
-static uint32_t
-draw(uint32_t below)
-{
-	random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407u;
-	return (uint32_t)(random_state >> 33) % below;
-}
 
 static void
 send_type(int socket, enum uroce_mux_cm_type type, struct uroce_mux_cm_request *request)
@@ -126,7 +119,7 @@ forge_connect(int socket)
 						 .port = PORT,
 						 .ip = { [12] = 192, [14] = 2, [15] = 1 } },
 				     .param = { .qpn = draw(1 << 24),
-						.token = draw(2) ? 0 : random_state,
+						.token = draw(2) ? 0 : draw_seed,
 						.mtu_code = 3 } },
 		};
 
@@ -159,19 +152,9 @@ take_ports(int socket)
 static void
 send_descriptor(int socket)
 {
-	union {
-		struct cmsghdr header;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} room = { .header = { CMSG_LEN(sizeof(int)), SOL_SOCKET, SCM_RIGHTS } };
-	char byte = 0;
-	struct iovec iov = { &byte, draw(2) };
-	struct msghdr msg = { .msg_iov = &iov,
-			      .msg_iovlen = 1,
-			      .msg_control = &room,
-			      .msg_controllen = sizeof(room) };
+	const char byte = 0;
 
-	memcpy(CMSG_DATA(&room.header), &socket, sizeof(int));
-	(void)sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)send_fd(socket, &byte, draw(2), socket);
 }
 
 static void
@@ -204,7 +187,7 @@ attack(unsigned seed, const char *path)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (geteuid() == 0 && (setgid(OTHER_UID) != 0 || setuid(OTHER_UID) != 0))
 		_exit(1);
-	random_state = seed;
+	draw_seed = seed;
 	for (;;) {
 		const int socket = uroce_mux_connect(path);
 
@@ -242,7 +225,7 @@ count_fds(pid_t pid)
 	return nb;
 }
 
-/* An attacker makes system calls only: it is a child of fork() of a process with devices. */
+/* The children of fork() make system calls only, because they cannot use the devices of the parent. */
 static void
 start_attackers(const char *path)
 {
@@ -290,8 +273,9 @@ tear_down(void **state)
 /* --- tests --------------------------------------------------------------------------------------- */
 
 /*
- * Clients that send anything, close at any time, do not read, and name what belongs to others do not
- * disturb the connections of two clients. The connection manager keeps nothing of them.
+ * Hostile clients send random messages, close at any time, do not read replies, and name ids of other
+ * clients. Two good clients connect and exchange messages meanwhile. At the end the connection
+ * manager has no descriptor of a hostile client left.
  */
 static void
 attackers__disturb_no_connection(void **state)

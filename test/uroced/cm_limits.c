@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Limits of the server of the connection manager: what a client that does not read, floods or keeps
+ * ids costs other clients.
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "cm/reason.h"
+#include "cm_rig.h"
+#include "send_fd.h"
+
+#define FLOOD 2000
+
+/* A client that does not read is not served any more, and others are. */
+static void
+client__that_does_not_read_costs_itself_alone(void **state)
+{
+	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_NEXT_EVENT };
+	const size_t size = uroce_mux_cm_request_size(request.type);
+	unsigned nb_sent = 0, nb_replies = 0;
+	uint64_t nb_served;
+
+	(void)state;
+	for (unsigned i = 0; i < 100 * FLOOD; i++) {
+		request.number = i;
+		if (send(ann.socket, &request, size, MSG_DONTWAIT) < 0) {
+			assert_int_equal(errno, EAGAIN);
+			cm_server_round(&server, 0);
+			if (send(ann.socket, &request, size, MSG_DONTWAIT) < 0)
+				break;
+		}
+		nb_sent++;
+		if (i % 64 == 0)
+			cm_server_round(&server, 0);
+	}
+	rig_settle();
+	nb_served = server.nb_served;
+	rig_settle();
+	assert_int_equal(server.nb_served, nb_served);
+	for (unsigned i = 0; i < 100; i++)
+		program_expect_no_event(&bob);
+	/* when it reads, it gets all replies, in order */
+	for (; nb_replies < nb_sent; nb_replies++) {
+		assert_int_equal(program_receive(&ann), uroce_mux_cm_reply_size(request.type));
+		assert_int_equal(ann.reply.number, nb_replies);
+	}
+}
+
+/* A client that has ended leaves, although its own end of the connection waits in its socket. */
+static void
+client__that_does_not_read_is_ended(void **state)
+{
+	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_NEXT_EVENT };
+
+	(void)state;
+	(void)program_listen_at(&ann, PORT);
+	while (server.nb_full == 0) {
+		program_send_request(&ann, &request);
+		cm_server_round(&server, 0);
+	}
+	assert_int_equal(send_fd(ann.socket, "x", 1, ann.socket), 1);
+	program_hang_up(&ann);
+	rig_settle();
+	assert_int_equal(server.nb_full, 1);
+	engine.now_ns += CM_FULL_MAX_NS - 1;
+	rig_settle();
+	assert_int_equal(server.nb_full, 1);
+	/* others are served meanwhile, and the port is not free */
+	program_expect_no_event(&bob);
+	engine.now_ns++;
+	rig_settle();
+	assert_int_equal(server.nb_full, 0);
+	(void)program_listen_at(&bob, PORT);
+}
+
+/* Each user has a turn, so the requests of one user do not delay those of another one. */
+static void
+client__that_floods_gives_turns_to_others(void **state)
+{
+	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_NEXT_EVENT };
+	struct program eve, floods[8];
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("# another user needs root\n");
+		skip();
+	}
+	program_open_as(&eve, OTHER_UID, 30);
+	for (unsigned i = 0; i < 8; i++) {
+		program_connect_as(&floods[i], geteuid());
+		assert_int_equal(program_say_hello(&floods[i]), 0);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		for (unsigned n = 0; n < 100; n++)
+			program_send_request(&floods[i], &request);
+	}
+	for (unsigned n = 0; n < 50; n++) {
+		program_send_request(&eve, &request);
+		/* one round serves her, and one of the others */
+		cm_server_round(&server, 0);
+		assert_int_equal(recv(eve.socket, &eve.reply, sizeof(eve.reply), MSG_DONTWAIT),
+				 uroce_mux_cm_reply_size(request.type));
+	}
+	for (unsigned i = 0; i < 8; i++)
+		program_hang_up(&floods[i]);
+	program_hang_up(&eve);
+}
+
+static void
+ids__of_a_user_are_limited(void **state)
+{
+	struct program eve;
+	uint32_t id;
+
+	(void)state;
+	for (unsigned i = 0; i < ENGINE_IDS / 2; i++)
+		assert_int_equal(program_create(i % 2 ? &ann : &bob, &id), 0);
+	assert_int_equal(program_create(&ann, &id), -EDQUOT);
+	assert_int_equal(program_create(&bob, &id), -EDQUOT);
+	if (geteuid() != 0) {
+		print_message("# left out: what remains for another user needs root\n");
+		return;
+	}
+	program_open_as(&eve, OTHER_UID, 30);
+	for (unsigned i = 0; i < ENGINE_IDS / 4; i++)
+		assert_int_equal(program_create(&eve, &id), 0);
+	assert_int_equal(program_create(&eve, &id), -EDQUOT);
+	program_hang_up(&eve);
+}
+
+/* A user that floods its own listener with requests leaves ids for the connecting of others. */
+static void
+requests__above_the_limit_are_rejected(void **state)
+{
+	struct uroce_mux_cm_request next = { .type = UROCE_MUX_CM_NEXT_EVENT };
+	unsigned nb_rejected = 0, nb_requests = 0;
+	struct program eve, joe;
+	uint32_t id;
+
+	(void)state;
+	(void)program_listen_at(&bob, PORT);
+	for (unsigned i = 0; i < ENGINE_IDS / 4; i++)
+		(void)program_connect_id(&ann);
+	while (program_ask(&ann, &next) == 1) {
+		assert_int_equal(ann.reply.event.kind, UROCE_CM_EVENT_REJECTED);
+		assert_int_equal(ann.reply.event.status, UROCE_CM_REASON_NO_RESOURCES);
+		nb_rejected++;
+	}
+	while (program_ask(&bob, &next) == 1)
+		nb_requests++;
+	assert_true(nb_rejected > 0);
+	assert_int_equal(nb_rejected + nb_requests, ENGINE_IDS / 4);
+	while (program_create(&ann, &id) == 0)
+		;
+	if (geteuid() != 0) {
+		print_message("# left out: what remains for other users needs root\n");
+		return;
+	}
+	program_open_as(&eve, OTHER_UID, 30);
+	program_open_as(&joe, OTHER_UID + 1, 40);
+	(void)program_listen_at(&eve, PORT + 1);
+	for (unsigned i = 0; i < 10; i++) {
+		(void)program_connect_to(&joe, PORT + 1);
+		(void)program_expect_event(&eve, UROCE_CM_EVENT_CONNECT_REQUEST);
+	}
+	program_hang_up(&eve);
+	program_hang_up(&joe);
+}
+
+/* What a client has left to the engine, to end it without owner, counts for its user. */
+static void
+ids__that_wait_for_a_peer_are_limited(void **state)
+{
+	unsigned nb = 0;
+	uint32_t id, anns, bobs;
+
+	(void)state;
+	(void)program_listen_at(&bob, PORT);
+	for (; nb < 20; nb++) {
+		bob.nb_qps++;
+		rig_establish(&anns, &bobs);
+		engine.is_cut = true;
+		assert_int_equal(program_request_id(&ann, UROCE_MUX_CM_DESTROY, anns), 0);
+		engine.is_cut = false;
+	}
+	program_hang_up(&ann);
+	rig_settle();
+	program_open_as(&ann, geteuid(), 10);
+	/* bob has a listener and as many ends of connections */
+	for (unsigned i = 0; i < ENGINE_IDS / 2 - 2 * nb - 1; i++)
+		assert_int_equal(program_create(&ann, &id), 0);
+	assert_int_equal(program_create(&ann, &id), -EDQUOT);
+}
+
+static void
+connections__of_a_user_are_limited(void **state)
+{
+	static struct program many[CM_CLIENTS_MAX / 2 + 1];
+	unsigned nb = 0;
+
+	(void)state;
+	/* ann and bob are two of them */
+	for (; nb < CM_CLIENTS_MAX / 2 - 2; nb++) {
+		program_connect_as(&many[nb], geteuid());
+		assert_int_equal(program_say_hello(&many[nb]), 0);
+	}
+	program_connect_as(&many[nb], geteuid());
+	program_expect_refusal(&many[nb], "too many clients");
+	while (nb > 0)
+		program_hang_up(&many[--nb]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(client__that_does_not_read_costs_itself_alone),
+		TEST(client__that_does_not_read_is_ended),
+		TEST(client__that_floods_gives_turns_to_others),
+		TEST(ids__of_a_user_are_limited),
+		TEST(requests__above_the_limit_are_rejected),
+		TEST(ids__that_wait_for_a_peer_are_limited),
+		TEST(connections__of_a_user_are_limited),
+	};
+
+	if (rig_start() < 0)
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

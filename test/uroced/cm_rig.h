@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef TEST_UROCED_CM_RIG_H
+#define TEST_UROCED_CM_RIG_H
+
+/**
+ * @file
+ * The server of the connection manager over an engine without a device, and programs that are its
+ * clients. The functions fail the test if a call fails that they do not return. All of them run in
+ * the thread of the test, and run the server themselves while they wait for it.
+ */
+
+#include <sys/types.h>
+
+#include "cm_engine.h"
+
+#define PORT 7471
+#define SEC  UINT64_C(1000000000)
+/** A user other than the one of the test. Only root can connect as this user. */
+#define OTHER_UID 4711
+/** The QP of the last connection of a program; each connection has another one. */
+#define PROGRAM_QPN(program) ((program)->block * UROCE_MUX_BLOCK + (program)->nb_qps)
+
+/** A client of the server. */
+struct program {
+	int socket;                      /* -1: the connection has ended */
+	uint32_t block;                  /* leased block of QP numbers */
+	uint64_t token;                  /* of the lease */
+	uint64_t number;                 /* of the last request */
+	unsigned nb_notices;             /* received messages of the type EVENTS */
+	uint32_t nb_qps;                 /* QPs that were named */
+	struct uroce_mux_cm_reply reply; /* the last reply */
+};
+
+extern struct cm_engine engine;
+extern struct cm_server server;
+/** Two programs of the user of the test. */
+extern struct program ann, bob;
+
+/* --- the server ---------------------------------------------------------------------------------- */
+
+/** Start the process that reads descriptors, once, before the tests. @return 0 or -1 */
+int rig_start(void);
+
+/** Start the server, and connect `ann` and `bob`. For cmocka. */
+int rig_set_up(void **state);
+
+/** End both programs and the server, and check that nothing of any program is left. For cmocka. */
+int rig_tear_down(void **state);
+
+/** Run the server until it has done all that it can do. */
+void rig_settle(void);
+
+/** Connect `ann` to a listener of `bob` at PORT. The two ids are returned. */
+void rig_establish(uint32_t *anns, uint32_t *bobs);
+
+/* --- connections to the server ------------------------------------------------------------------- */
+
+/** Connect to the server as a user, without a message. */
+void program_connect_as(struct program *client, uid_t uid);
+
+/** Connect to the server as a user that has the lease of a block, and say HELLO. */
+void program_open_as(struct program *client, uid_t uid, uint32_t block);
+
+/** Send HELLO. @return the result in the reply */
+int program_say_hello(struct program *client);
+
+/** End the connection to the server, if there is one. */
+void program_hang_up(struct program *client);
+
+/* --- messages ------------------------------------------------------------------------------------ */
+
+void program_send_bytes(const struct program *client, const void *bytes, size_t len);
+
+/** Send a request, which gets the next number. */
+void program_send_request(struct program *client, struct uroce_mux_cm_request *request);
+
+/**
+ * Run the server until the program has a message other than EVENTS, which is written to `reply`.
+ * @return its length; 0: the server has closed the connection
+ */
+ssize_t program_receive(struct program *client);
+
+/** Send a request, and receive its reply. @return the result in the reply */
+int program_ask(struct program *client, struct uroce_mux_cm_request *request);
+
+/** Receive REFUSED with a reason that has this text, and the end of the connection. */
+void program_expect_refusal(struct program *client, const char *why);
+
+/* --- requests; those with a result return it ----------------------------------------------------- */
+
+/** The address 192.0.2.`last`, with a port. */
+struct uroce_mux_cm_addr program_addr(uint8_t last, uint16_t port);
+
+int program_create(struct program *client, uint32_t *id);
+int program_bind_to(struct program *client, uint32_t id, uint8_t last, uint16_t port);
+int program_accept_id(struct program *client, uint32_t id);
+
+/** A request of a type that names an id and nothing else. */
+int program_request_id(struct program *client, enum uroce_mux_cm_type type, uint32_t id);
+
+/** Create a listener. @return its id */
+uint32_t program_listen_at(struct program *client, uint16_t port);
+
+/** Fill a CONNECT to PORT. */
+void program_fill_connect(const struct program *client, struct uroce_mux_cm_request *request,
+			  uint32_t id);
+
+/** Create an id, and connect it with a new QP. @return the id */
+uint32_t program_connect_to(struct program *client, uint16_t port);
+
+/** The same to PORT. */
+uint32_t program_connect_id(struct program *client);
+
+/** Take an event, which must be of this kind. @return the id that it is about */
+uint32_t program_expect_event(struct program *client, enum uroce_cm_event_kind kind);
+
+void program_expect_no_event(struct program *client);
+
+#endif /* TEST_UROCED_CM_RIG_H */
