@@ -214,7 +214,7 @@ class ConnectionScene(Scene):
         return two
 
     def disconnected(self, one, other):
-        """End a connection, by the first of the two."""
+        """End a connection. The id `one` disconnects first."""
         one.disconnect()
         other.event('DISCONNECTED')
         other.disconnect()
@@ -241,7 +241,7 @@ class ConnectionScene(Scene):
             self.wire.rule(peer.number, 'cm', 'drop', '1')
 
     def mads(self, name=None, sender=None):
-        """The messages so far, which end the capture. `name` and `sender` choose among them."""
+        """The messages so far. The first call ends the capture. `name` and `sender` choose among the messages."""
         if self.found is None:
             self.wire.capture(None)
             self.found, self.faults = mads.read(self.path)
@@ -259,7 +259,7 @@ class ConnectionScene(Scene):
         expect(least <= nb <= most, f'{sender.name} sent {nb} {name}, not {least}' +
                (f' to {most}' if most != least else ''))
 
-    # -------------------------------------------------------------------------------------- the end
+    # ------------------------------------------------------------------------ the end of a cell
 
     def kill(self, peer):
         """Kill the program of a peer, and start it again without ids."""

@@ -37,6 +37,21 @@ def serve(s, listener, one, **words):
     return other
 
 
+def accepted(s):
+    """A connection that lacks the RTU. The active side moves its QP itself, and so decides when the RTU is sent.
+    @return the listener, and the ids of both sides
+    """
+    listener = s.listen()
+    one = s.caller(own=1)
+    one.modify('INIT')
+    one.connect()
+    other = s.requested(listener)
+    other.create()
+    other.accept()
+    one.event('CONNECT_RESPONSE')
+    return listener, one, other
+
+
 # -------------------------------------------------------------------------------- without faults
 
 @cm(short=True)
@@ -381,14 +396,7 @@ def gone_before_rep(s):
 @cm(seconds=UNANSWERED + 60)
 def gone_before_rtu(s):
     """The active host falls silent before its RTU: the passive side gives up"""
-    listener = s.listen()
-    one = s.caller(own=1)
-    one.modify('INIT')
-    one.connect()
-    other = s.requested(listener)
-    other.create()
-    other.accept()
-    one.event('CONNECT_RESPONSE')
+    _, _, other = accepted(s)
     s.silence(s.a)
     other.event('UNREACHABLE', None, UNANSWERED)
     expect(len(s.mads('REP', s.b)) > 1, 'the REP was not repeated')
@@ -423,14 +431,7 @@ def killed_before_rep(s):
 @cm(seconds=UNANSWERED + 60)
 def killed_before_rtu(s):
     """The program of the active side is killed before its RTU: the passive side gets an error"""
-    listener = s.listen()
-    one = s.caller(own=1)
-    one.modify('INIT')
-    one.connect()
-    other = s.requested(listener)
-    other.create()
-    other.accept()
-    one.event('CONNECT_RESPONSE')
+    listener, _, other = accepted(s)
     s.kill(s.a)
     said = s.event(s.b, UNANSWERED)
     expect(said['event'] in ('REJECTED', 'UNREACHABLE', 'DISCONNECTED') and said['id'] == other.number,
@@ -467,14 +468,7 @@ def killed_while_connected(s):
 @cm(seconds=180)
 def stale(s):
     """The active side has lost a connection, and its QP connects again: REJ 10, and the old connection ends"""
-    listener = s.listen()
-    one = s.caller(own=1)
-    one.modify('INIT')
-    one.connect()
-    other = s.requested(listener)
-    other.create()
-    other.accept()
-    one.event('CONNECT_RESPONSE')
+    listener, one, other = accepted(s)
     one.modify('RTR', 'RTS')
     one.establish()
     other.event('ESTABLISHED')
@@ -483,7 +477,7 @@ def stale(s):
     two.connect()
     other.event('DISCONNECTED')
     peer, said = s.first()
-    if peer is s.a:    # it leaves another attempt to the program
+    if peer is s.a:    # the active side does not try again by itself, so the program does
         expect(said['event'] == 'REJECTED' and said['status'] == STALE and said['id'] == two.number, f'event {said}')
         two = s.again(two)
         two.connect()
