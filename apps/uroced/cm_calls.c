@@ -15,8 +15,8 @@
 #define PORT_UNPRIVILEGED 1024u
 
 /*
- * number of connection requests without listener that one NEXT_EVENT skips, so that it takes little
- * time
+ * Most events CONNECT_REQUEST that one NEXT_EVENT drops because their listener is gone. The bound
+ * keeps the time of a NEXT_EVENT short.
  */
 #define SKIPS_MAX 16u
 

@@ -167,7 +167,10 @@ cm_main(bool is_unconfined)
 	fd_limit_raise();
 	if (start_cm_eal() < 0)
 		return EXIT_FAILURE;
-	/* before the first message of uroced, which may be in the hands of an attacker */
+	/*
+	 * The process receives no message of uroced before it is in the sandbox, because an
+	 * attacker may control uroced.
+	 */
 	if (!is_unconfined && sandbox_enter_cm() < 0)
 		return EXIT_FAILURE;
 	if (start_device(&cm) < 0 || start_server(&cm) < 0)

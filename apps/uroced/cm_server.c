@@ -305,7 +305,10 @@ handle_client_event(struct cm_server *server, const struct epoll_event *event)
 {
 	struct cm_client *client = server->client[event->data.u32];
 
-	/* requests that a client has left behind are not made: they would end with it */
+	/*
+	 * Requests that a client sent before it closed the connection are not served. What they
+	 * create would be destroyed with the client.
+	 */
 	if (client && (event->events & (EPOLLHUP | EPOLLERR))) {
 		leave(client, "it closed the connection");
 		return true;

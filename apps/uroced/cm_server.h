@@ -12,9 +12,9 @@
  *	cm_ids.c     which client owns which id
  *
  * A request is received only if the socket of its client has room for the reply. So a client that
- * does not read is not served, and needs no memory. It is ended after CM_FULL_MAX_NS. Otherwise a
- * client that has ended could stay for ever: a message that waits in the socket may have the
- * client's own end of the connection as a descriptor. The thread serves one request of each user in
+ * does not read is not served, and needs no memory. Its connection is closed after CM_FULL_MAX_NS.
+ * Otherwise the connection of a process that has ended could stay forever: a message that waits in
+ * the socket may contain a descriptor of the client's own end. The thread serves one request of each user in
  * turn, of the client that was served the longest ago. So a client waits for one request of each
  * other user, however many requests those users send.
  */
@@ -33,7 +33,7 @@
 /** The largest number of clients of the connection manager. */
 #define CM_CLIENTS_MAX CLIENTS_MAX
 
-/** The longest time for which a client may have no room for a reply. */
+/** Longest time for which the socket of a client may have no room for a reply. */
 #define CM_FULL_MAX_NS UINT64_C(10000000000)
 
 /** What the server needs of the host. Only the server's thread makes the calls. */

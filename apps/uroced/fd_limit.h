@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The number of descriptors that a process of uroced may have. Each client needs some.
+ * The limit of descriptors of a process of uroced. Each client needs some descriptors.
  */
 
-/** Allow as many descriptors as the process may allow itself. */
+/** Raise the soft limit of descriptors (RLIMIT_NOFILE) to the hard limit. */
 void fd_limit_raise(void);
 
 #endif /* UROCED_FD_LIMIT_H */

@@ -63,7 +63,7 @@ start_eal(int argc, char **argv)
 
 /*
  * Block the signals that end uroced, so that the control thread can read them from a descriptor.
- * Allow many descriptors.
+ * Raise the limit of descriptors.
  */
 static void
 prepare(void)

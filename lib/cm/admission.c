@@ -51,8 +51,8 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 }
 
 /*
- * Whether the half open ids of a host are limited. Users of this host who connect to each other have
- * accounts instead.
+ * Whether the number of half open ids of a remote host is limited. A request from this host itself
+ * is limited by the account of its user instead.
  */
 static bool
 is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)

@@ -277,8 +277,8 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
 		     uint32_t *id);
 
 /**
- * Make an owner one of those that have an account. Every owner has account 0 at first. The ids that
- * the owner has count for its former account.
+ * Assign an owner to an account. Every owner is assigned to account 0 at first. Ids that the owner
+ * already has count for the former account.
  *
  * If the engine has accounts, an account has at most as many ids as are free when it gets one: one
  * half if there is one account, and less if others have ids. Destroyed ids count while they wait

@@ -11,9 +11,9 @@
  * destroyed counts while it waits for the peer or is in TIMEWAIT, and a request counts before the
  * owner of the listener takes it. An id that may be taken back at any time does not count.
  *
- * The limit is that of admission.h: an account may have another id if it has fewer than are free.
- * So an account has at most one half, and several accounts together leave some for others. Accounts
- * are counted in an array without chains, as the hosts of admission.h are.
+ * An account may have another id if it has fewer ids than are free. So one account has at most one
+ * half of the ids, and several accounts together leave some for others. The counters are in a hash
+ * table without chains: accounts with the same hash share a counter, and so a limit.
  */
 
 #include "cm/context.h"
@@ -23,10 +23,10 @@ void uroce_cm_owner_init(struct uroce_cm *cm);
 /** Give an id to an owner. A former owner loses it. */
 void uroce_cm_owner_take(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint16_t owner);
 
-/** The owner of an id does not know it any more. Does nothing if the id has no owner. */
+/** Take an id from its owner. Does nothing if the id has no owner. */
 void uroce_cm_owner_leave(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** An id does not count for an account any more. Does nothing if it does not. */
+/** Subtract an id from the count of its account. Does nothing if the id does not count. */
 void uroce_cm_owner_discount(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
@@ -35,7 +35,7 @@ void uroce_cm_owner_discount(struct uroce_cm *cm, struct uroce_cm_conn *conn);
  */
 bool uroce_cm_owner_may_add(const struct uroce_cm *cm, uint16_t owner, uint32_t nb_reserved);
 
-/** Number of ids that can be had: free ones, and those that may be taken back. */
+/** Number of ids that can be created: free ids, and ids without owner that may be reused. */
 uint32_t uroce_cm_owner_nb_free(const struct uroce_cm *cm);
 
 #endif /* UROCE_CM_OWNER_H */

@@ -378,7 +378,7 @@ listener__destroyed_without_uroced_is_gone(void **state)
 	/* other calls would wait longer for the next uroced */
 	assert_true(now_ms() - since_ms < DESTROY_MS);
 	start_daemon();
-	/* whoever listens now gets the port */
+	/* The port of the destroyed listener is free for any client. */
 	id = user_listen(&a.user, PORT, 0);
 	cm_end_destroy(&a, id);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sandbox of a uroced that runs, and of its connection manager: what all of their threads have
- * given up, and that they serve clients without.
+ * The sandboxes of uroced and of its connection manager. The tests check which rights each thread of
+ * these processes has given up, and that the processes serve clients without these rights.
  */
 
 #include <dirent.h>
@@ -168,7 +168,7 @@ connect_to_manager(void)
 	(void)snprintf(path, sizeof(path), "%s" UROCE_MUX_CM_SUFFIX, daemon_.socket);
 	socket = uroce_mux_connect(path);
 	assert_true(socket >= 0);
-	/* the connection manager may only be starting */
+	/* The connection manager may not listen yet. */
 	assert_int_equal(fcntl(socket, F_SETFL, 0), 0);
 	assert_int_equal(send(socket, &hello, size, 0), size);
 	assert_true(recv(socket, &reply, sizeof(reply), 0) > 0);
@@ -191,8 +191,8 @@ daemon__has_no_privilege(void **state)
 }
 
 /*
- * The connection manager has given up the same before it receives the first message of uroced. It
- * serves its clients from then on.
+ * The connection manager enters its sandbox before it receives the first message of uroced, and
+ * serves its clients there.
  */
 static void
 manager__has_no_privilege(void **state)

@@ -40,8 +40,9 @@
 #define UROCE_CM_AGENT_IDS 65536u
 
 /**
- * The same for the agent of a device that is attached to uroced. Only uroced's connection manager has
- * one, for all clients. A user of this agent gets one half of the ids at most.
+ * Number of ids of an agent whose device is attached to uroced. Only the connection manager of
+ * uroced has such an agent, which serves all clients. One user of the host gets at most one half of
+ * the ids.
  */
 #define UROCE_CM_SHARED_AGENT_IDS 131072u
 

@@ -20,7 +20,7 @@ int uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg
 			   struct uroce_cm_manager **manager);
 
 /**
- * Make a consumer one of those of an account, see uroce_cme_set_account(). The process is no child of
+ * Assign a consumer to an account, see uroce_cme_set_account(). Must not be called in a child of
  * fork().
  * @param manager  a consumer
  */

@@ -44,8 +44,8 @@ remote_of(struct uroce_cm_manager *manager)
 }
 
 /*
- * Whether this process is a child of fork(). A thread of the parent may have held the lock, and have
- * changed what it guards, when the process forked.
+ * Whether this process is a child of fork(). The child must not use the lock and what it guards: a
+ * thread of the parent may have held the lock at the time of the fork.
  */
 static bool
 is_in_child(const struct uroce_cm_remote *remote)
@@ -248,8 +248,8 @@ remote_destroy(struct uroce_cm_manager *manager, uint32_t id)
 	lock_remote(remote);
 	if (uroce_remote_ids_get(&remote->ids, id)) {
 		/*
-		 * an id whose connection manager has ended does not exist there, and the call does
-		 * not wait for the next one
+		 * Without a connection to the connection manager, the id exists in this process
+		 * alone. So the call does not wait for a connection.
 		 */
 		if (remote->link.is_ready)
 			(void)make_request(remote, id, &request, NULL);
@@ -486,7 +486,7 @@ remote_close(struct uroce_cm_manager *manager)
 {
 	struct uroce_cm_remote *remote = remote_of(manager);
 
-	/* a child of fork() does not free a table that may have been changing when the process forked */
+	/* A thread of the parent may have been changing the table of ids at the time of the fork. */
 	const bool has_tables = !is_in_child(remote);
 
 	uroce_remote_link_close(&remote->link);

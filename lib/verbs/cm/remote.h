@@ -17,8 +17,8 @@
  *
  * Of a lost id the calls return -EIO, except for destroy() and set_user(). Calls of other ids wait
  * for some seconds until there is a connection manager, and then return -EIO. Two calls do not wait:
- * destroy(), and next_event(), for which there is no event. If a listener cannot be bound again, because another client has taken its
- * port, a line is logged and the id is lost, without event.
+ * destroy(), and next_event(), which finds no event then. If a listener cannot be bound again because
+ * another client has taken its port, a line is logged. This id is lost without an event.
  *
  * In a child of fork() all calls return -EIO.
  */

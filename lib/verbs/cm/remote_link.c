@@ -23,10 +23,10 @@
 #include "datapath/log.h"
 #include "datapath/uroced/mux_client.h"
 
-#define REPLY_S 5 /* maximum time to wait for a reply */
+#define REPLY_S 5 /* maximum time to wait for a reply, in seconds */
 /*
- * Maximum time for which a request waits for a connection: uroced and its connection manager each
- * need a second to start, and several on a busy machine.
+ * Maximum time in seconds for which a request waits for a connection. uroced and its connection
+ * manager need up to a second each to start, and several seconds on a busy machine.
  */
 #define RESTART_S 10
 #define RETRY_MS  10  /* time between two attempts to connect */
@@ -66,7 +66,10 @@ close_in_child(void)
 {
 	for (struct uroce_remote_link *link = links; link; link = link->next) {
 		pthread_mutex_init(&link->lock, NULL);
-		/* threads that do not exist here may have waited for it */
+		/*
+		 * Threads of the parent may have waited for the condition. They do not exist in the
+		 * child.
+		 */
 		pthread_cond_init(&link->changed, NULL);
 		close_fd(&link->fd);
 		close_fd(&link->work_fd);
@@ -405,8 +408,8 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 }
 
 /*
- * Wait for the reply. A connection manager that does not reply is given up. A reply is worth nothing
- * if the connection has ended meanwhile: the ids in it do not exist any more.
+ * Wait for the reply to a request. If none arrives in REPLY_S, the connection is closed. A reply is
+ * ignored if the connection has ended meanwhile, because the ids in it do not exist any more.
  */
 static int
 await_reply(struct uroce_remote_link *link)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The program of main.c with further operations, which connect ends by librdmacm (connection.h).
+ * The actor for connection management. It executes the operations of the program `actor`, and those
+ * of connection.h, which connect QPs by librdmacm.
  */
 
 #include <stddef.h>

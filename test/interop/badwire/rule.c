@@ -19,7 +19,8 @@
 
 #define NS_PER_MS 1000000ull
 #define TEXT_MAX  4096 /* maximum length of a rule */
-#define CM        "cm" /* begins the word for messages of connection management */
+#define CM                                                                                         \
+	"cm" /* beginning of a rule's word for messages of connection management, such as cm:REQ */
 
 static_assert(UROCE_CM_ATTR_END <= 32, "a rule has a bit for each attribute");
 
@@ -52,7 +53,7 @@ is_in_class(const struct uroce_opcode *op, const char *word)
 	return op->flags & UROCE_OPF_VALID && strcasecmp(op->name, word) == 0;
 }
 
-/* The messages of the word behind `cm`: "" for all, or ":REQ". */
+/* Parse what follows `cm` in a rule: nothing for all messages, or a colon and a name such as REQ. */
 static bool
 set_messages(struct rule *rule, const char *word, struct reason *why)
 {

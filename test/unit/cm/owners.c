@@ -184,7 +184,7 @@ account__is_not_limited_by_default(void **state)
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), -ENOMEM);
 }
 
-/* A destroyed id counts until the peer has confirmed, or the time is over. */
+/* A destroyed id counts until the peer has confirmed the DREQ, or until the DREQ times out. */
 static void
 account__has_destroyed_ids_that_wait_for_the_peer(void **state)
 {
@@ -219,7 +219,10 @@ account__has_destroyed_ids_that_wait_for_the_peer(void **state)
 	assert_int_equal(create_all(ends, 1), NB_IDS / 2);
 }
 
-/* Requests count before the owner has taken them, and leave ids for the listeners of others. */
+/*
+ * A request counts for the account of the listener before the owner takes it. So requests at one
+ * listener do not use up the ids that listeners of other accounts need.
+ */
 static void
 account__has_the_requests_of_its_listeners(void **state)
 {
