@@ -35,6 +35,13 @@
  */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
+/*
+ * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ when it has answered, and
+ * reports a repetition that arrives after the answer to the user as another request. So a SIDR_REQ
+ * is repeated only if the first one is probably lost.
+ */
+#define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
+
 /* Number of response timeouts for which an id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
@@ -104,12 +111,23 @@ retry_budget(const struct uroce_cm_conn *conn)
 	return (conn->max_retries + 1u) * conn->timeout_ns;
 }
 
+/* How long to wait for the answer to a message before its first repetition. */
+static uint64_t
+first_interval(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	const uint64_t interval_ns = uroce_cm_rtt_interval(cm, conn->av.remote_gid);
+
+	if (conn->tx_attr == UROCE_CM_SIDR_REQ && interval_ns < SIDR_INTERVAL_NS)
+		return SIDR_INTERVAL_NS;
+	return interval_ns;
+}
+
 /* Begin to wait for the answer to a message that has been queued for the first time. */
 static void
 begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
 	conn->nb_retries_left = conn->max_retries;
-	conn->interval_ns = uroce_cm_rtt_interval(cm, conn->av.remote_gid);
+	conn->interval_ns = first_interval(cm, conn);
 	conn->give_up_ns = now_ns + retry_budget(conn);
 	set_timer(cm, conn, now_ns + conn->interval_ns);
 }

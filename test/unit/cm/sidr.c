@@ -91,17 +91,17 @@ lost_sidr_messages__are_repeated(void **state)
 	(void)offer_service(&ends->b);
 	a = resolve_service(ends);
 	ends_lose(ends, &ends->a, UROCE_CM_SIDR_REQ);
-	ends_pass(ends, 10 * MSEC);
+	ends_pass(ends, 200 * MSEC);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	/* a duplicate is dropped while the user has not answered */
 	end_give(ends, &ends->b, &ends->last);
 	expect_no_event(&ends->b);
 	assert_int_equal(uroce_cme_accept(ends->b.cm, b, &param, ends->now_ns), 0);
 	ends_lose(ends, &ends->b, UROCE_CM_SIDR_REP);
-	ends_pass(ends, 20 * MSEC);
+	ends_pass(ends, 400 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_ESTABLISHED, a);
-	expect_log(ends, "0 A>B SIDR_REQ LOST\n10 A>B SIDR_REQ\n10 B>A SIDR_REP LOST\n"
-			 "30 A>B SIDR_REQ\n30 B>A SIDR_REP\n");
+	expect_log(ends, "0 A>B SIDR_REQ LOST\n200 A>B SIDR_REQ\n200 B>A SIDR_REP LOST\n"
+			 "600 A>B SIDR_REQ\n600 B>A SIDR_REP\n");
 }
 
 static void
