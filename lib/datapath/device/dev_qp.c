@@ -11,11 +11,16 @@
 #include "datapath/device/dev.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include "datapath/uroced/mux_client.h"
 #include "datapath/port/port.h"
 #include "datapath/device/qpn.h"
+#include "datapath/clock.h"
 #include "datapath/worker/round.h"
+
+/* How long the requests of an unreliable service are sent when their QP is destroyed. */
+#define SEND_POSTED_MAX_NS UINT64_C(50000000)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
 
@@ -138,9 +143,44 @@ can_receive(const struct uroce_worker_qp *wqp)
 	return state != IBV_QPS_RESET && state != IBV_QPS_INIT && state != IBV_QPS_ERR;
 }
 
+/*
+ * Send a burst of what was posted to the QP.
+ * @return whether frames are left
+ */
+static int
+send_burst(void *arg)
+{
+	struct uroce_worker_qp *wqp = arg;
+	struct uroce_worker *worker = uroce_worker_qp_worker(wqp);
+
+	(void)uroce_doorbell_take(worker);
+	if (uroce_worker_may_transmit(worker))
+		(void)uroce_tx_run(worker);
+	return uroce_qpc_has_work(&wqp->qpc) || worker->tx.nb_pending > 0;
+}
+
+/*
+ * Send what was posted to a QP of an unreliable service. A program that does not ask for
+ * completions may destroy the QP right after it has posted. A NIC has then sent most datagrams, and
+ * nothing repeats those that are not sent. With drive=none only the embedder uses the port's queues.
+ */
+static void
+send_posted(const struct uroce_dev *dev, struct uroce_worker_qp *wqp)
+{
+	const uint64_t end_ns = uroce_clock_ns() + SEND_POSTED_MAX_NS;
+
+	if (dev->conf.drive == UROCE_DRIVE_NONE || uroce_qpc_is_reliable(&wqp->qpc) ||
+	    uroce_qpc_state_seen(&wqp->qpc) != IBV_QPS_RTS)
+		return;
+	while (uroce_worker_call(wqp->worker, wqp, send_burst, wqp) != 0 &&
+	       uroce_clock_ns() < end_ns)
+		sched_yield();
+}
+
 void
 uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 {
+	send_posted(dev, wqp);
 	if (can_receive(wqp))
 		(void)uroce_worker_qp_quiesce(wqp, settle_last_frames, NULL);
 	pthread_mutex_lock(&dev->lock);
