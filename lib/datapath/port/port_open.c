@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -26,6 +27,9 @@
 #include "datapath/log.h"
 #include "datapath/port/pool.h"
 #include "datapath/port/port_setup.h"
+
+/* How long the peer of a port may take to receive the last frames, in us. */
+#define PEER_RECEIVES_US 20000u
 
 /*
  * Whether each port, by port ID, belongs to a device. A port can have one device only. The IDs
@@ -270,15 +274,35 @@ stop_in_intr_thread(struct uroce_port *port)
 	uroce_intr_call_synchronize();
 }
 
+/*
+ * Wait until the peer of a port has probably received the last frames. The peer drops what is in
+ * the rings when the port is stopped. The driver does not report how much the peer has received.
+ */
+static void
+wait_for_peer(const struct uroce_port *port)
+{
+	struct rte_eth_stats stats;
+	struct rte_eth_link link;
+
+	if (port->policy->has_peer && port->is_started &&
+	    rte_eth_link_get_nowait(port->id, &link) == 0 && link.link_status &&
+	    rte_eth_stats_get(port->id, &stats) == 0 && stats.opackets > 0)
+		(void)usleep(PEER_RECEIVES_US);
+}
+
 void
 uroce_port_close(struct uroce_port *port)
 {
 	if (!port)
 		return;
 	uroce_link_unwatch(port);
+	if (port->mux_client)
+		uroce_mux_client_drain(port->mux_client);
 	uroce_mux_client_close(port->mux_client);
-	if (port->is_configured && !uroce_port_is_gone(port))
+	if (port->is_configured && !uroce_port_is_gone(port)) {
+		wait_for_peer(port);
 		stop_in_intr_thread(port);
+	}
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
 		uroce_pool_destroy(port->pool[i]);
 	if (port->netif.if_index > 0)

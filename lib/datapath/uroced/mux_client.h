@@ -288,6 +288,13 @@ uint32_t uroce_mux_client_sent(const struct uroce_port *port, uint16_t queue);
  */
 bool uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
+/**
+ * Wait until uroced has taken the last frames of all rings, for at most 100 ms. Called before the
+ * connection is closed, because uroced drops the frames of a client that has left. The bursts have
+ * ended.
+ */
+void uroce_mux_client_drain(struct uroce_mux_client *client);
+
 /** Arm the RX wake-up of a queue: frames that arrive from now on make `rx_wakeup_fd` readable. */
 void uroce_mux_client_arm(struct uroce_mux_client *client, uint16_t queue);
 

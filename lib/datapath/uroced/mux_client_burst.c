@@ -8,6 +8,7 @@
 
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 #include <rte_common.h>
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
@@ -18,6 +19,8 @@
 #define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy of a frame */
 /* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
 #define MIN_FRAME_LEN 60u
+/* How long uroced may take to take the last frames of a device that is closed, in ms. */
+#define DRAIN_MAX_MS 100u
 
 static void
 count_event(_Atomic uint64_t *counter)
@@ -262,6 +265,27 @@ uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint3
 	const uint32_t tail = atomic_load_explicit(&up->ring->tail, memory_order_acquire);
 
 	return (int32_t)(tail - index) >= 0;
+}
+
+/* Check whether uroced has taken all frames of all rings up. */
+static bool
+has_passed_all(const struct uroce_mux_client *client)
+{
+	for (uint32_t i = 0; i < client->nb_pairs; i++) {
+		const struct uroce_spsc_end *up = &client->pair[i].up;
+
+		if (atomic_load_explicit(&up->ring->tail, memory_order_acquire) != up->mine)
+			return false;
+	}
+	return true;
+}
+
+void
+uroce_mux_client_drain(struct uroce_mux_client *client)
+{
+	for (unsigned i = 0;
+	     i < DRAIN_MAX_MS && is_attached(client) && !has_passed_all(client); i++)
+		(void)usleep(1000);
 }
 
 /* --- RX wake-up -------------------------------------------------------------------------------- */
