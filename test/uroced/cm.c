@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connection management of programs that are attached to one uroced: two devices of this process,
- * and programs that are killed. The connection manager is killed, and uroced is killed.
+ * Connection management of programs that are attached to one uroced: two devices of this process.
+ * The connection manager is killed, and uroced is killed.
  *
  *	test-uroced-cm UROCED
- *	test-uroced-cm --victim STATE SOCKET PORT   a program that is killed in a state of a connection
  */
 
 #include "cm_end.h"
@@ -23,10 +22,8 @@
 #include "process.h"
 #include "verbs/uroce.h"
 
-#define PORT        7471
-#define VICTIM_PORT 7472
-#define TIMEOUT_MS  60000
-#define DESTROY_MS  8000
+#define PORT       7471
+#define DESTROY_MS 8000
 
 static struct daemon daemon_ = { .pid = 0 };
 static struct cm_end a, b;
@@ -65,83 +62,6 @@ tear_down(void **state)
 	cm_end_close(&b);
 	daemon_remove(&daemon_);
 	return 0;
-}
-
-/* --- victims ------------------------------------------------------------------------------------- */
-
-enum victim_state { LISTENS, WAITS_AT_LISTENER, CONNECTS, ACCEPTED, ESTABLISHED, NB_STATES };
-
-/* The program that is killed. It writes a byte when it is in its state. */
-__attribute__((noreturn)) static void
-be_victim(enum victim_state state, const char *socket, uint16_t port)
-{
-	static struct cm_end end;
-	struct uroce_cm_event event;
-	uint32_t id;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	cm_end_open(&end, socket);
-	cm_end_make_qp(&end);
-	if (state == CONNECTS) {
-		(void)user_connect(&end.user, &end.user.gid, port, end.qp->qp_num);
-	} else {
-		(void)user_listen(&end.user, port, 0);
-		(void)!write(STDOUT_FILENO, "l", 1);
-	}
-	if (state == ACCEPTED || state == ESTABLISHED) {
-		event = user_expect(&end.user, UROCE_CM_EVENT_CONNECT_REQUEST);
-		id = event.id;
-		cm_end_ready_qp(&end, id);
-		user_accept(&end.user, id, end.qp->qp_num);
-		if (state == ESTABLISHED)
-			(void)user_expect(&end.user, UROCE_CM_EVENT_ESTABLISHED);
-	}
-	(void)!write(STDOUT_FILENO, "s", 1);
-	for (;;)
-		(void)pause();
-}
-
-struct victim {
-	pid_t pid;
-	int fd;
-};
-
-static void
-start_victim(struct victim *victim, enum victim_state state, uint16_t port)
-{
-	char nth[8], port_text[8];
-	int ends[2];
-
-	(void)snprintf(nth, sizeof(nth), "%d", state);
-	(void)snprintf(port_text, sizeof(port_text), "%u", port);
-	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
-	victim->pid = fork();
-	assert_true(victim->pid >= 0);
-	if (victim->pid == 0) {
-		(void)dup2(ends[1], STDOUT_FILENO);
-		(void)execl("/proc/self/exe", "test-uroced-cm", "--victim", nth, daemon_.socket,
-			    port_text, NULL);
-		_exit(127);
-	}
-	(void)close(ends[1]);
-	victim->fd = ends[0];
-}
-
-static void
-await_victim(const struct victim *victim, char what)
-{
-	char got = 0;
-
-	while (got != what)
-		assert_int_equal(read(victim->fd, &got, 1), 1);
-}
-
-static void
-kill_victim(struct victim *victim)
-{
-	assert_int_equal(kill(victim->pid, SIGKILL), 0);
-	assert_int_equal(waitpid(victim->pid, NULL, 0), victim->pid);
-	(void)close(victim->fd);
 }
 
 /* --- tests --------------------------------------------------------------------------------------- */
@@ -210,74 +130,6 @@ port__is_bound_once(void **state)
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), -EADDRINUSE);
 	cm_end_destroy(&b, listener);
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), 0);
-}
-
-/* Wait until a port that a killed client had is free. */
-static void
-await_port(uint16_t port)
-{
-	const struct uroce_cm_manager_ops *ops = a.user.manager->ops;
-	const struct uroce_cm_addr local = { 4, port, { [12] = 192, [14] = 2, [15] = 1 } };
-	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
-	uint32_t id;
-
-	assert_int_equal(ops->create(a.user.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
-	while (ops->bind(a.user.manager, id, &local, false, false) == -EADDRINUSE) {
-		assert_true(now_ms() < until_ms);
-		(void)usleep(1000);
-	}
-	cm_end_destroy(&a, id);
-}
-
-static void
-client__that_is_killed_ends_its_connections(void **state)
-{
-	const struct uroce_cm_manager_ops *ops = a.user.manager->ops;
-	struct victim victim;
-	uint32_t id;
-
-	(void)state;
-	for (enum victim_state at = LISTENS; at < NB_STATES; at++) {
-		const bool is_asked = at == CONNECTS;
-
-		if (is_asked)
-			id = user_listen(&a.user, VICTIM_PORT, 0);
-		cm_end_make_qp(&a);
-		start_victim(&victim, at, VICTIM_PORT);
-		if (is_asked) {
-			const uint32_t new =
-				user_expect(&a.user, UROCE_CM_EVENT_CONNECT_REQUEST).id;
-
-			await_victim(&victim, 's');
-			kill_victim(&victim);
-			assert_int_equal(user_expect(&a.user, UROCE_CM_EVENT_REJECTED).id, new);
-			cm_end_destroy(&a, new);
-			cm_end_destroy(&a, id);
-			continue;
-		}
-		await_victim(&victim, 'l');
-		id = UROCE_CM_NO_ID;
-		if (at != LISTENS)
-			id = user_connect(&a.user, &a.user.gid, VICTIM_PORT, a.qp->qp_num);
-		if (at == ACCEPTED || at == ESTABLISHED) {
-			(void)user_expect(&a.user, UROCE_CM_EVENT_CONNECT_RESPONSE);
-			cm_end_ready_qp(&a, id);
-		}
-		if (at == ESTABLISHED)
-			assert_int_equal(ops->establish(a.user.manager, id, NULL, 0), 0);
-		await_victim(&victim, 's');
-		kill_victim(&victim);
-		if (id != UROCE_CM_NO_ID) {
-			const struct uroce_cm_event event = user_await(&a.user, NULL, NULL);
-
-			assert_int_equal(event.id, id);
-			assert_int_equal(event.kind, at == WAITS_AT_LISTENER
-							     ? UROCE_CM_EVENT_REJECTED
-							     : UROCE_CM_EVENT_DISCONNECTED);
-			cm_end_destroy(&a, id);
-		}
-		await_port(VICTIM_PORT);
-	}
 }
 
 /* Expect that a connection whose manager has ended goes on, and that new ones can be made. */
@@ -360,7 +212,6 @@ uroced__leaves_no_process_and_no_socket(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* Descriptors and clients of uroced are the same after clients have come and gone. */
 /* An id that is destroyed while there is no uroced is gone at once, and does not come back. */
 static void
 listener__destroyed_without_uroced_is_gone(void **state)
@@ -381,30 +232,6 @@ listener__destroyed_without_uroced_is_gone(void **state)
 	/* The port of the destroyed listener is free for any client. */
 	id = user_listen(&a.user, PORT, 0);
 	cm_end_destroy(&a, id);
-}
-
-static void
-clients__that_go_leave_nothing(void **state)
-{
-	unsigned slots[16], nb_fds, nb_clients;
-	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
-	struct victim victim;
-
-	(void)state;
-	(void)manager_pid();
-	nb_fds = daemon_nb_fds(&daemon_);
-	nb_clients = daemon_clients(&daemon_, slots, 16);
-	for (unsigned i = 0; i < 3; i++) {
-		start_victim(&victim, LISTENS, VICTIM_PORT);
-		await_victim(&victim, 's');
-		kill_victim(&victim);
-	}
-	while (daemon_clients(&daemon_, slots, 16) != nb_clients ||
-	       daemon_nb_fds(&daemon_) > nb_fds) {
-		assert_true(now_ms() < until_ms);
-		(void)usleep(10000);
-	}
-	await_port(VICTIM_PORT);
 }
 
 /* In a child of fork(): whether each call fails. @return exit status of the child */
@@ -469,7 +296,7 @@ child__has_no_connection_manager(void **state)
 	cm_end_disconnect(&a, &b, &link);
 	/* the listener ends although the child lives */
 	cm_end_close(&b);
-	await_port(PORT);
+	cm_end_await_port(&a, PORT, false);
 	(void)close(ends[1]);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 42);
@@ -507,11 +334,9 @@ main(int argc, char **argv)
 		TEST(clients__connect_and_exchange),
 		TEST(qpn__of_another_client_is_refused),
 		TEST(port__is_bound_once),
-		TEST(client__that_is_killed_ends_its_connections),
 		TEST(manager__that_is_killed_is_started_again),
 		TEST(uroced__that_is_killed_and_started_serves_again),
 		TEST(listener__destroyed_without_uroced_is_gone),
-		TEST(clients__that_go_leave_nothing),
 		TEST(child__has_no_connection_manager),
 		TEST(uroced__leaves_no_process_and_no_socket),
 		cmocka_unit_test(uroced__without_cm_serves_no_connection_management),
@@ -521,9 +346,6 @@ main(int argc, char **argv)
 		return 1;
 	(void)unsetenv("RUNTIME_DIRECTORY");
 	net_init();
-	if (argc == 5 && strcmp(argv[1], "--victim") == 0)
-		be_victim((enum victim_state)strtol(argv[2], NULL, 10), argv[3],
-			  (uint16_t)strtoul(argv[4], NULL, 10));
 	daemon_program = argv[1];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

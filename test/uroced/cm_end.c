@@ -4,13 +4,17 @@
 
 #include "cm_end.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "now_ms.h"
 #include "verbs/uroce.h"
 
 #define TIMEOUT_MS 60000
+/* 2 s: the retries must last until a uroced that was killed has started and has its clients again */
+#define ACK_TIMEOUT 19
 
 void
 cm_end_open(struct cm_end *end, const char *socket)
@@ -90,7 +94,7 @@ cm_end_ready_qp(struct cm_end *end, uint32_t id)
 			 0);
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = ACK_TIMEOUT,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.sq_psn = info.sq_psn,
@@ -179,4 +183,32 @@ cm_end_disconnect(struct cm_end *from, struct cm_end *to, const struct user_link
 	assert_int_equal(user_expect(&from->user, UROCE_CM_EVENT_DISCONNECTED).id, link->active);
 	cm_end_destroy(from, link->active);
 	cm_end_destroy(to, link->passive);
+}
+
+int
+cm_end_bind(struct cm_end *end, uint16_t port, bool is_datagram, uint32_t *id)
+{
+	const struct uroce_cm_manager_ops *ops = end->user.manager->ops;
+	struct uroce_cm_addr addr = { .ip_version = 4, .port = port };
+
+	memcpy(&addr.ip[12], &end->user.gid.raw[12], 4);
+	assert_int_equal(ops->create(end->user.manager,
+				     is_datagram ? UROCE_CM_PS_UDP : UROCE_CM_PS_TCP, is_datagram,
+				     0, id),
+			 0);
+	return ops->bind(end->user.manager, *id, &addr, false, false);
+}
+
+void
+cm_end_await_port(struct cm_end *end, uint16_t port, bool is_datagram)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+	uint32_t id;
+
+	while (cm_end_bind(end, port, is_datagram, &id) == -EADDRINUSE) {
+		cm_end_destroy(end, id);
+		assert_true(now_ms() < until_ms);
+		(void)usleep(1000);
+	}
+	cm_end_destroy(end, id);
 }

@@ -44,4 +44,10 @@ void cm_end_disconnect(struct cm_end *from, struct cm_end *to, const struct user
 
 void cm_end_destroy(struct cm_end *end, uint32_t id);
 
+/** Create an id of an end, and bind it to a port, 0 for any. @return the result of the bind */
+int cm_end_bind(struct cm_end *end, uint16_t port, bool is_datagram, uint32_t *id);
+
+/** Wait until a port, which another client had, is free. */
+void cm_end_await_port(struct cm_end *end, uint16_t port, bool is_datagram);
+
 #endif /* TEST_UROCED_CM_END_H */

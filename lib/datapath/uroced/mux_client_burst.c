@@ -283,8 +283,8 @@ has_passed_all(const struct uroce_mux_client *client)
 void
 uroce_mux_client_drain(struct uroce_mux_client *client)
 {
-	for (unsigned i = 0;
-	     i < DRAIN_MAX_MS && is_attached(client) && !has_passed_all(client); i++)
+	for (unsigned i = 0; i < DRAIN_MAX_MS && is_attached(client) && !has_passed_all(client);
+	     i++)
 		(void)usleep(1000);
 }
 
