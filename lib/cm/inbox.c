@@ -129,6 +129,12 @@ ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
 	return path_code > code ? path_code : (uint8_t)code;
 }
 
+static uint8_t
+lesser_of(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
 static void
 fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 {
@@ -138,8 +144,12 @@ fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroc
 	uroce_cm_identity_set_peer(cm, conn, rep->local_ca_guid, rep->local_comm_id,
 				   is_xrc ? rep->local_eecn : rep->local_qpn);
 	conn->remote_psn = rep->starting_psn;
-	conn->responder_resources = rep->initiator_depth;
-	conn->initiator_depth = rep->responder_resources;
+	/*
+	 * A peer must not ask for more than the REQ offers [IBA 12.6.8]. Peers of another kind of
+	 * device do, and a QP with more than its device has would be refused.
+	 */
+	conn->responder_resources = lesser_of(conn->responder_resources, rep->initiator_depth);
+	conn->initiator_depth = lesser_of(conn->initiator_depth, rep->responder_resources);
 	conn->rnr_retry_count = rep->rnr_retry_count;
 	conn->peer_has_flow_control = rep->has_flow_control;
 	conn->peer_has_srq = rep->has_srq;

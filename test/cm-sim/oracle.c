@@ -33,6 +33,36 @@ number_of(const struct world *world, const struct program *program)
 	return (uint32_t)(program - world->programs);
 }
 
+static uint8_t
+lesser_of(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * Whether the depths of READs of an id are those of the peer's message, crossed over. The active
+ * side has no more than its REQ has offered.
+ */
+static bool
+has_depths(const struct uroce_cm_info *info, const struct uroce_cm_msg *peer,
+	   const struct ledger_entry *self)
+{
+	struct uroce_cm_msg req;
+
+	if (peer->attr == UROCE_CM_REQ)
+		return info->state != UROCE_CM_STATE_REQ_RCVD ||
+		       (info->responder_resources == peer->req.initiator_depth &&
+			info->initiator_depth == peer->req.responder_resources);
+	if (!self || self->attr != UROCE_CM_REQ)
+		return true;
+	if (uroce_cm_parse(self->mad, &req) != UROCE_CM_VERDICT_ACCEPTED)
+		abort();
+	return info->responder_resources ==
+		       lesser_of(req.req.responder_resources, peer->rep.initiator_depth) &&
+	       info->initiator_depth ==
+		       lesser_of(req.req.initiator_depth, peer->rep.responder_resources);
+}
+
 /* What an id knows of both ends is what both have said. */
 static void
 check_ends(struct world *world, const struct program *program)
@@ -54,13 +84,9 @@ check_ends(struct world *world, const struct program *program)
 		world_blame(world, "bound to the QP of another connection", who);
 	if (uroce_cm_parse(peer->mad, &msg) != UROCE_CM_VERDICT_ACCEPTED)
 		abort();
-	if (program->is_active ? msg.rep.initiator_depth != info.responder_resources ||
-					 msg.rep.responder_resources != info.initiator_depth
-			       : info.state == UROCE_CM_STATE_REQ_RCVD &&
-					 (msg.req.initiator_depth != info.responder_resources ||
-					  msg.req.responder_resources != info.initiator_depth))
-		world_blame(world, "the depths of READs are not crossed over", who);
 	self = ledger_find_end(world, program->host, info.local_comm_id);
+	if (!has_depths(&info, &msg, self))
+		world_blame(world, "the depths of READs are not crossed over", who);
 	if (self &&
 	    (self->qpn != info.local_qpn || self->qpn != program->qpn || self->psn != info.rq_psn))
 		world_blame(world, "the peer was told another QP", who);

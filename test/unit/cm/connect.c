@@ -70,6 +70,29 @@ connect__request_response_and_ready(void **state)
 	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
+/* A peer whose device has more answers with what its own device has. */
+static void
+rep__gives_no_more_than_the_req_offers(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_param param = {
+		.qpn = 0x22, .responder_resources = 128, .initiator_depth = 128
+	};
+	struct uroce_cm_info info;
+	uint32_t a, b;
+
+	(void)end_listen(&ends->b, PORT);
+	a = end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
+	assert_int_equal(uroce_cme_accept(ends->b.cm, b, &param, ends->now_ns), 0);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
+	uroce_cme_query(ends->a.cm, a, &info);
+	assert_int_equal(info.responder_resources, 3);
+	assert_int_equal(info.initiator_depth, 2);
+}
+
 static void
 connect__psns_cross_over(void **state)
 {
@@ -425,6 +448,7 @@ main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(rep__gives_no_more_than_the_req_offers),
 		TEST(connect__request_response_and_ready),
 		TEST(connect__psns_cross_over),
 		TEST(starting_psn__is_what_the_other_side_sends_first),
