@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Support for scenarios with stock programs of rdmacm-utils: a server at the peer `b`, a client at `a`."""
+"""Support for scenarios with stock programs of rdmacm-utils and perftest: a server at the peer `b`, a client at `a`."""
 
 import shutil
 import subprocess
@@ -11,7 +11,10 @@ from ends import Skip, expect
 from uroce_ports import stop
 
 NO_LISTENER = 8    # reason of a REJ [IBA 12.6.7.2]; a service that is resolved has status 1 instead
-PACKAGE = 'rdmacm-utils'
+
+
+def package_of(program):
+    return 'perftest' if program.startswith('ib_') else 'rdmacm-utils'
 
 
 class StockScene(connections.ConnectionScene):
@@ -25,7 +28,7 @@ class StockScene(connections.ConnectionScene):
     def start(self, peer, command):
         """Start a program on a peer, which is a list of words. Its output is in self.logs."""
         if not shutil.which(command[0]):    # the guest has the programs of this machine
-            raise Skip(f'{command[0]} is not installed: it is in {PACKAGE}')
+            raise Skip(f'{command[0]} is not installed: it is in {package_of(command[0])}')
         log = tempfile.TemporaryFile('w+')
         process = peer.run(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.logs[process] = log, peer, command
@@ -49,9 +52,10 @@ class StockScene(connections.ConnectionScene):
         return any(mad.name == 'REJ' and mad.fields.get('reason') == NO_LISTENER or
                    mad.name == 'SIDR_REP' and mad.fields.get('status') == 1 for mad in self.mads(sender=self.b))
 
-    def pair(self, server, client, seconds, is_endless=False):
+    def pair(self, server, client, seconds, is_endless=False, has_two_connections=False):
         """Run a server and a client. Both must end with status 0, but for a server that is endless. If the server does
-        not listen yet, the client is started again."""
+        not listen yet, the client is started again. A server of two connections is started again with it, since it may
+        have the first one."""
         serving = self.start(self.b, server)
         deadline = time.monotonic() + seconds
         while True:
@@ -62,6 +66,9 @@ class StockScene(connections.ConnectionScene):
                 break
             self.found = None
             self.wire.capture(self.path)
+            if has_two_connections:
+                stop(serving)
+                serving = self.start(self.b, server)
             time.sleep(0.2)
         statuses = self.finish(serving, 0 if is_endless else max(5, deadline - time.monotonic())), status
         expect(statuses == (None if is_endless else 0, 0), f'server and client ended with {statuses}: ' +

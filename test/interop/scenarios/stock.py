@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Stock programs of rdmacm-utils, unmodified, each a server at the responder and a client at the requester."""
 
+import re
+
 from ends import expect
 from scenarios import scenario
 
@@ -58,6 +60,35 @@ def cmtime_256(s):
     s.pair(['cmtime', '-b', s.address(s.b), '-c', '256'], ['cmtime', '-s', s.address(s.b), '-c', '256'], SECONDS,
            is_endless=True)
     expect(len({mad.fields['local_comm_id'] for mad in s.mads('REP')}) >= 256, 'there were less than 256 connections')
+
+
+@stock()
+def rdma_client_server(s):
+    """rdma_client and rdma_server: synchronous ids"""
+    s.pair(['rdma_server', '-s', s.address(s.b)], ['rdma_client', '-s', s.address(s.b)], SECONDS)
+
+
+@stock(short=True)
+def rstream(s):
+    """rstream: rsockets, which exchange their buffers by WRITE with immediate data"""
+    words = ['rstream', '-S', '4096', '-C', '50']
+    serving, calling = s.pair(words + ['-b', s.address(s.b)] + family(s), words + ['-s', s.address(s.b)] + family(s),
+                              SECONDS)
+    expect('4k' in calling, f'no result: {calling.strip()[-200:]}')
+
+
+def register_perftest(program, *words):
+    @stock(name=f'{program.replace("_", "-")}-rdma-cm', text=f'{program} -R: QPs that librdmacm connects')
+    def perftest(s):
+        command = [program, '-R', '-n', '100', '-s', '4096', *words] + (['--ipv6-addr'] if s.is_ipv6 else [])
+        # the server listens anew for its second connection, and the client does not wait for that
+        calling = s.pair(command, command + [s.address(s.b)], SECONDS, has_two_connections=True)[1]
+        expect(re.search(r'^ *4096 +100', calling, re.MULTILINE), f'no result: {calling.strip()[-200:]}')
+
+
+register_perftest('ib_send_bw')
+register_perftest('ib_write_bw')
+register_perftest('ib_read_lat')
 
 
 def family(s):
