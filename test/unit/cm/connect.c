@@ -75,9 +75,9 @@ static void
 rep__gives_no_more_than_the_req_offers(void **state)
 {
 	struct ends *ends = *state;
-	const struct uroce_cm_param param = {
-		.qpn = 0x22, .responder_resources = 128, .initiator_depth = 128
-	};
+	const struct uroce_cm_param param = { .qpn = 0x22,
+					      .responder_resources = 128,
+					      .initiator_depth = 128 };
 	struct uroce_cm_info info;
 	uint32_t a, b;
 
