@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_CM_ID_LIST_H
+#define UROCE_CM_ID_LIST_H
+
+/**
+ * @file
+ * Lists of ids, for tools that show what an engine does. The list has every id that is not free:
+ * also those that were destroyed and wait for the peer, and requests that no user has taken yet.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+
+/** Most ids that one call of uroce_cme_list() looks at, so that the call takes a short time. */
+#define UROCE_CM_LIST_SCAN 4096u
+
+/** An id. Fields that struct uroce_cm_info has, too, have the same meaning. */
+struct uroce_cm_row {
+	uint32_t id;
+	/* listener of a request that no user has taken; UROCE_CM_NO_ID: there is none */
+	uint32_t listener;
+	uint16_t owner; /* the user that has, or had, the id */
+	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
+	bool is_active;
+	bool is_datagram;
+	uint8_t state;  /* enum uroce_cm_state (cm/state.h) */
+	uint16_t space; /* port space (cm/service_id.h) */
+	struct uroce_cm_addr local;
+	struct uroce_cm_addr remote;
+	uint64_t service_id;
+	uint32_t local_qpn;
+	uint32_t remote_qpn;
+	uint32_t local_comm_id; /* 0: none */
+	uint32_t remote_comm_id;
+	uint32_t nb_waiting;  /* of a listener: requests that wait for its user */
+	uint32_t max_backlog; /* of a listener: requests of one host that may wait */
+	uint16_t nb_retries;  /* how often the last message was repeated */
+	/*
+	 * time in ns until the timer of the state expires: the next repetition, or the end of
+	 * TIMEWAIT; UROCE_CM_NEVER: no timer runs
+	 */
+	uint64_t left_ns;
+};
+
+/**
+ * List ids in the order of their numbers. An id that is created or freed between two calls may be
+ * missing.
+ * @param[in,out] next  first id to look at; on return, the one at which the next call continues, or
+ *	UROCE_CM_NO_ID at the end. The list may continue although this call has found no id
+ * @return number of ids in `rows`, at most `max`
+ */
+unsigned uroce_cme_list(const struct uroce_cm *cm, uint32_t *next, struct uroce_cm_row *rows,
+			unsigned max, uint64_t now_ns);
+
+/** Name of a port space, as in RDMA_PS_TCP ("TCP"). Never NULL; "?" for another value. */
+const char *uroce_cm_space_name(unsigned space);
+
+#endif /* UROCE_CM_ID_LIST_H */
