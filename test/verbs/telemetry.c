@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of devices and QPs, read over EAL's socket: while devices exist, while none exists, and
+ * Telemetry of devices, QPs and connection management, read over EAL's socket: while devices exist, while none exists, and
  * while they are created and destroyed.
  */
 
-#include "net.h"
+#include "cm_rig.h"
 
 #include <ftw.h>
 #include <stdio.h>
@@ -289,6 +289,93 @@ qps__are_listed_in_pieces(void **state)
 	pair_close(&net);
 }
 
+/* --- connection management ------------------------------------------------------------------------- */
+
+static void
+cm__counts_messages_by_the_names_of_the_kernel(void **state)
+{
+	struct cm_rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	/* the devices have no ids of connection management yet */
+	assert_string_equal(query("/uroce/cm,uroce0"), "null");
+	rig_connect(&rig);
+	expect_text(query("/uroce/cm,uroce0"),
+		    "\"cm_tx_msgs\":{\"req\":1,\"mra\":0,\"rej\":0,\"rep\":0,\"rtu\":1,\"dreq\":0,"
+		    "\"drep\":0,\"sidr_req\":0,\"sidr_rep\":0,\"lap\":0,\"apr\":0}");
+	expect_text(query("/uroce/cm,uroce0"), "\"cm_tx_retries\":{\"req\":0,");
+	expect_text(query("/uroce/cm,uroce1"), "\"cm_rx_msgs\":{\"req\":1,\"mra\":0,\"rej\":0,"
+					       "\"rep\":0,\"rtu\":1,");
+	expect_text(query("/uroce/cm,uroce1"), "\"cm_rx_duplicates\":{\"req\":0,");
+	expect_text(query("/uroce/cm,uroce1"), "\"cm_drops\":{\"backlog_full\":0,");
+	assert_int_equal(number(query("/uroce/cm,uroce1"), "rep"), 1);
+	rig_close(&rig);
+	assert_string_equal(query("/uroce/cm,uroce0"), "null");
+	assert_string_equal(query("/uroce/cm"), "null");
+}
+
+static void
+cm_ids__are_listeners_and_connections(void **state)
+{
+	struct cm_rig rig;
+	const char *answer;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	assert_string_equal(query("/uroce/cm_ids,uroce0"), "null");
+	rig_connect(&rig);
+	answer = query("/uroce/cm_ids,uroce1");
+	expect_text(answer, "\"state\":\"LISTEN\",\"space\":\"TCP\",\"side\":\"none\","
+			    "\"local\":\"192.0.2.2:7471\"");
+	expect_text(answer, "\"state\":\"ESTABLISHED\",\"space\":\"TCP\",\"side\":\"passive\"");
+	answer = query("/uroce/cm_ids,uroce0");
+	expect_text(answer, "\"state\":\"ESTABLISHED\",\"space\":\"TCP\",\"side\":\"active\"");
+	expect_text(answer, "\"remote\":\"192.0.2.2:7471\"");
+	assert_int_equal(number(answer, "qpn"), rig.a.id->qp->qp_num);
+	assert_int_equal(number(answer, "dest_qpn"), rig.b.id->qp->qp_num);
+	assert_int_equal(number(answer, "destroyed"), 0);
+	assert_null(strstr(answer, "left_ms"));
+	rig_close(&rig);
+}
+
+/* Each id is listed once, in several responses. */
+static void
+cm_ids__are_listed_in_pieces(void **state)
+{
+	char command[64] = "/uroce/cm_ids,uroce0";
+	struct rdma_cm_id *id[100];
+	unsigned nb = 0, nb_answers = 0;
+	uint32_t last = 0, next;
+	struct cm_rig rig;
+
+	(void)state;
+	rig_open(&rig, NULL);
+	for (unsigned i = 0; i < 100; i++) {
+		assert_int_equal(uroce_cm_create_id(rig.channel[0], &id[i], NULL, RDMA_PS_TCP), 0);
+		assert_int_equal(uroce_cm_bind_addr(id[i], sa_of(HOST_A6, 0)), 0);
+		assert_int_equal(uroce_cm_listen(id[i], 0), 0);
+	}
+	for (const char *at = query(command); strcmp(at, "{}") != 0; nb_answers++) {
+		while ((at = strstr(at, "\"id\":")) != NULL) {
+			at += strlen("\"id\":");
+			next = (uint32_t)strtoul(at, NULL, 10);
+			assert_true(nb == 0 || next > last);
+			last = next;
+			nb++;
+		}
+		snprintf(command, sizeof(command), "/uroce/cm_ids,uroce0,%u", last);
+		at = query(command);
+	}
+	assert_int_equal(nb, 100);
+	assert_true(nb_answers > 1);
+	assert_string_equal(query("/uroce/cm_ids,uroce0,16777215"), "{}");
+	assert_string_equal(query("/uroce/cm_ids,uroce0,-1"), "{}");
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(uroce_cm_destroy_id(id[i]), 0);
+	rig_close(&rig);
+}
+
 /* --- all at once ------------------------------------------------------------------------------------ */
 
 static atomic_bool is_over;
@@ -308,11 +395,28 @@ query_on(void *arg)
 		query_by(fd, "/uroce/qps,uroce1", answer);
 		snprintf(command, sizeof(command), "/uroce/qp,uroce0,%u", atomic_load(&last_qpn));
 		query_by(fd, command, answer);
+		query_by(fd, "/uroce/cm,uroce1", answer);
+		query_by(fd, "/uroce/cm_ids,uroce1", answer);
 		atomic_fetch_add(&nb_queries, 1);
 	}
 	close(fd);
 	free(answer);
 	return NULL;
+}
+
+/* A listener comes and goes: its device has connection management from now on. */
+static void
+listen_for_a_moment(void)
+{
+	struct rdma_event_channel *const channel = uroce_cm_create_event_channel();
+	struct rdma_cm_id *id;
+
+	assert_non_null(channel);
+	assert_int_equal(uroce_cm_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(uroce_cm_bind_addr(id, sa_of(HOST_B, RIG_PORT)), 0);
+	assert_int_equal(uroce_cm_listen(id, 0), 0);
+	assert_int_equal(uroce_cm_destroy_id(id), 0);
+	uroce_cm_destroy_event_channel(channel);
 }
 
 /* Devices with different kinds of driving, and QPs with traffic that are destroyed. */
@@ -331,6 +435,7 @@ request__while_they_come_and_go(void **state)
 		pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = keys[round % 3] });
 		atomic_store(&last_qpn, net.a.qp->qp_num);
 		pair_connect(&net);
+		listen_for_a_moment();
 		before = atomic_load(&nb_queries);
 		do {
 			post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 30000),
@@ -370,6 +475,9 @@ main(void)
 		cmocka_unit_test(qp__of_other_types),
 		cmocka_unit_test(request__for_what_is_not_there),
 		cmocka_unit_test(qps__are_listed_in_pieces),
+		cmocka_unit_test(cm__counts_messages_by_the_names_of_the_kernel),
+		cmocka_unit_test(cm_ids__are_listeners_and_connections),
+		cmocka_unit_test(cm_ids__are_listed_in_pieces),
 		cmocka_unit_test(request__while_they_come_and_go),
 	};
 

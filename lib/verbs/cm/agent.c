@@ -18,6 +18,7 @@
 
 #include "datapath/clock.h"
 #include "datapath/log.h"
+#include "verbs/cm/cm_telemetry.h"
 #include "verbs/cm/manager.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -77,20 +78,6 @@ arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
 	(void)timerfd_settime(agent->timer_fd, 0, &spec, NULL);
 }
 
-static void
-lock_agent(struct uroce_cm_agent *agent)
-{
-	pthread_mutex_lock(&agent->entry);
-	pthread_mutex_lock(&agent->lock);
-	pthread_mutex_unlock(&agent->entry);
-}
-
-static void
-unlock_agent(struct uroce_cm_agent *agent)
-{
-	pthread_mutex_unlock(&agent->lock);
-}
-
 /* --- turns ------------------------------------------------------------------------------------- */
 
 /* Tell the consumers that have events, unless they were told and have not taken all of them. */
@@ -145,17 +132,17 @@ uroce_cm_agent_process(struct uroce_cm_agent *agent)
 {
 	bool has_more;
 
-	lock_agent(agent);
+	uroce_fair_lock_get(&agent->lock);
 	clear_wakeups(agent);
 	has_more = do_turn(agent);
-	unlock_agent(agent);
+	uroce_fair_lock_release(&agent->lock);
 	return has_more;
 }
 
 uint64_t
 uroce_cm_agent_begin_call(struct uroce_cm_agent *agent)
 {
-	lock_agent(agent);
+	uroce_fair_lock_get(&agent->lock);
 	return uroce_clock_ns();
 }
 
@@ -170,7 +157,7 @@ uroce_cm_agent_end_call(struct uroce_cm_agent *agent)
 	arm_timer(agent, now_ns);
 	if (has_more || has_pending_notice(agent))
 		wake_agent(agent);
-	unlock_agent(agent);
+	uroce_fair_lock_release(&agent->lock);
 }
 
 /* --- the thread -------------------------------------------------------------------------------- */
@@ -210,11 +197,11 @@ start_agent_thread(struct uroce_cm_agent *agent)
 static void
 stop_agent_thread(struct uroce_cm_agent *agent)
 {
-	lock_agent(agent);
+	uroce_fair_lock_get(&agent->lock);
 	const bool has_thread = agent->has_thread;
 
 	agent->has_thread = false;
-	unlock_agent(agent);
+	uroce_fair_lock_release(&agent->lock);
 	if (!has_thread)
 		return;
 	atomic_store(&agent->is_stopping, true);
@@ -302,8 +289,7 @@ free_agent(struct uroce_cm_agent *agent)
 	close_agent_fd(agent->timer_fd);
 	close_agent_fd(agent->wake_fd);
 	uroce_gsi_close(&agent->gsi);
-	pthread_mutex_destroy(&agent->lock);
-	pthread_mutex_destroy(&agent->entry);
+	uroce_fair_lock_destroy(&agent->lock);
 	free(agent);
 }
 
@@ -318,8 +304,7 @@ make_agent(struct uroce_vdevice *device, struct uroce_cm_agent **out)
 	agent->device = device;
 	agent->epoll_fd = agent->timer_fd = agent->wake_fd = -1;
 	agent->armed_ns = UROCE_CM_NEVER;
-	pthread_mutex_init(&agent->entry, NULL);
-	pthread_mutex_init(&agent->lock, NULL);
+	uroce_fair_lock_init(&agent->lock);
 	ret = uroce_gsi_open(&agent->gsi, device);
 	if (ret == 0)
 		ret = open_fds(agent);
@@ -333,6 +318,7 @@ make_agent(struct uroce_vdevice *device, struct uroce_cm_agent **out)
 		free_agent(agent);
 		return ret;
 	}
+	uroce_cm_telemetry_add(agent);
 	*out = agent;
 	return 0;
 }
@@ -357,6 +343,7 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 
 	if (agent == NULL)
 		return;
+	uroce_cm_telemetry_remove(agent);
 	/* without the thread the program moves the packets, too, and waits here */
 	const bool can_drain = agent->has_thread;
 
@@ -375,7 +362,7 @@ uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manage
 {
 	unsigned free = 0;
 
-	lock_agent(agent);
+	uroce_fair_lock_get(&agent->lock);
 	while (free < agent->nb_clients && agent->clients[free].manager != NULL)
 		free++;
 	if (free < UROCE_CM_CONSUMERS_MAX) {
@@ -385,7 +372,7 @@ uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manage
 			agent->nb_clients++;
 		*number = (uint16_t)free;
 	}
-	unlock_agent(agent);
+	uroce_fair_lock_release(&agent->lock);
 	return free < UROCE_CM_CONSUMERS_MAX ? 0 : -ENOMEM;
 }
 

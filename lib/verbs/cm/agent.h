@@ -22,13 +22,13 @@
  * which a thread of the parent may have held.
  */
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "cm/cm.h"
 #include "datapath/dpdk.h"
+#include "verbs/cm/fair_lock.h"
 #include "verbs/cm/gsi.h"
 #include "verbs/cm/receiver.h"
 #include "verbs/cm/sender.h"
@@ -70,12 +70,7 @@ struct uroce_cm_agent {
 	int wake_fd;  /* eventfd by which other threads wake the thread */
 	void *mem;    /* memory of the engine */
 	size_t mem_len;
-	/*
-	 * A thread holds `entry` while it waits for `lock`. So the next one that gets `lock` is the
-	 * thread that waits, and not the one that has just released it, which would win otherwise.
-	 */
-	pthread_mutex_t entry;
-	pthread_mutex_t lock;
+	struct uroce_fair_lock lock;
 	struct uroce_cm *cm;
 	struct uroce_gsi gsi;
 	struct uroce_cm_sender sender;
@@ -83,6 +78,8 @@ struct uroce_cm_agent {
 	uint64_t armed_ns;   /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
 	unsigned nb_clients; /* clients from 0 on that have been used */
 	struct uroce_cm_client clients[UROCE_CM_CONSUMERS_MAX];
+	/* next agent of the list of cm/cm_telemetry.c, which has a lock of its own */
+	struct uroce_cm_agent *telemetry_next;
 };
 
 /**

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_AGENT_REPORT_H
+#define UROCE_VERBS_CM_AGENT_REPORT_H
+
+/**
+ * @file
+ * What an agent tells tools about itself: its counters, and its ids. Any thread may call these
+ * functions while the agent exists, except for threads of a child of fork().
+ */
+
+#include <stdint.h>
+
+#include "cm/cm.h"
+#include "cm/id_list.h"
+
+struct uroce_cm_agent;
+
+/** Counters of an agent. */
+struct uroce_cm_agent_stats {
+	struct uroce_cm_stats cm; /* of the engine */
+	uint64_t nb_refused;      /* MADs that are no messages of communication management */
+	uint64_t nb_no_source;    /* MADs whose IP header has no source to which a reply may go */
+	uint64_t nb_no_mad;       /* datagrams to QP 1 that do not have the length of a MAD */
+};
+
+void uroce_cm_agent_read_stats(struct uroce_cm_agent *agent, struct uroce_cm_agent_stats *stats);
+
+/** List ids, see uroce_cme_list(). */
+unsigned uroce_cm_agent_list(struct uroce_cm_agent *agent, uint32_t *next,
+			     struct uroce_cm_row *rows, unsigned max);
+
+#endif /* UROCE_VERBS_CM_AGENT_REPORT_H */

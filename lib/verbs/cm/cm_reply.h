@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_CM_REPLY_H
+#define UROCE_VERBS_CM_CM_REPLY_H
+
+/**
+ * @file
+ * Replies of telemetry about connection management: the counters of an agent, and its ids. A
+ * process that owns its port, and uroced, have the same replies.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "verbs/cm/agent_report.h"
+
+struct rte_tel_data;
+
+/** Most ids of a reply, which has at most 16 KiB. */
+#define UROCE_CM_REPLY_ROWS 32u
+
+/** The process that owns an id. */
+struct uroce_cm_row_owner {
+	bool is_known;
+	pid_t pid;
+	uid_t uid;
+};
+
+/**
+ * Make a reply of the counters: a dictionary of groups. The groups cm_tx_msgs, cm_tx_retries,
+ * cm_rx_msgs and cm_rx_duplicates, and the names in them, are those of the kernel's ib_cm.
+ */
+void uroce_cm_reply_stats(struct rte_tel_data *reply, const struct uroce_cm_agent_stats *stats);
+
+/**
+ * Make a reply of ids: a dictionary with a dictionary for each id, whose name is the number. (DPDK
+ * 22.11 has no arrays of dictionaries.)
+ * @param owners  the owner of each id; NULL: this process
+ * @param nb  number of ids, at most UROCE_CM_REPLY_ROWS
+ */
+void uroce_cm_reply_rows(struct rte_tel_data *reply, const struct uroce_cm_row *rows,
+			 const struct uroce_cm_row_owner *owners, unsigned nb);
+
+/**
+ * Get the first id of a list from the parameters of a request: the id behind the number at their
+ * beginning, or 0 if there is no number.
+ */
+uint32_t uroce_cm_reply_first(const char *params);
+
+#endif /* UROCE_VERBS_CM_CM_REPLY_H */
