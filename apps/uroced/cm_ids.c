@@ -33,6 +33,12 @@ cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram)
 	ids->id[id] = (struct cm_id){ (uint16_t)(slot + 1u), is_datagram };
 }
 
+int
+cm_ids_owner(const struct cm_ids *ids, uint32_t id)
+{
+	return id < ids->max ? ids->id[id].owner_plus_one - 1 : -1;
+}
+
 bool
 cm_ids_is_of(const struct cm_ids *ids, uint32_t id, uint16_t slot)
 {

@@ -31,6 +31,9 @@ bool cm_ids_is_free(const struct cm_ids *ids, uint32_t id);
 /** Make a client the owner of an id that is free. */
 void cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram);
 
+/** Slot of the client that owns an id; -1: no client owns it. The number may be any number. */
+int cm_ids_owner(const struct cm_ids *ids, uint32_t id);
+
 bool cm_ids_is_of(const struct cm_ids *ids, uint32_t id, uint16_t slot);
 
 /** Whether an id that a client owns is for a datagram service. */

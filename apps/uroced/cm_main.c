@@ -27,6 +27,7 @@
 #include "log_line.h"
 #include "sandbox.h"
 #include "verbs/cm/agent.h"
+#include "verbs/cm/agent_report.h"
 #include "verbs/cm/consumer.h"
 #include "verbs/object.h"
 #include "verbs/uroce.h"
@@ -41,6 +42,7 @@ _Static_assert(CM_FD_UROCED == 3, "SPEC names it");
 struct cm {
 	struct ibv_context *context;
 	struct uroce_cm_manager *own; /* keeps the agent, and so QP 1, while there are no clients */
+	struct uroce_cm_agent *agent;
 	const struct lease_record *record;
 	struct cm_server server;
 };
@@ -99,6 +101,22 @@ get_now_ns(void *arg)
 	return uroce_clock_ns();
 }
 
+static void
+read_stats(void *arg, struct uroce_cm_agent_stats *stats)
+{
+	const struct cm *cm = arg;
+
+	uroce_cm_agent_read_stats(cm->agent, stats);
+}
+
+static unsigned
+list_ids(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max)
+{
+	const struct cm *cm = arg;
+
+	return uroce_cm_agent_list(cm->agent, next, rows, max);
+}
+
 /* Nothing is to be done: the ids of the connection manager's own user have no events. */
 static void
 ignore_events(void *arg)
@@ -121,6 +139,8 @@ start_device(struct cm *cm)
 		return -1;
 	}
 	ret = uroce_cm_manager_open(cm->context, ignore_events, NULL, &cm->own);
+	if (ret == 0)
+		ret = uroce_cm_agent_get(uroce_vcontext(cm->context)->device, &cm->agent);
 	if (ret < 0)
 		log_line("connection manager: no QP 1: %s", strerror(-ret));
 	return ret < 0 ? -1 : 0;
@@ -135,10 +155,12 @@ start_server(struct cm *cm)
 		.is_our_gid = is_our_gid,
 		.holds_qpn = holds_qpn,
 		.now_ns = get_now_ns,
+		.read_stats = read_stats,
+		.list = list_ids,
 		.max_ids = UROCE_CM_SHARED_AGENT_IDS,
 	};
-	const int ret =
-		cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED, CM_FD_READERS);
+	const int ret = cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED,
+				       CM_FD_READERS, CM_FD_REPORTS);
 
 	if (ret < 0)
 		log_line("connection manager: no server: %s", strerror(-ret));

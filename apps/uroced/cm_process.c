@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Starts connection managers. The process that forks them receives two messages for each: the
- * listener, and the connection to uroced. The program is that of uroced itself.
+ * Starts connection managers. The process that forks them receives a message for each descriptor
+ * that uroced makes for one: a byte that says which one it is (enum cm_fd), and the descriptor. The
+ * connection to uroced is the last of them. The program is that of uroced itself.
  */
 
 #include "cm_process.h"
@@ -49,22 +50,42 @@ become_manager(const int fds[CM_FD_END], bool is_unconfined)
 	_exit(1);
 }
 
+/* Whether uroced makes a descriptor anew for each connection manager. */
+static bool
+is_made_by_uroced(int which)
+{
+	return which == CM_FD_UROCED || which == CM_FD_LISTENER || which == CM_FD_REPORTS;
+}
+
+static void
+replace_fd(int fds[CM_FD_END], int which, int fd)
+{
+	if (fds[which] >= 0)
+		(void)close(fds[which]);
+	fds[which] = fd;
+}
+
 static void
 start_managers(int uroced, int fds[CM_FD_END], bool is_unconfined)
 {
-	char is_listener;
+	char which;
 	int fd;
 
-	while (fd_message_receive(uroced, &is_listener, sizeof(is_listener), &fd, 0) > 0) {
-		if (is_listener) {
-			fds[CM_FD_LISTENER] = fd;
+	while (fd_message_receive(uroced, &which, sizeof(which), &fd, 0) > 0) {
+		if (!is_made_by_uroced(which)) {
+			if (fd >= 0)
+				(void)close(fd);
 			continue;
 		}
-		fds[CM_FD_UROCED] = fd;
+		replace_fd(fds, which, fd);
+		if (which != CM_FD_UROCED)
+			continue;
 		if (child_fork() == 0)
 			become_manager(fds, is_unconfined);
-		(void)close(fd);
-		(void)close(fds[CM_FD_LISTENER]);
+		for (int i = CM_FD_UROCED; i < CM_FD_END; i++) {
+			if (is_made_by_uroced(i))
+				replace_fd(fds, i, -1);
+		}
 	}
 }
 
@@ -97,7 +118,10 @@ close_others(const int kept[], unsigned nb)
 static void
 run_starter(int uroced, int leases, int readers, bool is_unconfined)
 {
-	int fds[CM_FD_END] = { [CM_FD_LISTENER] = -1, [CM_FD_READERS] = readers };
+	int fds[CM_FD_END] = { [CM_FD_UROCED] = -1,
+			       [CM_FD_LISTENER] = -1,
+			       [CM_FD_REPORTS] = -1,
+			       [CM_FD_READERS] = readers };
 	int kept[3];
 
 	(void)prctl(PR_SET_NAME, "uroced-starter");
@@ -138,38 +162,59 @@ cm_process_is_due(const struct cm_process *process, uint64_t now_ns)
 	return process->starter >= 0 && !process->is_running && now_ns >= process->start_ns;
 }
 
-/* Let the process that forks connection managers start one. @return 0, or -errno */
+/*
+ * Give the process that forks connection managers a descriptor for the next one. The connection to
+ * uroced starts it.
+ * @return 0, or -errno
+ */
 static int
-request_start(const struct cm_process *process, int listener, int connection)
+give(const struct cm_process *process, char which, int fd)
 {
-	char is_listener = 1;
-	int ret = fd_message_send(process->starter, &is_listener, sizeof(is_listener), listener,
-				  MSG_DONTWAIT);
-
-	if (ret < 0)
-		return ret;
-	is_listener = 0;
-	return fd_message_send(process->starter, &is_listener, sizeof(is_listener), connection,
-			       MSG_DONTWAIT);
+	return fd_message_send(process->starter, &which, sizeof(which), fd, MSG_DONTWAIT);
 }
 
-int
-cm_process_start(struct cm_process *process, int listener, uint64_t now_ns)
+/* Make a connection to the next manager, and give it one end. @return the other end, or -errno */
+static int
+connect_manager(const struct cm_process *process, char which)
 {
 	int ends[2], ret;
 
-	process->is_running = true;
-	process->start_ns = now_ns;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0) {
-		ret = -errno;
-		cm_process_ended(process, now_ns);
-		return ret;
-	}
-	ret = request_start(process, listener, ends[1]);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+		return -errno;
+	ret = give(process, which, ends[1]);
 	(void)close(ends[1]);
 	if (ret == 0)
 		return ends[0];
 	(void)close(ends[0]);
+	return ret;
+}
+
+/* As cm_process_start(). The socket `*reports` may be open after an error. */
+static int
+request_start(const struct cm_process *process, int listener, int *reports)
+{
+	const int ret = give(process, CM_FD_LISTENER, listener);
+
+	*reports = -1;
+	if (ret < 0)
+		return ret;
+	*reports = connect_manager(process, CM_FD_REPORTS);
+	return *reports < 0 ? *reports : connect_manager(process, CM_FD_UROCED);
+}
+
+int
+cm_process_start(struct cm_process *process, int listener, int *reports, uint64_t now_ns)
+{
+	int ret;
+
+	process->is_running = true;
+	process->start_ns = now_ns;
+	ret = request_start(process, listener, reports);
+	if (ret >= 0)
+		return ret;
+	if (*reports >= 0)
+		(void)close(*reports);
+	*reports = -1;
 	cm_process_ended(process, now_ns);
 	return ret;
 }

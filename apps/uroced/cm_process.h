@@ -23,6 +23,7 @@
 enum cm_fd {
 	CM_FD_UROCED = 3, /* its connection to uroced */
 	CM_FD_LISTENER,   /* the socket to which its clients connect */
+	CM_FD_REPORTS,    /* the socket by which uroced's telemetry asks (cm_report.h) */
 	CM_FD_LEASES,     /* the file of leases, for reading */
 	CM_FD_READERS,    /* the socket of reader_start() */
 	CM_FD_END
@@ -55,9 +56,10 @@ bool cm_process_is_due(const struct cm_process *process, uint64_t now_ns);
 /**
  * Start a connection manager. If this fails, it is tried again after a delay.
  * @param listener  socket to which its clients connect
+ * @param[out] reports  socket for cm_report_ask(); -1 after an error
  * @return the socket of the connection to it, or -errno
  */
-int cm_process_start(struct cm_process *process, int listener, uint64_t now_ns);
+int cm_process_start(struct cm_process *process, int listener, int *reports, uint64_t now_ns);
 
 /** Note that the connection manager has ended. The next one is started after a delay. */
 void cm_process_ended(struct cm_process *process, uint64_t now_ns);

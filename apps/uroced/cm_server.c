@@ -26,7 +26,7 @@
 #define RETRY_MS 100
 
 /* The data of an epoll event: the slot of a client, or one of these values. */
-enum { LISTENER = CM_CLIENTS_MAX, EVENTS, UROCED };
+enum { LISTENER = CM_CLIENTS_MAX, EVENTS, UROCED, REPORTS };
 
 static int
 watch_fd(const struct cm_server *server, int fd, uint32_t of, uint32_t events)
@@ -293,6 +293,10 @@ handle_event(struct cm_server *server, uint32_t of)
 	case UROCED:
 		server->is_ending = true;
 		break;
+	case REPORTS:
+		if (!cm_report_serve(server))
+			(void)epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, server->reports, NULL);
+		break;
 	}
 }
 
@@ -385,13 +389,14 @@ cm_server_run(struct cm_server *server)
 
 int
 cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
-	       int start)
+	       int start, int reports)
 {
 	int ret;
 
 	memset(server, 0, sizeof(*server));
 	server->host = *host;
 	server->listener = listener;
+	server->reports = reports;
 	readers_init(&server->readers, start);
 	server->closing.readers = &server->readers;
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -401,7 +406,8 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	if (ret == 0 && (server->epoll_fd < 0 || server->events_fd < 0 ||
 			 watch_fd(server, listener, LISTENER, EPOLLIN) < 0 ||
 			 watch_fd(server, server->events_fd, EVENTS, EPOLLIN) < 0 ||
-			 (uroced >= 0 && watch_fd(server, uroced, UROCED, 0) < 0)))
+			 (uroced >= 0 && watch_fd(server, uroced, UROCED, 0) < 0) ||
+			 (reports >= 0 && watch_fd(server, reports, REPORTS, EPOLLIN) < 0)))
 		ret = -errno;
 	if (ret < 0)
 		cm_server_fini(server);

@@ -10,6 +10,7 @@
  *	cm_server.c  connections, turns, and the notices about events
  *	cm_calls.c   the requests: what a client may ask for, and the calls
  *	cm_ids.c     which client owns which id
+ *	cm_report.c  what uroced's telemetry asks for
  *
  * A request is received only if the socket of its client has room for the reply. So a client that
  * does not read is not served, and needs no memory. Its connection is closed after CM_FULL_MAX_NS.
@@ -26,6 +27,7 @@
 
 #include "cm_ids.h"
 #include "closing.h"
+#include "cm_report.h"
 #include "mux/cm_message.h"
 #include "readers.h"
 #include "verbs/cm/manager.h"
@@ -52,6 +54,10 @@ struct cm_host {
 	bool (*holds_qpn)(void *arg, uid_t uid, uint32_t qpn, uint64_t token);
 	/* The monotonic time. */
 	uint64_t (*now_ns)(void *arg);
+	/* Read the counters of the messages of all clients. */
+	void (*read_stats)(void *arg, struct uroce_cm_agent_stats *stats);
+	/* List the ids of all clients, see uroce_cme_list(). */
+	unsigned (*list)(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max);
 	uint32_t max_ids; /* ids of all clients are smaller than this number */
 };
 
@@ -84,6 +90,7 @@ struct cm_server {
 	int listener;
 	int epoll_fd;
 	int events_fd; /* eventfd that is rung when a manager has events */
+	int reports;   /* socket of uroced's telemetry; -1: there is none */
 	bool is_deaf;  /* the listener is not polled, since the process has no free descriptor */
 	bool is_ending;
 };
@@ -93,10 +100,11 @@ struct cm_server {
  * @param listener  socket to which clients connect
  * @param uroced  socket whose hang-up ends the server; -1: there is none
  * @param start  socket of reader_start()
+ * @param reports  socket by which uroced's telemetry asks (cm_report.h); -1: there is none
  * @return 0, or -errno
  */
 int cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
-		   int start);
+		   int start, int reports);
 
 /** Handle what happens until `timeout_ms` have passed (-1: no limit), once. */
 void cm_server_round(struct cm_server *server, int timeout_ms);
@@ -109,6 +117,15 @@ void cm_server_fini(struct cm_server *server);
 
 /** Wake the thread of the server, because a client has events. Any thread may call this. */
 void cm_server_wake(struct cm_server *server);
+
+/* This function is in cm_report.c. */
+
+/**
+ * Receive a request of uroced's telemetry, and reply to it.
+ * @return false: the connection has ended, or the request is invalid. Then the server must not
+ *	receive further ones
+ */
+bool cm_report_serve(const struct cm_server *server);
 
 /* The function from here on is in cm_calls.c. */
 

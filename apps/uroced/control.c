@@ -207,6 +207,29 @@ accept_waiting(struct control *control)
 	}
 }
 
+/* Telemetry asks the connection manager by another socket from now on. @return the former socket */
+static int
+set_reports(struct control *control, int reports)
+{
+	const int former = control->cm_reports;
+
+	pthread_mutex_lock(control->stats_lock);
+	control->cm_reports = reports;
+	pthread_mutex_unlock(control->stats_lock);
+	return former;
+}
+
+/* The connection to the connection manager ends. */
+static void
+end_manager(struct control *control)
+{
+	const int reports = set_reports(control, -1);
+
+	if (reports >= 0)
+		closing_end(&control->closing, reports, CLIENT_UID_MANAGER);
+	cm_process_ended(&control->cm_process, control_now_ns());
+}
+
 void
 control_leave(struct control *control, struct client *client, const char *why)
 {
@@ -216,7 +239,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 
 	set_client(control, client->slot, NULL);
 	if (client_is_manager(client))
-		cm_process_ended(&control->cm_process, control_now_ns());
+		end_manager(control);
 	if (was_attached) {
 		/*
 		 * end the leases first, since from then on no frame of the client reaches a QP of
@@ -265,16 +288,19 @@ static void
 look_at_manager(struct control *control)
 {
 	const uint64_t now_ns = control_now_ns();
-	int socket, ret;
+	int socket, reports, ret;
 
 	if (!cm_process_is_due(&control->cm_process, now_ns))
 		return;
-	socket = cm_process_start(&control->cm_process, control->cm_listener, now_ns);
+	socket = cm_process_start(&control->cm_process, control->cm_listener, &reports, now_ns);
 	ret = socket < 0 ? socket : add_manager(control, socket);
-	if (ret == 0)
+	if (ret == 0) {
+		(void)set_reports(control, reports);
 		return;
+	}
 	if (socket >= 0) {
 		(void)close(socket);
+		(void)close(reports);
 		cm_process_ended(&control->cm_process, now_ns);
 	}
 	log_client_line("the connection manager does not start: %s", strerror(-ret));

@@ -35,6 +35,11 @@ struct control {
 	struct cm_process cm_process;
 	int cm_listener; /* clients of the connection manager connect to it; -1: there is none */
 	/*
+	 * socket by which telemetry asks the connection manager; -1: it does not run. The control
+	 * thread holds `stats_lock` when it writes this field.
+	 */
+	int cm_reports;
+	/*
 	 * all clients by slot. The control thread holds `stats_lock` when it writes this array or
 	 * the flag `is_attached` of a client.
 	 */

@@ -170,6 +170,7 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 	readers_init(&control->readers, start);
 	control->closing.readers = &control->readers;
 	control->cm_listener = -1;
+	control->cm_reports = -1;
 	control->leases = lease_table_create(file->record, control_now_ns());
 	control->limits = opt->limits;
 	if (control->leases)

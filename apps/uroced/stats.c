@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Replies to telemetry requests. The telemetry thread of EAL holds `lock` while it replies. The
- * control thread holds this lock while it adds or removes a client.
+ * Replies to telemetry requests. The telemetry threads of EAL hold `lock` while they read what
+ * belongs to the control thread. The control thread holds this lock while it adds or removes a
+ * client. A telemetry thread that waits for the connection manager holds `ask_lock` alone.
  */
 
 #include "stats.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <pthread.h>
+#include <unistd.h>
 #include <rte_telemetry.h>
 
+#include "cm_report.h"
 #include "datapath/dpdk.h"
+
+/*
+ * Most parts of a list without an id that are asked for, for one reply. The ids of the connection
+ * manager are fewer than this number times UROCE_CM_LIST_SCAN.
+ */
+#define EMPTY_PARTS_MAX 64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct control *asked; /* the state of the control thread; NULL when this thread has ended */
+static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread asks at a time */
 
 static void
 add(struct rte_tel_data *answer, const char *name, uint64_t value)
@@ -191,6 +202,86 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return 0;
 }
 
+/* --- the connection manager ---------------------------------------------------------------------- */
+
+/*
+ * Get a descriptor of the socket to the connection manager. The control thread may close its own
+ * meanwhile. @return -1: there is no connection manager, or no free descriptor
+ */
+static int
+open_reports(void)
+{
+	int fd = -1;
+
+	pthread_mutex_lock(&lock);
+	if (asked && asked->cm_reports >= 0)
+		fd = fcntl(asked->cm_reports, F_DUPFD_CLOEXEC, 0);
+	pthread_mutex_unlock(&lock);
+	return fd;
+}
+
+/* Ask the connection manager. @return 0, or -errno */
+static int
+query_manager(struct cm_report_request *request, struct cm_report *report)
+{
+	const int fd = open_reports();
+	int ret;
+
+	if (fd < 0)
+		return -ENOENT;
+	pthread_mutex_lock(&ask_lock);
+	ret = cm_report_ask(fd, request, report, CM_REPORT_TIMEOUT_MS);
+	pthread_mutex_unlock(&ask_lock);
+	(void)close(fd);
+	return ret;
+}
+
+static int
+tell_cm(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	struct cm_report_request request = { .kind = CM_REPORT_STATS };
+	struct cm_report report;
+	int ret;
+
+	(void)cmd;
+	(void)params;
+	ret = query_manager(&request, &report);
+	if (ret == 0)
+		uroce_cm_reply_stats(answer, &report.stats);
+	return ret;
+}
+
+static int
+list_cm_ids(const char *cmd, const char *params, struct rte_tel_data *answer)
+{
+	struct cm_report_request request = { .kind = CM_REPORT_IDS };
+	struct cm_report report;
+	int ret = 0;
+
+	(void)cmd;
+	report.ids.next = uroce_cm_reply_first(params);
+	report.ids.nb = 0;
+	for (unsigned i = 0; i < EMPTY_PARTS_MAX && ret == 0 && report.ids.nb == 0 &&
+			     report.ids.next != UROCE_CM_NO_ID;
+	     i++) {
+		request.first = report.ids.next;
+		ret = query_manager(&request, &report);
+	}
+	if (ret == 0)
+		uroce_cm_reply_rows(answer, report.ids.row, report.ids.owner, report.ids.nb);
+	return ret;
+}
+
+static void
+register_cm_commands(void)
+{
+	(void)rte_telemetry_register_cmd("/uroced/cm", tell_cm,
+					 "Messages of the connection manager");
+	(void)rte_telemetry_register_cmd("/uroced/cm_ids", list_cm_ids,
+					 "Listeners and connections of all clients. Parameter: the "
+					 "id after which the list begins");
+}
+
 void
 stats_begin(struct control *control)
 {
@@ -209,6 +300,7 @@ stats_begin(struct control *control)
 		"The sums of the clients of a user. Parameter: the UID of the user");
 	(void)rte_telemetry_register_cmd("/uroced/host", tell_host,
 					 "Traffic of the wire, drops, refusals and load of uroced");
+	register_cm_commands();
 }
 
 void

@@ -192,6 +192,109 @@ uroced__that_is_killed_and_started_serves_again(void **state)
 	}
 }
 
+/* --- telemetry ----------------------------------------------------------------------------------- */
+
+static void
+expect_text(const char *reply, const char *text)
+{
+	if (strstr(reply, text) == NULL)
+		fail_msg("there is no %s in %s", text, reply);
+}
+
+static void
+telemetry__counts_messages_of_all_clients(void **state)
+{
+	struct user_link link;
+
+	(void)state;
+	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "req"), 0);
+	(void)user_listen(&b.user, PORT, 0);
+	for (unsigned i = 0; i < 3; i++) {
+		link = cm_end_connect(&a, &b, PORT);
+		cm_end_disconnect(&a, &b, &link);
+	}
+	/* the first group is cm_tx_msgs */
+	assert_in_range(daemon_ask(&daemon_, "/uroced/cm", "req"), 3, 10);
+	assert_in_range(daemon_ask(&daemon_, "/uroced/cm", "rtu"), 3, 10);
+	expect_text(daemon_query(&daemon_, "/uroced/cm"), "\"cm_rx_duplicates\":{\"req\":");
+}
+
+static void
+telemetry__lists_listeners_and_connections(void **state)
+{
+	char owner[64];
+	const char *reply;
+
+	(void)state;
+	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), ":{}}");
+	(void)user_listen(&b.user, PORT, 0);
+	(void)cm_end_connect(&a, &b, PORT);
+	reply = daemon_query(&daemon_, "/uroced/cm_ids");
+	expect_text(reply, "\"state\":\"LISTEN\",\"space\":\"TCP\",\"side\":\"none\","
+			   "\"local\":\"192.0.2.1:7471\"");
+	expect_text(reply, "\"state\":\"ESTABLISHED\",\"space\":\"TCP\",\"side\":\"active\"");
+	expect_text(reply, "\"side\":\"passive\"");
+	expect_text(reply, "\"remote\":\"192.0.2.1:7471\"");
+	(void)snprintf(owner, sizeof(owner), "\"pid\":%d,\"uid\":%u", getpid(), geteuid());
+	expect_text(reply, owner);
+	/* no id has such a number */
+	expect_text(daemon_query(&daemon_, "/uroced/cm_ids,16777215"), ":{}}");
+	expect_text(daemon_query(&daemon_, "/uroced/cm_ids,99999999999"), ":{}}");
+}
+
+/* A list that does not fit into one reply has each id once. */
+static void
+telemetry__lists_many_ids_in_parts(void **state)
+{
+	const struct uroce_cm_manager_ops *ops = a.user.manager->ops;
+	char command[64] = "/uroced/cm_ids";
+	unsigned nb = 0, nb_replies = 0;
+	uint32_t id, last = UINT32_MAX;
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(ops->create(a.user.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	for (;; nb_replies++) {
+		const char *at = daemon_query(&daemon_, command);
+
+		if (strstr(at, ":{}}"))
+			break;
+		while ((at = strstr(at, "\"id\":")) != NULL) {
+			at += strlen("\"id\":");
+			id = (uint32_t)strtoul(at, NULL, 10);
+			assert_true(last == UINT32_MAX || id > last);
+			last = id;
+			nb++;
+		}
+		(void)snprintf(command, sizeof(command), "/uroced/cm_ids,%u", last);
+	}
+	assert_int_equal(nb, 100);
+	assert_in_range(nb_replies, 2, 100);
+}
+
+/* A connection manager that does not reply delays telemetry for a limited time, and nothing else. */
+static void
+telemetry__of_a_manager_that_hangs_or_dies(void **state)
+{
+	const pid_t pid = manager_pid();
+
+	(void)state;
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	for (unsigned i = 0; i < 2; i++)
+		expect_text(daemon_query(&daemon_, "/uroced/cm"), "null");
+	assert_int_equal(daemon_ask(&daemon_, "/uroced/host", "clients"), 3);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	/* late replies are skipped */
+	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "lap"), 0);
+	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), ":{}}");
+	assert_int_equal(kill(pid, SIGKILL), 0);
+	process_await_end(pid);
+	(void)manager_pid();
+	(void)user_listen(&b.user, PORT, 0);
+	(void)cm_end_connect(&a, &b, PORT);
+	assert_in_range(daemon_ask(&daemon_, "/uroced/cm", "req"), 1, 10);
+}
+
 static void
 uroced__leaves_no_process_and_no_socket(void **state)
 {
@@ -320,6 +423,8 @@ uroced__without_cm_serves_no_connection_management(void **state)
 	assert_non_null(context);
 	assert_int_equal(uroce_cm_manager_open(context, (void (*)(void *))free, NULL, &manager),
 			 -ECONNREFUSED);
+	expect_text(daemon_query(&daemon_, "/uroced/cm"), "null");
+	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), "null");
 	assert_int_equal(uroce_close_device(context), 0);
 	assert_int_equal(uroce_destroy_device(device), 0);
 	daemon_remove(&daemon_);
@@ -338,6 +443,10 @@ main(int argc, char **argv)
 		TEST(uroced__that_is_killed_and_started_serves_again),
 		TEST(listener__destroyed_without_uroced_is_gone),
 		TEST(child__has_no_connection_manager),
+		TEST(telemetry__counts_messages_of_all_clients),
+		TEST(telemetry__lists_listeners_and_connections),
+		TEST(telemetry__lists_many_ids_in_parts),
+		TEST(telemetry__of_a_manager_that_hangs_or_dies),
 		TEST(uroced__leaves_no_process_and_no_socket),
 		cmocka_unit_test(uroced__without_cm_serves_no_connection_management),
 	};

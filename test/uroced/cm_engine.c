@@ -284,10 +284,27 @@ get_now(void *arg)
 	return engine->now_ns;
 }
 
+static void
+read_stats(void *arg, struct uroce_cm_agent_stats *stats)
+{
+	const struct cm_engine *engine = arg;
+
+	*stats = (struct uroce_cm_agent_stats){ .cm = *uroce_cme_stats(engine->cm) };
+}
+
+static unsigned
+list_ids(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max)
+{
+	const struct cm_engine *engine = arg;
+
+	return uroce_cme_list(engine->cm, next, rows, max, engine->now_ns);
+}
+
 struct cm_host
 cm_engine_host(struct cm_engine *engine)
 {
-	return (struct cm_host){ engine, open_user, is_our_gid, holds_qpn, get_now, ENGINE_IDS };
+	return (struct cm_host){ engine,  open_user,  is_our_gid, holds_qpn,
+				 get_now, read_stats, list_ids,   ENGINE_IDS };
 }
 
 void

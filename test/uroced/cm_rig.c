@@ -23,6 +23,7 @@
 struct cm_engine engine;
 struct cm_server server;
 struct program ann, bob;
+int reports[2];
 static char path[64];
 static int listener, start;
 
@@ -293,7 +294,8 @@ rig_set_up(void **state)
 	(void)snprintf(path, sizeof(path), "/tmp/cm-server-%d", getpid());
 	listener = uroce_mux_listen(path, 0666);
 	assert_true(listener >= 0);
-	assert_int_equal(cm_server_init(&server, &host, listener, -1, start), 0);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
+	assert_int_equal(cm_server_init(&server, &host, listener, -1, start, reports[1]), 0);
 	program_open_as(&ann, geteuid(), 10);
 	program_open_as(&bob, geteuid(), 20);
 	return 0;
@@ -315,6 +317,8 @@ rig_tear_down(void **state)
 	assert_int_equal(cm_engine_nb_open(&engine), 0);
 	cm_server_fini(&server);
 	cm_engine_fini(&engine);
+	(void)close(reports[0]);
+	(void)close(reports[1]);
 	assert_int_equal(close(listener), 0);
 	return unlink(path);
 }

@@ -32,6 +32,8 @@ struct program {
 };
 
 extern struct cm_engine engine;
+/** The socket by which uroced's telemetry asks the server: the end of telemetry, and the server's. */
+extern int reports[2];
 extern struct cm_server server;
 /** Two programs of the user of the test. */
 extern struct program ann, bob;

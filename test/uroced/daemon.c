@@ -220,14 +220,22 @@ ask(const struct daemon *daemon, const char *command, char *answer, size_t room)
 	(void)close(fd);
 }
 
+const char *
+daemon_query(const struct daemon *daemon, const char *command)
+{
+	static char answer[65536];
+
+	ask(daemon, command, answer, sizeof(answer));
+	return answer;
+}
+
 uint64_t
 daemon_ask(const struct daemon *daemon, const char *command, const char *name)
 {
-	static char answer[65536];
+	const char *const answer = daemon_query(daemon, command);
 	char quoted[64];
 	const char *at;
 
-	ask(daemon, command, answer, sizeof(answer));
 	(void)snprintf(quoted, sizeof(quoted), "\"%s\":", name);
 	at = strstr(answer, quoted);
 	if (!at)

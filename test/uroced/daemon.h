@@ -59,6 +59,9 @@ void daemon_kill(struct daemon *daemon);
  */
 int daemon_run(char *const argv[], char *said, size_t room);
 
+/** Send a request to telemetry. @return the reply, which is valid until the next request */
+const char *daemon_query(const struct daemon *daemon, const char *command);
+
 /** Read a number from telemetry, such as "clients" of "/uroced/host". */
 uint64_t daemon_ask(const struct daemon *daemon, const char *command, const char *name);
 

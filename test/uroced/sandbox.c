@@ -206,6 +206,8 @@ manager__has_no_privilege(void **state)
 	daemon_start_confined(&daemon_);
 	pid = process_await_manager(daemon_.pid);
 	socket = connect_to_manager();
+	/* uroced's telemetry asks the manager through both sandboxes */
+	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "req"), 0);
 	/* EAL's threads, and those of the device and of the agent */
 	assert_true(expect_all_confined(pid) >= 3);
 	assert_int_equal(core_limit(pid), 0);
