@@ -171,6 +171,7 @@ def test_json(folder):
     with Made(folder, 'rte', process(device('uroce0', sent_pkts=5)), pid=1):
         run = stat(folder, '--json')
         told = json.loads(run[1])
+        expect('JSON has no connection management without ids of it', told['cm'] == [], run)
         expect('JSON has what was told', told['devices'] == [{'process': 'rte', 'pid': 1, **device('uroce0', sent_pkts=5),
                                                               'program': told['devices'][0]['program'], 'qp': []}], run)
         expect('and when', abs(told['time'] - time.time()) < 60, run)
@@ -221,6 +222,89 @@ def test_qps(folder):
         expect('or those that are wanted', re.findall(r'^ QP 0x(\w+)', run[1], re.M) == ['000012', '000004'], run)
 
 
+# -------------------------------------------------------------------------------- connection management
+
+def row(number, state, **more):
+    return {'id': number, 'state': state, 'space': 'TCP', 'side': 'active', 'retries': 0, 'destroyed': 0, **more}
+
+
+LISTENER = row(3, 'LISTEN', side='none', local='192.0.2.1:7471', waiting=2, backlog=128)
+CONNECTION = row(9, 'ESTABLISHED', local='192.0.2.1:40000', remote='[2001:db8::1]:7471', qpn=0x12, dest_qpn=0xabcdef,
+                 comm_id=0x1234, remote_comm_id=0xdeadbeef)
+MESSAGES = {'cm_tx_msgs': {'req': 7, 'rtu': 0}, 'cm_rx_duplicates': {'rep': 1}}
+
+
+def ids(command, *parts):
+    """The responses of a list of ids in parts."""
+    answers, last = {}, ''
+    for part in [*parts, []]:
+        answers[f'{command}{last}'] = {str(told['id']): told for told in part}
+        last = f',{part[-1]["id"]}' if part else ''
+    return answers
+
+
+def test_cm_counters(folder):
+    with Made(folder, 'rte', {**process(device('uroce0')), '/uroce/cm,uroce0': MESSAGES}):
+        run = stat(folder)
+        expect('connection management has a table', re.search(r'^rte/uroce0: \S+, PID \d+; connection management$', run[1],
+                                                              re.M), run)
+        expect('its counters have the name of their group', re.search(r'^  cm_tx_msgs req +7$', run[1], re.M), run)
+        expect('and not what was not counted', 'cm_tx_msgs rtu' not in run[1], run)
+        told = json.loads(stat(folder, '--json')[1])['cm']
+        expect('JSON has them in groups', len(told) == 1 and told[0]['counters'] == MESSAGES and 'ids' not in told[0], told)
+        run = stat(folder, '--prometheus')
+        expect('Prometheus has a label for the message',
+               re.search(r'^uroce_cm_tx_msgs_total\{process="rte",.*device="uroce0",message="req"\} 7$', run[1], re.M), run)
+        run = stat(folder, '--watch', '0.1', '--count', '2')
+        expect('they have rates', re.search(r'^  cm_tx_msgs req +7 +0\.0/s$', run[1], re.M), run)
+
+
+def test_cm_ids(folder):
+    many = [row(number, 'TIMEWAIT', left_ms=1500, retries=2) for number in range(20, 60)]
+    answers = {**process(device('uroce0')), '/uroce/cm,uroce0': MESSAGES,
+               **ids('/uroce/cm_ids,uroce0', [LISTENER, CONNECTION], many)}
+    with Made(folder, 'rte', answers, pid=77):
+        run = stat(folder, '--cm')
+        lines = run[1].splitlines()
+        expect('the ids have a title', lines[0].startswith('rte/uroce0: ') and lines[0].endswith(', ids: 42'), run)
+        expect('columns', lines[1].split() == ['ID', 'STATE', 'SIDE', 'PS', 'LOCAL', 'REMOTE', 'QPN', 'DEST_QPN', 'COMM_ID',
+                                               'REMOTE_COMM_ID', 'RETRIES', 'LEFT', 'PID', 'UID'], run)
+        expect('a listener', lines[2].split() == ['3', 'LISTEN', '-', 'TCP', '192.0.2.1:7471', '-', '-', '-', '-', '-',
+                                                  '2/128', '-', '77', '-'], run)
+        expect('a connection', lines[3].split() == ['9', 'ESTABLISHED', 'active', 'TCP', '192.0.2.1:40000',
+                                                    '[2001:db8::1]:7471', '0x000012', '0xabcdef', '0x00001234',
+                                                    '0xdeadbeef', '0', '-', '77', '-'], run)
+        expect('all parts of the list', [line.split()[0] for line in lines[2:44]] ==
+               ['3', '9', *map(str, range(20, 60))], run)
+        expect('the time that is left', lines[4].split()[-4:] == ['2', '1.5s', '77', '-'], run)
+        told = json.loads(stat(folder, '--cm', '--json')[1])['cm']
+        expect('JSON has them', told[0]['ids'][:2] == [LISTENER, CONNECTION] and len(told[0]['ids']) == 42, told)
+
+
+def test_cm_of_uroced(folder):
+    answers = {'/uroced/cm': MESSAGES, **ids('/uroced/cm_ids', [{**LISTENER, 'pid': 4711, 'uid': 1000},
+                                                                {**CONNECTION, 'destroyed': 1}])}
+    with Made(folder, 'rte', answers):
+        run = stat(folder, '--cm')
+        expect('uroced has one', run[1].startswith('rte/uroced: '), run)
+        expect('with the clients', re.search(r'^  3 +LISTEN .* 4711 +1000$', run[1], re.M), run)
+        expect('and ids without', re.search(r'^  9 +ESTABLISHED .* destroyed +-$', run[1], re.M), run)
+        expect('its counters are shown', re.search(r'^  cm_tx_msgs req +7$', stat(folder)[1], re.M))
+        expect('it is in the list', re.search(r'PID \d+: uroced$', stat(folder, '--list')[1], re.M))
+        expect('it may be chosen', stat(folder, '--cm', 'rte/uroced')[0] == 0)
+        expect('or not', stat(folder, '--cm', 'uroce0')[0] == 1)
+
+
+def test_cm_of_none(folder):
+    with Made(folder, 'rte', process(device('uroce0'))):
+        run = stat(folder, '--cm')
+        expect('without connection management there is a reason', is_complaint(run, 1, 'connection management'), run)
+    endless = {'/uroced/cm': MESSAGES, '/uroced/cm_ids': {'9': CONNECTION}, '/uroced/cm_ids,9': {'9': CONNECTION}}
+    with Made(folder, 'rte', endless):
+        run = stat(folder, '--cm')
+        expect('a list that goes round ends', run[0] == 0 and run[1].count('ESTABLISHED') == 1, run)
+
+
 def test_watch(folder):
     begin = time.monotonic()
 
@@ -245,6 +329,7 @@ def test_watch(folder):
 def test_options(folder):
     for options, word in ((['--watch', '0'], '--watch'), (['--watch', 'x'], '--watch'), (['--qp', 'x'], '--qp'),
                           (['--json', '--prometheus'], '--json'), (['--prometheus', '--watch', '1'], '--watch'),
+                          (['--cm', '--prometheus'], '--cm'), (['--cm', '--qp', 'all'], '--cm'),
                           (['--count', '2'], '--watch'), (['--nonsense'], '--nonsense')):
         run = stat(folder, *options)
         expect(f'refused: {options}', is_complaint(run, 2, word, '--help'), run)
@@ -276,7 +361,7 @@ def test_perf(folder):
 
 def main():
     for test in (test_nobody, test_others, test_mute, test_gone, test_choice, test_table, test_json, test_prometheus,
-                 test_qps, test_watch, test_options, test_perf):
+                 test_qps, test_cm_counters, test_cm_ids, test_cm_of_uroced, test_cm_of_none, test_watch, test_options, test_perf):
         with tempfile.TemporaryDirectory() as folder:
             test(folder)
     return failed > 0
