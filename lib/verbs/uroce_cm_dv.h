@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Calls of connection management beyond those of librdmacm. They are for bindings of <uroce_cm.h>
- * to other interfaces.
+ * Calls of connection management beyond those of librdmacm: the status of events in words, and calls
+ * for bindings of <uroce_cm.h> to other interfaces.
  */
 
 #include <stdbool.h>
@@ -14,6 +14,19 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * Get the status of an event in words, for users: the reason of a REJ of the peer, the status of a
+ * SIDR_REP, or an errno.
+ *
+ * @lcore  Any thread.
+ * @mt     Safe.
+ * @param event   type of the event
+ * @param status  its status: a negative errno; 0; or a positive number of the peer in REJECTED (reason
+ *         of the REJ [IBA 12.6.7.2]) and UNREACHABLE (status of the SIDR_REP [IBA 12.11.2])
+ * @return a constant text, never NULL; "unknown status" or "unknown reason" for another number
+ */
+const char *uroce_cm_dv_status_str(enum rdma_cm_event_type event, int status);
 
 /**
  * Functions that watch the events of a channel. Any thread calls them, also a thread of the

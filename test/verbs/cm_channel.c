@@ -6,6 +6,7 @@
 #include <uroce_cm_dv.h>
 
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -369,6 +370,27 @@ event_str__names_all_events(void **state)
 }
 
 static void
+status_str__says_what_the_peer_means(void **state)
+{
+	static const char *const unknown[] = { "unknown status", "unknown reason" };
+
+	(void)state;
+	assert_non_null(
+		strstr(uroce_cm_dv_status_str(RDMA_CM_EVENT_REJECTED, 8), "no listener for"));
+	assert_non_null(strstr(uroce_cm_dv_status_str(RDMA_CM_EVENT_REJECTED, 28), "refused by"));
+	assert_string_equal(uroce_cm_dv_status_str(RDMA_CM_EVENT_REJECTED, 34), unknown[1]);
+	assert_string_equal(uroce_cm_dv_status_str(RDMA_CM_EVENT_UNREACHABLE, 1),
+			    "no listener for the service ID or port");
+	assert_string_equal(uroce_cm_dv_status_str(RDMA_CM_EVENT_UNREACHABLE, 99), unknown[0]);
+	assert_string_equal(uroce_cm_dv_status_str(RDMA_CM_EVENT_ESTABLISHED, 8), unknown[0]);
+	for (int event = -1; event <= RDMA_CM_EVENT_TIMEWAIT_EXIT + 1; event++) {
+		assert_string_equal(uroce_cm_dv_status_str(event, -ETIMEDOUT), strerror(ETIMEDOUT));
+		assert_string_equal(uroce_cm_dv_status_str(event, -100000), unknown[0]);
+		assert_string_equal(uroce_cm_dv_status_str(event, INT_MIN), unknown[0]);
+	}
+}
+
+static void
 create_id__checks_the_port_space(void **state)
 {
 	static const enum rdma_port_space spaces[] = { RDMA_PS_TCP, RDMA_PS_UDP, RDMA_PS_IB,
@@ -412,6 +434,7 @@ main(void)
 		TEST(get_devices__lists_each_device_opened),
 		TEST(watch_channel__drops_and_tells),
 		TEST(event_str__names_all_events),
+		TEST(status_str__says_what_the_peer_means),
 		TEST(create_id__checks_the_port_space),
 	};
 
