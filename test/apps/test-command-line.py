@@ -51,11 +51,12 @@ def dashes(build):
 
 
 # The programs in C, below the build directory.
-PROGRAMS = ['apps/uroce-devinfo', 'apps/uroce-perf', 'apps/uroce-pingpong', 'apps/uroced/uroced']
+PROGRAMS = ['apps/uroce-connect', 'apps/uroce-devinfo', 'apps/uroce-perf', 'apps/uroce-pingpong', 'apps/uroced/uroced']
 # An option that needs a value, and EAL options with which EAL cannot start.
-VALUED = {'uroce-devinfo': '--uroce', 'uroce-perf': '--size', 'uroce-pingpong': '--port', 'uroced': '--socket'}
+VALUED = {'uroce-connect': '--uroce', 'uroce-devinfo': '--uroce', 'uroce-perf': '--size', 'uroce-pingpong': '--port', 'uroced': '--socket'}
 # Programs that print the line of EAL which names a fault, and own arguments with which they start EAL.
-EAL_USERS = (('apps/uroce-devinfo', ['--uroce=net_null0']), ('apps/uroce-perf', ['--loopback', 'write_bw']))
+EAL_USERS = (('apps/uroce-connect', ['--uroce=net_null0', '192.0.2.2:7471']), ('apps/uroce-devinfo', ['--uroce=net_null0']),
+             ('apps/uroce-perf', ['--loopback', 'write_bw']))
 NO_MEMORY = ['--no-huge', '-m', '1000000000']
 VERSIONS = r'uroce [0-9.]+, DPDK [0-9.]+, rdma-core [0-9.]+'
 TOOLS = ['usertools/' + name for name in ('quickstart', 'run-tests', 'uroce-doctor', 'uroce-lab', 'uroce-netdev',

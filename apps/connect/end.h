@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef APPS_CONNECT_END_H
+#define APPS_CONNECT_END_H
+
+/**
+ * @file
+ * What both sides of uroce-connect have: steps that they report, events that they wait for, and QPs.
+ */
+
+#include <stdbool.h>
+#include <uroce_cm.h>
+
+#include "options.h"
+
+/**
+ * Report a step: one line on stdout with its name, its outcome and a text, with tabs between them.
+ * @param outcome  0: success; a negative errno; or a positive reason of the peer
+ * @return `outcome`
+ */
+__attribute__((format(printf, 3, 4))) int end_report(const char *step, int outcome,
+						     const char *format, ...);
+
+/**
+ * Wait for the next event of a channel.
+ * @return 0; -ETIMEDOUT; -EINTR: a signal arrived; another -errno
+ */
+int end_await(struct rdma_event_channel *channel, int timeout_ms, struct rdma_cm_event **event);
+
+/** Create a QP for an id, which is destroyed by end_destroy(). @return 0, or -errno */
+int end_create_qp(struct rdma_cm_id *id, bool is_datagram);
+
+/** Destroy an id and its QP. The events of the id were acknowledged. */
+void end_destroy(struct rdma_cm_id *id);
+
+/** Connect. @return exit status */
+int active_run(const struct options *opt, struct rdma_event_channel *channel);
+
+/** Listen until SIGINT or SIGTERM. @return exit status */
+int passive_run(const struct options *opt, struct rdma_event_channel *channel);
+
+#endif /* APPS_CONNECT_END_H */

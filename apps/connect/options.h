@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef APPS_CONNECT_OPTIONS_H
+#define APPS_CONNECT_OPTIONS_H
+
+/**
+ * @file
+ * The command line of uroce-connect.
+ */
+
+#include <stdbool.h>
+#include <sys/socket.h>
+
+struct options {
+	const char *spec; /* the device */
+	struct sockaddr_storage
+		addr; /* the peer's address; with is_listener an address of this host */
+	bool has_source;
+	struct sockaddr_storage source; /* the address to connect from */
+	int timeout_ms;                 /* time for the answer to a request */
+	bool is_listener;
+	bool is_refusing; /* a listener that rejects all requests */
+	bool is_datagram; /* a datagram service instead of connections */
+};
+
+extern const char options_usage[];
+
+/** Parse the own options. @return 0, or -1 after one line on stderr */
+int options_parse(struct options *opt, int argc, char **argv);
+
+#endif /* APPS_CONNECT_OPTIONS_H */
