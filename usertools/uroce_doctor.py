@@ -11,6 +11,7 @@ import os
 import re
 import socket
 
+from uroce_doctor_connect import connection
 from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
 from uroce_netdev import names, read
 from uroce_target import FAULT, NOTE, OK, Finding, link_of
@@ -231,8 +232,8 @@ def kernel_device(target):
                           'what is for us', f'rdma link delete {device}')
 
 
-CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, duplicates, mtu, frame_limit, path, numa,
-          isolation)
+CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, duplicates, mtu, frame_limit, path, connection,
+          numa, isolation)
 
 
 def examine(target):

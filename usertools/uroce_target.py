@@ -37,6 +37,7 @@ class Target:
     keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...
     eal: list = dataclasses.field(default_factory=list)
     peer: str = None
+    connect: tuple = None      # address and port of a listener
     sysfs: str = '/sys'
     proc: str = '/proc'
 
@@ -91,7 +92,7 @@ def link_of(interface):
     return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
-def target_of(spec, eal=(), peer=None):
+def target_of(spec, eal=(), peer=None, connect=None):
     """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
     further properties.
     """
@@ -100,7 +101,7 @@ def target_of(spec, eal=(), peer=None):
     is_pci = PCI_ADDRESS.match(name) is not None
     is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS
     target = Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
-                      pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer)
+                      pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer, connect=connect)
     # a port that shares an interface of the kernel, as net_af_packet0, names the interface in its arguments
     target.interface = target.interface or target.vdev().get('iface')
     return target

@@ -3,7 +3,7 @@
 """Tests whether uroce-doctor names the cause of a problem. Most machines are simulated by files. Where
 namespaces are allowed, there are also real links, each with one fault.
 
-    test-doctor.py USERTOOLS
+    test-doctor.py USERTOOLS UROCE-CONNECT
 """
 
 import os
@@ -18,11 +18,13 @@ sys.dont_write_bytecode = True
 TOOLS = os.path.abspath(sys.argv[1])
 sys.path.insert(0, TOOLS)
 import uroce_doctor  # noqa: E402
+import uroce_doctor_connect  # noqa: E402
 from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
 UROCED = os.path.join(TOOLS, '..', 'build', 'apps', 'uroced', 'uroced')
+CONNECT = os.path.abspath(sys.argv[2])
 HANG_S = 60    # only a hang takes longer
 failed = 0
 all_said = []    # what the doctor said in all situations of this test
@@ -182,16 +184,20 @@ def test_remembered_neighbours(lab):
               '--peer', '192.0.2.2')
 
 
-def start_device(lab, host):
-    """Start a program of uroce that is attached to nothing else, and waits: uroced on the host's interface."""
+def start_device(lab, host, *options):
+    """Start a program of uroce that is attached to nothing else, and waits: uroced on the host's interface.
+
+    @return the path of its socket
+    """
     path = lab.path(f'uroced-{host.pid}')
     process = lab.start([*inside(host), UROCED, '--no-huge', '-m', '256', '--no-pci', '--vdev=net_af_packet0,iface=roce0', '--',
-                         f'--socket={path}', 'net_af_packet0'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                         *options, f'--socket={path}', 'net_af_packet0'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     end = time.monotonic() + HANG_S
     while not os.path.exists(path):
         if process.poll() is not None or time.monotonic() > end:
             raise LabError('uroced does not start')
         time.sleep(0.02)
+    return path
 
 
 def test_port_4791(lab):
@@ -229,9 +235,107 @@ def test_refused_ports(lab):
     lab.run_in(router, 'ip rule add pref 1 ipproto udp dport 4791 blackhole')
     diagnosis('UDP 4791 is dropped on the path', 1, '192.0.1.1 answers echo requests, and nothing on UDP port 4791', net, *peer)
     diagnosis('what to type', 1, 'nft list ruleset; tcpdump -i roce0 udp port 4791', net, *peer)
+    diagnosis('a connection over it', 1, 'nothing answers on UDP port 4791', net, 'roce0', '--connect', '192.0.1.1:7471')
     lab.run_in(router, 'ip rule del pref 1')
     lab.run_in(router, 'ip rule add pref 1 ipproto udp dport 4791 prohibit')
+    diagnosis('a connection that is refused on the path', 1, 'refuses UDP port 4791', net, 'roce0', '--connect',
+              '192.0.1.1:7471')
     diagnosis('UDP 4791 is refused on the path', 1, 'refuses UDP port 4791 to 192.0.1.1', net, *peer)
+
+
+# ------------------------------------------------------------------------------------- connections
+
+class Listener:
+    """uroce-connect --listen on a host, at port 7471 of an address."""
+
+    def __init__(self, lab, host, address, *options):
+        self.process = lab.start([*inside(host), CONNECT, '--no-huge', '--no-pci', '--vdev=net_af_packet0,iface=roce0', '--',
+                                  '--uroce=net_af_packet0', '--listen', *options, f'{address}:7471'], stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, text=True)
+
+    def __enter__(self):
+        line = self.process.stdout.readline()
+        if not line.startswith('listener\t0\t'):
+            raise LabError(f'uroce-connect does not listen: {line}')
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(HANG_S)
+        self.process.stdout.close()
+        expect('the listener ends with status 0', self.process.returncode == 0, self.process.returncode)
+
+
+def test_connections(lab):
+    """The other end accepts, refuses, or is not there."""
+    to = ('roce0', '--connect', '192.0.2.2:7471')
+    net = Net(lab)
+    diagnosis('nobody has the address', 1, 'replies for 192.0.2.9, or for the gateway', net, 'roce0', '--connect',
+              '192.0.2.9:7471')
+    diagnosis('no route', 1, 'no route to 198.51.100.1 by roce0', net, 'roce0', '--connect', '198.51.100.1:7471')
+    diagnosis('no device', 1, 'UDP port 4791 passes, and there is no RoCE device now', net, *to)
+    with Listener(lab, net.hosts[1], '192.0.2.2'):
+        diagnosis('a listener', 0, 'connected to 192.0.2.2:7471, and disconnected again', net, *to)
+        diagnosis('its source address', 0, 'source       192.0.2.1:', net, *to)
+        diagnosis('another port', 1, '192.0.2.2:7472 answers with REJ, reason 8: no listener', net, 'roce0', '--connect',
+                  '192.0.2.2:7472')
+        diagnosis('what to type', 1, 'uroce-stat --cm', net, 'roce0', '--connect', '192.0.2.2:7472')
+    with Listener(lab, net.hosts[1], '192.0.2.2', '--refuse'):
+        diagnosis('a listener that refuses', 1, "reason 28: refused by the peer's program", net, *to)
+    with Listener(lab, net.hosts[1], '192.0.2.2', '--datagram'):
+        diagnosis('a datagram service', 1, 'a service at 192.0.2.2:7471 takes datagrams only', net, *to)
+    net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
+    with Listener(lab, net.hosts[1], '[2001:db8::2]'):
+        diagnosis('a listener over IPv6', 0, 'connected to [2001:db8::2]:7471', net, 'roce0', '--connect', '[2001:db8::2]:7471')
+        diagnosis('no address of the family', 1, 'no route to 192.0.2.2 by roce0', net, *to)
+
+
+def test_connections_of_uroced(lab):
+    """uroced at either end, with and without a connection manager."""
+    if not os.path.exists(UROCED):
+        print('skip    connections of uroced: uroced is not built')
+        return
+    net = Net(lab)
+    start_device(lab, net.hosts[1])
+    diagnosis('uroced there without --cm', 1, 'but nobody serves connection management', net, 'roce0', '--connect',
+              '192.0.2.2:7471')
+    net = Net(lab)
+    path = start_device(lab, net.hosts[0])
+    diagnosis('uroced here without --cm', 1, 'this uroced serves no connection management', net, f'uroced,socket={path}',
+              '--connect', '192.0.2.2:7471')
+    net = Net(lab)
+    path = start_device(lab, net.hosts[0], '--cm')
+    with Listener(lab, net.hosts[1], '192.0.2.2'):
+        diagnosis('uroced here with --cm', 0, 'connected to 192.0.2.2:7471', net, f'uroced,socket={path}', '--connect',
+                  '192.0.2.2:7471')
+
+
+def test_outcomes():
+    """Each outcome of uroce-connect has words, and a fault has a command that helps."""
+    target = target_of('net_memif0', (), None, ('192.0.2.2', 7471))
+
+    def explain(name, outcome, text='what the library says'):
+        found = list(uroce_doctor_connect.explain(target, [uroce_doctor_connect.Step(name, outcome, text)]))
+        all_said.append('\n'.join(entry.text for entry in found))
+        return found
+
+    for reason in range(1, 36):
+        found = explain('connection', reason)
+        expect(f'REJ reason {reason}', len(found) == 1 and found[0].level == FAULT and found[0].remedy and
+               f'reason {reason}: what the library says' in found[0].text, found)
+    for name in 'address', 'route', 'connection':
+        for outcome in range(-133, 0):
+            found = explain(name, outcome)
+            if not (len(found) == 1 and found[0].level == FAULT and found[0].remedy):
+                expect(f'{name}, errno {-outcome}', False, found)
+        expect(f'success of {name}', explain(name, 0)[0].level == OK)
+    expect('no datagram service is no fault of its own', explain('datagram', 1) == [])
+    expect('a stale connection', 'try again' in explain('connection', 10)[0].remedy)
+    expect('no answer on a port that is no interface', 'a firewall drops UDP port 4791, no RoCE device is there, or nobody' in
+           explain('connection', -110)[0].text)
+    steps = uroce_doctor_connect.steps_of('EAL: a line\nroute\t0\tpath MTU 1024\nconnection\t-110\tno answer\nx\ty\tz\n')
+    expect('lines that are no steps are skipped', [(step.name, step.outcome) for step in steps] ==
+           [('route', 0), ('connection', -110)], steps)
 
 
 def test_duplicates(lab):
@@ -330,6 +434,11 @@ def test_arguments():
             ('an address that is none', ['roce0', '--peer', '192.0.2.300'], 'is no IPv4 or IPv6 address'),
             ('a peer of a port that is not the kernel\'s', ['net_memif0', '--peer', '192.0.2.2'],
              'needs an interface of the kernel'),
+            ('a listener without a port', ['roce0', '--connect', '192.0.2.2'], 'is not ADDRESS:PORT'),
+            ('an IPv6 address without brackets', ['roce0', '--connect', '2001:db8::1:7471'], 'is not ADDRESS:PORT'),
+            ('port 0', ['roce0', '--connect', '192.0.2.2:0'], 'is not ADDRESS:PORT'),
+            ('a connection over no port', ['--connect', '192.0.2.2:1'], '--connect needs a port'),
+            ('a connection over loopback', ['loopback', '--connect', '192.0.2.2:1'], '--connect needs a port'),
             ('an unknown option', ['--hlep'], '--hlep: unknown option')):
         done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), *words], capture_output=True, text=True,
                               check=False)
@@ -341,12 +450,15 @@ test_machines()
 test_arguments()
 test_keys()
 test_daemon()
+test_outcomes()
 laboratory = Lab(False)
 try:
     test_links(laboratory)
     test_remembered_neighbours(laboratory)
     test_port_4791(laboratory)
     test_refused_ports(laboratory)
+    test_connections(laboratory)
+    test_connections_of_uroced(laboratory)
     test_duplicates(laboratory)
     test_frames(laboratory)
     test_page()
