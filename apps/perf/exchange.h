@@ -4,41 +4,58 @@
 
 /**
  * @file
- * The TCP connection beside the RDMA traffic. Over it the two sides agree on the test, exchange the
- * addresses of their queue pairs, and synchronize their steps. The connection carries lines of
- * text.
+ * The connection beside the messages of the test. Over it the two sides agree on the test, exchange
+ * the addresses of their queue pairs, and synchronize their steps. The connection carries lines of
+ * text. What carries the bytes is an implementation of struct exchange_ops, such as tcp.h.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
+#include <sys/types.h>
 
 #define EXCHANGE_LINE_MAX 1024
 
+struct exchange;
+
+/** What carries the bytes of an exchange: a stream of bytes in each direction. */
+struct exchange_ops {
+	/**
+	 * Send bytes. They may be delayed if more bytes follow at once (has_more).
+	 * @return 0, or -1 if the peer has closed the connection
+	 */
+	int (*send)(struct exchange *exchange, const char *bytes, size_t len, bool has_more);
+	/**
+	 * Get bytes that have arrived, at most `room`. The function never waits.
+	 * @return the number of bytes, 0 if none have arrived, -1 if the peer has closed the
+	 *         connection
+	 */
+	ssize_t (*receive)(struct exchange *exchange, char *bytes, size_t room);
+	void (*close)(struct exchange *exchange);
+};
+
 struct exchange {
-	int fd; /* socket of the connection; -1 if it is closed */
+	const struct exchange_ops *ops; /* NULL if there is no connection */
+	int fd;                         /* socket of a TCP connection */
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };
 
-/**
- * Wait for one client on a TCP port, or until stop_is_asked().
- * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
- */
-int exchange_accept(struct exchange *exchange, uint16_t port);
+/** Begin an exchange over a connection that exists. */
+static inline void
+exchange_open(struct exchange *exchange, const struct exchange_ops *ops)
+{
+	exchange->ops = ops;
+	exchange->in_len = 0;
+}
 
-/**
- * Connect to a server by name or address.
- * @return 0, or -1 after one line on stderr
- */
-int exchange_connect(struct exchange *exchange, const char *server, uint16_t port);
+/** Check whether there is a connection. */
+static inline bool
+exchange_is_open(const struct exchange *exchange)
+{
+	return exchange->ops != NULL;
+}
 
-/**
- * Create the two ends of a connection inside this process, for loopback.
- * @return 0, or -1 after one line on stderr
- */
-int exchange_pair(struct exchange pair[2]);
-
+/** Close the connection if there is one. */
 void exchange_close(struct exchange *exchange);
 
 /**
@@ -49,8 +66,8 @@ int exchange_send(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /**
- * Send a line as exchange_send() does, when more lines follow at once. TCP may delay the line, to
- * send the lines together.
+ * Send a line as exchange_send() does, when more lines follow at once. The line may be delayed, so
+ * that the lines are sent together.
  */
 int exchange_send_more(struct exchange *exchange, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -8,6 +8,7 @@
 
 #include "loopback.h"
 #include "session.h"
+#include "tcp.h"
 
 #include <stdio.h>
 
@@ -90,7 +91,7 @@ loopback_run(const struct options *opt)
 	char specs[2][LOOPBACK_SPEC_LEN];
 	struct exchange pair[2];
 
-	if (loopback_make_ports(0, specs) != 0 || exchange_pair(pair) != 0)
+	if (loopback_make_ports(0, specs) != 0 || tcp_pair(pair) != 0)
 		return PERF_EXIT_FAILED;
 	for (unsigned i = 0; i < 2; i++) {
 		ends[i].opt = opt;

@@ -14,6 +14,7 @@
 #include "impair.h"
 #include "parameters.h"
 #include "stop.h"
+#include "tcp.h"
 #include "test.h"
 
 #include <inttypes.h>
@@ -34,7 +35,7 @@
 static int
 fail(struct session *session, const char *why)
 {
-	if (session->exchange.fd >= 0 && !session->is_peer_gone)
+	if (exchange_is_open(&session->exchange) && !session->is_peer_gone)
 		exchange_send(&session->exchange, "fail %s",
 			      stop_is_asked() ? "it was stopped" : why);
 	return -1;
@@ -290,11 +291,11 @@ open_exchange(struct session *session)
 {
 	const struct options *opt = session->opt;
 
-	if (session->exchange.fd >= 0)
+	if (exchange_is_open(&session->exchange))
 		return 0;
 	return session->is_client
-		       ? exchange_connect(&session->exchange, opt->server, (uint16_t)opt->port)
-		       : exchange_accept(&session->exchange, (uint16_t)opt->port);
+		       ? tcp_connect(&session->exchange, opt->server, (uint16_t)opt->port)
+		       : tcp_accept(&session->exchange, (uint16_t)opt->port);
 }
 
 static double

@@ -41,7 +41,7 @@ struct session {
 	struct stages stages;
 	struct report report;
 	uint64_t wrong;      /* number of wrong bytes over all message sizes, on both sides */
-	uint64_t looked_tsc; /* TSC value at which session_poll() last read the socket */
+	uint64_t looked_tsc; /* TSC value at which session_poll() last read the exchange */
 };
 
 /**
@@ -56,8 +56,8 @@ struct sync {
 int session_open(struct session *session, const char *spec);
 
 /**
- * Execute the whole run and close the session. If the TCP connection does not exist yet, it is made
- * first.
+ * Execute the whole run and close the session. If the connection to the other side does not exist
+ * yet, it is made first.
  * @return PERF_EXIT_...
  */
 int session_run(struct session *session);
@@ -76,7 +76,7 @@ int session_send(struct session *session, const char *step, const struct sync *m
 
 /**
  * Check whether the other side has reached a step. A polling loop may call this function often,
- * because it reads the socket only at intervals.
+ * because it reads the exchange only at intervals.
  * @return 1 if it has, and `theirs` is filled; 0 if not yet; -1 after a line on stderr if the other
  *         side has failed
  */

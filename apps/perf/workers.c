@@ -132,7 +132,6 @@ make_worker(struct worker *worker, const struct options *opt, unsigned idx)
 		return -1;
 	for (unsigned i = 0; i < 2; i++) {
 		worker->ends[i].opt = opt;
-		worker->ends[i].exchange.fd = -1;
 		if (session_open(&worker->ends[i], specs[i]) != 0 ||
 		    endpoint_create(&worker->ends[i].endpoint, opt) != 0)
 			return -1;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_TCP_H
+#define PERF_TCP_H
+
+/**
+ * @file
+ * The exchange of lines over a TCP connection, which is beside the RDMA traffic.
+ */
+
+#include <stdint.h>
+
+#include "exchange.h"
+
+/**
+ * Wait for one client on a TCP port, or until stop_is_asked().
+ * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
+ */
+int tcp_accept(struct exchange *exchange, uint16_t port);
+
+/**
+ * Connect to a server by name or address.
+ * @return 0, or -1 after one line on stderr
+ */
+int tcp_connect(struct exchange *exchange, const char *server, uint16_t port);
+
+/**
+ * Create the two ends of a connection inside this process, for loopback.
+ * @return 0, or -1 after one line on stderr
+ */
+int tcp_pair(struct exchange pair[2]);
+
+#endif /* PERF_TCP_H */
