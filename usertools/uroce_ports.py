@@ -17,6 +17,8 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Addresses for documentation: RFC 5737, RFC 3849.
 ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'
+# The addresses of the server's device.
+DEVICE_IPV4, DEVICE_IPV6 = '192.0.2.1', '2001:db8::1'
 PR_SET_PDEATHSIG = 1
 # A frame of MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
 FRAME = 4608
@@ -180,7 +182,7 @@ def veth(lab, mtu):
         lab.run_in(keeper, f'ip addr add 192.0.2.{number}/24 dev roce0')
         lab.run_in(keeper, f'ip addr add 2001:db8::{number}/64 dev roce0 nodad', is_optional=True)
         lab.run_in(keeper, 'ethtool -K roce0 tx off tso off gso off gro off', is_optional=True)
-    return keepers, '2001:db8::1' if lab.is_ipv6 else '192.0.2.1'
+    return keepers, DEVICE_IPV6 if lab.is_ipv6 else DEVICE_IPV4
 
 
 def af_packet(lab):
@@ -214,11 +216,11 @@ def tap(lab):
                 Side('net_tap1,' + ADDRESSES.format(2), eal.format(1), keeper), '127.0.0.1')
 
 
-def daemon(lab, name, options, keeper=None):
+def daemon(lab, name, options, keeper=None, program=None):
     """Start a uroced with these options of EAL; its port specification comes last. @return the
     device name for its clients
     """
-    program, path = built('build/apps/uroced/uroced'), lab.path(name + '.sock')
+    program, path = program or built('build/apps/uroced/uroced'), lab.path(name + '.sock')
     if not os.path.exists(program):
         raise LabError(f'uroced: {program} was not built')
     lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--cm', '--socket', path,
@@ -232,10 +234,11 @@ def daemon(lab, name, options, keeper=None):
     return f'uroced,socket={path}'
 
 
-def uroced(lab):
+def uroced(lab, program=None):
     """One port of one uroced, which both ends share. Frames between the ends do not use the wire.
     """
-    side = Side(daemon(lab, 'uroced', '--vdev=net_null0,no-rx=1 net_null0,' + ADDRESSES.format(1)))
+    side = Side(daemon(lab, 'uroced', '--vdev=net_null0,no-rx=1 net_null0,' + ADDRESSES.format(1),
+                       program=program))
     return Wire(side, side, '127.0.0.1', free_port())
 
 

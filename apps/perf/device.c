@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <uroce_cm.h>
+
 #define PORT_NUM 1
 
 static int
@@ -23,6 +25,12 @@ is_mapped_ipv4(const union ibv_gid *gid)
 	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
 
 	return memcmp(gid->raw, prefix, sizeof(prefix)) == 0;
+}
+
+bool
+endpoint_is_ipv4(const struct endpoint *endpoint)
+{
+	return is_mapped_ipv4(&endpoint->gid);
 }
 
 static bool
@@ -83,6 +91,13 @@ query_port(struct endpoint *endpoint, const struct options *opt)
 			(unsigned)opt->mtu, endpoint->mtu);
 		return -1;
 	}
+	if (opt->is_rdma_cm && opt->mtu != 0 && opt->mtu != endpoint->mtu) {
+		fprintf(stderr,
+			"uroce-perf: --mtu %u: with --rdma_cm the path MTU is that of the device; "
+			"allowed: %u, or another value of the key mtu of --uroce\n",
+			(unsigned)opt->mtu, endpoint->mtu);
+		return -1;
+	}
 	if (opt->mtu != 0)
 		endpoint->mtu = (unsigned)opt->mtu;
 	endpoint->outs = (unsigned)endpoint->attr.max_qp_rd_atom;
@@ -105,21 +120,44 @@ query_port(struct endpoint *endpoint, const struct options *opt)
 
 /*
  * Create the device. Unless its specification gives a number of QPs, the device gets room for as
- * many as the test needs.
+ * many as the test needs. rdma_cm takes the path MTU of the device, so --mtu is that of the device
+ * then, unless the specification gives another one.
  */
 static struct ibv_device *
 make_device(const struct options *opt, const char *spec)
 {
-	char *larger;
+	char qps[32] = "", mtu[32] = "", *complete;
 	struct ibv_device *device;
 
-	if (opt->nb_qp <= PERF_QPS_DEFAULT_MAX || strstr(spec, ",qps=") != NULL)
-		return uroce_create_device(spec);
-	if (asprintf(&larger, "%s,qps=%u", spec, (unsigned)opt->nb_qp) < 0)
+	if (opt->nb_qp > PERF_QPS_DEFAULT_MAX && strstr(spec, ",qps=") == NULL)
+		snprintf(qps, sizeof(qps), ",qps=%u", (unsigned)opt->nb_qp);
+	if (opt->is_rdma_cm && opt->mtu != 0 && strstr(spec, ",mtu=") == NULL)
+		snprintf(mtu, sizeof(mtu), ",mtu=%u", (unsigned)opt->mtu);
+	if (asprintf(&complete, "%s%s%s", spec, qps, mtu) < 0)
 		return NULL;
-	device = uroce_create_device(larger);
-	free(larger);
+	device = uroce_create_device(complete);
+	free(complete);
 	return device;
+}
+
+/*
+ * Open the device. Queue pairs of rdma_cm belong to the context that connection management opens.
+ * The process has no other device.
+ */
+static struct ibv_context *
+open_context(struct endpoint *endpoint, const struct options *opt)
+{
+	struct ibv_context **list, *context;
+
+	if (!opt->is_rdma_cm)
+		return uroce_open_device(endpoint->device);
+	list = uroce_cm_get_devices(NULL);
+	if (list == NULL)
+		return NULL;
+	context = list[0];
+	uroce_cm_free_devices(list);
+	endpoint->is_shared_context = true;
+	return context;
 }
 
 int
@@ -128,7 +166,7 @@ endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *
 	endpoint->device = make_device(opt, spec);
 	if (endpoint->device == NULL)
 		return -1; /* the library has printed why the device was not created */
-	endpoint->context = uroce_open_device(endpoint->device);
+	endpoint->context = open_context(endpoint, opt);
 	if (endpoint->context == NULL)
 		return failed("open the device", errno);
 	int nb_workers = uroce_get_worker_count(endpoint->context);

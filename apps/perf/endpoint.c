@@ -18,12 +18,13 @@
 #include <rte_cycles.h>
 #include <rte_malloc.h>
 
-#define PORT_NUM       1
-#define RNR_TIMER_CODE 12 /* RNR timer code for 0.64 ms [IBA 9.7.5.2.8] */
-#define RNR_RETRY      7  /* value that means: retry without limit */
-#define RESOLVE_TRIES  3
-#define HOP_LIMIT      64
-#define HUGE_ALIGN     (2u << 20)
+#include <uroce_cm.h>
+
+#define PORT_NUM      1
+#define RNR_RETRY     7 /* value that means: retry without limit */
+#define RESOLVE_TRIES 3
+#define HOP_LIMIT     64
+#define HUGE_ALIGN    (2u << 20)
 
 static double
 seconds_since(uint64_t tsc)
@@ -39,12 +40,8 @@ heap_bytes_of(int socket_id)
 	return rte_malloc_get_socket_stats(socket_id, &stats) == 0 ? stats.heap_allocsz_bytes : 0;
 }
 
-/*
- * Get the number of bytes that are allocated from EAL's heaps and from the heap that the library
- * adds when there are no hugepages.
- */
-static size_t
-heap_bytes(void)
+size_t
+endpoint_heap_bytes(void)
 {
 	const int own = rte_malloc_heap_get_socket("uroce");
 	size_t bytes = own >= 0 ? heap_bytes_of(own) : 0;
@@ -135,12 +132,13 @@ static int
 allocate_tables(struct endpoint *endpoint, unsigned nb_qp)
 {
 	endpoint->qp = calloc(nb_qp, sizeof(*endpoint->qp));
+	endpoint->id = calloc(nb_qp, sizeof(*endpoint->id));
 	endpoint->ah = calloc(nb_qp, sizeof(*endpoint->ah));
 	endpoint->receives = calloc(nb_qp, sizeof(*endpoint->receives));
 	endpoint->local = calloc(nb_qp, sizeof(*endpoint->local));
 	endpoint->peer = calloc(nb_qp, sizeof(*endpoint->peer));
-	if (endpoint->qp == NULL || endpoint->ah == NULL || endpoint->receives == NULL ||
-	    endpoint->local == NULL || endpoint->peer == NULL)
+	if (endpoint->qp == NULL || endpoint->id == NULL || endpoint->ah == NULL ||
+	    endpoint->receives == NULL || endpoint->local == NULL || endpoint->peer == NULL)
 		return failed("tables of queue pairs", ENOMEM);
 	endpoint->nb_qp = nb_qp;
 	return 0;
@@ -167,10 +165,10 @@ init_qp(struct ibv_qp *qp, const struct options *opt)
 	return error != 0 ? failed("queue pair to INIT", error) : 0;
 }
 
-static int
-create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
+struct ibv_qp_init_attr
+endpoint_qp_init(const struct endpoint *endpoint, const struct options *opt, unsigned idx)
 {
-	struct ibv_qp_init_attr init = {
+	return (struct ibv_qp_init_attr){
 		.send_cq = endpoint->cq[idx % endpoint->nb_workers],
 		.recv_cq = endpoint->cq[idx % endpoint->nb_workers],
 		.qp_type = (enum ibv_qp_type)opt->qp_type,
@@ -182,24 +180,56 @@ create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 			.max_inline_data = (uint32_t)opt->inline_len,
 		},
 	};
-	struct address *local = &endpoint->local[idx];
+}
+
+static void
+fill_address(struct endpoint *endpoint, unsigned idx, uint32_t psn)
+{
+	endpoint->local[idx] = (struct address){
+		.qpn = endpoint->qp[idx]->qp_num,
+		.psn = psn,
+		.rkey = endpoint->mr->rkey,
+		.vaddr = (uintptr_t)endpoint->buf,
+		.gid = endpoint->gid,
+	};
+	endpoint->peer[idx].qkey = ENDPOINT_QKEY;
+}
+
+int
+endpoint_fill_local(struct endpoint *endpoint, unsigned idx)
+{
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	int error = uroce_query_qp(endpoint->qp[idx], &attr, IBV_QP_SQ_PSN, &init);
+
+	if (error != 0)
+		return failed("query a queue pair", error);
+	fill_address(endpoint, idx, attr.sq_psn);
+	return 0;
+}
+
+int
+endpoint_qp_failed(const struct options *opt)
+{
+	if (errno != EINVAL || opt->inline_len == 0)
+		return failed("create a queue pair", errno);
+	fprintf(stderr, "uroce-perf: --inline_size %u: more than the device takes; allowed: less\n",
+		(unsigned)opt->inline_len);
+	return -1;
+}
+
+static int
+create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
+{
+	struct ibv_qp_init_attr init = endpoint_qp_init(endpoint, opt, idx);
+	uint32_t psn;
 
 	endpoint->qp[idx] = uroce_create_qp(endpoint->pd, &init);
-	if (endpoint->qp[idx] == NULL && errno == EINVAL && opt->inline_len > 0) {
-		fprintf(stderr,
-			"uroce-perf: --inline_size %u: more than the device takes; allowed: less\n",
-			(unsigned)opt->inline_len);
-		return -1;
-	}
 	if (endpoint->qp[idx] == NULL)
-		return failed("create a queue pair", errno);
-	local->qpn = endpoint->qp[idx]->qp_num;
-	local->rkey = endpoint->mr->rkey;
-	local->vaddr = (uintptr_t)endpoint->buf;
-	local->gid = endpoint->gid;
-	if (getrandom(&local->psn, sizeof(local->psn), 0) != sizeof(local->psn))
+		return endpoint_qp_failed(opt);
+	if (getrandom(&psn, sizeof(psn), 0) != sizeof(psn))
 		return failed("a random PSN", errno);
-	local->psn &= 0xffffff;
+	fill_address(endpoint, idx, psn & 0xffffff);
 	return init_qp(endpoint->qp[idx], opt);
 }
 
@@ -207,13 +237,13 @@ static int
 create_qps(struct endpoint *endpoint, const struct options *opt)
 {
 	uint64_t begin = rte_rdtsc();
-	size_t bytes = heap_bytes();
+	size_t bytes = endpoint_heap_bytes();
 
 	for (unsigned i = 0; i < endpoint->nb_qp; i++)
 		if (create_qp(endpoint, opt, i) != 0)
 			return -1;
 	endpoint->setup.create_s = seconds_since(begin);
-	endpoint->setup.heap_bytes = heap_bytes() - bytes;
+	endpoint->setup.heap_bytes = endpoint_heap_bytes() - bytes;
 	return 0;
 }
 
@@ -243,7 +273,7 @@ endpoint_create(struct endpoint *endpoint, const struct options *opt)
 		if (endpoint->cq[i] == NULL)
 			return failed("create the completion queue", errno);
 	}
-	return create_qps(endpoint, opt);
+	return opt->is_rdma_cm ? 0 : create_qps(endpoint, opt);
 }
 
 static struct ibv_ah_attr
@@ -271,7 +301,7 @@ to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 		.rq_psn = peer->psn,
 		.ah_attr = path_to(endpoint, peer),
 		.max_dest_rd_atomic = (uint8_t)endpoint->outs,
-		.min_rnr_timer = RNR_TIMER_CODE,
+		.min_rnr_timer = ENDPOINT_RNR_TIMER_CODE,
 	};
 	int mask = IBV_QP_STATE;
 
@@ -313,9 +343,10 @@ endpoint_connect(struct endpoint *endpoint, const struct options *opt)
 	uint64_t begin = rte_rdtsc();
 
 	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
-		if (to_rtr(endpoint, opt, i) != 0 || to_rts(endpoint, opt, i) != 0)
+		if (endpoint->id[i] == NULL &&
+		    (to_rtr(endpoint, opt, i) != 0 || to_rts(endpoint, opt, i) != 0))
 			return -1;
-		if (opt->qp_type != IBV_QPT_UD)
+		if (opt->qp_type != IBV_QPT_UD || endpoint->ah[i] != NULL)
 			continue;
 		struct ibv_ah_attr ah_attr = path_to(endpoint, &endpoint->peer[i]);
 		endpoint->ah[i] = uroce_create_ah(endpoint->pd, &ah_attr);
@@ -334,9 +365,12 @@ endpoint_destroy_qps(struct endpoint *endpoint)
 	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
 		if (endpoint->ah[i] != NULL)
 			uroce_destroy_ah(endpoint->ah[i]);
-		if (endpoint->qp[i] != NULL)
+		if (endpoint->id[i] != NULL)
+			uroce_cm_destroy_ep(endpoint->id[i]);
+		else if (endpoint->qp[i] != NULL)
 			uroce_destroy_qp(endpoint->qp[i]);
 		endpoint->ah[i] = NULL;
+		endpoint->id[i] = NULL;
 		endpoint->qp[i] = NULL;
 	}
 	endpoint->setup.destroy_s = seconds_since(begin);
@@ -356,11 +390,12 @@ endpoint_close(struct endpoint *endpoint)
 		uroce_dealloc_pd(endpoint->pd);
 	if (endpoint->buf != NULL)
 		munmap(endpoint->buf, endpoint->buf_len);
-	if (endpoint->context != NULL)
+	if (endpoint->context != NULL && !endpoint->is_shared_context)
 		uroce_close_device(endpoint->context);
 	if (endpoint->device != NULL)
 		uroce_destroy_device(endpoint->device);
 	free(endpoint->qp);
+	free(endpoint->id);
 	free(endpoint->ah);
 	free(endpoint->receives);
 	free(endpoint->local);

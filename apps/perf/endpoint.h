@@ -13,12 +13,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <uroce.h>
 
 #include "options.h"
 
-#define ENDPOINT_WORKERS_MAX 32u
-#define ENDPOINT_QKEY        0x11111111u
+#define ENDPOINT_WORKERS_MAX    32u
+#define ENDPOINT_QKEY           0x11111111u
+#define ENDPOINT_RNR_TIMER_CODE 12 /* RNR timer code for 0.64 ms [IBA 9.7.5.2.8] */
 
 /** The address of a queue pair and of its buffer, which each side sends to the other. */
 struct address {
@@ -27,6 +29,7 @@ struct address {
 	uint32_t rkey;
 	uint64_t vaddr; /* virtual address of the registered buffer of that side */
 	union ibv_gid gid;
+	uint32_t qkey; /* Q_Key of a datagram QP, which is not sent */
 };
 
 /**
@@ -52,6 +55,7 @@ struct setup {
 struct endpoint {
 	struct ibv_device *device;
 	struct ibv_context *context;
+	bool is_shared_context; /* the context belongs to connection management */
 	struct uroce_worker *worker[ENDPOINT_WORKERS_MAX];
 	unsigned nb_workers;
 	struct ibv_device_attr attr;
@@ -79,6 +83,8 @@ struct endpoint {
 	struct setup setup;
 	unsigned nb_qp;
 	struct ibv_qp **qp;
+	/* the ids of the QPs if rdma_cm connects them; otherwise they are NULL */
+	struct rdma_cm_id **id;
 	/* address handles, one for each QP; with QPs of other types than UD they are NULL */
 	struct ibv_ah **ah;
 	struct receives *receives;
@@ -92,14 +98,38 @@ struct endpoint {
  */
 int endpoint_open(struct endpoint *endpoint, const struct options *opt, const char *spec);
 
+/** Check whether the GID of the endpoint is an IPv4 address. */
+bool endpoint_is_ipv4(const struct endpoint *endpoint);
+
 /**
- * Create the buffer, the CQs and the queue pairs, which are in INIT afterwards.
+ * Create the buffer, the CQs and the queue pairs, which are in INIT afterwards. Queue pairs that
+ * rdma_cm connects are created later (cm_endpoint.h).
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_create(struct endpoint *endpoint, const struct options *opt);
 
+/** Get the attributes with which a queue pair is created. */
+struct ibv_qp_init_attr endpoint_qp_init(const struct endpoint *endpoint, const struct options *opt,
+					 unsigned idx);
+
+/** Print why a queue pair of these attributes was not created, which errno says. @return -1 */
+int endpoint_qp_failed(const struct options *opt);
+
 /**
- * Connect all queue pairs to the addresses in `peer`, which the caller has filled.
+ * Get the number of bytes that are allocated from EAL's heaps and from the heap that the library
+ * adds when there are no hugepages.
+ */
+size_t endpoint_heap_bytes(void);
+
+/**
+ * Fill the address of a queue pair that rdma_cm has connected.
+ * @return 0, or -1 after a line on stderr
+ */
+int endpoint_fill_local(struct endpoint *endpoint, unsigned idx);
+
+/**
+ * Connect all queue pairs to the addresses in `peer`, which the caller has filled. Of queue pairs
+ * that rdma_cm has connected, those of datagrams get the address handles that they lack.
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);

@@ -35,7 +35,10 @@ struct exchange_ops {
 
 struct exchange {
 	const struct exchange_ops *ops; /* NULL if there is no connection */
-	int fd;                         /* socket of a TCP connection */
+	union {
+		int fd;                    /* socket of a TCP connection */
+		struct cm_exchange *state; /* of a connection by rdma_cm */
+	};
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };

@@ -102,7 +102,8 @@ static const struct row rows[] = {
 	{ "outs", 'o', NUMBER, AT(outs), 1, 255, NULL, BW | LAT | READ | ATOMIC, "COUNT",
 	  "outstanding READs or atomics (default: the limit of the device)" },
 	{ "port", 'p', NUMBER, AT(port), 1, 65535, NULL, ANYWHERE, "PORT",
-	  "TCP port of the connection between client and server (default 18515)" },
+	  "TCP port of the connection between client and server, with -R their RDMA port (default "
+	  "18515)" },
 	{ "qp", 'q', NUMBER, AT(nb_qp), 1, PERF_QPS_MAX, NULL, BW | ANY_OP, "COUNT",
 	  "number of queue pairs (default 1)" },
 	{ "qp-order", 0, CHOICE, AT(order), 0, 0, order_choices, BW | ANY_OP, "ORDER",
@@ -111,6 +112,8 @@ static const struct row rows[] = {
 	  "number of requests for each completion (default 100)" },
 	{ "rx-depth", 'r', NUMBER, AT(rx_depth), 1, PERF_DEPTH_MAX, NULL, BW | LAT | SEND, "COUNT",
 	  "length of the receive queue (default 512)" },
+	{ "rdma_cm", 'R', FLAG, AT(is_rdma_cm), 0, 0, NULL, ANYWHERE, NULL,
+	  "connect by rdma_cm: SERVER is the address of its device, no TCP connection is made" },
 	{ "size", 's', NUMBER, AT(size), 1, PERF_SIZE_MAX, NULL, ANYWHERE, "BYTES",
 	  "message size (default 65536, lat 2; UD at most the path MTU)" },
 	{ "tx-depth", 't', NUMBER, AT(tx_depth), 1, PERF_DEPTH_MAX, NULL, ANYWHERE, "COUNT",
@@ -298,7 +301,7 @@ parse_flags(struct options *opt, bool *given, int argc, char **argv)
 	shorts[len] = '\0';
 
 	opterr = 0;
-	optind = 1;
+	optind = 0; /* begin anew, also if an earlier call has ended within a word */
 	for (;;) {
 		int result = getopt_long(argc, argv, shorts, longs, NULL);
 		size_t i = 0;
@@ -395,6 +398,9 @@ check_device(const struct options *opt)
 	if (opt->is_loopback && opt->server != NULL)
 		return refuse("--loopback: both ends are here; %s is one argument too many",
 			      opt->server);
+	if (opt->is_loopback && opt->is_rdma_cm)
+		return refuse("--rdma_cm: connects two processes, and --loopback has one; allowed: "
+			      "it or --loopback");
 	if (!opt->is_loopback && opt->device == NULL)
 		return refuse("no device: give --uroce=PORT[,key=value...], or --loopback");
 	return 0;

@@ -95,7 +95,7 @@ struct options {
 	uint64_t gid_index;
 	uint64_t timeout_code; /* code of the local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;
-	uint64_t port; /* TCP port of the server */
+	uint64_t port; /* TCP port of the server, or its RDMA port with --rdma_cm */
 	bool has_gid_index;
 	bool has_size;
 	bool has_iters;
@@ -106,6 +106,8 @@ struct options {
 	bool is_loopback;
 	/* use an IPv6 GID; the TCP connection uses any family that the server's name resolves to */
 	bool is_ipv6;
+	/* rdma_cm connects the QPs, and the exchange of lines is over the device */
+	bool is_rdma_cm;
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;

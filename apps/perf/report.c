@@ -123,6 +123,8 @@ report_head(struct report *report, const struct endpoint *endpoint)
 	printf(" Device          : %s\n", uroce_get_device_name(endpoint->device));
 	printf(" Number of qps   : %" PRIu64 "\t\tConnection type : %s\n", opt->nb_qp,
 	       options_conn_name(opt));
+	if (opt->is_rdma_cm)
+		printf(" rdma_cm QPs     : ON\n");
 	if (!opt->is_lat)
 		printf(" TX depth        : %" PRIu64 "\t\tCQ Moderation   : %" PRIu64 "\n",
 		       opt->tx_depth, opt->cq_mod);
@@ -288,6 +290,7 @@ write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 		setup->destroy_s > 0 ? endpoint->nb_qp / setup->destroy_s : 0);
 	fprintf(file, "\t\t\"Memory_per_qp\": %zu,\n", setup->heap_bytes / endpoint->nb_qp);
 	fprintf(file, "\t\t\"Connection_type\": \"%s\",\n", options_conn_name(opt));
+	fprintf(file, "\t\t\"rdma_cm_QPs\": \"%s\",\n", opt->is_rdma_cm ? "ON" : "OFF");
 	fprintf(file, "\t\t\"TX_depth\": %" PRIu64 ",\n", opt->tx_depth);
 	fprintf(file, "\t\t\"CQ_Moderation\": %" PRIu64 ",\n", opt->cq_mod);
 	fprintf(file, "\t\t\"Mtu\": %u,\n", endpoint->mtu);

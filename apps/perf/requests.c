@@ -200,7 +200,7 @@ aim_datagram(const struct requests *requests, unsigned qp_idx, struct ibv_send_w
 		return;
 	wr->wr.ud.ah = endpoint->ah[qp_idx];
 	wr->wr.ud.remote_qpn = endpoint->peer[qp_idx].qpn;
-	wr->wr.ud.remote_qkey = ENDPOINT_QKEY;
+	wr->wr.ud.remote_qkey = endpoint->peer[qp_idx].qkey;
 }
 
 /*

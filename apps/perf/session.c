@@ -11,6 +11,8 @@
 
 #include "session.h"
 #include "capture.h"
+#include "cm_endpoint.h"
+#include "cm_exchange.h"
 #include "impair.h"
 #include "parameters.h"
 #include "stop.h"
@@ -78,6 +80,17 @@ is_peer_failure(struct session *session, const char *line)
 	session->is_peer_gone = true;
 	fprintf(stderr, "uroce-perf: the other side gave up: %s\n", line + 5);
 	return true;
+}
+
+/* Print why the other side has ended. @return -1 */
+static int
+read_failure(struct session *session)
+{
+	char line[EXCHANGE_LINE_MAX];
+
+	if (wait_line(session, line, HELLO_S) == 0)
+		is_peer_failure(session, line);
+	return -1;
 }
 
 /* --- agreeing -------------------------------------------------------------------------------- */
@@ -283,7 +296,7 @@ session_iters(const struct session *session, uint64_t size)
 }
 
 /*
- * Make the TCP connection. The device was opened before, so that errors in its specification are
+ * Make the connection to the other side. The device was opened before, so that errors in its specification are
  * printed before this side waits for the other.
  */
 static int
@@ -293,6 +306,10 @@ open_exchange(struct session *session)
 
 	if (exchange_is_open(&session->exchange))
 		return 0;
+	if (opt->is_rdma_cm)
+		return cm_open(&session->cm, opt, &session->endpoint) != 0
+			       ? -1
+			       : cm_exchange_open(&session->exchange, &session->cm);
 	return session->is_client
 		       ? tcp_connect(&session->exchange, opt->server, (uint16_t)opt->port)
 		       : tcp_accept(&session->exchange, (uint16_t)opt->port);
@@ -322,6 +339,10 @@ connect_sides(struct session *session)
 	}
 	if (endpoint_create(endpoint, session->opt) != 0)
 		return fail(session, "it has no queue pair");
+	if (session->opt->is_rdma_cm && cm_endpoint_connect(endpoint, &session->cm) != 0)
+		return session->cm.is_peer_gone
+			       ? read_failure(session)
+			       : fail(session, "it cannot connect its queue pairs");
 	uint64_t begin = rte_rdtsc();
 	if (exchange_addresses(session) != 0)
 		return fail(session, "no addresses");
@@ -417,6 +438,16 @@ session_open(struct session *session, const char *spec)
 	return -1;
 }
 
+/* End what rdma_cm has made, which the device has to outlive. */
+static void
+close_cm(struct session *session)
+{
+	/* the last line, such as a failure, arrives before the queue pairs of this side are gone */
+	exchange_close(&session->exchange);
+	endpoint_destroy_qps(&session->endpoint);
+	cm_close(&session->cm);
+}
+
 int
 session_run(struct session *session)
 {
@@ -429,6 +460,8 @@ session_run(struct session *session)
 		code = run_connected(session);
 	if (!session->is_client && code != PERF_EXIT_FAILED)
 		await_close(session);
+	if (opt->is_rdma_cm)
+		close_cm(session);
 	endpoint_close(&session->endpoint);
 	exchange_close(&session->exchange);
 	return code;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cm.h"
 #include "endpoint.h"
 #include "exchange.h"
 #include "failures.h"
@@ -34,6 +35,7 @@ struct session {
 	bool is_peer_gone; /* the peer failed, or closed the connection */
 	struct endpoint endpoint;
 	struct exchange exchange;
+	struct cm cm; /* connection management, with --rdma_cm */
 	struct failures failures;
 	/* results of the checks of received data, for the current message size */
 	struct verify verify;

@@ -103,12 +103,17 @@ is_refused 'allowed: rx, tx or both' -- --loopback write_bw --impair side=up
 is_refused 'allowed: side=rx or both' -- --loopback write_bw --impair dup=0.1,side=tx
 is_refused 'allowed: 0 to 1' -- --loopback write_bw --impair loss=2
 is_refused 'allowed: 256, 512' -- --loopback write_bw -m 1000
+is_refused '--rdma_cm: connects two processes.*allowed: it or --loopback' -- --loopback write_bw -R
 is_refused 'UD: carries no read_bw' -- --loopback read_bw -c UD
 is_refused 'out of range' -- --loopback write_bw -t 100000000
 is_refused 'EAL did not start' --bogus-eal-option -- --loopback write_bw
 is_refused "no port 'net_tap7'.*with CAP_NET_ADMIN" $null -- --uroce=net_tap7,addr=192.0.2.1/24 write_bw
 is_refused "no port 'nosuch0'" $null -- --uroce=nosuch0,addr=192.0.2.1/24 write_bw
 is_refused 'addr=300.1.1.1/24' $null -- --uroce=net_null0,addr=300.1.1.1/24 write_bw
+is_refused 'allowed: the IPv6 address of its device' $null -- --uroce=net_null0,addr=2001:db8::1/64 \
+	--ipv6 --rdma_cm write_bw 192.0.2.2
+is_refused 'allowed: 4096, or another value of the key mtu' $null -- --uroce=net_null0,addr=192.0.2.1/24,mtu=4096 \
+	--rdma_cm -m 1024 write_bw
 is_refused 'Connection refused' $null -- --uroce=net_null0,addr=192.0.2.1/24 \
 	-p 1 write_bw 127.0.0.1
 

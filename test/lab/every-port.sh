@@ -87,6 +87,13 @@ notices_a_wrong_byte()
 	fi
 }
 
+connects_by_rdma_cm()
+{
+	runs_well "$1" write_bw -R -q 4 -s 65536 -n 200 --verify
+	runs_well "$1" send_bw -R --ipv6 -s 10001 -m 1024 -n 200 --verify
+	runs_well "$1" send_bw -R -c UD -s 1024 -n 500
+}
+
 every_operation()
 {
 	local port=$1 operation
@@ -97,6 +104,7 @@ every_operation()
 	runs_well "$port" send_bw -c UD -s 1024 -n 500
 	runs_well "$port" write_lat -s 64 -n 500
 	runs_well "$port" write_bw --ipv6 -s 10001 -m 1024 -n 500 --verify
+	[ "$port" = ring ] || connects_by_rdma_cm "$port"
 	notices_a_wrong_byte "$port" write_bw -s 4096 -n 500
 	[ "$port" != memif ] || survives_a_bad_network "$port"
 }

@@ -83,6 +83,22 @@ parse__long_and_short_are_the_same(void **state)
 	assert_int_equal(opt.tx_depth, 64);
 }
 
+static void
+parse__rdma_cm_connects_any_type_of_two_processes(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw"), 0);
+	assert_false(opt.is_rdma_cm);
+	assert_int_equal(parse(&opt, "write_bw -R -p 7000 192.0.2.1"), 0);
+	assert_true(opt.is_rdma_cm);
+	assert_int_equal(opt.port, 7000);
+	assert_int_equal(parse(&opt, "send_bw --rdma_cm -c UD"), 0);
+	assert_int_equal(parse(&opt, "send_lat --rdma_cm -c UC"), 0);
+	assert_int_equal(parse(&opt, "--loopback write_bw -R"), -1);
+}
+
 /* Only completions reduce the number in flight, so each list must end with a signaled request. */
 static void
 parse__random_order_completes_each_list(void **state)
@@ -258,6 +274,7 @@ main(void)
 		cmocka_unit_test(parse__defaults_are_perftests),
 		cmocka_unit_test(parse__flags_may_stand_anywhere),
 		cmocka_unit_test(parse__long_and_short_are_the_same),
+		cmocka_unit_test(parse__rdma_cm_connects_any_type_of_two_processes),
 		cmocka_unit_test(parse__random_order_completes_each_list),
 		cmocka_unit_test(parse__workers_loop_one_sided_tests_for_a_time),
 		cmocka_unit_test(parse__atomics_have_one_size),

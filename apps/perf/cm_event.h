@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_CM_EVENT_H
+#define PERF_CM_EVENT_H
+
+/**
+ * @file
+ * The events of connection management. One event channel has those of all ids.
+ */
+
+#include "cm.h"
+
+#define CM_EVENT_NO_LIMIT 0
+
+/** The private data of a request of the client. Numbers are in network byte order. */
+struct hello {
+	uint32_t magic;
+	uint32_t number; /* index of the QP, or CM_EXCHANGE */
+	uint32_t token;
+	uint32_t mtu; /* path MTU of the client in bytes */
+};
+
+/** What is kept of an event, which is acknowledged at once. */
+struct cm_event {
+	enum rdma_cm_event_type type;
+	struct rdma_cm_id *id;
+	struct rdma_ud_param ud; /* without private data */
+	struct hello hello;      /* of a CONNECT_REQUEST; zeros if its private data is too short */
+};
+
+/**
+ * Wait for an event. While the function waits, it does the work that is due, and drives the
+ * workers.
+ * @param limit_s  time limit in seconds, or CM_EVENT_NO_LIMIT
+ * @param[out] event  the event
+ * @return 0, or -1 after a line on stderr if the attempt to connect has failed or the time is over
+ *         (without a line if the wait was interrupted or the exchange has ended, see is_peer_gone)
+ */
+int cm_event_await(struct cm *cm, enum rdma_cm_event_type type, unsigned limit_s,
+		   struct cm_event *event);
+
+/** Refuse a request, with a text for the user of the client, and destroy its id. */
+void cm_event_refuse(struct rdma_cm_id *id, const char *why);
+
+#endif /* PERF_CM_EVENT_H */

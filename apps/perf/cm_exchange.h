@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_CM_EXCHANGE_H
+#define PERF_CM_EXCHANGE_H
+
+/**
+ * @file
+ * The exchange of lines over an RC connection of the device itself, which rdma_cm makes. So the two
+ * sides need no network besides that of their devices.
+ */
+
+#include "cm.h"
+#include "exchange.h"
+
+/**
+ * Connect to the server, or wait for one client or until stop_is_asked().
+ * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
+ */
+int cm_exchange_open(struct exchange *exchange, struct cm *cm);
+
+#endif /* PERF_CM_EXCHANGE_H */

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests uroce-perf with --rdma_cm: two processes over memif, and over one uroced.
+
+    test-perf-cm.py USERTOOLS UROCE-PERF UROCED
+
+Every byte is checked. A server that is not there, a client that differs and a process that was killed must get one
+line that names the cause. Prints TAP.
+"""
+
+import re
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+from uroce_ports import DEVICE_IPV4, DEVICE_IPV6, Lab, cpu_of, memif, uroced  # noqa: E402
+
+PERF, UROCED = sys.argv[2:4]
+LIMIT_S = 120    # time limit of a run, which only a hang exceeds
+WAITING = 'waiting for a client'
+NO_HUGE = ['--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
+ELSEWHERE = '192.0.2.77'    # an address that no device has
+
+# The tests over memif, and over a uroced whose clients have one address.
+MEMIF = '''
+write_bw -a -n 20 --verify
+send_bw -s 65536 -n 200 -q 3 --verify
+read_bw -s 65536 -n 200 --verify
+atomic_bw -n 200 -q 2 --verify
+send_bw -s 3000 -n 200 -m 1024 -b --verify
+write_bw -c UC -s 4096 -n 200 -q 2
+send_bw -c UC -s 4096 -n 200
+send_bw -c UD -s 1024 -n 200 -q 3
+send_bw -c UD -s 1024 -n 200 -b
+send_lat -c UD -s 64 -n 200
+write_lat -n 200
+read_lat -n 200
+write_bw --ipv6 -s 65536 -n 200 --verify
+send_lat --ipv6 -c UD -n 200
+write_bw -s 65536 -n 200 --verify --impair loss=1e-2
+'''
+CLIENTS = '''
+send_bw -s 65536 -n 200 -q 2 --verify
+send_bw -c UD -s 1024 -n 200
+'''
+
+nb = failed = 0
+
+
+def result(is_right, what, said=''):
+    global nb, failed
+    nb, failed = nb + 1, failed + (not is_right)
+    print(f'{"ok" if is_right else "not ok"} {nb} - {what}')
+    if not is_right:
+        print(''.join(f'# {line}\n' for line in said.splitlines()), end='')
+    sys.stdout.flush()
+
+
+class Pair:
+    """A server that waits, and clients for it."""
+
+    def __init__(self, make):
+        self.lab = Lab()
+        self.wire = make(self.lab)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.lab.close()
+
+    def start(self, side, cpu, flags):
+        return self.lab.start([PERF, *NO_HUGE, *side.eal, '--', f'--uroce={side.device}', '-R', *flags.split()],
+                              cpu_of(cpu), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT)
+
+    def serve(self, flags):
+        server = self.start(self.wire.server, 0, flags)
+        read_until(server, WAITING)
+        return server
+
+    def client(self, flags, address=DEVICE_IPV4):
+        return self.start(self.wire.client, 1, f'{flags} {address}')
+
+
+def read_until(process, word):
+    for line in process.stdout:
+        if word in line:
+            return
+
+
+def end(process):
+    """@return its status, and the rest of its output"""
+    try:
+        said = process.communicate(timeout=LIMIT_S)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, 'it hangs\n' + process.communicate()[0]
+    return process.returncode, said
+
+
+def runs_well(make, name, flags):
+    with Pair(make) as pair:
+        server = pair.serve(flags)
+        client = pair.client(flags, DEVICE_IPV6 if '--ipv6' in flags else DEVICE_IPV4)
+        statuses, said = zip(end(client), end(server))
+    checked = re.findall(r'(?m)^verify: .* [1-9][0-9]* bytes checked, 0 wrong$', said[0])
+    is_right = statuses == (0, 0) and (checked != [] or '--verify' not in flags)
+    result(is_right, f'{name}: {flags}', f'statuses {statuses}\n' + '\n'.join(said))
+
+
+def own_lines(said):
+    return [line for line in said.splitlines() if line.startswith('uroce-perf: ')]
+
+
+def fails_with(what, process, words):
+    """The process must end with status 1, after one line of its own that has the words."""
+    status, said = end(process)
+    lines = own_lines(said)
+    result(status == 1 and len(lines) == 1 and words in lines[0], what, f'status {status}\n{said}')
+
+
+def refused_clients():
+    with Pair(memif) as pair:
+        server = pair.serve('write_bw -p 18600 -m 1024')
+        fails_with('no listener', pair.client('write_bw'), 'RDMA port 18515: no listener (REJ reason 8')
+        fails_with('no host', pair.client('write_bw', ELSEWHERE), 'no way to it: Connection timed out')
+        fails_with('a larger path MTU', pair.client('write_bw -p 18600'),
+                   'refused: the path MTU is 4096 at the client and 1024 at the server; allowed: --mtu 1024')
+        fails_with('other flags', pair.client('write_bw -p 18600 -m 1024 -s 8'), 'the sides differ in --size')
+        fails_with('other flags, at the server', server, 'the sides differ in --size')
+
+
+def no_queue_pair():
+    with Pair(memif) as pair:
+        server, client = pair.serve('write_bw -I 4096'), pair.client('write_bw -I 4096')
+        fails_with('too much inline data', client, '--inline_size 4096: more than the device takes')
+        fails_with('and the server is told', server, 'the other side gave up: it cannot connect its queue pairs')
+
+
+def endings():
+    with Pair(memif) as pair:
+        server = pair.serve('write_bw')
+        server.send_signal(signal.SIGINT)
+        status, said = end(server)
+        result(status == 128 + signal.SIGINT and not own_lines(said), 'a server that waits is interrupted', said)
+    with Pair(memif) as pair:
+        # the server of a READ posts nothing that could fail
+        server, client = pair.serve('read_lat -D 100'), pair.client('read_lat -D 100')
+        read_until(client, '#bytes')
+        client.kill()
+        client.wait()
+        fails_with('the client is killed', server, 'the other side closed the connection')
+
+
+def clients_of_uroced(make):
+    with Pair(make) as pair:
+        server, client = pair.serve('send_lat -D 100'), pair.client('send_lat -D 100')
+        read_until(client, '#bytes')
+        fails_with('a second client', pair.client('send_lat -D 100'), 'refused: it serves another client')
+        client.send_signal(signal.SIGINT)
+        status, said = end(client)
+        result(status == 128 + signal.SIGINT, 'the first client is interrupted', said)
+        fails_with('and the server is told', server, 'the other side gave up: it was stopped')
+
+
+def main():
+    def shared(lab):
+        return uroced(lab, UROCED)
+
+    for flags in MEMIF.strip().splitlines():
+        runs_well(memif, 'memif', flags)
+    for flags in CLIENTS.strip().splitlines():
+        runs_well(shared, 'uroced', flags)
+    refused_clients()
+    no_queue_pair()
+    endings()
+    clients_of_uroced(shared)
+    print(f'1..{nb}')
+    return failed > 0
+
+
+sys.exit(main())
