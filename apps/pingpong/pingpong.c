@@ -6,14 +6,20 @@
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.1/24           the server
  *	uroce-pingpong [EAL options] -- --uroce=PORT,addr=192.0.2.2/24 SERVER    the client
  *
+ * With option -R in both commands, rdma_cm connects the queue pairs, and SERVER is 192.0.2.1.
+ *
  * Read main() first. main() contains the steps of every verbs program in their order: open a
  * device, allocate objects, exchange addresses with the peer, connect, post and poll, destroy the
  * objects. SERVER is the name or the address of the server for TCP. The TCP port is 18515, or the
  * port that option -p gives to both processes. The two processes exchange the addresses of their
- * queue pairs over a TCP connection to SERVER.
+ * queue pairs over a TCP connection to SERVER. connect_by_cm() does the same in fewer steps and
+ * without TCP, with the calls of <uroce_cm.h>.
+ *
+ * The file has more than 500 lines: the whole program is in one file, which a reader can compile.
  */
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <getopt.h>
 #include <netdb.h>
 #include <stdbool.h>
@@ -26,12 +32,15 @@
 #include <rte_random.h>
 #include <rte_version.h>
 #include <uroce.h>
+#include <uroce_cm.h>
 #include <uroce_version.h>
 
-#define EXIT_USAGE 2       /* exit status after a wrong command line */
-#define TCP_PORT   "18515" /* default TCP port */
-#define ROUNDS     10000
-#define MSG_LEN    1024
+#define EXIT_USAGE    2       /* exit status after a wrong command line */
+#define PORT          "18515" /* default port of the server */
+#define ROUNDS        10000
+#define MSG_LEN       1024
+#define RESOLVE_TRIES 5
+#define SILENCE_S     10 /* seconds without a message after which the peer has gone */
 /*
  * index of the configured IP address in the GID table; entry 0 is the link-local address that is
  * derived from the MAC
@@ -49,10 +58,12 @@ struct address {
 };
 
 static const char usage[] =
-	"usage: uroce-pingpong [EAL options] -- --uroce=PORT[,key=value...] [-p TCP-PORT] "
-	"[SERVER]\n\n"
+	"usage: uroce-pingpong [EAL options] -- --uroce=PORT[,key=value...] [-R] "
+	"[-p PORT] [SERVER]\n\n"
 	"  --uroce=PORT[,key=value...]  the device to create: an ethdev port and its addresses\n"
-	"  -p, --port=TCP-PORT          TCP port of the exchange (default " TCP_PORT ")\n"
+	"  -R, --rdma_cm                connect by rdma_cm; SERVER is the address of its device\n"
+	"  -p, --port=PORT              TCP port of the exchange, with -R the RDMA port "
+	"(default " PORT ")\n"
 	"  -h, --help                   print this text and exit\n"
 	"      --version                print the versions of uroce, DPDK and rdma-core, and "
 	"exit\n\n"
@@ -62,8 +73,9 @@ static const char usage[] =
 static struct {
 	const char *spec;   /* specification of the device */
 	const char *server; /* name of the server; NULL if this process is the server */
-	const char *port;   /* TCP port, as text */
-} args = { .port = TCP_PORT };
+	const char *port;   /* TCP port, or with is_cm the RDMA port, as text */
+	bool is_cm;         /* rdma_cm connects the queue pairs */
+} args = { .port = PORT };
 
 static struct ibv_device *device;
 static struct ibv_context *context;
@@ -71,6 +83,7 @@ static struct ibv_pd *pd;
 static struct ibv_mr *mr;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
+static struct rdma_cm_id *id, *listener; /* with rdma_cm: of the QP, and of the server */
 static struct {
 	char out[MSG_LEN], in[MSG_LEN];
 } buf;
@@ -81,15 +94,19 @@ static int tcp;
 static void
 take_down(void)
 {
-	if (qp)
+	if (args.is_cm) {
+		uroce_cm_destroy_ep(id); /* with its QP */
+		uroce_cm_destroy_ep(listener);
+	} else if (qp) {
 		uroce_destroy_qp(qp);
+	}
 	if (cq)
 		uroce_destroy_cq(cq);
 	if (mr)
 		uroce_dereg_mr(mr);
 	if (pd)
 		uroce_dealloc_pd(pd);
-	if (context)
+	if (context && !args.is_cm)
 		uroce_close_device(context);
 	if (device)
 		uroce_destroy_device(device);
@@ -105,7 +122,18 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* Create a device on the port, and the objects that a connection needs. */
+/* Get the context of the device that rdma_cm uses, too. rdma_cm closes it. */
+static struct ibv_context *
+cm_context(void)
+{
+	struct ibv_context **list = uroce_cm_get_devices(NULL);
+	struct ibv_context *first = list ? list[0] : NULL;
+
+	uroce_cm_free_devices(list);
+	return first;
+}
+
+/* Create a device on the port, and the objects that a connection needs besides the QP. */
 static void
 open_device(const char *spec)
 {
@@ -115,19 +143,24 @@ open_device(const char *spec)
 		 * no message here, because the library has printed why the device was not created
 		 */
 		exit(EXIT_FAILURE);
-	check((context = uroce_open_device(device)), "cannot open the device");
+	context = args.is_cm ? cm_context() : uroce_open_device(device);
+	check(context, "cannot open the device");
 	check((pd = uroce_alloc_pd(context)), "no protection domain");
 	check((mr = uroce_reg_mr(pd, &buf, sizeof(buf), IBV_ACCESS_LOCAL_WRITE)), "no region");
 	check((cq = uroce_create_cq(context, 2, NULL, NULL, 0)), "no completion queue");
-	struct ibv_qp_init_attr init = {
+}
+
+/* The attributes with which a QP is created. */
+static struct ibv_qp_init_attr
+qp_init(void)
+{
+	return (struct ibv_qp_init_attr){
 		.qp_type = IBV_QPT_RC,
 		.send_cq = cq,
 		.recv_cq = cq,
 		.sq_sig_all = 1,
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
 	};
-
-	check((qp = uroce_create_qp(pd, &init)), "no queue pair");
 }
 
 static struct address
@@ -266,6 +299,113 @@ post_send(const char *message)
 	check(ibv_post_send(qp, &wr, &bad_wr) == 0, "cannot post a send request");
 }
 
+/* Connect over TCP: exchange the addresses of the QPs, and move the QP state by state. */
+static void
+connect_by_tcp(void)
+{
+	struct ibv_qp_init_attr init = qp_init();
+
+	check((qp = uroce_create_qp(pd, &init)), "no queue pair");
+	const struct address ours = our_address();
+
+	tcp = meet(args.server, args.port);
+	const struct address theirs = exchange(ours);
+
+	wait_for_link();
+	connect_qp(&ours, &theirs);
+	post_recv();
+	exchange(ours); /* wait until the other process has posted its receive request, too */
+}
+
+/* The client finds the server, gets a QP, and connects it. */
+static void
+connect_to_server(struct rdma_addrinfo *server)
+{
+	struct ibv_qp_init_attr init = qp_init();
+	int result = -1;
+
+	wait_for_link();
+	errno = ETIMEDOUT;
+	/* try again, since the server may still be starting and answer no ARP or ND request yet */
+	for (int i = 0; i < RESOLVE_TRIES && result != 0 && errno == ETIMEDOUT; i++)
+		result = uroce_cm_create_ep(&id, server, pd, &init);
+	check(result == 0, "no way to the server");
+	qp = id->qp;
+	post_recv();
+	check(uroce_cm_connect(id, NULL) == 0, "the server does not accept the connection");
+}
+
+/* The server waits for a request, whose id gets a QP, and accepts it. */
+static void
+accept_client(struct rdma_addrinfo *own)
+{
+	struct ibv_qp_init_attr init = qp_init();
+
+	check(uroce_cm_create_ep(&listener, own, pd, &init) == 0 &&
+		      uroce_cm_listen(listener, 1) == 0,
+	      "the RDMA port is in use");
+	printf("waiting for a client on RDMA port %s\n", args.port);
+	fflush(stdout);
+	check(uroce_cm_get_request(listener, &id) == 0, "no request");
+	qp = id->qp;
+	post_recv();
+	check(uroce_cm_accept(id, NULL) == 0, "the client cannot be connected");
+}
+
+/*
+ * Connect by rdma_cm. It moves the QP, and the receive request of each process is posted before the
+ * other process can send. The ids have no event channel, so each call waits until it is done.
+ */
+static void
+connect_by_cm(void)
+{
+	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *found;
+
+	if (!args.server) {
+		/* the IPv6 wildcard, which includes IPv4 */
+		hints.ai_flags = RAI_PASSIVE | RAI_FAMILY;
+		hints.ai_family = AF_INET6;
+	}
+	check(uroce_cm_getaddrinfo(args.server, args.port, &hints, &found) == 0,
+	      "the server's name, or the port, is not known");
+	if (args.server)
+		connect_to_server(found);
+	else
+		accept_client(found);
+	uroce_cm_freeaddrinfo(found);
+}
+
+/*
+ * End the connection. The server has sent the last message, so it begins; the client waits for it
+ * and confirms.
+ */
+static void
+disconnect(void)
+{
+	struct rdma_cm_event *event;
+
+	if (args.server)
+		check(uroce_cm_get_cm_event(id->channel, &event) == 0 &&
+			      uroce_cm_ack_cm_event(event) == 0,
+		      "no event");
+	check(uroce_cm_disconnect(id) == 0, "the connection does not end");
+}
+
+/*
+ * A QP that only waits for a message does not notice that its peer has ended. So the TCP connection
+ * is checked from time to time, or without one the time since `begin`.
+ */
+static void
+check_peer(uint64_t begin)
+{
+	char byte;
+
+	if (args.is_cm)
+		check(rte_rdtsc() - begin < SILENCE_S * rte_get_tsc_hz(), "the peer has gone");
+	else
+		check(recv(tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0, "the peer has gone");
+}
+
 /*
  * Poll the CQ until this process has sent `sent` messages and received `received` messages, counted
  * from the start.
@@ -273,19 +413,14 @@ post_send(const char *message)
 static void
 wait_for(unsigned sent, unsigned received)
 {
+	const uint64_t begin = rte_rdtsc();
 	struct ibv_wc wc;
-	char byte;
 
 	for (unsigned polls = 1; nb_sent < sent || nb_received < received; polls++) {
 		const int nb = ibv_poll_cq(cq, 1, &wc);
 
-		/*
-		 * A QP that only waits for a message does not notice that its peer has ended. So
-		 * the TCP connection is checked from time to time.
-		 */
 		if (polls % 100000 == 0)
-			check(recv(tcp, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0,
-			      "the peer has gone");
+			check_peer(begin);
 		if (nb == 0)
 			continue;
 		check(nb > 0, "the completion queue is lost");
@@ -331,17 +466,18 @@ static void
 parse(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "uroce", required_argument, NULL, 'u' },
-		{ "port", required_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ 0 },
+		{ "uroce", required_argument, NULL, 'u' }, { "rdma_cm", no_argument, NULL, 'R' },
+		{ "port", required_argument, NULL, 'p' },  { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },     { 0 },
 	};
 
-	for (int option; (option = getopt_long(argc, argv, ":p:h", options, NULL)) != -1;) {
+	for (int option; (option = getopt_long(argc, argv, ":Rp:h", options, NULL)) != -1;) {
 		switch (option) {
 		case 'u':
 			args.spec = optarg;
+			break;
+		case 'R':
+			args.is_cm = true;
 			break;
 		case 'p':
 			args.port = optarg;
@@ -389,14 +525,10 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	atexit(take_down);
 	open_device(args.spec);
-	const struct address ours = our_address();
-	tcp = meet(args.server, args.port);
-	const struct address theirs = exchange(ours);
-
-	wait_for_link();
-	connect_qp(&ours, &theirs);
-	post_recv();
-	exchange(ours); /* wait until the other process has posted its receive request, too */
+	if (args.is_cm)
+		connect_by_cm();
+	else
+		connect_by_tcp();
 	const uint64_t begin = rte_rdtsc();
 
 	play(args.server != NULL);
@@ -405,6 +537,9 @@ main(int argc, char **argv)
 	/*
 	 * Wait for the other process, so that no process ends while the other waits for a response.
 	 */
-	exchange(ours);
+	if (args.is_cm)
+		disconnect();
+	else
+		exchange(our_address());
 	return EXIT_SUCCESS;
 }
