@@ -68,6 +68,6 @@ main(int argc, char **argv)
 	if (ret != 0)
 		return ret;
 	ret = run(&opt);
-	(void)rte_eal_cleanup();
+	eal_cleanup();
 	return ret;
 }

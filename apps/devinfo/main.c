@@ -242,6 +242,6 @@ main(int argc, char **argv)
 	if (ret != 0)
 		return ret;
 	ret = run(&opt);
-	rte_eal_cleanup();
+	eal_cleanup();
 	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Starts DPDK's EAL with defaults for a program that is run from a shell: EAL prints little and
+ * Starts and ends DPDK's EAL, with defaults for a program that is run from a shell: EAL prints little and
  * leaves no file behind. Options of the user take precedence over the defaults.
  */
 
@@ -18,5 +18,11 @@
  *         options is wrong, EXIT_FAILURE if EAL lacks memory or another resource
  */
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);
+
+/**
+ * Call rte_eal_cleanup(), when the process is about to end. EAL's interrupt thread stops for good
+ * before that.
+ */
+void eal_cleanup(void);
 
 #endif /* APPS_EAL_H */

@@ -99,6 +99,6 @@ main(int argc, char **argv)
 
 	capture_close();
 	impair_close();
-	rte_eal_cleanup();
+	eal_cleanup();
 	return exit_code(code);
 }

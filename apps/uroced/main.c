@@ -273,6 +273,6 @@ main(int argc, char **argv)
 		ret = serve(&control, &opt, &file, start);
 		host_close(&host);
 	}
-	(void)rte_eal_cleanup();
+	eal_cleanup();
 	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ends EAL. rte_eal_cleanup() unmaps EAL's heap, and the interrupt handles of ports are in it. EAL's
+ * interrupt thread goes on, and would fault if a peer of a memif port disconnects meanwhile. So the
+ * interrupt thread is stopped before, in a callback that does not return.
+ */
+
+/* before DPDK 23.11 the calls about interrupt sources are experimental */
+#define ALLOW_EXPERIMENTAL_API
+
+#include "eal/eal.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stddef.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_interrupts.h>
+
+static sem_t has_stopped;
+
+static void
+stop_here(void *arg)
+{
+	(void)arg;
+	(void)sem_post(&has_stopped);
+	for (;;)
+		(void)pause();
+}
+
+/*
+ * Let the interrupt thread run stop_here() for an interrupt source that nothing unregisters. An
+ * alarm would not do: rte_eal_cleanup() waits for the callbacks of alarms.
+ */
+static void
+stop_intr_thread(void)
+{
+	struct rte_intr_handle *handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
+	const int fd = eventfd(1, EFD_CLOEXEC);
+
+	if (handle == NULL || fd < 0 || sem_init(&has_stopped, 0, 0) < 0 ||
+	    rte_intr_fd_set(handle, fd) != 0 ||
+	    rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0 ||
+	    rte_intr_callback_register(handle, stop_here, NULL) != 0)
+		return;
+	while (sem_wait(&has_stopped) < 0 && errno == EINTR)
+		;
+}
+
+void
+eal_cleanup(void)
+{
+	stop_intr_thread();
+	(void)rte_eal_cleanup();
+}
