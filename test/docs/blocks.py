@@ -19,6 +19,7 @@ Options of run, as words of a shell:
     endless               the block does not end: it passes when its texts have appeared
     before COMMAND        this command runs in the background, as long as the block, which starts when the command listens
                           as above
+    beside COMMAND        this command runs in the background, as long as the block, which does not wait for it
     status N              the exit status must be N, not 0
 
 If lines of a block begin with `$ `, these lines are commands, and the others are the output of the commands.
@@ -33,7 +34,7 @@ import shlex
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ('README.md', 'doc/guides/*.md', 'doc/man/*.[1-8]')
 FLAGS = ('terminals', 'endless')
-OPTIONS = ('shows', 'needs', 'in', 'with', 'before', 'status')
+OPTIONS = ('shows', 'needs', 'in', 'with', 'before', 'beside', 'status')
 MARKDOWN_MARKER = re.compile(r'<!-- ((?:run|norun)\b.*) -->$')
 ROFF_MARKER = re.compile(r'\.\\" ((?:run|norun)\b.*)$')
 
