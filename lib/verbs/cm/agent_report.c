@@ -4,6 +4,7 @@
  * its thread and the calls of programs go on between two parts of a list.
  */
 
+#include "datapath/dpdk.h"
 #include "verbs/cm/agent_report.h"
 
 #include "datapath/clock.h"

@@ -4,6 +4,7 @@
  * and is freed with the reply.
  */
 
+#include "datapath/dpdk.h"
 #include "verbs/cm/cm_reply.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,6 @@
 
 #include "cm/message.h"
 #include "cm/state.h"
-#include "datapath/dpdk.h"
 
 #define MS_NS UINT64_C(1000000)
 

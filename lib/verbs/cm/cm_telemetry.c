@@ -4,6 +4,7 @@
  * ends.
  */
 
+#include "datapath/dpdk.h"
 #include "verbs/cm/cm_telemetry.h"
 
 #include <errno.h>
