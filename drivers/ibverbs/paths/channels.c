@@ -145,7 +145,7 @@ write_parts(int fd, const struct iovec *parts, int nb)
 	ssize_t sum = 0, written;
 
 	for (int i = 0; i < nb; i++) {
-		written = paths_write(fd, parts[i].iov_base, parts[i].iov_len);
+		written = replaced_write(fd, parts[i].iov_base, parts[i].iov_len);
 		if (written < 0)
 			return sum != 0 ? sum : -1;
 		sum += written;

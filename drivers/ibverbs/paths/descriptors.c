@@ -130,8 +130,8 @@ DECLARE(void, closefrom, (int low))
 	if (find_own(first, UINT_MAX) == UINT_MAX) {
 		NEXT(closefrom)(low);
 		channels_sweep();
-	} else if (paths_close_range(first, UINT_MAX, 0) != 0) {
+	} else if (replaced_close_range(first, UINT_MAX, 0) != 0) {
 		for (unsigned fd = first; fd < DESCRIPTORS_MAX; fd++)
-			(void)paths_close((int)fd);
+			(void)replaced_close((int)fd);
 	}
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef UROCE_PATHS_NEXT_H
-#define UROCE_PATHS_NEXT_H
+#ifndef UROCE_IBVERBS_NEXT_H
+#define UROCE_IBVERBS_NEXT_H
 
 /**
  * @file
  * Definition of functions that replace functions of libc, and call them. Each has a C name of its
- * own, paths_NAME, and libc's name as its symbol, because libc's headers redefine some names.
+ * own, replaced_NAME, and libc's name as its symbol, because libc's headers redefine some names.
  */
 
 #include <dlfcn.h>
@@ -30,11 +30,11 @@ find_next(_Atomic(void *) *found, const char *name)
 }
 
 /** The function that is replaced; `found` is a static variable of its caller. */
-#define NEXT(name) ((__typeof__(&paths_##name))find_next(&found, #name))
+#define NEXT(name) ((__typeof__(&replaced_##name))find_next(&found, #name))
 
 /** Declare the replacement of a function, and begin its definition. */
 #define DECLARE(type, name, params)                                                                \
-	__attribute__((visibility("default"))) type paths_##name params __asm__(#name);            \
-	type paths_##name params
+	__attribute__((visibility("default"))) type replaced_##name params __asm__(#name);            \
+	type replaced_##name params
 
-#endif /* UROCE_PATHS_NEXT_H */
+#endif /* UROCE_IBVERBS_NEXT_H */
