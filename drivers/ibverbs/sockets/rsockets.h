@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_SOCKETS_RSOCKETS_H
+#define UROCE_SOCKETS_RSOCKETS_H
+
+/**
+ * @file
+ * The set of descriptors that librspreload serves. Such a descriptor is an open /dev/null in the
+ * kernel: librspreload passes a call on it to the rsocket that it stands for. A call that
+ * librspreload does not replace would reach /dev/null, so this library replaces those calls.
+ *
+ * The functions may be called by any thread.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <limits.h>
+
+/** Only smaller descriptors can be in the set. */
+#define RSOCKETS_FDS_MAX 65536
+
+/** Descriptors in a word of the set. */
+#define RSOCKETS_WORD (sizeof(unsigned long) * CHAR_BIT)
+
+/** The set: a bit for each descriptor. */
+extern _Atomic(unsigned long) rsockets_set[RSOCKETS_FDS_MAX / RSOCKETS_WORD];
+
+/** @return whether librspreload serves this descriptor; false for a negative number */
+static inline bool
+rsockets_has(int fd)
+{
+	const unsigned at = (unsigned)fd;
+
+	return at < RSOCKETS_FDS_MAX &&
+	       (atomic_load_explicit(&rsockets_set[at / RSOCKETS_WORD], memory_order_relaxed) >>
+			at % RSOCKETS_WORD &
+		1) != 0;
+}
+
+/** @return whether the descriptor is in the set now; false: the number is too large */
+bool rsockets_add(int fd);
+
+/** Remove a descriptor. A descriptor that is not in the set is ignored. */
+void rsockets_remove(int fd);
+
+/**
+ * Print why a call on an rsocket fails, or does not do what the program expects. Only the first
+ * call of the process prints a line.
+ * @param what     what the program does, after its name
+ * @param allowed  what it could do instead
+ */
+void rsockets_warn(const char *what, const char *allowed);
+
+#endif /* UROCE_SOCKETS_RSOCKETS_H */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replacements of those libc functions that make, copy, close and control sockets. A socket of TCP
+ * is made by librspreload, so that it is an rsocket. All other sockets are made by the kernel: name
+ * resolution and the sockets of uroce itself use them.
+ *
+ * librspreload of rdma-core 44 to 56 replaces socket(), accept(), dup2() and fcntl(), without the
+ * flags SOCK_NONBLOCK and SOCK_CLOEXEC. It does not replace accept4(), dup(), dup3(), fcntl64() and
+ * ioctl().
+ */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "next.h"
+#include "rsockets.h"
+
+#define FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
+
+/*
+ * librspreload looks up the functions of libc in its socket(), poll() and a few other calls, and
+ * fails with SIGSEGV if a program makes another call first.
+ */
+__attribute__((constructor)) static void
+begin_sockets(void)
+{
+	(void)poll(NULL, 0, 0);
+}
+
+/* --- control -------------------------------------------------------------------------------------- */
+
+DECLARE(int, dup2, (int from, int to))
+{
+	static _Atomic(void *) found;
+	const int ret = NEXT(dup2)(from, to);
+
+	if (ret >= 0 && rsockets_has(from))
+		(void)rsockets_add(to);
+	else if (ret >= 0)
+		rsockets_remove(to);
+	return ret;
+}
+
+/* Set close-on-exec of the descriptor that stands for an rsocket. The caller passes FD_CLOEXEC or 0. */
+static int
+set_fd_flags(int fd, long flags)
+{
+	return (int)syscall(SYS_fcntl, fd, F_SETFD, flags);
+}
+
+DECLARE(int, dup3, (int from, int to, int flags))
+{
+	static _Atomic(void *) found;
+	int ret;
+
+	if (from == to || (!rsockets_has(from) && !rsockets_has(to)))
+		return NEXT(dup3)(from, to, flags);
+	ret = replaced_dup2(from, to);
+	if (ret >= 0 && (flags & O_CLOEXEC) != 0)
+		(void)set_fd_flags(to, FD_CLOEXEC);
+	return ret;
+}
+
+/* Copy an rsocket to the first free descriptor that is not below `lowest`. */
+static int
+copy_rsocket(int fd, long lowest, long fd_flags)
+{
+	const int copy = (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, lowest);
+
+	if (copy < 0)
+		return copy;
+	if (replaced_dup2(fd, copy) < 0) {
+		(void)syscall(SYS_close, copy);
+		return -1;
+	}
+	(void)set_fd_flags(copy, fd_flags);
+	return copy;
+}
+
+DECLARE(int, dup, (int fd))
+{
+	static _Atomic(void *) found;
+
+	return rsockets_has(fd) ? copy_rsocket(fd, 0, 0) : NEXT(dup)(fd);
+}
+
+static int control_rsocket(int fd, int cmd, void *arg);
+
+/*
+ * Define the replacement of fcntl() or fcntl64(). Its third argument is missing, an int or a
+ * pointer; a pointer has room for each.
+ */
+#define CALL_FCNTL(name)                                                                           \
+	DECLARE(int, name, (int fd, int cmd, ...))                                                 \
+	{                                                                                          \
+		static _Atomic(void *) found;                                                      \
+		va_list list;                                                                      \
+                                                                                                   \
+		va_start(list, cmd);                                                               \
+		void *const arg = va_arg(list, void *);                                            \
+                                                                                                   \
+		va_end(list);                                                                      \
+		return rsockets_has(fd) ? control_rsocket(fd, cmd, arg)                            \
+					: NEXT(name)(fd, cmd, arg);                                \
+	}
+
+CALL_FCNTL(fcntl)
+CALL_FCNTL(fcntl64)
+
+/* fcntl() of librspreload, on an rsocket. */
+static int
+control_next(int fd, int cmd, long arg)
+{
+	static _Atomic(void *) found;
+
+	return NEXT(fcntl)(fd, cmd, arg);
+}
+
+static int
+control_rsocket(int fd, int cmd, void *arg)
+{
+	int flags;
+
+	switch (cmd) {
+	case F_GETFD:
+		return (int)syscall(SYS_fcntl, fd, F_GETFD);
+	case F_SETFD:
+		return set_fd_flags(fd, (long)arg);
+	case F_DUPFD:
+		return copy_rsocket(fd, (long)arg, 0);
+	case F_DUPFD_CLOEXEC:
+		return copy_rsocket(fd, (long)arg, FD_CLOEXEC);
+	case F_GETFL:
+		flags = control_next(fd, cmd, 0);
+		return flags < 0 ? flags : flags | O_RDWR;
+	default:
+		return control_next(fd, cmd, (long)arg);
+	}
+}
+
+static int
+set_nonblocking(int fd, bool is_nonblocking)
+{
+	return control_next(fd, F_SETFL, is_nonblocking ? O_RDWR | O_NONBLOCK : O_RDWR);
+}
+
+DECLARE(int, ioctl, (int fd, unsigned long request, ...))
+{
+	static _Atomic(void *) found;
+	va_list list;
+
+	va_start(list, request);
+	void *const arg = va_arg(list, void *);
+
+	va_end(list);
+	if (request == FIONBIO && rsockets_has(fd))
+		return set_nonblocking(fd, *(const int *)arg != 0);
+	return NEXT(ioctl)(fd, request, arg);
+}
+
+DECLARE(int, close, (int fd))
+{
+	static _Atomic(void *) found;
+
+	rsockets_remove(fd);
+	return NEXT(close)(fd);
+}
+
+/* --- making --------------------------------------------------------------------------------------- */
+
+static bool
+is_known_to_kernel(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type;
+
+	return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
+}
+
+/* Set the flags of a new socket that librspreload made, and add it to the set if it is an rsocket. */
+static int
+adopt_socket(int fd, int flags)
+{
+	const long status = (flags & SOCK_NONBLOCK) != 0 ? O_RDWR | O_NONBLOCK : O_RDWR;
+
+	if (is_known_to_kernel(fd)) {
+		(void)syscall(SYS_fcntl, fd, F_SETFL, status);
+	} else if (!rsockets_add(fd)) {
+		(void)replaced_close(fd);
+		errno = EMFILE;
+		return -1;
+	} else {
+		(void)set_nonblocking(fd, (flags & SOCK_NONBLOCK) != 0);
+	}
+	if ((flags & SOCK_CLOEXEC) != 0)
+		(void)set_fd_flags(fd, FD_CLOEXEC);
+	return fd;
+}
+
+static bool
+is_tcp(int domain, int type, int protocol)
+{
+	return (domain == AF_INET || domain == AF_INET6) && (type & ~FLAGS) == SOCK_STREAM &&
+	       (protocol == 0 || protocol == IPPROTO_TCP);
+}
+
+DECLARE(int, socket, (int domain, int type, int protocol))
+{
+	static _Thread_local bool is_nested;	/* librdmacm makes a socket, to make an rsocket */
+	static _Atomic(void *) found;
+	int fd;
+
+	if (is_nested || !is_tcp(domain, type, protocol))
+		return (int)syscall(SYS_socket, domain, type, protocol);
+	is_nested = true;
+	fd = NEXT(socket)(domain, type & ~FLAGS, protocol);
+	is_nested = false;
+	if (fd < 0)
+		return fd;
+	fd = adopt_socket(fd, type & FLAGS);
+	if (fd >= 0 && !rsockets_has(fd))
+		rsockets_warn("gets no socket over RDMA, and uses TCP of the kernel",
+			      "a device that works (ibv_devinfo shows it)");
+	return fd;
+}
+
+DECLARE(int, accept, (int fd, struct sockaddr *addr, socklen_t *len))
+{
+	static _Atomic(void *) found;
+	const int accepted = NEXT(accept)(fd, addr, len);
+
+	return accepted >= 0 && rsockets_has(fd) ? adopt_socket(accepted, 0) : accepted;
+}
+
+DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags))
+{
+	static _Atomic(void *) found;
+	int accepted;
+
+	if (!rsockets_has(fd))
+		return NEXT(accept4)(fd, addr, len, flags);
+	accepted = replaced_accept(fd, addr, len);
+	return accepted >= 0 ? adopt_socket(accepted, flags) : accepted;
+}
+
+/* --- connecting ------------------------------------------------------------------------------------ */
+
+/*
+ * If an address cannot be reached over RDMA, librspreload connects by the kernel. Then the kernel's
+ * options are there; rsockets do not have this one.
+ */
+DECLARE(int, connect, (int fd, const struct sockaddr *addr, socklen_t addr_len))
+{
+	static _Atomic(void *) found;
+	const int ret = NEXT(connect)(fd, addr, addr_len);
+	const int err = errno;
+	socklen_t len = sizeof(int);
+	int type;
+
+	if (rsockets_has(fd) && getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0)
+		rsockets_warn("reaches an address only by TCP of the kernel",
+			      "an address of a host whose program uses rsockets, too");
+	errno = err;
+	return ret;
+}

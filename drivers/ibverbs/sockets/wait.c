@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Replacements of those libc functions that wait for sockets. If there is an rsocket among the
+ * descriptors, they call poll() of librspreload, for a short time at once.
+ *
+ * The time is short because librdmacm has a thread of its own for events of connections. When an
+ * event arrives while rpoll() waits, it may be this thread that takes the event. Then rpoll() finds
+ * nothing, and does not see what the thread did with the event before it looks again, which it does
+ * after five seconds.
+ *
+ * librspreload of rdma-core 44 to 56 replaces poll() and select(). Its select() confuses an accepted
+ * rsocket with another descriptor. It does not replace pselect(), ppoll() and epoll_wait().
+ */
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include "next.h"
+#include "rsockets.h"
+
+void __chk_fail(void) __attribute__((noreturn));
+
+/* Longest time in ms that rpoll() waits before it looks at the state of its rsockets again. */
+#define SLICE_MS 20
+
+/* --- poll ------------------------------------------------------------------------------------------ */
+
+static bool
+has_rsocket(const struct pollfd *fds, nfds_t nb)
+{
+	for (nfds_t i = 0; i < nb; i++)
+		if (rsockets_has(fds[i].fd))
+			return true;
+	return false;
+}
+
+static int64_t
+now_ms(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+DECLARE(int, poll, (struct pollfd *fds, nfds_t nb, int timeout))
+{
+	static _Atomic(void *) found;
+	const int64_t end = timeout > SLICE_MS ? now_ms() + timeout : 0;
+	int64_t left = timeout;
+	int ret;
+
+	if (!has_rsocket(fds, nb))
+		return NEXT(poll)(fds, nb, timeout);
+	do {
+		ret = NEXT(poll)(fds, nb, left < 0 || left > SLICE_MS ? SLICE_MS : (int)left);
+		if (ret != 0 || (timeout >= 0 && timeout <= SLICE_MS))
+			return ret;
+		if (timeout > 0)
+			left = end - now_ms();
+	} while (timeout < 0 || left > 0);
+	return 0;
+}
+
+/* Convert a time to milliseconds for poll(), rounded up. @return -1: there is no limit */
+static int
+to_poll_timeout(const struct timespec *time)
+{
+	if (time == NULL)
+		return -1;
+	if (time->tv_sec > INT_MAX / 1000 - 1)
+		return INT_MAX;
+	return (int)(time->tv_sec * 1000 + (time->tv_nsec + 999999) / 1000000);
+}
+
+/* poll() with a signal mask, which is set shortly before poll() waits. */
+static int
+poll_with_mask(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask)
+{
+	sigset_t saved;
+	int ret, err;
+
+	if (mask != NULL)
+		(void)pthread_sigmask(SIG_SETMASK, mask, &saved);
+	ret = replaced_poll(fds, nb, to_poll_timeout(timeout));
+	err = errno;
+	if (mask != NULL)
+		(void)pthread_sigmask(SIG_SETMASK, &saved, NULL);
+	errno = err;
+	return ret;
+}
+
+DECLARE(int, ppoll,
+	(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask))
+{
+	static _Atomic(void *) found;
+
+	return has_rsocket(fds, nb) ? poll_with_mask(fds, nb, timeout, mask)
+				    : NEXT(ppoll)(fds, nb, timeout, mask);
+}
+
+/* The functions that programs call which were built with -D_FORTIFY_SOURCE. */
+
+DECLARE(int, __poll_chk, (struct pollfd *fds, nfds_t nb, int timeout, size_t room))
+{
+	if (room / sizeof(*fds) < nb)
+		__chk_fail();
+	return replaced_poll(fds, nb, timeout);
+}
+
+DECLARE(int, __ppoll_chk,
+	(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask,
+	 size_t room))
+{
+	if (room / sizeof(*fds) < nb)
+		__chk_fail();
+	return replaced_ppoll(fds, nb, timeout, mask);
+}
+
+/* --- select ---------------------------------------------------------------------------------------- */
+
+/* The three sets of select(), in the order of its arguments. */
+#define SETS 3
+
+/* What poll() is asked for a descriptor of each set, and which answers make the set ready. */
+static const struct {
+	short events;
+	short ready;
+} waits[SETS] = {
+	{ POLLIN, POLLIN | POLLHUP | POLLERR },
+	{ POLLOUT, POLLOUT | POLLERR },
+	{ POLLPRI, POLLPRI },
+};
+
+/* @return what poll() is asked for this descriptor; 0: it is in no set */
+static short
+events_of(int fd, fd_set *const sets[SETS])
+{
+	short events = 0;
+
+	for (int i = 0; i < SETS; i++)
+		if (sets[i] != NULL && FD_ISSET(fd, sets[i]))
+			events |= waits[i].events;
+	return events;
+}
+
+static bool
+have_rsocket(int nb, fd_set *const sets[SETS])
+{
+	for (int fd = 0; fd < nb; fd++)
+		if (rsockets_has(fd) && events_of(fd, sets) != 0)
+			return true;
+	return false;
+}
+
+/* Make the array for poll() from the sets. @return its length */
+static nfds_t
+to_poll(int nb, fd_set *const sets[SETS], struct pollfd *fds)
+{
+	nfds_t len = 0;
+	short events;
+
+	for (int fd = 0; fd < nb; fd++) {
+		events = events_of(fd, sets);
+		if (events != 0)
+			fds[len++] = (struct pollfd){ .fd = fd, .events = events };
+	}
+	return len;
+}
+
+/* Remove the descriptor from those sets for which it is not ready. @return in how many it stays */
+static int
+keep_ready(const struct pollfd *fd, fd_set *const sets[SETS])
+{
+	int nb = 0;
+
+	for (int i = 0; i < SETS; i++) {
+		if (sets[i] == NULL || !FD_ISSET(fd->fd, sets[i]))
+			continue;
+		if ((fd->revents & waits[i].ready) != 0)
+			nb++;
+		else
+			FD_CLR(fd->fd, sets[i]);
+	}
+	return nb;
+}
+
+static int
+select_by_poll(int nb, fd_set *const sets[SETS], const struct timespec *timeout,
+	       const sigset_t *mask)
+{
+	struct pollfd fds[FD_SETSIZE];
+	nfds_t len;
+	int ret, ready = 0;
+
+	len = to_poll(nb, sets, fds);
+	ret = poll_with_mask(fds, len, timeout, mask);
+	if (ret < 0)
+		return ret;
+	for (nfds_t i = 0; i < len; i++) {
+		if ((fds[i].revents & POLLNVAL) != 0) {
+			errno = EBADF;
+			return -1;
+		}
+		ready += keep_ready(&fds[i], sets);
+	}
+	return ready;
+}
+
+DECLARE(int, pselect,
+	(int nb, fd_set *in, fd_set *out, fd_set *urgent, const struct timespec *timeout,
+	 const sigset_t *mask))
+{
+	static _Atomic(void *) found;
+	fd_set *const sets[SETS] = { in, out, urgent };
+
+	if (nb > FD_SETSIZE || !have_rsocket(nb, sets))
+		return NEXT(pselect)(nb, in, out, urgent, timeout, mask);
+	return select_by_poll(nb, sets, timeout, mask);
+}
+
+DECLARE(int, select,
+	(int nb, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout))
+{
+	struct timespec time = { 0 };
+
+	if (timeout != NULL)
+		time = (struct timespec){ .tv_sec = timeout->tv_sec,
+					  .tv_nsec = timeout->tv_usec * 1000 };
+	return replaced_pselect(nb, in, out, urgent, timeout != NULL ? &time : NULL, NULL);
+}
+
+/* --- epoll, which rsockets do not have ------------------------------------------------------------- */
+
+DECLARE(int, epoll_ctl, (int epoll, int operation, int fd, struct epoll_event *event))
+{
+	static _Atomic(void *) found;
+
+	if (!rsockets_has(fd))
+		return NEXT(epoll_ctl)(epoll, operation, fd, event);
+	rsockets_warn("waits for a socket by epoll, which sockets over RDMA do not have",
+		      "a program, or a setting of it, that waits by poll() or select()");
+	errno = EPERM;
+	return -1;
+}
