@@ -165,12 +165,16 @@ DECLARE(int, ioctl, (int fd, unsigned long request, ...))
 	return NEXT(ioctl)(fd, request, arg);
 }
 
+/* librspreload fails with EBADF when the last copy of an rsocket is closed, after it has closed it. */
 DECLARE(int, close, (int fd))
 {
 	static _Atomic(void *) found;
+	const bool is_rsocket = rsockets_has(fd);
+	int ret;
 
 	rsockets_remove(fd);
-	return NEXT(close)(fd);
+	ret = NEXT(close)(fd);
+	return is_rsocket ? 0 : ret;
 }
 
 /* --- making --------------------------------------------------------------------------------------- */
@@ -213,7 +217,7 @@ is_tcp(int domain, int type, int protocol)
 
 DECLARE(int, socket, (int domain, int type, int protocol))
 {
-	static _Thread_local bool is_nested;	/* librdmacm makes a socket, to make an rsocket */
+	static _Thread_local bool is_nested; /* librdmacm makes a socket, to make an rsocket */
 	static _Atomic(void *) found;
 	int fd;
 

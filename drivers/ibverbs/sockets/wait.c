@@ -51,7 +51,7 @@ now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-DECLARE(int, poll, (struct pollfd *fds, nfds_t nb, int timeout))
+DECLARE(int, poll, (struct pollfd * fds, nfds_t nb, int timeout))
 {
 	static _Atomic(void *) found;
 	const int64_t end = timeout > SLICE_MS ? now_ms() + timeout : 0;
@@ -99,7 +99,7 @@ poll_with_mask(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, co
 }
 
 DECLARE(int, ppoll,
-	(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask))
+	(struct pollfd * fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask))
 {
 	static _Atomic(void *) found;
 
@@ -109,7 +109,7 @@ DECLARE(int, ppoll,
 
 /* The functions that programs call which were built with -D_FORTIFY_SOURCE. */
 
-DECLARE(int, __poll_chk, (struct pollfd *fds, nfds_t nb, int timeout, size_t room))
+DECLARE(int, __poll_chk, (struct pollfd * fds, nfds_t nb, int timeout, size_t room))
 {
 	if (room / sizeof(*fds) < nb)
 		__chk_fail();
@@ -117,7 +117,7 @@ DECLARE(int, __poll_chk, (struct pollfd *fds, nfds_t nb, int timeout, size_t roo
 }
 
 DECLARE(int, __ppoll_chk,
-	(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask,
+	(struct pollfd * fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask,
 	 size_t room))
 {
 	if (room / sizeof(*fds) < nb)
@@ -227,8 +227,7 @@ DECLARE(int, pselect,
 	return select_by_poll(nb, sets, timeout, mask);
 }
 
-DECLARE(int, select,
-	(int nb, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout))
+DECLARE(int, select, (int nb, fd_set *in, fd_set *out, fd_set *urgent, struct timeval *timeout))
 {
 	struct timespec time = { 0 };
 
