@@ -13,11 +13,13 @@ packages_test="$packages_build
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev librdmacm-dev
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark
-	ibverbs-utils rdmacm-utils perftest python3-pyverbs"
+	ibverbs-utils rdmacm-utils perftest python3-pyverbs
+	curl iperf3 netcat-openbsd"
 
 # To run every test suite.
 packages_test_all="$packages_test
-	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin"
+	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin
+	netcat-traditional socat wget webfs"
 
 # To compare with other programs (uroce-bench-all), and to draw the results.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"

@@ -23,9 +23,9 @@ PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 
             'mpirun': 'openmpi-bin'}
 
 
-def under_run(side, libs, command):
-    """The words that run a command on this side."""
-    words = [RUN, '--dev', side.device]
+def under_run(side, libs, command, options=()):
+    """The words that run a command on this side, with further options of uroce-run."""
+    words = [RUN, '--dev', side.device, *options]
     if side.eal:
         words += ['--eal', ' '.join(side.eal)]
     if libs:
