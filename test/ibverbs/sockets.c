@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -30,9 +31,10 @@
 
 #include <cmocka.h>
 
-#define ADDRESS  "192.0.2.1" /* of the device, see uroce-run(1) */
-#define WAIT_MS  10000       /* only a fault takes so long */
-#define FILE_LEN 100000
+#define ADDRESS "192.0.2.1" /* of the device, see uroce-run(1) */
+#define WAIT_MS 10000       /* only a fault takes so long */
+/* less than half of a receive buffer of an rsocket, since one thread sends all of it before it receives */
+#define FILE_LEN 50000
 
 ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags);
@@ -178,6 +180,20 @@ fionbio__makes_the_rsocket_nonblocking(void **state)
 	on = 0;
 	assert_int_equal(ioctl(pair.far, FIONBIO, &on), 0);
 	assert_int_equal(fcntl(pair.far, F_GETFL), O_RDWR);
+	close_pair(pair);
+}
+
+static void
+getsockopt__has_tcp_info(void **state)
+{
+	const struct pair pair = connect_pair(0);
+	struct tcp_info info = { .tcpi_retransmits = 1, .tcpi_rtt = 1 };
+	socklen_t len = sizeof(info);
+
+	(void)state;
+	assert_int_equal(getsockopt(pair.near, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	assert_int_equal(info.tcpi_retransmits, 0);
+	assert_int_equal(info.tcpi_rtt, 0);
 	close_pair(pair);
 }
 
@@ -373,6 +389,7 @@ main(void)
 		cmocka_unit_test(close__forgets_the_rsocket),
 		cmocka_unit_test(accept4__sets_the_flags),
 		cmocka_unit_test(fionbio__makes_the_rsocket_nonblocking),
+		cmocka_unit_test(getsockopt__has_tcp_info),
 		cmocka_unit_test(dup__copies_the_rsocket),
 		cmocka_unit_test(select__sees_the_accepted_rsocket),
 		cmocka_unit_test(select__without_rsockets_is_the_kernels),

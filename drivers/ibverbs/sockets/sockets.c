@@ -12,8 +12,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -252,6 +254,20 @@ DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags)
 		return NEXT(accept4)(fd, addr, len, flags);
 	accepted = replaced_accept(fd, addr, len);
 	return accepted >= 0 ? adopt_socket(accepted, flags) : accepted;
+}
+
+/* --- options --------------------------------------------------------------------------------------- */
+
+/* TCP_INFO of an rsocket is all zeros, for programs that fail without it: there are no segments. */
+DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *len))
+{
+	static _Atomic(void *) found;
+	const int ret = NEXT(getsockopt)(fd, level, option, value, len);
+
+	if (ret >= 0 || level != IPPROTO_TCP || option != TCP_INFO || !rsockets_has(fd))
+		return ret;
+	memset(value, 0, *len);
+	return 0;
 }
 
 /* --- connecting ------------------------------------------------------------------------------------ */

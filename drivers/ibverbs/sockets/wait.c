@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that wait for sockets. If there is an rsocket among the
- * descriptors, they call poll() of librspreload, for a short time at once.
+ * descriptors, they call poll() of librspreload again and again, which never waits itself.
  *
- * The time is short because librdmacm has a thread of its own for events of connections. When an
- * event arrives while rpoll() waits, it may be this thread that takes the event. Then rpoll() finds
- * nothing, and does not see what the thread did with the event before it looks again, which it does
- * after five seconds.
+ * rpoll() of rdma-core 44 must not wait. If its time is over just before it sleeps, it returns and
+ * still counts as a thread that sleeps. After the next event it waits for this thread for ever. In
+ * addition it may sleep for five seconds after librdmacm's own thread has taken an event of a
+ * connection.
  *
  * librspreload of rdma-core 44 to 56 replaces poll() and select(). Its select() confuses an accepted
  * rsocket with another descriptor. It does not replace pselect(), ppoll() and epoll_wait().
@@ -15,6 +15,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,8 +29,10 @@
 
 void __chk_fail(void) __attribute__((noreturn));
 
-/* Longest time in ms that rpoll() waits before it looks at the state of its rsockets again. */
-#define SLICE_MS 20
+/* The pauses between two calls of rpoll(): none at first, then from 20 us to 1 ms. */
+#define NB_WITHOUT_PAUSE 100u
+#define PAUSE_MIN_NS     20000
+#define PAUSE_MAX_NS     1000000
 
 /* --- poll ------------------------------------------------------------------------------------------ */
 
@@ -43,31 +46,49 @@ has_rsocket(const struct pollfd *fds, nfds_t nb)
 }
 
 static int64_t
-now_ms(void)
+now_us(void)
 {
 	struct timespec now;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/*
+ * Pause before the next call of rpoll().
+ * @param nb  number of calls so far
+ * @return 0, or -1 with errno EINTR if a signal was handled
+ */
+static int
+pause_after(unsigned nb)
+{
+	struct timespec time = { .tv_nsec = PAUSE_MIN_NS };
+
+	if (nb < NB_WITHOUT_PAUSE) {
+		(void)sched_yield();
+		return 0;
+	}
+	for (unsigned i = NB_WITHOUT_PAUSE; i < nb && time.tv_nsec < PAUSE_MAX_NS; i++)
+		time.tv_nsec += time.tv_nsec / 8;
+	errno = clock_nanosleep(CLOCK_MONOTONIC, 0, &time, NULL);
+	return errno != 0 ? -1 : 0;
 }
 
 DECLARE(int, poll, (struct pollfd * fds, nfds_t nb, int timeout))
 {
 	static _Atomic(void *) found;
-	const int64_t end = timeout > SLICE_MS ? now_ms() + timeout : 0;
-	int64_t left = timeout;
+	const int64_t end_us = timeout > 0 ? now_us() + timeout * INT64_C(1000) : 0;
 	int ret;
 
 	if (!has_rsocket(fds, nb))
 		return NEXT(poll)(fds, nb, timeout);
-	do {
-		ret = NEXT(poll)(fds, nb, left < 0 || left > SLICE_MS ? SLICE_MS : (int)left);
-		if (ret != 0 || (timeout >= 0 && timeout <= SLICE_MS))
+	for (unsigned nb_calls = 1;; nb_calls++) {
+		ret = NEXT(poll)(fds, nb, 0);
+		if (ret != 0 || (timeout >= 0 && (timeout == 0 || now_us() >= end_us)))
 			return ret;
-		if (timeout > 0)
-			left = end - now_ms();
-	} while (timeout < 0 || left > 0);
-	return 0;
+		if (pause_after(nb_calls) < 0)
+			return -1;
+	}
 }
 
 /* Convert a time to milliseconds for poll(), rounded up. @return -1: there is no limit */
