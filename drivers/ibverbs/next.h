@@ -34,7 +34,7 @@ find_next(_Atomic(void *) *found, const char *name)
 
 /** Declare the replacement of a function, and begin its definition. */
 #define DECLARE(type, name, params)                                                                \
-	__attribute__((visibility("default"))) type replaced_##name params __asm__(#name);            \
+	__attribute__((visibility("default"))) type replaced_##name params __asm__(#name);         \
 	type replaced_##name params
 
 #endif /* UROCE_IBVERBS_NEXT_H */

@@ -213,7 +213,7 @@ CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
 		(void)version;                                                                     \
-		return replaced_##now args;                                                           \
+		return replaced_##now args;                                                        \
 	}
 
 OLD(__xstat, (int version, const char *path, void *buf), stat, (path, buf))
