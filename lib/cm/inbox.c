@@ -276,10 +276,14 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 	  uint64_t now_ns)
 {
 	const struct uroce_cm_dreq *dreq = &msg->dreq;
-	struct uroce_cm_conn *conn = find_disconnected(cm, dreq, from);
+	const struct uroce_cm_conn *known =
+		uroce_cm_identity_find(cm, dreq->remote_comm_id, from->remote_gid);
+	struct uroce_cm_conn *conn;
 
-	if (conn && dreq->remote_qpn != conn->local_qpn)
+	/* without the QPN it is no DREQ of the peer: a DREP could confirm another DREQ of the peer */
+	if (known && dreq->remote_qpn != known->local_qpn)
 		return;
+	conn = find_disconnected(cm, dreq, from);
 	if (conn && uroce_cm_state_step(conn->state, UROCE_CM_ON_DREQ)) {
 		conn->dreq_tid = msg->tid;
 		give_input(cm, conn, msg, UROCE_CM_ON_DREQ,
@@ -296,7 +300,8 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 }
 
 /*
- * A DREP ends the connection. But a peer may confirm a DREQ that overtakes the REP, and be
+ * A DREP ends the connection, if it has the transaction ID of the DREQ. A DREP of another DREQ, which
+ * this side did not send, would leave the peer established. A peer may confirm a DREQ that overtakes the REP, and be
  * established by the REP. Its RTU tells. Then the DREQ is sent once more.
  */
 static void
@@ -306,7 +311,7 @@ recv_drep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 	struct uroce_cm_conn *conn =
 		find_conn(cm, msg->drep.remote_comm_id, msg->drep.local_comm_id, from);
 
-	if (!conn)
+	if (!conn || msg->tid != conn->dreq_tid)
 		return;
 	give_input(cm, conn, msg, conn->is_drep_doubtful ? UROCE_CM_ON_RETRY : UROCE_CM_ON_DREP, 0,
 		   now_ns);

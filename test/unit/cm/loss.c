@@ -230,6 +230,7 @@ rtu__after_the_end_is_rejected(void **state)
 	assert_true(end_take(ends, &ends->b, &rep));
 	uroce_cme_destroy(ends->b.cm, b, 0);
 	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	drep.tid = ends->last.tid;
 	drep.drep.local_comm_id = rep.rep.remote_comm_id;
 	drep.drep.remote_comm_id = rep.rep.local_comm_id;
 	end_give(ends, &ends->b, &drep);
@@ -411,11 +412,55 @@ drep__behind_an_early_rtu_is_the_end(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
 }
 
+/* A DREP that confirms another DREQ, which an attacker has sent to the peer in this side's name. */
+static void
+drep__of_another_dreq_is_dropped(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
+	uint32_t a;
+	uint32_t b;
+
+	ends_accept(ends, &a, &b);
+	uroce_cme_destroy(ends->b.cm, b, 0);
+	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
+	ends_move(ends, &ends->a, UROCE_CM_RTU);
+	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
+	drep.drep.local_comm_id = ends->last.dreq.remote_comm_id;
+	drep.drep.remote_comm_id = ends->last.dreq.local_comm_id;
+	drep.tid = ends->last.tid + 1;
+	end_give(ends, &ends->b, &drep);
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) == UROCE_CM_NEVER);
+	drep.tid--;
+	end_give(ends, &ends->b, &drep);
+	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
+}
+
+/* A DREQ with the QPN of neither end, before the REP has come, is not answered. */
+static void
+dreq__before_the_rep_must_name_our_qp(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg dreq = { .attr = UROCE_CM_DREQ, .tid = 1 };
+	struct uroce_cm_msg req;
+
+	(void)end_listen(&ends->b, PORT);
+	(void)end_connect(ends, &ends->a, 0x11);
+	assert_true(end_take(ends, &ends->a, &req));
+	dreq.dreq.local_comm_id = 0x12345678;
+	dreq.dreq.remote_comm_id = req.req.local_comm_id;
+	dreq.dreq.remote_qpn = 0x12;
+	end_give(ends, &ends->a, &dreq);
+	assert_false(uroce_cme_has_tx(ends->a.cm));
+}
+
 int
 main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
+		TEST(drep__of_another_dreq_is_dropped),
+		TEST(dreq__before_the_rep_must_name_our_qp),
 		TEST(lost_req__is_repeated_after_10_ms),
 		TEST(lost_rep__is_repeated_after_10_ms),
 		TEST(lost_rtu__is_repeated_for_the_next_rep),
