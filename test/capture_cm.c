@@ -116,20 +116,13 @@ print_message(const struct uroce_cm_msg *msg)
 	}
 }
 
+/* The name of the port space of a service ID; NULL: the service ID has no port space. */
 static const char *
 port_space_name(uint64_t service_id)
 {
-	switch (uroce_cm_service_port_space(service_id)) {
-	case UROCE_CM_PS_IPOIB:
-		return "IPoIB";
-	case UROCE_CM_PS_TCP:
-		return "TCP";
-	case UROCE_CM_PS_UDP:
-		return "UDP";
-	case UROCE_CM_PS_IB:
-		return "IB";
-	}
-	return NULL;
+	const char *const name = uroce_cm_space_name(uroce_cm_service_port_space(service_id));
+
+	return name[0] != '?' ? name : NULL;
 }
 
 /* The service ID of a message, if it has one. */

@@ -8,7 +8,6 @@
 #include "cm/id_list.h"
 
 #include "cm/context.h"
-#include "cm/service_id.h"
 
 static uint64_t
 time_left(const struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
@@ -63,21 +62,4 @@ uroce_cme_list(const struct uroce_cm *cm, uint32_t *next, struct uroce_cm_row *r
 	}
 	*next = id < cm->nb_begun ? id : UROCE_CM_NO_ID;
 	return nb;
-}
-
-const char *
-uroce_cm_space_name(unsigned space)
-{
-	switch (space) {
-	case UROCE_CM_PS_IPOIB:
-		return "IPOIB";
-	case UROCE_CM_PS_TCP:
-		return "TCP";
-	case UROCE_CM_PS_UDP:
-		return "UDP";
-	case UROCE_CM_PS_IB:
-		return "IB";
-	default:
-		return "?";
-	}
 }

@@ -54,7 +54,4 @@ struct uroce_cm_row {
 unsigned uroce_cme_list(const struct uroce_cm *cm, uint32_t *next, struct uroce_cm_row *rows,
 			unsigned max, uint64_t now_ns);
 
-/** Name of a port space, as in RDMA_PS_TCP ("TCP"). Never NULL; "?" for another value. */
-const char *uroce_cm_space_name(unsigned space);
-
 #endif /* UROCE_CM_ID_LIST_H */

@@ -57,4 +57,7 @@ uroce_cm_service_has_ip(uint64_t service_id)
 	return service_id >> 24 == 1 || service_id >> 16 == UROCE_CM_PS_IPOIB;
 }
 
+/** Name of a port space, as in RDMA_PS_TCP ("TCP"). Never NULL; "?" for another value. */
+const char *uroce_cm_space_name(uint64_t space);
+
 #endif /* UROCE_CM_SERVICE_ID_H */

@@ -10,6 +10,7 @@
 #include <rte_common.h>
 
 #include "cm/reason.h"
+#include "cm/service_id.h"
 #include "datapath/log.h"
 #include "verbs/cm/sockaddr.h"
 #include "verbs/uroce_cm.h"
@@ -51,16 +52,7 @@ format_peer(const struct uroce_vcm_id *id)
 static const char *
 name_space(const struct uroce_vcm_id *id)
 {
-	switch (id->cm.ps) {
-	case RDMA_PS_TCP:
-		return "TCP";
-	case RDMA_PS_UDP:
-		return "UDP";
-	case RDMA_PS_IB:
-		return "IB";
-	default:
-		return "IPoIB";
-	}
+	return uroce_cm_space_name(id->cm.ps);
 }
 
 void

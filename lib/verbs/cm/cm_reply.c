@@ -15,6 +15,7 @@
 #include <rte_telemetry.h>
 
 #include "cm/message.h"
+#include "cm/service_id.h"
 #include "cm/state.h"
 
 #define MS_NS UINT64_C(1000000)

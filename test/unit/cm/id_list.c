@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "cm/id_list.h"
+#include "cm/service_id.h"
 #include "ends.h"
 
 #define NB_MAX 16
