@@ -390,11 +390,10 @@ drep__behind_a_late_rtu_is_not_the_end(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
 }
 
-/* The peer is established before the DREQ leaves, so its DREP counts. */
-static void
-drep__behind_an_early_rtu_is_the_end(void **state)
+/* Lose the DREQ of B, after both ends were established. @return the DREP of A to this DREQ */
+static struct uroce_cm_msg
+lose_dreq_of_an_established_end(struct ends *ends)
 {
-	struct ends *ends = *state;
 	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
 	uint32_t a;
 	uint32_t b;
@@ -407,6 +406,16 @@ drep__behind_an_early_rtu_is_the_end(void **state)
 	drep.drep.local_comm_id = ends->last.dreq.remote_comm_id;
 	drep.drep.remote_comm_id = ends->last.dreq.local_comm_id;
 	drep.tid = ends->last.tid;
+	return drep;
+}
+
+/* The peer is established before the DREQ leaves, so its DREP counts. */
+static void
+drep__behind_an_early_rtu_is_the_end(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_msg drep = lose_dreq_of_an_established_end(ends);
+
 	end_give(ends, &ends->b, &drep);
 	assert_false(uroce_cme_has_tx(ends->b.cm));
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
@@ -417,18 +426,9 @@ static void
 drep__of_another_dreq_is_dropped(void **state)
 {
 	struct ends *ends = *state;
-	struct uroce_cm_msg drep = { .attr = UROCE_CM_DREP };
-	uint32_t a;
-	uint32_t b;
+	struct uroce_cm_msg drep = lose_dreq_of_an_established_end(ends);
 
-	ends_accept(ends, &a, &b);
-	uroce_cme_destroy(ends->b.cm, b, 0);
-	assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, 0), 0);
-	ends_move(ends, &ends->a, UROCE_CM_RTU);
-	ends_lose(ends, &ends->b, UROCE_CM_DREQ);
-	drep.drep.local_comm_id = ends->last.dreq.remote_comm_id;
-	drep.drep.remote_comm_id = ends->last.dreq.local_comm_id;
-	drep.tid = ends->last.tid + 1;
+	drep.tid++;
 	end_give(ends, &ends->b, &drep);
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) == UROCE_CM_NEVER);
 	drep.tid--;
