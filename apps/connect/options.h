@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 
 struct options {
-	const char *spec; /* the device */
+	const char *spec; /* the device to create, such as "net_af_packet0,addr=192.0.2.1/24" */
 	struct sockaddr_storage
-		addr; /* the peer's address; with is_listener an address of this host */
+		addr; /* peer to connect to; with is_listener, local address to listen at */
 	bool has_source;
 	struct sockaddr_storage source; /* the address to connect from */
 	int timeout_ms;                 /* time for the answer to a request */

@@ -262,7 +262,10 @@ listen_for(struct cm *cm, enum ibv_qp_type type, struct rdma_cm_id **listener)
 	return -1;
 }
 
-/* Listen for the exchange, and for the queue pairs of the test if they are of another port space. */
+/*
+ * Listen for the connection of the exchange, which is of RDMA_PS_TCP. If the QPs of the test are of
+ * another port space, listen there, too.
+ */
 static int
 open_server(struct cm *cm)
 {

@@ -28,14 +28,14 @@ struct cm {
 	struct endpoint *endpoint;
 	bool is_client;
 	struct rdma_event_channel *channel;
-	/* of the server: the listener of connections, and the one of the test if it is another */
+	/* server: listener of RDMA_PS_TCP; listener of the port space of the test, if it differs */
 	struct rdma_cm_id *listeners[2];
 	struct sockaddr_storage self;   /* address of the chosen GID; of the server with its port */
 	struct sockaddr_storage server; /* of the client: address and port of the server */
 	/* a random number that the client draws; its requests carry it, so others are refused */
 	uint32_t token;
 	struct rdma_cm_id *exchange; /* the connection that carries the exchange; NULL if none */
-	/* that connection has ended; its last line, which has arrived before, may say why */
+	/* the connection of the exchange has ended; the last line that has arrived may say why */
 	bool is_peer_gone;
 };
 

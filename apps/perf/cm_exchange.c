@@ -55,7 +55,10 @@ post_receive(struct cm_exchange *state, uint64_t message)
 	return ibv_post_recv(state->id->qp, &wr, &bad) == 0 ? 0 : -1;
 }
 
-/* Post what is in the slot of the next request: a SEND, or a WRITE of no bytes. */
+/*
+ * Post a request. A SEND sends the message that the caller has written to the slot of this request.
+ * An RDMA WRITE has no bytes: it only tests whether the peer responds.
+ */
 static int
 post_request(struct cm_exchange *state, enum ibv_wr_opcode opcode, size_t len)
 {

@@ -57,7 +57,7 @@ check_report(const struct cm_report_request *request, const struct cm_report *re
 }
 
 /*
- * Take a message, if there is one.
+ * Receive a report of the connection manager. This call does not wait.
  * @return 0: it is a report; -EAGAIN: there is none; -EPIPE: the peer has hung up; another -errno
  */
 static int

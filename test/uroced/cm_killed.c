@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients of uroced that are killed in each state of a connection, and uroced that is killed while
- * it has many clients with connections. The connections of other clients go on, new ones can be
- * made, and nothing of the killed process is left.
+ * Kills a client of uroced in each state of a connection, and uroced while 64 clients are connected.
+ * Connections between other clients must go on. New connections must be possible. The killed process
+ * must leave no id, no port and no descriptor behind.
  *
  *	test-uroced-cm_killed UROCED [ROUNDS]
  *	test-uroced-cm_killed --victim STATE SOCKET   a program that is killed in a state

@@ -258,7 +258,10 @@ DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags)
 
 /* --- options --------------------------------------------------------------------------------------- */
 
-/* TCP_INFO of an rsocket is all zeros, for programs that fail without it: there are no segments. */
+/*
+ * An rsocket has no TCP segments, and librspreload refuses TCP_INFO. Some programs fail without this
+ * option, so they get a TCP_INFO of zeros.
+ */
 DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *len))
 {
 	static _Atomic(void *) found;
@@ -273,8 +276,8 @@ DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t 
 /* --- connecting ------------------------------------------------------------------------------------ */
 
 /*
- * If an address cannot be reached over RDMA, librspreload connects by the kernel. Then the kernel's
- * options are there; rsockets do not have this one.
+ * If an address cannot be reached over RDMA, librspreload connects by the kernel's TCP. SO_TYPE shows
+ * which of the two has happened: a socket of the kernel has this option, and an rsocket has not.
  */
 DECLARE(int, connect, (int fd, const struct sockaddr *addr, socklen_t addr_len))
 {

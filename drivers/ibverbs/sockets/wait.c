@@ -8,8 +8,9 @@
  * addition it may sleep for five seconds after librdmacm's own thread has taken an event of a
  * connection.
  *
- * librspreload of rdma-core 44 to 56 replaces poll() and select(). Its select() confuses an accepted
- * rsocket with another descriptor. It does not replace pselect(), ppoll() and epoll_wait().
+ * librspreload of rdma-core 44 to 56 replaces poll() and select(). The select() of librspreload uses
+ * the number of an accepted rsocket as that of another descriptor. librspreload does not replace
+ * pselect(), ppoll() and epoll_wait().
  */
 
 #include <errno.h>
@@ -102,7 +103,10 @@ to_poll_timeout(const struct timespec *time)
 	return (int)(time->tv_sec * 1000 + (time->tv_nsec + 999999) / 1000000);
 }
 
-/* poll() with a signal mask, which is set shortly before poll() waits. */
+/*
+ * Replace ppoll(): set the signal mask, call poll(), and set the former mask again. This is not
+ * atomic: a signal may be handled just before poll() waits.
+ */
 static int
 poll_with_mask(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask)
 {

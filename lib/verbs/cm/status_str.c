@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The texts of the status of events. */
+/* Texts for the member `status` of the events of rdma_cm. */
 
 #include <limits.h>
 #include <string.h>
