@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -33,20 +34,29 @@ stop_here(void *arg)
 /*
  * Let the interrupt thread run stop_here() for an interrupt source that nothing unregisters. An
  * alarm would not do: rte_eal_cleanup() waits for the callbacks of alarms.
+ * @return whether it will run
  */
+static bool
+register_stop(struct rte_intr_handle *handle)
+{
+	const int fd = eventfd(1, EFD_CLOEXEC);
+
+	return fd >= 0 && sem_init(&has_stopped, 0, 0) == 0 && rte_intr_fd_set(handle, fd) == 0 &&
+	       rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) == 0 &&
+	       rte_intr_callback_register(handle, stop_here, NULL) == 0;
+}
+
 static void
 stop_intr_thread(void)
 {
 	struct rte_intr_handle *handle = rte_intr_instance_alloc(RTE_INTR_INSTANCE_F_PRIVATE);
-	const int fd = eventfd(1, EFD_CLOEXEC);
 
-	if (handle == NULL || fd < 0 || sem_init(&has_stopped, 0, 0) < 0 ||
-	    rte_intr_fd_set(handle, fd) != 0 ||
-	    rte_intr_type_set(handle, RTE_INTR_HANDLE_EXT) != 0 ||
-	    rte_intr_callback_register(handle, stop_here, NULL) != 0)
+	if (handle == NULL)
 		return;
-	while (sem_wait(&has_stopped) < 0 && errno == EINTR)
-		;
+	if (register_stop(handle))
+		while (sem_wait(&has_stopped) < 0 && errno == EINTR)
+			;
+	rte_intr_instance_free(handle); /* the registration has a copy */
 }
 
 void
