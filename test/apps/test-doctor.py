@@ -3,11 +3,15 @@
 """Tests whether uroce-doctor names the cause of a problem. Most machines are simulated by files. Where
 namespaces are allowed, there are also real links, each with one fault.
 
-    test-doctor.py USERTOOLS UROCE-CONNECT
+    test-doctor.py USERTOOLS BUILD
+
+The doctor starts the programs of build/. BUILD may be another folder, with sanitizers for example. So the test copies
+the tools beside a link to BUILD, and runs the copies.
 """
 
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,7 +19,11 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-TOOLS = os.path.abspath(sys.argv[1])
+SOURCE, BUILD = os.path.dirname(os.path.abspath(sys.argv[1])), os.path.abspath(sys.argv[2])
+copied = tempfile.TemporaryDirectory()
+TOOLS = shutil.copytree(sys.argv[1], os.path.join(copied.name, 'usertools'))
+shutil.copy(os.path.join(SOURCE, 'meson.build'), copied.name)    # the tools look for a build beside this file
+os.symlink(BUILD, os.path.join(copied.name, 'build'))
 sys.path.insert(0, TOOLS)
 import uroce_doctor  # noqa: E402
 import uroce_doctor_connect  # noqa: E402
@@ -23,8 +31,8 @@ from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
-UROCED = os.path.join(TOOLS, '..', 'build', 'apps', 'uroced', 'uroced')
-CONNECT = os.path.abspath(sys.argv[2])
+UROCED = os.path.join(BUILD, 'apps', 'uroced', 'uroced')
+CONNECT = os.path.join(BUILD, 'apps', 'uroce-connect')
 HANG_S = 60    # only a hang takes longer
 failed = 0
 all_said = []    # what the doctor said in all situations of this test
@@ -402,7 +410,7 @@ def test_daemon():
 
 def test_keys():
     """The doctor knows the keys of the library."""
-    source = os.path.join(os.path.dirname(TOOLS), 'lib', 'datapath', 'device', 'conf.c')
+    source = os.path.join(SOURCE, 'lib', 'datapath', 'device', 'conf.c')
     if not os.path.exists(source):
         print('skip    keys: no source tree')
         return
@@ -413,7 +421,7 @@ def test_keys():
 
 def test_page():
     """Each row of the troubleshooting page is a situation that this test has provoked, in the doctor's words."""
-    page = os.path.join(os.path.dirname(TOOLS), 'doc', 'guides', 'troubleshooting.md')
+    page = os.path.join(SOURCE, 'doc', 'guides', 'troubleshooting.md')
     if not os.path.exists(page):
         print('skip    the troubleshooting page: no source tree')
         return
