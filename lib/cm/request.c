@@ -44,18 +44,23 @@ addr_of_gid(const uint8_t gid[16])
 	return addr;
 }
 
+/* Whether an address of the IP header is that of a host. */
 static bool
-is_same_ip(const struct uroce_cm_addr *a, const struct uroce_cm_addr *b)
+names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct uroce_cm_addr *host)
 {
-	return a->ip_version == b->ip_version && !memcmp(a->ip, b->ip, 16);
+	const unsigned skip = header->ip_version == 4 ? 12 : 0;
+
+	return header->ip_version == host->ip_version &&
+	       !memcmp(ip + skip, host->ip + skip, 16 - skip);
 }
 
 /*
  * Read the addresses of a request: those of the IP header in its private data if there is one,
  * otherwise those of the hosts.
- * @return false: the header names other hosts than those that the message goes between
+ * @return 0; INVALID_GID: the header names other hosts than those that the message goes between;
+ *         CONSUMER_DEFINED, as Linux says: the service ID announces a header, and this is none
  */
-static bool
+static enum uroce_cm_reason
 read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
 	       struct request_addr *addr)
 {
@@ -65,23 +70,17 @@ read_addresses(uint64_t service_id, const uint8_t *private_data, const struct ur
 
 	addr->offset = 0;
 	addr->dst.port = dst.port = uroce_cm_service_port(service_id);
-	if (uroce_cm_service_has_ip(service_id) &&
-	    uroce_cm_ip_parse(private_data, &ip) == UROCE_CM_VERDICT_ACCEPTED) {
-		struct uroce_cm_addr said = { .ip_version = ip.ip_version };
-		const unsigned skip = ip.ip_version == 4 ? 12 : 0;
-
-		memcpy(said.ip + skip, ip.src + skip, 16 - skip);
-		if (!is_same_ip(&said, &src))
-			return false;
-		memcpy(said.ip + skip, ip.dst + skip, 16 - skip);
-		if (!is_same_ip(&said, &dst))
-			return false;
+	if (uroce_cm_service_has_ip(service_id)) {
+		if (uroce_cm_ip_parse(private_data, &ip) != UROCE_CM_VERDICT_ACCEPTED)
+			return UROCE_CM_REASON_CONSUMER_DEFINED;
+		if (!names_host(&ip, ip.src, &src) || !names_host(&ip, ip.dst, &dst))
+			return UROCE_CM_REASON_INVALID_GID;
 		src.port = ip.src_port;
 		addr->offset = UROCE_CM_IP_LEN;
 	}
 	addr->src = src;
 	addr->dst = dst;
-	return true;
+	return 0;
 }
 
 /*
@@ -184,8 +183,8 @@ uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 	struct uroce_cm_conn *conn;
 	uint32_t listener;
 
-	if (!reason && !read_addresses(req->service_id, req->private_data, from, &addr))
-		reason = UROCE_CM_REASON_INVALID_GID;
+	if (!reason)
+		reason = read_addresses(req->service_id, req->private_data, from, &addr);
 	if (!reason && uroce_cm_conn_supersede(cm, req->local_ca_guid, from->remote_gid,
 					       req->local_qpn, NULL, now_ns))
 		reason = UROCE_CM_REASON_STALE_CONN;
@@ -239,7 +238,7 @@ uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 	uint32_t listener = UROCE_CM_NO_ID;
 	struct uroce_cm_conn *conn;
 
-	if (read_addresses(req->service_id, req->private_data, from, &addr))
+	if (!read_addresses(req->service_id, req->private_data, from, &addr))
 		listener = uroce_cm_port_find_listener(cm, req->service_id, &addr.dst, true);
 	if (listener == UROCE_CM_NO_ID) {
 		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_UNSUPPORTED);

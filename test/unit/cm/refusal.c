@@ -95,6 +95,14 @@ bad_req__is_refused(void **state)
 	end_give(ends, &ends->b, &bad);
 	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
 	bad = good;
+	bad.req.private_data[0]++; /* version of the IP header */
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_CONSUMER_DEFINED);
+	bad = good;
+	bad.req.private_data[1] = 0x50; /* IP version in the IP header */
+	end_give(ends, &ends->b, &bad);
+	expect_rej(ends, UROCE_CM_REASON_CONSUMER_DEFINED);
+	bad = good;
 	bad.req.local_qpn = 1;
 	end_give(ends, &ends->b, &bad);
 	expect_rej(ends, UROCE_CM_REASON_NO_QP);
