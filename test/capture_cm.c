@@ -16,7 +16,7 @@
 #include "wire/parse.h"
 
 #define MAD_QPN 1 /* the QP of management datagrams */
-/* A frame with a MAD is shorter. */
+/* the length of a buffer that is longer than any frame with a MAD */
 #define FRAME_MAX 2048
 #define MACS_LEN  12
 #define TAG_LEN   4
@@ -24,11 +24,11 @@
 #define GID_LEN   16
 #define GUID_LEN  8
 
-/* Where a MAD and the MAD that is built from it differ. */
+/* The differences between a MAD and the MAD that is built from its parsed fields. */
 struct difference {
-	const char *field;        /* a field that differs, if any */
-	unsigned at;              /* its first byte that differs */
-	char reserved[BITS_TEXT]; /* " 4 5": the bytes whose reserved bits are set */
+	const char *field;        /* name of the first field that differs; NULL: none */
+	unsigned at;              /* index in the MAD of the first byte that differs */
+	char reserved[BITS_TEXT]; /* indices of bytes whose reserved bits are set: " 4 5" */
 };
 
 static const char *
@@ -39,7 +39,7 @@ about_text(unsigned about)
 	return about < sizeof(texts) / sizeof(texts[0]) ? texts[about] : "reserved";
 }
 
-/* Fields whose number has a meaning in words. They are printed even if they are zero. */
+/* Fields whose values have names. These fields are printed even if they are zero. */
 static const struct words {
 	unsigned attr;
 	const char *field;
@@ -125,7 +125,7 @@ port_space_name(uint64_t service_id)
 	return name[0] != '?' ? name : NULL;
 }
 
-/* The service ID of a message, if it has one. */
+/* Get the service ID of a message. @return whether the message has a service ID */
 static bool
 has_service_id(const struct uroce_cm_msg *msg, uint64_t *service_id)
 {
@@ -140,7 +140,11 @@ has_service_id(const struct uroce_cm_msg *msg, uint64_t *service_id)
 	return true;
 }
 
-/* The bytes of the IP header of a message, and where they are in the MAD; NULL: it has none. */
+/*
+ * Find the IP header in the private data of a message.
+ * @param[out] at index of the first byte of the IP header in the MAD
+ * @return the IP header; NULL: the message has none
+ */
 static const uint8_t *
 find_ip_header(const struct uroce_cm_msg *msg, unsigned *at)
 {
@@ -161,7 +165,10 @@ address_text(const struct uroce_cm_ip *ip, const uint8_t addr[16], char text[INE
 				   : inet_ntop(AF_INET6, addr, text, INET6_ADDRSTRLEN);
 }
 
-/* The port space and the port of a message, and its IP header. */
+/*
+ * Print the port space and the port of a message, and its IP header. Parts that the message does
+ * not have are not printed.
+ */
 static void
 print_service(const struct uroce_cm_msg *msg)
 {
@@ -237,7 +244,7 @@ compare_mad(const struct uroce_cm_msg *msg, const uint8_t *mad, struct differenc
 	}
 }
 
-/* Bits of a byte of the IP header that a receiver ignores. */
+/* The bits of byte `at` of an IP header that a receiver ignores. */
 static uint8_t
 ignored_in_ip_header(const struct uroce_cm_ip *ip, unsigned at)
 {
@@ -269,7 +276,10 @@ compare_ip_header(const struct uroce_cm_msg *msg, struct difference *difference)
 	}
 }
 
-/* @return whether the message is built into the same bits, except reserved ones */
+/*
+ * Print a message and the differences of the MAD that is built from it.
+ * @return whether that MAD has the same bits as `mad`, except reserved bits
+ */
 static bool
 check_message(const struct uroce_cm_msg *msg, const uint8_t *mad)
 {
@@ -345,8 +355,8 @@ is_tag_type(const uint8_t *ethertype)
 }
 
 /*
- * The length of the VLAN tags before the last one, which lib/wire does not parse. An 802.1ad tag
- * counts even if it is the only one.
+ * The length of the VLAN tags that must be removed, because lib/wire parses one tag: all tags
+ * before the last one. An 802.1ad tag is removed even if it is the only tag.
  */
 static uint32_t
 outer_tags_len(const uint8_t *frame, uint32_t len)
@@ -371,7 +381,7 @@ cm_check_frame(struct cm_tally *tally, uint64_t number, const uint8_t *frame, ui
 
 	if (full_len < len)
 		full_len = len;
-	/* a frame that is longer has no MAD */
+	/* a frame longer than FRAME_MAX, or shorter than two MAC addresses, has no MAD */
 	if (full_len - skip > sizeof(whole) || len - skip < MACS_LEN)
 		return;
 	memcpy(whole, frame, MACS_LEN);

@@ -4,23 +4,24 @@
 
 /**
  * @file
- * Compares lib/cm with the MADs of a capture: the datagrams to QP 1. A line for each says its
- * fields, zero fields left out.
+ * Compares lib/cm with the MADs of a capture, which are the datagrams to QP 1. One line is printed
+ * for each MAD, with the fields that are not zero.
  *
- * A message of communication management is ok if the MAD that is built from it has the same bits.
- * Reserved bits are an exception: a receiver ignores them, and the builder writes zero. The line
- * names the bytes whose reserved bits are set, and the message is ok. A message that was captured
- * in part, or is refused by the parser, is not ok. A frame that was cut behind its MAD is checked.
- * Of several VLAN tags, the last one counts. MADs of other classes are named and not checked.
+ * A message of communication management is ok if the MAD that is built from its parsed fields has
+ * the same bits. Reserved bits are an exception: a receiver ignores them, and the builder writes
+ * zero. A message with reserved bits that are set is ok, and its line names their bytes. A message
+ * that was captured in part, or is refused by the parser, is not ok. A frame whose end behind the
+ * MAD was not captured is checked. Of several VLAN tags, the last one counts. MADs of other classes
+ * are named and not checked.
  */
 
 #include <stdint.h>
 
 struct cm_tally {
-	const char *name;     /* name of the file */
-	uint64_t nb_messages; /* of communication management */
+	const char *name;     /* name of the capture file */
+	uint64_t nb_messages; /* messages of communication management */
 	uint64_t nb_ok;
-	uint64_t nb_others; /* other datagrams to QP 1 */
+	uint64_t nb_others; /* datagrams to QP 1 that are no such messages */
 };
 
 /**

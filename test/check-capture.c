@@ -21,13 +21,16 @@
 #include "wire/build.h"
 #include "wire/parse.h"
 
-/* The longest frame that IP lengths allow: 18 bytes of Ethernet, 40 of IPv6, 64 KiB. */
+/*
+ * The longest frame: an Ethernet header with a VLAN tag, an IPv6 header, and 64 KiB of IPv6
+ * payload.
+ */
 #define FRAME_MAX (18 + 40 + 65536)
 #define WHAT_MAX  200
 
 struct tally {
-	const char *name; /* name of the file, as given */
-	/* frames of any kind so far; Wireshark numbers frames in the same way */
+	const char *name; /* name of the capture file, as given in the command line */
+	/* number of frames of any kind so far, which is Wireshark's number of the latest frame */
 	uint64_t nb_frames;
 	uint64_t nb_roce;
 	uint64_t nb_ok;
@@ -56,7 +59,8 @@ part_at(const struct uroce_pkt *pkt, size_t off)
 }
 
 /*
- * Whether a frame that is built again has the same bytes; if not, `what` describes the difference.
+ * Check whether the frame that lib/wire builds from the parsed fields has the same bytes.
+ * @param[out] what if it has not: a description of the first byte that differs
  */
 static bool
 is_rebuilt(const struct uroce_pkt *pkt, char *what)
@@ -74,7 +78,10 @@ is_rebuilt(const struct uroce_pkt *pkt, char *what)
 	return false;
 }
 
-/* Whether the frame is as lib/wire would send it; if not, `what` gives the reason. */
+/*
+ * Check whether a captured frame is as lib/wire would send it.
+ * @param[out] what if the frame is not: the reason
+ */
 static bool
 is_ok(const struct pcap_pkthdr *hdr, enum uroce_verdict verdict, const struct uroce_pkt *pkt,
       char *what)
@@ -136,7 +143,10 @@ open_capture(const char *name)
 	return NULL;
 }
 
-/* Check each frame, and print a line with the result. */
+/*
+ * Check each frame of a capture, print the first mismatch, and print a line with the numbers of
+ * frames.
+ */
 static bool
 check_frames(struct tally *tally, pcap_t *capture)
 {

@@ -10,10 +10,13 @@
 
 #include <stdint.h>
 
-/** The state of draw(). Each source file has its own, and a test sets it to begin a sequence. */
+/**
+ * The state of draw(). Each source file that includes this header has its own state. A test sets it
+ * to begin a sequence.
+ */
 static uint64_t draw_seed = 1;
 
-/** Get a number from 0 to `below` - 1. */
+/** Draw a pseudo-random number from 0 to `below` - 1. */
 static inline uint32_t
 draw(uint32_t below)
 {

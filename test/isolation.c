@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How it works: each test has an additional setup, which checks the previous test. If that test did
- * not reach the end of its body and of its teardown, the program replaces itself by exec.
- * Environment variables tell the new image with which test to begin, and how many tests have
- * failed. It counts the earlier tests without running them and without output, so that the numbers
- * of TAP continue.
+ * The implementation of isolation.h. Each test has an additional setup, which checks the previous
+ * test. If the previous test did not reach the end of its body and of its teardown, the program
+ * replaces itself by exec. Environment variables tell the new image with which test to begin, and
+ * how many tests have failed. The new image counts the earlier tests without running them and
+ * without output, so that the numbers of TAP continue.
  */
 
 #ifndef _GNU_SOURCE
@@ -24,14 +24,16 @@
 #include <unistd.h>
 
 #define TESTS_MAX  256
-#define ENV_FIRST  "UROCE_TEST_FIRST"  /* index of the test to begin with */
-#define ENV_FAILED "UROCE_TEST_FAILED" /* number of earlier tests that failed */
+#define ENV_FIRST  "UROCE_TEST_FIRST"  /* index of the first test to run in this image */
+#define ENV_FAILED "UROCE_TEST_FAILED" /* number of tests that failed in earlier images */
 
 static const struct CMUnitTest *all;
 static unsigned first, nb_failed; /* values of ENV_FIRST and ENV_FAILED */
-static unsigned at;               /* one past the index of the running test; 0: no test has run */
-static bool has_ended;            /* the previous test reached its end, or was skipped */
-static int output = -1; /* the real output while tests are only counted; -1: output is normal */
+/* one past the index of the running test; 0: before the first test */
+static unsigned at;
+static bool has_ended; /* the previous test reached its end, or was skipped */
+/* a copy of stdout, while output is discarded; -1: output is not discarded */
+static int output = -1;
 
 static unsigned
 number_of(const char *variable)
@@ -41,7 +43,7 @@ number_of(const char *variable)
 	return text ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-/* End the processes that the previous test left. Only children of this process are ended. */
+/* Kill the child processes that the failed test has left. */
 static void
 end_children(void)
 {
@@ -61,8 +63,8 @@ end_children(void)
 }
 
 /*
- * Continue with test `next` in a new image, without threads, descriptors or mappings of the old
- * one.
+ * Replace the program by a new image, which begins with test `next`. It has no threads, descriptors
+ * or mappings of the old image.
  */
 static void
 restart_at(unsigned next)
@@ -93,7 +95,7 @@ restart_at(unsigned next)
 	(void)execv(program, argv);
 }
 
-/* Discard output until the first test that runs. */
+/* Discard output until unsilence(), while earlier tests are only counted. */
 static void
 silence(void)
 {

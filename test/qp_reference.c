@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The reference has a line for each transition and type, which is parsed at the first query. */
+/*
+ * The implementation of qp_reference.h. A table has a line for each transition and type of QP. The
+ * first query parses it.
+ */
 
 #include "qp_reference.h"
 
@@ -42,7 +45,10 @@ static const struct {
 	{ "EN", IBV_QP_EN_SQD_ASYNC_NOTIFY },
 };
 
-/* The reference: "from to kinds: required; optional". */
+/*
+ * The reference. A line is "FROM TO TYPES: REQUIRED; OPTIONAL", with short names of types and
+ * attributes.
+ */
 static const char *const reference[] = {
 	"RESET RESET *:;",
 	"RESET INIT UD: PK PT QK;",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Tests for check-isolation.py that fail on purpose and leave something behind. The others succeed
- * only if nothing of the failed ones is left.
+ * Tests for check-isolation.py. Some of them fail on purpose and leave threads, processes and
+ * descriptors behind. The others succeed only if nothing is left of the failed ones.
  */
 
 #include "isolation.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static unsigned nb_set_up; /* number of setups in this image of the program */
+static unsigned nb_set_up; /* number of group setups in this image of the program */
 static bool is_dirty;
 static int left_fd = -1;
 
@@ -91,7 +91,10 @@ isolation__is_skipped(void **state)
 	skip();
 }
 
-/* A skipped test is no failure, so the image continues. */
+/*
+ * Print how often this image has run this test. A skipped test is no failure, so the image is the
+ * same after it.
+ */
 static void
 isolation__counts(void **state)
 {
@@ -118,7 +121,7 @@ main(int argc, char **argv)
 	};
 
 	if (argc != 3)
-		return 77; /* the arguments are passed to each image */
+		return 77; /* each image must get the two arguments of the program */
 	printf("# arguments %s %s\n", argv[1], argv[2]);
 	return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The side that connects: it finds the address and the route, sends a connection request, and
- * disconnects as soon as it is connected. If nobody listens at the port, it looks for a datagram
- * service there.
+ * The active side of uroce-connect. It resolves the address of the peer and the route, sends a
+ * connection request, and disconnects as soon as it is connected. If nobody listens at the port, it
+ * looks for a datagram service at this port.
  */
 
 #include "end.h"
@@ -21,13 +21,16 @@
 #define RESOLVE_MS         3000
 #define DISCONNECT_MS      2000
 
-/* The answer to a request: what is reported of the step. */
+/* The result of a connection request: the outcome and the text that end_report() prints. */
 struct answer {
 	int outcome;
 	const char *text;
 };
 
-/* Wait for the event that ends a resolution. @return 0, or -errno, which is also the event's status */
+/*
+ * Wait for the event that ends the resolution of an address or a route.
+ * @return 0, or -errno, which is the status of the event if the event reports an error
+ */
 static int
 await_resolution(struct rdma_event_channel *channel, enum rdma_cm_event_type wanted)
 {
@@ -61,7 +64,10 @@ resolve_route(struct rdma_cm_id *id)
 	return await_resolution(id->channel, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-/* Find the way to the peer, and report it. @return 0, or -errno */
+/*
+ * Resolve the address of the peer and the route to the peer, and report both steps.
+ * @return 0, or -errno
+ */
 static int
 find_way(const struct options *opt, struct rdma_cm_id *id)
 {
@@ -77,7 +83,7 @@ find_way(const struct options *opt, struct rdma_cm_id *id)
 	return end_report("route", 0, "path MTU %u", 128u << id->route.path_rec->mtu);
 }
 
-/* What the event says that ends a connection request. */
+/* Get the result of a connection request from the event that ends the request. */
 static struct answer
 answer_of(const struct rdma_cm_event *event, bool is_datagram)
 {
@@ -121,7 +127,10 @@ send_request(const struct options *opt, struct rdma_cm_id *id, bool is_datagram)
 			: await_answer(opt, id, is_datagram);
 }
 
-/* Disconnect. The peer gets a short time to confirm, so that it does not hear a repeated request. */
+/*
+ * Disconnect, and wait a short time for the peer's confirmation. Without this wait the id would end
+ * before the confirmation, and the peer would get repetitions of the request.
+ */
 static void
 disconnect(struct rdma_cm_id *id)
 {
@@ -153,8 +162,8 @@ make_connection(const struct options *opt, struct rdma_event_channel *channel)
 }
 
 /*
- * Resolve a datagram service of the peer.
- * @param is_way_known  the way was found and reported before
+ * Ask the peer for the QP of a datagram service, and report the result.
+ * @param is_way_known  the address and the route were resolved and reported before
  */
 static int
 resolve_service(const struct options *opt, struct rdma_event_channel *channel, bool is_way_known)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses as text. */
+/* Parses IP addresses with ports, and formats them as text. */
 
 #include "addr.h"
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Addresses of the command line, and as text.
+ * Parses the IP addresses of the command line, and formats addresses as text.
  */
 
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What both sides have in common. */
+/* Functions that both the active and the passive side of uroce-connect use. */
 
 #include "end.h"
 

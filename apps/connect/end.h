@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What both sides of uroce-connect have: steps that they report, events that they wait for, and QPs.
+ * Functions for both sides of uroce-connect: they report steps, wait for events, and create QPs.
  */
 
 #include <stdbool.h>
@@ -26,16 +26,22 @@ __attribute__((format(printf, 3, 4))) int end_report(const char *step, int outco
  */
 int end_await(struct rdma_event_channel *channel, int timeout_ms, struct rdma_cm_event **event);
 
-/** Create a QP for an id, which is destroyed by end_destroy(). @return 0, or -errno */
+/** Create a QP for an id. end_destroy() destroys the QP. @return 0, or -errno */
 int end_create_qp(struct rdma_cm_id *id, bool is_datagram);
 
-/** Destroy an id and its QP. The events of the id were acknowledged. */
+/** Destroy an id and its QP. The caller has acknowledged all events of the id. */
 void end_destroy(struct rdma_cm_id *id);
 
-/** Connect. @return exit status */
+/**
+ * Connect to the address of the options, and report each step.
+ * @return the exit status of the program
+ */
 int active_run(const struct options *opt, struct rdma_event_channel *channel);
 
-/** Listen until SIGINT or SIGTERM. @return exit status */
+/**
+ * Listen at the address of the options until SIGINT or SIGTERM.
+ * @return the exit status of the program
+ */
 int passive_run(const struct options *opt, struct rdma_event_channel *channel);
 
 #endif /* APPS_CONNECT_END_H */

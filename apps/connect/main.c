@@ -4,8 +4,8 @@
  *
  *	uroce-connect [EAL options] -- --uroce=PORT[,key=value...] [options] ADDRESS:PORT
  *
- * With --listen it is the other end, which accepts or rejects. uroce-doctor --connect runs this
- * program, and explains what it prints.
+ * With --listen the program is the passive side, which accepts or rejects requests. uroce-doctor
+ * --connect runs this program, and explains what it prints.
  */
 
 #include <errno.h>
@@ -22,7 +22,10 @@
 
 #define MIB 512u /* MiB of ordinary memory, if there are no hugepages */
 
-/* Run over a device. The library prints why a device cannot be created. */
+/*
+ * Create the device of the options, and run the active or the passive side on it. If the device
+ * cannot be created, the library has printed the reason.
+ */
 static int
 run(const struct options *opt)
 {

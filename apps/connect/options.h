@@ -16,15 +16,18 @@ struct options {
 		addr; /* peer to connect to; with is_listener, local address to listen at */
 	bool has_source;
 	struct sockaddr_storage source; /* the address to connect from */
-	int timeout_ms;                 /* time for the answer to a request */
+	int timeout_ms;                 /* how long to wait for the answer to a request */
 	bool is_listener;
-	bool is_refusing; /* a listener that rejects all requests */
-	bool is_datagram; /* a datagram service instead of connections */
+	bool is_refusing; /* the listener rejects all requests */
+	bool is_datagram; /* use a datagram service instead of a connection */
 };
 
 extern const char options_usage[];
 
-/** Parse the own options. @return 0, or -1 after one line on stderr */
+/**
+ * Parse the options of uroce-connect, without those of EAL.
+ * @return 0, or -1 after one line on stderr
+ */
 int options_parse(struct options *opt, int argc, char **argv);
 
 #endif /* APPS_CONNECT_OPTIONS_H */

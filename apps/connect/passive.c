@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The side that listens: it accepts each request, or rejects each, until a signal ends it. A bounded
- * number of accepted ids is kept. If there are more, the oldest one ends.
+ * The passive side of uroce-connect. It listens, and accepts or rejects each request, until a
+ * signal ends the program. At most KEPT_MAX accepted ids exist: when there would be one more, the
+ * oldest one is destroyed.
  */
 
 #include "end.h"
@@ -31,7 +32,7 @@ end(int number)
 	atomic_store(&is_ending, true);
 }
 
-/* The handler interrupts poll(), since SA_RESTART is not set. */
+/* Catch SIGINT and SIGTERM. A signal interrupts poll(), so the loop that waits for events ends. */
 static void
 catch_signals(void)
 {

@@ -18,7 +18,7 @@ enum indent { OF_DEVICE = 1, OF_PORT = 3 };
 __attribute__((format(printf, 3, 4))) void column_print(enum indent indent, const char *label,
 							const char *format, ...);
 
-/** Print a line without a label: a further value of a device. */
+/** Print a line without a label: one more value for the label of an earlier line of a device. */
 void column_print_more(const char *value);
 
 /** The name of a number, or of a bit. */

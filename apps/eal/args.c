@@ -70,8 +70,8 @@ has_hugepages(unsigned mib)
 }
 
 /*
- * The options make EAL use anonymous hugepages and no runtime directory, so no file remains after
- * the process.
+ * The options that this function adds make EAL use anonymous hugepages and no runtime directory, so
+ * no file remains after the process.
  */
 void
 args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned huge_mib)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ends EAL. rte_eal_cleanup() unmaps EAL's heap, and the interrupt handles of ports are in it. EAL's
- * interrupt thread goes on, and would fault if a peer of a memif port disconnects meanwhile. So the
- * interrupt thread is stopped before, in a callback that does not return.
+ * Ends EAL. rte_eal_cleanup() unmaps EAL's heap, and the interrupt handles of ports are in it.
+ * EAL's interrupt thread goes on, and would fault if a peer of a memif port disconnects meanwhile.
+ * So the interrupt thread is stopped before rte_eal_cleanup(), in a callback that does not return.
  */
 
 /* before DPDK 23.11 the calls about interrupt sources are experimental */
@@ -33,8 +33,9 @@ stop_here(void *arg)
 
 /*
  * Let the interrupt thread run stop_here() for an interrupt source that nothing unregisters. An
- * alarm would not do: rte_eal_cleanup() waits for the callbacks of alarms.
- * @return whether it will run
+ * alarm cannot be used: stop_here() does not return, and rte_eal_cleanup() waits for the callbacks
+ * of alarms.
+ * @return whether the interrupt thread will run stop_here()
  */
 static bool
 register_stop(struct rte_intr_handle *handle)
@@ -56,7 +57,7 @@ stop_intr_thread(void)
 	if (register_stop(handle))
 		while (sem_wait(&has_stopped) < 0 && errno == EINTR)
 			;
-	rte_intr_instance_free(handle); /* the registration has a copy */
+	rte_intr_instance_free(handle); /* EAL has copied the handle at the registration */
 }
 
 void

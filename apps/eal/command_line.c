@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what all command lines have in common, and answers --version. */
+/*
+ * Parses the parts that the command lines of all programs have in common, and prints the versions
+ * for --version.
+ */
 
 #include "eal/command_line.h"
 

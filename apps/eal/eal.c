@@ -55,7 +55,7 @@ static const struct fault {
 	{ "", EXIT_FAILURE, "allowed is what DPDK's guide says of the options of EAL" },
 };
 
-/* Find the fault in the output of EAL. */
+/* Find the row of `faults` that matches the output of EAL. The last row matches any output. */
 static const struct fault *
 find_fault(FILE *output)
 {

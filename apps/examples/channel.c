@@ -161,8 +161,8 @@ serve(void)
 /* --- the client -------------------------------------------------------------------------------- */
 
 /*
- * Send one message and wait for its completion. Then the completion of the receive is in the CQ of
- * the server.
+ * Send one message and wait for its completion. After that the completion of the receive is in the
+ * CQ of the server.
  */
 static void
 send_one(unsigned number, unsigned flags)

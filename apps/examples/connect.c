@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connection management: <uroce_cm.h> connects two programs by an IP address and a port, as sockets
- * do. The server listens and accepts. The client finds the way to the server, connects, sends a
- * message and disconnects. Both do the work of connection management in their own loop, so the
- * library needs no thread for it.
+ * do. The server listens and accepts. The client resolves the address of the server and the route,
+ * connects, sends a message and disconnects. Both programs do the work of connection management in
+ * their own loop, so the library needs no thread for this work.
  *
- * See side.h for how to run this example. Its TCP connection tells the client the address of the
- * server's device, which a user would type otherwise.
+ * See side.h for how to run this example. The TCP connection of side.h tells the client the address
+ * of the server's device. In a real program the user gives this address.
  */
 
 #include "side.h"
@@ -52,7 +52,8 @@ address(struct in_addr addr)
 }
 
 /*
- * The loop of the program. It would also poll its completion queues here.
+ * Do the work of connection management until there is an event. A real program would also poll its
+ * completion queues in this loop.
  * @return the next event, which the caller acknowledges
  */
 static struct rdma_cm_event *
@@ -60,7 +61,10 @@ next_event(enum rdma_cm_event_type type)
 {
 	struct rdma_cm_event *event;
 
-	/* the descriptor of the channel does not block, so the call returns without an event, too */
+	/*
+	 * the descriptor of the channel does not block: the call fails with EAGAIN if there is no
+	 * event
+	 */
 	while (uroce_cm_get_cm_event(channel, &event) != 0) {
 		check(errno == EAGAIN, "no event: %s", strerror(errno));
 		(void)uroce_cm_poll();
@@ -77,7 +81,7 @@ await(enum rdma_cm_event_type type)
 	check(uroce_cm_ack_cm_event(next_event(type)) == 0, "the event stays");
 }
 
-/* The id gets a QP and, as none is named, its CQs. */
+/* Create the QP of an id. No CQs are named, so the library also creates CQs for the id. */
 static void
 make_qp(struct rdma_cm_id *id)
 {

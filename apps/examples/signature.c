@@ -217,7 +217,7 @@ answer_bad(struct uroce_dv_mkey *mkey)
 	check(uroce_dv_qp_cancel_posted_send_wrs(dv, ANSWER) == 1, "the answer is not cancelled");
 	send_answer(BAD, 0);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE) == 0, "no way to RTS");
-	/* the cancelled reply completes, too, so the server waits for two replies */
+	/* both replies complete, the cancelled one and the new one */
 	wait_for(ANSWER);
 	wait_for(ANSWER);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Shows XRC. With one QP the client sends to several shared receive queues of the server, each of
- * which has a number. Completions of a queue go to the CQ of that queue. The first half of the
- * program uses the current calls: an XRCD, and a QP that receives for it. The second half uses the
- * older calls. There the program has only the number of the receiving QP, and the QP exists while
- * at least one domain is registered for it.
+ * which has a number. Completions of a queue go to the CQ of that queue.
+ *
+ * The first half of the program uses the current calls: an XRCD, and a QP that receives for it. The
+ * second half uses the older calls. With the older calls the program has only the number of the
+ * receiving QP. This QP exists while at least one domain is registered for it.
  *
  * See side.h for how to run this example.
  */

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Captures the frames that a port receives in a pcap file. This works with any driver, because
- * frames are written as the driver delivers them. Transmitted frames are not captured, because a
- * frame that the driver rejects is passed to it again and would appear twice. The peer's capture
- * has the transmitted frames.
+ * Writes the frames that a port receives to a pcap file. This works with any driver, because frames
+ * are written as the driver delivers them. Transmitted frames are not captured, because a frame
+ * that the driver rejects is passed to it again and would appear twice. The peer's capture has the
+ * transmitted frames.
  */
 
 /**

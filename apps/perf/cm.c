@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client and the server of a connection. The program does the work of connection management in
- * its own loops, so that no thread of the library disturbs a measurement.
+ * The client and the server of the connections that rdma_cm makes. The program does the work of
+ * connection management in its own loops, so that no thread of the library disturbs a measurement.
  */
 
 #include "cm.h"
@@ -19,9 +19,13 @@
 #include <rte_cycles.h>
 
 #define RESOLVE_MS 5000
-#define ANSWER_S   30 /* longer than the repetitions of a request take */
-#define REQUEST_S  10 /* time in seconds that the client has for its next request */
-#define RNR_RETRY  7  /* value that means: retry without limit */
+/*
+ * limit in seconds for the answer to a request; it is longer than all repetitions of the request
+ * take
+ */
+#define ANSWER_S  30
+#define REQUEST_S 10 /* time in seconds that the client has for its next request */
+#define RNR_RETRY 7  /* value that means: retry without limit */
 /* ACK timeout (0.54 s) and retries of the connection that carries the exchange */
 #define EXCHANGE_TIMEOUT_CODE 17
 #define EXCHANGE_RETRIES      7
@@ -41,7 +45,10 @@ port_space(enum ibv_qp_type type)
 	return type == IBV_QPT_UD ? RDMA_PS_UDP : type == IBV_QPT_UC ? RDMA_PS_IB : RDMA_PS_TCP;
 }
 
-/* The options of the user are for the queue pairs of the test. */
+/*
+ * Set the ACK timeout of a connection. The option of the user applies to the QPs of the test, not
+ * to the connection that carries the exchange.
+ */
 static int
 set_ack_timeout(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 {
@@ -67,7 +74,7 @@ hello_of(const struct cm *cm, uint32_t number)
 	return hello;
 }
 
-/* Find the way to the server. */
+/* Resolve the address of the server and the route to the server. */
 static int
 resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 {
@@ -85,7 +92,10 @@ resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 	return cm_event_await(cm, RDMA_CM_EVENT_ROUTE_RESOLVED, ANSWER_S, &event);
 }
 
-/* An id of RDMA_PS_IB is for UC only if an address info says so, which creates a synchronous id. */
+/*
+ * Create an id for a UC QP, and resolve the server. rdma_cm uses UC for an id of RDMA_PS_IB only if
+ * a struct rdma_addrinfo says so. An id that is created with this struct is synchronous at first.
+ */
 static struct rdma_cm_id *
 begin_uc(struct cm *cm)
 {
@@ -145,7 +155,10 @@ send_request(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 
 /* --- the server ------------------------------------------------------------------------------ */
 
-/* Check a request. @return NULL, or why it is refused, in a buffer that is valid until the next call */
+/*
+ * Check a request of a client.
+ * @return NULL, or the reason to refuse the request, in a buffer that is valid until the next call
+ */
 static const char *
 refusal_of(struct cm *cm, const struct hello *hello, uint32_t number)
 {
@@ -166,7 +179,7 @@ refusal_of(struct cm *cm, const struct hello *hello, uint32_t number)
 	return text;
 }
 
-/* Wait for a request of the client. Other requests are refused. */
+/* Wait for the request of the client for connection `number`. All other requests are refused. */
 static struct rdma_cm_id *
 await_request(struct cm *cm, uint32_t number)
 {
@@ -218,7 +231,7 @@ cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_
 
 	if ((cm->is_client ? send_request(cm, id, number) : accept_request(cm, id, number)) != 0)
 		return -1;
-	/* the side that accepts for a datagram service gets no event */
+	/* the server of a datagram service gets no event after it has accepted */
 	if (!cm->is_client && id->ps == RDMA_PS_UDP)
 		return 0;
 	if (cm_event_await(cm, RDMA_CM_EVENT_ESTABLISHED, ANSWER_S, &event) != 0)
@@ -230,7 +243,7 @@ cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_
 	return 0;
 }
 
-/* Get the address of a GID, with a port. */
+/* Convert a GID and a port to a socket address. */
 static void
 address_of(const union ibv_gid *gid, bool is_ipv4, uint16_t port, struct sockaddr_storage *address)
 {
@@ -264,7 +277,7 @@ listen_for(struct cm *cm, enum ibv_qp_type type, struct rdma_cm_id **listener)
 
 /*
  * Listen for the connection of the exchange, which is of RDMA_PS_TCP. If the QPs of the test are of
- * another port space, listen there, too.
+ * another port space, listen in that port space as well.
  */
 static int
 open_server(struct cm *cm)

@@ -16,7 +16,10 @@ not_set(const char *what, int error)
 	return -1;
 }
 
-/* rdma_cm sets the longest RNR timer, with which a test would measure the timer. */
+/*
+ * Set the RNR timer of a QP. Otherwise the QP would have the longest RNR timer, which rdma_cm sets,
+ * and a test would measure mainly this time.
+ */
 static int
 set_rnr_timer(struct ibv_qp *qp)
 {
@@ -27,7 +30,10 @@ set_rnr_timer(struct ibv_qp *qp)
 	return error != 0 ? not_set("RNR timer", error) : 0;
 }
 
-/* The client learns by rdma_cm how to reach a datagram QP; the server is told in the exchange. */
+/*
+ * Create the address handle of a datagram QP of the client, to which rdma_cm has reported the
+ * address of the server's QP. The server gets the client's address in the exchange of lines.
+ */
 static int
 set_destination(struct endpoint *endpoint, unsigned idx, struct rdma_ud_param *ud)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events: what their failures mean for the user, and waiting for one. */
+/* Waits for events of connection management, and prints for the user why a connection failed. */
 
 #include "cm_event.h"
 #include "stop.h"
@@ -59,7 +59,7 @@ print_event(const struct cm *cm, const struct rdma_cm_event *event)
 		event->status);
 }
 
-/* The events with which an attempt to connect fails, and what tells the user of the client. */
+/* The events that report a failed attempt to connect. On the client `print` prints the reason. */
 static const struct {
 	enum rdma_cm_event_type type;
 	void (*print)(const struct cm *cm, const struct rdma_cm_event *event);
@@ -69,7 +69,7 @@ static const struct {
 	{ RDMA_CM_EVENT_CONNECT_ERROR, print_event },
 };
 
-/* Print a line if the event is a failure. @return whether it is one */
+/* Print a line if the event is a failure. @return whether the event is a failure */
 static bool
 print_failure(const struct cm *cm, const struct rdma_cm_event *event)
 {
@@ -104,7 +104,10 @@ take(struct cm *cm, struct cm_event *seen)
 		return 0;
 	*seen = (struct cm_event){ .type = event->event, .id = event->id };
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		/* the parameters of a connection and of a datagram service begin alike */
+		/*
+		 * param.conn and param.ud begin with the same fields, which describe the private
+		 * data
+		 */
 		if (event->param.conn.private_data_len >= sizeof(seen->hello))
 			memcpy(&seen->hello, event->param.conn.private_data, sizeof(seen->hello));
 	} else {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The events of connection management. One event channel has those of all ids.
+ * The events of connection management. One event channel has the events of all ids.
  */
 
 #include "cm.h"
@@ -19,21 +19,24 @@ struct hello {
 	uint32_t mtu; /* path MTU of the client in bytes */
 };
 
-/** What is kept of an event, which is acknowledged at once. */
+/**
+ * A copy of those fields of an event that the program needs. The event itself is acknowledged at
+ * once.
+ */
 struct cm_event {
 	enum rdma_cm_event_type type;
 	struct rdma_cm_id *id;
-	struct rdma_ud_param ud; /* without private data */
-	struct hello hello;      /* of a CONNECT_REQUEST; zeros if its private data is too short */
+	struct rdma_ud_param ud; /* parameters of the event for a UD QP, without private data */
+	struct hello hello;      /* private data of a CONNECT_REQUEST; zeros if it is too short */
 };
 
 /**
- * Wait for an event. While the function waits, it does the work that is due, and drives the
- * workers.
- * @param limit_s  time limit in seconds, or CM_EVENT_NO_LIMIT
+ * Wait for an event. While the function waits, it does the work of connection management that is
+ * due, and drives the workers.
+ * @param limit_s     time limit in seconds, or CM_EVENT_NO_LIMIT
  * @param[out] event  the event
- * @return 0, or -1 after a line on stderr if the attempt to connect has failed or the time is over
- *         (without a line if the wait was interrupted or the exchange has ended, see is_peer_gone)
+ * @return 0, or -1 after a line on stderr if the attempt to connect has failed or the time is over;
+ *         -1 without a line if the wait was interrupted or the exchange has ended (is_peer_gone)
  */
 int cm_event_await(struct cm *cm, enum rdma_cm_event_type type, unsigned limit_s,
 		   struct cm_event *event);

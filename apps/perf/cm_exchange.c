@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bytes are sent by SENDs of up to MESSAGE_LEN bytes. Each side has receive requests for more
- * messages than the steps of a test send before the other side reads them.
+ * The exchange of lines over a connection by rdma_cm. The bytes of the lines are sent by SENDs of
+ * up to MESSAGE_LEN bytes. Each side has receive requests for more messages than the steps of a
+ * test send before the other side reads them.
  *
- * A side that ends tells the other one by rdma_cm. A side that was killed does not. So a side that
- * has not sent for a while posts an RDMA WRITE of no bytes, which fails if nothing answers.
+ * A side that ends disconnects by rdma_cm. A side that was killed does not disconnect. So a side
+ * that has posted no request for ALIVE_MS posts an RDMA WRITE of no bytes, which fails if the peer
+ * does not respond.
  */
 
 #include "cm_exchange.h"
@@ -19,10 +21,11 @@
 
 #define SLOTS       16u
 #define MESSAGE_LEN 4096u
-#define LOOK_MS     100  /* milliseconds between two looks for events of the connection */
+#define LOOK_MS     100  /* milliseconds between two polls for events of connection management */
 #define ALIVE_MS    1000 /* milliseconds without a request after which a WRITE is posted */
-#define CLOSE_MS    2000 /* milliseconds that the other side has to confirm the end */
-#define POLL_BATCH  8
+/* milliseconds that the other side has to confirm the end of the connection */
+#define CLOSE_MS   2000
+#define POLL_BATCH 8
 
 struct cm_exchange {
 	struct cm *cm;
@@ -93,7 +96,7 @@ take_completions(struct cm_exchange *state)
 	}
 }
 
-/* Look from time to time whether the peer has ended. */
+/* Check every LOOK_MS milliseconds whether the peer has ended. */
 static void
 look(struct cm_exchange *state)
 {
@@ -185,8 +188,8 @@ destroy(struct cm_exchange *state)
 }
 
 /*
- * Wait until the last line has arrived at the peer. Then end the connection, and wait until the
- * peer knows it.
+ * Wait until the last line has arrived at the peer. Then disconnect, and wait until the peer has
+ * confirmed the end of the connection.
  */
 static void
 close_connection(struct exchange *exchange)

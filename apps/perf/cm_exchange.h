@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The exchange of lines over an RC connection of the device itself, which rdma_cm makes. So the two
- * sides need no network besides that of their devices.
+ * Exchanges lines over an RC connection that rdma_cm makes between the devices of the two sides. So
+ * the two sides need no network besides that of their devices.
  */
 
 #include "cm.h"

@@ -120,8 +120,8 @@ query_port(struct endpoint *endpoint, const struct options *opt)
 
 /*
  * Create the device. Unless its specification gives a number of QPs, the device gets room for as
- * many as the test needs. rdma_cm takes the path MTU of the device, so --mtu is that of the device
- * then, unless the specification gives another one.
+ * many as the test needs. rdma_cm uses the path MTU of the device. So with rdma_cm the device gets
+ * the MTU of the option --mtu, unless its specification has an MTU.
  */
 static struct ibv_device *
 make_device(const struct options *opt, const char *spec)
@@ -141,8 +141,9 @@ make_device(const struct options *opt, const char *spec)
 }
 
 /*
- * Open the device. Queue pairs of rdma_cm belong to the context that connection management opens.
- * The process has no other device.
+ * Open the device. With rdma_cm use the context that connection management has opened, because the
+ * queue pairs of rdma_cm belong to this context. Its list has one context, because the process has
+ * one device.
  */
 static struct ibv_context *
 open_context(struct endpoint *endpoint, const struct options *opt)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Creates and connects the verbs objects of one side. Each step can fail because of the options of
- * the user, so each step prints one line that says what it requested. The message buffer is
+ * the user. So a step that fails prints one line that says what it requested. The message buffer is
  * ordinary memory, like the buffers of an application.
  */
 
@@ -89,7 +89,10 @@ map_buffer(struct endpoint *endpoint, bool is_touched)
 	endpoint->buf = map + before;
 	endpoint->buf_len = len;
 	madvise(endpoint->buf, len, MADV_HUGEPAGE);
-	/* memory that is not written is one shared page of zeros, which is always in the cache */
+	/*
+	 * pages that were never written are all the same page of zeros, which is always in the
+	 * cache
+	 */
 	if (is_touched)
 		memset(endpoint->buf, 1, len);
 	return 0;

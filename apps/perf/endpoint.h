@@ -29,7 +29,7 @@ struct address {
 	uint32_t rkey;
 	uint64_t vaddr; /* virtual address of the registered buffer of that side */
 	union ibv_gid gid;
-	uint32_t qkey; /* Q_Key of a datagram QP, which is not sent */
+	uint32_t qkey; /* Q_Key of a datagram QP; the sides do not exchange it */
 };
 
 /**
@@ -112,7 +112,10 @@ int endpoint_create(struct endpoint *endpoint, const struct options *opt);
 struct ibv_qp_init_attr endpoint_qp_init(const struct endpoint *endpoint, const struct options *opt,
 					 unsigned idx);
 
-/** Print why a queue pair of these attributes was not created, which errno says. @return -1 */
+/**
+ * Print why a queue pair of endpoint_qp_init() was not created: errno has the reason.
+ * @return -1
+ */
 int endpoint_qp_failed(const struct options *opt);
 
 /**
@@ -122,14 +125,15 @@ int endpoint_qp_failed(const struct options *opt);
 size_t endpoint_heap_bytes(void);
 
 /**
- * Fill the address of a queue pair that rdma_cm has connected.
+ * Fill `local[idx]`, the address of a queue pair that rdma_cm has connected.
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_fill_local(struct endpoint *endpoint, unsigned idx);
 
 /**
- * Connect all queue pairs to the addresses in `peer`, which the caller has filled. Of queue pairs
- * that rdma_cm has connected, those of datagrams get the address handles that they lack.
+ * Connect all queue pairs to the addresses in `peer`, which the caller has filled. Queue pairs that
+ * rdma_cm has connected are left as they are, but UD queue pairs get the address handles that are
+ * missing.
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);

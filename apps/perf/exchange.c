@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of text over a stream of bytes. */
+/* Sends and receives lines of text over a stream of bytes. */
 
 #include "exchange.h"
 

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The connection beside the messages of the test. Over it the two sides agree on the test, exchange
- * the addresses of their queue pairs, and synchronize their steps. The connection carries lines of
- * text. What carries the bytes is an implementation of struct exchange_ops, such as tcp.h.
+ * A connection between the two sides of a test, in addition to the tested QPs. Over this connection
+ * the sides agree on the test, exchange the addresses of their queue pairs, and synchronize their
+ * steps. The connection carries lines of text. An implementation of struct exchange_ops carries the
+ * bytes, such as tcp.h.
  */
 
 #include <stdbool.h>
@@ -17,7 +18,7 @@
 
 struct exchange;
 
-/** What carries the bytes of an exchange: a stream of bytes in each direction. */
+/** The functions that carry the bytes of an exchange: a stream of bytes in each direction. */
 struct exchange_ops {
 	/**
 	 * Send bytes. They may be delayed if more bytes follow at once (has_more).
@@ -37,7 +38,7 @@ struct exchange {
 	const struct exchange_ops *ops; /* NULL if there is no connection */
 	union {
 		int fd;                    /* socket of a TCP connection */
-		struct cm_exchange *state; /* of a connection by rdma_cm */
+		struct cm_exchange *state; /* state of a connection by rdma_cm */
 	};
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Completions in error. The first are described in full, and all are counted by their status.
+ * Counts completions in error by their status, and describes the first ones in full.
  */
 
 #include <stdint.h>

@@ -307,8 +307,8 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 }
 
 /*
- * Lose a frame that is to be transmitted, by its EtherType: with ETHERTYPE_EXPERIMENTAL no host
- * takes the frame for RoCE.
+ * Make a frame that is to be transmitted a lost one: with the EtherType ETHERTYPE_EXPERIMENTAL no
+ * host takes the frame for RoCE.
  */
 static void
 hide(struct rte_mbuf *frame)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Computes the layout of the message buffer. Receive requests that remain after the messages of one
- * size are used by messages of the next size. Therefore slots have one length for the whole run
- * wherever requests can remain.
+ * size are used by messages of the next size. Therefore, in tests in which receive requests can
+ * remain, slots have one length for the whole run.
  */
 
 #include "layout.h"

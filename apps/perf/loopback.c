@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs both sides in one process. The client runs on the main lcore and the server on the next one.
- * Each side has its own device, as in two processes. A socket pair takes the place of the TCP
- * connection. If one side fails, the connection closes, which the other side notices as it would
- * notice it with a remote peer.
+ * Each side has its own device, as in two processes.
+ *
+ * A socket pair takes the place of the TCP connection. If one side fails, it closes its end of the
+ * socket pair. The other side detects this in the same way as the end of a remote peer.
  */
 
 #include "loopback.h"

@@ -301,7 +301,7 @@ parse_flags(struct options *opt, bool *given, int argc, char **argv)
 	shorts[len] = '\0';
 
 	opterr = 0;
-	optind = 0; /* begin anew, also if an earlier call has ended within a word */
+	optind = 0; /* begin anew: an earlier parse may have ended within an argument */
 	for (;;) {
 		int result = getopt_long(argc, argv, shorts, longs, NULL);
 		size_t i = 0;

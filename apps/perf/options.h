@@ -30,7 +30,7 @@
 #define PERF_PEAK_ITERS      20000u /* number of messages above which no peak rate is computed */
 #define PERF_EXIT_OK         0
 #define PERF_EXIT_FAILED     1
-#define PERF_EXIT_USAGE      2 /* EXIT_USAGE of all programs */
+#define PERF_EXIT_USAGE      2 /* the value of EXIT_USAGE, as in all programs */
 /* exit status of --verify-selftest if the check found the flipped bit, as expected */
 #define PERF_EXIT_FLIP_FOUND  3
 #define PERF_EXIT_FLIP_MISSED 4
@@ -106,7 +106,7 @@ struct options {
 	bool is_loopback;
 	/* use an IPv6 GID; the TCP connection uses any family that the server's name resolves to */
 	bool is_ipv6;
-	/* rdma_cm connects the QPs, and the exchange of lines is over the device */
+	/* rdma_cm connects the QPs, and the exchange of lines uses a QP of the device */
 	bool is_rdma_cm;
 	bool is_verify;
 	bool is_selftest;

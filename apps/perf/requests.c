@@ -158,8 +158,8 @@ requests_begin(struct requests *requests, uint64_t first)
 }
 
 /*
- * Set the fields of an atomic request. The word in the buffer of the peer counts the atomics done
- * on it, so each atomic knows the value that the word has before it.
+ * Set the fields of an atomic request. Each atomic adds one to the word in the buffer of the peer.
+ * So the value before atomic number N is N, which a compare-and-swap has to expect.
  */
 static void
 aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)

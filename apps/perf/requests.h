@@ -74,9 +74,9 @@ uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t 
 
 /**
  * Post the next `nb` send requests of a QP, at most post_list.
- * @param signal_every  one of so many requests is signaled; the number is constant throughout a
+ * @param signal_every  one of this number of requests is signaled; it is constant throughout a
  *         batch
- * @param last          index in the batch of a request that is signaled, too
+ * @param last          index in the batch of one more request that is signaled
  * @return 0, or -1 after a line on stderr
  */
 int requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb,

@@ -438,11 +438,14 @@ session_open(struct session *session, const char *spec)
 	return -1;
 }
 
-/* End what rdma_cm has made, which the device has to outlive. */
+/* End the exchange, and destroy what rdma_cm has made. The device must be destroyed after that. */
 static void
 close_cm(struct session *session)
 {
-	/* the last line, such as a failure, arrives before the queue pairs of this side are gone */
+	/*
+	 * end the exchange before the queue pairs are destroyed: the other side must get the last
+	 * line, such as a failure
+	 */
 	exchange_close(&session->exchange);
 	endpoint_destroy_qps(&session->endpoint);
 	cm_close(&session->cm);

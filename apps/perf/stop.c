@@ -2,7 +2,7 @@
 /*
  * Signals that end a run. A second signal has its default effect and ends the process at once.
  * SIGPIPE is ignored: some drivers, such as virtio, write to sockets whose other end may have
- * closed, and check the return value.
+ * closed, and check the return value instead.
  */
 
 #include "stop.h"

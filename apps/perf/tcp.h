@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The exchange of lines over a TCP connection, which is beside the RDMA traffic.
+ * Exchanges lines over a TCP connection, which is independent of the RDMA traffic.
  */
 
 #include <stdint.h>

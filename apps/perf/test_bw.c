@@ -198,7 +198,7 @@ add_up(struct total *total, const struct transfer *transfer)
 	double rate = seconds > 0 ? (double)transfer->completed / seconds : 0;
 
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE)
-		total->messages = UINT64_MAX; /* with --duration this was the only batch */
+		total->messages = UINT64_MAX; /* with --duration the size has only one batch */
 	else
 		total->messages += transfer->goal;
 	total->sent += transfer->completed;

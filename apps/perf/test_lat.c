@@ -153,8 +153,8 @@ poll_events(struct pingpong *pp)
 		pp->is_over = got > 0;
 	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
 		/*
-		 * the server sends no line before the client does, so a line or an error says that
-		 * it has failed
+		 * the server sends no line before the client does, so a line or an error means that
+		 * the server has failed
 		 */
 		return -1;
 	}

@@ -2,7 +2,8 @@
 /*
  * One side of a transfer posts send requests while the limit of its queues permits, and polls
  * completions. When its last request has completed, it sends the step `done` with the number of its
- * messages. A side that receives SENDs continues until as many messages have arrived.
+ * messages. A side that receives SENDs continues until it has received the number of messages that
+ * the peer has sent in `done`.
  */
 
 #include "transfer.h"
@@ -34,7 +35,7 @@ room_for(const struct transfer *transfer, const struct stream *stream)
 {
 	const struct options *opt = transfer->session->opt;
 	/*
-	 * a batch ends with a signaled request, so that its completion shows that all requests have
+	 * a batch ends with a signaled request: the last completion shows that all requests have
 	 * completed
 	 */
 	const uint64_t left = transfer->goal == TRANSFER_UNTIL_DEADLINE
@@ -44,7 +45,7 @@ room_for(const struct transfer *transfer, const struct stream *stream)
 
 	if (stream->posted + nb - stream->completed > opt->tx_depth)
 		return 0;
-	/* the clock is read only if the QP has room: if there are many QPs, most have none */
+	/* read the clock only for a QP that has room, because with many QPs most have no room */
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE && stream->unsignaled == 0 &&
 	    rte_rdtsc() >= transfer->deadline)
 		return 0;

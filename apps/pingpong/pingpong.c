@@ -83,7 +83,8 @@ static struct ibv_pd *pd;
 static struct ibv_mr *mr;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
-static struct rdma_cm_id *id, *listener; /* with rdma_cm: of the QP, and of the server */
+/* with rdma_cm: the id of the QP; the id at which the server listens */
+static struct rdma_cm_id *id, *listener;
 static struct {
 	char out[MSG_LEN], in[MSG_LEN];
 } buf;
@@ -95,7 +96,7 @@ static void
 take_down(void)
 {
 	if (args.is_cm) {
-		uroce_cm_destroy_ep(id); /* with its QP */
+		uroce_cm_destroy_ep(id); /* this destroys the QP of the id as well */
 		uroce_cm_destroy_ep(listener);
 	} else if (qp) {
 		uroce_destroy_qp(qp);
@@ -122,7 +123,7 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* Get the context of the device that rdma_cm uses, too. rdma_cm closes it. */
+/* Get the context that rdma_cm has opened for the device. rdma_cm closes this context. */
 static struct ibv_context *
 cm_context(void)
 {
@@ -314,10 +315,10 @@ connect_by_tcp(void)
 	wait_for_link();
 	connect_qp(&ours, &theirs);
 	post_recv();
-	exchange(ours); /* wait until the other process has posted its receive request, too */
+	exchange(ours); /* wait until the other process has posted its receive request */
 }
 
-/* The client finds the server, gets a QP, and connects it. */
+/* Run the client: resolve the address of the server, create a QP, and connect the QP. */
 static void
 connect_to_server(struct rdma_addrinfo *server)
 {
@@ -335,7 +336,10 @@ connect_to_server(struct rdma_addrinfo *server)
 	check(uroce_cm_connect(id, NULL) == 0, "the server does not accept the connection");
 }
 
-/* The server waits for a request, whose id gets a QP, and accepts it. */
+/*
+ * Run the server: wait for a connection request, create a QP for the id of the request, and accept
+ * the request.
+ */
 static void
 accept_client(struct rdma_addrinfo *own)
 {
@@ -353,8 +357,9 @@ accept_client(struct rdma_addrinfo *own)
 }
 
 /*
- * Connect by rdma_cm. It moves the QP, and the receive request of each process is posted before the
- * other process can send. The ids have no event channel, so each call waits until it is done.
+ * Connect by rdma_cm, which moves the QP through its states. The receive request of each process is
+ * posted before the other process can send. The ids have no event channel, so each call waits until
+ * it is done.
  */
 static void
 connect_by_cm(void)
@@ -362,7 +367,7 @@ connect_by_cm(void)
 	struct rdma_addrinfo hints = { .ai_port_space = RDMA_PS_TCP }, *found;
 
 	if (!args.server) {
-		/* the IPv6 wildcard, which includes IPv4 */
+		/* the server listens at the IPv6 wildcard address, which includes IPv4 */
 		hints.ai_flags = RAI_PASSIVE | RAI_FAMILY;
 		hints.ai_family = AF_INET6;
 	}
@@ -376,8 +381,8 @@ connect_by_cm(void)
 }
 
 /*
- * End the connection. The server has sent the last message, so it begins; the client waits for it
- * and confirms.
+ * End the connection. The server has sent the last message, so the server disconnects first. The
+ * client waits for the event of the disconnection, and then confirms it.
  */
 static void
 disconnect(void)
@@ -392,8 +397,9 @@ disconnect(void)
 }
 
 /*
- * A QP that only waits for a message does not notice that its peer has ended. So the TCP connection
- * is checked from time to time, or without one the time since `begin`.
+ * A QP that only waits for a message does not notice that its peer has ended. So this function
+ * checks the TCP connection. With rdma_cm there is no TCP connection: the peer counts as gone when
+ * SILENCE_S seconds have passed since `begin`.
  */
 static void
 check_peer(uint64_t begin)

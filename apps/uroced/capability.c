@@ -2,8 +2,8 @@
 
 /*
  * A thread can give up only its own capabilities, and the threads of EAL run no code of uroced. So
- * each thread is sent a signal, one after the other, and the handler gives up the capabilities.
- * Afterwards the kernel is asked what each thread has.
+ * uroced sends a signal to each thread, one after the other, and the handler of the signal gives up
+ * the capabilities. Afterwards uroced asks the kernel which capabilities each thread still has.
  */
 
 #include "capability.h"
@@ -109,8 +109,9 @@ drop_of_others(DIR *tasks, unsigned *nb)
 }
 
 /*
- * Repeat this until no thread has more than the kept capabilities, because telemetry starts and
- * ends threads at any time.
+ * Make all threads give up their capabilities. The passes over the threads are repeated until no
+ * thread has more than the kept capabilities, because telemetry starts and ends threads at any
+ * time.
  */
 static int
 drop_of_all(void)

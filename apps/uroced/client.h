@@ -4,9 +4,9 @@
 
 /**
  * @file
- * What uroced has of a client: a connection and, when the client has attached, shared memory with
- * its rings. The control thread and the data path own different fields. The data path uses its
- * fields from data_link() until data_unlink().
+ * The record that uroced has of a client: its connection and, when the client has attached, shared
+ * memory with rings. The control thread and the data path own different fields. The data path uses
+ * its fields from data_link() until data_unlink().
  */
 
 #include <stdatomic.h>
@@ -29,8 +29,8 @@ struct counters {
 	counter wakes;                   /* number of WAKE messages sent to the client */
 	counter busy_ns;                 /* nanoseconds that turns of the client took */
 	/*
-	 * number of dropped frames of the client, by reason; for RING_FULL and BUFFER of dropped
-	 * frames that were for the client
+	 * number of dropped frames by reason: frames that the client sent; for RING_FULL and
+	 * BUFFER, frames that were for the client
 	 */
 	counter drop[FRAME_NB_DROPS];
 };
@@ -50,7 +50,7 @@ struct client_down {
 	uint32_t nb_new; /* number of descriptors that are filled and not published yet */
 	/*
 	 * valid if is_touched: number of descriptors that had room for a frame when the ring was
-	 * put in the list
+	 * put in the list data.touched
 	 */
 	int32_t room;
 	/* the ring is in the list data.touched: rings with frames that are not published yet */
@@ -72,11 +72,12 @@ struct client_barrier {
 };
 
 /**
- * The frames that a client had in its rings up when other clients' barriers were reached. They are
- * marked for the newest of these barriers.
+ * Marks in the rings up of a client. The marked frames are those that were in the rings when a
+ * barrier of another client was reached. One set of marks is for all barriers up to the barrier
+ * `number`.
  */
 struct client_marks {
-	uint64_t number; /* number of the barrier for which the rings were marked last */
+	uint64_t number; /* number of the newest barrier for which the rings are marked */
 	uint64_t passed; /* number of the newest barrier whose marked frames have all been taken */
 	/* valid if number != passed: the index in each ring up where the marked frames end */
 	uint32_t index[UROCE_SHM_PAIRS_MAX];
@@ -86,8 +87,8 @@ struct mapper;
 struct mapper_area;
 
 /**
- * The user of the connection manager (cm_process.h), as far as turns, limits and readers are
- * concerned. No process has this user ID. So no client shares them with the connection manager.
+ * The user ID of the connection manager (cm_process.h) for turns, limits and readers. No process
+ * has this user ID, so no client shares turns, limits or a reader with the connection manager.
  */
 #define CLIENT_UID_MANAGER ((uid_t)-1)
 
@@ -120,7 +121,7 @@ struct client {
 	unsigned nb_barriers;
 	struct client_marks marks;
 	/*
-	 * The next three fields are of a client whose ring down was found full: whether senders
+	 * The next three fields are for a client whose ring down was found full: whether senders
 	 * wait for the client, when the ring was last found full, and how long senders may still
 	 * wait.
 	 */
@@ -142,8 +143,8 @@ struct client {
 	atomic_bool is_broken;
 	/* The control thread alone writes the fields from here on. */
 	/*
-	 * the client has sent HELLO of the version that uroced has, so it is sent HOST when the
-	 * host changes
+	 * the client has sent HELLO of the version that uroced has, so uroced sends it HOST when
+	 * the host changes
 	 */
 	bool is_greeted;
 	bool is_attached;
@@ -152,8 +153,8 @@ struct client {
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
-	 * index of the reader that has a job of this client; -1 if no reader has one. Messages of
-	 * the client are received only if no reader has a job of it.
+	 * index of the reader that has a job of this client, else -1. No message of the client is
+	 * received while a reader has such a job.
 	 */
 	int reader;
 	uint64_t job_number; /* the number of the job that `reader` has */
@@ -198,8 +199,8 @@ const char *client_map(struct client *client, struct mapper *mapper,
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /**
- * Read the indexes of all rings in the shared memory, and begin to use the rings. The data path
- * needs nothing else of the memory.
+ * Read the indexes of all rings in the shared memory, and begin to use the rings. Unlike
+ * client_take_up(), this needs neither a mapper nor a doorbell.
  * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);

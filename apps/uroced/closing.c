@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A socket is closed at once if no message in it has descriptors. Otherwise it is given to the
- * reader of the client's user. A socket that no reader accepts is kept, and tried again.
+ * A socket is closed at once if no message in it has descriptors. Otherwise the socket is given to
+ * the reader of the client's user. A socket that no reader accepts stays open, and is given to a
+ * reader later.
  */
 
 #include "closing.h"
@@ -27,12 +28,13 @@ now_ns(void)
 }
 
 /*
- * Check whether messages in a socket bring descriptors, which close() of the socket would close.
- * The socket was shut down, so no messages are added.
+ * Check whether messages in a socket have descriptors, which close() of the socket would close,
+ * too. The socket was shut down, so no messages are added.
  *
- * A message without bytes has credentials, and the end of the queue has none. Other messages may be
- * behind a message without bytes. An error is reported once, before the queue: ECONNRESET, if the
- * peer has closed its end without reading.
+ * recvmsg() returns 0 both for a message without bytes and at the end of the queue. Only a message
+ * has credentials, so they tell the two cases apart. Messages with descriptors may be behind a
+ * message without bytes. If the peer has closed its end without reading, recvmsg() first fails once
+ * with ECONNRESET.
  */
 static bool
 has_descriptors(int socket)

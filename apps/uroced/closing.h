@@ -5,8 +5,8 @@
 /**
  * @file
  * Ends connections of clients without waiting. Messages that wait in a socket may have descriptors.
- * To close such a socket closes these descriptors, too, and may take as long as their sender wants.
- * So a reader closes it (reader.h).
+ * close() of such a socket closes these descriptors, too, and may take as long as their sender
+ * wants. So a reader calls close() (reader.h).
  */
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 struct closing {
 	struct readers *readers;
 	/*
-	 * The process ends, so sockets stay open: the kernel closes them when the process has
-	 * ended, and does not wait for the descriptors in them.
+	 * the process ends, so sockets stay open: the kernel closes them after the end of the
+	 * process, and nobody waits for the descriptors in them
 	 */
 	bool is_ending;
 	/* sockets that a reader has to close, but that no reader has accepted yet */

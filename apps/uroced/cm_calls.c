@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The requests of clients. A table has the function of each type. A client may name only ids that it
- * owns, addresses of this host, and QP numbers whose lease it can prove. What a request says beside
- * that was checked when it was received (mux/cm_message.c), or is checked by the engine.
+ * The requests of clients of the connection manager. A table has the function for each type of
+ * request. A client may name only ids that it owns, addresses of this host, and QP numbers whose
+ * lease it can prove. All other values of a request were checked when it was received
+ * (mux/cm_message.c), or are checked by the engine.
  */
 
 #include <errno.h>
@@ -11,12 +12,12 @@
 
 #include "cm_server.h"
 
-/* ports below this one are for root, as those of the kernel's sockets */
+/* Only root may use ports below this one, as with sockets of the kernel. */
 #define PORT_UNPRIVILEGED 1024u
 
 /*
- * Most events CONNECT_REQUEST that one NEXT_EVENT drops because their listener is gone. The bound
- * keeps the time of a NEXT_EVENT short.
+ * The most events CONNECT_REQUEST that one NEXT_EVENT drops because their listener is gone. The
+ * bound keeps the time of a NEXT_EVENT short.
  */
 #define SKIPS_MAX 16u
 
@@ -213,7 +214,10 @@ call_query(struct cm_client *client, const struct uroce_mux_cm_request *request,
 	return client->manager->ops->query(client->manager, request->id, &reply->info);
 }
 
-/* A thread of the manager calls this. */
+/*
+ * Note that a client has events, and wake the server. The client's manager calls this in its
+ * thread.
+ */
 static void
 note_events(void *arg)
 {
@@ -224,8 +228,8 @@ note_events(void *arg)
 }
 
 /*
- * Note the owner of the new id of a CONNECT_REQUEST. If the client does not own the listener any
- * more, the connection request is rejected.
+ * Make the client the owner of the new id of a CONNECT_REQUEST. If the client does not own the
+ * listener any more, the connection request is rejected.
  * @return whether the client gets the event
  */
 static bool
@@ -255,7 +259,7 @@ call_next_event(struct cm_client *client, const struct uroce_mux_cm_request *req
 		    take_request(client, event))
 			return ret;
 	}
-	/* the client asks again when it is told that there are events */
+	/* the client is told again that it has events, and then sends another NEXT_EVENT */
 	note_events(client);
 	return 0;
 }

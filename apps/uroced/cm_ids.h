@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Which client of the connection manager owns which id of the engine. The thread of cm_server.h uses
- * the table.
+ * Which client of the connection manager owns which id of the engine. Only the thread of
+ * cm_server.h uses the table.
  */
 
 #include <stdbool.h>
@@ -31,7 +31,7 @@ bool cm_ids_is_free(const struct cm_ids *ids, uint32_t id);
 /** Make a client the owner of an id that is free. */
 void cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram);
 
-/** Slot of the client that owns an id; -1: no client owns it. The number may be any number. */
+/** Slot of the client that owns an id; -1: no client owns it. `id` may be any number. */
 int cm_ids_owner(const struct cm_ids *ids, uint32_t id);
 
 bool cm_ids_is_of(const struct cm_ids *ids, uint32_t id, uint16_t slot);

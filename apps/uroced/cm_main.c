@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The connection manager has a device that is attached to uroced, over a connection that uroced has
- * made. uroced leases it the block with QP 1. The engine and QP 1 belong to the agent of the device
- * (verbs/cm/agent.h), and each client of the connection manager is a user of this agent.
+ * The program of the connection manager. It has a device that is attached to uroced, over a
+ * connection that uroced has made. uroced leases the block with QP 1 to this device. The engine and
+ * QP 1 belong to the agent of the device (verbs/cm/agent.h), and each client of the connection
+ * manager is a user of this agent.
  */
 
 #include "cm_main.h"
@@ -34,14 +35,18 @@
 
 #define MIB 64u /* MiB of ordinary memory for mbufs and for the tables of the device */
 
-/* the device has no QP but QP 1 */
+/* the specification of the device, on which QP 1 is the only QP */
 #define SPEC "uroced,socket=fd:3,qps=64,mrs=64"
 
 _Static_assert(CM_FD_UROCED == 3, "SPEC names it");
 
 struct cm {
 	struct ibv_context *context;
-	struct uroce_cm_manager *own; /* keeps the agent, and so QP 1, while there are no clients */
+	/*
+	 * the connection manager's own user of the agent: it keeps the agent and QP 1 while there
+	 * are no clients
+	 */
+	struct uroce_cm_manager *own;
 	struct uroce_cm_agent *agent;
 	const struct lease_record *record;
 	struct cm_server server;
@@ -117,7 +122,7 @@ list_ids(void *arg, uint32_t *next, struct uroce_cm_row *rows, unsigned max)
 	return uroce_cm_agent_list(cm->agent, next, rows, max);
 }
 
-/* Nothing is to be done: the ids of the connection manager's own user have no events. */
+/* The notification of the connection manager's own user of the agent, whose ids have no events. */
 static void
 ignore_events(void *arg)
 {
@@ -175,7 +180,10 @@ cm_main(bool is_unconfined)
 
 	(void)prctl(PR_SET_NAME, "uroced-cm");
 	(void)signal(SIGPIPE, SIG_IGN);
-	/* before there are other threads, which inherit it: EAL and the device need no privileges */
+	/*
+	 * give up the capabilities before the process has other threads, which inherit the
+	 * capabilities; EAL and the device need none
+	 */
 	ret = is_unconfined ? 0 : capability_drop(0);
 	if (ret < 0) {
 		log_line("connection manager: its capabilities stay: %s", strerror(-ret));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Starts connection managers. The process that forks them receives a message for each descriptor
- * that uroced makes for one: a byte that says which one it is (enum cm_fd), and the descriptor. The
- * connection to uroced is the last of them. The program is that of uroced itself.
+ * Starts connection managers. A process that was forked for this purpose forks them. For each
+ * descriptor of the next connection manager, uroced sends this process a message: the descriptor,
+ * and a byte that says which one it is (enum cm_fd). The connection to uroced is the last
+ * descriptor, and starts the connection manager, which runs the same program as uroced.
  */
 
 #include "cm_process.h"
@@ -23,8 +24,9 @@
 /* --- the process that forks connection managers -------------------------------------------------- */
 
 /*
- * Move the descriptors to their numbers, which they keep after exec(), and close all others. They
- * are duplicated twice, since a descriptor may have the number of another one.
+ * Move the descriptors to the numbers of enum cm_fd, which they keep after exec(), and close all
+ * other descriptors. Each descriptor is duplicated twice, since it may have the number of another
+ * one.
  */
 static void
 place_fds(const int from[CM_FD_END])
@@ -91,7 +93,7 @@ start_managers(int uroced, int fds[CM_FD_END], bool is_unconfined)
 
 /*
  * Open the file of leases for reading only. The path of the file may belong to another file by now,
- * so it is opened by its descriptor.
+ * so the file is opened by /proc/self/fd.
  */
 static int
 open_readonly(int leases)
@@ -163,8 +165,8 @@ cm_process_is_due(const struct cm_process *process, uint64_t now_ns)
 }
 
 /*
- * Give the process that forks connection managers a descriptor for the next one. The connection to
- * uroced starts it.
+ * Send a descriptor for the next connection manager to the process that forks connection managers.
+ * The descriptor CM_FD_UROCED is the last one, and starts the connection manager.
  * @return 0, or -errno
  */
 static int
@@ -173,7 +175,10 @@ give(const struct cm_process *process, char which, int fd)
 	return fd_message_send(process->starter, &which, sizeof(which), fd, MSG_DONTWAIT);
 }
 
-/* Make a connection to the next manager, and give it one end. @return the other end, or -errno */
+/*
+ * Make a connection to the next connection manager, and send its end of the connection.
+ * @return uroced's end of the connection, or -errno
+ */
 static int
 connect_manager(const struct cm_process *process, char which)
 {
@@ -189,7 +194,10 @@ connect_manager(const struct cm_process *process, char which)
 	return ret;
 }
 
-/* As cm_process_start(). The socket `*reports` may be open after an error. */
+/*
+ * Send all descriptors of the next connection manager. The parameters and the result are those of
+ * cm_process_start(). The socket `*reports` may be open after an error.
+ */
 static int
 request_start(const struct cm_process *process, int listener, int *reports)
 {

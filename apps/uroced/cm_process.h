@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The process of the connection manager, as uroced sees it: a child that uroced starts again when it
- * has ended.
+ * The process of the connection manager, as uroced sees it: a child that uroced starts again when
+ * it has ended.
  *
  * The connection manager interprets messages of other hosts, so it is not a part of uroced. To
- * uroced it is a client that holds the first block of QP numbers. It is started by a process that
- * was forked before uroced entered its sandbox, and it begins by exec(). So it has neither memory
- * nor descriptors of uroced, except for those of enum cm_fd.
+ * uroced it is a client that has the first block of QP numbers. A process that was forked before
+ * uroced entered its sandbox starts the connection manager by fork() and exec(). So the connection
+ * manager has neither memory nor descriptors of uroced, except for those of enum cm_fd.
  */
 
 #include <stdbool.h>
@@ -21,23 +21,24 @@
 
 /** The descriptors that a connection manager has from its start. */
 enum cm_fd {
-	CM_FD_UROCED = 3, /* its connection to uroced */
-	CM_FD_LISTENER,   /* the socket to which its clients connect */
-	CM_FD_REPORTS,    /* the socket by which uroced's telemetry asks (cm_report.h) */
+	CM_FD_UROCED = 3, /* the connection manager's connection to uroced */
+	CM_FD_LISTENER,   /* the socket to which clients of the connection manager connect */
+	CM_FD_REPORTS,    /* the socket for requests of uroced's telemetry (cm_report.h) */
 	CM_FD_LEASES,     /* the file of leases, for reading */
 	CM_FD_READERS,    /* the socket of reader_start() */
 	CM_FD_END
 };
 
-/** Times between the end of a connection manager and the next start: first and longest. */
+/** The shortest and the longest time between the end of a connection manager and the next start. */
 #define CM_DELAY_MIN_NS UINT64_C(100000000)
 #define CM_DELAY_MAX_NS UINT64_C(10000000000)
 
 struct cm_process {
 	int starter; /* socket to the process that starts connection managers; -1: there is none */
 	bool is_running;
-	uint64_t start_ns; /* time of the last start; or of the next one if it does not run */
-	uint64_t delay_ns; /* time between the next end and the start after it */
+	/* time of the last start or, if no connection manager runs, of the next start */
+	uint64_t start_ns;
+	uint64_t delay_ns; /* time between the next end of a connection manager and its restart */
 };
 
 /**
@@ -54,10 +55,10 @@ int cm_process_fork(struct cm_process *process, int leases, int readers, bool is
 bool cm_process_is_due(const struct cm_process *process, uint64_t now_ns);
 
 /**
- * Start a connection manager. If this fails, it is tried again after a delay.
- * @param listener  socket to which its clients connect
+ * Start a connection manager. After an error, the next start is due after a delay.
+ * @param listener  socket to which clients of the connection manager connect
  * @param[out] reports  socket for cm_report_ask(); -1 after an error
- * @return the socket of the connection to it, or -errno
+ * @return the socket of the connection to the connection manager, or -errno
  */
 int cm_process_start(struct cm_process *process, int listener, int *reports, uint64_t now_ns);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The connection manager's side: requests of uroced's telemetry. */
+/* Replies of the connection manager to requests of uroced's telemetry. */
 
 #include "cm_report.h"
 
@@ -10,8 +10,8 @@
 #include "cm_server.h"
 
 /*
- * Find the client that has an id. A request that no client has taken yet belongs to the client of
- * its listener.
+ * Find the client that has an id. The id of a connection request that no client has taken yet
+ * belongs to the client of the listener.
  */
 static struct uroce_cm_row_owner
 find_owner(const struct cm_server *server, const struct uroce_cm_row *row)
@@ -34,7 +34,10 @@ fill_ids(const struct cm_server *server, uint32_t first, struct cm_report_ids *i
 		ids->owner[i] = find_owner(server, &ids->row[i]);
 }
 
-/* Receive a request. @return false: there is none that may be served, now or later */
+/*
+ * Receive a request.
+ * @return false: there is no valid request. The server then receives no further requests.
+ */
 static bool
 receive_request(int socket, struct cm_report_request *request)
 {

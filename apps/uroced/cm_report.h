@@ -4,14 +4,14 @@
 
 /**
  * @file
- * What uroced's telemetry learns from the connection manager, which is another process in a sandbox:
- * the counters of its messages, and its ids. A socket (SOCK_SEQPACKET) of their own carries a
- * request and its reply, each in one message without descriptors. Both processes run the same
- * program, so the messages are structures of it.
+ * The requests that uroced's telemetry sends to the connection manager, which is another process in
+ * a sandbox: for the counters of its messages, and for its ids. A socket (SOCK_SEQPACKET) for this
+ * purpose alone carries a request and its reply, each in one message without descriptors. Both
+ * processes run the same program, so the messages are C structures.
  *
- * The telemetry thread waits for the reply, for a limited time. The control thread and the data path
- * do not take part. The connection manager never waits: a reply for which the socket has no room is
- * dropped. uroced believes nothing that it receives here but numbers that it shows.
+ * The telemetry thread waits for the reply, for a limited time. The control thread and the data
+ * path do not take part. The connection manager never waits: a reply for which the socket has no
+ * room is dropped. uroced does not trust a reply: it checks the reply, and shows the numbers.
  */
 
 #include <stdbool.h>
@@ -26,13 +26,13 @@
 enum cm_report_kind { CM_REPORT_STATS, CM_REPORT_IDS, CM_REPORT_NB };
 
 struct cm_report_request {
-	uint32_t number; /* of the request; the reply has it, too */
+	uint32_t number; /* number of the request, which the reply repeats */
 	uint32_t kind;   /* enum cm_report_kind */
 	uint32_t first;  /* CM_REPORT_IDS: first id of the list */
 };
 
 struct cm_report_ids {
-	uint32_t next; /* see uroce_cme_list() */
+	uint32_t next; /* first id of the next request; UROCE_CM_NO_ID: the list has ended */
 	uint32_t nb;   /* number of rows */
 	struct uroce_cm_row row[UROCE_CM_REPLY_ROWS];
 	struct uroce_cm_row_owner owner[UROCE_CM_REPLY_ROWS]; /* the client of each row */
@@ -48,8 +48,8 @@ struct cm_report {
 };
 
 /**
- * Ask the connection manager, and wait for its reply. One thread at a time uses the socket.
- * @param request  its number is set by the function
+ * Ask the connection manager, and wait for its reply. Only one thread at a time may use the socket.
+ * @param request  the function sets the number of the request
  * @return 0; -ETIMEDOUT: there was no reply in time; -EPROTO: the reply is not well-formed; -EPIPE:
  *	the connection manager has ended; another -errno
  */

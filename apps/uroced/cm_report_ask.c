@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The side of uroced's telemetry. A reply that comes after its request was given up has the number
- * of that request, and is skipped by the next one.
+ * Requests of uroced's telemetry to the connection manager. A reply may come after its request has
+ * timed out. The next request then receives this reply, and skips it because of its number.
  */
 
 #include "cm_report.h"
@@ -22,7 +22,7 @@ now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Check a bool of another process: a byte of another value than 0 and 1 is no bool. */
+/* Check a bool that another process has sent: its byte must be 0 or 1. */
 static bool
 is_bool(const bool *value)
 {
@@ -58,7 +58,8 @@ check_report(const struct cm_report_request *request, const struct cm_report *re
 
 /*
  * Receive a report of the connection manager. This call does not wait.
- * @return 0: it is a report; -EAGAIN: there is none; -EPIPE: the peer has hung up; another -errno
+ * @return 0: a report was received; -EAGAIN: there is no report; -EPIPE: the peer has hung up;
+ *	another -errno
  */
 static int
 take_report(int socket, struct cm_report *report)

@@ -2,7 +2,7 @@
 
 /*
  * The thread of the connection manager waits on one epoll for the listener, clients, events of
- * managers, and the end of uroced. It serves one request of each user in turn.
+ * managers, and the end of uroced. The thread serves one request of each user in turn.
  */
 
 #include "cm_server.h"
@@ -20,9 +20,12 @@
 #include "log_line.h"
 #include "user_turns.h"
 
-/* events of all clients at once, so that the thread can give turns to users */
+/* epoll_wait() has to report the events of all clients at once, so that users can take turns */
 #define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
-/* the timeout of epoll_wait() in ms while the process has no free descriptor, or a socket waits */
+/*
+ * the timeout of epoll_wait() in ms while accept() has failed, a socket waits to be closed, or the
+ * socket of a client is full
+ */
 #define RETRY_MS 100
 
 /* The data of an epoll event: the slot of a client, or one of these values. */
@@ -62,7 +65,7 @@ count_clients(const struct cm_server *server, uid_t uid, bool is_others)
 	return nb;
 }
 
-/* End a client. Its ids end, and their peers are told. */
+/* End a client. Its ids are destroyed, and the peers of these ids are notified. */
 static void
 leave(struct cm_client *client, const char *why)
 {
@@ -83,7 +86,7 @@ leave(struct cm_client *client, const char *why)
 	free(client);
 }
 
-/* Tell a client why its connection ends, and end it. */
+/* Send a client the reason why its connection ends, and end the client. */
 static void
 refuse_client(struct cm_client *client, int error, const char *why)
 {
@@ -129,7 +132,8 @@ create_client(struct cm_server *server, int socket)
 }
 
 /*
- * Add a client. A user has at most half of the connections that other users leave.
+ * Add a client. The client is refused if its user would have more than half of the connections that
+ * other users leave.
  */
 static void
 accept_client(struct cm_server *server, int socket)
@@ -173,7 +177,10 @@ accept_waiting(struct cm_server *server)
 
 /* --- requests ------------------------------------------------------------------------------------ */
 
-/* Check whether a socket has room for a message. If not, wait until it has. */
+/*
+ * Check whether the socket of a client has room for a message. If not, watch for room instead of
+ * requests.
+ */
 static bool
 has_room(struct cm_client *client)
 {
@@ -204,7 +211,7 @@ send_reply(struct cm_client *client, const struct uroce_mux_cm_reply *reply)
 	return false;
 }
 
-/* Tell a client that it has events, if it has and its socket has room. */
+/* Send a client the notice that it has events, if there are events and the socket has room. */
 static void
 tell_events(struct cm_client *client)
 {
@@ -301,8 +308,9 @@ handle_event(struct cm_server *server, uint32_t of)
 }
 
 /*
- * Handle an event of a client that is no request.
- * @return false: there was none, or the client has a request in addition
+ * Handle what an epoll event of a client means besides a request: the client has hung up, or its
+ * full socket has room again.
+ * @return true if the client was freed; false if it may have a request
  */
 static bool
 handle_client_event(struct cm_server *server, const struct epoll_event *event)
@@ -346,7 +354,7 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 		serve_client(server, turns[i].slot);
 }
 
-/* End the clients that have not read for too long. */
+/* End the clients that have not read replies for CM_FULL_MAX_NS. */
 static void
 end_full(struct cm_server *server)
 {
@@ -402,7 +410,10 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	server->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	server->events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = cm_ids_init(&server->ids, host->max_ids);
-	/* uroced's messages are received by the device, so only the hang-up is of interest here */
+	/*
+	 * the device receives the messages of uroced, so the server watches `uroced` only for its
+	 * hang-up
+	 */
 	if (ret == 0 && (server->epoll_fd < 0 || server->events_fd < 0 ||
 			 watch_fd(server, listener, LISTENER, EPOLLIN) < 0 ||
 			 watch_fd(server, server->events_fd, EVENTS, EPOLLIN) < 0 ||

@@ -10,14 +10,16 @@
  *	cm_server.c  connections, turns, and the notices about events
  *	cm_calls.c   the requests: what a client may ask for, and the calls
  *	cm_ids.c     which client owns which id
- *	cm_report.c  what uroced's telemetry asks for
+ *	cm_report.c  requests of uroced's telemetry
  *
  * A request is received only if the socket of its client has room for the reply. So a client that
- * does not read is not served, and needs no memory. Its connection is closed after CM_FULL_MAX_NS.
- * Otherwise the connection of a process that has ended could stay forever: a message that waits in
- * the socket may contain a descriptor of the client's own end. The thread serves one request of each user in
- * turn, of the client that was served the longest ago. So a client waits for one request of each
- * other user, however many requests those users send.
+ * does not read is not served, and needs no memory. The connection of such a client is closed after
+ * CM_FULL_MAX_NS. Otherwise the connection could stay for ever after the client's process has
+ * ended: a message that waits in the socket may contain a descriptor of the client's own end.
+ *
+ * The thread serves one request of each user in turn, and chooses the client of the user that was
+ * served the longest ago. So a client waits for one request of each other user, however many
+ * requests those users send.
  */
 
 #include <stdatomic.h>
@@ -38,13 +40,16 @@
 /** Longest time for which the socket of a client may have no room for a reply. */
 #define CM_FULL_MAX_NS UINT64_C(10000000000)
 
-/** What the server needs of the host. Only the server's thread makes the calls. */
+/**
+ * The functions that the server needs from the connection manager. Only the server's thread calls
+ * them.
+ */
 struct cm_host {
 	void *arg;
 	/*
-	 * Open a connection manager for a client of a user, see uroce_cm_manager_open(). It limits
-	 * the ids of all clients of the user: to create one more returns -EDQUOT, and a request of a
-	 * peer is refused.
+	 * Open a connection manager for a client of a user, see uroce_cm_manager_open(). The ids of
+	 * all clients of the user are limited together: to create one more returns -EDQUOT, and a
+	 * request of a peer is refused.
 	 */
 	int (*open)(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
 		    struct uroce_cm_manager **manager);
@@ -71,7 +76,8 @@ struct cm_client {
 	uint64_t served;
 	struct uroce_cm_manager *manager; /* NULL: the client has not sent HELLO yet */
 	/*
-	 * the manager has events, and the client has not been told; a thread of the manager sets it
+	 * the manager has events, and the client has no notice of them; a thread of the manager
+	 * sets the flag
 	 */
 	atomic_bool has_events;
 	bool is_full;     /* the socket has no room for a reply, so requests are not received */
@@ -85,11 +91,12 @@ struct cm_server {
 	struct closing closing;
 	struct cm_ids ids;
 	struct cm_client *client[CM_CLIENTS_MAX];
-	uint64_t nb_served; /* number of requests and new connections */
-	unsigned nb_full;   /* clients whose `is_full` is set */
+	/* number of requests that were served and of connections that were accepted */
+	uint64_t nb_served;
+	unsigned nb_full; /* number of clients whose `is_full` is set */
 	int listener;
 	int epoll_fd;
-	int events_fd; /* eventfd that is rung when a manager has events */
+	int events_fd; /* eventfd that becomes readable when a manager has events */
 	int reports;   /* socket of uroced's telemetry; -1: there is none */
 	bool is_deaf;  /* the listener is not polled, since the process has no free descriptor */
 	bool is_ending;
@@ -100,13 +107,13 @@ struct cm_server {
  * @param listener  socket to which clients connect
  * @param uroced  socket whose hang-up ends the server; -1: there is none
  * @param start  socket of reader_start()
- * @param reports  socket by which uroced's telemetry asks (cm_report.h); -1: there is none
+ * @param reports  socket for requests of uroced's telemetry (cm_report.h); -1: there is none
  * @return 0, or -errno
  */
 int cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
 		   int start, int reports);
 
-/** Handle what happens until `timeout_ms` have passed (-1: no limit), once. */
+/** Wait for events once, for at most `timeout_ms` (-1: no limit), and handle them. */
 void cm_server_round(struct cm_server *server, int timeout_ms);
 
 /** Serve clients until the hang-up of uroced's socket. */
@@ -118,16 +125,16 @@ void cm_server_fini(struct cm_server *server);
 /** Wake the thread of the server, because a client has events. Any thread may call this. */
 void cm_server_wake(struct cm_server *server);
 
-/* This function is in cm_report.c. */
+/* cm_report_serve() is in cm_report.c. */
 
 /**
  * Receive a request of uroced's telemetry, and reply to it.
  * @return false: the connection has ended, or the request is invalid. Then the server must not
- *	receive further ones
+ *	receive further requests
  */
 bool cm_report_serve(const struct cm_server *server);
 
-/* The function from here on is in cm_calls.c. */
+/* cm_calls_make() is in cm_calls.c. */
 
 /**
  * Make the call that a client asks for.

@@ -186,8 +186,8 @@ set_deaf(struct control *control, bool is_deaf)
 }
 
 /*
- * Accept all connections of the queue in one round. If fewer were accepted, clients that connect
- * and leave in a loop would make another client wait one round for each of them.
+ * Accept all connections of the listener's queue in one round. If fewer were accepted, clients that
+ * connect and leave in a loop would make another client wait one round for each of them.
  */
 static void
 accept_waiting(struct control *control)
@@ -207,7 +207,7 @@ accept_waiting(struct control *control)
 	}
 }
 
-/* Telemetry asks the connection manager by another socket from now on. @return the former socket */
+/* Replace the socket by which telemetry asks the connection manager. @return the former socket */
 static int
 set_reports(struct control *control, int reports)
 {
@@ -219,7 +219,7 @@ set_reports(struct control *control, int reports)
 	return former;
 }
 
-/* The connection to the connection manager ends. */
+/* Note that the connection manager has ended, and close the socket of its reports. */
 static void
 end_manager(struct control *control)
 {
@@ -242,8 +242,8 @@ control_leave(struct control *control, struct client *client, const char *why)
 		end_manager(control);
 	if (was_attached) {
 		/*
-		 * end the leases first, since from then on no frame of the client reaches a QP of
-		 * another client
+		 * end the leases first: after that, no frame of the client reaches a QP of another
+		 * client
 		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
@@ -263,7 +263,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 
 /*
  * Add the connection manager to the clients.
- * @return 0, or -errno; then the caller closes the socket
+ * @return 0, or -errno: the caller has to close the socket
  */
 static int
 add_manager(struct control *control, int socket)
@@ -480,7 +480,7 @@ handle_client(struct control *control, unsigned slot)
 
 /*
  * End a client that hung up before it attached. This takes little time, so the client waits for no
- * turn, and a user at its limit of clients can connect again as soon as it has closed a connection.
+ * turn. A user at its limit of clients can connect again as soon as it has closed a connection.
  */
 static void
 leave_early(struct control *control, struct client *client)
@@ -519,7 +519,7 @@ end_control(struct control *control)
 {
 	/*
 	 * the listener is shut down but not closed, because connections that were not accepted may
-	 * have descriptors; the kernel closes it when the process has ended
+	 * have descriptors; the kernel closes the listener when the process has ended
 	 */
 	(void)shutdown(control->listener, SHUT_RDWR);
 	if (control->cm_listener >= 0)

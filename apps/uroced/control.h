@@ -33,10 +33,11 @@ struct control {
 	struct readers readers;
 	struct closing closing;
 	struct cm_process cm_process;
-	int cm_listener; /* clients of the connection manager connect to it; -1: there is none */
+	/* listening socket to which clients of the connection manager connect; -1: there is none */
+	int cm_listener;
 	/*
-	 * socket by which telemetry asks the connection manager; -1: it does not run. The control
-	 * thread holds `stats_lock` when it writes this field.
+	 * socket by which telemetry asks the connection manager; -1: no connection manager runs.
+	 * The control thread holds `stats_lock` when it writes this field.
 	 */
 	int cm_reports;
 	/*

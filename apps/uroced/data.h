@@ -38,18 +38,14 @@ struct uroce_neigh;
 #define DATA_TURN_NS INT64_C(15000)
 
 /**
- * The largest time that is charged to a client for a batch, and for a batch that ends with a
- * multicast frame, of which each client gets a copy. The thread cannot distinguish the time in
- * which another thread had its CPU from the time of its own work. So time above these limits is
- * charged to no client.
+ * The largest time that is charged to a client for a batch: without and with a multicast frame, of
+ * which each client gets a copy. The thread cannot distinguish the time in which another thread had
+ * its CPU from the time of its own work. So time above these limits is charged to no client.
  */
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
 
-/**
- * A client that has sent nothing for this time is parked: it gets no turns until it rings its
- * doorbell.
- */
+/** A client that has sent nothing for this time gets no turns until it rings its doorbell. */
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
 /**
@@ -64,8 +60,8 @@ struct uroce_neigh;
 struct wire {
 	struct uroce_port *port;
 	/*
-	 * answers ARP and neighbour discovery; NULL if the kernel owns all addresses and so answers
-	 * itself
+	 * answers ARP and neighbour discovery; NULL if the kernel owns all addresses and answers
+	 * for them
 	 */
 	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
@@ -95,10 +91,11 @@ struct data {
 	struct lease_table *leases;
 	/* the attached clients by slot; NULL in a slot without a client */
 	struct client *client[CLIENTS_MAX];
-	/* the run queue: first the clients that have turns, then the parked clients */
+	/* the run queue: first the clients that have turns, then the clients that have no turns */
 	struct client *runq[CLIENTS_MAX];
 	unsigned nb_clients;
-	unsigned nb_active;    /* number of clients that have turns; they are the first in `runq` */
+	/* number of clients that have turns; these clients are the first in `runq` */
+	unsigned nb_active;
 	unsigned first;        /* the index in `runq` of the client that begins the next round */
 	uint64_t doorbells_ns; /* time at which the doorbells were last polled */
 	/* number of polls of the doorbells that reported every doorbell that had been rung */
@@ -145,16 +142,16 @@ void data_destroy(struct data *data);
 void data_run(struct data *data);
 
 /*
- * The control thread calls the functions from here to data_end(). Each of them waits until the data
- * path has run the command.
+ * The control thread calls the functions from here to data_end(). Each function gives a command to
+ * the data path, and waits until the data path has run the command.
  */
 
 /** Give an attached client to the data path. @return 0, or -errno: the client was not added */
 int data_link(struct data *data, struct client *client);
 
 /**
- * Take a client away from the data path. When this returns, the data path uses neither the client
- * nor its shared memory.
+ * Take a client away from the data path. After the call, the data path uses neither the client nor
+ * its shared memory.
  */
 void data_unlink(struct data *data, struct client *client);
 
@@ -176,14 +173,14 @@ bool data_waits(const struct data *data);
 
 /**
  * Request doorbells from all clients that have turns.
- * @return whether the rings up of all of them are empty
+ * @return whether the rings up of all these clients are empty
  */
 bool data_may_sleep(struct data *data);
 void data_awake(struct data *data);
 
 /**
  * A frame in two parts. The head is in memory of uroced. The rest may be in the shared memory of a
- * client, which may change it at any time.
+ * client, and this client may change the rest at any time.
  */
 struct pieces {
 	const uint8_t *head;
@@ -193,7 +190,7 @@ struct pieces {
 };
 
 /**
- * Deliver a frame from the wire to the client that holds the QP number. If the client has no room,
+ * Deliver a frame from the wire to the client that has the QP number. If the client has no room,
  * the drop is counted for the client, and the result is FRAME_PASSES.
  * @return FRAME_PASSES, or why the frame is dropped
  */
@@ -203,7 +200,7 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 /**
  * Deliver a copy of a frame to all clients except one.
  * @param but  the client that gets no copy; NULL if all clients get one
- * @return the number of these clients
+ * @return the number of clients to which a copy was to be delivered
  */
 unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);
 
@@ -218,17 +215,18 @@ void runq_add(struct data *data, struct client *client);
 /** Remove a client from the run queue. */
 void runq_remove(struct data *data, struct client *client);
 
-/** Give turns to a client that is parked. Within a round this takes effect in the next round. */
+/** Give turns to a client that has none. During a round, this takes effect in the next round. */
 void runq_activate(struct data *data, struct client *client);
 
 /**
- * Park the clients that have sent nothing for RUNQ_PARK_NS. Only between rounds may this be called.
+ * Take the turns from clients that have sent nothing for RUNQ_PARK_NS. The function may be called
+ * only between rounds.
  */
 void runq_park_idle(struct data *data);
 
 /**
- * Handle the doorbell that a client has rung. A parked client with a frame in a ring up gets turns
- * again.
+ * Handle the doorbell that a client has rung. A client without turns that has a frame in a ring up
+ * gets turns again.
  */
 void runq_on_doorbell(struct data *data, struct client *client);
 
@@ -247,8 +245,8 @@ void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *n
 void wire_fini(struct wire *wire);
 
 /**
- * Check whether a frame for the wire can be taken from its ring now: there is room for it, or it is
- * dropped because there is no link.
+ * Check whether the wire can take a frame from its ring now: there is room for the frame, or the
+ * frame is dropped because there is no link.
  */
 bool wire_has_room(struct wire *wire);
 

@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 /**
- * Send a message.
- * @param fd  the descriptor that is sent with it; -1 if there is none
+ * Send a message, with or without a descriptor.
+ * @param fd  the descriptor; -1 if there is none
  * @param flags  of sendmsg()
  * @return 0, or -errno
  */

@@ -2,18 +2,19 @@
 
 /*
  * A round of the data path. Clients have turns by deficit round robin, and the unit is time. The
- * whole time of a turn is measured and charged to the client. Time above the turn is missing in the
- * client's next turns. So short frames, dropped frames, multicast copies and WAKE messages are
- * charged to a client by the time that they take.
+ * whole time of a turn is measured and charged to the client. Time beyond the turn is subtracted
+ * from the client's next turns. So short frames, dropped frames, multicast copies and WAKE messages
+ * are charged to a client by the time that they take.
  *
  * A batch is taken from a ring in steps: load the descriptors, copy the headers, check the copies,
  * move the frames, publish. An index that the client has written is read once for each batch, and
  * each descriptor once. Their values are checked before they are used.
  *
- * Frames stay in a ring up while the wire or the ring down for which they are has no room. The
+ * A frame stays in its ring up while its destination, the wire or a ring down, has no room. The
  * transmit bursts of its client then accept fewer frames. The turn of a client whose frame waits is
- * continued in the next round, before other turns. A client that does not empty its rings down is
- * not waited for: frames for it are dropped.
+ * continued in the next round, before other turns. Frames wait only for a limited time (wait
+ * budget) for a client that does not empty its rings down. Afterwards frames for this client are
+ * dropped.
  *
  * The functions are in one file of more than 500 lines, so that the compiler can inline the steps
  * of a frame.
@@ -28,16 +29,18 @@
 #include "mux/binding.h"
 
 /*
- * The largest number of rounds that a barrier waits for the rings of other clients. A client needs
- * fewer turns than this to pay for the most expensive batch.
+ * The largest number of rounds that a barrier waits for the rings of other clients. A client that
+ * has overdrawn its turn by the most expensive batch has a new turn in fewer rounds.
  */
 #define BARRIER_ROUNDS_MAX 128
 static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 	      "or a barrier passes what is only late");
 
-/* A frame of a batch. */
+/* A descriptor of a batch: a frame or a barrier. */
 struct item {
-	/* the frame in the shared memory of its sender, which may change it at any time */
+	/*
+	 * the frame in the shared memory of its sender; the sender may change the frame at any time
+	 */
 	const uint8_t *bytes;
 	/* length of the frame; 0 if the descriptor does not describe a frame */
 	uint32_t len;
@@ -233,9 +236,9 @@ data_deliver_all(struct data *data, const struct client *but, const struct piece
 
 /*
  * Send a client a WAKE message, because its rings down have frames. Sending the message takes as
- * long as many frames. So the receiving client is charged for it, in its own turn, and gets one
- * WAKE for all of its rings. A message that the full socket does not take is not needed, since the
- * client has earlier WAKEs to read.
+ * long as many frames. So the time is charged to the receiving client, in its own turn, and the
+ * client gets one WAKE for all of its rings. If the socket is full, the WAKE message is not needed,
+ * because the client still has earlier WAKE messages to read.
  */
 static void
 wake(const struct data *data, struct client *client)
@@ -272,12 +275,15 @@ data_publish(struct data *data)
 
 /* --- up ------------------------------------------------------------------------------------------ */
 
-/* The result for a frame: it was forwarded or dropped (GONE), or it stays in the ring (WAITS). */
+/*
+ * The result for a descriptor: its frame was forwarded or dropped, or its barrier was passed
+ * (GONE), or the descriptor stays in the ring (WAITS).
+ */
 enum forward_verdict {
 	GONE,
 	/*
-	 * the frame was copied to all clients, and the batch ends, so that the time of the copies
-	 * is charged in full
+	 * the frame was copied to all clients; the batch ends, so that the higher limit
+	 * DATA_MCAST_MAX_NS can be applied to its time
 	 */
 	GONE_TO_ALL,
 	WAITS,
@@ -318,8 +324,8 @@ has_wait_budget(const struct data *data, struct client_down *down)
 }
 
 /*
- * Check whether a frame has to wait: the ring of its receiver has no room, and senders wait for
- * this client.
+ * Check whether a frame has to wait: the ring of its receiver has no room, and the wait budget of
+ * this receiver is not used up.
  */
 static bool
 is_awaited(struct data *data, struct client *to, uint32_t qpn)
@@ -351,8 +357,8 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 }
 
 /*
- * Check a datagram. It is dropped if its source QP is not one of the sender, or if the user of the
- * sender may not use its Q_Key.
+ * Check a datagram from a client. It is dropped if its source QP does not belong to the sender, or
+ * if the user of the sender may not use the Q_Key.
  */
 static enum frame_drop
 classify_datagram(const struct data *data, const struct client *from, const struct frame *frame)
@@ -421,9 +427,9 @@ check_marks(struct client *client)
 }
 
 /*
- * Check whether all frames that a client had in its rings when a barrier was reached have been
- * taken. Frames behind a later barrier of that client do not count, since two clients would then
- * wait for each other.
+ * Check whether all frames that a client had in its rings when another client's barrier was reached
+ * have been taken. Frames behind a newer barrier of the client itself do not count, since two
+ * clients would then wait for each other.
  */
 static bool
 has_passed(const struct client *client, uint64_t number)
@@ -453,11 +459,11 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
 }
 
 /*
- * Handle a barrier in a ring up. Three conditions must hold before it is passed. The doorbells were
- * polled, so that parked clients have turns. The frames that other clients had in their rings when
- * the barrier was reached have been taken. The wire was found empty. A client that fills its rings
- * faster than its turns allow delays the barriers of other clients by BARRIER_ROUNDS_MAX rounds at
- * most.
+ * Handle a barrier in a ring up. The barrier is passed when three conditions are true. The
+ * doorbells were polled, so that all clients with frames have turns. The frames that other clients
+ * had in their rings when the barrier was reached have been taken. The wire was found empty. A
+ * client that fills its rings faster than its turns allow delays the barriers of other clients by
+ * BARRIER_ROUNDS_MAX rounds at most.
  */
 static enum forward_verdict
 wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
@@ -630,8 +636,8 @@ take_turn(struct data *data, struct client *client)
 }
 
 /*
- * Run one round. The round begins with the first client whose turn is continued, or, if there is
- * none, with the client behind the one that began the last round.
+ * Run one round. The round begins with the first client whose turn is to be continued. If there is
+ * no such client, the round begins with the client behind the one that began the last round.
  */
 unsigned
 data_round(struct data *data)

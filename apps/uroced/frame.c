@@ -282,8 +282,9 @@ has_fitting_mac(const struct frame *frame)
 }
 
 /*
- * Check the QPNs of a frame from a client. QP 1 sends to QP 1 only, and no other QP does. QP 0 does
- * not exist in RoCE. Whether the client holds QP 1 is checked with the other source QPNs.
+ * Check the QPNs of a frame from a client. QP 1 sends to QP 1 only, and no other QP sends to QP 1.
+ * QP 0 does not exist in RoCE. Whether the client has QP 1 is checked together with the other
+ * source QPNs.
  */
 static bool
 may_leave(const struct frame *frame)
@@ -316,7 +317,10 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	}
 	if (!is_by_us(frame, host))
 		return FRAME_DROP_SOURCE;
-	/* address requests and multicast reports are meant for other hosts, not for this one */
+	/*
+	 * a frame that is not RoCE is an address request or a multicast report, which must be for
+	 * other hosts
+	 */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
 	return may_leave(frame) ? FRAME_PASSES : FRAME_DROP_MANAGEMENT;

@@ -73,8 +73,8 @@ struct frame_host {
 #define FRAME_DROPS(X)                                                                             \
 	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
-	X(KIND, "kind")             /* this kind of frame does not pass */                         \
-	X(MANAGEMENT, "qp1")        /* not allowed for QP 0 or 1, or its MAC and QPN disagree */   \
+	X(KIND, "kind")             /* this kind of frame is not allowed */                        \
+	X(MANAGEMENT, "qp1")        /* QP 0 or 1 may not do this, or MAC and QPN disagree */       \
 	X(FORGED, "forged")         /* the source QP of a datagram is not of the sender */         \
 	X(UNBOUND, "unbound")       /* the destination QP is not connected to the sender */        \
 	X(QKEY, "qkey")             /* the Q_Key is privileged, and the user is not root */        \
@@ -96,7 +96,7 @@ enum frame_drop {
 extern const char *const frame_drop_text[FRAME_NB_DROPS];
 
 /**
- * Set the addresses of this host from the contents of HOST, the message that tells clients the
+ * Set the addresses of this host from the contents of HOST, the message by which clients learn the
  * addresses.
  */
 void frame_host_set(struct frame_host *host, const struct uroce_mux_host *told);

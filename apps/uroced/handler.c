@@ -38,8 +38,8 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 }
 
 /*
- * Check whether the socket of a client has room for a message. If so, the client has read earlier
- * messages.
+ * Check whether the socket of a client has room for a message. A socket has room only if the client
+ * has read earlier messages.
  */
 static bool
 is_reading(const struct client *client)
@@ -151,7 +151,7 @@ seal_shm(struct control *control, struct client *client, int fd)
 
 /*
  * Refuse an ATTACH message if the user of the client would exceed one of its limits.
- * @return whether it was refused
+ * @return whether the message was refused
  */
 static bool
 refuse_excess(struct control *control, struct client *client, const struct uroce_shm_layout *plan)
@@ -232,8 +232,8 @@ finish_attach(struct control *control, struct client *client, const char *wrong)
 /* --- leases -------------------------------------------------------------------------------------- */
 
 /*
- * Lease blocks to a client and send the reply LEASED, if this can be done now.
- * @return false if this has to be done later
+ * Lease blocks to a client and send the reply LEASED.
+ * @return false if the leases have to wait: uroced has just started, or the socket has no room
  */
 static bool
 send_leases(struct control *control, struct client *client)

@@ -181,8 +181,8 @@ has_drawn_mac(const struct uroce_port *port)
 }
 
 /*
- * Set a MAC that stays the same after a restart, because the neighbours of clients have learnt it.
- * This is done if the driver would choose a random MAC.
+ * Set a MAC that stays the same after a restart, because the neighbours of clients have learnt the
+ * MAC. The function does nothing if the driver does not choose a random MAC.
  */
 static void
 keep_mac(struct uroce_port *port, uint64_t seed)
@@ -241,7 +241,10 @@ host_link_fd(const struct host *host)
 	return uroce_event_fd(host->events);
 }
 
-/* Addresses that were configured do not change, so the result is -1 for them. */
+/*
+ * Get a descriptor that is readable when addresses may have changed. The result is -1 for addresses
+ * that were configured, because they do not change.
+ */
 int
 host_addrs_fd(const struct host *host)
 {

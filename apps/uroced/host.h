@@ -43,8 +43,8 @@ int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 void host_close(struct host *host);
 
 /**
- * Get a descriptor that is readable when the link may have changed, or, by the second function,
- * when the addresses may have changed. The result is -1 if the port has no such events.
+ * Get a descriptor that is readable when the link may have changed (host_link_fd()), or when the
+ * addresses may have changed (host_addrs_fd()). The result is -1 if the port has no such events.
  */
 int host_link_fd(const struct host *host);
 int host_addrs_fd(const struct host *host);

@@ -72,7 +72,7 @@ lease_give_management(struct lease_table *table, const struct lessee *lessee)
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* The number of blocks that a user has, and that all other users have. */
+/* The numbers of blocks that a user has, and that all other users have together. */
 struct holding {
 	uint32_t user_max;
 	uint32_t nb_owned;
@@ -112,8 +112,8 @@ static bool
 count_block(struct holding *holding, bool is_resting)
 {
 	/*
-	 * the second limit is not applied to blocks that are taken back from quarantine: a file of
-	 * leases may have any number of them
+	 * the limit that depends on `nb_others` is not applied to blocks that are taken back from
+	 * quarantine: a file of leases may have any number of such blocks
 	 */
 	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
@@ -152,10 +152,10 @@ take_random(struct random_pool *pool, void *to, size_t len)
 }
 
 /*
- * A search for free blocks. Random numbers are tried first. If that fails, all blocks are looked
- * at, beginning with a random one. The first pass skips the blocks that clients of the former
- * uroced process may take back. A search continues where it found the last block, so the blocks of
- * one LEASE message take two passes at most.
+ * A search for free blocks. Random numbers are tried first. If no block is found so, all blocks are
+ * looked at, beginning with a random one. The first pass skips the blocks that clients of the
+ * former uroced process may take back. A search continues where it found the last block, so the
+ * blocks of one LEASE message take two passes at most.
  */
 struct search {
 	struct random_pool pool;

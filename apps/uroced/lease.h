@@ -20,16 +20,17 @@
 #include "mux/message.h"
 
 /**
- * The length of the quarantine. It is longer than a frame stays in the network, and longer than a
- * client takes to connect again.
+ * The length of the quarantine. A frame stays in the network for a shorter time, and a client
+ * connects again in a shorter time.
  */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
 /**
- * The default limit of the number of blocks that clients of one user may hold: half of all blocks.
+ * The default limit of the number of blocks that clients of one user may have: half of all blocks.
+ *
  * A new lease also leaves at least half of what other users do not have; blocks in quarantine
- * count. So, whatever the number of users is, some blocks remain for the next user. Blocks that are
- * taken back from quarantine are bounded by the first limit only.
+ * count. So, whatever the number of users is, some blocks remain for the next user. This second
+ * limit does not apply to blocks that are taken back from quarantine.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 
@@ -99,9 +100,9 @@ uint32_t lease_take_back(struct lease_table *table, const struct lessee *lessee,
 			 uint32_t *blocks);
 
 /**
- * Lease the first block, which has the QP numbers of management, to the connection manager. No other
- * client holds it. The lease ends as others do, and needs no quarantine: QP 1 of a host receives
- * whatever is sent to it.
+ * Lease the first block, which has the QP numbers of management, to the connection manager. No
+ * other client gets this block. The lease ends as other leases do, but the block needs no
+ * quarantine: QP 1 of a host receives whatever is sent to it.
  */
 void lease_give_management(struct lease_table *table, const struct lessee *lessee);
 

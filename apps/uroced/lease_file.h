@@ -33,7 +33,8 @@ struct lease_file {
 const char *lease_file_open(struct lease_file *file, const char *path);
 
 /**
- * Map the records of a file of leases that uroced uses, for reading only. They change at any time.
+ * Map the records of a file of leases that uroced uses, for reading only. uroced may change the
+ * records at any time.
  * @param fd  the file, which the caller may close afterwards
  * @return an array of UROCE_MUX_BLOCKS records; NULL after an error, with errno
  */

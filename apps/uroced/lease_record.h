@@ -38,7 +38,7 @@ void lease_record_hold(struct lease_record *record, uint32_t uid, uint64_t token
 void lease_record_release(struct lease_record *record);
 
 /**
- * Check whether a block is held by a client, or by one that has hung up.
+ * Check whether a block is held by a client, or was held by a client that has hung up.
  * @param[out] uid  the user of that client
  * @return false if nobody holds the block
  */

@@ -159,8 +159,8 @@ data_link(struct data *data, struct client *client)
 }
 
 /*
- * Remove a client. Its doorbell is removed from the epoll explicitly: close() would not do so,
- * because the client has a descriptor of the same eventfd.
+ * Remove a client. The doorbell of the client is removed from the epoll explicitly: close() would
+ * not do so, because the client has a descriptor of the same eventfd.
  */
 static void
 run_unlink(struct data *data, void *arg)
@@ -229,8 +229,8 @@ take_events(struct data *data)
 }
 
 /*
- * Poll the doorbells and park idle clients. This is done every DOORBELLS_NS, or when a barrier
- * waits for it, because polling doorbells is a system call.
+ * Poll the doorbells, and take the turns from idle clients. Polling doorbells is a system call, so
+ * it is done only every DOORBELLS_NS, or when a barrier waits.
  */
 static void
 update_runq(struct data *data)

@@ -36,7 +36,10 @@
 #include "stats.h"
 #include "mux/cm_message.h"
 
-/* how often the socket of the former connection manager is looked at, and the time between */
+/*
+ * the largest number of attempts to connect to a former connection manager, and the time between
+ * them
+ */
 #define CM_TRIES   500u
 #define CM_WAIT_US 10000u
 
@@ -105,9 +108,9 @@ listen_at(const struct options *opt, const char *path)
 }
 
 /*
- * Make the listening socket of the connection manager. The connection manager of a uroced that was
- * killed ends a moment later, and still listens until then.
- * @return as listen_at()
+ * Make the listening socket of the connection manager. If a former uroced process was killed, its
+ * connection manager still listens for a moment, so wait until it has ended.
+ * @return the descriptor of the socket, or -1 after one line of the log
  */
 static int
 listen_for_cm(const struct options *opt, const char *path)
@@ -124,8 +127,8 @@ listen_for_cm(const struct options *opt, const char *path)
 }
 
 /*
- * Run the control thread and the data path until a signal ends uroced. Everything that needs
- * privileges has been done.
+ * Run the control thread and the data path until a signal ends uroced. The caller has done
+ * everything that needs privileges.
  * @return 0, or -1 after one line of the log
  */
 static int

@@ -3,10 +3,11 @@
 /*
  * The mapper has a list of users, and for each user a queue of areas, which are mappings of the
  * shared memory of clients. The thread takes the first user that has a queued area, and puts this
- * user behind all others. The thread takes the first area of the user's queue, and does a step
- * without the mapper's lock. An area with work left goes to the end of its user's queue. madvise()
- * holds the lock of the address space for the time of a step, and mmap() in the control thread
- * waits for this lock. That is why a step is small.
+ * user behind all other users. The thread takes the first area of the user's queue, and does a step
+ * without the mapper's lock. An area with work left goes to the end of its user's queue.
+ *
+ * madvise() holds the lock of the address space for the time of a step, and mmap() in the control
+ * thread waits for this lock. That is why a step is small.
  */
 
 #include "mapper.h"
@@ -17,7 +18,9 @@
 #include <unistd.h>
 
 struct mapper_area {
-	/* the mapping; if `mem` is NULL, there is none, and `fd` is to be closed instead */
+	/*
+	 * the mapping; if `shm.mem` is NULL, there is no mapping, and `fd` is to be closed instead
+	 */
 	struct uroce_shm shm;
 	int fd;
 	struct mapper_user *user;
@@ -103,7 +106,7 @@ queue_area(struct mapper *mapper, struct mapper_area *area)
 }
 
 /*
- * Take the next area from its queue, and put its user behind all others.
+ * Take the next area from its queue, and put its user behind all other users.
  * @return NULL if no area is queued
  */
 static struct mapper_area *

@@ -6,8 +6,8 @@
  * @file
  * The mapper does the work that takes time for each page of shared memory: entering the pages into
  * the page table of uroced, and unmapping them. The mapper has a thread of its own, and no other
- * thread waits for it. A page that the data path touches before the mapper has entered it is
- * entered by the page fault.
+ * thread waits for it. If the data path touches a page before the mapper has entered it, the page
+ * fault enters the page.
  *
  * Users have turns. In a turn the thread does a step, of a bounded number of pages, for one area of
  * the user, and then puts this area behind the user's other areas. So an area waits for one step of
@@ -26,8 +26,8 @@
 #include "mux/shm.h"
 
 /**
- * The number of bytes of a step. It is small, so that an mmap() in the control thread, which waits
- * for a step, takes only some tens of microseconds.
+ * The number of bytes of a step. A step is small, so that an mmap() in the control thread, which
+ * waits for a step, takes only some tens of microseconds.
  */
 #define MAPPER_STEP (UINT64_C(1) << 20)
 
@@ -72,14 +72,14 @@ bool mapper_step(struct mapper *mapper);
 struct mapper_area *mapper_add(struct mapper *mapper, uid_t uid, const struct uroce_shm *shm);
 
 /**
- * Let the thread of the mapper enter the pages of an area into the page table. The file must have
- * no holes.
+ * Let the thread of the mapper enter the pages of an area into the page table. All pages of the
+ * file must be allocated.
  */
 void mapper_populate(struct mapper *mapper, struct mapper_area *area);
 
 /**
- * Let the thread of the mapper close a descriptor. If it is the last one of a file, the kernel then
- * frees all pages of the file.
+ * Let the thread of the mapper close a descriptor. If the descriptor is the last one of a file, the
+ * kernel then frees all pages of the file, which takes time.
  */
 void mapper_close(struct mapper *mapper, uid_t uid, int fd);
 

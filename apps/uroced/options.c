@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the arguments behind `--`. A wrong argument is refused with a line that says which one,
- * why, and what is allowed.
+ * Parses the arguments behind `--`. A wrong argument is refused with a line that names the
+ * argument, the reason, and what is allowed.
  */
 
 #include "options.h"
@@ -41,7 +41,7 @@ const char options_usage[] =
 	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
 
 #define LIMIT_OPTION                                                                               \
-	256 /* getopt_long() returns this plus the enum user_limit for an option without a letter */
+	256 /* for an option of a limit, getopt_long() returns this plus the enum user_limit */
 
 static const struct option long_options[] = {
 	{ "socket", required_argument, NULL, 's' },

@@ -5,13 +5,12 @@
 /**
  * @file
  * A reader: a process that handles descriptors which clients have sent. Each user has its own
- * reader. close() of such a descriptor may take as long as the sender wants (a TCP socket with
- * SO_LINGER, a file of FUSE), and so may other system calls for it. A process that writes to a file
- * delays sealing the file. If a reader handles the descriptors, that delays only clients of the
- * same user.
+ * reader. close() and other system calls for such a descriptor may take as long as the sender wants
+ * (a TCP socket with SO_LINGER, a file of FUSE). To seal a file takes long while a process writes
+ * to the file. If a reader makes these calls, they delay only clients of the same user.
  *
  * Readers are forked from a process that was forked before uroced had threads, a port or a
- * listener. So a reader that does not end holds none of them open. Jobs and replies pass through a
+ * listener. So a reader that does not end has none of them open. Jobs and replies pass through a
  * socket pair between uroced and the reader.
  */
 
@@ -24,7 +23,8 @@
 enum reader_kind {
 	/* receive the next message, and its descriptors, from a client's socket */
 	READER_TAKE,
-	READER_SEAL, /* seal the file of mapped shared memory, and check that it has no holes */
+	/* seal the file of mapped shared memory, and check that all of its pages are allocated */
+	READER_SEAL,
 	/* close a client's socket, in which descriptors may wait; there is no reply */
 	READER_CLOSE,
 };
@@ -39,7 +39,8 @@ struct reader_job {
 
 /**
  * The reply of a reader. If a message that was received for READER_TAKE brings the file of shared
- * memory, this file is sent with the reply. It has been checked, so its close() does not wait.
+ * memory, this file is sent with the reply. The file has been checked, so its close() does not
+ * wait.
  */
 struct reader_answer {
 	uint32_t kind;

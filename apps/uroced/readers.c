@@ -80,7 +80,7 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		ret = reader_ask(one->socket, job, fd);
 		/*
 		 * EPIPE says that the reader has ended, though its hang-up was not handled yet.
-		 * Then another reader is made.
+		 * Another reader is made.
 		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);

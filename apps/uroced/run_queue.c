@@ -3,13 +3,13 @@
 /*
  * The run queue: the clients whose rings a round reads. Reading an empty ring takes little time,
  * but there may be a thousand clients of 32 pairs of rings, most of which send nothing. A client
- * that has sent nothing for RUNQ_PARK_NS is parked: it gets no turns until it rings its doorbell.
- * While a client is parked, `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings
- * while the data path sleeps. A client that sends at least once in this time is not parked, so its
+ * that has sent nothing for RUNQ_PARK_NS gets no turns until it rings its doorbell. While a client
+ * has no turns, `sleeps` is set in its rings (W2 in mux/spsc_ring.h), as in all rings while the
+ * data path sleeps. A client that sends at least once in RUNQ_PARK_NS keeps its turns, so its
  * frames do not wait until doorbells are polled.
  *
- * The queue is an array of two parts: the clients that have turns, and behind them the parked
- * clients. A client changes parts by a swap with the client at the border.
+ * The queue is an array of two parts: the clients that have turns, and behind them the clients that
+ * have none. A client changes parts by a swap with the client at the border.
  */
 
 #include "data.h"
@@ -82,7 +82,7 @@ has_frames(const struct client *client)
 
 /*
  * Set `sleeps` in all rings of a client, as uroce_spsc_may_sleep() does in one ring, but with one
- * fence for all.
+ * fence for all rings.
  */
 bool
 runq_may_sleep(struct client *client)
@@ -95,8 +95,8 @@ runq_may_sleep(struct client *client)
 }
 
 /*
- * A doorbell may be late: the client may have cleared `sleeps` after the data path took the frame
- * and parked the client. So `sleeps` is stored again in all rings.
+ * A doorbell may be late: the client may have cleared `sleeps` before the data path took its frame
+ * and its turns. So `sleeps` is stored again in all rings.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)
@@ -113,8 +113,8 @@ runq_awake(struct client *client)
 }
 
 /*
- * Check whether a client has sent nothing for RUNQ_PARK_NS, and has neither a waiting frame, nor a
- * barrier, nor a WAKE message that it is to be sent.
+ * Check whether a client is idle: it has sent nothing for RUNQ_PARK_NS, it has neither a waiting
+ * frame nor a barrier, and no WAKE message for it is due.
  */
 static bool
 is_client_idle(const struct data *data, const struct client *client)

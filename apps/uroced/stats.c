@@ -20,14 +20,16 @@
 #include "datapath/dpdk.h"
 
 /*
- * Most parts of a list without an id that are asked for, for one reply. The ids of the connection
- * manager are fewer than this number times UROCE_CM_LIST_SCAN.
+ * The largest number of parts of a list that are requested for one reply, while the parts have no
+ * id. The product of this number and UROCE_CM_LIST_SCAN is more than the connection manager has
+ * ids.
  */
 #define EMPTY_PARTS_MAX 64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct control *asked; /* the state of the control thread; NULL when this thread has ended */
-static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER; /* one thread asks at a time */
+/* one thread at a time asks the connection manager */
+static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
 add(struct rte_tel_data *answer, const char *name, uint64_t value)
@@ -205,8 +207,9 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 /* --- the connection manager ---------------------------------------------------------------------- */
 
 /*
- * Get a descriptor of the socket to the connection manager. The control thread may close its own
- * meanwhile. @return -1: there is no connection manager, or no free descriptor
+ * Get a descriptor of the socket to the connection manager. It is a duplicate, because the control
+ * thread may close its own descriptor meanwhile.
+ * @return -1: there is no connection manager, or no free descriptor
  */
 static int
 open_reports(void)
@@ -220,7 +223,7 @@ open_reports(void)
 	return fd;
 }
 
-/* Ask the connection manager. @return 0, or -errno */
+/* Send a request to the connection manager, and wait for the report. @return 0, or -errno */
 static int
 query_manager(struct cm_report_request *request, struct cm_report *report)
 {

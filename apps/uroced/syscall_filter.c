@@ -8,8 +8,8 @@
  *
  * The list has the system calls that a trace showed on the ports memif, ring, null, tap and
  * AF_PACKET, while clients came and went, links and addresses changed, telemetry was requested, and
- * uroced ended. The list also has the calls that the C library makes instead on other machines and
- * kernels.
+ * uroced ended. The list also has the calls that the C library uses for the same purpose on other
+ * machines and kernels.
  */
 
 #include "syscall_filter.h"
@@ -111,7 +111,7 @@ static const int calls[] = {
 	SYS_ftruncate,
 	SYS_fallocate,
 	SYS_memfd_create,
-	/* memory */
+	/* The next calls are for memory. */
 	SYS_brk,
 	SYS_munmap,
 	SYS_mremap,
@@ -208,8 +208,8 @@ static const struct rule rules[] = {
 	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
 	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
 	/*
-	 * memif connects again (AF_UNIX), and the other families are for addresses, multicast
-	 * groups and queries of interfaces
+	 * AF_UNIX: the port memif connects again; the other families: addresses, multicast groups
+	 * and queries of interfaces
 	 */
 	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
 	/* uroced makes a socket pair for each new reader */
@@ -222,7 +222,7 @@ static const struct rule rules[] = {
 static const struct rule xdp_rules[] = {
 	{ SYS_socket, 0, UINT32_MAX, 1, { AF_XDP } },
 	{ SYS_bpf, 0, 0, 1, { 0 } },
-	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp makes a folder for its lock */
+	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp makes a folder for its lock file */
 #ifdef __x86_64__
 	{ SYS_mkdir, 0, 0, 1, { 0 } },
 #endif

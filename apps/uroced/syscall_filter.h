@@ -5,8 +5,8 @@
 /**
  * @file
  * The filter of system calls (seccomp, mode 2) that uroced has after its start. A call that is not
- * allowed fails with EPERM and is written to the audit log; it does not end uroced. The filter
- * forbids, among others, to create a process, to execute a program, to trace or to signal another
+ * allowed fails with EPERM and is written to the audit log; it does not end uroced. For example,
+ * the filter forbids to create a process, to execute a program, to trace or to signal another
  * process, to get privileges, and to make executable memory.
  */
 
@@ -14,13 +14,13 @@
 enum syscall_filter {
 	SYSCALL_FILTER_UROCED,
 	/*
-	 * also bpf(2) and sockets of AF_XDP, which the driver net_af_xdp needs when its port is
-	 * stopped
+	 * the calls of SYSCALL_FILTER_UROCED, and also bpf(2) and sockets of AF_XDP, which the
+	 * driver net_af_xdp needs when its port is stopped
 	 */
 	SYSCALL_FILTER_XDP,
 	/*
-	 * for the connection manager: no file or socket can be opened, only pairs of sockets, and no
-	 * process can be connected to
+	 * for the connection manager: it can open no file and no socket except pairs of sockets,
+	 * and cannot connect to a process
 	 */
 	SYSCALL_FILTER_CM,
 };

@@ -17,14 +17,14 @@
 #define CLIENTS_MAX 1024u
 
 struct user_limits {
-	uint32_t nb_clients; /* connections */
+	uint32_t nb_clients; /* the largest number of connections of a user */
 	/* the largest number of pairs of rings that clients of a user may have */
 	uint32_t nb_pairs;
 	/* the largest number of blocks of QP numbers that clients of a user may have */
 	uint32_t nb_blocks;
 	/*
-	 * the largest size in MiB of the memory that uroced has mapped for the user's clients, or
-	 * is unmapping
+	 * the largest size in MiB of the memory that uroced has mapped for the user's clients,
+	 * including memory that is being unmapped
 	 */
 	uint32_t mib;
 };

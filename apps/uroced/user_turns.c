@@ -10,8 +10,8 @@
 #include "user_turns.h"
 
 /*
- * Insert a client into the chosen clients, which are in the order of the time when they were served
- * last.
+ * Insert a client into the chosen clients, which are in the order of the times when they were last
+ * served.
  */
 static void
 insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn *turn)
@@ -23,7 +23,10 @@ insert_turn(struct user_turn *turns, unsigned nb_chosen, const struct user_turn 
 	turns[nb_chosen] = moved;
 }
 
-/* Find the chosen client of a user. @return its index; `nb_chosen` if the user has none yet */
+/*
+ * Find the chosen client of a user.
+ * @return the index of the client; `nb_chosen` if the user has no chosen client yet
+ */
 static unsigned
 find_chosen(const struct user_turn *turns, unsigned nb_chosen, uid_t uid)
 {

@@ -155,7 +155,7 @@ answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 }
 
 /*
- * Reply to the request by which another host finds out whether RoCEv2 frames reach this one. The
+ * Reply to the request by which another host finds out whether RoCEv2 frames reach this host. The
  * connection manager, which may have QP 1, does not get the request.
  * @return whether the mbuf is transmitted as the reply
  */

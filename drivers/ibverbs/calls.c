@@ -111,9 +111,10 @@ ibv_import_device(int cmd_fd)
 }
 
 /*
- * Close a context. A context may still have objects, and programs rely on that: the kernel then
- * closes the objects. Here such objects, and their context, stay open until the process ends. For a
- * context of a dead engine the call fails with EIO, and the context's memory is not freed.
+ * Close a context. With the kernel, a program may close a context that still has objects, because
+ * the kernel closes the objects as well. Programs rely on that. In this library such objects, and
+ * their context, stay open until the process ends. For a context of a dead engine the call fails
+ * with EIO, and the context's memory is not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -132,8 +133,8 @@ PASS_ERRNO(query_device, (struct ibv_context * context, struct ibv_device_attr *
 	   (context, attr), context)
 
 /*
- * Query a port for old programs. Their struct has only the first fields, without those that
- * libibverbs added later.
+ * Query a port for a program that was built with an old version of libibverbs. The struct of such a
+ * program has only the first fields, without those that libibverbs added later.
  */
 int
 ibv_query_port(struct ibv_context *context, uint8_t port_num, struct _compat_ibv_port_attr *attr)
@@ -291,8 +292,8 @@ PASS_OBJECT(struct ibv_qp, create_qp, (struct ibv_pd * pd, struct ibv_qp_init_at
 	    (pd, init), OF(pd))
 
 /*
- * Remove from a mask the attributes that an XRC QP does not have. Some programs (perftest) give an
- * XRC QP, for sending or for receiving, all attributes of an RC QP.
+ * Remove from a mask the attributes that an XRC QP does not have. An XRC QP can only send or only
+ * receive. Some programs (perftest) nevertheless give it all attributes of an RC QP.
  */
 static int
 of_its_half(const struct ibv_qp *qp, int mask)

@@ -29,7 +29,9 @@ hold(int fd)
 	return calls != NULL ? calls->cm_hold(fd) : NULL;
 }
 
-/* The engine is that of hold(). If it has died meanwhile, its files are not freed. */
+/*
+ * Release a file that hold() returned. If the engine has died after hold(), the file is not freed.
+ */
 static void
 release(void *file)
 {

@@ -4,18 +4,19 @@
 
 /**
  * @file
- * The file /dev/infiniband/rdma_cm, as the preloaded library sees it: calls that go to the engine
- * of the process. Descriptors of an engine that is dead are not those of the file any more.
+ * The calls by which the preloaded library passes operations on the file /dev/infiniband/rdma_cm to
+ * the engine of the process. If the engine is dead, its descriptors do not count as descriptors of
+ * this file any more.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Name of the symbol, for dlsym(). */
+/* Name by which dlsym() finds uroce_ibverbs_channel. */
 #define CHANNEL_CALLS_NAME "uroce_ibverbs_channel"
 
-/** The meaning of each call is that of the call of the same name in cm/entry.h. */
+/** The meaning of each call is that of the call of the same name in ucma/entry.h. */
 struct channel_calls {
 	int (*open)(int flags);
 	bool (*write)(int fd, const void *buf, size_t len, ssize_t *written);

@@ -5,13 +5,14 @@
 /**
  * @file
  * Loads the engine (the library that contains liburoce and DPDK), and has the table of its calls.
- * The engine is loaded when a program first requests devices.
  *
- * A child of fork() has neither the threads of an engine that was started nor its own copy of the
- * engine's memory. So in the child that engine is dead: each call on an object of the engine fails
- * with EIO. A child that requests devices gets another engine. An engine is also dead if the
- * program has closed its descriptors. If EAL was started in such an engine, the process cannot load
- * another one.
+ * The engine is loaded when a program first requests devices. A child of fork() has neither the
+ * threads of an engine that was started nor its own copy of the engine's memory. So in the child
+ * that engine is dead: each call on an object of the engine fails with EIO. A child that requests
+ * devices gets another engine.
+ *
+ * An engine is also dead if the program has closed the file descriptors of the engine. If EAL was
+ * started in such an engine, the process cannot load another one.
  */
 
 #include <stdbool.h>
@@ -118,7 +119,7 @@ const struct engine_calls *engine(void);
 /**
  * Get the table of calls of the loaded instance of liburoce.
  * @mt Safe.
- * @return NULL: none is loaded, or it has stopped working (fork.h)
+ * @return NULL: no instance is loaded, or it has stopped working (fork.h)
  */
 const struct engine_calls *engine_if_loaded(void);
 

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Definition of functions that replace functions of libc, and call them. Each has a C name of its
- * own, replaced_NAME, and libc's name as its symbol, because libc's headers redefine some names.
+ * Macros that define a function in place of a function of libc, and that call the replaced
+ * function. The new function has the C name replaced_NAME, because libc's headers redefine some
+ * names. Its symbol is the name in libc.
  */
 
 #include <dlfcn.h>
@@ -29,7 +30,10 @@ find_next(_Atomic(void *) *found, const char *name)
 	return next;
 }
 
-/** The function that is replaced; `found` is a static variable of its caller. */
+/**
+ * The function that replaced_NAME() replaces. The caller has a static variable `found`, in which
+ * the address of this function is kept.
+ */
 #define NEXT(name) ((__typeof__(&replaced_##name))find_next(&found, #name))
 
 /** Declare the replacement of a function, and begin its definition. */

@@ -47,8 +47,8 @@ __asm__(".symver uroce_gid_type_64,ibv_query_gid_type@IBVERBS_PRIVATE_64");
 
 /*
  * List no devices for programs that use the first version of the interface, from before 2007. The
- * structs of that version are different. Without a device these programs have no object for its
- * other calls.
+ * structs of that version are different. Without a device these programs have no object with which
+ * they could make the other calls of that version.
  */
 struct ibv_device **uroce_older_list(int *num_devices);
 void uroce_older_free_list(struct ibv_device **list);

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Calls of libibverbs that get and read the place where the kernel describes its devices.
+ * Calls of libibverbs that find sysfs, in which the kernel describes its devices, and that read a
+ * file of sysfs.
  */
 
 #include <stddef.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * CRCs of data blocks, computed by ISA-L. The exception is CRC-64: ISA-L has this polynomial only
- * from release 2.31 on. So this file computes CRC-64, eight bytes at a time. A table for each byte
- * position gives what the byte contributes to the state after the eight bytes.
+ * CRCs of data blocks. ISA-L computes all of them except CRC-64, because ISA-L has the polynomial
+ * of CRC-64 only from release 2.31 on. This file computes CRC-64 itself, eight bytes at a time. A
+ * table for each byte position gives what a byte at this position contributes to the state after
+ * the eight bytes.
  */
 
 #include "base/block_crc.h"

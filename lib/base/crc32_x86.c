@@ -3,17 +3,18 @@
 /*
  * CRC-32 by carry-less multiplication.
  *
- * How it works: a message is a polynomial, and its CRC is the remainder of a division by P. A
- * block of 128 bits that stands D bits before another block may be replaced: block * x^D mod P is
- * added to that other block. The product of a 64-bit half with the 32-bit constant x^(D +- 32) mod
- * P fits 128 bits. So two multiplications move a block D bits ahead ("fold").
+ * How it works: a message is a polynomial, and its CRC is the remainder of a division by P. A block
+ * of 128 bits that stands D bits before another block may be replaced: block * x^D mod P is added
+ * to that other block. The product of a 64-bit half with the 32-bit constant x^(D +- 32) mod P fits
+ * 128 bits. So two multiplications move a block D bits ahead ("fold").
  *
  * Folding reduces the message to one block: 64 bytes at a time in four lanes, then 16 bytes at a
- * time, then the rest. The last block is reduced to 64 bits and divided, by multiplication with
- * the rounded 1/P (Barrett). The state is added to the first 4 bytes.
+ * time, then the rest. The last block is reduced to 64 bits and divided, by multiplication with the
+ * rounded 1/P (Barrett). The state is added to the first 4 bytes.
  *
- * One function body serves three purposes: CRC, CRC with copy, CRC under a mask. A null pointer
- * for `dst` or `mask` is a constant, and the compiler removes the code for it.
+ * One function body serves three purposes: CRC, CRC with copy, CRC under a mask. The body is
+ * inlined into a function for each purpose. A null pointer for `dst` or `mask` is a constant there,
+ * and the compiler removes the code that uses the pointer.
  */
 
 #include "base/crc32_kernel.h"
@@ -108,7 +109,9 @@ reduce_to_32(__m128i block)
 	return (uint32_t)_mm_extract_epi32(_mm_xor_si128(block, part), 1);
 }
 
-/* Fold a block over the remaining 1..15 bytes. The whole data has at least 16 bytes. */
+/*
+ * Fold a block over the remaining 1..15 bytes of the data. All data together has at least 16 bytes.
+ */
 CLMUL BODY __m128i
 fold_tail(__m128i block, const struct cursor *cur)
 {

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Conversion of names to lower case by the compiler, character by character. Lists of an enum have
- * its names in upper case, and so no name is written twice.
+ * Conversion of a name to lower case by the compiler, character by character. The macro that lists
+ * the constants of an enum has their names in upper case, and a table of names in lower case can be
+ * generated from the same list.
  *
  *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Which requests of peers get an id.
+ * Decides which requests of peers get an id.
  */
 
 #include "cm/admission.h"
@@ -12,10 +12,13 @@
 #include "cm/owner.h"
 #include "cm/queue.h"
 
-/* One of so many ids is reserved for the user, and not given to peers. */
+/* One id of RESERVED_SHARE is reserved for the user, and not given to requests of peers. */
 #define RESERVED_SHARE 8
 
-/* Few ids may have many hosts as peers. A power of two. */
+/*
+ * The least number of counters in each array, a power of two. An engine with few ids may have many
+ * hosts as peers, too.
+ */
 #define MIN_COUNTS 1024u
 
 uint32_t
@@ -28,7 +31,10 @@ uroce_cm_admission_nb_counts(uint32_t max_ids)
 	return nb;
 }
 
-/* The counter of a host: at a listener, or, by UROCE_CM_NO_ID, of the whole engine. */
+/*
+ * Get the index of the counter of a host, for its requests at a listener. With UROCE_CM_NO_ID
+ * instead of a listener, the counter is for the whole engine.
+ */
 static uint32_t
 count_index(const struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
 {
@@ -51,8 +57,8 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 }
 
 /*
- * Whether the number of half open ids of a remote host is limited. A request from this host itself
- * is limited by the account of its user instead.
+ * Whether the number of half open ids of a remote host is limited. If the engine has accounts, a
+ * request from this host itself is limited by the account of the listener's owner instead.
  */
 static bool
 is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)

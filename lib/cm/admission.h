@@ -4,42 +4,49 @@
 
 /**
  * @file
- * Which requests of peers get an id. No host may take so much that nothing is left for the others:
+ * Decides which requests of peers get an id. No host may take so many ids that none is left for
+ * other hosts. Two numbers are limited:
  *
  * - The requests that wait at a listener. A host may have as many as the backlog says. All hosts
- *   together may have twice as many, and the limit of each host shrinks while the others have some.
- * - The ids that are half open: requests, and connections whose RTU has not come. A host may have
- *   as many as are left for others.
+ *   together may have twice as many, and the limit of each host shrinks while other hosts have
+ *   some.
+ * - The half open ids: requests, and connections whose RTU has not come. A host may have as many as
+ *   are left for other hosts.
  *
- * Both are the dynamic threshold of shared buffers: a host may add one if it has fewer than are
- * free. So a single host gets one half, and each further host still finds some free.
+ * Both limits are dynamic thresholds, as in the shared buffer of a switch: a host may get one more
+ * if it has fewer than are free. So a single host gets one half, and each further host still finds
+ * some free.
  *
- * Hosts are counted in arrays without chains. Two hosts whose hashes are equal share a limit. The
- * hash has a secret key, so that no host can choose with whom.
+ * The counters of hosts are in arrays without chains. Two hosts whose hashes are equal share a
+ * limit. The hash has a secret key, so that a host cannot choose the host with which it shares a
+ * limit.
  */
 
 #include "cm/context.h"
 
-/** Counters in each of the two arrays. */
+/** Get the number of counters in each of the two arrays of counters of hosts. */
 uint32_t uroce_cm_admission_nb_counts(uint32_t max_ids);
 
 /**
- * Whether a request may take an id of a listener. Counts a refusal in the statistics.
- * @param from  where the request came from
+ * Whether a request of a peer may get an id at a listener. A refusal is counted in the statistics.
+ * @param from  the address vector of the request
  */
 bool uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener,
 			      const struct uroce_cm_av *from);
 
 /**
- * A request of a peer has got an id: it waits at its listener, and is half open. `conn->listener`
- * and the GID of the peer are set.
+ * Count the id of a new request of a peer: the id waits at its listener, and is half open. The
+ * caller has set `conn->listener` and the GID of the peer.
  */
 void uroce_cm_admission_begin(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** The request was taken, or withdrawn: it does not wait at its listener any more. */
+/**
+ * Note that an id does not wait at its listener any more: its request was taken by the user, or
+ * withdrawn.
+ */
 void uroce_cm_admission_end_waiting(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** The id is not half open any more. Does nothing if it was not. */
+/** Note that an id is not half open any more. The call does nothing if the id was not half open. */
 void uroce_cm_admission_end_half_open(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 #endif /* UROCE_CM_ADMISSION_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Calls of the user. A call checks its arguments, stores what the user gives, and becomes an input
- * of the id's state.
+ * Calls of the user. A call checks its arguments, stores the values that the user gives, and
+ * becomes an input of the state machine of the id.
  */
 
 #include <assert.h>
@@ -20,7 +20,7 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/* ACK timeout that Linux sends: a packet life time of 1.07 s, there and back. */
+/* The ACK timeout that Linux sends: twice a packet life time of 1.07 s. */
 #define DEFAULT_ACK_TIMEOUT_CODE 19
 
 #define DEFAULT_PKEY             0xffff
@@ -32,7 +32,10 @@ conn_of(struct uroce_cm *cm, uint32_t id)
 	return &cm->conns[id];
 }
 
-/* Private data of the message that an input sends; 0: the message has none. */
+/*
+ * Get how many bytes of private data the user may give for a message. An IP header takes some of
+ * the bytes.
+ */
 static unsigned
 max_private(enum uroce_cme_send send, bool has_ip)
 {
@@ -72,7 +75,10 @@ is_valid_qpn(uint32_t qpn)
 	return qpn >= 2 && qpn <= 0xffffff;
 }
 
-/* Whether the parameters of a connection fit the fields of a REQ, and the peer may accept them. */
+/*
+ * Whether the parameters of a connection fit the fields of a REQ, and have values that a peer may
+ * accept.
+ */
 static bool
 is_valid_connect(const struct uroce_cm_param *param)
 {
@@ -103,7 +109,7 @@ check_call(const struct uroce_cm_conn *conn, enum uroce_cm_input input, bool has
 	return 0;
 }
 
-/* Do a call that was checked. */
+/* Carry out a call that check_call() has accepted. */
 static void
 do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input input,
 	const void *private_data, uint8_t private_len, uint64_t now_ns)
@@ -157,7 +163,7 @@ uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
 	return 0;
 }
 
-/* Store what the user says of its end. */
+/* Store the parameters that the user gives for its end of a connection or of a datagram service. */
 static void
 fill_from_param(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_param *param)
 {
@@ -246,7 +252,7 @@ uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *
 
 	if (ret)
 		return ret;
-	/* 0 is no reason of a REJ, and means success in a SIDR_REP, which has 8 bits for it */
+	/* 0 is no reason of a REJ. In a SIDR_REP, 0 means success, and the field has 8 bits. */
 	if (!reason || (conn->is_datagram && reason > UINT8_MAX))
 		return -EINVAL;
 	conn->tx_reason = reason;

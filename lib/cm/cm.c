@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The engine as a whole: its memory, transmission, and questions about ids.
+ * The engine as a whole: its memory, the transmission of messages, and queries of ids.
  */
 
 #include "cm/cm.h"
@@ -26,10 +26,12 @@
 
 #define NB_TABLES            5
 
-/* Of so many messages one is a request while both requests and responses wait. */
+/* While both requests and responses wait, one message of REQUEST_SHARE is a request. */
 #define REQUEST_SHARE 4
 
-/* Parts of the memory begin at multiples of a cache line. */
+/*
+ * Round up the length of a part of the engine's memory, so that each part begins at a cache line.
+ */
 static size_t
 align_part(size_t len)
 {
@@ -167,7 +169,7 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 	return true;
 }
 
-/* Transmit the response of an id, or a reply of no id. If both wait, they have turns. */
+/* Transmit the response of an id, or a reply of no id. If both kinds wait, they take turns. */
 static bool
 transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 {
@@ -177,7 +179,10 @@ transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 	return transmit_first(cm, &cm->responses, tx, now_ns) || transmit_reply(cm, tx);
 }
 
-/* Transmit the next message. Responses leave before requests, except for the requests' share. */
+/*
+ * Transmit the next message. Responses leave before requests, but one message of REQUEST_SHARE is a
+ * request if one waits.
+ */
 static bool
 transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 {

@@ -9,29 +9,29 @@
  * The engine does no I/O. Messages of peers go in by uroce_cme_recv(), messages to peers come out
  * of uroce_cme_send(). Time is the parameter `now_ns`. When uroce_cme_deadline() has passed, the
  * caller calls uroce_cme_expire(). The engine never waits and allocates nothing. One thread at a
- * time uses it.
+ * time uses an engine.
  *
- * How it works. An id is an endpoint: a listener, one end of a connection, or one end of a
- * resolution of a datagram service (SIDR). The caller names it by a number. The states of an id
- * and what an event does in each state are a table (cm/state.h). What happens to an id is reported
- * by uroce_cme_next_event(). Each event occurs at most once in the life of an id. So the events of
- * an id are a set of bits, and none can be lost.
+ * An id is an endpoint: a listener, one end of a connection, or one end of a resolution of a
+ * datagram service (SIDR). The caller names an id by a number. A table has the states of an id, and
+ * what each input does in each state (cm/state.h). What happens to an id is reported by
+ * uroce_cme_next_event(). Each event occurs at most once in the life of an id. So the events of an
+ * id are a set of bits, and no event can be lost.
  *
  * An id remembers the last message that it has sent, and builds this message anew for each
  * repetition. Two queues hold the ids that have something to send. Responses are in one queue,
- * requests are in the other. So a response does not wait for requests, and two hosts that send
- * many requests to each other cannot block each other.
+ * requests are in the other. So a response does not wait for requests, and two hosts that send many
+ * requests to each other cannot block each other.
  *
- * Each call takes a time that does not grow with the number of ids, except for the timers: to set
- * one grows with the logarithm. uroce_cme_expire() processes all timers that have expired,
- * uroce_cme_destroy() of a listener rejects all requests that wait, and uroce_cme_bind() to any port
+ * The time of a call does not grow with the number of ids, with four exceptions. The time to set a
+ * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
+ * uroce_cme_destroy() of a listener rejects all requests that wait. uroce_cme_bind() to any port
  * tries all ports if each of them has an id.
  *
- * A destroyed id that the peer still refers to continues without an owner until the peer knows.
- * uroce_cme_destroy() never waits for it.
+ * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to
+ * continues without an owner until the peer knows that the id has ended.
  *
- * Several users may share an engine. Each of them is an owner: a number, with a queue of events of
- * its own. A new id belongs to owner 0 until uroce_cme_set_owner() is called. The id of a request
+ * Several users may share an engine. Each user is an owner: a number, with a queue of events of its
+ * own. A new id belongs to owner 0 until uroce_cme_set_owner() is called. The id of a request
  * belongs to the owner of the listener that was asked.
  */
 
@@ -42,13 +42,15 @@
 #include "base/be.h"
 #include "cm/message.h"
 
-/** No id. */
+/** A number that is no id. */
 #define UROCE_CM_NO_ID UINT32_MAX
 
-/** No deadline. */
+/** A deadline that never comes. */
 #define UROCE_CM_NEVER UINT64_MAX
 
-/** Private data of the user in a REQ and a SIDR_REQ that have an IP header. */
+/**
+ * The most bytes of private data that the user can give for a REQ and a SIDR_REQ with an IP header.
+ */
 #define UROCE_CM_REQ_USER_LEN      56
 #define UROCE_CM_SIDR_REQ_USER_LEN 180
 
@@ -60,9 +62,9 @@ struct uroce_cm;
 /** Configuration of an engine. A member that is zero means the default. */
 struct uroce_cm_conf {
 	/*
-	 * ids, including destroyed ones that wait for the peer. An end of a connection that has
-	 * ended is in TIMEWAIT for 2.2 s with the values of Linux. So n connections in a second need
-	 * 2.2 * n ids beside those of the connections that exist at a time.
+	 * number of ids, including destroyed ids that wait for the peer. With the values of Linux,
+	 * an end of a connection that has ended is in TIMEWAIT for 2.2 s. So n connections in a
+	 * second need 2.2 * n ids in addition to those of the connections that exist at a time.
 	 */
 	uint32_t max_ids;
 	/* most connection requests of one host that wait at one listener; 0: 1024 */
@@ -93,14 +95,14 @@ struct uroce_cm_addr {
 struct uroce_cm_av {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
-	uint32_t port; /* port of the device; the engine passes it through */
+	uint32_t port; /* port number of the device, which the engine does not interpret */
 	uint32_t flow_label;
 	uint8_t traffic_class;
 	/* hop limit of packets to the peer; 0 or 1: the peer is on the same link */
 	uint8_t hop_limit;
 };
 
-/** One end's part of a connection, or of a datagram service. */
+/** The parameters of one end of a connection, or of a datagram service. */
 struct uroce_cm_param {
 	uint32_t qpn;
 	/* datagram service: Q_Key that the SIDR_REP reports to the peer */
@@ -122,7 +124,9 @@ struct uroce_cm_param {
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t private_len;
-	/* private data of the message, which is copied; NULL if `private_len` is 0 */
+	/*
+	 * private data of the message, of which the call makes a copy; NULL if `private_len` is 0
+	 */
 	const void *private_data;
 };
 
@@ -140,7 +144,7 @@ enum uroce_cm_event_kind {
 	UROCE_CM_EVENT_CONNECT_RESPONSE,
 	/*
 	 * the peer did not answer in time (`status` is -ETIMEDOUT), or refused to resolve the
-	 * service (`status` is that of its SIDR_REP, positive)
+	 * service (`status` is the positive status of the SIDR_REP)
 	 */
 	UROCE_CM_EVENT_UNREACHABLE,
 	/* the peer rejected the request; `status` is the reason (cm/reason.h) */
@@ -158,11 +162,13 @@ struct uroce_cm_event {
 	uint32_t id;
 	/* CONNECT_REQUEST: the listener of the request; other events: UROCE_CM_NO_ID */
 	uint32_t listener;
-	/* cookie of the id; CONNECT_REQUEST: cookie of the listener, which the new id has, too */
+	/* cookie of the id; CONNECT_REQUEST: cookie of the listener, which the new id inherits */
 	uint64_t user;
 	int status;
-	/* the private data of the peer's message; the length is that of the field in the message,
-	 * since a peer does not tell how much of it was filled */
+	/*
+	 * the private data of the peer's message. The length is that of the field in the message,
+	 * because a peer does not tell how many bytes it has filled.
+	 */
 	uint8_t private_len;
 	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
 };
@@ -193,38 +199,41 @@ struct uroce_cm_info {
 	uint32_t remote_qpn; /* QP number of the peer (dest_qp_num); 0: not known */
 	uint32_t sq_psn;
 	uint32_t rq_psn;
-	uint32_t remote_qkey; /* datagram service */
-	uint8_t mtu_code;     /* path_mtu */
+	uint32_t remote_qkey; /* Q_Key of the peer's datagram service */
+	uint8_t mtu_code;     /* the value for ibv_qp_attr.path_mtu */
 	/*
 	 * The fields responder_resources and initiator_depth have the values that the peer requests
-	 * until this side answers, and the agreed values from then on. Both are seen from this
-	 * side.
+	 * until this side answers, and the agreed values from then on. Both are limits of the QP of
+	 * this side.
 	 */
-	uint8_t responder_resources; /* max_dest_rd_atomic */
-	uint8_t initiator_depth;     /* max_rd_atomic */
-	uint8_t ack_timeout_code;    /* timeout */
-	uint8_t retry_count;         /* retry_cnt */
-	uint8_t rnr_retry_count;     /* rnr_retry */
-	bool has_flow_control;       /* of the peer */
-	bool has_srq;                /* of the peer */
-	uint32_t ece_vendor_id;      /* of the peer */
+	uint8_t responder_resources; /* for ibv_qp_attr.max_dest_rd_atomic */
+	uint8_t initiator_depth;     /* for ibv_qp_attr.max_rd_atomic */
+	uint8_t ack_timeout_code;    /* for ibv_qp_attr.timeout */
+	uint8_t retry_count;         /* for ibv_qp_attr.retry_cnt */
+	uint8_t rnr_retry_count;     /* for ibv_qp_attr.rnr_retry */
+	bool has_flow_control;       /* the peer's QP sends end-to-end credits */
+	bool has_srq;                /* the peer's QP uses an SRQ */
+	uint32_t ece_vendor_id;      /* vendor of ECE that the peer has sent */
 	uint32_t ece_options;
 };
 
-/** Messages of an engine, by attribute (index: attribute - UROCE_CM_ATTR_FIRST). */
+/** Numbers of messages of an engine. The index of an array is attribute - UROCE_CM_ATTR_FIRST. */
 struct uroce_cm_stats {
 	uint64_t nb_tx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_tx_retries[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_backlog_full; /* REQs and SIDR_REQs refused because a backlog was full */
-	/* REQs and SIDR_REQs refused because no id was free, or because of the limit of an account */
+	/*
+	 * REQs and SIDR_REQs refused because no id was free, or because an account or a host has
+	 * too many ids
+	 */
 	uint64_t nb_no_id;
-	/* replies that belong to no id, and were dropped because too many of them waited */
+	/* replies of no id that were dropped because too many replies waited */
 	uint64_t nb_replies_dropped;
 };
 
-/** Bytes for an engine. `conf->max_ids` is 1 .. 2^24. */
+/** Get the size of an engine's memory in bytes. `conf->max_ids` is 1 .. 2^24. */
 size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 
 /**
@@ -235,7 +244,7 @@ struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
 /**
  * Process a message of a peer.
- * @param from  where the message came from; replies go there
+ * @param from  address vector of the message, to which the replies are sent
  */
 void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 		    const struct uroce_cm_av *from, uint64_t now_ns);
@@ -247,7 +256,7 @@ void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max,
 			uint64_t now_ns);
 
-/** Whether uroce_cme_send() has something. */
+/** Whether uroce_cme_send() has a message to transmit. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
 /** Take the oldest event of owner 0. @return false: there is none */
@@ -259,7 +268,7 @@ bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroc
 /** Whether an owner has an event. */
 bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
-/** When uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
+/** The time at which uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 
 /** Process the timers that have expired. */
@@ -280,54 +289,55 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
  * Assign an owner to an account. Every owner is assigned to account 0 at first. Ids that the owner
  * already has count for the former account.
  *
- * If the engine has accounts, an account has at most as many ids as are free when it gets one: one
- * half if there is one account, and less if others have ids. Destroyed ids count while they wait
- * for the peer, and requests count for the account of the listener. A request beyond the limit is
- * refused. Accounts whose hashes are equal share a limit.
+ * If the engine has accounts, an account gets another id only if it has fewer ids than are free. So
+ * a single account gets at most one half of the ids, and it gets fewer if other accounts have ids.
+ * A destroyed id counts while it waits for the peer, and a request counts for the account of the
+ * listener. A request beyond the limit is refused. Accounts whose hashes are equal share a limit.
  * @param account  any number
  */
 void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account);
 
-/** Whether an owner may create an id. @return 0; -EDQUOT: its account has too many */
+/** Whether an owner may create an id. @return 0; -EDQUOT: the owner's account has too many ids */
 int uroce_cme_check_account(const struct uroce_cm *cm, uint16_t owner);
 
 /** Give an id without pending events to an owner. */
 void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Whether an owner may use an id: it has created the id, or has taken its CONNECT_REQUEST, and has
- * not destroyed it. The number may be any number.
+ * Whether an owner may use an id: the owner has created the id, or has taken its CONNECT_REQUEST,
+ * and has not destroyed the id. The parameter `id` may be any number.
  */
 bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Bind an id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be
- * given as IPv4: requests from it, and to it, are those of an IPv4 address.
+ * Bind an id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be given
+ * with `ip_version` 4, because requests from and to this address have IPv4 addresses.
  * @param is_v6only  the IPv6 wildcard does not include IPv4
- * @param is_shared  the port may be bound by other ids that ask for the same, if none listens
- * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE;
- *	-EADDRNOTAVAIL: no port is free, or the address is IPv4 in the form of IPv6
- *	(::ffff:192.0.2.1)
+ * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
+ *	listens
+ * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE; -EADDRNOTAVAIL:
+ *	no port is free, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1)
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
 		   bool is_v6only, bool is_shared);
 
 /**
- * Listen at the bound address.
+ * Listen at the address to which an id is bound.
  * @param backlog  connection requests of one host that may wait for uroce_cme_next_event(). The
- *	requests of all hosts may be twice as many, so that one host cannot lock out the others.
- *	A further request is refused. 0 or more than the engine's limit: the limit
- * @return 0; -EINVAL: not bound, or not idle; -EADDRINUSE
+ *	requests of all hosts may be twice as many, so that one host cannot lock out the others. A
+ *	further request is refused. 0, and a value above the engine's limit, mean the limit
+ * @return 0; -EINVAL: the id is not bound, or not idle; -EADDRINUSE
  */
 int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 
 /**
- * Ask a peer for a connection, or for its datagram service. The id is bound to an address without
- * wildcard, or `remote->ip_version` is 0: then `remote->port` is the low part of a service ID that
- * belongs to the port space, and the request has no IP header.
- * @return 0; -EINVAL: the id is in another state or not bound as above; the private data does not
- *	fit; a member of `param` has no valid value (of a datagram service: only the private data
- *	and the P_Key are used)
+ * Ask a peer for a connection, or for its datagram service. Either the id is bound to an address
+ * without wildcard, and the request has an IP header, or `remote->ip_version` is 0. In the second
+ * case `remote->port` is the low part of a service ID of the port space, and the request has no IP
+ * header.
+ * @param param  for a datagram service only the private data and the P_Key are used
+ * @return 0; -EINVAL: the id is in another state or not bound as described; the private data does
+ *	not fit; a member of `param` has no valid value
  */
 int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,
@@ -335,8 +345,8 @@ int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_ad
 
 /**
  * Accept a CONNECT_REQUEST.
- * @return 0; -EINVAL: the id is in another state; the private data does not fit; `param->qpn` is not
- *	in 2 .. 2^24 - 1
+ * @return 0; -EINVAL: the id is in another state; the private data does not fit; `param->qpn` is
+ *	not in 2 .. 2^24 - 1
  */
 int uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
 		     uint64_t now_ns);
@@ -352,39 +362,43 @@ int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const vo
 		     uint8_t private_len, uint64_t now_ns);
 
 /**
- * Active side, after CONNECT_RESPONSE: the QP is ready; send the RTU. Passive side: data arrived
- * before the RTU, which establishes the connection, too.
+ * Establish a connection. On the active side, after CONNECT_RESPONSE, this sends the RTU: the QP is
+ * ready. On the passive side, data of the peer has arrived before the RTU, and establishes the
+ * connection as the RTU does.
  * @return 0; -EINVAL: the id is in another state, or the private data does not fit
  */
 int uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
 			uint8_t private_len, uint64_t now_ns);
 
 /**
- * End a connection, or confirm the peer's end. An ended connection is left alone.
+ * End a connection, or confirm that the peer ends the connection. The call changes nothing if the
+ * connection has ended.
  * @return 0; -EINVAL: there is no connection
  */
 int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_data,
 			 uint8_t private_len, uint64_t now_ns);
 
 /**
- * Destroy an id. It has no more events. Never waits: the id tells the peer without its owner.
- * A listener's requests that have not been taken as events are rejected.
+ * Destroy an id, which has no more events from then on. The call never waits: if the peer has to be
+ * notified, the id does this later without an owner. If the id is a listener, the requests that the
+ * user has not taken are rejected.
  */
 void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
 
-/** Destroy all ids of an owner. It has no more events. */
+/** Destroy all ids of an owner, which has no more events from then on. */
 void uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns);
 
-/** Change the cookie of an id. Events that have not been taken carry the new one. */
+/** Change the cookie of an id. Events that have not been taken carry the new cookie. */
 void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
 
 /** State and parameters of an id that the caller has not destroyed. */
 void uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
 
 /**
- * Until when a QP number must not be used for another QP, because a peer may still refer to it.
- * The QPs of datagram services do not count: every host may refer to them at any time.
- * @return 0: it is free; UROCE_CM_NEVER: an id that has not ended uses it
+ * The time until which a QP number must not be used for another QP, because a peer may still refer
+ * to the number. The QPs of datagram services do not count: every host may refer to them at any
+ * time.
+ * @return 0: the number is free; UROCE_CM_NEVER: an id that has not ended uses the number
  */
 uint64_t uroce_cme_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);
 

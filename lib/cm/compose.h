@@ -10,7 +10,10 @@
 
 #include "cm/context.h"
 
-/** Compose the last message of an id, `tx_attr`. */
+/**
+ * Compose the message that an id has sent last, or has to send. `tx_attr` is the kind of the
+ * message.
+ */
 void uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
 		      struct uroce_cm_msg *msg);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The life of an id.
+ * The life of an id, and the retransmission of its messages.
  *
- * Retransmission. A message is repeated at most as often as the REQ says, and its sender gives up
- * after the time that so many repetitions at the response timeout take. Within this time the first
- * interval is measured (cm/rtt.h), and each interval is twice as long as the one before. An
- * interval is never longer than an equal share of the time that is left. So the repetitions are
- * early while a loss is likely, and the last ones are spread over the rest of the time.
+ * A message is repeated at most as often as the REQ says. Its sender gives up after the time that
+ * so many repetitions at the response timeout take. The first interval comes from measured round
+ * trips (cm/rtt.h), and each interval is twice as long as the one before. An interval is never
+ * longer than an equal share of the time that is left. So the repetitions are early while a loss is
+ * likely, and the last ones are spread over the rest of the time.
  */
 
 #include "cm/conn.h"
@@ -26,7 +26,7 @@
 #include "cm/rtt.h"
 #include "cm/timeout.h"
 
-/* How long a DREP waits for the user's private data. */
+/* How long a DREP waits for private data of the user. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
 /*
@@ -36,9 +36,9 @@
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
 /*
- * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ when it has answered, and
- * reports a repetition that arrives after the answer to the user as another request. So a SIDR_REQ
- * is repeated only if the first one is probably lost.
+ * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ after its answer. A
+ * repetition that arrives later is reported to the user as another request. So a SIDR_REQ is
+ * repeated only if the first one is probably lost.
  */
 #define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
@@ -132,7 +132,7 @@ begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 	set_timer(cm, conn, now_ns + conn->interval_ns);
 }
 
-/* The time of the next repetition after a transmission now. */
+/* The time of the next repetition of a message that is transmitted now. */
 static uint64_t
 next_retry_ns(const struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -152,7 +152,9 @@ timewait_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
 }
 
-/* The peer's repetitions prolong the time in which an id lingers, but not for ever. */
+/*
+ * The end of the time for which an id lingers. The peer's repetitions move it, up to `give_up_ns`.
+ */
 static uint64_t
 linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -212,7 +214,7 @@ uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now
 	}
 }
 
-/* The peer has sent an MRA: wait for its service timeout in addition. */
+/* Handle an MRA of the peer: wait longer, by the service timeout of the MRA. */
 static void
 stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -253,7 +255,10 @@ is_user_call(enum uroce_cm_input input)
 	return input <= UROCE_CM_ON_DISCONNECT;
 }
 
-/* Choose the reason of a REJ, or the status of a SIDR_REP, that the user has not chosen. */
+/*
+ * Set `tx_about`. Choose the reason of a REJ or the status of a SIDR_REP if the user has not done
+ * so.
+ */
 static void
 choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
 {
@@ -280,7 +285,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	    enum uroce_cm_input input)
 {
 	const uint8_t attr = attrs[send];
-	/* the private data of a DREP stays for its repetitions */
+	/* a repeated DREP keeps its private data */
 	const bool keeps_private =
 		is_user_call(input) || (attr == UROCE_CM_DREP && conn->tx_attr == UROCE_CM_DREP);
 
@@ -297,7 +302,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	uroce_cm_outbox_put(cm, conn);
 }
 
-/* Queue a reply that is not the last message of the id. */
+/* Queue a reply that is sent once, and does not become the last message of the id. */
 static void
 send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cme_send send)
 {
@@ -335,7 +340,7 @@ do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send sen
 	}
 }
 
-/* Report the end of a connection, or its progress. A user who never saw the id is not told. */
+/* Report an event to the user, unless the user has not taken the CONNECT_REQUEST of the id yet. */
 static void
 do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind,
 	  int status)
@@ -361,7 +366,7 @@ sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_
 		uroce_cm_rtt_sample(cm, conn->av.remote_gid, now_ns - conn->sent_ns);
 }
 
-/* Whether a passive side in this state has no answer of its user, or none of its peer. */
+/* Whether a passive side in this state waits for the answer of its user, or for the RTU. */
 static bool
 is_half_open(enum uroce_cm_state state)
 {
@@ -377,14 +382,14 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 	begin_timer(cm, conn, now_ns);
 	if (!is_half_open(next))
 		uroce_cm_admission_end_half_open(cm, conn);
-	/* the peer may use its QP for a new connection: there is none left that could be stale */
+	/* the connection has ended, so a REQ with the peer's QP does not show a stale connection */
 	if (next == UROCE_CM_STATE_TIMEWAIT || next == UROCE_CM_STATE_REJ_SENT)
 		uroce_cm_identity_release_peer_qpn(cm, conn);
 	if (next == UROCE_CM_STATE_CLOSED)
 		uroce_cm_identity_clear(cm, conn);
 }
 
-/* An id without owner ends, or may be taken back, as soon as its state allows it. */
+/* Free an id without owner that is CLOSED, or let it be reused from now on if it lingers. */
 static void
 settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
@@ -451,14 +456,14 @@ uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t 
 	uroce_cm_owner_leave(cm, conn);
 	uroce_cm_event_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
-	/* the peer does not know of a REQ that never left */
+	/* the peer does not know a REQ that was never transmitted, so no REJ is sent */
 	if (conn->state == UROCE_CM_STATE_REQ_SENT && !conn->nb_sent)
 		free_conn(cm, conn);
 	else
 		(void)uroce_cm_conn_input(cm, conn, UROCE_CM_ON_DESTROY, 0, now_ns);
 }
 
-/* The timer of an id has expired. */
+/* Handle the expired timer of an id. */
 static void
 expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -473,7 +478,7 @@ expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		conn->nb_retries_left--;
 		conn->interval_ns *= 2;
 		input = UROCE_CM_ON_RETRY;
-		/* wait until the message has left */
+		/* uroce_cm_conn_sent() sets the timer again when the repetition is transmitted */
 		set_timer(cm, conn, conn->give_up_ns);
 	}
 	(void)uroce_cm_conn_input(cm, conn, input, input == UROCE_CM_ON_TIMEOUT ? -ETIMEDOUT : 0,

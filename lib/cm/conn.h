@@ -4,39 +4,42 @@
 
 /**
  * @file
- * The life of an id: an input is looked up in the table of states (cm/state.h), and what the table
- * says is done.
+ * The life of an id: an input is looked up in the table of states (cm/state.h), and the actions
+ * that the table says are carried out.
  */
 
 #include "cm/context.h"
 
 /**
- * Take a free id for an owner. If none is free, the oldest id that lingers without owner is taken.
- * @return NULL: no id is free
+ * Take a free id for an owner. If no id is free, the oldest id that lingers without owner is taken.
+ * @return NULL: no id is free, and none lingers
  */
 struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm, uint16_t owner);
 
 /**
- * Process an input.
+ * Process an input of an id. The id may be free afterwards.
  * @param status  status of the event that the input causes
- * @return what was done; NULL: the input means nothing in this state. The id may be free then.
+ * @return the cell of the table that was carried out; NULL: the input means nothing in this state
  */
 const struct uroce_cm_step *uroce_cm_conn_input(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 						enum uroce_cm_input input, int status,
 						uint64_t now_ns);
 
-/** The last message of an id has left. */
+/** Note that the last message of an id was transmitted, and set the timer of the id. */
 void uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);
 
 /**
- * End the connection to a peer's QP that the peer uses for a new connection.
- * @param self  the id of the new connection, which is left alone; NULL: it has none yet
- * @return whether there was one
+ * End the old connection to a peer's QP that the peer uses for a new connection.
+ * @param self  the id of the new connection, which is not ended; NULL: there is no such id yet
+ * @return whether there was an old connection
  */
 bool uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,
 			     const struct uroce_cm_conn *self, uint64_t now_ns);
 
-/** Destroy an id for its owner. */
+/**
+ * Take an id from its owner, and end it. The id continues without owner until the peer knows of the
+ * end.
+ */
 void uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);
 
 #endif /* UROCE_CM_CONN_H */

@@ -4,11 +4,16 @@
 
 /**
  * @file
- * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see it.
+ * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see this
+ * data. Each file changes a part of it:
  *
- * Which file changes what: port_space.c the binding; identity.c the comm ids and what look-ups
- * need; event.c what is pending for the user; outbox.c what is pending for the wire; admission.c
- * what a host may take; owner.c the owner; conn.c the state and the timers.
+ *	port_space.c  the addresses and ports of ids
+ *	identity.c    the comm ids and the other keys of look-ups
+ *	event.c       the events that wait for the user
+ *	outbox.c      the messages that wait for transmission
+ *	admission.c   the counters that limit hosts
+ *	owner.c       the owners and accounts of ids
+ *	conn.c        the states and the timers of ids
  */
 
 #include <stdbool.h>
@@ -27,16 +32,16 @@
  */
 #define UROCE_CM_NB_REPLIES 256u
 
-/* Hosts whose replies are counted apart from each other. A power of two. */
+/* The number of counters of waiting replies, by the hash of a host. A power of two. */
 #define UROCE_CM_NB_REPLY_HOSTS 64u
 
-/* Accounts whose ids are counted apart from each other. A power of two. */
+/* The number of counters of ids, by the hash of an account. A power of two. */
 #define UROCE_CM_NB_ACCOUNTS 4096u
 
-/* Port spaces of service_id.h. */
+/* The number of port spaces in service_id.h. */
 #define UROCE_CM_NB_SPACES 4u
 
-/* Hosts whose round trip is remembered. A power of two. */
+/* The number of hosts whose round trip is remembered. A power of two. */
 #define UROCE_CM_NB_RTT 64u
 
 /* Most bytes of private data of a message that an id sends. */
@@ -47,7 +52,7 @@
  * of a kind.
  */
 enum uroce_cm_link {
-	UROCE_CM_LINK_TX,    /* responses, or requests */
+	UROCE_CM_LINK_TX,    /* ids with a response, or ids with a request */
 	UROCE_CM_LINK_EVENT, /* ids with events */
 	/* free ids, or ids that linger without owner and may be taken back if no id is free */
 	UROCE_CM_LINK_SPARE,
@@ -65,25 +70,26 @@ struct uroce_cm_queue {
 
 /* An id: a listener, an end of a connection, or an end of a resolution (SIDR). */
 struct uroce_cm_conn {
-	/* state: conn.c */
+	/* The next fields are the state, which conn.c changes. */
 	uint8_t state;  /* enum uroce_cm_state */
 	bool is_used;   /* the id is not free */
 	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
-	bool is_lingering;     /* in the queue of ids that may be taken back */
-	bool is_half_open;     /* counted as half open: admission.c */
+	bool is_lingering;     /* the id is in the queue uroce_cm.lingering */
+	bool is_half_open;     /* the id is counted as half open (admission.c) */
 	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
 	uint64_t user;
-	uint32_t listener; /* of a passive id whose CONNECT_REQUEST is pending */
+	/* listener of a CONNECT_REQUEST that is pending; UROCE_CM_NO_ID: there is none */
+	uint32_t listener;
 	/*
-	 * an RTU has arrived since the DREQ left: the peer may have answered the DREQ before it was
-	 * established
+	 * an RTU has arrived since the DREQ left: the peer may have confirmed the DREQ before the
+	 * connection was established on its side
 	 */
 	bool is_drep_doubtful;
-	/* owner and account: owner.c */
+	/* The next fields are the owner and the account, which owner.c changes. */
 	uint16_t owner; /* the user that gets the events; set also while `has_owner` is false */
-	uint16_t account_idx; /* index in `nb_ids_of` */
+	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
 	bool is_counted;      /* the id counts for its account */
 
 	/* The links of the id in queues, which queue.c changes. */
@@ -93,34 +99,36 @@ struct uroce_cm_conn {
 		bool is_in;
 	} link[UROCE_CM_LINK_NB];
 
-	/* binding: port_space.c */
+	/* The next fields are the addresses, which port_space.c changes. */
 	bool is_bound;
 	bool is_v6only;
 	bool is_shared_port;
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
-	uint32_t max_backlog;          /* of a listener */
-	struct uroce_cm_queue waiting; /* CONNECT_REQUESTs at a listener that have not been taken */
+	uint32_t max_backlog;          /* listener: most requests of one host that may wait */
+	struct uroce_cm_queue waiting; /* listener: CONNECT_REQUESTs that were not taken */
 
-	/* identity: identity.c */
-	uint32_t local_comm_id;  /* request ID of SIDR; 0: none */
+	/* The next fields are the keys of look-ups, which identity.c changes. */
+	uint32_t local_comm_id;  /* comm id of this side, or request ID of SIDR; 0: none */
 	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
 	be64 remote_guid;
-	bool is_in_local;  /* in the table of local comm ids */
-	bool is_in_remote; /* in the table of remote comm ids: passive ids alone */
+	bool is_in_local; /* the id is in the table uroce_cm.by_local */
+	/* the id is in the table uroce_cm.by_remote, which has only passive ids */
+	bool is_in_remote;
 	bool is_in_peer_qpn;
 	bool is_in_qpn;
 	struct uroce_cm_av av;
 
-	/* the values of the connection */
+	/* The fields from `service_id` to `peer_ece_options` are the values of the connection. */
 	uint64_t service_id;
 	uint64_t tid;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
 	/*
-	 * Starting PSNs of the REQ or REP of each side. The side that sends the message receives
-	 * packets from this PSN on, and the other side sends them [IBA 12.7, Starting PSN].
+	 * Starting PSNs: `local_psn` of the REQ or REP that this side has sent, `remote_psn` of the
+	 * peer's. The side that sends the message receives packets from this PSN on, and the other
+	 * side sends them [IBA 12.7, Starting PSN].
 	 */
 	uint32_t local_psn;
 	uint32_t remote_psn;
@@ -150,16 +158,16 @@ struct uroce_cm_conn {
 	 * The fields from tx_attr to tx describe the last message of the id, which outbox.c sends.
 	 */
 	uint8_t tx_attr;    /* enum uroce_cm_attr; 0: none */
-	uint8_t tx_about;   /* of a REJ */
-	uint16_t tx_reason; /* of a REJ; status of a SIDR_REP */
+	uint8_t tx_about;   /* REJ: the message that is rejected (enum uroce_cm_about) */
+	uint16_t tx_reason; /* reason of a REJ, or status of a SIDR_REP */
 	/* transaction ID of the DREQ that this side has sent, or that it answers */
 	uint64_t dreq_tid;
-	uint8_t tx_len;   /* bytes of private data */
-	uint16_t nb_sent; /* number of times that the message left */
+	uint8_t tx_len;   /* number of bytes in `tx`, the private data */
+	uint16_t nb_sent; /* number of times that the message was transmitted */
 	uint8_t tx[UROCE_CM_TX_PRIVATE_LEN];
 
 	/* The fields from sent_ns to nb_retries_left belong to the timers, which conn.c arms. */
-	uint64_t sent_ns;    /* time at which the last message left for the first time */
+	uint64_t sent_ns;    /* time at which the last message was first transmitted */
 	uint64_t give_up_ns; /* time after which the last message is not repeated any more */
 	/* time from the latest transmission to the next one; doubled with each repetition */
 	uint64_t interval_ns;
@@ -179,20 +187,21 @@ struct uroce_cm_conn {
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
-/* A user of the engine. */
+/* An owner: a user of the engine. */
 struct uroce_cm_owner {
 	struct uroce_cm_queue events; /* ids that have events */
-	struct uroce_cm_queue ids;    /* ids that the owner knows, or will know */
-	uint16_t account_idx;         /* index in `nb_ids_of` */
+	/* ids that the owner knows, or will know by a CONNECT_REQUEST */
+	struct uroce_cm_queue ids;
+	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
 };
 
 /* A reply that belongs to no id. */
 struct uroce_cm_reply {
 	struct uroce_cm_av av;
-	uint8_t host;    /* index in `nb_replies_of` */
+	uint8_t host;    /* index of the host in uroce_cm.nb_replies_of */
 	uint8_t attr;    /* enum uroce_cm_attr: REJ, DREP, SIDR_REP, APR */
-	uint8_t about;   /* of a REJ */
-	uint16_t reason; /* of a REJ; status of a SIDR_REP and an APR */
+	uint8_t about;   /* REJ: the message that is rejected (enum uroce_cm_about) */
+	uint16_t reason; /* reason of a REJ, or status of a SIDR_REP or an APR */
 	uint64_t tid;
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
@@ -209,34 +218,45 @@ struct uroce_cm {
 	struct uroce_siphash_key hash_key;
 	struct uroce_siphash_key random_key;
 	uint64_t random_counter;
-	uint32_t nb_ids; /* ids that are not free */
-	/* ids from 0 on that have been used; the memory of the others has not been written */
+	uint32_t nb_ids; /* number of ids that are not free */
+	/*
+	 * number of ids, from 0 on, that have been used. The memory of the other ids has not been
+	 * written.
+	 */
 	uint32_t nb_begun;
 	struct uroce_cm_conn *conns;
 	struct uroce_cm_queue free_ids;  /* ids that have been used, and are free */
-	struct uroce_cm_queue lingering; /* oldest first */
+	struct uroce_cm_queue lingering; /* ids that linger without owner, oldest first */
 	struct uroce_cm_owner *owners;
-	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* ids of an account: owner.c */
+	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* number of ids of each account (owner.c) */
 	struct uroce_cm_queue responses;
 	struct uroce_cm_queue requests;
-	struct uroce_id_table by_local;    /* local comm id */
-	struct uroce_id_table by_remote;   /* CA GUID, GID and comm id of the peer */
-	struct uroce_id_table by_peer_qpn; /* CA GUID, GID and QPN of the peer */
-	struct uroce_id_table by_qpn;      /* local QPN */
-	struct uroce_id_table by_port;     /* service ID */
+	struct uroce_id_table by_local;    /* key: local comm id */
+	struct uroce_id_table by_remote;   /* key: CA GUID, GID and comm id of the peer */
+	struct uroce_id_table by_peer_qpn; /* key: CA GUID, GID and QPN of the peer */
+	struct uroce_id_table by_qpn;      /* key: local QPN */
+	struct uroce_id_table by_port;     /* key: service ID */
 	struct uroce_timer_heap timers;
-	/* admission.c: ids of a host that are half open, and that wait at a listener; by hash */
+	/*
+	 * The two arrays of counters of admission.c: half open ids of a host, and requests of a
+	 * host that wait at a listener. The index is a hash.
+	 */
 	uint32_t *nb_half_open_of;
 	uint32_t *nb_waiting_of;
 	uint32_t count_mask; /* number of counters in each of the two arrays - 1 */
-	/* port_space.c: a bit for each port that an id of the port space has */
+	/* bitmaps of port_space.c: a bit is set if an id of the port space has the port */
 	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
-	uint32_t first_reply; /* replies [first_reply, end_reply), modulo their number */
+	/*
+	 * The replies [first_reply, end_reply), modulo UROCE_CM_NB_REPLIES, wait for transmission.
+	 */
+	uint32_t first_reply;
 	uint32_t end_reply;
 	struct uroce_cm_reply replies[UROCE_CM_NB_REPLIES];
-	uint16_t nb_replies_of[UROCE_CM_NB_REPLY_HOSTS]; /* that wait; by hash of the GID */
-	uint8_t nb_responses_in_row; /* responses that left since the last request */
-	bool is_replies_turn;        /* a reply of no id leaves before the response of an id */
+	/* number of waiting replies, by the hash of the GID of a host */
+	uint16_t nb_replies_of[UROCE_CM_NB_REPLY_HOSTS];
+	uint8_t nb_responses_in_row; /* number of responses that left since the last request */
+	/* the last turn was that of replies of no id, and not that of responses of ids */
+	bool is_replies_turn;
 	struct uroce_cm_rtt rtt[UROCE_CM_NB_RTT];
 	struct uroce_cm_stats stats;
 };

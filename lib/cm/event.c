@@ -89,7 +89,7 @@ uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_
 		uroce_cm_admission_end_waiting(cm, conn);
 	}
 	conn->events &= ~(1u << event->kind);
-	/* the id goes behind the others, so that ids have turns */
+	/* an id with further events goes to the end of the queue, so that ids take turns */
 	if (conn->events)
 		uroce_cm_queue_push(cm, &cm->owners[owner].events, UROCE_CM_LINK_EVENT, event->id);
 	return true;

@@ -10,15 +10,13 @@
 #include "cm/context.h"
 
 /**
- * Report an event of an id.
- *
- * The private data of a CONNECT_RESPONSE that has not been taken is lost if a REJ follows: the
- * rejection takes its place.
+ * Report an event of an id. If a REJ follows a CONNECT_RESPONSE that has not been taken, REJECTED
+ * replaces the CONNECT_RESPONSE, and the private data of the CONNECT_RESPONSE is lost.
  */
 void uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 			   enum uroce_cm_event_kind kind, int status);
 
-/** Whether an event of an id has not been taken. */
+/** Whether an event of an id was reported, and has not been taken. */
 static inline bool
 uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind)
 {
@@ -28,7 +26,7 @@ uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_
 /** Discard the pending events of an id. */
 void uroce_cm_event_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Keep private data that the peer has sent, for the next event. */
+/** Store private data that the peer has sent. The next event of the id carries the data. */
 void uroce_cm_event_set_private(struct uroce_cm_conn *conn, const uint8_t *data, uint8_t len);
 
 #endif /* UROCE_CM_EVENT_H */

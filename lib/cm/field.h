@@ -5,7 +5,7 @@
 /**
  * @file
  * Layout of the messages of communication management: for each message a table of its fields.
- * Parser, builder and tests read the tables, so a place on the wire is written once.
+ * Parser, builder and tests read the tables, so that the place of a field is defined only once.
  */
 
 #include <stdint.h>

@@ -16,7 +16,7 @@
 /** Most ids that one call of uroce_cme_list() looks at, so that the call takes a short time. */
 #define UROCE_CM_LIST_SCAN 4096u
 
-/** An id. Fields that struct uroce_cm_info has, too, have the same meaning. */
+/** An id in a list. A field that struct uroce_cm_info has, too, has the same meaning in both. */
 struct uroce_cm_row {
 	uint32_t id;
 	/* listener of a request that no user has taken; UROCE_CM_NO_ID: there is none */

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Look-up of ids by the hash of a key. A table is an array of buckets and two arrays of links,
- * with one pair for each id. The ids of a bucket form a chain. Several ids may have the same hash:
- * the caller walks over them and compares the keys. To add or to remove an id takes the same time
- * however long its chain is.
+ * Look-up of ids by the hash of a key. A table is an array of buckets and two arrays of links, with
+ * one pair for each id. The ids of a bucket form a chain. Several ids may have the same hash: the
+ * caller goes through these ids and compares the keys. To add or to remove an id takes the same
+ * time however long its chain is.
  */
 
 #include <stddef.h>
@@ -17,14 +17,14 @@
 #define UROCE_ID_TABLE_END UINT32_MAX
 
 struct uroce_id_table {
-	uint32_t mask;   /* number of buckets - 1; the number is a power of two */
-	uint32_t *first; /* of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
-	uint32_t *next;  /* of each id in its bucket */
-	uint32_t *prev;  /* of each id in its bucket; UROCE_ID_TABLE_END: the id is the first */
-	uint64_t *hash;  /* of each id that is in the table */
+	uint32_t mask;   /* number of buckets - 1; the number of buckets is a power of two */
+	uint32_t *first; /* first id of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
+	uint32_t *next;  /* for each id: the next id of its bucket */
+	uint32_t *prev;  /* for each id: the previous id of its bucket; UROCE_ID_TABLE_END: none */
+	uint64_t *hash;  /* for each id of the table: its hash */
 };
 
-/** Bytes for a table of ids 0 .. max_ids - 1. */
+/** Get the size in bytes of the memory of a table for the ids 0 .. max_ids - 1. */
 size_t uroce_id_table_memsize(uint32_t max_ids);
 
 void uroce_id_table_init(struct uroce_id_table *table, void *mem, uint32_t max_ids);

@@ -5,10 +5,10 @@
 /**
  * @file
  * What names a connection on the wire: the comm ids of both sides, the QP numbers, and the host of
- * the peer. The tables find an id by them.
+ * the peer. Tables find an id by these names.
  *
- * A peer is its CA GUID and its GID. The GUID alone does not suffice: hosts that were copied from
- * one image may have the same GUID, and must not end each other's connections.
+ * A peer is named by its CA GUID and its GID. The GUID alone does not suffice: hosts that were
+ * copied from one image may have the same GUID, and must not end each other's connections.
  */
 
 #include "cm/context.h"
@@ -17,20 +17,20 @@
 void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Set the QP of this side. The QP of a datagram service is not in the table of QPs: it has no
- * peer of its own, and many resolutions may tell it.
+ * Set the QP of this side. The QP of a datagram service is not in the table of QPs, because the QP
+ * has no single peer, and many resolutions may report it.
  */
 void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint32_t qpn);
 
 /**
- * Set what names the connection on the peer's side. `remote_qpn` 0: no QP. Only passive ids can be
- * found by the peer's comm id. An active side needs no such look-up, and its peer could make it
- * slow by one comm id for all connections.
+ * Set the peer's names of a connection: GUID, comm id, and QP number (0: there is no QP). Only a
+ * passive id can be found by the peer's comm id. An active side needs no such look-up, and a peer
+ * could make the look-up slow by giving all connections the same comm id.
  */
 void uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64 guid,
 				uint32_t remote_comm_id, uint32_t remote_qpn);
 
-/** The peer's QP does not belong to this connection any more. */
+/** Note that the peer's QP does not belong to this connection any more. */
 void uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /** Take an id out of all tables. */
@@ -40,7 +40,10 @@ void uroce_cm_identity_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 struct uroce_cm_conn *uroce_cm_identity_find(struct uroce_cm *cm, uint32_t local_comm_id,
 					     const uint8_t remote_gid[16]);
 
-/** The passive id that a peer's comm id, or its request ID of SIDR, has made; NULL: none. */
+/**
+ * The passive id that a peer's request has made, by the peer's comm id or request ID of SIDR; NULL:
+ * none.
+ */
 struct uroce_cm_conn *uroce_cm_identity_find_request(struct uroce_cm *cm, be64 guid,
 						     const uint8_t remote_gid[16],
 						     uint32_t remote_comm_id, bool is_datagram);

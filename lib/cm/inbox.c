@@ -19,7 +19,7 @@
 #include "cm/request.h"
 #include "cm/timeout.h"
 
-/* An MRA stretches a timer by at most this service timeout, which Linux sends: 69 s. */
+/* An MRA prolongs a timer by at most this service timeout, 69 s. Linux sends this value. */
 #define MAX_SERVICE_CODE 24
 
 static void
@@ -51,7 +51,8 @@ waits_for_rep(const struct uroce_cm_conn *conn)
 }
 
 /*
- * Choose the input for a REJ "stale connection": another attempt, or the rejection if none is left.
+ * Choose the input for a REJ "stale connection": ON_STALE makes another attempt, ON_REJ ends the id
+ * if no attempt is left.
  */
 static enum uroce_cm_input
 stale_input(const struct uroce_cm_conn *conn)
@@ -59,7 +60,7 @@ stale_input(const struct uroce_cm_conn *conn)
 	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
 }
 
-/* Reject a REP or an RTU that belongs to no connection. */
+/* Reply to a REP or an RTU by a REJ. */
 static void
 reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	       enum uroce_cm_about about, enum uroce_cm_reason reason)
@@ -102,7 +103,7 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 	if (!conn || conn->is_datagram)
 		return;
-	/* an MRA for a REQ is the first message that has the peer's comm id */
+	/* the peer's comm id is not compared in an MRA for a REQ: no earlier message has told it */
 	if (waits_for_rep(conn) ? mra->about != UROCE_CM_ABOUT_REQ
 				: mra->about != UROCE_CM_ABOUT_REP ||
 					  mra->local_comm_id != conn->remote_comm_id)
@@ -112,8 +113,8 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 /*
- * The ACK timeout of the active side: that of the path, longer if the peer needs more time. TIMEWAIT
- * takes that time. So a peer cannot ask for more than 17 s.
+ * The ACK timeout of the active side: that of the path, or a longer one if the peer's ACK delay
+ * needs it. The time in TIMEWAIT contains this timeout, so the peer cannot demand more than 17 s.
  */
 static uint8_t
 ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
@@ -145,8 +146,9 @@ fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroc
 				   is_xrc ? rep->local_eecn : rep->local_qpn);
 	conn->remote_psn = rep->starting_psn;
 	/*
-	 * A peer must not ask for more than the REQ offers [IBA 12.6.8]. Peers of another kind of
-	 * device do, and a QP with more than its device has would be refused.
+	 * A REP must not ask for more than the REQ offers [IBA 12.6.8], but some devices ask for
+	 * more. The lesser value is taken, because a QP with more than its device supports would be
+	 * refused.
 	 */
 	conn->responder_resources = lesser_of(conn->responder_resources, rep->initiator_depth);
 	conn->initiator_depth = lesser_of(conn->initiator_depth, rep->responder_resources);
@@ -180,8 +182,10 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	if (waits_for_rep(conn)) {
 		if (qpn < 2)
 			return;
-		/* A repetition of the REP must not be accepted after the REJ: another attempt
-		 * has another comm id. */
+		/*
+		 * The REP is rejected, and so must be its repetitions. That is why another attempt
+		 * has another comm id.
+		 */
 		if (uroce_cm_conn_supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn,
 					    now_ns)) {
 			reject_message(cm, msg, from, UROCE_CM_ABOUT_REP,
@@ -234,7 +238,9 @@ find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 		return NULL;
 	if (waits_for_rep(conn))
 		return msg->tid == conn->tid ? conn : NULL;
-	/* a peer that does not know the connection names no comm id of its own */
+	/*
+	 * a REJ that names another comm id of the peer, or none, does not belong to this connection
+	 */
 	return rej->local_comm_id == conn->remote_comm_id ? conn : NULL;
 }
 
@@ -251,14 +257,20 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	if (waits_for_rep(conn) && msg->rej.reason == UROCE_CM_REASON_STALE_CONN)
 		input = stale_input(conn);
 	step = uroce_cm_state_step(conn->state, input);
-	/* the end of a connection is reported without data, and a response may still have its own */
+	/*
+	 * Only REJECTED carries the private data of the REJ. The data of a pending CONNECT_RESPONSE
+	 * must stay if the REJ is reported as another event.
+	 */
 	if (step && step->report == UROCE_CM_EVENT_REJECTED + 1)
 		uroce_cm_event_set_private(conn, msg->rej.private_data,
 					   sizeof(msg->rej.private_data));
 	give_input(cm, conn, msg, input, msg->rej.reason, now_ns);
 }
 
-/* The connection that a DREQ ends. It may be the first message that tells the peer's comm id. */
+/*
+ * Find the connection that a DREQ ends. If the DREQ overtakes the REP, it is the first message with
+ * the peer's comm id.
+ */
 static struct uroce_cm_conn *
 find_disconnected(struct uroce_cm *cm, const struct uroce_cm_dreq *dreq,
 		  const struct uroce_cm_av *from)
@@ -280,7 +292,10 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 		uroce_cm_identity_find(cm, dreq->remote_comm_id, from->remote_gid);
 	struct uroce_cm_conn *conn;
 
-	/* without the QPN it is no DREQ of the peer: a DREP could confirm another DREQ of the peer */
+	/*
+	 * A DREQ with a wrong QPN is not from the peer. It is not confirmed, because the peer could
+	 * take the DREP for the answer to another DREQ.
+	 */
 	if (known && dreq->remote_qpn != known->local_qpn)
 		return;
 	conn = find_disconnected(cm, dreq, from);
@@ -300,9 +315,11 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 }
 
 /*
- * A DREP ends the connection, if it has the transaction ID of the DREQ. A DREP of another DREQ, which
- * this side did not send, would leave the peer established. A peer may confirm a DREQ that overtakes the REP, and be
- * established by the REP. Its RTU tells. Then the DREQ is sent once more.
+ * A DREP ends the connection if it has the transaction ID of the DREQ. A DREP that answers another
+ * DREQ, which this side did not send, would leave the peer established.
+ *
+ * A peer may confirm a DREQ that overtakes the REP, and be established by the REP afterwards. The
+ * RTU of such a peer sets `is_drep_doubtful`, and the DREQ is sent once more.
  */
 static void
 recv_drep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
@@ -354,7 +371,7 @@ recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 		   rep->status, now_ns);
 }
 
-/* Refuse an alternate path that a peer offers, because RoCE has none. */
+/* Refuse an alternate path that a peer offers, because RoCE has no alternate paths. */
 static void
 recv_lap(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
 {

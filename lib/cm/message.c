@@ -55,7 +55,7 @@ get_bits(const uint8_t *mad, const struct uroce_cm_field *field)
 	return value >> bits_behind(field) & low_bits(field->width);
 }
 
-/* Write a number into a MAD in which its bits are zero. */
+/* Write a number into a field of a MAD. The bits of the field were zero before. */
 static void
 put_bits(uint8_t *mad, const struct uroce_cm_field *field, uint64_t value)
 {

@@ -68,7 +68,7 @@ enum uroce_cm_transport {
 	UROCE_CM_TRANSPORT_RC = 0,
 	UROCE_CM_TRANSPORT_UC = 1,
 	UROCE_CM_TRANSPORT_RD = 2,
-	UROCE_CM_TRANSPORT_EXTENDED = 3, /* see uroce_cm_req.extended_transport */
+	UROCE_CM_TRANSPORT_EXTENDED = 3, /* the service is in uroce_cm_req.extended_transport */
 };
 
 /** Value of uroce_cm_req.extended_transport for XRC [IBA A14.6]. */
@@ -146,7 +146,7 @@ struct uroce_cm_mra {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
 	uint8_t about;        /* 2 bits: enum uroce_cm_about, the message that is acknowledged */
-	uint8_t timeout_code; /* 5 bits: encoded time in which the answer to that message follows */
+	uint8_t timeout_code; /* 5 bits: encoded time until the sender answers the message */
 	uint8_t private_data[UROCE_CM_MRA_PRIVATE_LEN];
 };
 

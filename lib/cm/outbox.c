@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What waits for the wire.
+ * The messages that wait for transmission.
  */
 
 #include "cm/outbox.h"

@@ -5,8 +5,8 @@
 /**
  * @file
  * CM messages that wait for transmission. An id (listener or end of a connection, see cm.h) has at
- * most one: the message that it sent last, or has to send next. Others are replies that belong to no
- * id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
+ * most one message: the one that it sent last, or has to send next. Other messages are replies that
+ * belong to no id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
  */
 
 #include "cm/context.h"
@@ -23,16 +23,17 @@ uroce_cm_outbox_is_request(unsigned attr)
  */
 void uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** The id has nothing to send. */
+/** Take an id out of the queue, so that its last message is not transmitted now. */
 void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Queue a reply that belongs to no id. It is dropped if too many wait: the peer repeats. A host may
- * have as many as are left for others, so a host that causes many leaves room for those of others.
+ * Queue a reply that belongs to no id. If too many replies wait, the reply is dropped, because the
+ * peer repeats its message. A host may have as many waiting replies as there is room for others, so
+ * that a host with many replies leaves room for other hosts.
  */
 void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
 
-/** Take the oldest reply; NULL: none. It is valid until the next reply is queued. */
+/** Take the oldest reply; NULL: none. The reply is valid until the next reply is queued. */
 const struct uroce_cm_reply *uroce_cm_outbox_pop_reply(struct uroce_cm *cm);
 
 #endif /* UROCE_CM_OUTBOX_H */

@@ -4,29 +4,31 @@
 
 /**
  * @file
- * Which ids an owner has, and how many ids an account has. Several owners may have one account:
- * the processes of a user, for example.
+ * Which ids an owner has, and how many ids an account has. Several owners may share one account,
+ * for example the processes of a user.
  *
- * An id counts for the account of its owner from its creation until it is free. So an id that was
- * destroyed counts while it waits for the peer or is in TIMEWAIT, and a request counts before the
- * owner of the listener takes it. An id that may be taken back at any time does not count.
+ * An id counts for the account of its owner from its creation until the id is free. So a destroyed
+ * id counts while it waits for the peer or is in TIMEWAIT, and a request counts before the owner of
+ * the listener takes it. An id that may be reused at any time does not count.
  *
  * An account may have another id if it has fewer ids than are free. So one account has at most one
- * half of the ids, and several accounts together leave some for others. The counters are in a hash
- * table without chains: accounts with the same hash share a counter, and so a limit.
+ * half of the ids, and several accounts together leave some for others.
+ *
+ * The counters are in a hash table without chains: accounts with the same hash share a counter, and
+ * so a limit.
  */
 
 #include "cm/context.h"
 
 void uroce_cm_owner_init(struct uroce_cm *cm);
 
-/** Give an id to an owner. A former owner loses it. */
+/** Give an id to an owner. A former owner loses the id. */
 void uroce_cm_owner_take(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint16_t owner);
 
-/** Take an id from its owner. Does nothing if the id has no owner. */
+/** Take an id from its owner. The call does nothing if the id has no owner. */
 void uroce_cm_owner_leave(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Subtract an id from the count of its account. Does nothing if the id does not count. */
+/** Subtract an id from the count of its account. The call does nothing if the id does not count. */
 void uroce_cm_owner_discount(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap of
- * each port space says which ports have an id, so that a free port is found quickly even if there
- * are few.
+ * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap
+ * of each port space says which ports have an id, so that a free port is found quickly even if few
+ * ports are free.
  */
 
 #include "cm/port_space.h"
@@ -60,7 +60,7 @@ overlaps(const struct uroce_cm_conn *a, const struct uroce_cm_conn *b)
 	return covers(a, &b->local) || covers(b, &a->local);
 }
 
-/* Whether `conn` can have its address and port beside the other ids. */
+/* Whether no other id keeps `conn` from having its address and port. */
 static bool
 is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
@@ -79,7 +79,10 @@ is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 	return true;
 }
 
-/* The bitmap of a port space. Another number than those of service_id.h shares that of TCP. */
+/*
+ * The bitmap of a port space. A port space that service_id.h does not list shares the bitmap of
+ * TCP.
+ */
 static uint64_t *
 ports_of_space(struct uroce_cm *cm, uint16_t space)
 {
@@ -94,7 +97,7 @@ ports_of_space(struct uroce_cm *cm, uint16_t space)
 	return cm->bound_ports[0];
 }
 
-/* Write down that an id has a port, or that the last one has left it. */
+/* Update the bit of a port in the bitmap: the bit is set while an id has the port. */
 static void
 mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
@@ -109,8 +112,8 @@ mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * Find a port that no id has, in [from, end). Words of the bitmap that are full are skipped.
- * @return `end`: none
+ * Find a port in [from, end) that no id has. Words of the bitmap without a free port are skipped.
+ * @return `end`: there is no such port
  */
 static uint32_t
 find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
@@ -131,8 +134,8 @@ find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
 }
 
 /*
- * Choose a free port: one that no id has, or else one that only other addresses have.
- * @return false: all are in use
+ * Choose a free port: one that no id has, or else one that ids have at other addresses only.
+ * @return false: no port is free
  */
 static bool
 choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
@@ -150,7 +153,11 @@ choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 	}
 	if (port != end) {
 		conn->local.port = (uint16_t)port;
-		if (is_port_free(cm, conn)) /* no id of a port space that shares the bitmap */
+		/*
+		 * the bit may be clear although an id has the port, because some port spaces share
+		 * a bitmap
+		 */
+		if (is_port_free(cm, conn))
 			return true;
 	}
 	for (uint32_t i = 0; i < end - first; i++) {

@@ -14,14 +14,16 @@
 /** Whether an address is IPv4 in the form of IPv6, ::ffff:192.0.2.1. */
 bool uroce_cm_port_is_mapped_ipv4(const struct uroce_cm_addr *addr);
 
-/** As uroce_cme_bind(). */
+/**
+ * Bind an id to an address and a port. The parameters and the result are those of uroce_cme_bind().
+ */
 int uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		       const struct uroce_cm_addr *addr, bool is_v6only, bool is_shared);
 
 /** Free the port of an id, if the id has one. */
 void uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Whether a bound id may listen: no other id has the port. */
+/** Whether a bound id may listen: no other id has the port at an address that overlaps. */
 bool uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *conn);
 
 /**

@@ -5,7 +5,7 @@
 /**
  * @file
  * Reasons of a REJ, and the status of a SIDR_REP and of an APR. Values and names are those of the
- * standard [IBA 12.6.7.2, 12.8.2, 12.11.2]; the texts say what they mean for a user.
+ * standard [IBA 12.6.7.2, 12.8.2, 12.11.2]; the texts say what the values mean for a user.
  */
 
 /** Reasons of a REJ. The value 34 is reserved. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests of peers for something new. A refused request leaves nothing behind but a reply. The
+ * Requests of peers that make a new id. A refused request leaves nothing behind but a reply. The
  * requests that wait at a listener are limited by its backlog, so a flood at one listener takes no
- * ids from the others.
+ * ids from other listeners.
  */
 
 #include "cm/request.h"
@@ -24,7 +24,7 @@
 
 static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
 
-/* The addresses of a request, and the private data that follows them. */
+/* The addresses of a request, and where the private data of the user begins. */
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
@@ -44,7 +44,7 @@ addr_of_gid(const uint8_t gid[16])
 	return addr;
 }
 
-/* Whether an address of the IP header is that of a host. */
+/* Whether an address of the IP header, `ip`, is the address of a host. */
 static bool
 names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct uroce_cm_addr *host)
 {
@@ -56,9 +56,9 @@ names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct 
 
 /*
  * Read the addresses of a request: those of the IP header in its private data if there is one,
- * otherwise those of the hosts.
- * @return 0; INVALID_GID: the header names other hosts than those that the message goes between;
- *         CONSUMER_DEFINED, as Linux says: the service ID announces a header, and this is none
+ * otherwise those of the GIDs of both hosts.
+ * @return 0; INVALID_GID: the IP header names other hosts than the GIDs; CONSUMER_DEFINED, as Linux
+ *         says: the service ID announces an IP header, and the private data has no valid one
  */
 static enum uroce_cm_reason
 read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
@@ -84,7 +84,7 @@ read_addresses(uint64_t service_id, const uint8_t *private_data, const struct ur
 }
 
 /*
- * Check the values of a REQ, before anything is looked up.
+ * Check the values of a REQ that can be checked without a look-up.
  * @return the reason why the REQ is refused; 0: the values are valid
  */
 static enum uroce_cm_reason
@@ -139,7 +139,7 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_c
 	return conn;
 }
 
-/* The code of a time for which a peer asks. */
+/* Limit the encoded time for which a peer asks. */
 static uint8_t
 limit_code(uint8_t code)
 {

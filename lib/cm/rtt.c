@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Round trips to hosts.
+ * The table of round trip times to hosts.
  */
 
 #include "cm/rtt.h"
@@ -9,8 +9,8 @@
 #include "cm/identity.h"
 
 /*
- * Limits of the first retransmission interval. An early repetition costs one message, a late one
- * costs a user's time, so the upper limit is low.
+ * Limits of the first retransmission interval. The upper limit is low, because an early repetition
+ * costs only one message, but a late one costs time of a user.
  */
 #define MIN_INTERVAL_NS (10 * UROCE_MSEC_NS)
 #define MAX_INTERVAL_NS (200 * UROCE_MSEC_NS)

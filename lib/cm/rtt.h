@@ -6,14 +6,14 @@
  * @file
  * Round trips to hosts, from which the first retransmission interval is computed.
  *
- * The table has no chains: a newer host takes the slot of an older one. A sample includes the time
- * in which the peer's program decides. So the table follows a shorter sample at once, and a longer
- * one slowly.
+ * The table has no chains: if two hosts have the same slot, the newer host takes it. A sample
+ * includes the time in which the peer's program decides. So the table follows a shorter sample at
+ * once, and a longer one slowly.
  */
 
 #include "cm/context.h"
 
-/** Record that a host answered after `sample_ns` a message that was sent once. */
+/** Record that a host has answered a message that was sent once, after `sample_ns`. */
 void uroce_cm_rtt_sample(struct uroce_cm *cm, const uint8_t gid[16], uint64_t sample_ns);
 
 /** How long to wait for a host's answer before the first retransmission. */

@@ -46,10 +46,11 @@ uroce_cm_service_port(uint64_t service_id)
 }
 
 /**
- * Whether private data for this service ID begins with the header of cm/ip_header.h. The range is
- * that of the annex, 0x0000000001xxxxxx. Linux sends the header in the port space of IPoIB, too,
- * which is outside of the range. A program that addresses by GID may use a service ID of this
- * range, too, and sends no header: a header that does not parse is the consumer's data.
+ * Whether private data for this service ID may begin with the header of cm/ip_header.h. Service IDs
+ * with this header are 0x0000000001xxxxxx [IBA A11]. Linux sends the header in the port space of
+ * IPoIB, too, which is outside of this range. A program that addresses by GID may use a service ID
+ * of the range without the header. So private data that does not parse as the header belongs to the
+ * consumer.
  */
 static inline bool
 uroce_cm_service_has_ip(uint64_t service_id)

@@ -12,7 +12,9 @@
 
 #include "cm/cm.h"
 
-/* The next state is stored plus one, so that an empty cell differs from one that leads to IDLE. */
+/*
+ * The next state is stored plus one, so that an empty cell differs from a cell that leads to IDLE.
+ */
 #define STEP(state, send, report, effect)                                                          \
 	{                                                                                          \
 		UROCE_CM_STATE_##state + 1, UROCE_CM_SEND_##send, report, UROCE_CM_EFFECT_##effect \
@@ -101,7 +103,10 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 	[UROCE_CM_STATE_ESTABLISHED] = {
 		[UROCE_CM_ON_ESTABLISH] = STAY(ESTABLISHED),
 		[UROCE_CM_ON_REQ] = IGNORE(ESTABLISHED),
-		/* the peer has not received the RTU, so it is repeated */
+		/*
+		 * a REP in this state shows that the peer has not received the RTU, so the RTU is
+		 * repeated
+		 */
 		[UROCE_CM_ON_REP] = AGAIN(ESTABLISHED),
 		[UROCE_CM_ON_RTU] = IGNORE(ESTABLISHED),
 		[UROCE_CM_ON_DISCONNECT] = GO(DREQ_SENT, DREQ),
@@ -143,7 +148,10 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 	[UROCE_CM_STATE_REJ_SENT] = {
 		[UROCE_CM_ON_REQ] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_REP] = AGAIN(REJ_SENT),
-		/* the peer has not received the REJ, so it is repeated */
+		/*
+		 * an RTU in this state shows that the peer has not received the REJ, so the REJ is
+		 * repeated
+		 */
 		[UROCE_CM_ON_RTU] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_DREQ] = STEP(REJ_SENT, LONE_DREP, 0, NONE),
 		[UROCE_CM_ON_DISCONNECT] = STAY(REJ_SENT),

@@ -16,9 +16,9 @@ enum uroce_cm_state {
 	/* states of the active side */
 	UROCE_CM_STATE_REQ_SENT,
 	UROCE_CM_STATE_REQ_ACKED, /* the peer has sent an MRA: its REP takes longer */
-	UROCE_CM_STATE_REP_RCVD,  /* the user has to establish or to reject */
+	UROCE_CM_STATE_REP_RCVD,  /* the user has to establish or to reject the connection */
 	/* states of the passive side */
-	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject */
+	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject the request */
 	UROCE_CM_STATE_REP_SENT,
 	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA: its RTU takes longer */
 	/* states of both sides */

@@ -4,16 +4,19 @@
 
 /**
  * @file
- * Encoded times of the messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. They are
- * the response timeouts, the service timeout of an MRA and the target ACK delay. Code 0 means
- * 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
+ * Encoded times of the messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. The
+ * response timeouts, the service timeout of an MRA and the target ACK delay are encoded so. Code 0
+ * means 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
  */
 
 #include <stdint.h>
 
 #define UROCE_CM_TIMEOUT_CODE_MAX 31
 
-/** A peer that asks for more time than this does not get it: 17 s. */
+/**
+ * The code of the longest time that a peer gets, 17 s. A longer time for which a peer asks is cut
+ * to it.
+ */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 
 /** Convert the low five bits of `code` to nanoseconds. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timers of ids as a binary heap. The children of position i are at 2i + 1 and 2i + 2, and do
- * not expire before it.
+ * The timers of ids as a binary heap. The children of position i are at 2i + 1 and 2i + 2. A child
+ * does not expire before its parent.
  */
 
 #include "cm/timer_heap.h"
@@ -38,7 +38,7 @@ expires_before(const struct uroce_timer_heap *timers, uint32_t a, uint32_t id)
 	return timers->deadline_ns[timers->heap[a]] < timers->deadline_ns[id];
 }
 
-/* Find the position of `id` from `position` upwards, and then downwards. */
+/* Put the timer of `id` at its place: search from `position` upwards, and then downwards. */
 static void
 sift_timer(struct uroce_timer_heap *timers, uint32_t position, uint32_t id)
 {

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The timers of ids: a binary heap in which the first id is one that expires next. An id has at
- * most one timer. To arm, to move and to stop a timer takes a time that grows with the logarithm
- * of the number of timers.
+ * The timers of ids: a binary heap whose first id has the earliest deadline. An id has at most one
+ * timer. To arm, to move and to stop a timer takes a time that grows with the logarithm of the
+ * number of timers.
  */
 
 #include <stddef.h>

@@ -7,8 +7,8 @@
  * The differences between the releases of DPDK that uroce supports, 22.11 and later. No other file
  * of the library depends on the release.
  *
- *	before 23.11  the calls about interrupt sources and about the version are experimental.
- *	              A file that uses them includes this header before any header of DPDK.
+ * Before release 23.11 the calls about interrupt sources and about the version are experimental. A
+ * file that uses these calls includes this header before any header of DPDK.
  */
 
 #include <pthread.h>
@@ -76,8 +76,8 @@ bool uroce_dpdk_knows_memif(void);
  * Find the interrupt handle in a queue record of the memif driver. In releases since 26.03, and in
  * the stable releases 23.11.7, 24.11.5, 25.11.1 and their successors, a count of errors precedes
  * the handle.
- * @param words  the two words behind the counts of packets and bytes: the handle is the first of
- *   them, or the second behind a count of errors
+ * @param words  the two words behind the counts of packets and bytes: the handle is the first word,
+ *   or the second word if a count of errors is the first
  * @return the handle; NULL: neither word is a handle
  */
 struct rte_intr_handle *uroce_dpdk_memif_handle(const uint64_t words[2]);

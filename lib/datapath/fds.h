@@ -12,8 +12,8 @@
 #include <stdbool.h>
 
 /**
- * An iteration over all file descriptors. A descriptor that is opened or closed meanwhile may be
- * found or not.
+ * An iteration over all file descriptors. A descriptor that is opened or closed during the
+ * iteration may be found or not.
  */
 struct uroce_fds {
 	DIR *dir;

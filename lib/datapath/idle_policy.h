@@ -19,8 +19,9 @@
 #define UROCE_IDLE_TIMED_DOWN_NS UINT64_C(5000000)
 
 /**
- * Length of the timed sleeps after which a thread sleeps until a wake-up. To wake it takes the
- * sender some microseconds. A program that sends at intervals should not pay this each time.
+ * Length of the last timed sleep before a thread sleeps until a wake-up. A wake-up costs the sender
+ * of a frame some microseconds. A program that sends at short intervals should not have this cost
+ * each time.
  */
 #define UROCE_IDLE_TIMED_LAST_NS UINT64_C(80000)
 

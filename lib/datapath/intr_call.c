@@ -4,8 +4,8 @@
  * Interrupt thread calls use an interrupt source of their own: an eventfd that is registered once
  * and never unregistered. Each registration or unregistration makes the interrupt thread read the
  * list of sources again, some time later. uroce_intr_call_synchronize() waits until the thread has
- * read the list, and so must not cause that itself. The source's memory is not from EAL's heap, so
- * that it outlives EAL's cleanup.
+ * read the list. So this function must not register or unregister a source itself. The source's
+ * memory is not from EAL's heap, so that it outlives EAL's cleanup.
  */
 
 #include "datapath/dpdk.h"

@@ -23,7 +23,7 @@ RTE_LOG_REGISTER(uroce_log_cm, roce.cm, NOTICE);
 
 /* --- the limit of lines ------------------------------------------------------------------------ */
 
-static _Atomic(time_t) second; /* the second that `nb_lines` counts */
+static _Atomic(time_t) second; /* second in which the `nb_lines` lines were logged */
 static atomic_uint nb_lines, nb_left_out;
 
 bool
@@ -88,7 +88,7 @@ find_level(const char *word, size_t len, uint32_t *level)
 	return false;
 }
 
-/* Set the level of a component, or of all of them if its name is empty. */
+/* Set the level of a component, or of all components if `len` is 0. */
 static bool
 set_level(const char *component, size_t len, uint32_t level)
 {
@@ -103,7 +103,7 @@ set_level(const char *component, size_t len, uint32_t level)
 	return is_found;
 }
 
-/* Take one part of the variable: "LEVEL" or "COMPONENT=LEVEL". */
+/* Apply one part of the environment variable UROCE_LOG: "LEVEL" or "COMPONENT=LEVEL". */
 static bool
 take_part(const char *part, size_t len)
 {

@@ -55,8 +55,8 @@ bool uroce_log_has_room(uint32_t level, int type);
 /**
  * Set the levels of the log types to what the environment variable UROCE_LOG says:
  * "LEVEL[,COMPONENT=LEVEL...]". EAL sets levels when it starts, so this function sets them once
- * before EAL has started and once afterwards. Later calls do nothing. A part that is not understood
- * has no effect, after one line in the log.
+ * before EAL has started and once afterwards. Later calls do nothing. A part of the variable that
+ * is not understood has no effect, and one line is logged.
  * @param is_eal_running  rte_eal_init() has returned
  */
 void uroce_log_read_env(bool is_eal_running);

@@ -33,7 +33,7 @@ enum uroce_stage {
 	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */
 	UROCE_STAGE_VERIFY,    /* verify the ICRCs of received frames */
 	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
-	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update the QP and follow up */
+	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update and schedule the QP */
 	UROCE_STAGE_FREE,      /* free received mbufs */
 	UROCE_STAGE_DOORBELLS, /* take the doorbells of posts */
 	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write the headers of frames */

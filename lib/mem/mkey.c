@@ -69,8 +69,11 @@ uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uin
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)mkey);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key,
-			      memory_order_release); /* release R1: publishes the entry */
+	/*
+	 * Release R1: a thread that loads this state (acquire A1 in mkey_object.h) sees the fields
+	 * of the entry.
+	 */
+	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key, memory_order_release);
 	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
 	*key = new_key;
 	return 0;
@@ -85,7 +88,10 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 	assert(entry != NULL);
 	struct uroce_mkey *mkey = uroce_mkey_of(entry);
 
-	/* Another worker may have found the mkey before and may be configuring it. */
+	/*
+	 * Take the mkey's lock, because another worker may have found the mkey before and may be
+	 * configuring it.
+	 */
 	uroce_lock_take(&mkey->lock);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_DEAD | key, memory_order_relaxed);
 	uroce_lock_release(&mkey->lock);
@@ -185,8 +191,11 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 	uroce_lock_take(&mkey->lock);
 	if (uroce_mkey_find(table, key, &life) == entry && is_acceptable(mkey, conf)) {
 		apply_conf(mkey, entry, conf);
-		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key,
-				      memory_order_release); /* release R1 publishes `conf` */
+		/*
+		 * Release R1: a thread that loads this state (acquire A1 in mkey_object.h) sees the
+		 * fields of the entry as configured by `conf`.
+		 */
+		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 		ret = 0;
 	}
 	uroce_lock_release(&mkey->lock);

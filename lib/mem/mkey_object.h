@@ -21,8 +21,8 @@ struct uroce_mkey_placed {
 };
 
 /*
- * An mkey. The field `addr` of its entry in the table points to it. The entry also has its access
- * rights and the length of its data on the wire.
+ * An mkey. The field `addr` of the mkey's entry in the table points to this struct. The entry also
+ * has the access rights of the mkey, and the length of the mkey's data on the wire.
  */
 struct uroce_mkey {
 	struct uroce_lock lock;

@@ -146,7 +146,7 @@ publish_entry(struct uroce_entry *entry, const struct uroce_mr_conf *conf, uint3
 	UROCE_ENTRY_SET(entry, addr, (uintptr_t)conf->addr);
 	UROCE_ENTRY_SET(entry, pdn, conf->pdn);
 	UROCE_ENTRY_SET(entry, access, conf->access);
-	/* Release R1: a thread that loads this state (acquire A1) sees the fields written above. */
+	/* Release R1: a thread that loads this state (acquire A1) sees the fields of the entry. */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 }
 

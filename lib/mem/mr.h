@@ -153,8 +153,8 @@ uroce_mr_view_at(const struct uroce_mr_view *view, uint64_t va, uint64_t len)
 }
 
 /**
- * Resolve `[va, va + len)` of a key, as uroce_mr_resolve() does. Fast for a sequence of ranges that
- * mostly are in the same region, and need the same access rights.
+ * Resolve `[va, va + len)` of a key, as uroce_mr_resolve() does. The function is fast for a
+ * sequence of ranges that mostly are in the same region, and need the same access rights.
  * @param view  cache of the last region that was looked up in this round; initially empty
  * @return NULL: refused, or the key is not that of a region whose pages are all present
  */

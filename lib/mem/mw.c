@@ -72,7 +72,10 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 	UROCE_ENTRY_SET(entry, kind, (uint8_t)kind);
 	UROCE_ENTRY_SET(entry, pdn, pdn);
 	UROCE_ENTRY_SET(entry, access, 0);
-	/* release R1: publishes the fields of the window */
+	/*
+	 * Release R1: a thread that loads this state (acquire in find_window()) sees the window's
+	 * fields.
+	 */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | key, memory_order_release);
 	*rkey = key;
 	return 0;
@@ -231,7 +234,8 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 		return -EINVAL;
 	}
 	/*
-	 * Fence R4 orders the change of the state before the stores to the window's fields.
+	 * Fence R4 pairs with fence A4 in uroce_mw_resolve(). The state changes before the stores
+	 * to the window's fields.
 	 */
 	atomic_thread_fence(memory_order_release);
 	if (get_life(state) == UROCE_ENTRY_LIVE)
@@ -239,7 +243,10 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	UROCE_ENTRY_SET(window, parent_idx, region_idx);
 	fill_window(window, bind, region);
 	atomic_store_explicit(&window->state, next_state(bind_state, UROCE_ENTRY_LIVE, bind->rkey),
-			      /* release R1: publishes the window's fields */
+			      /*
+			       * Release R1: a thread that loads this state (acquire A1 in mr.c)
+			       * sees the window's fields.
+			       */
 			      memory_order_release);
 	return 0;
 }

@@ -36,7 +36,7 @@ enum uroce_mw_kind {
 struct uroce_mw_bind {
 	uint32_t rkey;   /* the new key; its upper 24 bits identify the window */
 	uint32_t mr_key; /* key of the region to which the window is bound */
-	uint64_t addr;   /* address of the first byte, as the region counts addresses */
+	uint64_t addr;   /* first address of the window, in the address range of the region */
 	uint64_t len;    /* length in bytes; 0 unbinds a window of type 1 */
 	/* IBV_ACCESS_REMOTE_* flags; with IBV_ACCESS_ZERO_BASED the peer's addresses begin at 0 */
 	uint32_t access;

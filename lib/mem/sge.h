@@ -32,7 +32,7 @@ struct uroce_slice {
 
 /** Memory in a frame, into which a function writes the payload of a packet that comes from mkeys. */
 struct uroce_sge_room {
-	/* first byte of the memory; the payload that the caller of the function requests fits */
+	/* first byte of the memory, which has room for the payload that the caller requests */
 	uint8_t *at;
 	/* the packet is a retransmission, so signatures in memory are not checked again */
 	bool is_retransmit;

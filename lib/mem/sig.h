@@ -63,8 +63,8 @@ enum uroce_sig_fault {
 };
 
 struct uroce_sig_error {
-	uint64_t actual;   /* value of this part, computed from the data and the format */
-	uint64_t expected; /* value of this part in the signature that was checked */
+	uint64_t actual;   /* value of the bad part, computed from the data and the format */
+	uint64_t expected; /* value of the bad part in the signature that was checked */
 	uint8_t fault;     /* enum uroce_sig_fault */
 };
 

@@ -65,7 +65,10 @@ uroce_binding_clear(const struct uroce_shm *shm, uint32_t qpn)
 	atomic_store_explicit(uroce_binding_slot(shm, qpn), 0, memory_order_release);
 }
 
-/** Read the binding of a QP. If the QP has none, the `qpn` of the result differs. */
+/**
+ * Read the binding of a QP. If the QP has no binding, the `qpn` of the result is not the QP's
+ * number.
+ */
 static inline struct uroce_binding
 uroce_binding_get(const struct uroce_shm *shm, uint32_t qpn)
 {

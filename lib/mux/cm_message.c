@@ -18,9 +18,9 @@
 
 #define QPN_MAX      0xffffffu
 #define FLOW_MAX     0xfffffu
-#define COUNT_MAX    7u /* of retries: 3 bits */
+#define COUNT_MAX    7u /* largest retry count, which has 3 bits */
 #define TIMEOUT_MAX  31u
-#define MTU_CODE_MAX 5u /* enum ibv_mtu: 4096 bytes */
+#define MTU_CODE_MAX 5u /* largest value of enum ibv_mtu: IBV_MTU_4096 */
 
 /* Whether `len` bytes are zero. */
 static bool
@@ -178,8 +178,11 @@ check_qpn_busy(const struct uroce_mux_cm_request *request)
 #define MEMBER(name) sizeof(((struct uroce_mux_cm_request *)0)->name)
 
 static const struct shape {
-	size_t size; /* of the member of the union */
-	/* @return NULL, or the reason why the request is refused; NULL: nothing is checked */
+	size_t size; /* length of the union's member that this type of request has */
+	/*
+	 * Checks the member of the request. It returns NULL, or the reason why the request is
+	 * refused. NULL: the member needs no check.
+	 */
 	const char *(*check)(const struct uroce_mux_cm_request *request);
 } request_shapes[UROCE_MUX_CM_NB_REQUESTS] = {
 	[UROCE_MUX_CM_HELLO] = { MEMBER(hello), check_hello },

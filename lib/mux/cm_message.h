@@ -13,12 +13,13 @@
  *	               <-  reply to HELLO
  *	request        ->           a call of the engine (cm/cm.h), such as CREATE or CONNECT
  *	               <-  reply    the result of the call, with the number of the request
- *	               <-  EVENTS   NEXT_EVENT has an event; sent at any time
+ *	               <-  EVENTS   there is an event, which the client takes by NEXT_EVENT
  *	               <-  REFUSED  an error; then the connection manager closes the connection
  *
- * Each type of message has one size. A client may send requests before it has the replies of earlier
- * ones; they are answered in order. Events stay in the engine until the client asks for them. So a
- * client that does not read needs no memory of the connection manager.
+ * Each type of message has one size. A client may send a request before it has the replies to
+ * earlier requests. The connection manager replies in the order of the requests. An event stays in
+ * the engine until the client asks for it. So the connection manager needs no memory for messages
+ * to a client that does not read.
  *
  * A request that names a QP number shows the token of the lease of its block (mux/message.h). So
  * no client can ask for a connection in the name of a QP of another client.
@@ -36,11 +37,11 @@
 /** The path of the connection manager's socket is that of uroced's socket with this suffix. */
 #define UROCE_MUX_CM_SUFFIX ".cm"
 
-/** Most bytes of private data in a request: those of an RTU. */
+/** Maximum bytes of private data in a request: as many as an RTU has. */
 #define UROCE_MUX_CM_PRIVATE_MAX 224u
 
 enum uroce_mux_cm_type {
-	/* requests; their replies have the same type */
+	/* requests; the reply to a request has the type of the request */
 	UROCE_MUX_CM_HELLO = 1,
 	UROCE_MUX_CM_CREATE,
 	UROCE_MUX_CM_BIND,
@@ -56,13 +57,13 @@ enum uroce_mux_cm_type {
 	UROCE_MUX_CM_NEXT_EVENT,
 	UROCE_MUX_CM_QPN_BUSY,
 	UROCE_MUX_CM_NB_REQUESTS,
-	/* messages of the connection manager that are no replies */
+	/* messages of the connection manager that are not replies */
 	UROCE_MUX_CM_EVENTS = UROCE_MUX_CM_NB_REQUESTS,
 	UROCE_MUX_CM_REFUSED,
 	UROCE_MUX_CM_NB_TYPES,
 };
 
-/** struct uroce_cm_addr. */
+/** An address in a message: struct uroce_cm_addr of the engine. */
 struct uroce_mux_cm_addr {
 	uint8_t ip_version;
 	uint8_t reserved; /* must be 0 */
@@ -70,7 +71,10 @@ struct uroce_mux_cm_addr {
 	uint8_t ip[16];
 };
 
-/** struct uroce_cm_av. The port of the device is that of uroced. */
+/**
+ * An address vector in a message: struct uroce_cm_av of the engine, without `port`, which is always
+ * 1.
+ */
 struct uroce_mux_cm_av {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
@@ -80,11 +84,14 @@ struct uroce_mux_cm_av {
 	uint16_t reserved; /* must be 0 */
 };
 
-/** struct uroce_cm_param, without its private data. Flags are 0 or 1. */
+/**
+ * Parameters of a connection in a message: struct uroce_cm_param of the engine, without its private
+ * data. Flags are 0 or 1.
+ */
 struct uroce_mux_cm_param {
 	uint32_t qpn;
 	uint32_t qkey;
-	uint64_t token; /* of the lease of the block of `qpn` */
+	uint64_t token; /* token of the lease of the block that contains `qpn` */
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint16_t pkey;
@@ -101,18 +108,20 @@ struct uroce_mux_cm_param {
 	uint8_t reserved[4]; /* must be 0 */
 };
 
-/** Private data. The bytes behind `len` have no meaning. */
+/** Private data in a message. Only the first `len` of `bytes` have a meaning. */
 struct uroce_mux_cm_private {
 	uint8_t len;
 	uint8_t bytes[UROCE_MUX_CM_PRIVATE_MAX];
 	uint8_t reserved[7]; /* must be 0 */
 };
 
-/** A request. The `type` determines which member of the union the message has; DESTROY, QUERY and
- * NEXT_EVENT have none. */
+/**
+ * A request. The `type` determines which member of the union the request has. DESTROY, QUERY and
+ * NEXT_EVENT have no member.
+ */
 struct uroce_mux_cm_request {
 	uint32_t type;
-	uint32_t id;     /* the id that the call is about; else 0 */
+	uint32_t id;     /* id to which the request applies; 0 if it applies to none */
 	uint64_t number; /* chosen by the client; the reply repeats it */
 	union {
 		struct {
@@ -159,7 +168,7 @@ struct uroce_mux_cm_request {
 		struct {
 			uint32_t qpn;
 			uint32_t reserved; /* must be 0 */
-			uint64_t token;    /* of the lease of the block of `qpn` */
+			uint64_t token;    /* token of the lease of the block that contains `qpn` */
 		} qpn_busy;
 	};
 };
@@ -167,56 +176,67 @@ struct uroce_mux_cm_request {
 /** A reply, or another message of the connection manager. */
 struct uroce_mux_cm_reply {
 	uint32_t type;
-	int32_t ret;     /* result of the call; 0 in EVENTS; -errno in REFUSED */
-	uint64_t number; /* of the request; else 0 */
+	int32_t ret;     /* result of the call; in EVENTS 0; in REFUSED -errno */
+	uint64_t number; /* number of the request; 0 if the message is no reply */
 	union {
-		uint32_t id;                 /* CREATE */
-		uint64_t busy_ns;            /* QPN_BUSY */
-		struct uroce_cm_info info;   /* QUERY */
-		struct uroce_cm_event event; /* NEXT_EVENT */
-		char why[248];               /* REFUSED: a sentence that ends with a zero byte */
+		uint32_t id;                 /* in the reply to CREATE */
+		uint64_t busy_ns;            /* in the reply to QPN_BUSY */
+		struct uroce_cm_info info;   /* in the reply to QUERY */
+		struct uroce_cm_event event; /* in the reply to NEXT_EVENT */
+		char why[248];               /* in REFUSED: a sentence that ends with a zero byte */
 	};
 };
 
-/** Bytes of a request of a type. 0: the type is unknown. */
+/** Get the length in bytes of a request from its type. 0: the type is unknown. */
 size_t uroce_mux_cm_request_size(uint32_t type);
 
-/** Bytes of a message of the connection manager. 0: the type is unknown. */
+/**
+ * Get the length in bytes of a message of the connection manager from its type. 0: the type is
+ * unknown.
+ */
 size_t uroce_mux_cm_reply_size(uint32_t type);
 
 /**
- * Check what a request says, without knowledge of its sender: its length is that of its type,
- * numbers are in their range, flags are 0 or 1, and reserved members are 0.
+ * Check a request by its bytes alone, without knowledge of its sender: its length is that of its
+ * type, numbers are in their range, flags are 0 or 1, and reserved members are 0.
  * @param len  bytes that were received
  * @return NULL, or the reason why the message is refused, as the end of a sentence
  */
 const char *uroce_mux_cm_check(const struct uroce_mux_cm_request *request, size_t len);
 
 /**
- * Check what a message of the connection manager says: its length is that of its type, and numbers
- * that are used as an index or a length are in their range. Other members are not checked: a client
- * trusts the connection manager as it trusts uroced.
+ * Check a message of the connection manager: its length is that of its type, and numbers that are
+ * used as an index or a length are in their range. Other members are not checked: a client trusts
+ * the connection manager as it trusts uroced.
  */
 bool uroce_mux_cm_is_reply(const struct uroce_mux_cm_reply *reply, size_t len);
 
-/* Conversions between messages and arguments of the engine. Those to the engine's types are for
- * requests that uroce_mux_cm_check() has accepted. */
+/*
+ * Conversions between members of messages and types of the engine. A request may be converted to
+ * the engine's types only after uroce_mux_cm_check() has accepted the request.
+ */
 void uroce_mux_cm_put_addr(struct uroce_mux_cm_addr *to, const struct uroce_cm_addr *from);
 void uroce_mux_cm_get_addr(struct uroce_cm_addr *to, const struct uroce_mux_cm_addr *from);
 void uroce_mux_cm_put_av(struct uroce_mux_cm_av *to, const struct uroce_cm_av *from);
 void uroce_mux_cm_get_av(struct uroce_cm_av *to, const struct uroce_mux_cm_av *from);
 
-/** @return 0; -EINVAL: there is more private data than fits */
+/**
+ * Convert private data of the engine to a member of a message.
+ * @return 0; -EINVAL: there is more private data than the member can have
+ */
 int uroce_mux_cm_put_private(struct uroce_mux_cm_private *to, const void *from, uint8_t len);
 
 /**
- * Convert the parameters without the token.
- * @return 0; -EINVAL: there is more private data than fits
+ * Convert parameters of the engine, except for the token.
+ * @return 0; -EINVAL: there is more private data than a request can have
  */
 int uroce_mux_cm_put_param(struct uroce_mux_cm_param *to, struct uroce_mux_cm_private *private_data,
 			   const struct uroce_cm_param *from);
 
-/** @param[out] to  its private data is that of `private_data`, which is not copied */
+/**
+ * Convert parameters of a request to parameters of the engine.
+ * @param[out] to  its private data is not copied: `to->private_data` points into `private_data`
+ */
 void uroce_mux_cm_get_param(struct uroce_cm_param *to, const struct uroce_mux_cm_param *from,
 			    const struct uroce_mux_cm_private *private_data);
 

@@ -100,7 +100,7 @@ uroce_mux_send(int socket, const union uroce_mux_message *message, int fd)
 
 /*
  * Take the one descriptor that a message may have, and close all others.
- * @return whether the message had at most one
+ * @return whether the message had at most one descriptor
  */
 static bool
 take_fd(struct msghdr *msg, int *fd)
@@ -176,7 +176,9 @@ uroce_mux_peek(int socket, bool *has_fds)
 	*has_fds = false;
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
-	/* MSG_CTRUNC means that the message has descriptors, for which this call gave no room. */
+	/*
+	 * MSG_CTRUNC means that the message has descriptors, for which this recvmsg() gave no room.
+	 */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
 }
@@ -209,8 +211,9 @@ uroce_mux_connect(const char *path)
 }
 
 /*
- * Remove the socket file of a terminated process. A connection to it is refused. A connection to a
- * file of another kind is refused, too, hence the check of the file's type.
+ * Remove the socket file that a terminated process has left at `path`. connect() to such a file
+ * fails with ECONNREFUSED. connect() to a file of another type fails with the same error, so the
+ * file's type is checked before the file is removed.
  */
 static int
 clear_path(const char *path)
@@ -241,8 +244,8 @@ uroce_mux_listen(const char *path, unsigned mode)
 	if (fd < 0)
 		return fd;
 	/*
-	 * The file gets its mode after bind(). That is in time, because nobody can connect before
-	 * listen().
+	 * The file gets its mode only after bind(). Until listen() nobody can connect, so nobody
+	 * connects with another mode.
 	 */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
 	    listen(fd, UROCE_MUX_BACKLOG) == 0)

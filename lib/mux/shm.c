@@ -20,7 +20,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define TMPFS 0x01021994 /* magic number of tmpfs in statfs(2) */
+#define TMPFS 0x01021994 /* magic number of tmpfs, as statfs(2) returns it */
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW)
 #define LINE  64u
 #define PAGE  UINT64_C(4096)
@@ -55,8 +55,8 @@ bindings_len(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Compute the bytes of the two rings of a pair. They fill whole pages, so that the memory of one
- * pair can be replaced.
+ * Compute the length in bytes of the two rings of a pair. The length is a multiple of the page
+ * size, so that the memory of one pair can be replaced.
  */
 static uint64_t
 get_rings_len(uint32_t nb_slots)
@@ -77,8 +77,8 @@ get_stride(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Compute the bytes of the buffers of a pair. They fill whole pages, because even 2 * 64 buffers
- * of 64 bytes do.
+ * Compute the length in bytes of the buffers of a pair. The length is a multiple of the page size:
+ * the smallest number, 2 * 64 buffers of 64 bytes, fills whole pages.
  */
 static uint64_t
 buffers_len(const struct uroce_shm_layout *plan)
@@ -189,8 +189,8 @@ copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t 
 }
 
 /*
- * Replace pages of `shm` by the same pages of new shared memory. Other threads see either the old
- * or the new page.
+ * Replace pages of `shm` by the pages of new shared memory at the same offsets. Other threads see
+ * either the old or the new page.
  */
 static int
 move_pages(const struct uroce_shm *shm, const struct uroce_shm *fresh, uint64_t at, uint64_t len)
@@ -239,7 +239,10 @@ uroce_shm_renew_bindings(const struct uroce_shm *shm, const struct uroce_shm *fr
 
 /* --- checks of a client's memory ------------------------------------------------------------------- */
 
-/* Check that rings do not overlap. Otherwise an entry of one ring could be an index of another. */
+/*
+ * Check that rings do not overlap. If rings overlapped, a descriptor of one ring could be an index
+ * of another.
+ */
 static const char *
 check_rings(const struct uroce_shm_layout *plan)
 {
@@ -263,8 +266,8 @@ check_rings(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Check that the table of bindings is within the memory. It may overlap rings, since uroced only
- * reads it.
+ * Check that the table of bindings is within the shared memory. The table may overlap rings,
+ * because uroced only reads the table.
  */
 static const char *
 check_bindings(const struct uroce_shm_layout *plan)
@@ -319,7 +322,7 @@ uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max)
 }
 
 /*
- * lseek() finds missing pages of the file (holes). The number of blocks does not show them,
+ * lseek() finds missing pages (holes) of the file. st_blocks of fstat() does not show holes,
  * because it includes blocks after the end of the file.
  */
 const char *

@@ -93,7 +93,7 @@ int uroce_shm_create(struct uroce_shm *shm, const struct uroce_shm_layout *plan,
  * Check shared memory that another process created.
  * @param fd  descriptor of the file
  * @param frame_max  minimum length that the buffers must have
- * @return NULL: it can be mapped; otherwise the reason, the end of a sentence ("its file can
+ * @return NULL: the file can be mapped; otherwise the reason, the end of a sentence ("its file can
  *	become shorter")
  */
 const char *uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max);
@@ -105,8 +105,9 @@ const char *uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_
 int uroce_shm_map(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int fd);
 
 /**
- * Seal the file of mapped shared memory, so that no page can be removed, and check that it has all
- * pages. Blocks until writes to the file by other threads end. Afterwards the file may be closed.
+ * Seal the file of mapped shared memory, so that no page can be removed, and check that the file
+ * has all pages. The call blocks until writes to the file by other threads end. After the call the
+ * file may be closed.
  * @return NULL: accesses will not fault, and no page will be allocated; otherwise the reason, the
  *	end of a sentence
  */

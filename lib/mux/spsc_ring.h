@@ -6,7 +6,7 @@
  * @file
  * SPSC rings: rings of descriptors in the memory that a client shares with uroced, each with one
  * producer and one consumer [doc/design/multiplexer.md]. The frames are in the same shared memory.
- * The descriptors have their offsets.
+ * A descriptor has the offset of its frame.
  *
  *	up    the client is the producer: a descriptor names a frame
  *	down  the client writes descriptors of empty buffers into the slots, then advances
@@ -17,9 +17,11 @@
  * own index in private memory and does not trust what the other side wrote: it checks the other
  * side's index, and each descriptor, which it loads once.
  *
- *	A1 pairs with R1: the descriptors before `head`, and their frames, are visible
- *	A2 pairs with R2: the slots before `tail`, and their buffers, may be used again
- *	W1 pairs with W2: the sleeping consumer sees the frame, or the producer sees the
+ *	release A1 pairs with acquire R1: the descriptors before `head`, and their frames,
+ *	are visible
+ *	release A2 pairs with acquire R2: the slots before `tail`, and their buffers, may be used
+ *	again
+ *	fence W1 pairs with fence W2: the sleeping consumer sees the frame, or the producer sees the
  *	sleeping consumer
  */
 
@@ -35,8 +37,9 @@
  * Offset in a descriptor that is a barrier: it names no frame, and its length is 0. A client puts
  * barriers into its rings up. uroced passes the barrier under two conditions: it has taken all
  * frames that other clients had in their rings when it reached the barrier, and it has found no
- * more frames on the wire. Thus all earlier frames to this client are in its rings down. uroced
- * waits only some rounds for a client that has more frames in its rings than its turns allow.
+ * more frames on the wire. So when uroced passes the barrier, all earlier frames to the client are
+ * in the client's rings down. Another client may have more frames in its rings than its turns
+ * allow. uroced waits only some rounds for such a client.
  */
 #define UROCE_SPSC_BARRIER UINT32_MAX
 
@@ -138,7 +141,10 @@ static inline void
 uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 {
 	producer->mine += nb;
-	/* Release A1 publishes the contents of the slots and their frames. */
+	/*
+	 * Release A1 publishes the contents of the slots and their frames (acquire R1 in
+	 * uroce_spsc_ready()).
+	 */
 	atomic_store_explicit(&producer->ring->head, producer->mine, memory_order_release);
 }
 
@@ -147,7 +153,10 @@ static inline void
 uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 {
 	consumer->mine += nb;
-	/* Release A2 comes after the consumer's last access to the slots. */
+	/*
+	 * Release A2 comes after the consumer's last access to the slots (acquire R2 in
+	 * uroce_spsc_room()).
+	 */
 	atomic_store_explicit(&consumer->ring->tail, consumer->mine, memory_order_release);
 }
 

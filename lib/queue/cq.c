@@ -74,19 +74,22 @@ disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 		return false;
 	const bool wakes_solicited = has_solicited(cq, nb);
 
-	/* A failed exchange has read `arm` again. A consumer may have changed it in between. */
+	/*
+	 * a failed exchange has read `arm` again, because a consumer may have changed it in the
+	 * meantime
+	 */
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
 							  /*
-							   * on success `arm` is cleared; this is
-							   * S3 of the comment at the top of the
-							   * file, in seq_cst order
+							   * on success: store S3 clears `arm`,
+							   * ordered (seq_cst) with store S1, which
+							   * published the entries
 							   */
 							  memory_order_seq_cst,
 							  /*
-							   * on failure `arm` is read again; this
-							   * is S4 of the comment at the top of
-							   * the file, in seq_cst order
+							   * on failure: load S4 reads `arm` again,
+							   * after store S1, which published the
+							   * entries (both seq_cst)
 							   */
 							  memory_order_seq_cst))
 			return true;
@@ -154,7 +157,7 @@ uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list)
 {
 	if (!cq->list)
 		append_to_list(list, cq);
-	/* The CQ is on the list of another worker, which raises the event. */
+	/* if the CQ is on the list of another worker, that worker raises the event of the CQ */
 	else if (cq->list != list)
 		publish_entries(cq, cq->nb_open);
 	uroce_lock_release(&cq->push_lock);
@@ -207,12 +210,14 @@ static int
 poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 {
 	/*
-	 * Acquire A3: the overrun is read before the index, so -EOVERFLOW is returned only after
-	 * all entries.
+	 * Acquire A3 pairs with release R3, the store of `is_overrun`. The overrun is read before
+	 * the index of the entries, so -EOVERFLOW is returned only after all entries.
 	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
-	/* Load S2 reads the index after store S3, which sets `arm` (both seq_cst). */
+	/*
+	 * Load S2 reads the index of the entries after store S3, which sets `arm` (both seq_cst).
+	 */
 	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail;
 	const uint32_t n = ready < nb ? ready : nb;
 
@@ -248,8 +253,8 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 		return -ENOENT;
 	uroce_lock_take(&cq->poll_lock);
 	/*
-	 * Acquire A3 pairs with release R3, the store of `is_overrun`; it comes before the index is
-	 * read.
+	 * Acquire A3 pairs with release R3, the store of `is_overrun`. The overrun is read before
+	 * the index of the entries, so -EOVERFLOW is returned only after all entries.
 	 */
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
@@ -271,11 +276,17 @@ uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 	const uint32_t wanted = solicited_only ? UROCE_CQ_ARMED_SOLICITED : UROCE_CQ_ARMED;
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
-	/* The CQ may already be armed for every completion. Then that event is still to be raised,
-	 * and it also reports the completions for which this call would arm the CQ. */
+	/*
+	 * If the CQ is already armed for every completion, an event is still to be raised. That
+	 * event also reports the completions for which this call would arm the CQ, so `arm` is not
+	 * changed.
+	 */
 	while (arm < wanted &&
 	       !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
-						      /* store S3: sets `arm`, seq_cst */
+						      /*
+						       * store S3 sets `arm`, before load S2 reads
+						       * the index of the entries (both seq_cst)
+						       */
 						      memory_order_seq_cst, memory_order_seq_cst))
 		;
 }
@@ -310,8 +321,10 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 	uint32_t to = uroce_ring_head(&cq->ring);
 
-	/* Entries that stay move towards the newest end, over removed ones. So the producer's
-	 * index does not change. */
+	/*
+	 * Entries that stay move towards the newest entry, into the slots of removed entries. So
+	 * the producer's index does not change.
+	 */
 	for (uint32_t from = to; from != tail; from--) {
 		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, from - 1);
 

@@ -4,22 +4,21 @@
 
 /**
  * @file
- * Completion queues.
- *
- * Producers are workers: usually one worker, several when QPs of different workers share the CQ.
- * Each producer encloses a batch in begin and end, which take the producer lock once. Consumers
- * are threads of the application, one at a time under the consumer lock. Purge and resize take
- * both locks.
+ * Completion queues. Producers are workers: usually one worker, several when QPs of different
+ * workers share the CQ. A producer writes a batch of entries between uroce_cq_begin() and
+ * uroce_cq_end() or uroce_cq_end_later(), and so takes the producer lock once for a batch.
+ * Consumers are threads of the application, one at a time under the consumer lock. Purge and resize
+ * take both locks.
  *
  * A batch is published at its end, or later. A worker keeps a list of the CQs to which it has
- * written. It publishes their entries after the acknowledgements of the completed messages have
- * been sent. So a consumer that has polled a completion may report it to the peer by other means:
- * the acknowledgement has been sent before. If two workers write to one CQ, either of them may
- * publish entries of the other.
+ * written. The worker publishes the entries of these CQs after it has sent the acknowledgements of
+ * the completed messages. So a consumer that has polled a completion may report the completion to
+ * the peer by other means: the acknowledgement was sent before. If two workers write to one CQ,
+ * each of them may also publish entries of the other.
  *
  * A CQ that overflows is unusable, as the specification requires [IBA 11.6.3.1]. Entries that did
- * not fit are lost, and `is_overrun` stays set. The worker of the QP whose
- * entry was lost raises IBV_EVENT_CQ_ERR.
+ * not fit are lost, and `is_overrun` stays set. The worker of the QP whose entry was lost raises
+ * IBV_EVENT_CQ_ERR.
  */
 
 #include <assert.h>
@@ -56,8 +55,8 @@ struct uroce_cqe {
 	bool is_solicited;
 	uint8_t resv;
 	/*
-	 * value that identifies the QP for uroce_cq_purge() and for extended polls; the QP's owner
-	 * chose it
+	 * value that identifies the QP for uroce_cq_purge() and for extended polls; chosen by the
+	 * owner of the QP
 	 */
 	void *qp;
 	uint64_t timestamp_ns; /* time of the worker's clock when the entry was written */
@@ -147,9 +146,9 @@ void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /**
- * Producer: add an entry to the batch. The entry is a copy of `tmpl`, whose fields the caller
- * changes before the batch ends.
- * @return the entry; NULL: the CQ is full, so it will be marked as overrun
+ * Producer: add an entry to the batch. The entry is a copy of `tmpl`, and the caller changes fields
+ * of the copy before the batch ends.
+ * @return the entry; NULL: the CQ is full, and will be marked as overrun
  */
 static inline struct uroce_cqe *
 uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
@@ -164,7 +163,10 @@ uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
 	return cqe;
 }
 
-/** Producer: add an entry to the batch, as uroce_cq_put_copy() does. Its fields are 0. */
+/**
+ * Producer: add an entry whose fields are 0 to the batch, as uroce_cq_put_copy() does with a
+ * template.
+ */
 static inline struct uroce_cqe *
 uroce_cq_put(struct uroce_cq *cq)
 {
@@ -175,8 +177,8 @@ uroce_cq_put(struct uroce_cq *cq)
 
 /**
  * Producer: end the batch and publish its entries.
- * @return whether the CQ was armed for one of the entries, and so was disarmed; then the caller
- *	raises the event
+ * @return whether an event must be raised by the caller: the CQ was armed for one of the entries,
+ *	and is now disarmed
  */
 bool uroce_cq_end(struct uroce_cq *cq);
 
@@ -191,15 +193,16 @@ void uroce_cq_list_mark_due(struct uroce_cq_list *list);
 
 /**
  * Producer: remove all CQs from the list.
- * @return the first CQ of the former list; the caller passes each to uroce_cq_publish()
+ * @return the first CQ of the former list; the caller passes each CQ of the former list to
+ *	uroce_cq_publish()
  */
 struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
 
 /**
  * Producer: publish the entries of a CQ that was on the list: all entries with `is_all`, otherwise
  * the due entries. If entries remain, the CQ is put on the list again.
- * @param[out] is_awaited  whether the CQ was armed for one of the entries, and so was disarmed;
- *	then the caller raises the event
+ * @param[out] is_awaited  whether an event must be raised by the caller: the CQ was armed for one
+ *	of the entries, and is now disarmed
  * @return the next CQ of the list; NULL: `cq` was the last one
  */
 struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all,
@@ -245,8 +248,8 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
 
 /**
- * Remove every entry whose field `qp` has this value. The other entries keep their order. This
- * function must not be called by a producer between uroce_cq_begin() and the end of its batch.
+ * Remove every entry whose field `qp` is equal to the argument. The other entries keep their order.
+ * This function must not be called by a producer between uroce_cq_begin() and the end of its batch.
  */
 void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
 

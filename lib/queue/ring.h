@@ -61,7 +61,10 @@ uroce_ring_at(const struct uroce_ring *ring, uint32_t idx)
 	return ring->slots + (size_t)(idx & ring->mask) * ring->stride;
 }
 
-/** Producer: get a number of entries that may be added now. It is 0 only if the ring is full. */
+/**
+ * Producer: get a number of entries that may be added now. The number is 0 only if the ring is
+ * full.
+ */
 static inline uint32_t
 uroce_ring_room(struct uroce_ring *ring)
 {
@@ -78,8 +81,8 @@ uroce_ring_room(struct uroce_ring *ring)
 
 /**
  * Producer: whether free slot `n` exists, counted from 0. With this check a producer fills several
- * slots before one push. The consumer's index is read only if its last known value does not permit
- * the slot.
+ * slots before one push. The consumer's index is read only if the value that was read last does not
+ * permit the slot.
  */
 static inline bool
 uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
@@ -109,7 +112,10 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* Release R1 publishes the contents of the slots. */
+	/*
+	 * Release R1: a consumer that loads this index (acquire A1 in uroce_ring_head()) sees the
+	 * contents of the slots.
+	 */
 	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
@@ -133,7 +139,10 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	/* Store S1, also release R1, publishes the contents of the slots (seq_cst). */
+	/*
+	 * Store S1, also release R1: a consumer that loads this index (S2, A1 in
+	 * uroce_ring_head_ordered()) sees the contents of the slots. S1 is seq_cst.
+	 */
 	atomic_store_explicit(&ring->head, head + n, memory_order_seq_cst);
 }
 
@@ -164,7 +173,10 @@ uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {
 	const uint32_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
-	/* Release R2 comes after the consumer's reads of the slots. */
+	/*
+	 * Release R2: a producer that loads this index (acquire A2 in uroce_ring_room()) may
+	 * overwrite the slots, because the consumer has read them.
+	 */
 	atomic_store_explicit(&ring->tail, tail + n, memory_order_release);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues. Lists over one array of slots are linked by slot number. The links are in
- * an array of their own. So only the threads that fill or use a slot access its bytes.
+ * Shared receive queues. Each slot that no QP has is in one of two lists: the free slots or the
+ * posted requests. The lists are linked by slot number, and the links are in an array of their own.
+ * So only the threads that fill or use a slot access the bytes of the slot.
  *
- * A QP reads its request without the lock, so a resize cannot move the request. The resize
- * reserves a slot of the new array for each such request. When the QP releases the request, the
- * reserved slot is used in place of the old one; a request that is put back is copied into it.
+ * A QP reads its request without the lock, so a resize cannot move the request. The resize reserves
+ * a slot of the new array for each request that a QP has taken. When the QP releases the request,
+ * the reserved slot becomes free. When the QP puts the request back, the request is copied into the
+ * reserved slot.
  */
 
 #include "queue/srq.h"
@@ -69,7 +71,7 @@ slot_at(const struct uroce_srq *srq, uint32_t idx)
 }
 
 /*
- * Take a request back from a QP. A request that is still in the memory before a resize is copied
+ * Take a request back from a QP. A request in memory that the queue had before a resize is copied
  * into a slot that the resize reserved. The caller holds the lock.
  * @return the slot of the request
  */
@@ -177,7 +179,7 @@ uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 
 /*
  * Move the queue to new memory: first the posted requests in order, then reserved slots for the
- * requests that QPs have. The caller holds the lock.
+ * requests that QPs have taken. The caller holds the lock.
  */
 static void
 move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)

@@ -58,8 +58,10 @@ struct uroce_srq {
 	uint8_t *slots;
 	/* for each slot, the number of the next slot in its list (free or posted) */
 	uint32_t *next;
-	/* first slot that a resize reserved for a request in the old memory; UROCE_SRQ_NONE if
-	 * there is none */
+	/*
+	 * first slot of the list of slots that a resize reserved for requests in the old memory;
+	 * UROCE_SRQ_NONE: the list is empty
+	 */
 	uint32_t stale_idx;
 	/*
 	 * the limit event is raised when fewer requests than this number are posted; 0 if no limit
@@ -94,10 +96,10 @@ void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_con
 int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 
 /**
- * Move the queue to new memory of another size (64-byte aligned, uroce_srq_memsize() bytes).
- * Posted requests stay posted, in order. QPs may still use requests in the old memory, so the
- * caller keeps it until uroce_srq_has_stale() returns false.
- * @return 0; -EINVAL: more requests are posted or taken than the new size holds; nothing changed
+ * Move the queue to new memory of another size (64-byte aligned, uroce_srq_memsize() bytes). Posted
+ * requests stay posted, in order. QPs may still use requests in the old memory, so the caller keeps
+ * the old memory until uroce_srq_has_stale() returns false.
+ * @return 0; -EINVAL: more requests are posted or taken than the new size allows; nothing changed
  */
 int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 
@@ -105,10 +107,10 @@ int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 bool uroce_srq_has_stale(struct uroce_srq *srq);
 
 /**
- * Consumer: take the oldest request for a QP. The QP owns it until its slot is released.
- * @param[out] is_limit  set to true when fewer requests than the limit are posted; otherwise not
- *	changed. The caller then raises the limit event, with uroce_srq_take_limit(). The limit is
- *	disarmed.
+ * Consumer: take the oldest request for a QP. The QP owns the request until its slot is released.
+ * @param[out] is_limit  set to true if fewer requests than the limit are posted now; otherwise not
+ *	changed. If it is set, the limit is disarmed, and the caller raises the limit event by
+ *	uroce_srq_take_limit().
  * @return the request; NULL: no request is posted
  */
 struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
@@ -127,8 +129,8 @@ void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 
 /**
- * Whether fewer requests than the limit were posted since the last call. If so, the caller raises
- * the event.
+ * Whether the limit event is pending: the number of posted requests has fallen below the limit
+ * since the last call. The call clears the pending event, and the caller raises the event.
  */
 bool uroce_srq_take_limit(struct uroce_srq *srq);
 

@@ -39,7 +39,10 @@ uroce_srq_table_add(struct uroce_srq_table *table, struct uroce_srq *srq)
 			continue;
 		srq->srqn = idx + 1;
 		table->next = idx + 1;
-		/* Release X1 publishes the fields of the queue. */
+		/*
+		 * Release X1: a thread that finds the queue (acquire X1 in uroce_srq_table_find())
+		 * sees its fields.
+		 */
 		atomic_store_explicit(&table->slot[idx], srq, memory_order_release);
 		return 0;
 	}

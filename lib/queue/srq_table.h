@@ -7,8 +7,9 @@
  * Table that finds an XRC shared receive queue by its number [IBA A14]. Each request of a peer
  * names the number of a queue.
  *
- * Add and remove are control calls, serialised by their caller. Find may run on any thread at any
- * time. Between remove and freeing the queue the caller waits for a grace period.
+ * Adding and removing a queue are control calls, which the caller serialises.
+ * uroce_srq_table_find() may run on any thread at any time. After a queue was removed, the caller
+ * waits for a grace period before it frees the queue.
  */
 
 #include <stdatomic.h>
@@ -19,8 +20,10 @@
 
 struct uroce_srq_table {
 	uint32_t nb_slots;
-	/* index at which uroce_srq_table_add() begins to search. It is behind the queue that was
-	 * added last, so that a number is reused late. */
+	/*
+	 * index at which uroce_srq_table_add() begins to search. The index is behind the queue that
+	 * was added last, so that a number is reused late.
+	 */
 	uint32_t next;
 	_Atomic(struct uroce_srq *) slot[];
 };

@@ -20,8 +20,8 @@
 #define ATOMIC_LEN 8
 
 /**
- * Properties of a send opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say which queues have the
- * opcode.
+ * Properties of a send opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say to which kinds of QP the
+ * opcode may be posted.
  */
 enum opcode_fact {
 	ON_CONNECTED = 1 << 0,
@@ -122,8 +122,8 @@ list_len(const struct ibv_sge *sge, unsigned nb_sge)
 }
 
 /*
- * Get the properties of an opcode. The result is 0 if a queue of this kind does not have the
- * opcode.
+ * Get the properties of an opcode. The result is 0 if the opcode may not be posted to this kind of
+ * QP.
  */
 static unsigned
 opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
@@ -208,8 +208,8 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 }
 
 /*
- * Compute the offset of the scatter list or inline data in an entry. It follows the operands, if
- * there are any, and the path.
+ * Compute the offset of the scatter list or inline data in an entry. The list or data follows the
+ * operands, if the opcode has any, and the path, if the QP is a UD QP.
  */
 static uint8_t
 data_off(bool is_ud, unsigned facts)
@@ -222,7 +222,8 @@ data_off(bool is_ud, unsigned facts)
 }
 
 /*
- * Copy those fields of the union `wr` that the opcode uses, which name the target of the request.
+ * Copy the fields of the union `wr` that the opcode uses. These fields name the target of the
+ * request.
  */
 static void
 put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned facts, bool is_ud)
@@ -267,7 +268,7 @@ put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 
 /*
  * Copy a scatter list that has one element, as most lists have. The fields are copied one by one:
- * a wide load would wait for the recent stores to them.
+ * the application has just stored each field, and one wide load would wait for these stores.
  */
 static void
 put_sge(struct ibv_sge *to, const struct ibv_sge *sge)
@@ -290,7 +291,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	const unsigned nb_sge = has_list ? (unsigned)wr->num_sge : 0;
 
 	/*
-	 * A negative `num_sge` is refused, too, because as an unsigned number it is above max_sge.
+	 * A negative `num_sge` is refused by this check, because as an unsigned number it is above
+	 * max_sge.
 	 */
 	if (nb_sge > sq->max_sge || (nb_sge > 0 && wr->sg_list == NULL))
 		return -EINVAL;
@@ -307,7 +309,10 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	 */
 	wqe->wr_id = wr->wr_id;
 	wqe->len = (uint32_t)len;
-	/* `imm_data` and `invalidate_rkey` share these bytes in a union, so one copy serves both */
+	/*
+	 * `imm_data` and `invalidate_rkey` share these bytes in a union, so one copy is enough for
+	 * both
+	 */
 	wqe->imm = wr->imm_data;
 	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;
 	wqe->first_psn = 0;

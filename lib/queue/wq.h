@@ -26,9 +26,11 @@
 
 struct uroce_wq {
 	_Alignas(64) struct uroce_ring ring;
-	/* The fields below share a cache line with `ring.tail`, the worker's index. That saves one
-	 * cache line for each queue, and a post and a response seldom access the line at the same
-	 * time. */
+	/*
+	 * The fields from `lock` on share a cache line with `ring.tail`, the worker's index. This
+	 * saves one cache line for each queue. A post and a response seldom access the line at the
+	 * same time.
+	 */
 	struct uroce_lock lock; /* lock that serialises posts */
 	uint32_t max_sge;       /* maximum number of scatter/gather elements of a slot */
 	uint32_t max_inline;    /* maximum bytes of inline data of a slot; 0 for a receive queue */
@@ -225,16 +227,15 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
 }
 
 /**
- * Check one send request and copy it into the next free slot, without publishing it. The caller
- * makes this call between uroce_wq_begin() and uroce_wq_end(). The caller publishes a chain with
- * one uroce_ring_push(&sq->ring, n).
- *
+ * Check one send request and copy it into the next free slot, without publishing the slot. The
+ * caller makes this call between uroce_wq_begin() and uroce_wq_end(), and publishes a chain of
+ * requests with one uroce_ring_push(&sq->ring, n).
  * @param nth  number of slots that are filled and not yet published; slot `nth` is filled next
  * @param path  path of the datagram, for a UD QP; otherwise NULL
  * @param all_signaled  every request of the QP gets a completion entry
  * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
- *	them; its inline data is too long; its message is longer than 2^31 bytes; this kind of send
- *	queue does not have its opcode; or it is a bind whose new key is not one of the window's
+ *	elements; its inline data is too long; its message is longer than 2^31 bytes; its opcode may
+ *	not be posted to this queue; or it is a bind whose new key does not belong to the window
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
@@ -255,9 +256,10 @@ uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**
- * Check one receive request and copy it into the next free slot, as uroce_sq_fill() does.
+ * Check one receive request and copy it into the next free slot, as uroce_sq_fill() does for a send
+ * request.
  * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
- *	them
+ *	elements
  */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions that modify and query the attributes of a QP [IBA 11.2.5.2, 11.2.5.3]. A modify is
- * checked completely before the first attribute changes, in refusal.c.
+ * The functions that modify and query the attributes of a QP [IBA 11.2.5.2, 11.2.5.3]. refusal.c
+ * checks a modify completely before the first attribute changes.
  */
 #include "transport/qpc.h"
 
@@ -86,9 +86,10 @@ derive_packet_fields(struct uroce_qpc *qpc)
 }
 
 /*
- * Lock both queues against posts. The function does not wait for a thread that is posting, because
- * an application may hold a queue for any time between ibv_wr_start() and ibv_wr_complete().
- * @return false: a thread is posting, so neither queue is locked
+ * Lock the send and the receive queue against posts. The function does not wait for a thread that
+ * is posting, because an application may keep a queue locked for any time between ibv_wr_start()
+ * and ibv_wr_complete().
+ * @return false: a thread is posting, and neither queue is locked
  */
 static bool
 close_queues(struct uroce_qpc *qpc)
@@ -102,7 +103,7 @@ close_queues(struct uroce_qpc *qpc)
 	return false;
 }
 
-/* Empty both queues, and unlock them. */
+/* Empty the send and the receive queue of a QP, and unlock them. */
 static void
 reset_queues(struct uroce_qpc *qpc)
 {
@@ -253,7 +254,7 @@ uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr)
 	const struct uroce_qpc_attr *from = &qpc->attr;
 
 	/*
-	 * memset() clears the padding between fields, too, so that callers can compare attributes
+	 * memset() also clears the padding between fields, so that callers can compare attributes
 	 * with memcmp()
 	 */
 	memset(attr, 0, sizeof(*attr));

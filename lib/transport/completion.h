@@ -26,8 +26,8 @@ void uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *w
 			   enum ibv_wc_status status, uint32_t vendor_err, uint64_t now_ns);
 
 /**
- * End a batch of send completions. They become visible to the application now, or when the worker
- * publishes its list of CQs.
+ * End a batch of send completions. The entries of the batch become visible to the application now,
+ * or when the worker publishes its list of CQs.
  */
 void uroce_completion_send_end(struct uroce_qpc *qpc);
 
@@ -41,8 +41,8 @@ struct uroce_cqe *uroce_completion_recv(struct uroce_qpc *qpc, enum ibv_wc_opcod
 					uint64_t now_ns);
 
 /**
- * Complete the receive request that uroce_recv_current() has returned with an error, and free its
- * slot.
+ * Complete with an error the receive request that uroce_recv_current() has returned, and free the
+ * slot of the request.
  */
 void uroce_completion_recv_error(struct uroce_qpc *qpc, enum ibv_wc_status status,
 				 uint32_t vendor_err, uint64_t now_ns);
@@ -57,7 +57,7 @@ struct uroce_cqe uroce_completion_recv_template(const struct uroce_qpc *qpc, uin
  * Add the completion of a receive request to the open batch, for a SEND of one packet without
  * immediate data. The caller removes the request from the receive queue. The QP must not have an
  * SRQ.
- * @return false: the CQ is full, and uroce_completion_recv() would fail, too
+ * @return false: the CQ is full, and uroce_completion_recv() would also fail
  */
 static inline bool
 uroce_completion_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *tmpl,
@@ -78,9 +78,9 @@ uroce_completion_recv_next(struct uroce_qpc *qpc, const struct uroce_cqe *tmpl,
 void uroce_completion_recv_end(struct uroce_qpc *qpc);
 
 /**
- * Flush both queues: every request completes with IBV_WC_WR_FLUSH_ERR, in order. If the oldest send
- * request has failed, it completes with its own status. While a port transmits from memory of send
- * requests, the send queue is not flushed.
+ * Flush the send and the receive queue: every request completes with IBV_WC_WR_FLUSH_ERR, in order.
+ * If the oldest send request has failed, it completes with its own status. While a port transmits
+ * from memory of send requests, the send queue is not flushed.
  */
 void uroce_completion_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What the upper layers give to a QP context and read from it: limits, configuration, attributes,
- * counters and events. The context itself is in context.h.
+ * The interface data of a QP context: limits, configuration, attributes, counters and events. Upper
+ * layers give these data to the context or read them from it. The context itself is in context.h.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@
 #include "transport/responder/resources.h"
 
 /**
- * Events that a call leaves for the application. They are or-ed into `events`; the caller reads and
- * clears them.
+ * Events of a QP that the caller has to report to the application. The transport adds them to the
+ * field `events` of the context; the caller reads and clears the field.
  */
 enum uroce_qpc_event {
 	/*
@@ -48,7 +48,10 @@ enum uroce_qpc_event {
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
 	UROCE_QPC_PSN_CONFLICT = 1 << 12,
 	UROCE_QPC_RNR_FALSE = 1 << 13,
-	/* a request failed, and the QP went to ERR (UC, UD: SQE); `failure` says why */
+	/*
+	 * a request failed, and the QP went to ERR (UC, UD: SQE); the field `failure` of the
+	 * context says why
+	 */
 	UROCE_QPC_FAILED = 1 << 14,
 };
 
@@ -66,7 +69,7 @@ struct uroce_qpc_limits {
 	uint8_t max_dest_rd_atomic;
 };
 
-/** Configuration of a context. What the pointers refer to must outlive the context. */
+/** Configuration of a context. The objects that its pointers refer to must outlive the context. */
 struct uroce_qpc_conf {
 	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND (no rq) or XRC_RECV (no sq, no rq) */
 	uint32_t qpn;
@@ -140,7 +143,9 @@ struct uroce_qpc_stats {
  * this struct, because struct uroce_qpc holds them unchanged.
  */
 struct uroce_qpc_attr {
-	/* Sending and receiving packets reads the fields from max_rd_atomic to rnr_retry. */
+	/*
+	 * The fields from max_rd_atomic to rnr_retry are read when packets are sent and received.
+	 */
 	uint8_t max_rd_atomic;
 	uint8_t max_dest_rd_atomic;
 	uint8_t min_rnr_timer;

@@ -43,9 +43,10 @@
 
 /**
  * The requester's window [una_psn, next_psn): packets of requests that may be in flight. The
- * default is half of the usual size of a port's ring. Where frames are passed through memory,
- * entries of a half-used ring are read from the cache that both cores share. Newer entries would
- * still be in the private cache of the core that wrote them, which is slower to read.
+ * default is half of the usual size of a port's ring. If a port passes frames through shared
+ * memory, the receiver of a half-used ring reads entries from the cache that both cores share.
+ * Entries that were written more recently would still be in the private cache of the sender's core,
+ * which is slower to read.
  */
 #define UROCE_WINDOW_PSNS 512
 
@@ -132,12 +133,12 @@ struct uroce_loss_recovery {
 	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
 	uint32_t recover_psn; /* value of max_psn when gap_psn was retransmitted */
 	/*
-	 * while nb_gaps is not 0: max_psn when the first of these gaps was found. A later gap
-	 * before this PSN belongs to the same round trip, and is added to nb_gaps
+	 * while nb_gaps is not 0: value of max_psn when the first of the nb_gaps gaps was found. A
+	 * later gap before this PSN belongs to the same round trip, and is added to nb_gaps
 	 */
 	uint32_t round_psn;
 	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
-	/* number of fast retransmissions in a row after which the next packet was missing, too */
+	/* number of fast retransmissions in a row after which the next packet was also missing */
 	uint8_t nb_adjacent;
 	/*
 	 * number of PSN gaps in the last round trip that had gaps; 0: there was no gap since the
@@ -173,8 +174,8 @@ enum uroce_ooo_response_state {
 	 */
 	UROCE_OOO_RESPONSE_GAP,
 	/*
-	 * more responses are missing than were requested again; until `deadline` these count as
-	 * late, not as lost
+	 * more responses are missing than were requested again; until `deadline` the missing
+	 * responses count as late, not as lost
 	 */
 	UROCE_OOO_RESPONSE_REORDERING,
 	UROCE_OOO_RESPONSE_LOST, /* responses are lost, and have to be requested again */
@@ -203,7 +204,8 @@ struct uroce_ooo_responses {
 	/* the responses that arrived ahead of a missing one; NULL: there are none */
 	struct uroce_psn_gap *gap;
 	/*
-	 * the reordering window: since when the oldest response is missing, and how late it may be
+	 * the reordering window: the time since when the oldest response is missing, and how late a
+	 * response may be
 	 */
 	struct uroce_reorder_window reorder_window;
 	uint64_t requested_ns; /* when missing responses were last requested again */
@@ -304,16 +306,16 @@ enum uroce_ooo_request_state {
 	/* the request at epsn was refused by an RNR NAK; the peer retransmits all later requests */
 	UROCE_OOO_REQUEST_RNR_NAK_SENT,
 	/*
-	 * the gap is filled; the next part of the kept requests behind it is executed at
-	 * `nak_deadline`
+	 * the PSN gap is filled; some requests that were kept behind the gap wait, and the next of
+	 * them are executed at `nak_deadline`
 	 */
 	UROCE_OOO_REQUEST_DRAINING,
 	UROCE_OOO_REQUEST_STATE_NB
 };
 
 /**
- * The state of the responder, which executes the peer's requests. The requester reads the first 24
- * bytes, too. The fields up to `res` are read for every request.
+ * The state of the responder, which executes the peer's requests. The requester also reads the
+ * first 24 bytes. The fields up to `res` are read for every request.
  */
 struct uroce_resp {
 	/*
@@ -420,7 +422,7 @@ struct uroce_qpc {
 	bool is_req_gbn;
 	bool is_resp_gbn;
 	/*
-	 * frames whose payload the worker has not copied yet refer to memory of requests, so these
+	 * the caller has not yet copied all frames that refer to memory of requests, so these
 	 * requests must not be flushed
 	 */
 	bool is_zero_copy;
@@ -475,8 +477,8 @@ struct uroce_qpc {
 	/* Both roles use the fields `path` and `hdr_template` to build frames. */
 	struct uroce_path path; /* headers of the frames to the peer; RC, UC: valid from RTR on */
 	/*
-	 * the template for frames with the opcode and the length of the last frame; for these the
-	 * headers in `path` are complete except for the PSN
+	 * the template for frames with the opcode and the length of the last frame; for these
+	 * frames the headers in `path` are complete except for the PSN
 	 */
 	struct uroce_hdr_template hdr_template;
 	/* The responder uses the field `resp`. */
@@ -512,8 +514,8 @@ struct uroce_qpc {
 	 */
 	uint16_t ooo_window_psns;
 	/*
-	 * PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: no such
-	 * packet is known
+	 * PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: this packet
+	 * is not known
 	 */
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
@@ -638,7 +640,7 @@ uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 }
 
 /**
- * Whether a port still transmits from memory of the QP's requests. As long as it does, these
+ * Whether a port still transmits from memory of the QP's requests. While a port does, these
  * requests are not flushed.
  */
 static inline bool

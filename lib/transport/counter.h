@@ -5,11 +5,10 @@
 /**
  * @file
  * The counters of a device. One list gives the enum, the name, the source of the name, and the
- * description.
- *
- * If the InfiniBand specification, rxe or mlx5 defines a counter with the same meaning, the counter
- * has the name from there. Every worker has a set of counters, which it alone writes. Readers sum
- * the sets (datapath/device/stats.h), and compute some counters there from others or from verdicts.
+ * description. If the InfiniBand specification, rxe or mlx5 defines a counter with the same
+ * meaning, the counter has the name from there. Every worker has a set of counters, which only this
+ * worker writes. Readers sum the sets (datapath/device/stats.h). Some counters are not counted, but
+ * computed by the readers from other counters or from verdicts.
  */
 
 #include <stdint.h>
@@ -18,8 +17,8 @@
 enum uroce_counter_source {
 	UROCE_COUNTER_OF_IBTA, /* an InfiniBand port counter, in sysfs below ports/1/counters */
 	/*
-	 * a counter of rxe, in sysfs below ports/1/hw_counters; if mlx5 has a counter of this name,
-	 * that has the same meaning
+	 * a counter of rxe, in sysfs below ports/1/hw_counters; a counter of mlx5 with this name
+	 * has the same meaning
 	 */
 	UROCE_COUNTER_OF_RXE,
 	UROCE_COUNTER_OF_MLX5,  /* a counter of mlx5, in sysfs below ports/1/hw_counters */
@@ -126,8 +125,8 @@ const char *uroce_counter_text(enum uroce_counter counter);
 enum uroce_counter_source uroce_counter_source(enum uroce_counter counter);
 
 /**
- * Add `nb` to a counter. Only the thread that writes the counter may call this; other threads may
- * read the counter at the same time.
+ * Add `nb` to a counter. Only the thread that writes the counter may call this function. Other
+ * threads may read the counter at the same time.
  */
 static inline void
 uroce_count(uint64_t *counter, uint64_t nb)
@@ -143,7 +142,7 @@ uroce_count_in(struct uroce_counters *counters, enum uroce_counter which, uint64
 		uroce_count(&counters->nb[which], nb);
 }
 
-/** Read a counter. Any thread may call this. */
+/** Read a counter. Any thread may call this function. */
 static inline uint64_t
 uroce_counted(const uint64_t *counter)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * If a QP fails, both of its roles end: their timers are stopped, packets that arrived out of order
- * are discarded, and both queues are flushed. Pending responses are still sent.
+ * are discarded, and the send and the receive queue are flushed. Pending responses are still sent.
  */
 #include "transport/error.h"
 

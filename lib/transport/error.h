@@ -10,8 +10,8 @@
 #include "transport/context.h"
 
 /**
- * Put the QP into ERR: stop its timers and flush both queues. Responses and acknowledgements that
- * are pending are still sent.
+ * Put the QP into ERR: stop its timers and flush its send and receive queue. Responses and
+ * acknowledgements that are pending are still sent.
  */
 void uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns);
 

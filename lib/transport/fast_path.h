@@ -5,7 +5,7 @@
 /**
  * @file
  * The fast path of reception: if a packet has the same peer, P_Key and opcode as a packet that was
- * accepted before, these need not be checked again.
+ * accepted before, these fields need not be checked again.
  */
 
 #include <stdbool.h>

@@ -120,7 +120,10 @@ uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void 
 	node->member = member;
 	atomic_store_explicit(&node->next, atomic_load_explicit(bucket, memory_order_relaxed),
 			      memory_order_relaxed);
-	/* release M1: publish the node, whose fields are complete */
+	/*
+	 * release M1: a thread that loads this link (acquire A5 in a walk) sees the fields of the
+	 * node
+	 */
 	atomic_store_explicit(bucket, idx, memory_order_release);
 	return 0;
 }
@@ -134,7 +137,10 @@ uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], const
 	if (!link)
 		return -EINVAL;
 	*idx = atomic_load_explicit(link, memory_order_relaxed);
-	/* release M1: a reader that follows this link finds the next node complete */
+	/*
+	 * release M1: a thread that loads this link (acquire A5 in a walk) sees the fields of the
+	 * next node
+	 */
 	atomic_store_explicit(link,
 			      atomic_load_explicit(&table->nodes[*idx].next, memory_order_relaxed),
 			      memory_order_release);
@@ -166,7 +172,10 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 {
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
-	/* acquire A5, pairs with release M1: the node that the link names is complete */
+	/*
+	 * acquire A5 pairs with release M1, the store of the link: the fields of the node are
+	 * visible
+	 */
 	walk->idx = atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire);
 }
 
@@ -176,7 +185,10 @@ uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
 	while (walk->idx != IDX_NONE) {
 		const struct node *node = &walk->table->nodes[walk->idx];
 
-		/* acquire A5, pairs with release M1: the node that the link names is complete */
+		/*
+		 * acquire A5 pairs with release M1, the store of the link: the fields of the next
+		 * node are visible
+		 */
 		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire);
 		if (memcmp(node->gid, walk->gid, 16) == 0)
 			return node->member;

@@ -48,8 +48,8 @@ void uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16]);
 int uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member);
 
 /**
- * Remove a member from a group. Walks that begin later do not find the membership. Its entry in the
- * table is not free before uroce_mcast_free().
+ * Remove a member from a group. Walks that begin later do not find the membership. The table entry
+ * of the membership is not free before uroce_mcast_free().
  * @param[out] idx  the argument for uroce_mcast_free(), which the caller calls after the grace
  *	period
  * @return 0, or -EINVAL: the member is not in the group

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fast path of long messages: Middle packets of a SEND, a WRITE or a READ response. Where there are
- * many bytes, most packets are Middle packets. Two of them in a row differ only in their PSN and in
- * the address of the payload. How it works: conditions that the general path checks for each packet
- * are checked here once for a burst of packets of one message. These conditions are: the packets
- * may be sent, or are expected; and their memory is one piece. The rest is a loop over PSNs and
- * addresses. If a condition is false (a packet was lost, or the memory is in several pieces or not
+ * Fast path of long messages: Middle packets of a SEND, a WRITE or a READ response. Most packets of
+ * long messages are Middle packets. Two consecutive Middle packets of a message differ only in
+ * their PSN and in the address of the payload.
+ *
+ * How it works: conditions that the general path checks for each packet are checked here once for a
+ * burst of packets of one message. These conditions are: the packets may be sent, or are expected;
+ * and their memory is one piece. What remains for each packet is to advance the PSN and the
+ * address. If a condition is false (a packet was lost, or the memory is in several pieces or not
  * accessible), no packet is processed here, and the general path processes each packet.
  */
 #include "transport/middle.h"
@@ -21,8 +23,8 @@
 #include "wire/psn.h"
 
 /*
- * Opcodes of Middle packets, by the opcode of the work request; 0: such requests have no Middle
- * packets.
+ * Opcodes of Middle packets, by the opcode of the work request; 0: requests with this opcode have
+ * no Middle packets.
  */
 static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = UROCE_OP_WRITE_MIDDLE,
@@ -112,7 +114,10 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 	const uint8_t opcode = (uint8_t)(qpc->service << 5 | UROCE_OP_READ_RESPONSE_MIDDLE);
 	const uint32_t mtu = 1u << qpc->mtu_shift;
 
-	/* an atomic has a single response, so a resource whose pass has begun is that of a READ */
+	/*
+	 * an atomic has a single response, so a resource that has sent a response and has more to
+	 * send is that of a READ
+	 */
 	if (!res->is_begun || qpc->cc.is_limited)
 		return 0;
 	const uint32_t nb = uroce_min(max, res->end - 1 - res->sent);
@@ -180,8 +185,8 @@ copy_all(uint8_t *dst, const struct uroce_pkt *pkts, uint32_t nb)
 }
 
 /*
- * Find the memory of the next `len` bytes of the message being received. These must not be the last
- * bytes of the message.
+ * Find the memory of the next `len` bytes of the message being received. The last bytes of the
+ * message must not be among them.
  * @return NULL: the memory is not one accessible piece, and the caller has to use the general path
  */
 static uint8_t *
@@ -246,8 +251,8 @@ uroce_middle_recv_responses(struct uroce_qpc *qpc, const struct uroce_pkt *pkts,
 	if (wqe->opcode != IBV_WR_RDMA_READ || wqe->nb_sge != 1 || wqe->flags & UROCE_WQE_LOCAL)
 		return 0;
 	/*
-	 * the last packet of a READ chunk is not counted, because it ends a READ request, and so is
-	 * not a Middle packet
+	 * the last packet of a READ chunk is not counted: a READ chunk is a READ request of its own
+	 * on the wire, so its last response does not have the opcode of a Middle packet
 	 */
 	const uint32_t nth = uroce_psn_dist(wqe->first_psn, req->una_psn);
 	const uint32_t in_flight = uroce_psn_dist(req->una_psn, req->max_psn);

@@ -14,7 +14,8 @@
 /**
  * Get the attributes of a transition, as masks of enum ibv_qp_attr_mask.
  * @param[out] required  the attributes that a modify must set
- * @param[out] allowed  the attributes that it may set, including the required ones and IBV_QP_STATE
+ * @param[out] allowed  the attributes that a modify may set, including the required ones and
+ *	IBV_QP_STATE
  * @return whether the transition exists; if not, the outputs are unchanged
  */
 bool uroce_qp_state_attrs(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to,

@@ -178,8 +178,8 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Count a packet with a congestion mark (CE). Only packets with payload lead to a CNP, because the
- * peer can slow down only these.
+ * Count a packet with a congestion mark (CE). Only packets with payload lead to a CNP, because a
+ * CNP makes the peer slow down only packets with payload.
  */
 static void
 note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -190,7 +190,7 @@ note_ce(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 }
 
 /*
- * Process a received CNP. It is implausible if this QP has sent no payload, because a CNP is a
+ * Process a received CNP. A CNP is implausible if this QP has sent no payload, because a CNP is a
  * reaction to payload.
  */
 static void
@@ -232,7 +232,7 @@ recv_packet(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 }
 
 /*
- * Process Middle packets of a long message on the fast path. The first of them has passed
+ * Process Middle packets of a long message on the fast path. The first of the packets has passed
  * check_packet().
  * @return the number of packets that were processed
  */
@@ -313,7 +313,7 @@ send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64
 /*
  * Build a CNP to the peer that sent the marked packets. A CNP has a traffic class of its own, so
  * that it does not wait in congested queues [IBA A17.9.3]. The bytes behind the BTH are reserved
- * and zero; they are built as headers.
+ * and zero, and are built as a part of the headers.
  */
 static void
 put_cnp(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
@@ -362,9 +362,9 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	unsigned nb = 0;
 
 	/*
-	 * Responses get only half of the burst, so that a long READ of the peer does not stop our
-	 * requests. If the burst has an odd number of frames, responses and requests get the odd
-	 * frame in turn, because each burst may be a single frame.
+	 * Responses get only half of the burst, so that a long READ of the peer does not stop the
+	 * requests of this QP. If the burst has an odd number of frames, responses and requests get
+	 * the odd frame in turn, because each burst may be a single frame.
 	 */
 	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);

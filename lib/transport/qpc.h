@@ -9,8 +9,8 @@
  * The transport does no I/O of its own. Received packets are passed in parsed, frames to send are
  * returned as descriptors, the time is a parameter, and memory is provided by the caller. The
  * transport takes no locks except the CQ's, once per batch. It does not allocate, log or read a
- * clock. A context belongs to one worker at a time. That worker makes every call below, or a
- * control thread does that holds the worker's lock.
+ * clock. A context belongs to one worker at a time. Every call below is made by that worker, or by
+ * a control thread that has the worker's lock.
  *
  * Each name in the following list is a file with a header of its own. Calls go down the list: no
  * two files call each other in a circle (devtools/check-floors). From top to bottom, first the
@@ -24,7 +24,7 @@
  *	completer	completes requests: the window moves
  *	retry		timers, retries, and going back N
  *	loss_recovery	recovery of requests: retransmission, and when to go back N
- *	retransmit, req	build request packets, once more or for the first time
+ *	retransmit, req	build request packets: any packet in flight, the one at the send position
  *	recovery_state, ooo_response_state	the states of recovery
  *
  *	resp		requests of the peer (duplicate, expected, out-of-order), and responses
@@ -33,13 +33,13 @@
  *	execute, msg	execute the expected request; place the payload of a message
  *	ud		datagrams, both directions
  *
- *	error		a request fails, and the QP with it
+ *	error		makes a request fail and puts the QP into ERR or SQE
  *	completion, recv	completions, and where receive requests come from
  *	txd, position	headers of frames, and the send position of the requester
  *	context		the QP context
  *
- * attr.c modifies and queries, qp_state.c says which modify is legal, cc.h says how fast a QP may
- * send.
+ * attr.c modifies and queries attributes, qp_state.c has the table of legal modifies, and cc.h has
+ * the congestion control, which limits the rate of a QP.
  */
 
 #include <stdint.h>
@@ -53,8 +53,8 @@ void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
- * Whether the context can move to another worker now. It cannot while out-of-order packets or
- * responses are kept, because these are in the reorder buffer of the present worker.
+ * Whether the context can move to another worker now. A context cannot move while out-of-order
+ * packets or responses are kept, because these are in the reorder buffer of the present worker.
  */
 static inline bool
 uroce_qpc_is_migratable(const struct uroce_qpc *qpc)
@@ -87,9 +87,9 @@ enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 				  uint64_t now_ns);
 
 /**
- * Process several received frames in the order of arrival, each in the way of uroce_qpc_recv().
- * `nb` is at least 1. Completions are published once for all frames, which saves time. A frame that
- * the transport keeps ends the call early, so that the caller can take care of the frame.
+ * Process several received frames in the order of arrival, each as uroce_qpc_recv() does. `nb` is
+ * at least 1. Completions are published once for all frames, which saves time. A frame that the
+ * transport keeps ends the call early, so that the caller can take care of the frame.
  * @param[out] verdicts  the verdict of each frame (enum uroce_verdict)
  * @return the number of frames that were processed, at least 1
  */
@@ -104,10 +104,10 @@ bool uroce_qpc_has_only_ack(const struct uroce_qpc *qpc);
 
 /**
  * Build up to `max` frames to send: responses, acknowledgements and requests. In ERR, posted
- * requests are flushed. The slices are valid until the end of the worker's round. Once the caller
- * has gathered them, it calls uroce_qpc_sent().
- * @return the number of descriptors that were filled. If it is less than `max`, there is nothing
- *	more to send until the next recv, expire, modify or post.
+ * requests are flushed. The slices of the frames are valid until the end of the worker's round.
+ * After the caller has gathered the slices, it calls uroce_qpc_sent().
+ * @return the number of descriptors that were filled. If the number is less than `max`, there is
+ *	nothing more to send until the next recv, expire, modify or post.
  */
 unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			uint64_t now_ns);
@@ -173,7 +173,7 @@ int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int 
 		     const struct uroce_path *path, uint64_t now_ns);
 
 /**
- * Cancel the send requests with this wr_id that were not begun. The QP must be in SQD. When the
+ * Cancel the send requests that have this wr_id and were not begun. The QP must be in SQD. When the
  * send position reaches a cancelled request, nothing is sent. The request completes like any other:
  * it has a completion if it is signaled, and it may be flushed.
  * @return the number of cancelled requests; -EINVAL: the QP is not in SQD
@@ -201,17 +201,17 @@ void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
 
 /**
- * Take the next SRQ that fell below its limit. The caller repeats this call after the event
- * UROCE_QPC_SRQ_LIMIT until it returns NULL, because an XRC target may have taken receive requests
+ * Take the next SRQ that fell below its limit. After the event UROCE_QPC_SRQ_LIMIT the caller
+ * repeats this call until the result is NULL, because an XRC target may have taken receive requests
  * from several SRQs.
  */
 struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 
 /**
- * XRC_RECV: take the next SRQ whose CQ has an event. The caller repeats this call after
- * UROCE_QPC_RECV_CQ_EVENT or UROCE_QPC_RECV_CQ_OVERRUN until it returns NULL, because several SRQs
- * may have events.
- * @param[out] events the events of the SRQ (enum uroce_srq_event)
+ * XRC_RECV: take the next SRQ whose CQ has an event. After UROCE_QPC_RECV_CQ_EVENT or
+ * UROCE_QPC_RECV_CQ_OVERRUN the caller repeats this call until the result is NULL, because several
+ * SRQs may have events.
+ * @param[out] events  the events of the SRQ (enum uroce_srq_event)
  */
 struct uroce_srq *uroce_qpc_event_srq(const struct uroce_qpc *qpc, uint8_t *events);
 
@@ -252,8 +252,8 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 	if (qpc->cc.has_cnp)
 		return true;
 	/*
-	 * while the pacer holds packets back, an ACK or NAK may still be sent, unless READ
-	 * responses precede it
+	 * while the pacer delays packets, an ACK or NAK may still be sent, unless READ responses
+	 * precede it
 	 */
 	if (qpc->cc.pace_deadline != UROCE_NEVER)
 		return qpc->resp.has_aeth && !qpc->resp.pending;
@@ -267,7 +267,11 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 			return true;
 		return !uroce_req_is_rnr_wait(req) &&
 		       req->next_idx != uroce_ring_head(&qpc->sq->ring);
-	case IBV_QPS_SQD: /* send requests that were begun; the last packet asks for an ACK */
+	/*
+	 * in SQD, requests that were begun are sent to their end, and the last packet asks for an
+	 * ACK
+	 */
+	case IBV_QPS_SQD:
 		if (uroce_req_has_retransmit(req))
 			return true;
 		return !uroce_req_is_rnr_wait(req) &&

@@ -15,7 +15,8 @@
 #define RETRY_MAX      7
 /*
  * Access flags that a QP accepts. Flags that only memory regions use are included, because
- * applications pass the same flags for both. Only the remote rights have a meaning for a QP.
+ * applications pass the same flags for regions and for QPs. Only the remote rights have a meaning
+ * for a QP.
  */
 #define ACCESS_KNOWN                                                                               \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \

@@ -5,7 +5,7 @@
 /**
  * @file
  * Why a modify of a QP is refused. This floor does not log, so it returns the reason as data. The
- * caller writes the sentence for the user.
+ * caller makes the message for the user.
  */
 
 #include <stdint.h>

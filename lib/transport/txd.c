@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Headers of a frame are copied from the QP's path, where they are complete but for the PSN. They
- * are rebuilt when a frame has another opcode or another length than the frame before.
+ * Headers of a frame are copied from the QP's path, where they are complete but for the PSN. The
+ * headers in the path are rebuilt when a frame has another opcode or another length than the frame
+ * before.
  */
 #include "transport/txd.h"
 

@@ -22,7 +22,7 @@ is_advice(enum ibv_advise_mr_advice advice)
 
 /*
  * Find the memory of an element in its on-demand region, and check that the program may give the
- * advice for it [advise_mr(3), return value].
+ * advice for this memory [advise_mr(3), return value].
  * @return 0, with `*addr` set to the element's first byte; or -errno
  */
 static int

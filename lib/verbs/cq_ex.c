@@ -71,8 +71,8 @@ is_poll_idle(struct uroce_vcq *cq)
 }
 
 /*
- * Begin to poll. While the CQ is empty no lock is taken, so a thread that spins here does not block
- * other threads while the worker runs.
+ * Begin to poll. While the CQ is empty no lock is taken, so a thread that calls start_poll() in a
+ * loop does not block other threads while the worker runs.
  */
 static int
 start_poll(struct ibv_cq_ex *ibv, struct ibv_poll_cq_attr *attr)

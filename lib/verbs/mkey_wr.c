@@ -254,7 +254,9 @@ is_dif(const struct uroce_sig_domain *domain)
 	return domain->kind == UROCE_SIG_T10_CRC || domain->kind == UROCE_SIG_T10_CSUM;
 }
 
-/* Whether both sides have signatures of the same structure behind blocks of the same length. */
+/*
+ * Whether memory and wire have signatures of the same structure behind blocks of the same length.
+ */
 static bool
 is_same_structure(const struct uroce_sig_domain *mem, const struct uroce_sig_domain *wire)
 {
@@ -262,7 +264,7 @@ is_same_structure(const struct uroce_sig_domain *mem, const struct uroce_sig_dom
 	       (mem->kind == wire->kind || (is_dif(mem) && is_dif(wire)));
 }
 
-/* Compute a mask of the bytes of a signature that have the same value on both sides. */
+/* Compute a mask of the bytes of a signature that have the same value in memory and on the wire. */
 static uint8_t
 common_of(const struct uroce_sig_domain *mem, const struct uroce_sig_domain *wire)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory regions. Workers use the program's own addresses, and the memory is not pinned. So it must
- * be mapped, and writable if it is to be written, as long as the region is registered. An RDMA NIC
- * detects missing memory when it pins the memory. Here the kernel is asked once, when the region is
- * registered. For an on-demand region the kernel is asked whenever a packet accesses the region,
- * and not at registration.
+ * Memory regions. Workers use the program's own addresses, and the memory is not pinned. So the
+ * memory must be mapped, and writable if it is to be written, as long as the region is registered.
+ * An RDMA NIC detects missing memory when it pins the memory. uroce asks the kernel once, at
+ * registration, whether the memory is mapped and has the needed rights. For an on-demand region
+ * uroce asks whenever a packet accesses the region, and not at registration.
  */
 
 #include <errno.h>

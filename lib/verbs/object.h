@@ -137,8 +137,8 @@ struct uroce_vpd {
 	struct ibv_pd ibv;
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	/*
-	 * number of the protection domain, unique in the process; a key works only with its own
-	 * number
+	 * number of the protection domain, unique in the process; a key of a region works only in
+	 * the domain with the region's number
 	 */
 	uint32_t pdn;
 	unsigned nb_users; /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
@@ -185,7 +185,7 @@ struct uroce_vcq;
 
 struct uroce_vchannel {
 	struct ibv_comp_channel ibv; /* fd: eventfd that counts events; refcnt: number of CQs */
-	pthread_mutex_t lock;        /* guards the list, and the taking of events */
+	pthread_mutex_t lock;        /* guards the list of CQs, and the taking of events */
 	struct uroce_vcq *first;     /* list of CQs; a CQ whose event was taken moves to the end */
 	struct uroce_vcq *last;
 };

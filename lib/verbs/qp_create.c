@@ -30,8 +30,9 @@ create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *init_attr,
 		return NULL;
 	}
 	/*
-	 * An XRC target does not use a PD. But programs read the PD that they gave from the QP, as
-	 * with rdma-core; librdmacm creates the SRQ of an id with it.
+	 * An XRC target does not use a PD. But its field `pd` has the PD that the program gave, as
+	 * with rdma-core, because programs read this field: librdmacm creates the SRQ of an id with
+	 * this PD.
 	 */
 	if (init_attr->comp_mask & IBV_QP_INIT_ATTR_PD)
 		qp->ibv.pd = init_attr->pd;

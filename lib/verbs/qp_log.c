@@ -54,7 +54,10 @@ name_state(enum ibv_qp_state state)
 	return (unsigned)state < RTE_DIM(states) ? states[state] : "an unknown state";
 }
 
-/* Add the names of the attributes in a mask. Bits without a name are added as a number. */
+/*
+ * Add to a sentence the names of the attributes in a mask. Bits without a name are added as a
+ * number.
+ */
 static void
 add_attributes(struct uroce_sentence *sentence, int mask)
 {
@@ -71,7 +74,7 @@ add_attributes(struct uroce_sentence *sentence, int mask)
 		uroce_sentence_add(sentence, "%s0x%x", comma, (unsigned)mask);
 }
 
-/* Add the states to which the QP may be modified. */
+/* Add to a sentence the states to which the QP may be modified. */
 static void
 add_next_states(struct uroce_sentence *sentence, enum ibv_qp_type type, enum ibv_qp_state from)
 {
@@ -86,7 +89,7 @@ add_next_states(struct uroce_sentence *sentence, enum ibv_qp_type type, enum ibv
 	}
 }
 
-/* Add what is wrong with a value, and the allowed range. */
+/* Add to a sentence what is wrong with the value of an attribute, and the allowed range. */
 static void
 add_value(struct uroce_sentence *sentence, const struct uroce_refusal *refusal)
 {

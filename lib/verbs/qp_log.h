@@ -5,8 +5,8 @@
 /**
  * @file
  * Log lines about control operations of a QP. Lines about refused calls say which attribute is
- * wrong, and what is allowed. They have the level WARNING and are limited in number. The others
- * have the level DEBUG.
+ * wrong, and what is allowed. These lines have the level WARNING and are limited in number. All
+ * other lines have the level DEBUG.
  */
 
 #include "transport/refusal.h"

@@ -23,7 +23,7 @@
 /* uroce has no vendor id, so the number is one of the locally administered OUIs. */
 #define VENDOR_ID 0x020000
 
-/* Frequency of the clock of completion timestamps. They are in nanoseconds, so it is 1 GHz. */
+/* Frequency of the clock of completion timestamps: 1 GHz, because timestamps are in nanoseconds. */
 #define CLOCK_KHZ 1000000
 
 /*
@@ -190,8 +190,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
 	/*
-	 * The code 15 means 134 ms. So long an ACK may be delayed, because a worker may share its
-	 * CPU with other threads.
+	 * The code 15 means 134 ms. An ACK may be delayed for so long, because a worker may share
+	 * its CPU with other threads.
 	 */
 	attr->local_ca_ack_delay = 15;
 	set_device_limits(dev, attr);

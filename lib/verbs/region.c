@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lifetime of a memory region. It is published in the device's table, later withdrawn, and
- * freed after a grace period, when the port has released all zero-copy frames that refer to it.
+ * The lifetime of a memory region. A region is published in the device's table, later withdrawn,
+ * and freed after a grace period, when the port has released all zero-copy frames that refer to it.
  */
 
 #include <errno.h>

@@ -12,10 +12,9 @@
 #include <infiniband/verbs.h>
 
 /**
- * Compute the UDP source port of a flow, in 0xC000 .. 0xFFFF. It depends on the flow label, if the
- *         program gave one. Otherwise it depends on the two QPNs, and is the same for both
- *         directions. For a datagram's address both QPNs are 0, and the port depends on the
- *         destination.
+ * Compute the UDP source port of a flow, in 0xC000 .. 0xFFFF. The port depends on the flow label,
+ * if the program gave one. Otherwise the port depends on the two QPNs, and is the same for both
+ * directions. For a datagram's address both QPNs are 0, and the port depends on the destination.
  */
 static inline uint16_t
 uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)

@@ -76,18 +76,18 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
 /**
  * Announce a device whose port is started later, when the first object of the device is made (a PD,
  * CQ, XRC domain or block of device memory). Before that the device can be listed, opened and
- * queried. This is for programs that look at each device and use one of them, or that fork before
- * they use one. One query, uroce_query_rt_values_ex(), starts the port, because it reads the
- * device's clock.
+ * queried. An announced device is for programs that look at all devices and use only one of them,
+ * or that fork before they use a device. One query, uroce_query_rt_values_ex(), starts the port,
+ * because it reads the device's clock.
  *
  * @lcore  Any thread. EAL need not have been started.
  * @mt     Safe.
  * @owner  As uroce_create_device(). `arg` must be valid as long as the device exists.
  * @param spec  "PORT[,key=value...]"
  * @param vdev  "PORT[,argument=value...]", which is what EAL's option --vdev takes. From this
- *         argument the library derives the port's MAC, its longest frame and its addresses. That
- *         is possible for virtual drivers alone. If PORT is "uroced", the library asks the daemon
- *         for these properties.
+ *         argument the library derives the port's MAC, its longest frame and its addresses. The
+ *         library can derive these only for virtual drivers. If PORT is "uroced", the library asks
+ *         the daemon for these properties.
  * @param start  called once, in the thread that makes the first object, before the port is opened.
  *         If it returns 0, EAL must run and have the virtual device. If it returns an errno, the
  *         call that makes the object fails with this errno, and all later ones with EIO.
@@ -155,9 +155,9 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 			    struct rte_mbuf **rest);
 
 /**
- * Take frames to transmit. The worker takes doorbells and runs senders and timers, and the frames
- * that these send are returned. A receive completion of a reliable QP becomes visible when its
- * acknowledgement has been returned, and after 20 ms in any case.
+ * Take frames to transmit. The worker takes doorbells and runs senders and timers. The call returns
+ * the frames that senders and timers send. A receive completion of a reliable QP becomes visible
+ * when its acknowledgement has been returned, and after 20 ms in any case.
  *
  * @lcore  As uroce_worker_input().
  * @mt     As uroce_worker_input().
@@ -439,9 +439,9 @@ struct ibv_srq *uroce_create_srq_ex(struct ibv_context *context,
 
 /**
  * Modify attributes of an SRQ: its size (IBV_SRQ_MAX_WR), or its limit (IBV_SRQ_LIMIT). When fewer
- * requests than the limit are posted, IBV_EVENT_SRQ_LIMIT_REACHED is raised once; if fewer
- * requests are posted at the time of the call, it is raised at once. A limit of 0 raises no event.
- * A call that fails changes nothing.
+ * requests than the limit are posted, IBV_EVENT_SRQ_LIMIT_REACHED is raised once. If fewer requests
+ * are posted already at the time of the call, the event is raised at once. A limit of 0 raises no
+ * event. A call that fails changes nothing.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -15,8 +15,9 @@
  * channel is synchronous: a call waits for its event, and `id->event` is the event until the next
  * call for the id.
  *
- * The first use of a device opens it. `id->verbs` is this context, one for all ids of the device.
- * uroce_destroy_device() closes the context, if neither ids nor objects of the program use it.
+ * The first use of a device opens a context of it. All ids of the device have this context as
+ * `id->verbs`. uroce_destroy_device() closes the context, if neither ids nor objects of the program
+ * use it.
  *
  * Most calls return 0, or -1 with errno. Each call that takes an id or another object by pointer
  * fails with EINVAL if the pointer is NULL, so the comments of the calls do not repeat it. EIO is
@@ -27,9 +28,9 @@
  * events.
  *
  * Threads. The tags @lcore, @mt and @owner of the comments are explained in <uroce.h>. Any thread
- * may make any call. An id must not be used while it is destroyed. A thread of the library does
- * what is due, such as the repetition of requests for a MAC. A program that has no room for a
- * thread does this work in its own loop, see uroce_cm_set_drive().
+ * may make any call. An id must not be used while it is destroyed. A thread of the library does the
+ * work that is due without a call of the program, such as the repetition of requests for a MAC. A
+ * program that has no room for a thread does this work in its own loop, see uroce_cm_set_drive().
  *
  * The file has more than 500 lines: a program includes one header for all calls that mirror
  * librdmacm.
@@ -68,15 +69,19 @@ void uroce_cm_free_devices(struct ibv_context **list);
 
 /* --- the program's own loop: calls that librdmacm does not have ------------------------------------ */
 
-/** Who does the work of connection management that is due without a call of the program. */
+/**
+ * Who does the work of connection management that is due without a call of the program: the library
+ * or the program.
+ */
 enum uroce_cm_drive {
 	UROCE_CM_DRIVE_THREAD, /* a thread of the library; the default */
 	UROCE_CM_DRIVE_NONE,   /* the program, by uroce_cm_poll() */
 };
 
 /**
- * Choose who does the work that is due. With UROCE_CM_DRIVE_NONE the library starts no thread for
- * this API. A call that waits for an event then does the work itself.
+ * Choose who does the work of connection management that is due without a call of the program. With
+ * UROCE_CM_DRIVE_NONE the library starts no thread for this API. A call that waits for an event
+ * then does the work itself.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -85,9 +90,9 @@ enum uroce_cm_drive {
 int uroce_cm_set_drive(enum uroce_cm_drive drive);
 
 /**
- * Do the work that is due, and return. A program with a poll-mode loop calls this function once in
- * a while; each call delays connections by at most the time between two calls. The workers of the
- * devices must be driven, too, see uroce_worker_poll().
+ * Do the work of connection management that is due, and return. A program with a poll-mode loop
+ * calls this function again and again. The time between two calls delays connections. The workers
+ * of the devices must be driven, too, see uroce_worker_poll().
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -96,8 +101,8 @@ int uroce_cm_set_drive(enum uroce_cm_drive drive);
 unsigned uroce_cm_poll(void);
 
 /**
- * Get the descriptor that polls readable when uroce_cm_poll() has something to do. It is for
- * programs with an event loop, which call uroce_cm_poll() then.
+ * Get the descriptor that polls readable when uroce_cm_poll() has something to do. A program with
+ * an event loop waits for this descriptor, and then calls uroce_cm_poll().
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -130,25 +135,25 @@ struct rdma_event_channel *uroce_cm_create_event_channel(void);
 void uroce_cm_destroy_event_channel(struct rdma_event_channel *channel);
 
 /**
- * Take the oldest event of a channel. The call waits for one, unless O_NONBLOCK is set on the
- * channel's `fd`. Before it returns an event it moves the QP of the id, which may take up to a
- * second if the MAC of the peer is not known.
+ * Take the oldest event of a channel. The call waits for an event, unless O_NONBLOCK is set on the
+ * channel's `fd`. Before the call returns an event, it moves the QP of the id. The move may take up
+ * to a second if the MAC of the peer is not known.
  *
  * | event | when, and what it carries |
  * |---|---|
  * | ADDR_RESOLVED, ADDR_ERROR | end of uroce_cm_resolve_addr(); status: -errno |
  * | ROUTE_RESOLVED, ROUTE_ERROR | end of uroce_cm_resolve_route(); status: -errno |
- * | CONNECT_REQUEST | `id` is new, `listen_id` was asked; parameters as the accepting side sees them |
+ * | CONNECT_REQUEST | `id` is new, `listen_id` is the listener; parameters as the accepting side sees them |
  * | CONNECT_RESPONSE | the peer accepted, and `id` has no QP: uroce_cm_establish() is next |
  * | CONNECT_ERROR | the QP could not be moved; status: -errno; the peer gets a REJ with reason 28 |
- * | UNREACHABLE | no answer: status -ETIMEDOUT; of a datagram service: its status, positive |
+ * | UNREACHABLE | no answer: status -ETIMEDOUT; of a datagram service: positive status of SIDR_REP |
  * | REJECTED | status is the reason of the REJ; private data of the peer |
  * | ESTABLISHED | connected. Of a datagram service: param.ud has address, QPN and Q_Key |
  * | DISCONNECTED | the connection has ended |
  * | TIMEWAIT_EXIT | no frame of the connection is on the way any more |
  * | MULTICAST_JOIN, MULTICAST_ERROR | end of uroce_cm_join_multicast(); param.ud; status: -errno |
  * | ADDR_CHANGE | the device has lost the address of the id |
- * | DEVICE_REMOVAL | the device is gone; the program destroys the id |
+ * | DEVICE_REMOVAL | the device or its connection manager is lost; the program destroys the id |
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe. Each event goes to one of the waiting threads.
@@ -201,8 +206,8 @@ int uroce_cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **i
 /**
  * Destroy an id. Its connection ends, its groups are left, and its pending events are dropped with
  * the ids that CONNECT_REQUESTs have made. The call waits until the program has acknowledged the
- * events that it took of the id. It never waits for a peer. A QP of the id should be destroyed
- * before. If it is left, it belongs to the program.
+ * events that it took of the id. It never waits for a peer. The program should destroy the QP of
+ * the id first. A QP that is left belongs to the program.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Not safe with other calls for the same id, except uroce_cm_ack_cm_event().
@@ -236,7 +241,7 @@ int uroce_cm_migrate_id(struct rdma_cm_id *id, struct rdma_event_channel *channe
  * @mt     Safe.
  * @owner  `optval` may be reused on return.
  * @return 0, or -1 with errno. ENOSYS: no such level or option; EINVAL: the length or the value is
- *         wrong, or it is too late for the option.
+ *         wrong, or the id is not in a state in which the option can be set.
  */
 int uroce_cm_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen);
 
@@ -273,10 +278,11 @@ uroce_cm_get_peer_addr(struct rdma_cm_id *id)
 
 /**
  * Bind an id to a local address. An address of a device also binds the id to the device: `verbs`,
- * `port_num` and the GID of the id are set then. A wildcard leaves the device open: a listener of
- * it listens at all devices of the process. A link-local address needs a scope, the index of the
- * kernel interface of its port, if more than one device has the address. 127.0.0.1 and ::1 are
- * addresses of every device; they bind the id to the first one with an address of the family.
+ * `port_num` and the GID of the id are set then. A wildcard binds the id to no device: a listener
+ * that is bound to a wildcard listens at all devices of the process. A link-local address needs a
+ * scope, the index of the kernel interface of its port, if more than one device has the address.
+ * 127.0.0.1 and ::1 are addresses of every device; they bind the id to the first device that has an
+ * address of the family.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -290,10 +296,10 @@ int uroce_cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
 
 /**
  * Find the device, the source address and the next hop to an address. The call never waits, unless
- * the id is synchronous; ADDR_RESOLVED or ADDR_ERROR tells the end.
+ * the id is synchronous. ADDR_RESOLVED or ADDR_ERROR reports the end of the resolution.
  *
  * Where the port of a device has a kernel interface, the kernel's routes decide. Otherwise the
- * networks and the gateway of the device decide. 127.0.0.1 and ::1 are the device itself.
+ * networks and the gateway of the device decide. 127.0.0.1 and ::1 lead to the device itself.
  *
  * The status of ADDR_ERROR is -ENETUNREACH (no device has a route), -EHOSTUNREACH (the kernel
  * refuses the destination) or -ETIMEDOUT (no reply to ARP or ND).
@@ -303,7 +309,7 @@ int uroce_cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
  * @owner  The addresses may be reused on return.
  * @param src_addr  NULL, or as the argument of uroce_cm_bind_addr(). An id that is bound already
  *         keeps its address.
- * @param timeout_ms  for the whole resolution, at least 1
+ * @param timeout_ms  maximum time of the whole resolution, at least 1
  * @return 0, or -1 with errno. EINVAL: the id has a destination already, the two families differ,
  *         or `timeout_ms` is not positive; of a synchronous id also the errno of ADDR_ERROR;
  *         otherwise as uroce_cm_bind_addr().
@@ -312,19 +318,19 @@ int uroce_cm_resolve_addr(struct rdma_cm_id *id, struct sockaddr *src_addr,
 			  struct sockaddr *dst_addr, int timeout_ms);
 
 /**
- * Resolve the route to the destination. It fills `id->route.path_rec` and `num_paths`, and ends
- * with ROUTE_RESOLVED or ROUTE_ERROR.
+ * Resolve the route to the destination. The call fills in `id->route.path_rec` and `num_paths`, and
+ * raises ROUTE_RESOLVED.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param timeout_ms  at least 1; the call ends at once
+ * @param timeout_ms  at least 1, otherwise not used: the resolution ends at once
  * @return 0, or -1 with errno. EINVAL: the address is not resolved, or `timeout_ms` is not
  *         positive; ENOMEM.
  */
 int uroce_cm_resolve_route(struct rdma_cm_id *id, int timeout_ms);
 
 /**
- * Translate a host and a service to addresses for the calls above, as getaddrinfo(3).
+ * Translate the names of a host and a service to addresses for ids, as getaddrinfo(3) does.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -362,8 +368,8 @@ void uroce_cm_freeaddrinfo(struct rdma_addrinfo *res);
  *         destroyed with the QP.
  * @param pd  NULL: the PD of the SRQ of the id, or else the default PD of the device, which all ids
  *         share
- * @param[in,out] qp_init_attr  as for uroce_create_qp(); send_cq and recv_cq may be NULL, srq may
- *         be NULL for that of the id
+ * @param[in,out] qp_init_attr  as for uroce_create_qp(); send_cq and recv_cq may be NULL; if srq is
+ *         NULL, the QP gets the SRQ of the id
  * @return 0, or -1 with errno. EINVAL: the id is not bound to a device, has a QP, or `pd` is of
  *         another context; otherwise as uroce_create_qp() and uroce_modify_qp().
  */
@@ -377,7 +383,8 @@ int uroce_cm_create_qp(struct rdma_cm_id *id, struct ibv_pd *pd,
  * @mt     Safe.
  * @owner  As uroce_cm_create_qp().
  * @param[in,out] qp_init_attr  as for uroce_create_qp_ex(). Without IBV_QP_INIT_ATTR_PD, or
- *         IBV_QP_INIT_ATTR_XRCD for XRC_RECV, in comp_mask the call adds the default.
+ *         IBV_QP_INIT_ATTR_XRCD for XRC_RECV, in comp_mask the call adds the default PD or XRC
+ *         domain.
  * @return as uroce_cm_create_qp(), and the errno of uroce_create_qp_ex()
  */
 int uroce_cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_init_attr);
@@ -391,15 +398,15 @@ int uroce_cm_create_qp_ex(struct rdma_cm_id *id, struct ibv_qp_init_attr_ex *qp_
 void uroce_cm_destroy_qp(struct rdma_cm_id *id);
 
 /**
- * Create the shared receive queue of an id, `id->srq`, which the QPs of the id use. For
- * uroce_cm_create_srq_ex() it may be an XRC SRQ.
+ * Create the shared receive queue of an id, `id->srq`, which the QPs of the id use.
+ * uroce_cm_create_srq_ex() can also create an XRC SRQ.
  *
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The id has the SRQ until uroce_cm_destroy_srq().
  * @param pd  NULL: the default PD of the device
  * @param[in,out] attr  as for uroce_create_srq(). With extended attributes the PD, and for XRC the
- *         CQ and the XRC domain, may be left out for those of the id.
+ *         CQ and the XRC domain, may be left out: those of the id are used instead.
  * @return 0, or -1 with errno. EINVAL: the id is not bound to a device, has an SRQ, or `pd` is of
  *         another context; otherwise as uroce_create_srq_ex().
  */
@@ -422,18 +429,18 @@ void uroce_cm_destroy_srq(struct rdma_cm_id *id);
  * @param[in,out] qp_attr  qp_state is the wanted state: INIT, RTR or RTS; the attributes of
  *         `*qp_attr_mask` are written on success
  * @param[out] qp_attr_mask  written on success
- * @return 0, or -1 with errno. EINVAL: the id is not bound to a device, the state is another one,
- *         or the peer has not been heard of, which RTR and RTS need.
+ * @return 0, or -1 with errno. EINVAL: the id is not bound to a device, the state is none of the
+ *         three, or it is RTR or RTS and no message of the peer has arrived.
  */
 int uroce_cm_init_qp_attr(struct rdma_cm_id *id, struct ibv_qp_attr *qp_attr, int *qp_attr_mask);
 
 /**
- * Set the ECE options that the next REQ or REP of an id carries, or get those of the peer. They
- * are for programs that own their QP.
+ * Set the ECE options that the next REQ or REP of an id carries, or get those of the peer. ECE
+ * options are for programs that own their QP.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param[out] ece  of the call that gets options: written on success
+ * @param[out] ece  uroce_cm_get_remote_ece() writes it on success
  * @return 0, or -1 with errno. EINVAL: the id has a QP, the vendor is 0, or an argument is NULL.
  */
 int uroce_cm_set_local_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
@@ -447,8 +454,8 @@ int uroce_cm_get_remote_ece(struct rdma_cm_id *id, struct ibv_ece *ece);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @param backlog  CONNECT_REQUESTs that may wait for the program; a further one is rejected with
- *         reason 3. Not positive, or above 1024: 1024.
+ * @param backlog  CONNECT_REQUESTs that may wait for the program; a further request is rejected
+ *         with reason 3. A value that is not positive, or above 1024, means 1024.
  * @return 0, or -1 with errno. EINVAL: the id listens already or has a destination; EADDRINUSE:
  *         another id listens; otherwise as uroce_cm_bind_addr().
  */
@@ -469,15 +476,15 @@ int uroce_cm_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id);
 
 /**
  * Connect, or resolve a datagram service. ESTABLISHED, CONNECT_RESPONSE, CONNECT_ERROR, UNREACHABLE
- * or REJECTED tells the end.
+ * or REJECTED reports the result.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
  * @owner  `conn_param` and its private data may be reused on return.
- * @param conn_param  NULL: no private data, 7 retries of each kind, and the depths that the device
- *         has. `responder_resources` and `initiator_depth` may be RDMA_MAX_RESP_RES and
- *         RDMA_MAX_INIT_DEPTH for the limit of the device. `qp_num` and `srq` are for ids without
- *         QP. At most 56 bytes of private data; 180 for datagrams.
+ * @param conn_param  NULL: no private data, 7 retries of each kind, and the limits of the device as
+ *         depths. `responder_resources` and `initiator_depth` may be RDMA_MAX_RESP_RES and
+ *         RDMA_MAX_INIT_DEPTH, which mean the limit of the device. `qp_num` and `srq` are used only
+ *         for ids without QP. Private data has at most 56 bytes, or 180 bytes for datagrams.
  * @return 0, or -1 with errno. EINVAL: the route is not resolved, there is too much private data,
  *         or a depth is beyond the device's limit; of a synchronous id also ECONNREFUSED
  *         (REJECTED), ETIMEDOUT (UNREACHABLE), and the errno of CONNECT_ERROR.
@@ -485,17 +492,17 @@ int uroce_cm_get_request(struct rdma_cm_id *listen, struct rdma_cm_id **id);
 int uroce_cm_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_param);
 
 /**
- * Accept a CONNECT_REQUEST. The QP of the id is moved to RTS first. Of an active id without QP that
- * has got CONNECT_RESPONSE: as uroce_cm_establish().
+ * Accept a CONNECT_REQUEST. The QP of the id is moved to RTS first. On the active side, for an id
+ * without QP that has got CONNECT_RESPONSE, the call does the same as uroce_cm_establish().
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
  * @owner  As uroce_cm_connect().
- * @param conn_param  NULL: no private data, and what the peer has asked for, within the limits of
- *         the device. At most 196 bytes of private data; 136 for datagrams.
- * @return 0, or -1 with errno. EINVAL: the id has no request to accept, as uroce_cm_connect(), or
- *         there is neither a QP nor a qp_num; the errno of uroce_modify_qp(); of a synchronous id
- *         also ECONNREFUSED and ETIMEDOUT.
+ * @param conn_param  NULL: no private data, and the parameters that the peer has requested, within
+ *         the limits of the device. Private data has at most 196 bytes, or 136 bytes for datagrams.
+ * @return 0, or -1 with errno. EINVAL: the id has no request to accept, there is too much private
+ *         data, a depth is beyond the device's limit, or there is neither a QP nor a qp_num; the
+ *         errno of uroce_modify_qp(); of a synchronous id also ECONNREFUSED and ETIMEDOUT.
  */
 int uroce_cm_accept(struct rdma_cm_id *id, struct rdma_conn_param *conn_param);
 
@@ -531,13 +538,13 @@ int uroce_cm_establish(struct rdma_cm_id *id);
  * @lcore  Any thread.
  * @mt     Safe.
  * @return 0, also if the connection is established already; or -1 with errno EINVAL: the event is
- *         another one, or the id has not accepted a connection
+ *         not IBV_EVENT_COMM_EST, or the id has not accepted a connection
  */
 int uroce_cm_notify(struct rdma_cm_id *id, enum ibv_event_type event);
 
 /**
- * End a connection, and move the QP of the id to ERR. DISCONNECTED tells the end. Both sides make
- * the call; the second one confirms.
+ * End a connection, and move the QP of the id to ERR. DISCONNECTED reports the end. Both sides make
+ * the call: the second side confirms the end by its call.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.
@@ -549,10 +556,10 @@ int uroce_cm_disconnect(struct rdma_cm_id *id);
 /* --- multicast groups ---------------------------------------------------------------------------- */
 
 /**
- * Join a multicast group. MULTICAST_JOIN or MULTICAST_ERROR tells the end. MULTICAST_JOIN has the
- * address (ah_attr), the QPN 0xffffff and the Q_Key to send with, and `context` as private_data.
- * When the program takes the event, the QP of the id is attached to the group. The GID of an IPv4
- * group is ::ffff:a.b.c.d, as Linux makes it.
+ * Join a multicast group. MULTICAST_JOIN or MULTICAST_ERROR reports the result. MULTICAST_JOIN has
+ * the address (ah_attr), the QPN 0xffffff and the Q_Key to send with, and `context` as
+ * private_data. When the program takes the event, the QP of the id is attached to the group. The
+ * GID of an IPv4 group is ::ffff:a.b.c.d, as Linux makes it.
  *
  * uroce_cm_join_multicast_ex() can join as a sender only (RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER):
  * then the QP is not attached.
@@ -583,7 +590,7 @@ int uroce_cm_leave_multicast(struct rdma_cm_id *id, struct sockaddr *addr);
 
 /**
  * Create a synchronous id for an address of uroce_cm_getaddrinfo(). On the active side the id has a
- * resolved route, and is ready for uroce_cm_connect(). On the passive side it is bound, and
+ * resolved route, and is ready for uroce_cm_connect(). On the passive side the id is bound, and
  * uroce_cm_get_request() makes a QP for each connection if `qp_init_attr` is given.
  *
  * @lcore  Any thread but a worker's.

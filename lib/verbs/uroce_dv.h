@@ -34,8 +34,8 @@ extern "C" {
 #define UROCE_DV_WC_ATOMIC_WRITE ((enum ibv_wc_opcode)9)
 
 /**
- * Values of enum ibv_access_flags. A peer may flush a region if both the QP and the region have
- * them.
+ * Values of enum ibv_access_flags. A peer may flush a region with a placement type if both the QP
+ * and the region have the flag of this type.
  */
 #define UROCE_DV_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define UROCE_DV_ACCESS_FLUSH_PERSISTENT (1 << 9)
@@ -91,8 +91,8 @@ void uroce_dv_wr_flush(struct ibv_qp_ex *qp, uint32_t rkey, uint64_t remote_addr
 int uroce_qp_cancel_posted_send_wrs(struct ibv_qp *qp, uint64_t wr_id);
 
 /**
- * Cancel posted send requests as uroce_qp_cancel_posted_send_wrs() does, for a QP in the form that
- * the calls for building requests take.
+ * Cancel posted send requests as uroce_qp_cancel_posted_send_wrs() does, for a QP of the type that
+ * is the argument of calls which build requests for mkeys.
  */
 static inline int
 uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
@@ -112,8 +112,8 @@ struct uroce_dv_cc {
 
 /**
  * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of the
- * one that the key `cc` of its device chooses. The parameters are those of the device. A reset of
- * the QP keeps the choice.
+ * algorithm that the key `cc` of the QP's device chooses. The parameters are those of the device. A
+ * reset of the QP keeps the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -165,11 +165,11 @@ unsigned uroce_query_counters(struct ibv_context *context, struct uroce_dv_count
 unsigned uroce_query_qp_counters(struct ibv_qp *qp, struct uroce_dv_counter *counter, unsigned max);
 
 /**
- * Prefetch a QP to which send requests will be posted soon. This is a hint, which changes nothing.
- * It helps programs that have so many QPs that a QP is in no cache when it is used, and that know
- * the next QPs a few posts ahead. Such a program first calls uroce_prefetch_qp() with `nb` 0. A
- * few posts later, when the first data is in the cache, the program calls it again with `nb` set
- * to the number of requests.
+ * Prefetch a QP to which send requests will be posted soon. The call is a hint: it does not change
+ * the QP. It helps programs that have so many QPs that no CPU cache has a QP when the program posts
+ * to it. Such a program must know a few posts ahead which QPs it will use. The program first calls
+ * uroce_prefetch_qp() with `nb` 0. A few posts later, when the first data is in the cache, the
+ * program calls it again with `nb` set to the number of requests.
  *
  * @lcore  Any thread.
  * @mt     Safe, as long as the QP exists.

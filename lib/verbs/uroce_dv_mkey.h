@@ -59,7 +59,7 @@ enum uroce_dv_block_size {
 	UROCE_DV_BLOCK_SIZE_4160,
 };
 
-/** Supported signatures. Each member has the bit 1 << value for each value of its enum. */
+/** Supported signatures. A member has the bit 1 << value for each supported value of the enum. */
 struct uroce_dv_sig_caps {
 	uint64_t block_size; /* a bit for each supported value of enum uroce_dv_block_size */
 	uint32_t block_prot; /* a bit for each supported value of enum uroce_dv_sig_type */
@@ -82,7 +82,7 @@ struct uroce_dv_context {
 };
 
 /**
- * Query which signatures the device supports. Every device supports all of them.
+ * Query which signatures the device supports. Every device supports all signatures.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -133,10 +133,13 @@ struct uroce_dv_qp_init_attr {
 struct ibv_qp *uroce_dv_create_qp(struct ibv_context *context, struct ibv_qp_init_attr_ex *qp_attr,
 				  struct uroce_dv_qp_init_attr *dv_attr);
 
-/** A QP in the form that the calls take which build requests for mkeys. */
+/** A QP, as an argument of the calls that build requests for mkeys. */
 struct uroce_dv_qp_ex;
 
-/** Convert a QP to the form that the calls take which build requests for mkeys. NULL gives NULL. */
+/**
+ * Convert a QP to the type that is the argument of calls which build requests for mkeys. NULL gives
+ * NULL.
+ */
 static inline struct uroce_dv_qp_ex *
 uroce_dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)
 {
@@ -200,9 +203,9 @@ struct uroce_dv_mkey_conf_attr {
 /**
  * Begin a request that configures an mkey, between ibv_wr_start() and ibv_wr_complete(). Parts of
  * the configuration that no setter sets do not change. The configuration is part of the request, so
- * wr_flags must have IBV_SEND_INLINE. It must fit into max_inline_data. It takes 64 bytes, and 24
- * more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with the mkey's
- * key removes the whole configuration.
+ * wr_flags must have IBV_SEND_INLINE. The configuration must fit into max_inline_data. It takes 64
+ * bytes, and 24 more for each piece. The request completes as IBV_WC_DRIVER1. IBV_WR_LOCAL_INV with
+ * the mkey's key removes the whole configuration.
  *
  * ibv_wr_complete() reports errors. EINVAL: an argument is invalid; EOPNOTSUPP: the QP was not
  * created for mkeys, or IBV_SEND_INLINE is missing. The request fails with IBV_WC_MW_BIND_ERR if

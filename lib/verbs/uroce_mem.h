@@ -56,7 +56,7 @@ struct ibv_td *uroce_alloc_td(struct ibv_context *context, struct ibv_td_init_at
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @return 0; EBUSY: parent domains use it; EINVAL: `td` is NULL
+ * @return 0; EBUSY: parent domains use the thread domain; EINVAL: `td` is NULL
  */
 int uroce_dealloc_td(struct ibv_td *td);
 
@@ -66,8 +66,8 @@ int uroce_dealloc_td(struct ibv_td *td);
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  The caller owns the PD and frees it by uroce_dealloc_pd(). Until then it uses `attr->pd`
- *         and `attr->td`.
+ * @owner  The caller owns the PD and frees it by uroce_dealloc_pd(). Until then the PD uses
+ *         `attr->pd` and `attr->td`.
  * @param attr  pd_context is accepted, but not read
  * @return the PD, or NULL with errno. EINVAL: `attr->pd` is NULL, `attr->pd` or `attr->td` is of
  *         another context, comp_mask has unknown bits, or an argument is NULL; ENOENT: `attr->pd`
@@ -103,8 +103,8 @@ void uroce_unimport_pd(struct ibv_pd *pd);
  * LOCAL_WRITE its pages are made resident, so that no worker stops for a page fault.
  *
  * With ON_DEMAND the memory need not be mapped. When a packet reads or writes memory of the region,
- * its pages must be there, or the request fails. `addr` NULL and `length` SIZE_MAX mean the whole
- * address space.
+ * the pages of this memory must be mapped, or the request fails. `addr` NULL and `length` SIZE_MAX
+ * mean the whole address space.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -145,8 +145,8 @@ struct ibv_mr *uroce_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, 
 				  unsigned int access);
 
 /**
- * Create a null region. As an element of a scatter list it reads as zeros, and discards what is
- * written, at any address and length. It has no rkey.
+ * Create a null region. As an element of a scatter list, at any address and length, a null region
+ * reads as zeros, and discards what is written to it. It has no rkey.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -202,7 +202,7 @@ int uroce_dereg_mr(struct ibv_mr *mr);
 
 /**
  * Register a dma-buf: `length` bytes from `offset` on, which peers and requests address from `iova`
- * on. The dma-buf is mapped for the CPU, so its exporter must allow that.
+ * on. The dma-buf is mapped for the CPU, so its exporter must allow the mapping.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -210,9 +210,9 @@ int uroce_dereg_mr(struct ibv_mr *mr);
  * @param access  LOCAL_WRITE, REMOTE_WRITE, REMOTE_READ, REMOTE_ATOMIC, RELAXED_ORDERING
  * @return the region, whose `addr` is `offset`; or NULL with errno. EINVAL: the flags are unknown,
  *         or have remote write or atomic without local write, `fd` is not a dma-buf, the range is
- *         empty or not in it, `iova` and `offset` differ within a page, or `pd` is NULL; EBADF;
- *         EACCES: the dma-buf may not be written; EOPNOTSUPP: its exporter does not let the CPU map
- *         it; ENOMEM.
+ *         empty or not in the dma-buf, `iova` and `offset` differ within a page, or `pd` is NULL;
+ *         EBADF; EACCES: the dma-buf may not be written; EOPNOTSUPP: its exporter does not let the
+ *         CPU map it; ENOMEM.
  */
 struct ibv_mr *uroce_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset, size_t length, uint64_t iova,
 				   int fd, int access);
@@ -301,7 +301,8 @@ struct ibv_mr *uroce_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm
  * @owner  The caller owns the window and frees it by uroce_dealloc_mw().
  * @param type  IBV_MW_TYPE_1: belongs to the PD, and is bound by uroce_bind_mw(). IBV_MW_TYPE_2:
  *         belongs to a QP (type 2B), and is bound by posting IBV_WR_BIND_MW.
- * @return the window, or NULL with errno. EINVAL: `pd` is NULL, or the type is another; ENOMEM.
+ * @return the window, or NULL with errno. EINVAL: `pd` is NULL, or the type is neither of the two;
+ *         ENOMEM.
  */
 struct ibv_mw *uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 

@@ -45,8 +45,9 @@ struct uroce_xrc_rcv_init_attr {
 /* --- XRC domains -------------------------------------------------------------------------------------- */
 
 /**
- * Open an XRC domain of the device. With an `fd` it is the domain of an inode, which other contexts
- * of this process can open, too. With `fd` -1 it is a new domain that no other context can open.
+ * Open an XRC domain of the device. With an `fd` the call opens the domain of an inode, which other
+ * contexts of this process can also open. With `fd` -1 the call opens a new domain that no other
+ * context can open.
  *
  * @lcore  Any thread.
  * @mt     Safe. Two threads that create the domain of an inode get the same domain.

@@ -16,7 +16,10 @@
 #include "verbs/fork.h"
 #include "verbs/object.h"
 
-/** A send request that is being built. Its thread holds the lock of the send queue. */
+/**
+ * A send request that is being built. The thread that builds the request holds the lock of the send
+ * queue.
+ */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
 	bool is_open;   /* `wr` is a request that was begun and is not written to its slot */
@@ -32,7 +35,7 @@ struct uroce_vwr {
 
 /**
  * Request that a child of fork() uses in place of the `vwr` of an inherited QP, because the child
- * must not write to the QP. Requests that are built in it are discarded, and ibv_wr_complete()
+ * must not write to the QP. Requests that the child builds are discarded, and ibv_wr_complete()
  * returns EIO.
  */
 extern struct uroce_vwr uroce_vwr_nowhere;

@@ -137,8 +137,8 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 	uint8_t *at = path->hdr + path->ip_off;
 
 	/*
-	 * The ICRC is computed with ones in place of the traffic class. So only the IPv4 checksum
-	 * changes.
+	 * The ICRC is computed with ones in place of the traffic class. So of the precomputed
+	 * values only the IPv4 checksum changes.
 	 */
 	if (path->is_ipv6) {
 		struct uroce_ipv6 *ip = (struct uroce_ipv6 *)at;

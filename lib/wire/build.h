@@ -43,13 +43,15 @@ struct uroce_path_conf {
 };
 
 /**
- * A prepared path. It is read-only after uroce_path_init(), with two exceptions.
- * uroce_path_set_len() stores lengths in it. The owner may store fields that many packets share in
- * the BTH. A path may be copied freely.
+ * A prepared path. It is read-only after uroce_path_init(), with two exceptions:
+ * uroce_path_set_len() stores lengths in the path, and the owner may store, in the BTH of the
+ * header template, fields that many packets share. A path may be copied freely.
  */
 struct uroce_path {
-	/* header template; its lengths are 0, or as uroce_path_set_len() set them; its BTH is 0
-	 * except MigReq, or as the path's owner set it */
+	/*
+	 * header template; its lengths are 0, or those that uroce_path_set_len() has set; its BTH
+	 * has only MigReq set, or has the fields that the owner of the path has set
+	 */
 	uint8_t hdr[UROCE_PATH_HDR_MAX];
 	uint8_t ip_off;
 	uint8_t udp_off;
@@ -85,17 +87,17 @@ uroce_path_is_local(const struct uroce_path *path)
 uint8_t uroce_path_tclass(const struct uroce_path *path);
 
 /**
- * Change the ToS or traffic class of a path. If uroce_path_set_len() was called, it must be called
- * again.
+ * Change the ToS or traffic class of a path. If uroce_path_set_len() was called before, the caller
+ * must call uroce_path_set_len() again.
  */
 void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
 
 /**
  * Write the headers from Ethernet to UDP, and an empty BTH (all fields 0, MigReq 1), at `hdr`. The
  * packet's UDP payload (from BTH to ICRC, both included) has `udp_payload_len` bytes.
- * @param[out] icrc  ICRC state after the masked UDP header; uroce_icrc_bth() continues with it
- *	when the BTH is complete
- * @return the place of the BTH; the extension headers follow it
+ * @param[out] icrc  ICRC state after the masked UDP header; when the BTH is complete,
+ *	uroce_icrc_bth() extends this state over the BTH
+ * @return the place of the BTH; the extension headers follow the BTH
  */
 struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
 				 uint32_t udp_payload_len, uint32_t *icrc);

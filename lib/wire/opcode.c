@@ -113,7 +113,7 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 
 /*
  * The first initialiser gives every opcode byte the name "?". The rows of known opcodes override
- * it.
+ * this initialiser.
  */
 #pragma GCC diagnostic ignored "-Woverride-init"
 

@@ -26,8 +26,8 @@ struct cursor {
 };
 
 /*
- * Value by which functions that return a verdict say "continue". No check of the parser returns
- * it.
+ * Value by which functions that return a verdict say "continue with the next header". No check of
+ * the parser has this value as its verdict.
  */
 #define GO_ON  UROCE_VERDICT_NB
 
@@ -194,8 +194,9 @@ differ_from_known(const uint8_t *frame, const struct known *known)
 }
 
 /*
- * Skip the headers of a fast-path frame whose lengths agree. Afterwards the cursor is at the BTH.
- * @return false: the frame is not of this kind, and walk_headers() must parse it
+ * Skip the headers of a frame that meets the conditions of the fast path and whose lengths agree.
+ * Afterwards the cursor is at the BTH.
+ * @return false: the frame is not such a frame, and walk_headers() must parse it
  */
 static inline bool
 skip_common(struct cursor *cur, struct uroce_pkt *pkt)

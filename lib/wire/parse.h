@@ -24,7 +24,7 @@
 
 /** A parsed RoCEv2 frame. */
 struct uroce_pkt {
-	/* row of the packet's opcode in the opcode table; it is the row of a known opcode */
+	/* row of the packet's opcode in the opcode table; the opcode is a known one */
 	const struct uroce_opcode *op;
 	const uint8_t *frame; /* first byte of the Ethernet header */
 	const uint8_t *ip; /* first byte of the IPv4 header (with options) or of the IPv6 header */
@@ -80,9 +80,9 @@ bool uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct ur
 
 /**
  * Make a template for uroce_parse_by_template() that does not point into the original frame.
- * @param pkt  accepted by uroce_parse()
+ * @param pkt  a packet that uroce_parse() has accepted
  * @param[out] hdr  copy of the headers; must exist as long as `tmpl`
- * @param[out] tmpl  for uroce_parse_by_template() only
+ * @param[out] tmpl  the template, which may be passed to uroce_parse_by_template() only
  */
 void uroce_parse_make_template(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_TEMPLATE_LEN],
 			       struct uroce_pkt *tmpl);
@@ -113,8 +113,8 @@ uroce_pkt_is_same_path(const struct uroce_pkt *a, const struct uroce_pkt *b)
 }
 
 /*
- * Get an extension header of a parsed frame. It may be requested only if `op->ext_mask` has its
- * bit.
+ * Get an extension header of a parsed frame. The packet must have the header: its bit is set in
+ * `op->ext_mask`.
  */
 static inline const void *
 uroce_pkt_ext(const struct uroce_pkt *pkt, enum uroce_ext ext)

@@ -50,7 +50,7 @@ uroce_psn_in(uint32_t psn, uint32_t first, uint32_t nb)
 	return uroce_psn_dist(first, psn) < nb;
 }
 
-/** The PSNs [begin, end). The range is empty if both are equal. */
+/** The PSNs [begin, end). The range is empty if `begin` and `end` are equal. */
 struct uroce_psn_range {
 	uint32_t begin;
 	uint32_t end;

@@ -35,7 +35,7 @@
 	X(WRONG_PEER,      "source or destination address is not the connected one") \
 	X(BAD_PKEY,        "P_Key does not match") \
 	X(BAD_QKEY,        "Q_Key does not match") \
-	/* responder */ \
+	/* checks of the responder */ \
 	X(DUPLICATE,       "duplicate request, response repeated") \
 	X(STALE,           "duplicate request whose response is no longer available") \
 	X(OOO_PLACED,      "middle of a WRITE or READ behind a PSN gap: placed") \
@@ -49,7 +49,7 @@
 	X(BAD_INVALIDATE,  "key of a SEND with invalidate refused: NAK, remote operation error") \
 	X(NO_RESOURCE,     "no resource for a READ or atomic: RNR NAK") \
 	X(TOO_LONG,        "message longer than the receive buffer") \
-	/* requester */ \
+	/* checks of the requester */ \
 	X(GHOST,           "response to no outstanding request, or a duplicate response") \
 	X(RESPONSE_GAP,    "response behind a READ or atomic without response: implied NAK, retransmission") \
 	X(NAK_SEQ,         "NAK, PSN sequence error: retransmission from its PSN") \

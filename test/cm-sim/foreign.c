@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The programs of a foreign host, which decide at random, and its timers.
+ * The programs of a foreign host (foreign.h), which decide at random, and the timers of its ids.
  */
 
 #include "foreign.h"
@@ -95,11 +95,11 @@ foreign_connect(struct world *world, uint8_t host)
 	uroce_cm_ip_build(&ip, msg.req.private_data);
 	world->nb_connects++;
 	foreign_send_repeated(world, host, id, &msg, FOREIGN_REQ_SENT, REQ_TIMEOUT);
-	if (rng_one_in(&world->rng, 10)) /* the user gives up */
+	if (rng_one_in(&world->rng, 10)) /* one user of ten gives up the attempt later */
 		foreign_plan_act(world, id);
 }
 
-/* The user answers a request: accepts, rejects, or dies. */
+/* Answer a connection request as its user would, at random: accept, reject, or decide later. */
 static void
 answer_request(struct world *world, uint8_t host, struct foreign_id *id)
 {
@@ -130,7 +130,9 @@ answer_request(struct world *world, uint8_t host, struct foreign_id *id)
 		foreign_plan_act(world, id);
 }
 
-/* The user brings the QP to RTS, or cannot. */
+/*
+ * Answer a REP as the user would, at random: establish the connection by an RTU, or reject the REP.
+ */
 static void
 answer_response(struct world *world, uint8_t host, struct foreign_id *id)
 {
@@ -182,7 +184,7 @@ act(struct world *world, uint8_t host, struct foreign_id *id)
 		answer_response(world, host, id);
 		break;
 	case FOREIGN_REP_SENT:
-	case FOREIGN_MRA_REP_RCVD: /* the user destroys its id */
+	case FOREIGN_MRA_REP_RCVD: /* the user destroys the id before an RTU has come */
 		foreign_send_rej(world, host, id, UROCE_CM_REASON_CONSUMER_DEFINED,
 				 UROCE_CM_ABOUT_OTHER);
 		foreign_enter_timewait(world, id);
@@ -205,7 +207,10 @@ act(struct world *world, uint8_t host, struct foreign_id *id)
 	}
 }
 
-/* The timer of an id has expired: repeat, or give up. */
+/*
+ * Handle the expired timer of an id: repeat the message, or leave the state if no repetition is
+ * left or TIMEWAIT is over.
+ */
 static void
 expire_id(struct world *world, uint8_t host, struct foreign_id *id)
 {
@@ -219,7 +224,10 @@ expire_id(struct world *world, uint8_t host, struct foreign_id *id)
 		foreign_enter_timewait(world, id);
 		return;
 	}
-	/* a REQ or a REP that was given up leaves nothing behind, and nothing is told to the peer */
+	/*
+	 * an id becomes free at the end of TIMEWAIT, or when it gives up a REQ or a REP; it sends
+	 * no REJ
+	 */
 	id->state = FOREIGN_FREE;
 }
 

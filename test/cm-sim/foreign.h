@@ -5,14 +5,21 @@
 /**
  * @file
  * A second model of connection management: the behaviour of Linux 6.1 (ib_cm and rdma_cm) as far as
- * a peer sees it. It shares nothing with lib/cm but the codec.
+ * a peer sees it. The model shares only the codec with lib/cm.
  *
- * How it differs from lib/cm. It repeats slowly: a REQ after 6.1 s, a REP and a DREQ after 4.1 s,
- * fifteen times each. A REJ is sent once. A duplicate of a REQ is dropped until rdma_cm has the
- * request, is answered by an MRA with service timeout 24 until the user has answered, and is
- * dropped after that: the REP comes by its timer. An RTU is repeated for each REP. An RTU and a REP
- * of an unknown connection are dropped, a DREQ of one is confirmed. A DREP waits for the user. A
- * REJ "stale connection" is told to the user, and no other attempt follows.
+ * The model differs from lib/cm in these points:
+ *
+ * - A message without an answer is repeated slowly, fifteen times at most: a REQ after 6.1 s, a REP
+ *   and a DREQ after 4.1 s.
+ * - A REJ is sent once.
+ * - A duplicate of a REQ is dropped until rdma_cm has the request. From then on it is answered by
+ *   an MRA with service timeout 24, until the user has answered the request. Afterwards a duplicate
+ *   is dropped again, because a timer repeats the REP.
+ * - Each REP of an established connection is answered by an RTU.
+ * - An RTU or a REP of an unknown connection is dropped. A DREQ of an unknown connection is
+ *   confirmed.
+ * - A DREP is sent when the user acts.
+ * - A REJ "stale connection" ends the attempt, and no other attempt follows.
  */
 
 #include <stdbool.h>
@@ -50,45 +57,52 @@ struct foreign_id {
 	uint8_t version;
 	uint8_t service;
 	uint32_t local_id;
-	uint32_t remote_id; /* 0: not known */
+	uint32_t remote_id; /* comm id of the peer; 0: not known */
 	be64 remote_guid;
 	uint32_t qpn;
 	uint32_t psn;
 	uint32_t remote_qpn;
 	uint64_t tid;
 	uint64_t dreq_tid;
-	struct uroce_cm_msg sent; /* that is repeated by the timer, or for a duplicate */
-	unsigned nb_left;         /* repetitions */
-	uint64_t timeout_ns;      /* between two */
-	uint64_t timer_ns;        /* next repetition, or end of TIMEWAIT; UINT64_MAX: none */
-	uint64_t act_ns;          /* when the user acts; UINT64_MAX: not at all */
+	struct uroce_cm_msg sent; /* the message that the timer repeats */
+	unsigned nb_left;         /* number of repetitions that are left */
+	uint64_t timeout_ns;      /* time between two transmissions of `sent` */
+	/* time of the next repetition, or of the end of TIMEWAIT; UINT64_MAX: no timer */
+	uint64_t timer_ns;
+	/* time at which the user acts; UINT64_MAX: the user does nothing */
+	uint64_t act_ns;
 };
 
-/** The connection management of a foreign host. */
+/** The connection management of a foreign host: its ids. */
 struct foreign {
 	struct foreign_id ids[FOREIGN_MAX_IDS];
 };
 
-/** Begin without memory. */
+/**
+ * Start the connection management of a foreign host, without any id. A host that restarts remembers
+ * nothing.
+ */
 void foreign_begin(struct foreign *foreign);
 
-/** A program of the host connects, or resolves a datagram service. */
+/** Let a program of a foreign host connect, or resolve a datagram service. */
 void foreign_connect(struct world *world, uint8_t host);
 
-/** A message arrives. */
+/** Handle a message of host `from` that arrives at the foreign host `host`. */
 void foreign_recv(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 		  const struct uroce_cm_msg *msg);
 
-/** When foreign_expire() has something to do; UINT64_MAX: never. */
+/** The time at which foreign_expire() has to be called next; UINT64_MAX: never. */
 uint64_t foreign_deadline(const struct world *world, uint8_t host);
 
-/** Process timers, and the actions of the users. */
+/** Handle the expired timers of a foreign host, and the actions of its users that are due. */
 void foreign_expire(struct world *world, uint8_t host);
 
-/** The id with this comm id; NULL: none. */
+/** The id of a foreign host that has the comm id `local_id`; NULL: none. */
 struct foreign_id *foreign_find(struct foreign *foreign, uint32_t local_id);
 
-/** Data of the peer arrives at the id: it is established before the RTU. */
+/**
+ * Tell an id that data of its peer has arrived. An id that waits for an RTU is established then.
+ */
 void foreign_notify(struct world *world, uint8_t host, uint32_t local_id);
 
 #endif /* TEST_CM_SIM_FOREIGN_H */

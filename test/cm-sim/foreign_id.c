@@ -27,7 +27,7 @@ foreign_find(struct foreign *foreign, uint32_t local_id)
 	return NULL;
 }
 
-/* The id with both comm ids. */
+/* Find the id that has both comm ids, and whose peer is host `from`. */
 struct foreign_id *
 foreign_find_both(struct foreign *foreign, uint32_t local_id, uint32_t remote_id, uint8_t from)
 {
@@ -68,7 +68,7 @@ foreign_send_to(struct world *world, uint8_t host, uint8_t peer, uint8_t version
 	network_transmit(world, host, peer, version, mad, msg);
 }
 
-/* A message of an id, with its comm ids. */
+/* Begin a message of an id: set the TID and both comm ids. */
 struct uroce_cm_msg
 foreign_message_of(const struct foreign_id *id, enum uroce_cm_attr attr)
 {
@@ -88,7 +88,7 @@ foreign_send_message(struct world *world, uint8_t host, const struct foreign_id 
 	foreign_send_to(world, host, id->peer, id->version, msg);
 }
 
-/* Send a message that the timer repeats. */
+/* Send a message of an id, which the timer of the id repeats, and enter a state. */
 void
 foreign_send_repeated(struct world *world, uint8_t host, struct foreign_id *id,
 		      const struct uroce_cm_msg *msg, enum foreign_state state, uint64_t timeout_ns)
@@ -125,7 +125,7 @@ foreign_establish(struct world *world, struct foreign_id *id)
 		foreign_plan_act(world, id);
 }
 
-/* A REJ is sent once. */
+/* Send a REJ, which is never repeated. */
 void
 foreign_send_rej(struct world *world, uint8_t host, const struct foreign_id *id,
 		 enum uroce_cm_reason reason, enum uroce_cm_about about)

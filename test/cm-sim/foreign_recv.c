@@ -28,7 +28,10 @@ find_request(struct foreign *foreign, be64 guid, uint32_t remote_id, bool is_dat
 	return NULL;
 }
 
-/* The connection to a peer's QP, which is no longer one in TIMEWAIT. */
+/*
+ * Find an id, other than `self`, that is connected to a QP of a peer. An id in TIMEWAIT is not
+ * connected.
+ */
 static struct foreign_id *
 find_peer_qp(struct foreign *foreign, be64 guid, uint32_t qpn, const struct foreign_id *self)
 {
@@ -42,7 +45,10 @@ find_peer_qp(struct foreign *foreign, be64 guid, uint32_t qpn, const struct fore
 	return NULL;
 }
 
-/* A duplicate of a REQ. */
+/*
+ * Handle a duplicate of the REQ that has made an id: reject it in TIMEWAIT, answer it by an MRA
+ * while the user decides, and drop it in other states.
+ */
 static void
 repeat_request(struct world *world, uint8_t host, struct foreign_id *id)
 {
@@ -57,14 +63,14 @@ repeat_request(struct world *world, uint8_t host, struct foreign_id *id)
 	foreign_send_message(world, host, id, &mra);
 }
 
-/* Reject a REQ or a REP for which there is no id. */
+/* Reply to a REQ or a REP by a REJ. No id changes its state. */
 static void
 reject_message(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 	       const struct uroce_cm_msg *msg, enum uroce_cm_reason reason)
 {
 	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ, .tid = msg->tid };
 
-	/* the comm id of the sender is the first field of both */
+	/* a REQ and a REP begin with the comm id of their sender, as an RTU does */
 	rej.rej.remote_comm_id = msg->rtu.local_comm_id;
 	rej.rej.local_comm_id = msg->attr == UROCE_CM_REP ? msg->rep.remote_comm_id : 0;
 	rej.rej.about = msg->attr == UROCE_CM_REP ? UROCE_CM_ABOUT_REP : UROCE_CM_ABOUT_REQ;
@@ -105,7 +111,7 @@ recv_req(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 	id->remote_id = msg->req.local_comm_id;
 	id->remote_qpn = msg->req.local_qpn;
 	id->tid = msg->tid;
-	/* rdma_cm has the request, or has it in a moment */
+	/* at one REQ of four, rdma_cm does not have the request yet: duplicates get no MRA */
 	id->state = rng_one_in(&world->rng, 4) ? FOREIGN_REQ_RCVD : FOREIGN_MRA_REQ_SENT;
 	foreign_plan_act(world, id);
 }
@@ -245,7 +251,7 @@ recv_sidr_req(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 		(uint8_t)(uroce_cm_service_port(msg->sidr_req.service_id) - FIRST_PORT);
 	struct uroce_cm_msg rep = { .attr = UROCE_CM_SIDR_REP, .tid = msg->tid };
 	be64 peer = { { 0xff, version,
-			from } }; /* a request has no GUID: its host takes the place */
+			from } }; /* a SIDR_REQ has no GUID: its host stands for one */
 	struct foreign_id *id;
 
 	if (find_request(&world->hosts[host].foreign, peer, msg->sidr_req.request_id, true))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ledger: what each host has sent. It knows what an id must know of its peer, and whether an
- * event has a cause. Messages are checked against those before: a repetition is the same message,
- * comes as often as it may and not too early, and a REJ has a reason that is true.
+ * The ledger: the messages that each host has sent. The oracle looks up in the ledger what an id
+ * must know of its peer, and whether an event has a cause. Each new message is checked against the
+ * ledger: a repetition must be equal to the message that it repeats, and must come neither too
+ * early nor too often, and the reason of a REJ must be true.
  */
 
 #include <stdlib.h>
@@ -13,13 +14,22 @@
 #include "cm/state.h"
 #include "world.h"
 
-/* Requests are sent once, and repeated fifteen times. */
+/*
+ * The largest number of transmissions of a REQ or a SIDR_REQ: the first one, and fifteen
+ * repetitions.
+ */
 #define MAX_TRANSMISSIONS 16
 
-/* The user has 100 ms for the private data of a DREP. */
+/*
+ * The longest time until a DREQ is confirmed: the user has 100 ms to give private data for the
+ * DREP.
+ */
 #define DREP_NS (101 * MSEC)
 
-/* TIMEWAIT takes 2.147 s, and begins anew with each DREP. */
+/*
+ * A DREP that is repeated within this time must not differ. TIMEWAIT takes 2.147 s, and begins anew
+ * with each DREP.
+ */
 #define TIMEWAIT_NS (2100 * MSEC)
 
 struct ledger_entry *
@@ -70,7 +80,7 @@ entry_of(const struct world *world, uint8_t host, uint8_t to, const struct uroce
 	} else if (msg->attr == UROCE_CM_SIDR_REQ) {
 		entry.comm_id = msg->sidr_req.request_id;
 	} else {
-		/* the comm ids are the first fields of all others */
+		/* the other messages that the ledger keeps begin with both comm ids */
 		entry.comm_id = msg->rep.local_comm_id;
 		entry.remote_comm_id = msg->rep.remote_comm_id;
 	}
@@ -82,7 +92,7 @@ entry_of(const struct world *world, uint8_t host, uint8_t to, const struct uroce
 	return entry;
 }
 
-/* The program that has this QP, and is active. */
+/* Find the program that uses a QP of a host as the active side. */
 static struct program *
 find_active(struct world *world, uint8_t host, uint32_t qpn)
 {
@@ -96,7 +106,10 @@ find_active(struct world *world, uint8_t host, uint32_t qpn)
 	return NULL;
 }
 
-/* A REQ with a new comm id: the first one, or another attempt after a stale connection. */
+/*
+ * Check a REQ with a new comm id: the first REQ of a program, or another attempt after a REJ "stale
+ * connection".
+ */
 static void
 check_attempt(struct world *world, const struct ledger_entry *entry)
 {
@@ -111,19 +124,31 @@ check_attempt(struct world *world, const struct ledger_entry *entry)
 	program->stale_ns = 0;
 }
 
-/* A message that was sent before: is it the same, is it time for it, and was it often enough? */
+/*
+ * Check a repetition: it must be equal to the message that it repeats, and come neither too early
+ * nor too often.
+ */
 static void
 check_repetition(struct world *world, struct ledger_entry *known, const struct ledger_entry *entry)
 {
 	const bool is_drep = entry->attr == UROCE_CM_DREP;
-	/* the TID of a DREP is that of the DREQ, and each side may have sent one */
+	/*
+	 * the header of a DREP is not compared: its TID is that of the DREQ, and each side may send
+	 * a DREQ
+	 */
 	const unsigned from = is_drep ? UROCE_MAD_HDR_LEN : 0;
 	const uint64_t interval_ns = world->now_ns - known->last_ns;
-	/* a DREQ leaves once more for each REQ with the QP of the connection */
+	/*
+	 * the repetitions of a DREQ are not limited: each REQ with the QP of the connection causes
+	 * one more
+	 */
 	const bool is_request = entry->attr == UROCE_CM_REQ || entry->attr == UROCE_CM_SIDR_REQ;
 	const bool has_mra = world->hosts[entry->to].is_foreign;
 
-	/* an id that has ended has forgotten its DREP; the answer to a forged DREQ is empty */
+	/*
+	 * a DREP may differ after TIMEWAIT, because the id has forgotten its private data, and if
+	 * DREQs are forged, because the DREP for a forged DREQ has no private data
+	 */
 	if ((!is_drep || (interval_ns < TIMEWAIT_NS && !world->forge_ppm)) &&
 	    memcmp(known->mad + from, entry->mad + from, UROCE_MAD_LEN - from) != 0)
 		world_blame(world, "a repetition differs from its message", entry->host);
@@ -132,7 +157,10 @@ check_repetition(struct world *world, struct ledger_entry *known, const struct l
 	known->nb++;
 	if (is_request && known->nb > MAX_TRANSMISSIONS)
 		world_blame(world, "repeated too often", entry->host);
-	/* intervals double until they are an equal share of the time that is left */
+	/*
+	 * each interval is twice as long as the one before, until it is an equal share of the time
+	 * that is left for repetitions
+	 */
 	if (is_request && !has_mra && known->interval_ns && interval_ns < 4000 * MSEC &&
 	    interval_ns * 10 < known->interval_ns * 19)
 		world_blame(world, "the interval is not doubled", entry->host);
@@ -141,7 +169,10 @@ check_repetition(struct world *world, struct ledger_entry *known, const struct l
 	known->last_ns = world->now_ns;
 }
 
-/* The peer's ends of the connection may end now. */
+/*
+ * Note that the end of a connection at host `to` may end, because its peer has sent a REJ, a DREQ
+ * or a DREP.
+ */
 static void
 note_end(struct world *world, uint8_t to, uint32_t comm_id)
 {
@@ -164,7 +195,10 @@ has_answered(const struct world *world, uint8_t host, uint8_t peer, uint32_t com
 	return false;
 }
 
-/* A REJ "stale connection" is true: its message names a QP that another connection has named. */
+/*
+ * Whether a REJ "stale connection" is true: the sender of the rejected message has named the QP of
+ * the message for another connection, too.
+ */
 static bool
 is_stale(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_rej *rej)
 {
@@ -173,11 +207,11 @@ is_stale(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_re
 
 	if (!msg || ledger_has_two(world, to, host, msg->qpn, msg->comm_id))
 		return true;
-	/* the late duplicate of a REQ whose connection has ended */
+	/* the REJ is also true for a late duplicate of a REQ whose connection has ended */
 	return attr == UROCE_CM_REQ && has_answered(world, host, to, msg->comm_id);
 }
 
-/* The reason of a REJ that an engine chooses by itself must be true. */
+/* Check that the reason of a REJ is true, if the engine has chosen the reason without its user. */
 static void
 check_reason(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_rej *rej)
 {
@@ -216,7 +250,10 @@ ledger_note(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm
 	    msg->attr == UROCE_CM_SIDR_REP)
 		return;
 	known = ledger_find(world, host, msg->attr, entry.comm_id);
-	/* a DREP of no id has the comm ids that the peer has named, perhaps those of a former life */
+	/*
+	 * a DREP of no id has the comm ids that the DREQ names, perhaps those of an id before a
+	 * restart
+	 */
 	if (known && msg->attr == UROCE_CM_DREP &&
 	    (known->remote_comm_id != entry.remote_comm_id || known->life != entry.life))
 		known = NULL;
@@ -251,7 +288,10 @@ ledger_note_loss(struct world *world, uint8_t from, uint8_t to, const struct uro
 			ends[i]->is_excused = true;
 }
 
-/* A DREQ arrives: the one before was answered, by the user or soon by the engine alone. */
+/*
+ * Check a DREQ that arrives: if an earlier transmission of the DREQ has arrived and was not
+ * confirmed, it has arrived at most DREP_NS ago.
+ */
 static void
 note_dreq_arrival(struct world *world, uint8_t host, uint8_t from, const struct uroce_cm_dreq *dreq)
 {
@@ -266,7 +306,7 @@ note_dreq_arrival(struct world *world, uint8_t host, uint8_t from, const struct 
 		entry->arrived_ns = world->now_ns;
 }
 
-/* A REJ "stale connection" arrives at the attempt that is going on. */
+/* Note a REJ "stale connection" that arrives for the current attempt of a program. */
 static void
 note_stale_arrival(struct world *world, uint8_t host, const struct uroce_cm_rej *rej)
 {

@@ -10,7 +10,7 @@
 #include "world.h"
 
 struct listener {
-	uint8_t version; /* index; NB_VERSIONS: none */
+	uint8_t version; /* 0: IPv4; 1: IPv6; NB_VERSIONS: there is no listener */
 	bool is_wildcard;
 	bool is_v6only;
 };
@@ -20,7 +20,10 @@ struct listener {
 		.version = NB_VERSIONS                                                             \
 	}
 
-/* Which listeners a service may have, and who of them gets a request over IPv4, and over IPv6. */
+/*
+ * The combinations of listeners that a service may have. `expected` is the index of the listener
+ * that gets a request over IPv4, and over IPv6; -1: none.
+ */
 static const struct {
 	struct listener listeners[2];
 	int expected[NB_VERSIONS];
@@ -41,7 +44,10 @@ void
 listen_draw(struct world *world, struct host *host)
 {
 	for (unsigned i = 0; i < NB_SERVICES; i++)
-		/* half of the services can be reached over both versions */
+		/*
+		 * about half of the services are of kind 0, which has a listener for each IP
+		 * version
+		 */
 		host->listen_kind[i] =
 			rng_one_in(&world->rng, 2) ? 0 : (uint8_t)rng_below(&world->rng, NB_KINDS);
 }

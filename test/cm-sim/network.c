@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The network, and what is planned for later.
+ * The network, and the heap of all that is planned for a later time.
  */
 
 #include <inttypes.h>
@@ -91,9 +91,9 @@ put_on_wire(struct world *world, uint8_t from, uint8_t to, uint8_t version, cons
 }
 
 /*
- * Add a message that looks like one of the sender's connection, and is wrong: a REQ with the QP of
- * a connection and without an MTU, a DREQ of another QP, a REJ of another comm id, a REP with
- * another TID.
+ * Add a forged message, which resembles a message of the sender's connection but has a wrong value:
+ * a REQ with the QP of a connection and without an MTU, a DREQ of another QP, a REJ of another comm
+ * id, or a REP with another TID.
  */
 static void
 forge_message(struct world *world, uint8_t from, uint8_t to, uint8_t version,
@@ -135,7 +135,7 @@ network_transmit(struct world *world, uint8_t from, uint8_t to, uint8_t version,
 	const bool is_away = from != to && world->now_ns >= world->outage_begin_ns &&
 			     world->now_ns < world->outage_end_ns;
 	const bool is_lost = is_away || (from != to && rng_chance(&world->rng, world->loss_ppm));
-	be32 comm_ids[2]; /* of most messages: of the sender and of the receiver */
+	be32 comm_ids[2]; /* in most messages: of the sender and of the receiver */
 
 	memcpy(comm_ids, mad + UROCE_MAD_HDR_LEN, sizeof(comm_ids));
 	world->nb_messages++;

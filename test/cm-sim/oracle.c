@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The oracle: the rules that the events of all programs keep, and the state of all ids when nothing
- * happens any more.
+ * The oracle: the rules that the events of all programs obey, and the rules that all ids obey when
+ * nothing happens any more.
  */
 
 #include <errno.h>
@@ -15,16 +15,19 @@
 #include "cm/state.h"
 #include "world.h"
 
-/* Events that end an attempt. */
+/* Events that end an attempt to connect. */
 #define FAILED (1u << UROCE_CM_EVENT_UNREACHABLE | 1u << UROCE_CM_EVENT_REJECTED)
 
-/* A side repeats its message for so long: sixteen timeouts of 4.3 s. */
+/* The time for which a side repeats a message: sixteen response timeouts of 4.3 s. */
 #define BUDGET_NS (68800 * MSEC)
 
-/* An MRA prolongs that by its service timeout. */
+/*
+ * After an MRA a side waits this much longer than BUDGET_NS: the longest service timeout that the
+ * library accepts.
+ */
 #define SERVICE_NS (68800 * MSEC)
 
-/* TIMEWAIT with the ACK timeout that the programs use. */
+/* The length of TIMEWAIT with the ACK timeout that the programs use. */
 #define TIMEWAIT_NS (2147 * MSEC)
 
 static uint32_t
@@ -40,8 +43,9 @@ lesser_of(uint8_t a, uint8_t b)
 }
 
 /*
- * Whether the depths of READs of an id are those of the peer's message, crossed over. The active
- * side has no more than its REQ has offered.
+ * Whether responder_resources and initiator_depth of an id are initiator_depth and
+ * responder_resources of the peer's message. On the active side they are also limited to those of
+ * its own REQ.
  */
 static bool
 has_depths(const struct uroce_cm_info *info, const struct uroce_cm_msg *peer,
@@ -63,7 +67,7 @@ has_depths(const struct uroce_cm_info *info, const struct uroce_cm_msg *peer,
 		       lesser_of(req.req.initiator_depth, peer->rep.responder_resources);
 }
 
-/* What an id knows of both ends is what both have said. */
+/* Check that an id has the QPNs, PSNs and comm ids that both sides have sent. */
 static void
 check_ends(struct world *world, const struct program *program)
 {
@@ -92,7 +96,7 @@ check_ends(struct world *world, const struct program *program)
 		world_blame(world, "the peer was told another QP", who);
 }
 
-/* The private data of an event is that of the peer's message. */
+/* Check that the private data of an event is that of the peer's message. */
 static void
 check_private(struct world *world, const struct program *program,
 	      const struct uroce_cm_event *event)
@@ -113,7 +117,10 @@ check_private(struct world *world, const struct program *program,
 		world_blame(world, "the private data is not the peer's", number_of(world, program));
 }
 
-/* A request reaches the listener that covers its address, once, and while it is one. */
+/*
+ * Check that a request reaches the listener that covers its address, is reported only once, and was
+ * not withdrawn.
+ */
 static void
 check_request(struct world *world, const struct program *program,
 	      const struct uroce_cm_event *event)
@@ -145,9 +152,9 @@ check_request(struct world *world, const struct program *program,
 }
 
 /*
- * A passive side is told "stale connection". Before it has sent its REP, the peer has used its QP
- * for another connection. After that, the peer has rejected the REP, because this host has used its
- * QP for another connection.
+ * Check an event "stale connection" of a passive side. If this side has sent no REP, the peer must
+ * have used its QP for another connection. If the peer has rejected the REP, this host must have
+ * used its own QP for another connection.
  */
 static void
 check_stale(struct world *world, const struct program *program, const struct uroce_cm_info *info)
@@ -162,7 +169,7 @@ check_stale(struct world *world, const struct program *program, const struct uro
 		world_blame(world, "superseded by nothing", number_of(world, program));
 }
 
-/* Nothing ends without a message of the peer that ends it. */
+/* Check that a connection or an attempt ends only by a message of the peer, or by a timeout. */
 static void
 check_cause(struct world *world, const struct program *program, const struct uroce_cm_event *event)
 {
@@ -184,7 +191,10 @@ check_cause(struct world *world, const struct program *program, const struct uro
 		world_blame(world, "ended without the peer", number_of(world, program));
 }
 
-/* A peer that is there, and acts, is heard in time. */
+/*
+ * Check an event with the status -ETIMEDOUT: the attempt must not take too long, and a peer that
+ * was able to answer must not time out.
+ */
 static void
 check_timeout(struct world *world, struct program *program, const struct uroce_cm_event *event)
 {
@@ -203,13 +213,16 @@ check_timeout(struct world *world, struct program *program, const struct uroce_c
 		world_blame(world, "an attempt takes too long", number_of(world, program));
 	if (was_away || peer->is_foreign || peer->is_slow || world->is_hard)
 		return;
-	/* the programs do not answer any more, but engines confirm without them */
+	/*
+	 * at the end of a world, programs answer no request, but engines confirm DREQs without
+	 * programs
+	 */
 	if (world->is_ending && event->kind == UROCE_CM_EVENT_UNREACHABLE)
 		return;
 	world_blame(world, "a peer that is there is not heard", number_of(world, program));
 }
 
-/* A refusal by the peer's engine is true. */
+/* Check that the reason is true for which the peer's engine has refused a request. */
 static void
 check_refusal(struct world *world, const struct program *program,
 	      const struct uroce_cm_event *event)
@@ -230,7 +243,7 @@ check_refusal(struct world *world, const struct program *program,
 		world_blame(world, "stale for long", number_of(world, program));
 }
 
-/* A QP that a peer has been told is not free at once. */
+/* Check that a QP number which a peer knows does not become free before TIMEWAIT has passed. */
 static void
 check_quarantine(struct world *world, const struct program *program,
 		 const struct uroce_cm_event *event)
@@ -275,7 +288,7 @@ oracle_check_event(struct world *world, struct program *program, const struct ur
 		check_ends(world, program);
 }
 
-/* The program whose id has this comm id; NULL: it is gone. */
+/* Find the program of a host whose id has a comm id. @return NULL: there is none */
 static struct program *
 find_program(struct world *world, uint8_t host, uint32_t comm_id)
 {
@@ -302,7 +315,7 @@ struct end {
 	uint32_t remote_qpn;
 };
 
-/* Find the end with a comm id. @return false: it is not established */
+/* Find the end of a connection by its comm id. @return false: no established end has the comm id */
 static bool
 find_end(struct world *world, uint8_t host, uint32_t comm_id, struct end *end)
 {
@@ -328,7 +341,9 @@ find_end(struct world *world, uint8_t host, uint32_t comm_id, struct end *end)
 	return info.state == UROCE_CM_STATE_ESTABLISHED;
 }
 
-/* Check that the other end of an established end is established, too, and knows it. */
+/*
+ * Check that the other end of an established end is established, too, and that it names this end.
+ */
 static void
 check_whole(struct world *world, const struct end *end, uint32_t who)
 {
@@ -336,7 +351,10 @@ check_whole(struct world *world, const struct end *end, uint32_t who)
 	const struct ledger_entry *peer = ledger_find_end(world, end->peer, end->remote_comm_id);
 	struct end other;
 
-	/* a host that died, or a message that a foreign host does not repeat */
+	/*
+	 * no check if the peer has died, or if a message was lost that a foreign host does not
+	 * repeat
+	 */
 	if (!peer || peer->life != world->hosts[end->peer].life || peer->is_excused ||
 	    (self && self->is_excused))
 		return;
@@ -401,7 +419,7 @@ oracle_check_no_id(struct world *world, uint8_t host)
 {
 	uint32_t nb = 0;
 
-	/* an id of the user lives for a short while after it was destroyed */
+	/* count also the destroyed ids: such an id stays in use for a short while */
 	for (uint32_t i = 0; i < world->nb_programs; i++)
 		nb += world->programs[i].host == host && world->programs[i].is_active &&
 		      world->programs[i].life == world->hosts[host].life;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Programs: what they do with their ids.
+ * The programs of the hosts: how they connect, answer, disconnect, and give up.
  */
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ plan_action(struct world *world, const struct program *program)
 	world_plan(world, world_draw_delay(world), HAPPENS_ACTION, number_of(world, program));
 }
 
-/* Draw the parameters of a call. The private data is in `data`. */
+/* Draw the parameters of a call that connects or accepts. The private data is `data`. */
 static struct uroce_cm_param
 draw_param(struct world *world, const struct program *program, uint64_t *data)
 {
@@ -107,7 +107,7 @@ program_connect(struct world *world, uint8_t host)
 		return;
 	}
 	param = draw_param(world, program, &data);
-	/* the port after the last one has no service of this kind */
+	/* one program of ten connects to the port of NB_SERVICES, at which no service listens */
 	program->service = is_datagram ? NB_PORTS : (uint8_t)rng_below(&world->rng, NB_PORTS);
 	if (rng_one_in(&world->rng, 10))
 		program->service = NB_SERVICES;
@@ -257,7 +257,10 @@ program_of_event(struct world *world, uint8_t host, const struct uroce_cm_event 
 	return program;
 }
 
-/* Count a request that has waited at a listener: no host has more of them than the backlog says. */
+/*
+ * Count a connection request that waited at a listener. No host may have more requests at one
+ * listener than the backlog.
+ */
 static void
 count_waiting(struct world *world, uint8_t host, const struct uroce_cm_event *event,
 	      uint8_t nb_waiting[NB_SERVICES][2][NB_HOSTS * NB_VERSIONS])

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The world: its time, its hosts, and how it is drawn.
+ * The world: its virtual time, its hosts, and how a seed determines them.
  */
 
 #include "world.h"
@@ -13,10 +13,10 @@
 
 #include "cm/service_id.h"
 
-/* No id may have a timer for longer than this after the last action of a program. */
+/* The time after the last action of a program in which all timers must stop. */
 #define QUIET_NS (UINT64_C(400) * 1000 * MSEC)
 
-/* Messages that an engine transmits at a time. */
+/* The largest number of messages that an engine transmits in one call. */
 #define BURST 3
 
 uint64_t
@@ -49,7 +49,10 @@ is_request(const struct uroce_cm_msg *msg)
 	       msg->attr == UROCE_CM_SIDR_REQ;
 }
 
-/* Transmit what a host has. Nothing comes in meanwhile, so no response may be behind two requests. */
+/*
+ * Transmit all messages of a host. No message arrives meanwhile, so a response must not be behind
+ * two requests in a row.
+ */
 static void
 flush_host(struct world *world, uint8_t who)
 {
@@ -191,7 +194,7 @@ expire_host(struct world *world, uint8_t who)
 		uroce_cme_expire(world->hosts[who].cm, world->now_ns);
 }
 
-/* Run until nothing is planned, or a time. @return false: the time came first */
+/* Run a world until nothing is planned, or until `end_ns`. @return false: `end_ns` came first */
 static bool
 run_world(struct world *world, uint64_t end_ns)
 {
@@ -203,7 +206,7 @@ run_world(struct world *world, uint64_t end_ns)
 			if (host_deadline(world, i) < next_ns)
 				next_ns = host_deadline(world, i);
 		}
-		/* transmission and events may have planned something */
+		/* flush_host() may have planned something that happens before `next_ns` */
 		if (world->nb_heap && world->heap[0].at_ns < next_ns)
 			next_ns = world->heap[0].at_ns;
 		if (next_ns == UROCE_CM_NEVER)
@@ -271,7 +274,7 @@ draw_world(struct world *world)
 	struct rng *rng = &world->rng;
 	const bool has_foreign = rng_one_in(rng, 3);
 	const bool has_one_guid = rng_one_in(rng, 6);
-	/* in a crowd, all connect to one host at once */
+	/* in a crowd, 120 programs connect within 100 ms */
 	const bool is_crowd = rng_one_in(rng, 6);
 
 	world->nb_hosts = rng_between(rng, 2, NB_HOSTS);
@@ -295,7 +298,7 @@ draw_world(struct world *world)
 			   rng_below(rng, world->nb_hosts));
 }
 
-/* The network is whole, and no program acts: whatever has to end, ends. */
+/* End a world: the network loses nothing and no program acts any more, so all timers must stop. */
 static void
 end_world(struct world *world)
 {

@@ -8,11 +8,11 @@
  * reorders messages, in virtual time. A seed determines a world.
  *
  * Programs on the hosts connect, accept, reject, disconnect and give up at random times, over IPv4
- * and IPv6. Hosts die and return without memory. The QP numbers are few, so that a returned host
- * soon uses one that a peer believes connected. Some hosts have few ids, small backlogs, or
- * programs that take their events late. Some hosts share a CA GUID. A foreign host has a second
- * implementation of connection management (foreign.h), which behaves as that of Linux. In some
- * worlds the network adds forged messages, which no engine may believe.
+ * and IPv6. Hosts die and restart without memory. There are few QP numbers, so that a restarted
+ * host soon uses a QP number that a peer believes connected. Some hosts have few ids, small
+ * backlogs, or programs that take their events late. Some hosts share a CA GUID. A foreign host has
+ * a second implementation of connection management (foreign.h), which behaves as that of Linux. In
+ * some worlds the network adds forged messages, which no engine may believe.
  */
 
 #include <stdbool.h>
@@ -26,27 +26,27 @@
 #define MAX_PROGRAMS    900
 #define MAX_LEDGER      8192
 #define NB_PORTS        3
-#define NB_SERVICES     (NB_PORTS + 1) /* the last one is a datagram service */
+#define NB_SERVICES     (NB_PORTS + 1) /* the last service is a datagram service */
 #define FIRST_PORT      5000
 #define LISTENER_COOKIE 1000000u
 
-/** A forged DREQ names this QP. */
+/** The QP number in a forged DREQ. No program has this QP. */
 #define FORGED_QPN 0xabcdef
 
 #define MSEC       UINT64_C(1000000)
 
-/** IPv4 and IPv6, as indices. */
+/** The number of IP versions. As an index, 0 is IPv4 and 1 is IPv6. */
 #define NB_VERSIONS 2
 
-/** What happens at a time. */
+/** The kinds of things that happen at a point in virtual time. */
 enum happening_kind {
 	HAPPENS_ARRIVAL,
 	HAPPENS_CONNECT, /* a program of host `who` connects */
-	HAPPENS_ACTION,  /* the program `who` does what it has planned */
+	HAPPENS_ACTION,  /* the program `who` does its next action */
 	HAPPENS_GIVE_UP, /* the program `who` destroys its id */
-	HAPPENS_DEATH,   /* host `who` dies and returns */
+	HAPPENS_DEATH,   /* host `who` dies and restarts */
 	HAPPENS_TAKE,    /* the programs of host `who` take their events */
-	HAPPENS_CHURN,   /* a listener of host `who` is destroyed and made again */
+	HAPPENS_CHURN,   /* a random listener of host `who` is destroyed and made again */
 };
 
 struct happening {
@@ -62,22 +62,22 @@ struct happening {
 struct host {
 	bool is_foreign;
 	struct foreign foreign;
-	struct uroce_cm *cm; /* NULL: foreign */
+	struct uroce_cm *cm; /* NULL: the host is foreign (foreign.h) */
 	void *mem;
-	uint32_t life; /* how often the host has begun anew */
+	uint32_t life; /* number of times that the host has started */
 	uint32_t max_ids;
 	uint32_t backlog;
 	be64 guid;
-	bool is_slow; /* events are taken late */
+	bool is_slow; /* the programs of the host take their events late */
 	uint8_t gid[NB_VERSIONS][16];
 	struct uroce_cm_addr ip[NB_VERSIONS];
 	uint8_t listen_kind[NB_SERVICES];
 	uint32_t listeners[NB_SERVICES][2];
 	uint32_t nb_listeners;
-	uint64_t died_ns; /* the last death */
+	uint64_t died_ns; /* time of the last death of the host; 0: none */
 };
 
-/** A program with one id. */
+/** A program on a host. Each program has one id. */
 struct program {
 	uint8_t host;
 	uint32_t life;
@@ -89,11 +89,11 @@ struct program {
 	uint8_t version;
 	uint8_t service;
 	uint32_t qpn;
-	uint16_t events; /* bits of events that it got */
+	uint16_t events; /* set of events that the program got: 1 << enum uroce_cm_event_kind */
 	bool has_timed_out;
 	uint64_t began_ns;
-	uint32_t nb_attempts; /* REQs with a comm id of their own */
-	uint64_t stale_ns;    /* when a REJ "stale connection" came; 0: none */
+	uint32_t nb_attempts; /* number of REQs with different comm ids */
+	uint64_t stale_ns;    /* time at which a REJ "stale connection" came; 0: none */
 };
 
 /** A message that a host has sent, and what happened to it. */
@@ -102,16 +102,16 @@ struct ledger_entry {
 	uint8_t to;
 	uint8_t attr;
 	uint32_t life;
-	uint32_t comm_id; /* of the sender */
+	uint32_t comm_id; /* comm id of the sender */
 	uint32_t remote_comm_id;
 	uint32_t qpn;
 	uint32_t psn;
-	uint32_t nb; /* transmissions */
+	uint32_t nb; /* number of transmissions */
 	uint64_t last_ns;
-	uint64_t interval_ns; /* between the last two */
-	uint64_t arrived_ns;  /* of a DREQ: when it arrived, without an answer since; 0: answered */
+	uint64_t interval_ns;  /* time between the last two transmissions */
+	uint64_t arrived_ns;   /* of a DREQ: time of the arrival that has no DREP yet; 0: none */
 	bool is_ended_by_peer; /* the peer has sent something that ends the connection */
-	bool is_excused;       /* a message was lost that a foreign host does not repeat */
+	bool is_excused;       /* a REJ or an RTU was lost, which a foreign host does not repeat */
 	uint8_t mad[UROCE_MAD_LEN];
 };
 
@@ -130,7 +130,7 @@ struct world {
 	uint32_t nb_heap;
 	uint32_t max_heap;
 	uint32_t order;
-	/* the network */
+	/* The next fields are the properties of the network. */
 	uint32_t loss_ppm;
 	uint32_t duplicate_ppm;
 	uint32_t forge_ppm;
@@ -139,11 +139,12 @@ struct world {
 	uint64_t outage_begin_ns;
 	uint64_t outage_end_ns;
 	uint32_t nb_qpns;
-	bool is_hard;   /* the network may be away for longer than all repetitions take */
+	/* the network may be down for longer than all repetitions of a message take */
+	bool is_hard;
 	bool is_clean;  /* no message is lost, and a round trip is short */
 	bool is_ending; /* no program acts any more */
 	uint64_t ending_ns;
-	/* results */
+	/* The next fields are the results of the world. */
 	uint32_t nb_violations;
 	uint32_t nb_connects;
 	uint32_t nb_established;
@@ -156,98 +157,115 @@ struct world {
 /** Run a world from its seed to its end. @return number of violations, each of which is printed */
 uint32_t world_run(struct world *world, uint64_t seed, bool is_traced);
 
-/** Report a violation of the rules. */
+/** Count and print a violation of a rule. */
 void world_blame(struct world *world, const char *rule, uint32_t who);
 
-/** Something happens later. */
+/** Plan something that happens after `delay_ns` to the host or the program `who`. */
 void world_plan(struct world *world, uint64_t delay_ns, enum happening_kind kind, uint32_t who);
 
-/** A random time that is usually short and sometimes long. */
+/** Draw a random delay in ns, which is usually short and sometimes long. */
 uint64_t world_draw_delay(struct world *world);
 
-/** The host with a GID, and its IP version in `version`. */
+/** The index of the host that has a GID. `version` becomes the IP version of the GID. */
 uint8_t world_host_of(const uint8_t gid[16], uint8_t *version);
 
-/* network.c */
+/* The functions from here to network_transmit() are in network.c. */
 
-/** Take the first of what is planned. */
+/** Remove the first thing that is planned, and return it. */
 struct happening network_pop(struct world *world);
 
-/** Put a message of a host on the network. */
+/**
+ * Send a message over the network, which may lose or duplicate the message, or add a forged one.
+ */
 void network_transmit(struct world *world, uint8_t from, uint8_t to, uint8_t version,
 		      const uint8_t *mad, const struct uroce_cm_msg *msg);
 
-/* listen.c */
+/* The functions from here to listen_expected() are in listen.c. */
 
-/** Draw at which addresses a host listens. */
+/** Draw the addresses at which a host listens. */
 void listen_draw(struct world *world, struct host *host);
 
-/** Make the listeners of a host that begins. */
+/** Make the listeners of a host that has started. */
 void listen_begin(struct host *host);
 
-/** Destroy a listener, and make it again. */
+/** Destroy a random listener of a host, and make it again. */
 void listen_churn(struct world *world, struct host *host);
 
-/** Which of the two listeners of a service gets a request; -1: none. The rule is written twice. */
+/**
+ * The index of the listener of a service that has to get a request; -1: none. The result comes from
+ * a table of this test, not from the rule of the engine, so that the test checks the rule.
+ */
 int listen_expected(const struct host *host, uint8_t service, uint8_t version);
 
-/* program.c */
+/* The functions from here to program_notify() are in program.c. */
 
-/** A program of a host connects to another host. */
+/** Let a new program of a host connect to a random host. */
 void program_connect(struct world *world, uint8_t host);
 
-/** The program does what it has planned. */
+/** Let a program do its next action, which depends on the state of its id. */
 void program_act(struct world *world, struct program *program);
 
 void program_destroy(struct world *world, struct program *program);
 
-/** Handle the events of a host. */
+/** Take all events of a host, check them, and plan the actions of the programs. */
 void program_take_events(struct world *world, uint8_t host);
 
-/** A QP number of a host that no program uses, and that no peer can refer to; 0: none. */
+/** Draw a QP number of a host that no program uses, and that no peer can refer to; 0: none. */
 uint32_t program_draw_qpn(struct world *world, uint8_t host);
 
-/** Data of an active side arrives at the passive side, perhaps before its RTU. */
+/**
+ * Tell the passive side `comm_id` that data of its peer has arrived. If the passive side waits for
+ * an RTU, the connection is established.
+ */
 void program_notify(struct world *world, uint8_t host, uint32_t comm_id);
 
-/* ledger.c */
+/* The functions from here to ledger_note_arrival() are in ledger.c. */
 
-/** The last message of this kind with this comm id of its sender; NULL: none. */
+/**
+ * Find the newest message of a kind that a host has sent with `comm_id` as its own comm id; NULL:
+ * none.
+ */
 struct ledger_entry *ledger_find(struct world *world, uint8_t host, unsigned attr,
 				 uint32_t comm_id);
 
-/** The REQ or the REP of an id. */
+/** Find the REQ or the REP that a host has sent with `comm_id` as its own comm id; NULL: none. */
 struct ledger_entry *ledger_find_end(struct world *world, uint8_t host, uint32_t comm_id);
 
-/** Whether a host has told `to` a QP number for a connection beside the one with this comm id. */
+/**
+ * Whether a host has sent host `to` a QP number for a connection with another comm id than
+ * `comm_id`.
+ */
 bool ledger_has_two(const struct world *world, uint8_t host, uint8_t to, uint32_t qpn,
 		    uint32_t comm_id);
 
-/** Write down a message, and check it against those before. */
+/** Note a message that host `host` sends, and check it against earlier messages. */
 void ledger_note(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_msg *msg,
 		 const uint8_t *mad);
 
-/** A message was lost. */
+/** Note that the network has lost a message. */
 void ledger_note_loss(struct world *world, uint8_t from, uint8_t to,
 		      const struct uroce_cm_msg *msg);
 
-/** A message arrives at an engine. */
+/** Note that a message of host `from` arrives at the engine of host `host`. */
 void ledger_note_arrival(struct world *world, uint8_t host, uint8_t from,
 			 const struct uroce_cm_msg *msg);
 
-/* oracle.c */
+/* The functions from here on are in oracle.c. */
 
 /** Check an event of a program against the rules. */
 void oracle_check_event(struct world *world, struct program *program,
 			const struct uroce_cm_event *event);
 
-/** All is quiet: no connection is half open. */
+/** Check all ids when nothing happens any more: no timer runs, and no connection is half open. */
 void oracle_check_quiet(struct world *world);
 
-/** All programs have ended: no id is left. */
+/** Check that all ids except those of listeners are free, after all programs have ended. */
 void oracle_check_end(struct world *world);
 
-/** A user gets an id, since peers cannot take the last ones. */
+/**
+ * Check a failure to create an id of a user: it is a violation if the host has few programs,
+ * because peers must not take the last ids.
+ */
 void oracle_check_no_id(struct world *world, uint8_t host);
 
 #endif /* TEST_CM_SIM_WORLD_H */

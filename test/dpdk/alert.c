@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Alerts: log lines that name a suspected attack. Each kind of attack is logged once a second, and
- * few suspicious frames are not logged, because they may be accidental. The log is a file here. The
- * forged frames arrive at the port like others.
+ * Alerts: log lines that name a suspected attack. Each kind of attack is logged at most once a
+ * second. A few suspicious frames are not logged, because they may be accidental. The test reads
+ * the log from memory. It passes forged frames to the worker as received frames.
  */
 
 #include "rig.h"
@@ -21,7 +21,7 @@
 #define T0     (5 * SECOND)
 
 static struct rig_qp *qp_a, *qp_b;
-static char *text; /* content of the log */
+static char *text; /* content of the log of the library */
 static size_t text_len;
 static FILE *file;
 
@@ -65,7 +65,7 @@ close_log(void **state)
 	return 0;
 }
 
-/* Number of log lines that contain these words. */
+/* The number of times that the log contains `words`. */
 static unsigned
 nb_lines(const char *words)
 {
@@ -77,7 +77,7 @@ nb_lines(const char *words)
 	return nb;
 }
 
-/* An attacker sends a CNP to the QP of a, with b's address. */
+/* Pass a forged CNP to dev_a, as if b had sent the CNP to the QP of a. */
 static void
 forge_cnp(void)
 {
@@ -101,7 +101,7 @@ forge_cnp(void)
 	uroce_lock_release(&worker->lock);
 }
 
-/* More forged CNPs than may be accidental arrive: one line reports them. */
+/* More forged CNPs arrive than may be accidental: one log line reports them. */
 static void
 alert__names_forged_cnps(void **state)
 {
@@ -113,12 +113,15 @@ alert__names_forged_cnps(void **state)
 		forge_cnp();
 	assert_int_equal(uroce_worker_counted(dev_a->worker[0], UROCE_COUNTER_RP_CNP_IMPLAUSIBLE),
 			 107);
-	/* no thread drives the worker, so its time does not advance */
+	/*
+	 * the CNPs of a second cause one line; no thread drives the worker, so its time does not
+	 * advance
+	 */
 	assert_int_equal(nb_lines("CNPs that a correct notification point"), 1);
 	assert_int_equal(nb_lines("peer 192.0.2.2"), 1);
 }
 
-/* Count so many more forged CNPs, and call the function that raises alerts. */
+/* Count `nb` further forged CNPs, and call the function that raises alerts. */
 static void
 raise_cnps(struct uroce_alerts *alarms, struct uroce_counters *counters, uint64_t nb,
 	   uint64_t now_ns)
@@ -144,7 +147,7 @@ alert_raise__a_line_a_second(void **state)
 	assert_int_equal(nb_lines("(100 within a second)"), 2);
 }
 
-/* A few in each second never raise an alert, however long they arrive. */
+/* A few forged CNPs in each second never raise an alert, even if they arrive for a long time. */
 static void
 alert_raise__not_for_what_may_be_chance(void **state)
 {

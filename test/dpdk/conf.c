@@ -210,7 +210,7 @@ static const char *const bad[] = {
 	"p,mrs=16777217",
 	"p,cc=",
 	"p,cc=cubic",
-	"p,icrc=off", /* valid only if the library was built without ICRCs */
+	"p,icrc=off", /* icrc=off is valid only if the library was built without ICRCs */
 	"p,icrc=on",
 	"p,cc=DCQCN",
 	"p,cc=dcqcn,cc=dcqcn",

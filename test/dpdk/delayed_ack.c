@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Delayed ACKs: when an acknowledgement waits for one poll of the program, and what causes its
- * transmission. Whether a program polls continuously depends on real time, and the scheduler may
- * stop this process at any time. So a test repeats a step until the ACK is delayed.
+ * Delayed ACKs: when the acknowledgement of a message waits for the next poll of the program, and
+ * what causes its transmission. An ACK is delayed only if the program polls continuously. The
+ * scheduler may stop this process at any time, so a test repeats a step until the ACK is delayed.
  */
 
 #include "rig.h"
@@ -64,7 +64,9 @@ spin_b(void)
 		rig_drive(dev_b);
 }
 
-/* The program at b posts a WRITE before it polls again. */
+/*
+ * The program at b responds to the messages it has received: it posts a WRITE before its next poll.
+ */
 static void
 answer(void)
 {
@@ -73,8 +75,8 @@ answer(void)
 }
 
 /*
- * The program at b polls continuously; `nb` WRITEs of a arrive in its next poll.
- * @return whether their ACK is delayed
+ * The program at b polls continuously, and its next poll receives `nb` WRITEs of a.
+ * @return whether the ACK of these WRITEs is delayed
  */
 static bool
 receive(unsigned nb)
@@ -95,7 +97,8 @@ finish(unsigned nb)
 }
 
 /*
- * The service thread leaves the worker to the program, as if the program had just polled, for ever.
+ * Set the time of the program's latest poll to the far future, so that the service thread does not
+ * take over the worker.
  */
 static void
 keep(struct uroce_dev *dev)
@@ -110,7 +113,7 @@ receive_and_wait(void)
 		if (receive(1)) {
 			keep(dev_a);
 			keep(dev_b);
-			/* the service thread may have taken over before */
+			/* the service thread may have sent the ACK before keep() */
 			if (worker_b()->delayed_ack.is_on)
 				return;
 		}
@@ -120,7 +123,7 @@ receive_and_wait(void)
 	fail_msg("no acknowledgement waited");
 }
 
-/* Whether a gets its completion without any action of b. */
+/* Whether a has got the completion of its WRITE, when only a is driven. */
 static bool
 is_acknowledged(void)
 {
@@ -161,7 +164,10 @@ delayed_ack__the_answer_goes_first(void **state)
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	for (unsigned i = 0; i < 2; i++)
 		rte_pktmbuf_free(frames[i]);
-	/* a does not receive the two frames, so b retransmits them */
+	/*
+	 * the test has freed the WRITE and the ACK of b, so a does not receive them and b
+	 * retransmits
+	 */
 	finish(1);
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
@@ -182,7 +188,7 @@ delayed_ack__a_program_that_does_not_answer_acknowledges_at_once(void **state)
 {
 	(void)state;
 	receive_and_wait();
-	rig_drive(dev_b); /* b posts no response */
+	rig_drive(dev_b); /* b polls again and has posted no response */
 	assert_true(is_acknowledged());
 	for (unsigned i = 0; i < 100; i++) {
 		assert_false(receive(1));
@@ -206,7 +212,10 @@ delayed_ack__a_program_that_polls_now_and_then_acknowledges_at_once(void **state
 	}
 }
 
-/* Drop the frames that b sent; b does not notice before its timer expires. */
+/*
+ * Drop the frames that b sent to a, and stop the probe timer of b, so that b does not notice the
+ * loss.
+ */
 static void
 lose_frames_to_a(void)
 {
@@ -218,8 +227,8 @@ lose_frames_to_a(void)
 }
 
 /*
- * The program at b has a WRITE in flight; a WRITE of a arrives.
- * @return whether its ACK is delayed
+ * The program at b has a WRITE in flight when a WRITE of a arrives.
+ * @return whether the ACK of a's WRITE is delayed
  */
 static bool
 receive_meanwhile(void)
@@ -257,8 +266,8 @@ delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more(void **state
 }
 
 /*
- * The program at b responds by an inline transmit, and polls.
- * @return whether the ACK is delayed further
+ * While an ACK is delayed, the program at b responds by an inline transmit, and polls.
+ * @return whether the ACK waits behind the response for the next message of a
  */
 static bool
 answer_and_keep(void)
@@ -271,7 +280,9 @@ answer_and_keep(void)
 	return worker_b()->delayed_ack.is_kept;
 }
 
-/* Complete everything that was sent in both directions. */
+/*
+ * Wait for the completions of `nb` requests of a, and of all WRITEs that b has posted as responses.
+ */
 static void
 finish_exchange(unsigned nb)
 {
@@ -280,7 +291,10 @@ finish_exchange(unsigned nb)
 		(void)rig_await(&qp_b->scq, dev_a, dev_b);
 }
 
-/* Repeat until the ACK of a message of a is still delayed after b's response. */
+/*
+ * Repeat an exchange until the ACK of a message of a still waits after b's response to that
+ * message.
+ */
 static void
 receive_and_keep(void)
 {
@@ -298,8 +312,8 @@ receive_and_keep(void)
 }
 
 /*
- * The number of messages of a, each sent after the response to the previous one, that get one
- * common ACK.
+ * The number of messages that get one common ACK, if a sends each message after the response to the
+ * previous one.
  */
 static unsigned
 nb_for_one_ack(void)
@@ -309,7 +323,10 @@ nb_for_one_ack(void)
 	receive_and_keep();
 	do {
 		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, nb++, 0, 100, qp_b, 0);
-		/* a requester that received an ACK for each message would send a probe now */
+		/*
+		 * stop the probe timer of a: a has got no ACK for its earlier messages and would
+		 * send a probe now
+		 */
 		qp_a->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
 		rig_drive(dev_a);
 		rig_drive(dev_b);
@@ -348,8 +365,9 @@ delayed_ack__a_peer_that_waits_is_not_tried_again_soon(void **state)
 }
 
 /*
- * The program at b responds by an inline transmit.
- * @return frames in that burst; 0: no ACK was delayed, or the post used the doorbell
+ * The program at b receives a WRITE of a, and responds by an inline transmit.
+ * @param[out] frames the frames of that transmission, which a does not receive
+ * @return number of the frames; 0: no ACK was delayed, or the post used the doorbell
  */
 static unsigned
 answer_in_one_burst(struct rte_mbuf **frames)
@@ -384,7 +402,9 @@ delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
 	assert_int_equal(opcode_of(frames[0]), UROCE_OP_WRITE_ONLY);
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	assert_false(worker_b()->delayed_ack.is_on);
-	/* a does not receive the two frames, so b retransmits them */
+	/*
+	 * the test frees the WRITE and the ACK of b, so a does not receive them and b retransmits
+	 */
 	rte_pktmbuf_free_bulk(frames, nb);
 	finish_exchange(1);
 }
@@ -395,7 +415,7 @@ delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
 	(void)state;
 	receive_and_wait();
 	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
-	/* the worker counts a post of another QP in this round */
+	/* a post of another QP of the worker is taken for the response of the program */
 	worker_b()->inline_tx.nb_posts = 1;
 	worker_b()->delayed_ack.nb_to_trial = 0;
 	rig_drive(dev_b);
@@ -431,7 +451,10 @@ nb_hasty(void)
 	return atomic_load(&uroce_service_stats(dev_b->service)->early_takeovers);
 }
 
-/* The service thread takes over sooner than from a program without delayed ACKs; no time passes. */
+/*
+ * The service thread takes over sooner from a program with a delayed ACK than from other programs.
+ * The clock of the test stands still, SILENT_NS after the latest poll.
+ */
 static void
 delayed_ack__the_service_thread_does_not_wait_for_a_millisecond(void **state)
 {
@@ -463,8 +486,8 @@ look_at_round(void *arg)
 }
 
 /*
- * A control call transmits memory that another thread may deregister: that thread must wait for the
- * end of this call.
+ * A control call transmits the delayed ACK, and possibly memory that another thread wants to
+ * deregister. So the call must count as a round, for whose end that thread waits.
  */
 static void
 delayed_ack__a_control_call_is_a_round(void **state)
@@ -479,7 +502,7 @@ delayed_ack__a_control_call_is_a_round(void **state)
 	assert_int_equal(atomic_load(&worker_b()->round) % 2, 0);
 }
 
-/* The last test of the group, because the QP ends in it. */
+/* This test must be the last one of the group, because its QP enters the error state. */
 static void
 delayed_ack__a_control_call_sends_first(void **state)
 {

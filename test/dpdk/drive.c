@@ -2,7 +2,8 @@
 
 /*
  * The threads that may drive a worker: a service thread while the application does not poll, a
- * dedicated lcore, and control calls. The tests do not drive; they wait.
+ * dedicated lcore, and threads that make control calls. Most tests do not drive the workers
+ * themselves, but wait for completions.
  */
 
 #include "rig.h"
@@ -47,7 +48,7 @@ end_world(struct uroce_dev *dev[2], struct rig_qp *qp[2])
 	}
 }
 
-/* No application polls either end: the service threads do all the work. */
+/* No application polls the devices at both ends: the service threads do all the work. */
 static void
 drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 {
@@ -64,7 +65,10 @@ drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 	end_world(dev, qp);
 }
 
-/* Without a link the port's functions are not called; the polling thread still flushes QPs. */
+/*
+ * If a port may block and has no link, the library does not call the port's functions, but a thread
+ * that polls still flushes QPs.
+ */
 static void
 drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 {
@@ -76,7 +80,7 @@ drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 
 	(void)state;
 	if (RIG_HAS_TSAN)
-		return; /* the service thread runs, so the port's policy must not change */
+		return; /* this test changes the port's policy while the service thread reads it */
 	make_world("a3", "b3", "net_ring_a3,addr=192.0.2.1/24", "net_ring_b3,addr=192.0.2.2/24",
 		   dev, qp);
 	policy = dev[0]->port->policy;
@@ -104,7 +108,7 @@ drive_lcore__dedicated_lcores_serve(void **state)
 	(void)state;
 	make_world("a2", "b2", "net_ring_a2,drive=lcore,addr=192.0.2.1/24",
 		   "net_ring_b2,drive=lcore,addr=192.0.2.2/24", dev, qp);
-	/* an lcore drives the worker already */
+	/* a dedicated lcore drives the worker, so a poll of this thread does nothing */
 	assert_int_equal(uroce_worker_poll(dev[0]->worker[0]), 0);
 	for (int i = 0; i < 5; i++)
 		write_and_check(qp[0], qp[1], rig_wait);
@@ -113,7 +117,10 @@ drive_lcore__dedicated_lcores_serve(void **state)
 	assert_int_equal(rte_eal_get_lcore_state(2), WAIT);
 }
 
-/* Counts of the calls below, which use no lock of their own. */
+/*
+ * What count_one() counts. The calls use no lock, because a worker makes one control call at a
+ * time.
+ */
 struct count {
 	unsigned nb;
 	bool is_inside;
@@ -194,7 +201,7 @@ worker_call__where_nobody_drives(void **state)
 	calls_are_made_one_at_a_time("c3", "net_ring_c3,drive=none,addr=192.0.2.1/24");
 }
 
-/* QPs are created and destroyed on one end while the other end sends to one of them. */
+/* QPs are created and destroyed on one device while the other device sends to another QP of it. */
 static void
 dev_remove_qp__beside_traffic(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The embedder: an application with its own ports and its own loop. The test passes frames in and
- * takes frames out, and carries them between two devices.
+ * The embedder: an application with its own ports and its own loop. The test takes the place of the
+ * embedder: it carries frames between two devices.
  */
 
 #include "rig.h"
@@ -38,7 +38,7 @@ hand_over(const char *spec)
 	return dev;
 }
 
-/* Carry the frames that one device has to send to the other device. */
+/* Pass all frames that `from` has to send to `to`. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {
@@ -98,8 +98,8 @@ frame_of(const void *data, size_t len)
 }
 
 /*
- * A UDP datagram to port `dport` of 192.0.2.`host`. It has the header fields that the parser checks
- * first.
+ * A UDP datagram to port `dport` of 192.0.2.`host`. Only the header fields that the parser checks
+ * first have values.
  */
 static struct rte_mbuf *
 udp_to(uint8_t host, uint16_t dport, uint16_t frag)
@@ -122,7 +122,10 @@ udp_to(uint8_t host, uint16_t dport, uint16_t frag)
 	return frame_of(&frame, sizeof(frame));
 }
 
-/* More frames than a burst, with RoCE frames among others: all other frames come back, in order. */
+/*
+ * The embedder passes more frames than a burst, and some are RoCE frames for the device. All other
+ * frames come back to the embedder, in order.
+ */
 static void
 worker_input__what_is_not_ours_comes_back_in_order(void **state)
 {
@@ -133,16 +136,16 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 	(void)state;
 	for (unsigned i = 0; i < NB; i++) {
 		switch (i % 5) {
-		case 0: /* opcode 0x28 does not exist, so the frame counts as malformed RoCE */
+		case 0: /* a RoCE frame to an address of the device */
 			frames[i] = udp_to(1, 4791, 0);
 			continue;
 		case 1:
 			frames[i] = udp_to(1, 53, 0);
 			break;
-		case 2: /* a RoCE frame for another host */
+		case 2: /* an ARP frame that ends after its Ethernet header */
 			frames[i] = frame_of("\0\1\2\3\4\5\6\7\10\11\12\13\10\6", 14);
 			break;
-		case 3: /* a fragment, whose destination port is unknown */
+		case 3: /* a first fragment: RoCEv2 is never fragmented */
 			frames[i] = udp_to(1, 4791, 0x2000);
 			break;
 		case 4:
@@ -157,7 +160,10 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 	rte_pktmbuf_free_bulk(rest, nb_rest);
 }
 
-/* The response is among the next frames of uroce_worker_output(). */
+/*
+ * The device takes an ARP request for its address. The reply is the next frame of
+ * uroce_worker_output().
+ */
 static void
 worker_input__questions_for_our_address_are_taken_and_answered(void **state)
 {
@@ -174,7 +180,7 @@ worker_input__questions_for_our_address_are_taken_and_answered(void **state)
 	rte_pktmbuf_free(frames[0]);
 }
 
-/* Responses come back, because the embedder's own network stack may need them, too. */
+/* The device returns an ARP reply, because the embedder's own network stack may need it. */
 static void
 worker_input__answers_come_back(void **state)
 {
@@ -235,7 +241,10 @@ worker_input__chained_frames_are_linearised(void **state)
 	rig_qp_free(b);
 }
 
-/* Set the source address to the receiver's own, as a host on the link could. */
+/*
+ * Set the source address of a frame to the receiver's own address, as an attacker on the link
+ * could.
+ */
 static void
 forge_source(struct rte_mbuf *frame)
 {
@@ -246,7 +255,10 @@ forge_source(struct rte_mbuf *frame)
 	uroce_icrc_store(icrc, uroce_icrc_frame(ip, (size_t)(icrc - ip)));
 }
 
-/* Frames of a connection within the device never come from the link. */
+/*
+ * A frame from the link with the device's own source address is dropped: frames between QPs of a
+ * device never come from the link.
+ */
 static void
 worker_input__our_own_address_does_not_come_from_the_wire(void **state)
 {
@@ -268,7 +280,7 @@ worker_input__our_own_address_does_not_come_from_the_wire(void **state)
 	assert_int_equal(uroce_cq_poll(&to->rcq, 1, &wc), 0);
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_OUR_SOURCE),
 			 before + 1);
-	/* the datagram may also come behind a frame that arrived by loopback */
+	/* a SEND of a QP of the same device arrives by loopback */
 	rig_post_send(from, IBV_WR_SEND, 1, 0, 64, NULL, 0);
 	wc = rig_await(&to->rcq, dev_b, dev_b);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
@@ -285,7 +297,10 @@ to_error(void *arg)
 	return uroce_qpc_modify(arg, &attr, IBV_QP_STATE, NULL, uroce_clock_ns());
 }
 
-/* The embedder owns the port's queue, and another thread of it may be in a burst on that queue. */
+/*
+ * With an embedder, the end of a QP transmits nothing. The embedder owns the port's queue, and
+ * another thread of the embedder may be in a burst on that queue.
+ */
 static void
 end_life__transmits_nothing_itself(void **state)
 {
@@ -326,7 +341,7 @@ group_setup(void **state)
 	return 0;
 }
 
-/* The port is unchanged, and every mbuf is back in its pool. */
+/* Destroying the devices leaves the embedder's port started, and returns every mbuf to its pool. */
 static int
 group_teardown(void **state)
 {

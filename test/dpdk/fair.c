@@ -2,7 +2,8 @@
 
 /*
  * Fairness: QPs with much to send get equal turns, and they do not delay a QP with little to send.
- * Frames are taken out as an embedder does, and counted by their QP. No peer responds.
+ * The test takes frames out as an embedder does, and counts the frames of each QP. No peer
+ * responds.
  */
 
 #include "rig.h"
@@ -15,7 +16,7 @@
 
 #define NB_QP   24
 #define NB_MSG  8
-#define MSG_LEN 32768 /* bytes that a QP sends in one turn */
+#define MSG_LEN 32768 /* bytes that a QP sends in one turn: UROCE_TX_QUANTUM frames */
 
 static struct rig_qp *qp[NB_QP], *peer[NB_QP];
 
@@ -39,7 +40,7 @@ free_qps(void)
 	}
 }
 
-/* Take `nb` frames, and count them by their destination QP. */
+/* Take `nb` frames from dev_a, and count in `of` the frames to each destination QP. */
 static void
 take(unsigned nb, unsigned *of)
 {
@@ -90,7 +91,10 @@ build__qps_with_much_get_equal_turns(void **state)
 	free_qps();
 }
 
-/* The QP waits for one turn of each QP that is before it, and no longer. */
+/*
+ * A QP with one short message waits for one turn of each QP that is scheduled before it, and no
+ * longer.
+ */
 static void
 build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 {
@@ -110,8 +114,8 @@ build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 }
 
 /*
- * A QP that is scheduled to send a response can also send requests: a request of the peer arrived,
- * and then an ACK that opened the window.
+ * A QP that is already scheduled to send a response also sends a request that becomes possible, for
+ * example after an ACK that opens the window.
  */
 static void
 follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too(void **state)
@@ -133,7 +137,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* no other thread takes frames out */
+	/* drive=none: no other thread takes frames out */
 	rig_wire("fair0", "fair1", 1, 0);
 	dev_a = rig_dev("net_ring_fair0,addr=192.0.2.1/24,mtu=1024,drive=none");
 	dev_b = rig_dev("net_ring_fair1,addr=192.0.2.2/24,mtu=1024,drive=none");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fault guard: bursts that access memory that was removed. The driver's burst functions are
- * replaced by one that does so.
+ * The fault guard: bursts that access memory that was removed. The test replaces the driver's burst
+ * functions by a function that writes to a page without access rights.
  */
 
 #include "rig.h"
@@ -64,7 +64,7 @@ fault_in_thread(void *arg)
 	return arg;
 }
 
-/* The burst faults, and its frame is lost; the worker continues. */
+/* A worker whose bursts fault loses the frame and continues. */
 static void
 expect_worker_survives(struct uroce_worker *worker)
 {
@@ -79,9 +79,9 @@ expect_worker_survives(struct uroce_worker *worker)
 }
 
 /*
- * The test runs in this thread, and in a thread that blocks all signals. The service thread does
- * so, and programs that handle signals in one thread only. cmocka replaces the fault handlers for
- * each test, so this is one test.
+ * The faults happen in this thread, and then in a thread that blocks all signals. The service
+ * thread blocks all signals, and so do threads of programs that handle signals in one thread only.
+ * cmocka replaces the fault handlers for each test, so all steps are in one test.
  */
 static void
 fault_guard__a_fault_ends_the_burst_and_not_the_process(void **state)

@@ -60,7 +60,10 @@ forward__every_frame_reaches_its_qp(void **state)
 	}
 }
 
-/* The owner is not driven while more frames arrive than the ring between the workers holds. */
+/*
+ * The worker that owns the QPs is not driven. More frames are forwarded to it than its ring has
+ * room for, so frames are dropped.
+ */
 static void
 forward__an_owner_that_is_away_overruns(void **state)
 {
@@ -79,11 +82,11 @@ forward__an_owner_that_is_away_overruns(void **state)
 	}
 	for (unsigned k = 0; k < 200; k++) {
 		(void)uroce_worker_poll(dev_a->worker[0]);
-		/* worker 1 receives the frames of worker 0 */
+		/* worker 1 receives the frames for the QPs of worker 0, and forwards them */
 		(void)uroce_worker_poll(dev_b->worker[1]);
 	}
 	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) > 0);
-	/* dropped frames are retransmitted */
+	/* the requesters retransmit the frames that were dropped */
 	for (unsigned i = 0; i < 8; i++) {
 		for (unsigned k = 0; k < 16; k++)
 			assert_int_equal(rig_await(&a[i]->scq, dev_a, dev_b).status,
@@ -96,7 +99,7 @@ forward__an_owner_that_is_away_overruns(void **state)
 	}
 }
 
-/* One round of an embedder: the test owns the ports, and passes all frames. */
+/* Carry all frames that `from` has to send to `to`, as an embedder does that owns the ports. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {

@@ -14,7 +14,7 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Bytes in EAL's own heaps. */
+/* The number of bytes in use in the heaps of EAL. */
 static size_t
 eal_len(void)
 {
@@ -68,7 +68,7 @@ hugemem_alloc__many_small_ones_do_not_overlap(void **state)
 	}
 }
 
-/* The rig starts EAL with 256 MiB. */
+/* The library's heap grows beyond the 256 MiB of memory with which the rig starts EAL. */
 static void
 hugemem_alloc__is_not_bounded_by_what_eal_was_given(void **state)
 {

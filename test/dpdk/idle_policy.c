@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How long the service thread leaves a worker to an application. The time is shorter when frames
- * arrive before polls, as with a program that watches memory. The time has its full length again
- * when the program polls continuously.
+ * How long the service thread leaves a worker to an application after a poll. This time is shorter
+ * if frames arrive before the application polls again, as with a program that watches memory. The
+ * time has its full length again when the application polls continuously.
  */
 
 #include "rig.h"
@@ -20,14 +20,17 @@
 #include "datapath/worker/service.h"
 
 #define TIMEOUT_S 60   /* time limit, which only a hang exceeds */
-#define LOOKS     1000 /* number of polls, a millisecond apart */
+#define LOOKS     1000 /* twice the number of checks that must find the short time at both ends */
 #define OUT       0    /* offset in each buffer of the data that is written to the peer */
 #define IN        64   /* offset in each buffer of the data that the peer writes */
 #define LEN       8    /* bytes of data; the last byte is watched */
 
 static struct rig_qp *qp_a, *qp_b;
 
-/* A program that watches memory, posts, and waits for the completion, as ib_write_lat does. */
+/*
+ * A program that watches memory for the peer's WRITE, posts a WRITE, and polls for its completion,
+ * as ib_write_lat does.
+ */
 struct watcher {
 	struct rig_qp *qp, *peer;
 	int cpu; /* CPU that the watching thread shares with the service thread */
@@ -74,8 +77,8 @@ nb_hasty(void)
 }
 
 /*
- * The application of b polls once and stops. That of a waits for this time, writes, and waits for
- * the ACK.
+ * The application of b polls once and stops. After `after_us` the application of a posts a WRITE,
+ * and waits for the ACK, which the service thread of b must send.
  */
 static void
 write_unseen(unsigned after_us)
@@ -98,7 +101,10 @@ idle_policy__is_short_for_who_watches_memory(void **state)
 	}
 }
 
-/* The application of b polls until the idle policy counts it as polling. */
+/*
+ * The application of b polls until the service thread leaves the worker to it for the full time
+ * again.
+ */
 static void
 poll_on(void)
 {
@@ -120,7 +126,10 @@ idle_policy__is_long_again_for_who_polls_on(void **state)
 	poll_on();
 }
 
-/* Frames arrive after the service thread has taken over and found nothing. */
+/*
+ * A frame arrives 5 ms after the latest poll, when the service thread has taken over the worker and
+ * received nothing.
+ */
 static void
 idle_policy__is_short_if_frames_come_before_polls_do(void **state)
 {
@@ -144,7 +153,10 @@ pin(pid_t tid, int cpu)
 	assert_int_equal(sched_setaffinity(tid, sizeof(set), &set), 0);
 }
 
-/* Pin the service threads to CPUs, in the order in which they were started. */
+/*
+ * Pin the service threads of the two devices to CPUs, in the order in which the threads were
+ * started.
+ */
 static void
 pin_services(const int cpu[2])
 {
@@ -210,7 +222,7 @@ go_to_and_fro(void *arg)
 	return NULL;
 }
 
-/* Two CPUs that the process may use; twice the same if there is only one. */
+/* Find two CPUs that the process may use. If there is only one, both entries are that CPU. */
 static void
 find_cpus(int cpu[2])
 {
@@ -226,7 +238,10 @@ find_cpus(int cpu[2])
 		cpu[1] = cpu[0];
 }
 
-/* Both ends watch memory, and each polls for as long as the other end's service thread needs. */
+/*
+ * The programs at both ends watch memory, and each polls until the other end has acknowledged its
+ * WRITE.
+ */
 static void
 idle_policy__is_short_for_who_polls_in_between(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Inline transmit: when a post transmits in the caller, and when it uses the doorbell instead. The
- * scheduler may stop this process at any time, and then the program no longer counts as driving. So
- * a test repeats a post until it transmits.
+ * Inline transmit: when a post transmits in the caller, and when it uses the doorbell instead. A
+ * post transmits inline only if the program polls continuously. The scheduler may stop this process
+ * at any time, so a test repeats a post until it transmits inline.
  */
 
 #include "rig.h"
@@ -15,7 +15,7 @@
 #include "datapath/worker/round.h"
 #include "wire/opcode.h"
 
-#define HABIT 16 /* single posts after which posts transmit inline */
+#define HABIT 16 /* consecutive rounds with one post each, which enable inline transmit */
 #define SPINS 32
 #define TRIES 1000
 
@@ -76,7 +76,7 @@ await(struct rig_qp *qp, uint64_t wr_id)
 	assert_int_equal(wc.wr_id, wr_id);
 }
 
-/* The program at a posts once before each poll. */
+/* The program at a makes `nb` posts, and polls after each post. */
 static void
 post_singly(unsigned nb)
 {
@@ -86,7 +86,7 @@ post_singly(unsigned nb)
 	}
 }
 
-/* A request of `len` bytes at a, which the post transmits. */
+/* Post a WRITE of `len` bytes at a, until a post transmits inline. */
 static void
 send_singly(uint64_t wr_id, uint32_t len)
 {
@@ -102,7 +102,11 @@ send_singly(uint64_t wr_id, uint32_t len)
 	fail_msg("no post was sent by itself");
 }
 
-/* Take the frames on the wire to b; they are lost. */
+/*
+ * Take the frames on the wire to b, and free them: b does not receive them.
+ * @param[out] opcodes opcodes of the first `max` frames
+ * @return number of frames
+ */
 static unsigned
 take_frames(uint8_t *opcodes, unsigned max)
 {
@@ -118,7 +122,10 @@ take_frames(uint8_t *opcodes, unsigned max)
 	return nb;
 }
 
-/* A request that may not use inline transmit: it uses the doorbell, and arrives. */
+/*
+ * A request whose post may not transmit inline: the post rings the doorbell, and the request
+ * completes.
+ */
 static void
 expect_doorbell(struct rig_qp *qp, uint64_t wr_id)
 {
@@ -144,7 +151,7 @@ inline_tx__a_single_post_is_sent_at_once(void **state)
 	send_singly(7, 8);
 	assert_int_equal(take_frames(&opcode, 1), 1);
 	assert_int_equal(opcode, UROCE_OP_WRITE_ONLY);
-	await(qp_a, 7); /* the frame was lost, so its timer retransmits it */
+	await(qp_a, 7); /* the frame was lost, so a retransmits it after a timeout */
 }
 
 static void
@@ -228,7 +235,10 @@ inline_tx__single_posts_make_the_habit(void **state)
 	uroce_lock_release(&worker_a()->lock);
 }
 
-/* Take the worker's doorbells, which no other thread takes. */
+/*
+ * Take the doorbells of the worker. The caller has the worker's lock, so no other thread takes
+ * them.
+ */
 static unsigned
 take_doorbells(void)
 {
@@ -305,8 +315,8 @@ inline_tx__a_port_that_is_not_there_is_left_alone(void **state)
 }
 
 /*
- * a responds to b without an earlier acknowledgement.
- * @return whether the ACK was delayed
+ * A message of b arrives at a, and the program at a responds by an inline transmit.
+ * @return whether the ACK of b's message was delayed until the response
  */
 static bool
 answer(uint64_t wr_id)
@@ -318,7 +328,9 @@ answer(uint64_t wr_id)
 	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 50, 0, 8, qp_a, 0);
 	rig_drive(dev_b);
 	rig_drive(dev_a);
-	/* no trial has found that the peer waits for the ACK */
+	/*
+	 * keep the ACK out of the response's burst: with a count above 0 both are sent in one burst
+	 */
 	worker_a()->delayed_ack.nb_to_trial = 0;
 	is_put_off = worker_a()->delayed_ack.is_on;
 	queue(qp_a, wr_id, 8);

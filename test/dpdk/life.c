@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Creation and destruction of devices: every refusal has its errno, prints one line and leaves
- * nothing allocated. A destroyed device releases all memory of EAL's heap.
+ * Creation and destruction of devices. A device that cannot be created has an errno for each
+ * reason, prints one line, and leaves nothing allocated. A destroyed device releases all its memory
+ * in EAL's heaps.
  */
 
 #include "rig.h"
@@ -24,8 +25,8 @@ static char *text;
 static size_t text_len;
 
 /*
- * Create a device.
- * @return the result; `text` has the log lines of the library
+ * Create a device, store the log lines of the library in `text`, and destroy the device.
+ * @return the result of the creation
  */
 static int
 create(const char *spec)
@@ -61,7 +62,7 @@ expect_refusal(const char *spec, int ret, const char *reason)
 		fail_msg("'%s' does not say '%s'", line, reason);
 }
 
-/* Bytes in use in EAL's heap and in the library's. */
+/* The number of bytes in use in EAL's heap and in the library's heap. */
 static size_t
 heap_in_use(void)
 {
@@ -149,10 +150,9 @@ dev_destroy__is_refused_while_something_is_left(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
-/* With a peer that never connects the device exists, but has no link. */
 /*
- * Check how many bytes of a peer's memory are populated once the link is up: at least `least` and
- * at most `most`.
+ * Map memory that looks like a memif peer's, and let the link come up. Check the number of bytes of
+ * this memory that the link check populates: at least `least` and at most `most`.
  */
 static void
 expect_populated(struct uroce_port *port, size_t len, size_t least, size_t most)
@@ -187,7 +187,7 @@ link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
 	/* the port is not a memif port, so nothing is populated */
 	expect_populated(dev->port, 1 << 20, 0, 0);
 	dev->port->policy = uroce_port_policy_of("net_memif");
-	/* an old kernel refuses to populate the memory */
+	/* the minimum is 0, because an old kernel refuses to populate memory */
 	expect_populated(dev->port, 1 << 20, 0, 1 << 20);
 	expect_populated(dev->port, (size_t)1 << 30, 0, (size_t)256 << 20);
 	dev->port->policy = policy;
@@ -209,7 +209,10 @@ dev_create__memif_without_its_server(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
-/* EAL keeps the listening socket, so the port can be used again. */
+/*
+ * A memif server can be created again after its device was destroyed, because EAL keeps the
+ * listening socket.
+ */
 static void
 dev_create__memif_server_again(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The environment variable UROCE_LOG, and the limit of lines that a program can cause. EAL need not
- * run for them.
+ * The environment variable UROCE_LOG, and the limit of log lines that a program can cause. These
+ * tests do not start EAL.
  */
 
 #include "datapath/log.h"
@@ -53,7 +53,7 @@ log_read_env__sets_levels_before_and_after_eal_starts(void **state)
 	uroce_log_read_env(false);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_DEBUG);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_DEBUG);
-	/* EAL sets the levels of its options */
+	/* when EAL starts, it sets the levels that its own options give */
 	assert_int_equal(rte_log_set_level_pattern("roce.*", RTE_LOG_WARNING), 0);
 	assert_int_equal(setenv("UROCE_LOG", "info,qp=debug,nope=info,neigh=error,loud,=info", 1),
 			 0);
@@ -65,14 +65,17 @@ log_read_env__sets_levels_before_and_after_eal_starts(void **state)
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_INFO);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_dev), RTE_LOG_INFO);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_mem), RTE_LOG_INFO);
-	/* each part that is not understood has a line, which lists what is allowed */
+	/* for each part of UROCE_LOG that is not understood, a line lists what is allowed */
 	assert_int_equal(count_lines(), 3);
 	assert_non_null(strstr(text, "'nope=info' is not understood: allowed is LEVEL"));
 	assert_non_null(strstr(text, "'loud' is not understood"));
 	assert_non_null(strstr(text, "'=info' is not understood"));
 }
 
-/* A program that sets levels itself keeps them when it creates another device. */
+/*
+ * UROCE_LOG is read once: levels that the program has set afterwards remain when it creates another
+ * device.
+ */
 static void
 log_read_env__is_read_once(void **state)
 {
@@ -82,7 +85,10 @@ log_read_env__is_read_once(void **state)
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_ERR);
 }
 
-/* The loop takes far less than the 100 seconds in which 5000 lines are allowed. */
+/*
+ * 10000 lines within a moment. 5000 lines would be allowed in 100 seconds, and the loop takes far
+ * less.
+ */
 static void
 log_limited__lines_are_few(void **state)
 {
@@ -91,7 +97,7 @@ log_limited__lines_are_few(void **state)
 	begin_capture();
 	for (unsigned i = 0; i < 10000; i++) {
 		UROCE_LOG_LIMITED(WARNING, qp, "line %u", i);
-		/* a line that the level does not select needs no room */
+		/* a line that the level does not select does not count for the limit */
 		UROCE_LOG_LIMITED(DEBUG, qp, "invisible");
 	}
 	end_capture();

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Loopback frames, round by round: which frames stay in the device, how many can wait, and what
- * happens to them. The port is net_null, which supports zero-copy transmission and counts its
- * frames.
+ * Loopback frames, round by round: which frames stay in the device, how many frames can wait, and
+ * what happens to the frames that wait. The port is net_null, which supports zero-copy transmission
+ * and counts its frames.
  */
 
 #include "rig.h"
@@ -71,7 +71,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Open a port that receives random frames. */
+/* Open a device on a port that receives frames all the time, which net_null makes up. */
 static int
 setup_noisy(void **state)
 {
@@ -88,7 +88,7 @@ setup_two(void **state)
 	return 0;
 }
 
-/* All mbufs of the device must be released: otherwise its pool could not be freed. */
+/* Destroy the device. Its pool can only be freed if all mbufs were released. */
 static int
 teardown(void **state)
 {
@@ -122,9 +122,10 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 8, to, 0);
 	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(worker()->loopback.nb, 1);
-	assert_int_equal(uroce_worker_next_ns(worker()), 0); /* the driving thread may not sleep */
+	/* next_ns is 0: the driving thread may not sleep while a frame waits */
+	assert_int_equal(uroce_worker_next_ns(worker()), 0);
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 0);
-	/* worker_poll() handles the request and its acknowledgement */
+	/* this round receives the request, and sends the ACK as a loopback frame */
 	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 1);
 	assert_int_equal(worker()->loopback.nb, 1);
@@ -141,8 +142,8 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 }
 
 /*
- * More requests are posted than frames can wait. Further frames are built only when there is room,
- * so none is retransmitted.
+ * QPs have more frames to send than UROCE_LOOPBACK_MAX. A frame is built only when there is room
+ * for it, so none is dropped and retransmitted.
  */
 static void
 loopback__who_finds_it_full_waits(void **state)
@@ -177,7 +178,10 @@ loopback__who_finds_it_full_waits(void **state)
 	assert_int_equal(nb_sent(), 0);
 }
 
-/* A loopback frame is always copied: the receiver would read it after the request has completed. */
+/*
+ * A loopback frame is always copied, even if the port can transmit without a copy: the receiver
+ * reads the frame after the request may have completed.
+ */
 static void
 loopback__nothing_is_lent_to_it(void **state)
 {
@@ -191,7 +195,7 @@ loopback__nothing_is_lent_to_it(void **state)
 	expect_success(from);
 	rig_check(to, 0, from, 0, 30000);
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_ZERO_COPY),
-			 3); /* the frames of the other QP leave the device */
+			 3); /* the 3 zero-copy frames are those to another host */
 	assert_int_equal(nb_sent(), 3);
 	rig_qp_free(away);
 }
@@ -216,7 +220,7 @@ loopback__a_number_that_is_not_ours_leaves(void **state)
 	rig_qp_free(left);
 }
 
-/* A QP is destroyed before its frames are received. */
+/* A QP is destroyed before it receives the frames that wait for it. */
 static void
 loopback__a_queue_goes_while_its_frames_wait(void **state)
 {
@@ -230,7 +234,7 @@ loopback__a_queue_goes_while_its_frames_wait(void **state)
 	rig_qp_free(gone);
 	(void)uroce_worker_poll(worker());
 	assert_int_equal(worker()->stats.verdict[UROCE_VERDICT_NO_QP], 1);
-	/* the sender is destroyed last, while a frame waits */
+	/* in teardown() the sender is destroyed while its frames wait */
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 30000, to, 0);
 	(void)uroce_worker_poll(worker());
 	assert_true(worker()->loopback.nb > 0);
@@ -252,7 +256,9 @@ loopback__an_embedder_is_handed_none(void **state)
 	assert_int_equal(nb_sent(), 0);
 }
 
-/* Frames to a QP of the other worker are forwarded, and so are the responses. */
+/*
+ * Loopback frames to a QP of another worker are forwarded to that worker, and so are the responses.
+ */
 static void
 loopback__frames_hop_to_who_owns_their_queue(void **state)
 {
@@ -275,8 +281,8 @@ loopback__frames_hop_to_who_owns_their_queue(void **state)
 #define ONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /*
- * net_null returns mbufs without writing to them: they contain frames that were sent before, such
- * as an ACK.
+ * Frames that net_null makes up are not processed. net_null returns mbufs without writing to them,
+ * so they contain frames that were sent before, such as an ACK.
  */
 static void
 loopback__what_a_port_makes_up_is_not_heard(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Datagrams to groups whose members are on several workers: each member gets a copy of the data,
- * from one mbuf, which is released after the last copy.
+ * Multicast groups whose members are on several workers: each member gets a copy of the data of a
+ * datagram. The workers copy from one mbuf, which is released after the last copy.
  */
 
 #include "rig.h"
@@ -21,7 +21,7 @@
 #define QKEY 0x1234u
 #define GRH  40
 #define LEN  200
-#define SRC  40000 /* offset of the data to send, after the receive buffers */
+#define SRC  40000 /* offset in the buffer of the data to send, behind the receive buffers */
 
 static const uint8_t group[16] = { [10] = 0xff, 0xff, 239, 1, 2, 3 };
 static const uint8_t group6[16] = { 0xff, 0x15, [15] = 7 };
@@ -35,8 +35,8 @@ count(unsigned worker, enum uroce_verdict verdict)
 }
 
 /*
- * Number of group packets that a device sent or received. All packets that it sent or received must
- * be group packets, or none of them.
+ * Get the number of multicast packets that a device sent or received. Check that unicast and
+ * multicast packets add up to all packets.
  */
 static uint64_t
 nb_multicast(const struct uroce_dev *dev, bool is_out)
@@ -72,7 +72,10 @@ datagram_qp(struct uroce_dev *dev, unsigned worker)
 	return qp;
 }
 
-/* Let the reports to routers and switches leave. */
+/*
+ * Drive both devices, so that b sends its group reports to routers and switches, and a receives
+ * them.
+ */
 static void
 settle(void)
 {
@@ -112,7 +115,10 @@ post(const uint8_t gid[16])
 	};
 	struct uroce_path path;
 
-	/* an address of the sender in the family of the group; no peer needs to respond */
+	/*
+	 * the sender's address of the family of the group; a multicast MAC needs no peer that
+	 * responds
+	 */
 	av.grh.sgid_index = uroce_ip_is_v4(gid) ? 1 : 0;
 	memcpy(av.grh.dgid.raw, gid, 16);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
@@ -121,7 +127,7 @@ post(const uint8_t gid[16])
 	uroce_ring_push(&a->sq.ring, 1);
 	uroce_lock_release(&a->sq.lock);
 	uroce_worker_ring_doorbell(a->wqp.worker, &a->wqp);
-	/* sent on queue 0, received on queue 0; b may have repeated its group reports */
+	/* the datagram is sent; dev_a may also receive a group report that b repeats */
 	assert_in_range(uroce_worker_poll(dev_a->worker[0]), 1, 2);
 }
 
@@ -156,7 +162,7 @@ mcast_group__every_member_gets_one_copy(void **state)
 	assert_int_equal(nb_received(qp[1]), 1);
 	assert_int_equal(nb_received(qp[2]), 0);
 	assert_int_equal(count(0, UROCE_VERDICT_FORWARDED) - nb_forwarded, 1);
-	/* the other worker still has the mbuf */
+	/* worker 1 of dev_b still has the mbuf of the datagram */
 	assert_int_equal(rig_nb_away(dev_a), 1);
 	rig_drive(dev_b);
 	assert_int_equal(nb_multicast(dev_b, false) - nb_in, 1);
@@ -231,14 +237,15 @@ mcast_group__a_worker_that_is_away_overruns_alone(void **state)
 	assert_true(count(0, UROCE_VERDICT_OVERRUN) - nb_before >= 10);
 	for (unsigned i = 0; i < UROCE_FORWARD_RING_LEN / UROCE_BURST + 1; i++)
 		rig_drive(dev_b);
-	assert_int_equal(nb_received(qp[1]), RIG_WR); /* the number of posted receive requests */
+	/* qp[1] gets as many datagrams as it has receive requests */
+	assert_int_equal(nb_received(qp[1]), RIG_WR);
 	assert_int_equal(rig_nb_away(dev_a), 0);
 	free_member(qp[0], group);
 	free_member(qp[1], group);
 }
 
 /*
- * A datagram that a device sends also reaches members on the device itself, on any worker, and the
+ * A datagram to a group also reaches members on the device that sends it, on any worker, and the
  * sender if it is a member.
  */
 static void
@@ -256,7 +263,7 @@ mcast_group__members_at_home_get_theirs(void **state)
 	rig_drive(dev_b);
 	assert_int_equal(nb_received(other), 1);
 	assert_int_equal(nb_received(far), 1);
-	/* this group has no members on the device */
+	/* the group group6 has no members on the device */
 	post(group6);
 	rig_drive(dev_a);
 	assert_int_equal(nb_received(a), 0);
@@ -275,7 +282,10 @@ nb_reports(void)
 	return uroce_worker_stats(dev_a->worker[0])->verdict[UROCE_VERDICT_NOT_ROCE];
 }
 
-/* A router's query for all IPv6 groups, to be answered at once; made by scapy. */
+/*
+ * A router's query for all IPv6 groups, which a host must answer at once. The frame was made by
+ * scapy.
+ */
 static const uint8_t mld_query[] = {
 	0x33, 0x33, 0x00, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x99, 0x86, 0xdd, 0x60,
 	0x00, 0x00, 0x00, 0x00, 0x20, 0x00, 0x01, 0xfe, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
@@ -295,7 +305,7 @@ mcast_group__is_reported_to_the_network(void **state)
 	uint32_t len = sizeof(frame);
 
 	(void)state;
-	/* one report for the group, not for each member */
+	/* two groups, two reports: there is one report for a group, not for each member */
 	assert_int_equal(nb_reports() - begin, 2);
 	memcpy(frame, mld_query, sizeof(frame));
 	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
@@ -312,7 +322,7 @@ mcast_group__is_reported_to_the_network(void **state)
 	assert_int_equal(nb_reports() - begin, 6);
 }
 
-/* More reports than the port can take at once. */
+/* A query asks for more reports than the port can take at once. */
 static void
 mcast_group__many_are_reported_to_the_network(void **state)
 {
@@ -340,7 +350,7 @@ mcast_group__many_are_reported_to_the_network(void **state)
 		for (unsigned k = 0; k < 8; k++)
 			settle();
 	}
-	/* reports of new groups may be sent twice */
+	/* new groups are reported twice, so the second reports may be among these */
 	assert_true(nb_reports() - begin >= NB);
 	assert_int_equal((nb_reports() - begin) % NB, 0);
 	for (unsigned i = 0; i < NB; i++) {
@@ -352,7 +362,10 @@ mcast_group__many_are_reported_to_the_network(void **state)
 	rig_qp_free(qp);
 }
 
-/* A port with a MAC filter: frames to groups that are not in its list would not arrive. */
+/*
+ * A port that filters multicast MACs and has a list of 64: frames to further groups would not
+ * arrive.
+ */
 static void
 mcast_group__a_port_that_filters_has_room_for_some(void **state)
 {
@@ -368,7 +381,10 @@ mcast_group__a_port_that_filters_has_room_for_some(void **state)
 				 i < 64 ? 0 : -ENOMEM);
 		settle();
 	}
-	/* the group with gid[12] == 0 is in the list of the port already, so it needs no room */
+	/*
+	 * the MAC of the group with gid[12] == 0 is in the port's list already, so this group needs
+	 * no entry
+	 */
 	gid[12] = 0;
 	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->wqp, gid), 0);
 	for (unsigned i = 0; i < 64; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Migration of QPs to the worker that receives their frames: every byte arrives, once and in order,
- * nothing is retransmitted, and only its worker calls a QP. The rings are connected so that without
- * migration every frame would be forwarded.
+ * Migration of QPs to the worker that receives their frames. Every byte arrives once and in order,
+ * nothing is retransmitted, and only the QP's worker calls functions of the QP. The rings are
+ * connected so that every frame would be forwarded without migration.
  */
 
 #include "rig.h"
@@ -27,11 +27,11 @@ static struct {
 	const struct uroce_qpc *qpc;
 	atomic_uint nb_inside;
 } watched[MAX_QPS];
-/* number of QPs that the checks below watch; threads of workers read it */
+/* number of entries of `watched`; the threads of the workers read it */
 static atomic_uint nb_watched;
 static atomic_uint nb_meetings;  /* calls into a QP while another call was running */
 static atomic_uint nb_strangers; /* calls by a thread that does not drive the QP's worker */
-/* migrations of a QP whose CQ was on a list of the worker that it left */
+/* migrations of a QP whose CQ was on a list of the worker that the QP left */
 static atomic_uint nb_left;
 /* one past the index of this thread's worker; 0: this thread drives all workers */
 static _Thread_local unsigned my_worker;
@@ -140,8 +140,8 @@ make_pairs(unsigned nb)
 }
 
 /*
- * Where the test drives both devices itself, time passes with its calls only. So no timer expires
- * because of the machine.
+ * Create pairs of QPs for a test that drives both devices itself. Time passes only when the test
+ * calls rig_drive(), so no timer expires because the machine is slow.
  */
 static void
 make_pairs_by_own_clock(unsigned nb)
@@ -212,7 +212,10 @@ expect_order(void)
 	}
 }
 
-/* One message in each direction for each pair, over memory that was cleared before. */
+/*
+ * Post one request for each pair of QPs, and await the completions. The peers' buffers are cleared
+ * before.
+ */
 static void
 exchange(enum ibv_wr_opcode opcode, uint32_t len)
 {
@@ -229,7 +232,10 @@ exchange(enum ibv_wr_opcode opcode, uint32_t len)
 	}
 }
 
-/* Exchange messages until all QPs have migrated: twice as many messages as the migrations need. */
+/*
+ * Exchange messages until all QPs have migrated. These are twice as many messages as the migrations
+ * need.
+ */
 static void
 exchange_until_settled(void)
 {
@@ -308,7 +314,7 @@ migration__messages_stay_in_order(void **state)
 	close_pair();
 }
 
-/* READ and atomic resources of a responder migrate with it. */
+/* A responder that migrates keeps its resources for READs and atomics. */
 static void
 migration__reads_and_atomics_move_too(void **state)
 {
@@ -352,16 +358,16 @@ migration__reads_and_atomics_move_too(void **state)
 	}
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) > 0);
 	/*
-	 * responses may overtake those that the responder sent before it migrated, and may be
-	 * requested again
+	 * Responses of the new worker may overtake responses that the old worker sent before the
+	 * migration, and may be requested again.
 	 */
 	expect_nothing_dropped();
 	close_pair();
 }
 
 /*
- * With three queues in a circle every placement needs forwarding: the QPs migrate less and less
- * often.
+ * With three queues in a circle the frames of a QP must be forwarded on any worker. So the QP
+ * migrates less and less often.
  */
 static void
 migration__those_that_never_meet_grow_patient(void **state)
@@ -371,7 +377,7 @@ migration__those_that_never_meet_grow_patient(void **state)
 	make_pairs_by_own_clock(1);
 	for (unsigned i = 0; i < 3; i++)
 		exchange_until_settled();
-	/* about six times as many frames as one migration needs */
+	/* the exchanges have about six times as many frames as one migration needs */
 	assert_in_range(nb_moved(dev_a) + nb_moved(dev_b), 1, 4);
 	expect_order();
 	close_pair();
@@ -389,7 +395,10 @@ migration__a_call_follows_the_qp(void **state)
 	struct rig_qp *moved = uroce_worker_qp_worker(&qb[0]->wqp)->idx ? qb[0] : qa[0];
 
 	assert_int_equal(uroce_worker_qp_worker(&moved->wqp)->idx, 1);
-	/* rig_modify() would call the present worker */
+	/*
+	 * this doorbell is rung at the worker that the QP has left, and rig_modify() calls that
+	 * worker
+	 */
 	rig_post_send(moved, IBV_WR_RDMA_WRITE, 5, 0, 64, moved, 0);
 	assert_int_equal(rig_modify(moved, &attr, IBV_QP_STATE), 0);
 	assert_int_equal(rig_await(&moved->scq, dev_a, dev_b).status, IBV_WC_WR_FLUSH_ERR);
@@ -398,10 +407,7 @@ migration__a_call_follows_the_qp(void **state)
 
 /* --- frames by hand ----------------------------------------------------------------------------- */
 
-/*
- * Frames of A go to worker `at` of B, and B's responses to worker 0 of A. The workers of B are not
- * driven otherwise.
- */
+/* Pass all frames that A has to send to worker `at` of B. Nothing else drives the workers of B. */
 static void
 carry_to(unsigned at)
 {
@@ -442,7 +448,7 @@ finish(unsigned at)
 	rig_check(qb[0], 0, qa[0], 0, RIG_BUF_LEN);
 }
 
-/* Repeat until worker 1 of B is the target worker of the QP. */
+/* Write until worker 1 of B is the target worker of the QP. */
 static void
 write_until_target_worker(void)
 {
@@ -456,8 +462,8 @@ write_until_target_worker(void)
 }
 
 /*
- * The QP migrates in the round in which it completes a receive request: the worker that it leaves
- * publishes the CQ.
+ * A QP migrates in the round in which it completes a receive request. The worker that the QP leaves
+ * must publish the CQ.
  */
 static void
 migration__a_qp_leaves_no_cq_behind(void **state)
@@ -467,8 +473,8 @@ migration__a_qp_leaves_no_cq_behind(void **state)
 	make_pairs_by_own_clock(1);
 	write_until_target_worker();
 	/*
-	 * the frame of the first message is forwarded, like one that was received before the target
-	 * worker was set
+	 * Without a target worker, the frame of the first message is forwarded. The frame of the
+	 * second message waits for the migration.
 	 */
 	atomic_store(&qb[0]->wqp.target_worker, 0);
 	for (unsigned i = 1; i <= 2; i++) {
@@ -497,12 +503,15 @@ migration__what_is_parked_is_acted_on_first(void **state)
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
-	/* one or two probes may have been sent if time has passed */
+	/* there may be more frames, because the requester may have sent a probe */
 	assert_true(dev_b->worker[1]->migrating.nb >= RIG_BUF_LEN / 1024);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[1]);
 	assert_int_equal(atomic_load(&qb[0]->wqp.target_worker), 0);
-	/* the QP belongs to this worker now, but these frames are behind the waiting ones */
+	/*
+	 * the QP belongs to worker 1 now, but frames that wait there must be processed before these
+	 * frames
+	 */
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 1, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_true(dev_b->worker[1]->migrating.nb >= RIG_BUF_LEN / 1024 + 4);
@@ -524,7 +533,7 @@ migration__a_frame_on_the_owners_queue_ends_it(void **state)
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 4);
-	/* a frame that arrives at the old worker cancels the migration */
+	/* as when a frame of the QP arrives at the old worker: the migration is cancelled */
 	uroce_migrate_stay(&qb[0]->wqp);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[0]);
@@ -552,7 +561,7 @@ migration__a_qp_that_ends_leaves_nothing_parked(void **state)
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, RIG_BUF_LEN / 1024);
 	rig_qp_free(qb[0]);
-	answer_from(0); /* the migration request is for a QP that has ended */
+	answer_from(0); /* worker 0 receives the migration request of a QP that has ended */
 	answer_from(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 	assert_true(rte_mempool_in_use_count(pool) <= nb_before + 64);
@@ -572,7 +581,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 		rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, UROCE_MIGRATING_MAX);
-	/* the number may be larger, because the requester may send a probe, too */
+	/* the count may be larger, because the requester may have sent a probe */
 	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) >=
 		    6 * RIG_BUF_LEN / 1024 - UROCE_MIGRATING_MAX);
 	for (unsigned i = 0; i < 6; i++)
@@ -585,7 +594,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 
 static atomic_bool is_over;
 
-/* Drive worker i of both devices. */
+/* Drive worker i of both devices, until the test is over. */
 static void *
 drive_both(void *arg)
 {
@@ -627,7 +636,7 @@ migration__workers_in_threads_never_meet_in_a_qp(void **state)
 			rig_check(qb[i], 0, qa[i], 0, RIG_BUF_LEN);
 		}
 	}
-	/* QPs are destroyed while their workers run */
+	/* the QPs are destroyed while threads drive their workers */
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) >= nb_pairs);
 	assert_int_equal(atomic_load(&nb_meetings), 0);
 	assert_int_equal(atomic_load(&nb_strangers), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Devices that are attached to uroced, which the switch of this test replaces: frames, invalid
- * descriptors, loss and restart of the connection, and what uroced tells about the host.
+ * Devices that are attached to uroced, whose part a switch of this test plays. The tests cover
+ * frames, invalid descriptors, loss and restart of the connection, and what uroced reports about
+ * the host.
  */
 
 #include "mux_rig.h"
@@ -73,7 +74,8 @@ has_passed_all(void)
 }
 
 /*
- * After one wait that timed out, calls do not wait for barriers of uroced until uroced continues.
+ * After one wait for a barrier of uroced has timed out, calls do not wait for barriers, until
+ * uroced has passed all descriptors.
  */
 static void
 mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
@@ -88,13 +90,16 @@ mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
 	uroce_mux_client_give_up(dev_a->port, 0, sent + 1);
 	assert_false(uroce_mux_client_sync(dev_a->port, 0));
 	assert_int_equal(uroce_mux_client_sent(dev_a->port, 0), sent);
-	attached_write(8); /* a frame behind the barrier */
+	attached_write(8); /* a frame behind the barrier whose wait timed out */
 	attached_wait(has_passed_all, attached_nothing);
 	assert_true(uroce_mux_client_sync(dev_a->port, 0));
 	attached_end();
 }
 
-/* Frames of a QP arrive on any ring, and are forwarded to its worker. */
+/*
+ * Each worker of a device has rings of its own. Frames of a QP may arrive on any ring, and are
+ * forwarded to the QP's worker.
+ */
 static void
 mux_client__each_worker_has_its_rings(void **state)
 {
@@ -119,7 +124,9 @@ mux_client__each_worker_has_its_rings(void **state)
 	attached_end();
 }
 
-/* Frames to a QP number of the device itself stay in the device; all its addresses are its own. */
+/*
+ * Frames to a QP of the same device stay in the device, although uroced has the device's addresses.
+ */
 static void
 mux_client__frames_of_its_own_do_not_leave(void **state)
 {
@@ -204,7 +211,10 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	attached_end();
 }
 
-/* A valid descriptor of a frame with random bytes. */
+/*
+ * Valid descriptors of frames with random bytes: the frames are dropped and not counted as invalid
+ * descriptors.
+ */
 static void
 mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 {
@@ -218,7 +228,10 @@ mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 
 		for (unsigned j = 0; j < sizeof(bytes); j++)
 			bytes[j] = (uint8_t)rand();
-		if (i % 2) { /* half of the frames have some valid RoCE fields */
+		/*
+		 * half of the frames have a valid MAC address and the start of a valid IPv4 header
+		 */
+		if (i % 2) {
 			memcpy(bytes, switch_host.mac, 6);
 			memcpy(bytes + 12, "\x08\x00\x45", 3);
 		}
@@ -237,7 +250,7 @@ has_wrong_head(void)
 	return atomic_load(&attached_stats(1)->wrong_heads) > 0;
 }
 
-/* After an impossible index the connection is established again, with empty rings. */
+/* After an impossible ring index the device connects to uroced again, with empty rings. */
 static void
 mux_client__a_wrong_index_ends_the_connection(void **state)
 {
@@ -264,7 +277,7 @@ has_lost_link(void)
 	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_PORT_ERR;
 }
 
-/* After an invalid message the connection is established again, without further effects. */
+/* After an invalid message of uroced the device connects again. The message has no other effect. */
 static void
 mux_client__wrong_words_end_the_connection(void **state)
 {
@@ -302,7 +315,7 @@ mux_client__the_link_goes_and_comes_with_uroced(void **state)
 	attached_end();
 }
 
-/* Restarts of uroced lose or duplicate nothing: each atomic is executed once. */
+/* Restarts of uroced lose or duplicate no request. */
 static void
 mux_client__requests_live_through_restarts(void **state)
 {
@@ -335,7 +348,10 @@ mux_client__requests_live_through_restarts(void **state)
 	attached_end();
 }
 
-/* More frames than a ring holds, while no reader takes them. */
+/*
+ * A device has more frames to send than the ring to uroced has room for, while uroced does not read
+ * the ring.
+ */
 static void
 mux_client__a_full_ring_holds_back(void **state)
 {
@@ -429,7 +445,10 @@ mux_client__addresses_follow_uroceds(void **state)
 	attached_end();
 }
 
-/* Paths and all peers contain the old MAC, so QPs end. */
+/*
+ * A restarted uroced with another MAC does not get its clients back: their paths, and all their
+ * peers, contain the old MAC.
+ */
 static void
 mux_client__another_MAC_is_another_host(void **state)
 {
@@ -450,7 +469,7 @@ mux_client__another_MAC_is_another_host(void **state)
 	attached_end();
 }
 
-/* A listener, of which a test is the whole. */
+/* A socket on which a test itself accepts connections, in the place of uroced. */
 struct listener {
 	int fd;
 	int crowd[8192]; /* connections that wait to be accepted */
@@ -466,7 +485,10 @@ query_host(void *arg)
 	return NULL;
 }
 
-/* Whoever says HELLO hears HOST. @return whether this one did */
+/*
+ * Accept a connection, and answer a HELLO message by a HOST message.
+ * @return whether there was a connection that sent HELLO
+ */
 static bool
 answer_one(const struct listener *listener)
 {
@@ -488,7 +510,10 @@ answer_one(const struct listener *listener)
 	return is_hello;
 }
 
-/* So many connect at once that the queue is full: there is room as soon as some of them are accepted. */
+/*
+ * So many processes connect to uroced at once that the queue of its socket is full. A further
+ * process waits until some are accepted.
+ */
 static void
 mux_client__a_full_queue_is_waited_for(void **state)
 {
@@ -503,7 +528,8 @@ mux_client__a_full_queue_is_waited_for(void **state)
 		assert_true(++listener.nb < RTE_DIM(listener.crowd));
 	assert_int_equal(listener.crowd[listener.nb], -EAGAIN);
 	assert_int_equal(pthread_create(&thread, NULL, query_host, &ret), 0);
-	rte_delay_us_sleep(50000); /* wait until the thread has tried to connect */
+	/* wait until the thread has tried to connect to the full queue */
+	rte_delay_us_sleep(50000);
 	while (listener.nb > 0)
 		(void)close(listener.crowd[--listener.nb]);
 	while (pthread_tryjoin_np(thread, NULL) != 0) {

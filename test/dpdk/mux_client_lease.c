@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * QP numbers of a device that is attached to uroced: where they come from, and what happens when a
- * lease is lost.
+ * The QP numbers of a device that is attached to uroced: how the device gets leases of numbers, and
+ * what happens when a lease is lost.
  */
 
 #include "mux_rig.h"
@@ -28,11 +28,14 @@ mux_client__numbers_are_of_leased_blocks(void **state)
 	}
 	assert_int_equal(ret, -ENOMEM);
 	assert_int_equal(nb, 2 * UROCE_MUX_BLOCK);
-	/* a released number is the next one that is allocated */
+	/* all leased numbers are in use, so a released number is the next one that is allocated */
 	uroce_dev_free_qpn(dev_a, 300);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
 	assert_int_equal(qpn, 300);
-	/* a released number is allocated without uroced; only further blocks need uroced */
+	/*
+	 * a leased number can be allocated while uroced is stopped, but no further block can be
+	 * leased
+	 */
 	uroce_dev_free_qpn(dev_a, 301);
 	switch_stop(attached_switch);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
@@ -87,14 +90,14 @@ mux_client__many_threads_draw(void **state)
 		pthread_join(thread[i], &failed);
 		assert_null(failed);
 	}
-	/* each number has one owner, and is released once */
+	/* each allocated number is a leased one, and is released once */
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned j = 0; j < 2000; j++) {
 			assert_true(uroce_mux_client_holds(dev_a->port->mux_client, qpn[i][j]));
 			uroce_dev_free_qpn(dev_a, qpn[i][j]);
 		}
 	}
-	/* leases grow by a quarter at a time, so that one client does not take all numbers */
+	/* each request leases a quarter more, so that one client does not take all numbers */
 	assert_in_range(dev_a->port->mux_client->nb_leases, 32, 80);
 	assert_int_equal(uroce_dev_destroy(dev_a), 0);
 	switch_stop(attached_switch);
@@ -108,7 +111,10 @@ has_failed(void)
 	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_QP_FATAL;
 }
 
-/* QPs whose numbers were leased to another client meanwhile. */
+/*
+ * A QP fails if its number was leased to another client while the device was not connected to
+ * uroced.
+ */
 static void
 mux_client__QPs_without_a_number_fail(void **state)
 {

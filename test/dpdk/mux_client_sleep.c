@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sleeping threads of a device that is attached to uroced, and their wake-ups. Also fork(): a child
- * does not keep the connection open.
+ * Sleeping threads of a device that is attached to uroced, and their wake-ups. Another test forks:
+ * the child does not keep the parent's connection to uroced open.
  */
 
 #include "mux_rig.h"
@@ -15,7 +15,7 @@
 
 /* --- sleep ------------------------------------------------------------------------------------- */
 
-static uint64_t nb_sleeps; /* sleeps of the other end before the awaited event */
+static uint64_t nb_sleeps; /* number of sleeps of dev_b's service thread before the awaited sleep */
 
 static const struct uroce_service_stats *
 service(void)
@@ -62,14 +62,14 @@ expect_frames_wake(const char *keys)
 		wait_for_sleep();
 	}
 	/*
-	 * a frame may arrive when the thread is awake to check the link, but not every time; a late
-	 * frame also causes a probe
+	 * A frame may arrive while the service thread is awake to check the link, but not every
+	 * time. The number of doorbells may be larger, because a late frame causes a probe.
 	 */
 	assert_true(atomic_load(&service()->rx_wakeups) - nb_notices >= 5);
 	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_doorbells >= 10);
 	/*
-	 * only the link check ends the sleep otherwise: a sleep and a timed sleep before it each
-	 * time
+	 * Without frames only link checks end the sleeps. Before each sleep there is at most one
+	 * timed sleep.
 	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&service()->rx_wakeups);
@@ -96,8 +96,8 @@ mux_client__frames_of_any_worker_wake_who_sleeps(void **state)
 }
 
 /*
- * A sleeping thread is also woken after the connection was established again, and while there was
- * none.
+ * Frames wake a sleeping service thread also after uroced has restarted. A thread that sleeps
+ * during the restart continues, too.
  */
 static void
 mux_client__who_sleeps_is_woken_after_a_restart(void **state)
@@ -132,8 +132,8 @@ has_left(void)
 }
 
 /*
- * uroced notices the end of the parent although the child continues. A parent that continues keeps
- * its device beside its child.
+ * uroced notices that a parent has destroyed its device, although its child continues. After fork()
+ * the parent's device works as before.
  */
 static void
 mux_client__a_child_is_no_client(void **state)

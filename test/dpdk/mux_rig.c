@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Creates the two devices and the switch between them.
- */
+/* The implementation of mux_rig.h: the two devices and the switch between them. */
 
 #include "mux_rig.h"
 
@@ -34,7 +32,7 @@ attached_nothing(void)
 {
 }
 
-/* Repeat `meanwhile` until `is_so` returns true. */
+/* Repeat `meanwhile` until `is_so` returns true. The test fails after TIMEOUT_S. */
 void
 attached_wait(bool (*is_so)(void), void (*meanwhile)(void))
 {
@@ -68,7 +66,8 @@ attached_has_no_link(void)
 void
 attached_connect(unsigned worker)
 {
-	rig_timeout = RIG_TIMEOUT_LONG; /* the scheduler may delay the thread of the switch */
+	/* the scheduler may delay the thread of the switch, which forwards the frames */
+	rig_timeout = RIG_TIMEOUT_LONG;
 	for (unsigned i = 0; i < 2; i++)
 		attached_qp[i] = rig_qp(attached_dev(i), worker, IBV_QPT_RC);
 	rig_connect(attached_qp[0], attached_qp[1], 1);
@@ -76,7 +75,7 @@ attached_connect(unsigned worker)
 	rig_fill(attached_qp[0], 1);
 }
 
-/* Create two devices and a pair of QPs. */
+/* Start the switch, and create two devices and a pair of QPs. */
 void
 attached_begin(const char *keys)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Two devices, dev_a and dev_b of the rig, that are attached to a switch of the test, and a QP on
- * each.
+ * Two devices, dev_a and dev_b of rig.h, that are attached to uroced, and a QP on each. A switch in
+ * the test program (switch.h) replaces uroced.
  */
 
 #include "rig.h"
@@ -13,51 +13,51 @@
 #include "datapath/uroced/mux_client.h"
 #include "switch.h"
 
-/** Specification of a device; SOCKET is the path on which the switch of the program listens. */
+/** Specification of a device. Each program defines SOCKET, the path of the socket of its switch. */
 #define SPEC "uroced,socket=" SOCKET
 
 extern struct a_switch *attached_switch;
 extern struct rig_qp *attached_qp[2];
 
-/** Device dev_a for 0, dev_b for 1. */
+/** Get device dev_a for 0, dev_b for 1. */
 struct uroce_dev *attached_dev(unsigned i);
 
-/** Start the switch without faults; restart it. */
+/** Start the switch without faults; stop it and start another one. */
 void attached_start(void);
 void attached_restart(void);
 
 /**
- * Start the switch, and create two devices with these keys and a pair of QPs on their first
- * workers.
+ * Start the switch. Create two devices with the configuration keys `keys`, and a pair of QPs on
+ * their first workers.
  */
 void attached_begin(const char *keys);
 void attached_end(void);
 
-/** Destroy QPs and devices, but keep the switch. */
+/** Destroy the QPs and devices, but keep the switch running. */
 void attached_end_devs(void);
 
-/** Create connected QPs on this worker of both devices. */
+/** Create connected QPs on worker `worker` of each device. */
 void attached_connect(unsigned worker);
 
-/** Functions for attached_wait(): drive both devices, or do nothing. */
+/** Functions for the parameter `meanwhile` of attached_wait(): drive both devices; do nothing. */
 void attached_drive(void);
 void attached_nothing(void);
 
-/** Repeat `meanwhile` until `is_so` returns true. */
+/** Repeat `meanwhile` until `is_so` returns true. The test fails if that takes a minute. */
 void attached_wait(bool (*is_so)(void), void (*meanwhile)(void));
 
 /**
- * Whether both devices have a link; whether none has one; whether both have one and the switch has
- * both clients.
+ * Functions for the parameter `is_so` of attached_wait(): both devices have a link; neither device
+ * has a link; both have a link and the switch has two clients.
  */
 bool attached_has_link(void);
 bool attached_has_no_link(void);
 bool attached_has_both(void);
 
-/** WRITE so many bytes from one device to the other, and compare them. */
+/** WRITE `len` bytes from dev_a to dev_b, and check that dev_b has received them. */
 void attached_write(uint32_t len);
 
-/** Statistics of the first rings of a device. */
+/** Get the statistics of the rings of the first worker of device `i`. */
 const struct uroce_mux_client_stats *attached_stats(unsigned i);
 
 /** Wait for the next event of a device, which must be of this type. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours: received frames and the frames sent in response, byte for byte. A host learns as
- * little as possible from received frames.
+ * Neighbours: frames of ARP and ND, and the replies, compared byte for byte. A host must learn as
+ * little as possible from frames that it did not request.
  */
 
 #include "rig.h"
@@ -97,7 +97,7 @@ expect_ignored(const uint8_t *frame, size_t frame_len)
 	assert_memory_equal(buf, frame, frame_len);
 }
 
-/* Check that the frame is ignored with one byte changed. */
+/* Check that a frame in which byte `at` is changed to `value` is ignored. */
 static void
 expect_ignored_with(const uint8_t *frame, size_t frame_len, size_t at, uint8_t value)
 {
@@ -209,7 +209,7 @@ neigh_report__a_new_group_is_reported_once_more(void **state)
 	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
 }
 
-/* A router queries: the report is due within the given time, and only once. */
+/* Pass a router's query to the host. Check that a report is due within `resp_ms`, and only once. */
 static void
 expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
 {
@@ -230,7 +230,7 @@ neigh_input__routers_get_reports_in_time(void **state)
 	expect_due(mld_query_v2, sizeof(mld_query_v2), (0x1000 | 1) * 8);
 }
 
-/* The hop limit, the checksum and the type of each query. */
+/* Queries with a wrong hop limit, checksum, type or length are ignored. */
 static void
 neigh_input__queries_from_elsewhere_or_damaged_are_ignored(void **state)
 {
@@ -255,31 +255,31 @@ static void
 neigh_input__malformed_is_ignored(void **state)
 {
 	(void)state;
-	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* invalid hardware type */
-	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* invalid protocol type */
-	/* invalid hardware length */
+	expect_ignored_with(arp_request, sizeof(arp_request), 15, 6);    /* wrong hardware type */
+	expect_ignored_with(arp_request, sizeof(arp_request), 16, 0x86); /* wrong protocol type */
+	/* wrong length of hardware addresses */
 	expect_ignored_with(arp_request, sizeof(arp_request), 18, 8);
-	/* invalid protocol length */
+	/* wrong length of protocol addresses */
 	expect_ignored_with(arp_request, sizeof(arp_request), 19, 16);
-	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3); /* invalid operation */
-	/* request for another host */
+	expect_ignored_with(arp_request, sizeof(arp_request), 21, 3); /* wrong operation */
+	/* ARP request for the address of another host */
 	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);
-	/* sender MAC is a group address */
+	/* MAC of the sender is a group address */
 	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);
-	/* hop limit: forwarded by a router */
+	/* hop limit 254: a router has forwarded the frame */
 	expect_ignored_with(ns, sizeof(ns), 21, 254);
-	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* invalid checksum */
-	/* the target is another host, and so the checksum is wrong */
+	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* wrong checksum */
+	/* another target address, whose change also makes the checksum wrong */
 	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);
-	/* invalid IPv4 checksum */
+	/* another TTL, whose change makes the IPv4 checksum wrong */
 	expect_ignored_with(ping, sizeof(ping), 22, 62);
-	/* request to another host */
+	/* ping of another host */
 	expect_ignored_with(ping, sizeof(ping), 33, 2);
-	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* invalid checksum */
+	expect_ignored_with(ping6, sizeof(ping6), sizeof(ping6) - 1, 'x'); /* wrong checksum */
 	assert_false(knows(peer_v6, NOW));
 }
 
-/* A response to a group MAC would go to many hosts. */
+/* A ping from a group MAC is ignored, because the reply would go to many hosts. */
 static void
 neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
 {
@@ -288,7 +288,10 @@ neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
 	expect_ignored_with(ping6, sizeof(ping6), 6, 0x33);
 }
 
-/* Every frame, truncated at every length, is ignored; a sanitizer detects reads behind the end. */
+/*
+ * Every frame is ignored if it is truncated. Each frame has its own memory, so that a sanitizer
+ * detects reads behind the end.
+ */
 static void
 neigh_input__truncated_is_ignored(void **state)
 {
@@ -332,7 +335,7 @@ neigh_input__fragments_are_ignored(void **state)
 
 	(void)state;
 	memcpy(frame, ping, sizeof(ping));
-	/* "more fragments" instead of "do not fragment"; the checksum is adjusted */
+	/* set "more fragments" instead of "do not fragment", and correct the checksum */
 	frame[20] = 0x20;
 	frame[24] = (uint8_t)(frame[24] + 0x20);
 	expect_ignored(frame, sizeof(frame));
@@ -350,7 +353,10 @@ neigh_input__only_our_network(void **state)
 	EXPECT_REPLY(arp_request_tagged, arp_reply_tagged);
 }
 
-/* Forged requests replace one another in the table, not the neighbour that was queried. */
+/*
+ * Neighbours that the host learns from forged requests replace one another in the table. They do
+ * not replace a neighbour that the host has queried.
+ */
 static void
 neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 {
@@ -371,7 +377,7 @@ neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 	assert_true(knows(peer_v4, NOW));
 }
 
-/* Compute the checksum of a changed neighbour message. */
+/* Store the ICMPv6 checksum of a neighbour message that was changed. */
 static void
 seal(uint8_t *frame, size_t frame_len)
 {
@@ -395,8 +401,8 @@ has_entry(const uint8_t ip[16])
 }
 
 /*
- * Check that a neighbour message with another address at `at` creates no entry, although that
- * address was queried.
+ * Write the address `ip` at offset `at` of a neighbour message. Check that the message creates no
+ * entry for this address, although the host has queried the address.
  */
 static void
 expect_no_nd_entry(const uint8_t *frame, size_t frame_len, size_t at, const uint8_t ip[16])
@@ -419,19 +425,20 @@ static void
 neigh_input__no_entry_of_what_is_no_other_host(void **state)
 {
 	static const uint8_t not_hosts[][16] = {
-		{ 0 },                                      /* the unspecified address */
-		{ [15] = 1 },                               /* the loopback address */
-		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 },       /* the host's own address */
-		{ 0xff, 2, [15] = 1 },                      /* a multicast group */
-		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 }, /* a mapped IPv4 address */
-		/* the host's own address, mapped */
+		{ 0 },                                /* the unspecified address */
+		{ [15] = 1 },                         /* the loopback address */
+		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 }, /* the host's own address */
+		{ 0xff, 2, [15] = 1 },                /* an IPv6 multicast group */
+		/* an IPv4-mapped address in an IPv6 frame */
+		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 },
+		/* the host's own IPv4 address */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },
-		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an address of "this network" */
+		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an IPv4 address of "this network" */
 		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* an IPv4 loopback address */
-		/* broadcast of the host's network */
+		/* the IPv4 broadcast address of the host's network */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 255 },
 		{ [10] = 0xff, [11] = 0xff, 224, 0, 0, 1 },      /* an IPv4 multicast group */
-		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* the IPv4 broadcast address */
+		{ [10] = 0xff, [11] = 0xff, 255, 255, 255, 255 } /* the limited broadcast address */
 	};
 
 	(void)state;
@@ -463,7 +470,7 @@ neigh_input__no_entry_of_a_groups_mac(void **state)
 	memcpy(frame, arp_answer, sizeof(arp_answer));
 	frame[22] |= 1;
 	expect_ignored(frame, sizeof(arp_answer));
-	/* the group MAC is in the option, and in the frame's source */
+	/* set the group bit in the MAC of the option and in the source MAC of the frame */
 	memcpy(frame, na_answer, sizeof(na_answer));
 	frame[6] |= 1;
 	frame[80] |= 1;
@@ -475,7 +482,10 @@ neigh_input__no_entry_of_a_groups_mac(void **state)
 	assert_false(has_entry(peer_v4) || has_entry(peer_v6));
 }
 
-/* Mutated frames have any content; a reply is never longer than its buffer. */
+/*
+ * Truncated and mutated frames are processed without a fault, and a reply is never longer than the
+ * buffer.
+ */
 static void
 neigh_input__survives_mutations(void **state)
 {

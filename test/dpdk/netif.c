@@ -33,7 +33,7 @@ close_loopback(void **state)
 	return 0;
 }
 
-/* Whether the kernel lists a group, for any interface. */
+/* Whether a list of the kernel contains a multicast group, for any interface. */
 static bool
 is_listed(const char *list, const char *group)
 {

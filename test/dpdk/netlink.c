@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of rtnetlink, built by the test: valid and invalid responses.
+ * Messages of rtnetlink that the kernel sends in response to a request. The test builds valid and
+ * invalid ones.
  */
 
 #include <errno.h>
@@ -24,7 +25,7 @@ static const uint8_t dip[16] = { [10] = 0xff, 0xff, 192, 0, 2, 9 };
 static union uroce_netlink_message msg;
 
 /*
- * Begin a message with a fixed part of this length.
+ * Begin a message whose fixed part has `fixed_len` bytes.
  * @return the fixed part, all zero
  */
 static void *
@@ -74,7 +75,7 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	} rows[] = {
 		{ -ENETUNREACH, -ENETUNREACH },
 		{ -4095, -4095 },
-		{ 0, -EPROTO }, /* an acknowledgement that was not requested */
+		{ 0, -EPROTO }, /* error 0: an acknowledgement that was not requested */
 		{ EPERM, -EPROTO },
 		{ -4096, -EPROTO },
 		{ INT_MIN, -EPROTO },
@@ -93,7 +94,10 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	}
 }
 
-/* The bytes behind the message belong to the request, which was in the same buffer. */
+/*
+ * A truncated message is invalid. The bytes behind its end belong to the request, which was in the
+ * same buffer.
+ */
 static void
 netlink_get_route__what_is_behind_the_message_is_none_of_it(void **state)
 {
@@ -139,7 +143,10 @@ netlink_has_addr__of_this_interface(void **state)
 	assert_false(uroce_netlink_has_addr(&msg, msg.hdr.nlmsg_len, IF_INDEX + 1));
 }
 
-/* A length that is no multiple of 4 must not make the remaining length negative. */
+/*
+ * A message whose length is no multiple of 4 is the last one. Its padded length must not make the
+ * remaining length negative.
+ */
 static void
 netlink_has_addr__nothing_is_behind_the_last_message(void **state)
 {

@@ -25,11 +25,14 @@
 
 #define NEAR 1
 
-/* Allocations that were requested on the port's node, and on other nodes. */
+/*
+ * Number of allocations that were requested on the port's node and on other nodes, for each kind of
+ * memory.
+ */
 static struct asked {
 	unsigned near, far;
 } pools, rings, queues, pages;
-static bool is_full; /* the node has no free memory */
+static bool is_full; /* the port's node has no free memory */
 static cpu_set_t kept_near;
 
 static void
@@ -81,7 +84,7 @@ __wrap_numa_max_node(void)
 	return NEAR;
 }
 
-/* The last CPU that the process may use. */
+/* The only CPU of the port's node: the last CPU that the process may use. */
 static int
 near_cpu(void)
 {
@@ -177,7 +180,10 @@ setup(void **state)
 	return 0;
 }
 
-/* The allocations of the cable are not counted. */
+/*
+ * Create two ports, and set the numbers of allocations to 0, so that the allocations of the ports
+ * do not count.
+ */
 static void
 make_cable(const char *a, const char *b)
 {
@@ -203,7 +209,7 @@ numa_free_lcore__is_of_the_node_if_one_is_free(void **state)
 	assert_int_equal(uroce_numa_free_lcore(0), 1);
 	assert_int_equal(uroce_numa_free_lcore(NEAR), 2);
 	assert_int_equal(uroce_numa_free_lcore(SOCKET_ID_ANY), 1);
-	/* an lcore of another node is better than none */
+	/* no lcore is on node 7, so the first free lcore is used */
 	assert_int_equal(uroce_numa_free_lcore(7), 1);
 }
 
@@ -275,7 +281,8 @@ dev_create__its_lcore_is_near(void **state)
 	dev = rig_dev("net_ring_a3,drive=lcore,addr=192.0.2.1/24");
 	assert_int_equal(dev->worker[0]->lcore_id, 2);
 	next = rig_dev("net_ring_b3,drive=lcore,addr=192.0.2.2/24");
-	assert_int_equal(next->worker[0]->lcore_id, 1); /* lcore 2 is in use, so lcore 1 remains */
+	/* lcore 2 is the only lcore of the node, and the first device uses it */
+	assert_int_equal(next->worker[0]->lcore_id, 1);
 	assert_int_equal(uroce_dev_destroy(next), 0);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
@@ -288,8 +295,8 @@ dev_create__its_service_thread_is_near(void **state)
 	(void)state;
 	make_cable("a4", "b4");
 	dev = rig_dev("net_ring_a4,drive=app,addr=192.0.2.1/24");
-	assert_int_equal(uroce_dev_destroy(dev),
-			 0); /* waits for the service thread, which sets its own affinity */
+	/* The destruction waits for the service thread, which sets its own affinity. */
+	assert_int_equal(uroce_dev_destroy(dev), 0);
 	assert_int_equal(CPU_COUNT(&kept_near), 1);
 	assert_true(CPU_ISSET(near_cpu(), &kept_near));
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Congestion control in the worker's loop. A callback plays the switch and marks the frames of port
- * A. CNPs of B slow A down. A worker whose only QP waits for the pacer must be idle meanwhile.
+ * Congestion control in the worker's loop. A callback plays the part of a switch, and marks the
+ * frames of port A as ECN-CE. The CNPs of B reduce A's rate. A worker whose only QP waits for its
+ * pacer must be idle.
  */
 
 #include "rig.h"
@@ -15,7 +16,10 @@
 #include "datapath/worker/round.h"
 #include "wire/hdr.h"
 
-/* The rate does not recover during a test. */
+/*
+ * The increase timer and byte counter of DCQCN are so large that the rate does not recover during a
+ * test.
+ */
 #define SPEC ",cc=dcqcn,cc_rate_mbps=1000,cc_min_mbps=200,cc_timer_us=1000000,cc_byte_kb=4000000"
 
 static uint16_t
@@ -55,7 +59,7 @@ paced__marks_slow_the_sender_down(void **state)
 
 	assert_non_null(callback);
 	rig_fill(qp[0], 1);
-	/* frames are marked and CNPs are sent until the rate is the minimum */
+	/* send until enough frames are marked: the CNPs reduce the rate to the minimum */
 	for (unsigned i = 0; i < 1000 && cc->rate_bps != 200000000; i++) {
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 20000, qp[1], 0);
 		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
@@ -69,7 +73,7 @@ paced__marks_slow_the_sender_down(void **state)
 			 uroce_worker_counted(dev[1]->worker[0], UROCE_COUNTER_NP_CNP_SENT));
 	assert_int_equal(rte_eth_remove_tx_callback(dev[0]->port->id, 0, callback), 0);
 
-	/* 800 kB at 200 Mb/s take 32 ms, less the burst; most rounds are idle */
+	/* 800 kB at 200 Mb/s take 32 ms, or a little less because of the pacer's first burst */
 	const uint64_t begin_ns = uroce_clock_ns();
 	const uint64_t rounds = uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_ROUNDS);
 	const uint64_t idle_rounds =
@@ -90,7 +94,7 @@ paced__marks_slow_the_sender_down(void **state)
 	}
 }
 
-/* Without a configured rate the port's rate is queried, and checked. */
+/* Without the key cc_rate_mbps, the rate is the link speed that the port reports. */
 static void
 paced__the_port_says_how_fast_it_is(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Get(ClassPortInfo) to QP 1: a device without QP 1 answers it, and nothing else that is to QP 1.
+ * Get(ClassPortInfo) of the class PerfMgt, sent to QP 1. A device without a QP 1 responds to this
+ * request, and to no other datagram to QP 1.
  */
 
 #include "rig.h"
@@ -25,7 +26,7 @@ static const uint8_t addr_v4[2][16] = { { [10] = 0xff, [11] = 0xff, 192, 0, 2, 9
 static const uint8_t addr_v6[2][16] = { { 0x20, 0x01, 0x0d, 0xb8, [15] = 9 },
 					{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 } };
 
-/* The request, as a frame, and where its parts are. */
+/* A frame with the request Get(ClassPortInfo), and pointers to its headers. */
 struct request {
 	uint8_t frame[512];
 	uint32_t len;
@@ -35,7 +36,7 @@ struct request {
 	uint8_t *mad;
 };
 
-/* Write the ICRC again, after a change behind the UDP header. */
+/* Store the ICRC of a request that was changed behind its UDP header. */
 static void
 seal(struct request *request)
 {
@@ -68,7 +69,10 @@ make_request(struct request *request, const uint8_t addr[2][16])
 	seal(request);
 }
 
-/* Pass a frame to dev_a. @return what dev_a transmits; NULL: nothing */
+/*
+ * Pass the frame of a request to dev_a.
+ * @return the frame that dev_a transmits; NULL: none
+ */
 static struct rte_mbuf *
 pass_in(const struct request *request)
 {
@@ -121,7 +125,9 @@ expect_response(const uint8_t addr[2][16])
 	assert_int_equal(pkt.dest_qpn, SRC_QPN);
 	assert_int_equal(be24_get(uroce_pkt_deth(&pkt)->src_qpn), 1);
 	assert_int_equal(be32_get(uroce_pkt_deth(&pkt)->qkey), QKEY);
-	/* GetResp, status 0, the transaction and the attribute of the request */
+	/*
+	 * the response: method GetResp, status 0, and the request's transaction ID and attribute ID
+	 */
 	assert_memory_equal(pkt.payload, "\1\4\1\x81\0\0\0\0\1\2\3\4\5\6\7\10\0\1", 18);
 	assert_memory_equal(pkt.payload + 64, "\1\1\0\0\0\0\0\10", 8);
 	rte_pktmbuf_free(out);
@@ -135,7 +141,7 @@ perf_mgt__a_device_says_that_it_is_there(void **state)
 	expect_response(addr_v6);
 }
 
-/* A request whose fields are as they may not be gets no response. */
+/* A datagram to QP 1 with another value of a field than Get(ClassPortInfo) has gets no response. */
 static void
 perf_mgt__anything_else_gets_no_response(void **state)
 {
@@ -143,16 +149,20 @@ perf_mgt__anything_else_gets_no_response(void **state)
 
 	(void)state;
 	make_request(&request, addr_v4);
-	request.mad[1] = 3; /* another class */
+	request.mad[1] = 3; /* another management class */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
-	request.mad[3] = 2; /* Set */
+	request.mad[3] = 2; /* method Set instead of Get */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
-	request.mad[3] = 0x81; /* a response, or two devices would answer each other for ever */
+	/*
+	 * method GetResp: if devices replied to responses, two devices would reply to each other
+	 * for ever
+	 */
+	request.mad[3] = 0x81;
 	expect_silence(&request);
 	make_request(&request, addr_v4);
-	request.mad[17] = 2; /* another attribute */
+	request.mad[17] = 2; /* another attribute ID */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
 	request.deth->qkey = be32_make(1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port policy table: one row for each supported driver, and the frame limit that follows from
- * its arguments.
+ * The port policy table has one row for each supported driver. The maximum frame length of a port
+ * follows from its driver and its arguments.
  */
 
 #include "rig.h"
@@ -30,7 +30,7 @@ port_policy_of__each_driver_has_its_row(void **state)
 	assert_null(uroce_port_policy_of("net_memi")->driver);
 }
 
-/* Features that were measured to fail with a driver must not be enabled by accident. */
+/* Features that measurably fail with a driver must be off in the driver's row. */
 static void
 port_policy_of__what_drivers_cannot_do(void **state)
 {
@@ -41,7 +41,8 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	for (size_t i = 0; i < sizeof(no_ext_buf) / sizeof(no_ext_buf[0]); i++)
 		assert_false(uroce_port_policy_of(no_ext_buf[i])->has_ext_buf);
 	/*
-	 * its peer gets the addresses of mbufs in shared memory, so external buffers are impossible
+	 * the peer of virtio_user only reaches mbufs in shared memory, so external buffers are
+	 * impossible
 	 */
 	assert_false(uroce_port_policy_of("net_virtio_user")->has_ext_buf);
 	assert_false(uroce_port_policy_of("net_af_xdp")->has_multi_seg);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When completions become visible: after the transmission of their acknowledgement. A callback of
- * the transmit function checks the CQ. Also: a QP handles the frames that have arrived before it
- * ends.
+ * When completions become visible: after the transmission of the ACK of their message. A callback
+ * of the transmit function checks that the CQ is still empty. Another test checks that a QP
+ * processes the frames that have arrived before the QP ends.
  */
 
 #include "rig.h"
@@ -20,7 +20,7 @@
 static struct rig_qp *qp_a, *qp_b;
 static struct uroce_cq_notify notify_b;
 static atomic_uint nb_bursts; /* number of bursts that b transmitted */
-/* bursts during which the CQ already had a visible entry or an event */
+/* number of bursts during which the CQ already had a visible entry or an event */
 static atomic_uint nb_late;
 
 static struct uroce_worker *
@@ -49,9 +49,9 @@ look(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void 
 	return nb;
 }
 
-/* Devices with service threads, which delayed ACKs and commands to a QP need. */
+/* devices with service threads, which tests of delayed ACKs and of commands to a QP need */
 static struct uroce_dev *serviced_a, *serviced_b;
-/* Devices without service threads: only the test drives them. */
+/* devices without service threads: only the test drives them */
 static struct uroce_dev *manual_a, *manual_b;
 
 static int
@@ -120,7 +120,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Drive a worker even if the service thread drives it at this moment. */
+/* Drive a worker, and wait for its lock if the service thread drives it at this moment. */
 static void
 drive_surely(struct uroce_worker *worker)
 {
@@ -129,7 +129,7 @@ drive_surely(struct uroce_worker *worker)
 	uroce_lock_release(&worker->lock);
 }
 
-/* A SEND of a is in flight to b. */
+/* Post a SEND of a to b, and transmit it. b does not receive it yet. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -162,8 +162,8 @@ publish__is_behind_the_ack(void **state)
 }
 
 /*
- * A program that responds before each poll has delayed ACKs. For a message with a completion event
- * the ACK is not delayed.
+ * A program that responds before each poll has delayed ACKs. A completion event must not wait for a
+ * delayed ACK, so the ACK of its message is not delayed.
  */
 static void
 publish__a_program_that_answers_is_no_exception(void **state)
@@ -171,13 +171,14 @@ publish__a_program_that_answers_is_no_exception(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= 40; i++) {
 		for (unsigned j = 0; j < 32; j++)
-			rig_drive(dev_b); /* b polls continuously */
+			/* b polls continuously, so that its ACKs may be delayed */
+			rig_drive(dev_b);
 		send_one(i);
 		rig_drive(dev_b);
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 		drive_surely(dev_a->worker[0]);
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
-		/* b posts its response */
+		/* b responds, so that its next ACK may be delayed, too */
 		rig_post_send(qp_b, IBV_WR_RDMA_WRITE, i, 0, 100, qp_a, 0);
 		assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
 	}
@@ -194,7 +195,7 @@ next_event(struct uroce_dev *dev)
 	return event.type;
 }
 
-/* When the event SQ_DRAINED is raised, the completions are already visible. */
+/* A completion is visible before the event SQ_DRAINED is raised. */
 static void
 publish__is_before_an_event_that_tells_of_the_end(void **state)
 {
@@ -231,7 +232,7 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	struct uroce_worker *worker_a = dev_a->worker[0];
 
 	(void)state;
-	/* while its lock is taken, the service thread does not drive a worker */
+	/* take b's lock, so that the service thread does not receive the three SENDs */
 	uroce_lock_take(&worker_b()->lock);
 	for (unsigned i = 1; i <= 3; i++)
 		send_one(i);
@@ -242,7 +243,7 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
-	/* the other end, too, handles the ACKs that have arrived before the QP ends */
+	/* a has received no ACK yet: the call below processes the ACKs before the QP of a ends */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
 	uroce_lock_release(&worker_a->lock);
 	assert_int_equal(uroce_worker_qp_quiesce(&qp_a->wqp, to_error, &qp_a->wqp.qpc), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions whose acknowledgements wait in the worker: because the port is full, because other
- * QPs are before them, or because an embedder has not taken the frames.
+ * Completions whose ACKs wait in the worker: because the port is full, because other QPs are
+ * scheduled before the ACK, or because an embedder has not taken the frames.
  */
 
 #include "rig.h"
@@ -30,9 +30,10 @@ setup_devices(void **state)
 	return 0;
 }
 
-static bool is_full;              /* the port of b accepts no frames */
-static bool has_acked;            /* an ACK to qp_a was transmitted */
-static int overrun_polled[2];     /* results of two polls after the event of an overrun */
+static bool is_full;   /* the port of b accepts no frames */
+static bool has_acked; /* an ACK to qp_a was transmitted */
+/* results of two polls of the CQ after the event of its overrun */
+static int overrun_polled[2];
 static void (*on_transmit)(void); /* called when b transmits; NULL: nothing is called */
 
 static bool
@@ -91,7 +92,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A SEND of a is in flight to b. */
+/* Post a SEND of a to b, and transmit it. b does not receive it yet. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -134,8 +135,8 @@ publish__waits_while_the_port_is_full(void **state)
 }
 
 /*
- * A port that accepts no frames for a long time has no peer, so completions are published
- * nevertheless.
+ * If the port accepts no frames for UROCE_PUBLISH_MAX_NS, the completion becomes visible without
+ * its ACK.
  */
 static void
 publish__does_not_wait_for_ever(void **state)
@@ -153,11 +154,12 @@ publish__does_not_wait_for_ever(void **state)
 	is_full = false;
 }
 
-/* QPs that send continuously are scheduled before the QP whose ACK is pending. */
+/* QPs of b that send continuously are scheduled before the QP that has to send the ACK. */
 static void
 publish__waits_while_others_are_before_the_ack(void **state)
 {
-	enum { NB = 16 }; /* more than a burst, even if each QP sends only a few frames */
+	/* so many QPs have more frames to send than a burst, even if each QP sends only a few */
+	enum { NB = 16 };
 	struct rig_qp *to[NB], *from[NB];
 	unsigned nb_rounds = 0;
 
@@ -205,7 +207,7 @@ publish__waits_until_an_embedder_has_the_ack(void **state)
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
-/* Polls qp_b's CQ as soon as an event reports an overrun. Called when b transmits. */
+/* If an event reports an overrun of qp_b's CQ, poll the CQ twice. Called when b transmits. */
 static void
 poll_overrun(void)
 {
@@ -232,7 +234,7 @@ overrun__is_found_by_a_program_that_saw_its_event(void **state)
 	on_transmit = poll_overrun;
 	send_one(1);
 	send_one(2);
-	/* a QP that has nothing to do with the overrun makes b transmit */
+	/* another QP of b sends a WRITE, so that b calls poll_overrun() */
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 3, 0, 64, to, 0);
 	rig_drive(dev_b);
 	assert_int_equal(overrun_polled[0], 1);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The table of QP numbers: which numbers are found, and how numbers are allocated.
- */
+/* The table of QP numbers: which numbers a lookup finds, and how numbers are allocated. */
 
 #include "rig.h"
 
@@ -67,7 +65,9 @@ qpn_alloc__one_is_enough_for_the_smallest_table(void **state)
 	free(table);
 }
 
-/* QPN 1 has a slot of its own, whatever numbers are drawn. */
+/*
+ * QPN 1 has a slot of its own in the table, so it can be allocated when all other slots are used.
+ */
 static void
 qpn_alloc_gsi__is_possible_once_beside_all_others(void **state)
 {
@@ -90,7 +90,10 @@ qpn_alloc_gsi__is_possible_once_beside_all_others(void **state)
 	(void)state;
 }
 
-/* Numbers are random. Neighbouring numbers of a counter would differ by one. */
+/*
+ * QP numbers are random, so that an attacker cannot guess them. Consecutive numbers of a counter
+ * would differ by one.
+ */
 static void
 qpn_alloc__numbers_are_not_a_sequence(void **state)
 {
@@ -109,15 +112,15 @@ qpn_alloc__numbers_are_not_a_sequence(void **state)
 }
 
 /*
- * All numbers of the leased blocks are used, and no others. Numbers with the same low bits share a
- * slot.
+ * All numbers of the leased blocks are allocated, and no other numbers. Numbers with the same low
+ * bits share a slot, so only one of them can be in use.
  */
 static void
 qpn_alloc_of__blocks_are_used_up(void **state)
 {
 	static const uint32_t block[] = { 3, 700, 3 + 512, 0, 65535 };
-	struct uroce_qpn_table *table =
-		make(1024); /* 2048 slots: the third block shares the slots of the first */
+	/* The table has 2048 slots: the numbers of block 3 + 512 share the slots of block 3. */
+	struct uroce_qpn_table *table = make(1024);
 	uint32_t qpn, nb = 0, nb_of[5] = { 0 };
 
 	(void)state;
@@ -132,7 +135,7 @@ qpn_alloc_of__blocks_are_used_up(void **state)
 	assert_int_equal(nb_of[0] + nb_of[2], 256);
 	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, true, &qpn), -ENOSPC);
 	assert_int_equal(uroce_qpn_alloc_of(table, block, 3, 256, false, &qpn), -ENOSPC);
-	/* 0, 1 and the last number are reserved, also in leased blocks */
+	/* the numbers 0, 1 and 0xffffff are reserved, even if their blocks are leased */
 	for (nb = 0; uroce_qpn_alloc_of(table, block + 3, 2, 256, true, &qpn) == 0; nb++)
 		assert_in_range(qpn, UROCE_QPN_MIN, UROCE_QPN_MAX);
 	assert_int_equal(nb, 2 * 256 - 3);
@@ -157,7 +160,10 @@ qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
 	free(table);
 }
 
-/* A frame for the previous QP of the number may still be in flight. */
+/*
+ * The latest numbers that were freed are not allocated, because frames for the QPs that had them
+ * may still be in flight.
+ */
 static void
 qpn_alloc_of__numbers_rest_before_they_come_again(void **state)
 {
@@ -197,7 +203,10 @@ qpn_lookup__finds_from_publish_to_withdraw(void **state)
 	free(table);
 }
 
-/* The low bits select the slot, and the whole number is compared. */
+/*
+ * The low bits of a QP number select the slot. A lookup compares the whole number, so a number that
+ * differs in one bit is not found.
+ */
 static void
 qpn_lookup__compares_the_whole_number(void **state)
 {
@@ -215,8 +224,9 @@ qpn_lookup__compares_the_whole_number(void **state)
 }
 
 /*
- * The memory of an idle connected QP: the transport's context and the worker's record. The verbs
- * object and the rings depend on the user's request: here 128 requests of one element.
+ * An idle connected QP takes at most 1 KiB: the transport's context and the worker's record. The
+ * verbs object and the rings are not included. The message has their sizes for queues of 128
+ * requests of one element.
  */
 static void
 worker_qp__an_idle_qp_costs_1_kib_at_most(void **state)

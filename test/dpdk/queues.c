@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A port with several queues: how frames are distributed over them, and which thread drives a
- * worker that no application thread polls.
+ * A port with several queues: how frames are distributed over the queues, and which thread drives a
+ * worker that no thread of the application polls.
  */
 
 #include "rig.h"
@@ -13,8 +13,8 @@
 #include "datapath/worker/round.h"
 
 /*
- * The hash fields of the port's RSS: by UDP ports, if the port can and the device has several
- * queues.
+ * Create a device on a port.
+ * @return the hash fields of the port's RSS
  */
 static uint64_t
 spread_by(const char *port, const char *spec)
@@ -41,7 +41,10 @@ queues__a_port_spreads_frames_over_its_queues(void **state)
 		both);
 }
 
-/* Every frame arrives at worker 1, and only worker 0 is polled. Frames must not wait for long. */
+/*
+ * A thread that polls only worker 0 also drives worker 1, which no thread polls, so that frames on
+ * its queue do not wait for long.
+ */
 static void
 queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 {
@@ -53,7 +56,7 @@ queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 	dev_a = rig_dev("net_ring_a,workers=2,addr=192.0.2.1/24");
 	dev_b = rig_dev("net_ring_b,workers=2,addr=192.0.2.2/24");
 	worker = dev_a->worker[1];
-	/* a thread that polled this worker itself would drive it, so that it is not abandoned */
+	/* the poll shows that a thread of the application polls this worker */
 	(void)uroce_worker_poll(worker);
 	assert_false(atomic_load(&worker->is_abandoned));
 	while (!atomic_load(&worker->is_abandoned))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The rig: devices and QPs for tests. The test itself drives the devices (drive=none in their
- * specifications, unless a test chooses otherwise). So a test is as deterministic as its threads.
+ * The implementation of rig.h: devices and QPs for tests. In most tests drive=none is in the
+ * specification of the devices, and the test itself drives them. So a test is as deterministic as
+ * its threads.
  */
 
 #include "rig.h"
@@ -89,11 +90,12 @@ rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift)
 	assert_true(rte_eth_from_rings(b, b_in, nb_queues, back, nb_queues, 0) >= 0);
 }
 
-static uint64_t
-	/* factor of the CPU's counter, while time passes by rig_drive() alone; otherwise 0 */
-	counter_factor;
+/*
+ * the clock's factor for the CPU's counter, if rig_own_clock() has replaced that clock; otherwise 0
+ */
+static uint64_t counter_factor;
 
-/* Use the CPU's counter as the clock again; the clock does not go backwards. */
+/* Use the CPU's counter as the clock again, without setting the clock back. */
 void
 rig_end_own_clock(void)
 {
@@ -119,7 +121,7 @@ rig_dev(const char *spec)
 
 	rig_end_own_clock();
 	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
-	/* uroced may be late if the scheduler delays it; the device gives up after some seconds */
+	/* the creation fails after some seconds if the scheduler delays uroced, so repeat it */
 	do
 		ret = uroce_dev_create(&conf, &dev);
 	while (ret == -ETIMEDOUT && time(NULL) < end);
@@ -191,7 +193,10 @@ register_buf(struct rig_qp *qp)
 
 struct uroce_srq *rig_shared;
 
-/* XRC QPs have only one of the two queues. */
+/*
+ * Set the queues of a QP. An XRC_SEND QP has no receive queue, and an XRC_RECV QP has no send
+ * queue.
+ */
 static void
 fill_queues(struct uroce_qpc_conf *conf, struct rig_qp *qp)
 {
@@ -259,7 +264,7 @@ rig_qp_free(struct rig_qp *qp)
 
 void (*rig_meanwhile)(struct uroce_dev *peer) = rig_drive;
 
-/* A thread that drives a device: a peer that must respond. */
+/* A thread that drives the device of a peer, so that the peer can respond. */
 struct driver {
 	struct uroce_dev *dev;
 	pthread_t thread;
@@ -287,7 +292,10 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 	int ret;
 
 	assert_int_equal(pthread_create(&driver.thread, NULL, drive, &driver), 0);
-	/* a peer whose thread is delayed is late; the device gives up after a second */
+	/*
+	 * the resolution fails after a second if the scheduler delays the peer's thread, so repeat
+	 * it
+	 */
 	do
 		ret = uroce_dev_resolve(qp->dev, av, 0xc000, path);
 	while (ret == -ETIMEDOUT && time(NULL) < end);
@@ -296,7 +304,7 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 	return ret;
 }
 
-/* Arguments of a modify, for the call on the worker. */
+/* Arguments of uroce_qpc_modify(), for call_modify() on the worker. */
 struct modify {
 	struct rig_qp *qp;
 	const struct ibv_qp_attr *attr;
@@ -327,13 +335,15 @@ rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	return modify(qp, attr, mask, NULL);
 }
 
-/* Attributes that only responders, or only requesters, need. */
+/*
+ * Attributes for RTR that only responders need, and attributes for RTS that only requesters need.
+ */
 #define ANSWER_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define ASK_RTS    (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
 /*
- * Move a QP to RTS.
- * @param rtr  its peer: ah_attr, dest_qp_num
+ * Move a QP from RESET to RTS.
+ * @param rtr  attributes of the peer: ah_attr, dest_qp_num
  */
 static void
 take_to_rts(struct rig_qp *qp, struct ibv_qp_attr rtr, const struct uroce_path *path,
@@ -459,7 +469,10 @@ rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len)
 	uroce_ring_push(&qp->rq.ring, 1);
 }
 
-/* Free received frames, whose mbufs belong to the pool of the other device. */
+/*
+ * Free the frames that a device has received and processed. Their mbufs belong to the pool of the
+ * other device.
+ */
 static void
 free_received(const struct uroce_dev *dev)
 {

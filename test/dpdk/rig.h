@@ -7,7 +7,7 @@
  * Common parts of the data-path tests: EAL, pairs of ring ports with a device on each, and
  * connected QPs with queues and a registered buffer.
  *
- * All functions assert: a rig that cannot be built is a failed test.
+ * The test fails if a function fails.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "datapath/device/dev.h"
 
 /**
- * Whether the thread sanitizer is active. It reports tests that change constant fields of a device
- * as races.
+ * Whether the program is built with the thread sanitizer. A test that changes a constant field of a
+ * device is a race for this sanitizer.
  */
 #if defined(__SANITIZE_THREAD__)
 #define RIG_HAS_TSAN true
@@ -29,36 +29,36 @@
 #endif
 
 /**
- * Start EAL: no root, no hugepages, no PCI.
- * @return whether it started
+ * Start EAL, which needs no root, no hugepages and no PCI.
+ * @return whether EAL has started
  */
 bool rig_init(void);
 
 /**
  * Create two ports, net_ring_A and net_ring_B, with `nb_queues` each. Frames sent on queue i of one
- * port arrive on queue i + `shift` of the other.
+ * port arrive on queue i + `shift` of the other, modulo `nb_queues`.
  */
 void rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift);
 
-/** Create a device. The test fails if that fails. */
+/** Create a device. The test fails if the creation fails. */
 struct uroce_dev *rig_dev(const char *spec);
 
-/** The two devices that most tests have. */
+/** The two devices of most tests, which rig_pair() creates. */
 extern struct uroce_dev *dev_a, *dev_b;
 
 /**
- * Create ports a and b, and dev_a (192.0.2.1) and dev_b (192.0.2.2) on them, with a worker for each
- * queue.
+ * Create the ports a and b with `nb_queues` each, as rig_wire() does. Create dev_a (192.0.2.1) and
+ * dev_b (192.0.2.2) on them, with a worker for each queue.
  */
 void rig_pair(unsigned nb_queues, unsigned shift);
 
-/** Destroy dev_a and dev_b; a teardown function for cmocka. */
+/** Destroy dev_a and dev_b. This is a teardown function for cmocka. */
 int rig_teardown(void **state);
 
 #define RIG_BUF_LEN 65536
 #define RIG_WR      64
 
-/** A QP with its queues and memory. */
+/** A QP with its queues, its completion queues and a registered buffer. */
 struct rig_qp {
 	struct uroce_worker_qp wqp;
 	struct uroce_dev *dev;
@@ -69,86 +69,100 @@ struct rig_qp {
 	void *mem[4];
 };
 
-/** The XRC domain of targets and their queues. */
+/** The XRC domain of XRC_RECV QPs and of their shared receive queues. */
 #define RIG_XRCD 7
 
 /**
- * The shared receive queue of RC QPs that are created from now on; NULL: they have queues of their
- * own.
+ * The shared receive queue of RC QPs that are created from now on; NULL: each QP has a receive
+ * queue.
  */
 extern struct uroce_srq *rig_shared;
 
-/** Create a QP in RESET on one of the device's workers; free it. */
+/** Create a QP in RESET on worker `worker` of a device; free a QP. */
 struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type type);
 void rig_qp_free(struct rig_qp *qp);
 
 /**
- * Code of the ACK timeout for rig_connect(): 67 ms, so that half a second without a response is an
- * error. A test uses RIG_TIMEOUT_LONG where another thread or the scheduler determines the time of
- * the response.
+ * The ACK timeout that rig_connect() sets, as a code. The default is 67 ms, so that half a second
+ * without a response is an error. A test sets RIG_TIMEOUT_LONG if the response depends on another
+ * thread.
  */
 extern uint8_t rig_timeout;
-/* 4.3 s; an error after 34 s without a response, which only a hang takes */
+/*
+ * An ACK timeout of 4.3 s, so that 34 s without a response are an error. Only a hang takes that
+ * long.
+ */
 #define RIG_TIMEOUT_LONG 20
 
 /**
- * Move an RC, UC or XRC QP to RTS, connected to `peer`. `gid` is the index of its address. The
- * peer's device is driven meanwhile, so that it resolves its address.
+ * Move an RC, UC or XRC QP to RTS, connected to `peer`.
+ * @param gid  index of the QP's source address in the GID table; the peer has the same index
  */
 void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
 
 /**
  * Move a QP to RTS, connected to 192.0.2.2, which does not respond.
- * @param timeout  code; 0: nothing is retransmitted
+ * @param timeout  code of the ACK timeout; 0: nothing is retransmitted
  */
 void rig_connect_nowhere(struct rig_qp *qp, uint8_t timeout);
 
-/** Called repeatedly by another thread during rig_connect(); by default it drives the peer. */
+/**
+ * The function that a thread calls repeatedly during rig_connect(), so that the peer responds to
+ * ARP and ND. By default it is rig_drive().
+ */
 extern void (*rig_meanwhile)(struct uroce_dev *peer);
 
 /**
- * Modify a QP, without an address vector.
- * @return the result
+ * Modify a QP. `mask` must not have IBV_QP_AV.
+ * @return the result of the modify
  */
 int rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
-/** Queue a request of one element, [offset, offset + len) of the buffer, without a doorbell. */
+/**
+ * Queue a send request without ringing the doorbell. Its only element is [offset, offset + len) of
+ * the buffer of `qp`; its remote address is `target_offset` in the buffer of `target`.
+ */
 void rig_queue_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
 		    uint32_t len, const struct rig_qp *target, uint32_t target_offset);
 
-/** Queue a request as rig_queue_send() does, and ring the doorbell. */
+/** Queue a send request as rig_queue_send() does, and ring the doorbell. */
 void rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
 		   uint32_t len, const struct rig_qp *target, uint32_t target_offset);
 void rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len);
 
-/** Drive the devices until the CQ has an entry; the test fails if that takes too long. */
+/** Drive both devices until the CQ has an entry, and poll it. The test fails after a minute. */
 struct ibv_wc rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b);
 
-/** Wait for an entry without driving a device; the test fails if that takes seconds. */
+/**
+ * Wait until another thread makes the CQ have an entry, and poll it. The test fails after a minute.
+ */
 struct ibv_wc rig_wait(struct uroce_cq *cq);
 
-/** Fill the buffer with a pattern; compare a part of it with another buffer. */
+/**
+ * Fill the buffer of a QP with a pattern; check that a part of the buffer is the same as in another
+ * QP's buffer.
+ */
 void rig_fill(struct rig_qp *qp, uint8_t seed);
 void rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *from,
 	       uint32_t from_offset, uint32_t len);
 
 /**
- * Number of mbufs missing from the pool of a device's first worker, not counting those reserved for
- * transmission or waiting to be freed.
+ * Number of mbufs missing from the pool of the device's first worker. Frees received frames first.
+ * Mbufs that are reserved or queued for transmission do not count.
  */
 unsigned rig_nb_away(const struct uroce_dev *dev);
 
 /**
- * From now on time passes by rig_drive() alone, one microsecond with each call, so that no timer
- * depends on the machine. The next device that is created ends this. No other thread may drive a
- * device meanwhile, as one does in rig_connect().
+ * From now on each call of rig_drive() advances the time by one microsecond, and nothing else does.
+ * So no timer depends on the machine. The creation of a device ends this. Until then no other
+ * thread may drive a device, so rig_connect() must not be called.
  */
 void rig_own_clock(void);
 
-/** Use the CPU's counter as the clock again. No effect if it is the clock already. */
+/** End the effect of rig_own_clock(), if any: the CPU's counter is the clock again. */
 void rig_end_own_clock(void);
 
-/** Drive all workers of a device once. */
+/** Drive all workers of a device for one round. */
 void rig_drive(struct uroce_dev *dev);
 
 #endif /* TEST_DPDK_RIG_H */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RX wake-ups, and the service thread that sleeps until one. First the test itself waits for the
- * descriptors, step by step. Then it waits until the service thread sleeps, and checks what woke
- * that thread.
- *
- * memif has both ends in this process. AF_PACKET uses a veth pair in a network namespace of this
- * process, if one can be created.
+ * RX wake-ups, and the service thread that sleeps until a wake-up. In the first tests the test
+ * itself waits for the descriptors, step by step. In the others it waits until the service thread
+ * sleeps, and checks what wakes that thread. Both ends of the memif ports are in this process. The
+ * AF_PACKET ports use a veth pair in a network namespace of this process, if the machine allows
+ * one.
  */
 
 #include "datapath/dpdk.h"
@@ -28,10 +27,10 @@
 
 #define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
 
-/* A kind of port, and the arguments of its two ends. */
+/* A kind of port: the name of its driver, and the arguments of two connected ports. */
 struct kind {
 	const char *name, *args[2];
-	unsigned first; /* number of the first port */
+	unsigned first; /* number in the name of the first port, such as net_memif0 */
 };
 
 static struct kind memif = {
@@ -70,8 +69,9 @@ plug(const struct kind *kind)
 }
 
 /*
- * The veth pair disappears with its namespace.
- * @return whether there can be one
+ * Create two AF_PACKET ports on the veth pair of this process's network namespace. The veth pair
+ * disappears with the namespace.
+ * @return false: the machine allows no namespace
  */
 static bool
 plug_af_packet(void)
@@ -97,7 +97,7 @@ nothing(void)
 {
 }
 
-/* Repeat `meanwhile` until `is_so` returns true. */
+/* Repeat `meanwhile` until `is_so` returns true. The test fails after TIMEOUT_S. */
 static void
 wait_until(bool (*is_so)(void), void (*meanwhile)(void))
 {
@@ -172,7 +172,10 @@ is_noticed(uint16_t queue)
 	return poll(&fd, 1, 0) == 1;
 }
 
-/* With AF_PACKET the kernel delivers the frame later. */
+/*
+ * Whether the descriptor of queue 0 is readable. A test polls this, because the kernel may deliver
+ * a frame to AF_PACKET after the transmit call.
+ */
 static bool
 is_noticed_now(void)
 {
@@ -212,7 +215,7 @@ give_notice(const struct kind *kind)
 	uroce_rx_wakeups_init(&notices, dev[1]->port);
 	for (unsigned i = 0; i < 3; i++)
 		a_frame_gives_notice();
-	/* a frame that arrived before the wake-up was armed is found by the next poll */
+	/* the wake-up is armed after a frame has arrived: the next poll finds the frame */
 	send_one();
 	assert_true(arm(0));
 	expect_done();
@@ -227,7 +230,7 @@ rx_wakeup__memif_tells_of_frames(void **state)
 {
 	(void)state;
 	give_notice(&memif);
-	/* the other end receives from the other kind of memif ring */
+	/* now end 0 receives: the roles of the two ends in a memif ring differ */
 	make_world(&memif, "drive=none");
 	uroce_rx_wakeups_init(&notices, dev[0]->port);
 	assert_true(arm(0));
@@ -247,7 +250,10 @@ rx_wakeup__af_packet_tells_of_frames(void **state)
 		give_notice(&af_packet);
 }
 
-/* With armed wake-ups each burst costs the peer a system call, and each poll one on this side. */
+/*
+ * Without sleeping threads no wake-up may remain armed: the peer would make a system call for each
+ * burst, and this side one for each poll.
+ */
 static void
 rx_wakeup__memif_without_costs_nothing(void **state)
 {
@@ -262,13 +268,16 @@ rx_wakeup__memif_without_costs_nothing(void **state)
 	expect_done();
 	a_frame_gives_notice();
 	uroce_rx_wakeups_fini(&notices);
-	/* no descriptor remains armed */
+	/* uroce_rx_wakeups_fini() must have disarmed the descriptor, which is closed now */
 	send_one();
 	expect_done();
 	end_world();
 }
 
-/* A wake-up is for the frames of one queue only. All queues are in one memory region. */
+/*
+ * Each queue has a descriptor for its own frames, although the rings of all queues are in one
+ * memory region.
+ */
 static void
 rx_wakeup__memif_has_one_for_each_queue(void **state)
 {
@@ -291,8 +300,8 @@ rx_wakeup__memif_has_one_for_each_queue(void **state)
 }
 
 /*
- * The peer is replaced by another one: rings and descriptors are new, perhaps at the same
- * addresses.
+ * The link goes down, and a new peer connects. Its rings and descriptors are new, perhaps at the
+ * addresses of the old ones.
  */
 static void
 rx_wakeup__memif_follows_the_link(void **state)
@@ -324,7 +333,7 @@ rx_wakeup__memif_follows_the_link(void **state)
 unsigned __real_rte_version_year(void);
 unsigned __wrap_rte_version_year(void);
 
-static bool is_future; /* DPDK reports a release that does not exist yet */
+static bool is_future; /* report a release of DPDK that does not exist yet */
 
 unsigned
 __wrap_rte_version_year(void)
@@ -340,7 +349,10 @@ handle_in(uint64_t first, uint64_t second)
 	return uroce_dpdk_memif_handle(words);
 }
 
-/* The size of the ring is behind the handle, in releases without an error count before it. */
+/*
+ * In some releases of DPDK, the memif handle in interrupt data is in the first word, and the size
+ * of the ring follows. In other releases a count of errors is before the handle.
+ */
 static void
 dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
 {
@@ -354,7 +366,8 @@ dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
 	assert_ptr_equal(handle_in(3, at), handle);
 	assert_null(handle_in(3, 0));
 	assert_null(handle_in(0, 10));
-	assert_null(handle_in((uintptr_t)&handle, 10)); /* a pointer to memory outside of EAL's */
+	/* the first word points to memory that is not EAL's */
+	assert_null(handle_in((uintptr_t)&handle, 10));
 	rte_free(handle);
 }
 
@@ -366,12 +379,9 @@ rx_wakeup__memif_of_an_unknown_release_gives_none(void **state)
 	make_world(&memif, "drive=none");
 	uroce_rx_wakeups_init(&notices, dev[1]->port);
 	assert_false(arm(0));
+	/* The deadline is later than that of the failed call: DPDK is not called again at once. */
 	is_future = false;
-	assert_true(uroce_rx_wakeup_arm(&notices, 0,
-					/*
-					 * the deadline is later, because DPDK is not called at once
-					 */
-					UINT64_MAX));
+	assert_true(uroce_rx_wakeup_arm(&notices, 0, UINT64_MAX));
 	uroce_rx_wakeups_fini(&notices);
 	end_world();
 }
@@ -384,7 +394,8 @@ stats(unsigned end)
 	return uroce_service_stats(dev[end]->service);
 }
 
-static uint64_t nb_sleeps; /* sleeps of end 1 before the awaited event */
+/* number of sleeps of dev[1]'s service thread before the awaited sleep */
+static uint64_t nb_sleeps;
 
 static bool
 is_down(void)
@@ -413,8 +424,8 @@ wait_for_sleep(void)
 }
 
 /*
- * The service thread goes to sleep by itself, and frames wake it. A frame may arrive while the
- * thread is awake to check the link, but not every time.
+ * The service thread of end 1 sleeps when there are no frames, and frames wake it. A frame may
+ * arrive while the thread is awake to check the link, but not every time.
  */
 static void
 sleep_and_wake(const struct kind *kind)
@@ -434,8 +445,8 @@ sleep_and_wake(const struct kind *kind)
 	assert_in_range(atomic_load(&stats(1)->rx_wakeups) - nb_notices, 5, 10);
 
 	/*
-	 * only the link check ends the sleep otherwise: a sleep and a timed sleep before it each
-	 * time
+	 * Without frames only link checks end the sleeps. Before each sleep there is at most one
+	 * timed sleep.
 	 */
 	wait_for_sleep();
 	nb_notices = atomic_load(&stats(1)->rx_wakeups);
@@ -454,7 +465,10 @@ service__sleeps_on_memif(void **state)
 	sleep_and_wake(&memif);
 }
 
-/* The service thread does not sleep until a wake-up, but polls after each timed sleep. */
+/*
+ * With an unknown release of DPDK there are no RX wake-ups. The service thread makes timed sleeps,
+ * and polls after each of them.
+ */
 static void
 service__polls_memif_of_an_unknown_release(void **state)
 {
@@ -485,7 +499,10 @@ service__sleeps_on_af_packet(void **state)
 		sleep_and_wake(&af_packet);
 }
 
-/* A round of the application wakes the service thread, which sleeps again after an idle time. */
+/*
+ * A round of the application wakes the service thread. Without further rounds the thread sleeps
+ * again.
+ */
 static void
 service__gets_up_when_the_application_comes(void **state)
 {
@@ -497,14 +514,17 @@ service__gets_up_when_the_application_comes(void **state)
 		wait_for_sleep();
 		while (!is_up() && ++nb_polls)
 			(void)uroce_worker_poll(dev[1]->worker[0]);
-		/* the service thread checks the link after 0.1 s */
+		/* the service thread wakes up before its link check, which is due after 0.1 s */
 		assert_in_range(nb_polls, 0, 100);
 	}
 	wait_for_sleep();
 	end_world();
 }
 
-/* Retry timers expire on time: a request without a peer fails while both ends sleep. */
+/*
+ * Retry timers expire while the service threads of both ends sleep: a request to a destroyed QP
+ * fails.
+ */
 static void
 service__wakes_for_timers(void **state)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The stage clock, which is optional in the library; here it is compiled in.
+ * The stage clock, which measures the stages of a round. It is optional in the library. For this
+ * test it is compiled in.
  */
 
 #include <pthread.h>
@@ -13,7 +14,7 @@
 
 #include "datapath/stage.h"
 
-/* The first lap starts the clock. */
+/* Start the stage clock of this thread: the first lap of a thread counts nothing. */
 static int
 start(void **state)
 {
@@ -94,12 +95,16 @@ static void *
 make_laps(void *arg)
 {
 	(void)arg;
-	uroce_stage_lap(UROCE_STAGE_ACT, 1); /* this lap starts the clock and counts nothing */
+	/* the first lap of a thread starts its clock and counts nothing */
+	uroce_stage_lap(UROCE_STAGE_ACT, 1);
 	uroce_stage_lap(UROCE_STAGE_ACT, 3);
 	return NULL;
 }
 
-/* The sums are right with more threads than clocks, and include threads that have ended. */
+/*
+ * The sums over all threads are right with more threads than clocks, and include threads that have
+ * ended.
+ */
 static void
 read__sums_over_threads(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The counters of a device, compared with the frames that the test sees. Counters of the transport
- * are tested in test/unit/transport/counter.c. This file tests counters of the data path, and those
- * that are derived from others.
+ * The counters of a device, compared with the frames that the test sees: counters of the data path,
+ * and counters that are derived from others. test/unit/transport/counter.c tests the counters of
+ * the transport.
  */
 
 #include "rig.h"
@@ -30,7 +30,7 @@ note(void)
 	uroce_stats_read(dev_b, &before[1]);
 }
 
-/* The increase of a counter since note(). */
+/* How much a counter of a device has increased since note(). */
 static uint64_t
 counted(const struct uroce_dev *dev, enum uroce_counter which)
 {
@@ -49,7 +49,7 @@ setup(void **state)
 	rig_fill(a, 1);
 	rig_connect(a, b, 1);
 	rig_connect(b, a, 1);
-	/* let the reports to routers leave before the count begins */
+	/* let the devices send their reports to routers before the counters are read */
 	rig_drive(dev_a);
 	rig_drive(dev_b);
 	note();
@@ -73,13 +73,13 @@ await_success(struct rig_qp *qp)
 
 /* --- the port ---------------------------------------------------------------------------------- */
 
-/* A number of frames, and their bytes. */
+/* A number of frames, and the sum of their lengths in bytes. */
 struct seen {
 	uint64_t nb;
 	uint64_t bytes;
 };
 
-/* The test carries all frames that `from` has to send to `to`. */
+/* Pass all frames that `from` has to send to `to`, and count them in `seen`. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to, struct seen *seen)
 {
@@ -118,7 +118,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RCVD_PKTS), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RX_FRAMES), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_XMIT_PACKETS), back.nb);
-	/* counts begin at multiples of four bytes, so that remainders are not lost */
+	/* the counters are in units of four bytes: a remainder counts with the next frame */
 	assert_in_range(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DATA), there.bytes / 4,
 			there.bytes / 4 + 1);
 	assert_in_range(counted(dev_b, UROCE_COUNTER_PORT_RCV_DATA), there.bytes / 4,
@@ -131,7 +131,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_MULTICAST_RCV_PACKETS), 0);
 }
 
-#define NB_FLOODS 3 /* QPs whose windows together exceed a ring of the port */
+#define NB_FLOODS 3 /* so many QPs that their windows together exceed a ring of the port */
 
 static struct rig_qp *flood_a[NB_FLOODS], *flood_b[NB_FLOODS];
 
@@ -159,8 +159,8 @@ teardown_flood(void **state)
 }
 
 /*
- * B receives nothing, so its ring fills. Time passes with the test's calls only, so that a pause of
- * the process causes no retransmission.
+ * Post so many WRITEs that a's port becomes full, because B receives nothing. Only calls of
+ * rig_drive() advance the time, so that a pause of the process causes no retransmission.
  */
 static void
 flood(void)
@@ -174,7 +174,10 @@ flood(void)
 	assert_true(dev_a->worker[0]->tx.nb_pending > 0);
 }
 
-/* @return packets that the QPs have sent, or tried to send */
+/*
+ * Drive both devices until all WRITEs of flood() have completed.
+ * @return number of packets that the QPs have built
+ */
 static uint64_t
 end_flood(void)
 {
@@ -187,7 +190,10 @@ end_flood(void)
 	return nb;
 }
 
-/* The port accepts only a part of the frames, and the rest later: each frame is counted once. */
+/*
+ * A port that is full accepts only a part of a burst, and the other frames later. Each frame is
+ * counted once.
+ */
 static void
 stats__a_port_that_is_full(void **state)
 {
@@ -205,7 +211,7 @@ stats__a_port_that_is_full(void **state)
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DISCARDS), 0);
 }
 
-/* Waiting frames are discarded when there is no peer. */
+/* Frames that wait in the worker when the link goes down are discarded and counted. */
 static void
 stats__what_nobody_takes_is_discarded(void **state)
 {
@@ -223,7 +229,7 @@ stats__what_nobody_takes_is_discarded(void **state)
 	uroce_link_set(dev_a->port, true);
 	nb = end_flood();
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_LINK_DOWNED), 1);
-	/* all packets were either sent or discarded */
+	/* each packet that was built was either sent or discarded */
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_PORT_XMIT_PACKETS) +
 				 counted(dev_a, UROCE_COUNTER_PORT_XMIT_DISCARDS),
 			 nb);
@@ -233,7 +239,7 @@ stats__what_nobody_takes_is_discarded(void **state)
 
 /* --- frames that are not right ------------------------------------------------------------------ */
 
-/* Take the frame of a WRITE of A before it arrives. */
+/* Post a WRITE from A to B, and take its frame, so that B does not receive it. */
 static struct rte_mbuf *
 take_frame(void)
 {
@@ -274,7 +280,8 @@ stats__so_is_what_is_malformed(void **state)
 	struct rte_mbuf *frame = take_frame();
 
 	(void)state;
-	rte_pktmbuf_mtod(frame, uint8_t *)[14 + 20 + 8] = 0x1f; /* an opcode that does not exist */
+	/* set the opcode of the BTH to one that does not exist */
+	rte_pktmbuf_mtod(frame, uint8_t *)[14 + 20 + 8] = 0x1f;
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_ERRORS), 1);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RX_ICRC_ENCAPSULATED), 0);
@@ -282,7 +289,8 @@ stats__so_is_what_is_malformed(void **state)
 }
 
 /*
- * A frame to another address, or not RoCE: counted as received, but not as a packet of this device.
+ * Frames to another address and frames that are not RoCE count as received frames of the worker,
+ * but not as received packets of the device.
  */
 static void
 stats__others_frames_are_not_ours(void **state)
@@ -303,7 +311,7 @@ stats__others_frames_are_not_ours(void **state)
 	await_success(a);
 }
 
-/* A query for a MAC is answered by a frame that is not RoCE. */
+/* An ARP reply counts as a frame, but not as a sent packet, because it is not RoCE. */
 static void
 stats__nor_are_answers_to_questions(void **state)
 {
@@ -324,7 +332,10 @@ stats__nor_are_answers_to_questions(void **state)
 	rig_drive(dev_a);
 }
 
-/* A packet for a QP that does not exist is received without an error. */
+/*
+ * A packet for a QP that does not exist counts as a received packet of the port, and not as an
+ * error.
+ */
 static void
 stats__a_packet_for_nobody(void **state)
 {
@@ -333,8 +344,8 @@ stats__a_packet_for_nobody(void **state)
 	uint8_t *const end = rte_pktmbuf_mtod(frame, uint8_t *) + frame->data_len - UROCE_ICRC_LEN;
 
 	(void)state;
-	ip[20 + 8 + 5] ^= 0x55; /* a wrong byte in the destination QP number */
-	/* the ICRC is computed again */
+	ip[20 + 8 + 5] ^= 0x55; /* change a byte of the destination QP number */
+	/* the ICRC must be valid again, or the frame would be dropped because of it */
 	uroce_icrc_store(end, uroce_icrc_frame(ip, (size_t)(end - ip)));
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_PACKETS), 1);
@@ -344,8 +355,8 @@ stats__a_packet_for_nobody(void **state)
 }
 
 /*
- * The second of three frames is lost: rxe and mlx5 have names of their own for the NAK that reports
- * it.
+ * The second of three frames is lost. The NAK that reports the loss has a counter with the name of
+ * rxe and another one with the name of mlx5.
  */
 static void
 stats__a_lost_frame(void **state)
@@ -369,7 +380,7 @@ stats__a_lost_frame(void **state)
 
 /* --- elsewhere ---------------------------------------------------------------------------------- */
 
-/* Loopback packets are counted as sent and received, but not in the port's counters. */
+/* Loopback packets count as sent and received packets of the device, but not of its port. */
 static void
 stats__loopback_is_not_the_ports(void **state)
 {
@@ -402,7 +413,9 @@ stats__an_empty_pool(void **state)
 	assert_non_null(taken);
 	while (nb < pool->size && (taken[nb] = rte_pktmbuf_alloc(pool)))
 		nb++;
-	/* more frames than mbufs are reserved for transmission */
+	/*
+	 * the WRITEs need more frames than the mbufs that the worker has reserved for transmission
+	 */
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
 	for (unsigned i = 0; i < 40; i++)
@@ -455,7 +468,7 @@ of_qp(struct rig_qp *qp, const char *name)
 	return nb;
 }
 
-/* Each field has a name of its own. */
+/* Each field of a QP's statistics is reported under its own name. */
 static void
 stats__a_qps_counters(void **state)
 {

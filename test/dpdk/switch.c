@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The switch of the tests: one thread, and one lock around each of its rounds. Functions that
- * inject faults take the lock, too.
+ * The switch of switch.h: one thread, which takes a lock for each of its rounds. Functions that
+ * inject faults take this lock, too.
  */
 
 #ifndef _GNU_SOURCE
@@ -28,17 +28,17 @@
 #include "wire/hdr.h"
 
 #define BATCH      32
-#define IDLE_LOOKS 200 /* number of polls without work before the switch waits */
+#define IDLE_LOOKS 200 /* number of passes without work before the switch sleeps */
 #define SECRET     UINT64_C(0x9e3779b97f4a7c15)
 #define MCAST_QPN  0xffffffu
 
 struct client {
-	int fd; /* socket; -1: no client */
+	int fd; /* socket of the connection; -1: no client */
 	int doorbell;
 	bool is_attached;
 	struct uroce_shm shm;
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX], down[UROCE_SHM_PAIRS_MAX];
-	/* the pass in which a barrier was met; 0: none */
+	/* for each ring, the pass in which a barrier was found; 0: no barrier is pending */
 	uint64_t barrier_pass[UROCE_SHM_PAIRS_MAX];
 	bool *has_block;
 };
@@ -70,7 +70,7 @@ const struct uroce_mux_host switch_host = {
 
 /* --- frames ------------------------------------------------------------------------------------ */
 
-/* The QP that a frame is for; 0: none. */
+/* The destination QP number of a frame; 0: the frame has none. */
 static uint32_t
 qpn_of(const uint8_t *frame)
 {
@@ -112,7 +112,10 @@ give(struct a_switch *sw, struct client *to, uint32_t pair, const uint8_t *frame
 	atomic_fetch_add(&sw->nb_forwarded, 1);
 }
 
-/* A pseudo-random decision, the same in each run [Knuth, MMIX]. */
+/*
+ * Decide pseudo-randomly whether to drop a frame. The decisions are the same in each run. The
+ * generator is MMIX's [Knuth].
+ */
 static bool
 is_dropped(struct a_switch *sw)
 {
@@ -138,7 +141,8 @@ forward(struct a_switch *sw, const struct client *from, uint32_t pair, const uin
 }
 
 /*
- * Every ring has a turn between the pass in which the barrier was met and the second pass after it.
+ * Whether a barrier may be passed now: two passes after the pass in which it was found. Until then
+ * each ring of each client has had a turn.
  */
 static bool
 is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
@@ -152,7 +156,7 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 }
 
 /*
- * Forward up to BATCH frames of a ring up, and stop at a barrier that must not be passed yet.
+ * Forward up to BATCH frames of a client's ring up. Stop at a barrier that must not be passed yet.
  * @return number of frames and barriers that were ready
  */
 static unsigned
@@ -366,7 +370,10 @@ may_sleep(struct a_switch *sw)
 	return may;
 }
 
-/* Handle all messages that have arrived; wait up to `ms` for one. */
+/*
+ * Wait up to `ms` for a message of a client, a doorbell or the end, and handle all messages that
+ * have arrived.
+ */
 static void
 listen_for(struct a_switch *sw, int ms)
 {
@@ -480,7 +487,7 @@ switch_is_asleep(struct a_switch *sw)
 
 /* --- mischief ---------------------------------------------------------------------------------- */
 
-/* The client with this index in the order of attachment. */
+/* Find an attached client. `idx` counts the attached clients in the order of their slots. */
 static struct client *
 find(struct a_switch *sw, unsigned idx)
 {
@@ -546,7 +553,7 @@ switch_derange(struct a_switch *sw, unsigned idx, unsigned pair, bool is_down, u
 		atomic_fetch_add(&client->down[pair].ring->head, by);
 	else
 		atomic_fetch_add(&client->up[pair].ring->tail, by);
-	/* the switch sends no further messages to this client */
+	/* a client whose ring has a wrong index is no longer served */
 	client->is_attached = false;
 	atomic_fetch_sub(&sw->nb_clients, 1);
 	pthread_mutex_unlock(&sw->lock);

@@ -4,12 +4,10 @@
 
 /**
  * @file
- * The other end of the SPSC rings, for tests of the client: a thread that exchanges messages with
- * clients as uroced does. It forwards frames from one client to another by the number of the
- * destination QP. It has no port.
- *
- * A test can stop and restart it, let it forget its leases, let it refuse clients, and let it write
- * invalid data.
+ * A replacement for uroced in tests of its clients: a thread that exchanges messages and frames
+ * with clients as uroced does. The switch forwards frames from one client to another by the number
+ * of the destination QP. It has no port. A test can stop and restart the switch, let it forget its
+ * leases, let it refuse clients, and let it write invalid data.
  */
 
 #include <stdatomic.h>
@@ -22,57 +20,62 @@
 
 struct switch_conf {
 	const char *path;
-	struct uroce_mux_host host; /* the host of the network, such as `switch_host` */
-	uint32_t nb_blocks;         /* number of blocks that it can lease; 0: unlimited */
-	bool is_refusing;           /* the switch refuses clients with EBUSY */
-	bool is_silent;             /* the switch ignores LEASE messages */
-	bool is_forgetful;          /* the switch does not accept earlier leases */
-	unsigned drop_every;        /* one of so many frames for QPs is dropped; 0: none */
+	/* description of the host that clients get, such as `switch_host` */
+	struct uroce_mux_host host;
+	uint32_t nb_blocks; /* number of blocks that the switch can lease; 0: unlimited */
+	bool is_refusing;   /* the switch refuses clients with EBUSY */
+	bool is_silent;     /* the switch ignores LEASE messages */
+	bool is_forgetful;  /* the switch refuses leases that clients got earlier */
+	/* one of so many frames for QPs is dropped; 0: no frame is dropped */
+	unsigned drop_every;
 };
 
 /**
- * A host with the addresses 192.0.2.1/24, 2001:db8::1/64 and the link-local one before them; frames
- * of 4218 bytes.
+ * A host with a link-local address, 192.0.2.1/24 and 2001:db8::1/64, whose port sends frames of up
+ * to 4218 bytes.
  */
 extern const struct uroce_mux_host switch_host;
 
 struct a_switch;
 
-/** Start a switch; it listens on return. */
+/** Start a switch. When this function returns, clients can connect. */
 struct a_switch *switch_start(const struct switch_conf *conf);
 
 /**
- * Stop the switch. Connections end, as if a process was killed. The leases are restored from the
- * clients' tokens.
+ * Stop the switch. Its connections end as if its process was killed. A switch that is started later
+ * restores the leases from the clients' tokens.
  */
 void switch_stop(struct a_switch *sw);
 
 /** Number of attached clients. */
 unsigned switch_nb_clients(struct a_switch *sw);
 
-/** Number of frames that were forwarded to clients. */
+/** Number of frames that the switch has forwarded to clients. */
 uint64_t switch_nb_forwarded(struct a_switch *sw);
 
-/** Whether the switch sleeps until a wake-up. */
+/** Whether the thread of the switch sleeps until a wake-up. */
 bool switch_is_asleep(struct a_switch *sw);
 
 /** Send a new host description to all clients. */
 void switch_tell(struct a_switch *sw, const struct uroce_mux_host *host);
 
 /**
- * Write a descriptor, and the bytes of its buffer, into a client's down ring, as if it were a
- * frame.
+ * Write a descriptor into a client's ring down. First write `bytes` into the buffer that the next
+ * descriptor of the ring would have.
  */
 void switch_forge(struct a_switch *sw, unsigned client, unsigned pair, uint64_t slot,
 		  const void *bytes, uint32_t len);
 
-/** Offset of the buffer for the next descriptor of this ring. */
+/** Offset of the buffer that the next descriptor of a client's ring down would have. */
 uint32_t switch_next_buffer(struct a_switch *sw, unsigned client, unsigned pair);
 
-/** Move the indexes that this end writes in the rings of a client by so much. */
+/**
+ * Add `by` to an index of a client's ring: the head of the ring down, or the tail of the ring up.
+ * The switch writes both indexes. It serves the client no longer.
+ */
 void switch_derange(struct a_switch *sw, unsigned client, unsigned pair, bool is_down, uint32_t by);
 
-/** Send a client bytes, which may be a message or not. */
+/** Send bytes to a client. They may be a valid message or not. */
 void switch_say(struct a_switch *sw, unsigned client, const void *bytes, uint32_t len);
 
 #endif /* TEST_DPDK_SWITCH_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timing wheel, in virtual time. No timer expires before its deadline, and none later than a
- * tick after it unless it is beyond the horizon. Timers can be set, changed and removed in every
- * order.
+ * The timing wheel, with a simulated time. No timer expires before its deadline. A timer expires at
+ * most a tick after its deadline, unless the deadline is beyond the wheel's horizon. Timers can be
+ * set, changed and removed in every order.
  */
 
 #include "rig.h"
@@ -29,7 +29,10 @@ setup(void **state)
 	return 0;
 }
 
-/* When a timer expires, with a check every `step`; UROCE_NEVER: not within two horizons. */
+/*
+ * When the timer `which` expires, if the wheel is checked at `from` and after each `step`;
+ * UROCE_NEVER: not within two horizons.
+ */
 static uint64_t
 comes_up(const struct uroce_worker_qp *which, uint64_t from, uint64_t step)
 {
@@ -131,8 +134,8 @@ wheel_remove__from_any_place_of_a_slot(void **state)
 }
 
 /*
- * After a long time without checks all timers that were due expire, and those that are set
- * meanwhile do not.
+ * If the wheel was not checked for a long time, all timers that are due expire in one check. A
+ * timer that is set afterwards does not.
  */
 static void
 wheel_take__after_a_long_silence(void **state)
@@ -153,8 +156,8 @@ wheel_take__after_a_long_silence(void **state)
 }
 
 /*
- * A timer that is set again while it is handled does not expire in the same pass, however late the
- * pass is.
+ * A timer that is set again while a check handles it does not expire in the same check, even if the
+ * check is late.
  */
 static void
 wheel_take__refiled_waits_for_another_tick(void **state)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two devices in one process, connected by rings: QPs connect, ARP and neighbour discovery resolve
- * addresses, data arrives, sleeping consumers are woken. The test covers what the worker adds to
- * the transport. The test drives the devices.
+ * Two devices in one process, connected by rings. QPs connect, ARP and neighbour discovery resolve
+ * addresses, data arrives, and sleeping consumers are woken. These tests cover what workers add to
+ * the transport. The test itself drives the devices.
  */
 
 #include "rig.h"
@@ -100,7 +100,10 @@ world__rc_over_link_local(void **state)
 	transfer_every_way();
 }
 
-/* Many requests at once: more frames than a ring holds, so that the port is full at times. */
+/*
+ * A sends more frames than a ring has room for, so that its port is full at times. No frame is
+ * lost.
+ */
 static void
 world__back_pressure_loses_nothing(void **state)
 {
@@ -110,7 +113,8 @@ world__back_pressure_loses_nothing(void **state)
 	connect_over(1);
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
-	for (unsigned i = 0; i < 40; i++) /* B is not driven, so its ring fills */
+	/* B is not driven, so the ring to B fills. */
+	for (unsigned i = 0; i < 40; i++)
 		rig_drive(dev_a);
 	for (unsigned i = 0; i < RIG_WR; i++) {
 		wc = rig_await(&a->scq, dev_a, dev_b);
@@ -161,7 +165,7 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 	while (uroce_dev_event_pop(dev_b, &event))
 		;
 	assert_false(is_readable(uroce_dev_event_fd(dev_b)));
-	/* a WRITE outside of the registered memory: an access error at B */
+	/* a WRITE behind the end of the registered memory: B has an access error */
 	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 8, b, RIG_BUF_LEN);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_REM_ACCESS_ERR);
 	assert_true(is_readable(uroce_dev_event_fd(dev_b)));
@@ -173,7 +177,10 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 	b = rig_qp(dev_b, 0, IBV_QPT_RC);
 }
 
-/* The peer does not respond: the first request fails after its retries, the others are flushed. */
+/*
+ * If the peer does not respond, the first request fails after its retries, and the other requests
+ * are flushed.
+ */
 static void
 world__a_silent_peer_ends_in_retry_exceeded(void **state)
 {
@@ -187,7 +194,7 @@ world__a_silent_peer_ends_in_retry_exceeded(void **state)
 		;
 }
 
-/* Send frames to a host that receives none, until the ring is full. */
+/* Send frames from A until the ring to B is full. B receives none of them. */
 static void
 fill_wire(void)
 {
@@ -202,8 +209,8 @@ fill_wire(void)
 }
 
 /*
- * No frame leaves the port, which has the same result as a peer that does not respond. Requests
- * posted later are flushed.
+ * If the port accepts no frames, requests fail as with a peer that does not respond. Requests that
+ * are posted later are flushed.
  */
 static void
 world__a_peer_that_takes_nothing_ends_in_retry_exceeded(void **state)
@@ -245,7 +252,7 @@ dev_resolve__refusals(void **state)
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ETIMEDOUT);
 	av = vector(1, elsewhere);
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
-	av = vector(1, group); /* an IPv4 source address for an IPv6 group */
+	av = vector(1, group); /* an IPv4 source address for an IPv6 multicast group */
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -EINVAL);
 	/* an IPv6 source address for an IPv4 destination */
 	av = vector(2, dev_b->gids->addr[1].ip);
@@ -294,7 +301,7 @@ dev_try_resolve__asks_once_and_does_not_wait(void **state)
 	(void)state;
 	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
 	assert_int_not_equal(request_ns, 0);
-	/* a request that was sent would change the time of the next one, which is not due */
+	/* no second ARP request is sent before its time: a request would change request_ns */
 	request_ns = UINT64_MAX;
 	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
 	assert_true(request_ns == UINT64_MAX);
@@ -303,7 +310,7 @@ dev_try_resolve__asks_once_and_does_not_wait(void **state)
 			 -ENETUNREACH);
 }
 
-/* The reply to the request arrives while the devices are driven. */
+/* If the devices are driven, the ARP reply arrives, and a later try succeeds. */
 static void
 dev_try_resolve__finds_the_neighbour_later(void **state)
 {
@@ -340,7 +347,10 @@ dev__gids_and_limits(void **state)
 	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
 }
 
-/* Remove an address of dev_b's table for some time. */
+/*
+ * Remove an address from dev_b's GID table.
+ * @return the old table, with which the test restores the address
+ */
 static const struct uroce_gid_table *
 drop_gid(unsigned idx)
 {

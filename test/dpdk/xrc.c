@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues on workers. An XRC request finds the queue that it names, on whichever
- * worker its target is. The queue's own CQ and the device's events report it. A queue that is
- * destroyed leaves nothing behind.
+ * Shared receive queues and the worker. An XRC request finds the shared receive queue that it
+ * names, whichever worker the target QP has. Completions go to the CQ of the shared receive queue,
+ * and errors are events of the device. A shared receive queue that is destroyed is no longer used.
  */
 
 #include "rig.h"
@@ -50,7 +50,7 @@ make_queue(uint32_t xrcd)
 	const struct uroce_srq_conf conf = {
 		.max_wr = NB_WR,
 		.max_sge = 1,
-		.pdn = OTHER_PD, /* the protection domain differs from the one of the target */
+		.pdn = OTHER_PD, /* not the protection domain of the target QP */
 		.xrcd = xrcd,
 		.cq = xrcd ? &queue->cq : NULL,
 		.cookie = queue,
@@ -102,7 +102,10 @@ post_send(enum ibv_wr_opcode opcode, uint32_t srqn, uint32_t offset, uint32_t le
 		.opcode = opcode,
 		.send_flags = IBV_SEND_SIGNALED,
 		.qp_type.xrc.remote_srqn = srqn,
-		/* keys are resolved in the protection domain of the queue */
+		/*
+		 * the rkey is valid in the protection domain of the shared receive queue, not of
+		 * the target QP
+		 */
 		.wr.rdma = { .remote_addr = (uintptr_t)one->buf, .rkey = one->key },
 	};
 
@@ -155,7 +158,7 @@ xrc__each_queues_consumer_is_notified_once(void **state)
 	post_recv(two, 2);
 	uroce_cq_arm(&one->cq, false);
 	uroce_cq_arm(&two->cq, false);
-	/* both messages are in one burst */
+	/* b receives both messages in one burst */
 	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 	post_send(IBV_WR_SEND, two->wsrq.srq.srqn, 0, 100);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
@@ -178,7 +181,7 @@ xrc__a_queue_below_its_limit_is_an_event(void **state)
 	expect_no_event();
 }
 
-/* One completion more than the CQ of the queue has room for. */
+/* The CQ of a shared receive queue gets one completion more than it has room for. */
 static void
 xrc__a_queue_whose_cq_overruns_fails_the_target(void **state)
 {
@@ -209,7 +212,10 @@ xrc__reads_are_served_from_the_workers_pool(void **state)
 	assert_int_equal(uroce_rd_pool_count(pool), 1);
 }
 
-/* The first of two packets has taken a request of the queue. */
+/*
+ * A shared receive queue is destroyed after the first packet of a message of two packets has taken
+ * its receive request.
+ */
 static void
 xrc__a_queue_that_ends_cuts_its_message_off(void **state)
 {
@@ -282,7 +288,7 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	/* frames for worker 1 arrive at worker 0 */
+	/* frames for worker 1 arrive at worker 0, which forwards them */
 	rig_pair(2, 1);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Zero-copy transmission: the frames are byte for byte those of a copy. While a port holds a frame,
- * its region is not deregistered and its QP not destroyed. A net_null port with a callback that
- * keeps a clone of each frame plays the port that holds frames.
+ * Zero-copy transmission. The frames are byte for byte the same as with copies. While a port uses a
+ * frame, the frame's region cannot be deregistered and its QP cannot be destroyed. A net_null port
+ * with a callback plays the port: the callback keeps a clone of each frame.
  */
 
 #include "rig.h"
@@ -22,8 +22,9 @@
 #include "datapath/worker/round.h"
 #include "mem/mkey.h"
 
-#define OFFSET    5     /* offset of the data, which is unaligned */
-#define LEN       11001 /* three packets with a path MTU of 4096, the last one padded */
+#define OFFSET 5 /* offset of the data, which is unaligned */
+/* length of a message of three packets with a path MTU of 4096; the last packet has padding */
+#define LEN       11001
 #define NB_FRAMES 3
 
 static struct uroce_dev *dev;
@@ -64,7 +65,7 @@ close_dev(const char *port)
 	(void)rte_vdev_uninit(port);
 }
 
-/* Post a WRITE and a SEND, which get no response. */
+/* Post and transmit a WRITE and a SEND, to which no peer responds. */
 static void
 send_both(void)
 {
@@ -92,7 +93,7 @@ struct record {
 	uint32_t len;
 };
 
-/* Split a capture file into frames, which must be complete. */
+/* Split a pcap file into frames. Each frame must be captured completely. */
 static unsigned
 split(const uint8_t *file, size_t len, struct record *record, unsigned max)
 {
@@ -228,11 +229,14 @@ zero_copy__chains_hold_all_bytes_and_are_counted(void **state)
 	send_both();
 	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
 	assert_int_equal(keeper.nb_segs, 3 * 2 * NB_FRAMES);
-	/* the headers of Ethernet, IPv4, UDP and BTH, and the ICRC; one RETH; 3 bytes of padding */
+	/*
+	 * 58 bytes of a frame are its Ethernet, IPv4, UDP and BTH headers and its ICRC. The message
+	 * has 3 bytes of padding. The WRITE has a RETH of 16 bytes.
+	 */
 	assert_int_equal(keeper.bytes, 2 * (LEN + 3 + NB_FRAMES * 58) + 16);
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 2 * NB_FRAMES);
 	assert_int_equal(qp->wqp.qpc.nb_tx_refs, 2 * NB_FRAMES);
-	/* the frame refers to the application's memory */
+	/* the second mbuf of a frame refers to the application's memory */
 	assert_ptr_equal(rte_pktmbuf_mtod(keeper.clone[0]->next, uint8_t *), qp->buf + OFFSET);
 	let_go();
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 0);
@@ -257,8 +261,8 @@ zero_copy__what_is_sent_again_is_copied(void **state)
 }
 
 /*
- * Check that nothing completes before the port releases the frames, and that both requests complete
- * afterwards.
+ * Check that no request completes before the port releases the frames, and that both requests
+ * complete afterwards.
  */
 static void
 let_go_and_poll(struct ibv_wc *wc)
@@ -276,7 +280,10 @@ let_go_and_poll(struct ibv_wc *wc)
 	}
 }
 
-/* Drive until the retries are used up, because no peer responds. */
+/*
+ * Drive the device until the QP is in the error state. No peer responds, so the retries are used
+ * up.
+ */
 static void
 drive_until_error(void)
 {
@@ -321,8 +328,9 @@ zero_copy__an_error_waits_for_the_port(void **state)
 }
 
 /*
- * A thread that sleeps between rounds is not kept awake by frames that the port holds; it checks
- * them at intervals. The number of rounds that report immediate work must fit the elapsed time.
+ * A flush that waits until the port releases its frames lets the driving thread sleep. The worker
+ * checks the frames at intervals. So the number of rounds after which there is work at once must
+ * fit the elapsed time.
  */
 static void
 zero_copy__a_flush_that_waits_does_not_spin(void **state)
@@ -350,7 +358,10 @@ zero_copy__a_flush_that_waits_does_not_spin(void **state)
 	close_keeper();
 }
 
-/* A program that resets a QP before its error was reported never gets the error. */
+/*
+ * A QP has failed, and the report of the error waits for the port. If the program resets the QP, it
+ * does not get the report.
+ */
 static void
 zero_copy__a_reset_forgets_the_error(void **state)
 {
@@ -373,7 +384,7 @@ zero_copy__a_reset_forgets_the_error(void **state)
 	close_keeper();
 }
 
-/* A control call that waits, on a thread of its own. */
+/* whether the control call that expect_wait() makes in a thread has returned */
 static atomic_bool is_done;
 
 static void *
@@ -407,7 +418,8 @@ reclaim_qp(void *arg)
 }
 
 /*
- * Check that the call does not return before the port releases the frames, and returns afterwards.
+ * Make a control call in a thread. Check that the call does not return before the port releases the
+ * frames, and returns afterwards.
  */
 static void
 expect_wait(void *(*call)(void *))
@@ -432,7 +444,7 @@ zero_copy__deregistration_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	expect_wait(deregister);
-	/* the remaining steps of rig_qp_free() */
+	/* free the QP: rig_qp_free() would invalidate the region a second time */
 	uroce_dev_remove_qp(dev, &qp->wqp);
 	uroce_dev_free_qpn(dev, qp->wqp.qpc.qpn);
 	uroce_mr_free(dev->mrs, qp->key);
@@ -451,7 +463,7 @@ zero_copy__destruction_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	expect_wait(remove_qp);
-	/* rig_qp_free() removes the QP a second time, which is harmless */
+	/* add the removed QP again, because rig_qp_free() removes it */
 	assert_int_equal(uroce_dev_add_qp(dev, &qp->wqp, worker()), 0);
 	close_keeper();
 }
@@ -466,7 +478,7 @@ zero_copy__reset_waits_for_the_port(void **state)
 	close_keeper();
 }
 
-/* A port that accepts nothing: waiting frames are dropped, and their TX references end. */
+/* A transmit callback of a port that accepts no frames. */
 static uint16_t
 refuse(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)
 {
@@ -493,7 +505,10 @@ zero_copy__frames_that_wait_for_a_port_are_recalled(void **state)
 	close_dev("net_null0");
 }
 
-/* A copied frame that waits behind those that are dropped is sent and counted as the frame that it is. */
+/*
+ * A copied frame that waits behind zero-copy frames is sent when those are dropped. It counts with
+ * its own length.
+ */
 static void
 zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself(void **state)
 {
@@ -516,7 +531,7 @@ zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself(void **state)
 	assert_int_equal(rte_eth_remove_tx_callback(dev->port->id, 0, callback), 0);
 	rig_drive(dev);
 	assert_int_equal(worker()->tx.nb_pending, 0);
-	/* Ethernet, IPv4, UDP, BTH, RETH, ICRC */
+	/* 58 bytes of headers (Ethernet, IPv4, UDP, BTH) and ICRC, and 16 bytes of RETH */
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DATA) - nb_bytes,
 			 64 + 58 + 16);
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_PORT_XMIT_DISCARDS) -
@@ -594,9 +609,9 @@ read_frame(const struct rte_mbuf *frame, uint32_t at, uint32_t len, uint8_t *to)
 }
 
 /*
- * The same WRITE through a region and through an mkey over it has the same payload. The region's
- * payload is transmitted without a copy. The mkey's payload is made in the frame, although the
- * layout refers to memory that could be transmitted directly.
+ * A WRITE from a region and a WRITE from an mkey with the same memory send the same payload. The
+ * payload from the region is transmitted without a copy. The payload from the mkey is copied,
+ * although its layout refers to memory that could be transmitted without a copy.
  */
 static void
 zero_copy__what_an_mkey_makes_is_copied(void **state)
@@ -628,7 +643,10 @@ zero_copy__what_an_mkey_makes_is_copied(void **state)
 		read_frame(made, at, len, payload[1]);
 		assert_memory_equal(payload[0], payload[1], len);
 	}
-	/* the frame has a copy, so memory may change while the port holds the frame */
+	/*
+	 * the payload from the mkey is a copy, so the memory may change while the port has the
+	 * frame
+	 */
 	memset(qp->buf, 0, LEN + OFFSET);
 	read_frame(keeper.clone[2 * NB_FRAMES - 1], 54, 1024, payload[0]);
 	assert_memory_equal(payload[0], payload[1], 1024);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One end of a reliable connection whose other end is going to fail. test/failures/survivors.py
- * runs two of these processes, causes a failure, and checks the report of the remaining one.
+ * One end of an RC connection whose other end is going to fail. test/failures/survivors.py runs two
+ * of these processes, causes a failure, and checks the report of the remaining one.
  *
  *	survivor [EAL options] -- DEVICE OPERATION WAIT TIMEOUT_CODE RETRY_CNT
  *
  * OPERATION is write, read, send or fetch-add for the requester, respond for the responder. WAIT is
- * poll, or sleep (in a completion channel). The test passes data between the ends: each prints a
- * line with its address and reads the peer's line, and then prints `ready`. The requester keeps its
+ * poll, or sleep (in a completion channel). Each process prints a line with its address and reads
+ * the peer's line, which survivors.py passes on. Then it prints `ready`. The requester keeps its
  * send queue full. It prints `flowing` once completions come, and after the first error a line with
  * its report. The responder runs until its input ends.
  */
@@ -29,15 +29,15 @@
 #define DEPTH      16u
 #define MSG_LEN    16384u
 #define FLOWING_AT 64u
-/* without a completion for this time, the program hangs */
+/* the time that the requester waits for a completion; a longer time is a hang */
 #define TIMEOUT_NS    UINT64_C(20000000000)
-#define LOOK_ROUNDS   4096u /* polls between two reads of the input */
+#define LOOK_ROUNDS   4096u /* number of polls of the CQ between two reads of stdin */
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 static const struct operation {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	uint32_t len; /* 0: this end is the responder */
+	uint32_t len; /* length of a request; 0: this process is the responder */
 } operations[] = {
 	{ "write", IBV_WR_RDMA_WRITE, MSG_LEN }, { "read", IBV_WR_RDMA_READ, MSG_LEN },
 	{ "send", IBV_WR_SEND, MSG_LEN },        { "fetch-add", IBV_WR_ATOMIC_FETCH_AND_ADD, 8 },
@@ -50,12 +50,16 @@ struct address {
 	union ibv_gid gid;
 };
 
-/* The report of a requester. */
+/* What the requester counts and reports at its end. */
 struct story {
 	uint64_t posted, completed, flushed;
-	uint64_t last_good_ns, first_bad_ns, last_ns; /* times of CLOCK_MONOTONIC */
+	/*
+	 * times of the latest success, the first error, and the latest completion (CLOCK_MONOTONIC)
+	 */
+	uint64_t last_good_ns, first_bad_ns, last_ns;
 	enum ibv_wc_status first_bad;
-	enum ibv_wc_status odd; /* status of a later completion that is not a flush */
+	/* status of a completion after the first error, if it is not a flush */
+	enum ibv_wc_status odd;
 	bool is_in_order;
 };
 
@@ -70,7 +74,7 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_mr *mr;
 static struct ibv_qp *qp;
-static unsigned nb_events; /* events that were read and must be acknowledged */
+static unsigned nb_events; /* completion events that were read and not acknowledged yet */
 static _Alignas(4096) char buf[MSG_LEN];
 static struct address ours, theirs;
 static int gid_index;
@@ -84,7 +88,7 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* Like check(), for calls that return an errno. */
+/* Exit with a complaint if a call has failed that returns an errno. */
 static void
 must(int error, const char *complaint)
 {
@@ -103,7 +107,7 @@ now_ns(void)
 
 /* ---------------------------------------------------------------------------- objects */
 
-/* Find the index of the first IPv4 address. */
+/* Set `gid_index` to the index of the first IPv4 address of the device. */
 static void
 find_gid(void)
 {
@@ -253,8 +257,8 @@ post_receive(void)
 }
 
 /*
- * Wait for an event of the channel.
- * @return whether one came
+ * Wait for an event of the completion channel.
+ * @return whether an event came
  */
 static bool
 sleep_for(int timeout_ms)
@@ -272,7 +276,7 @@ sleep_for(int timeout_ms)
 
 /*
  * Wait for one completion.
- * @return false: none came in time
+ * @return false: none came within TIMEOUT_NS
  */
 static bool
 take_completion(struct ibv_wc *wc)
@@ -331,8 +335,8 @@ tell(const struct story *story)
 }
 
 /*
- * Post requests until the failure and some time after it. Requests posted after the failure are
- * flushed, too.
+ * Post a request for each success until the first error, and one request after it. All remaining
+ * requests are flushed. Then print the report.
  */
 static void
 request(void)
@@ -377,10 +381,7 @@ respond(void)
 		} else if (does_sleep) {
 			must(uroce_req_notify_cq(cq, 0), "arm");
 			(void)sleep_for(10);
-			/*
-			 * the loop's increment makes `round` 0, so that the loop reads the input at
-			 * once
-			 */
+			/* Read the input at once: the increment of the loop makes `round` 0. */
 			round = UINT_MAX;
 		}
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The honest traffic. Each connection has one operation in progress. Its source is filled with a
- * pattern of its own; its destination, and the memory around it, with another pattern.
+ * The honest traffic. Each connection executes one operation at a time. The source buffer has a
+ * pattern of its own. The destination, and the memory around it, have another pattern.
  */
 
 #include "beside.h"
@@ -15,11 +15,11 @@
 #include "verbs/object.h"
 
 #define LEN_MAX  6000
-#define MARGIN   64 /* bytes before and behind the destination that are checked */
+#define MARGIN   64 /* bytes before and after the destination that must not change */
 #define BUF_LEN  (LEN_MAX + 2 * MARGIN + 64)
 #define ADDR_GID 1
 
-/* The buffers have the same address in every run, because captured frames contain it. */
+/* The address of the buffers is the same in every run, because captured frames contain it. */
 #define BUFS_AT  UINT64_C(0x420000000000)
 #define BUF_ROOM ((BUF_LEN + 63) / 64 * 64)
 #define BUFS_LEN ((size_t)2 * BESIDE_CONNS * BUF_ROOM)
@@ -49,8 +49,8 @@ open_end(struct beside_end *end, struct fabric *fabric, enum host host)
 			       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
 				       IBV_ACCESS_REMOTE_READ);
 	/*
-	 * on worker 0, where the honest peer's frames arrive, so that none waits for a sleeping
-	 * worker
+	 * The CQ is on worker 0, which receives the honest peer's frames. So no frame waits for
+	 * worker 1, which may not be driven.
 	 */
 	end->cq = uroce_create_cq(context, 16, NULL, NULL, 0);
 	init.send_cq = end->cq;
@@ -99,7 +99,7 @@ connect_end(struct beside_end *end, const struct beside_end *peer, enum host hos
 				       IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC) == 0;
 }
 
-/* The host of end `i` of a connection: connections exist in both directions. */
+/* The host of end `i` of a connection. In half of the connections the target is the requester. */
 static enum host
 host_of(unsigned conn, unsigned i)
 {
@@ -222,8 +222,8 @@ verify(struct beside *beside, struct beside_conn *conn)
 }
 
 /*
- * Take one completion from the CQ of `end`, if there is one.
- * @return whether there was no error
+ * Poll the CQ of `end` for at most one completion.
+ * @return false: an error, or a second completion of the same request
  */
 static bool
 take(struct beside_end *end, bool *is_done)

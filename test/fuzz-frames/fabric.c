@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The network. Every frame of every host passes through this file, on one thread. Frames of honest
- * hosts are delivered, and some are kept as material for mutations. Frames of the target to the
- * attacker end here.
+ * The network. Every frame of every host passes through this file, on one thread. Frames between
+ * the target and the honest peer are delivered, and some are kept as material for mutations. Frames
+ * of the target to the attacker are checked and freed.
  */
 
 #include "fabric.h"
@@ -37,7 +37,8 @@
 #define NB_FENCED   4096
 #define NB_CAPTURED 256
 #define BURST       64
-#define ROUNDS_MAX  256 /* limit of rounds in which a host is busy without new frames */
+/* maximum number of rounds of fabric_run(), in case a host always has work */
+#define ROUNDS_MAX 256
 
 static struct rte_ring *into[2][TARGET_WORKERS];
 static struct rte_ring *from[2][TARGET_WORKERS];
@@ -54,7 +55,8 @@ fabric_seed_random(uint64_t seed)
 }
 
 /*
- * Replaces getrandom() of libc: QPNs and keys are drawn from it, and must be the same in every run.
+ * Replaces getrandom() of libc. The library takes QPNs and keys from this function, and they must
+ * be the same in every run.
  */
 ssize_t
 getrandom(void *buf, size_t len, unsigned flags)
@@ -70,7 +72,8 @@ getrandom(void *buf, size_t len, unsigned flags)
 static void
 take_clock(void)
 {
-	uroce_clock_base = UINT64_C(1) << 60; /* a time that no counter of the CPU reaches */
+	/* a fixed time, which the CPU's counter does not reach */
+	uroce_clock_base = UINT64_C(1) << 60;
 	uroce_clock_factor = 0;
 }
 
@@ -83,7 +86,7 @@ fabric_wait_ns(uint64_t ns)
 /* --- buffers that end where a mapping ends ----------------------------------------------------- */
 
 static struct fenced {
-	uint8_t *end; /* the first byte that must not be accessed */
+	uint8_t *end; /* the end of the buffer: the first byte of a page without access rights */
 	struct rte_mbuf_ext_shared_info shared;
 	struct fenced *next;
 } fenced[NB_FENCED], *fenced_free;
@@ -145,7 +148,9 @@ put_plain(struct rte_mbuf *mbuf, const uint8_t *data, uint32_t len)
 	mbuf->pkt_len = len;
 }
 
-/* Copy a frame into a chain of two to four mbufs of any length. */
+/*
+ * Copy a frame into a chain of two to four mbufs. The mbufs have random lengths, and may be empty.
+ */
 static void
 put_chained(struct rte_mbuf *head, const uint8_t *data, uint32_t len, struct rng *rng)
 {
@@ -311,7 +316,7 @@ capture(const struct rte_mbuf *mbuf)
 	struct frame *frame = &captured[nb_captured % NB_CAPTURED];
 	const bool is_ipv6 = be16_get(eth->type) == UROCE_ETHERTYPE_IPV6;
 
-	/* a changing sample of a long stream */
+	/* keep every 13th frame: operations repeat, and a sample has frames of all kinds */
 	if (nb_seen++ % 13 != 0 || mbuf->nb_segs != 1 || mbuf->data_len > FRAME_MAX ||
 	    (!is_ipv6 && be16_get(eth->type) != UROCE_ETHERTYPE_IPV4))
 		return;
@@ -358,7 +363,8 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 }
 
 /*
- * The access rights, one of which the sender of this response must have granted; 0: none is needed.
+ * The access rights that a response needs: the QP that sends it must have granted one of them; 0:
+ * it needs none.
  */
 static int
 rights_of(const struct uroce_pkt *pkt)
@@ -367,12 +373,15 @@ rights_of(const struct uroce_pkt *pkt)
 		return IBV_ACCESS_REMOTE_ATOMIC;
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE)
 		return 0;
-	/* a response without payload may also belong to an ATOMIC_WRITE or a FLUSH */
+	/* a READ response without payload may be the response to an ATOMIC_WRITE or a FLUSH */
 	return pkt->payload_len ? IBV_ACCESS_REMOTE_READ
 				: IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
 }
 
-/* Check a response: its QP must grant the operation, and its data must be readable. */
+/*
+ * Check a response of the target to the attacker. The victim must have granted the operation, and
+ * the data must not contain the secret of memory that is not readable.
+ */
 static void
 inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 {
@@ -389,7 +398,10 @@ inspect(struct fabric *fabric, const struct rte_mbuf *mbuf)
 		fabric->has_leaked = true;
 }
 
-/* Handle the frames that the target sent. */
+/*
+ * Process the frames that the target has sent: deliver them to the honest peer, or check and free
+ * them.
+ */
 static void
 route(struct fabric *fabric, struct rte_mbuf **frames, unsigned nb)
 {
@@ -440,7 +452,10 @@ fabric_send(struct fabric *fabric, const struct frame *frame, unsigned worker, s
 		fabric->nb_lost++;
 }
 
-/* Drive a worker as an embedder does. */
+/*
+ * Drive a worker of the target as an embedder does.
+ * @return number of frames that went in or out
+ */
 static unsigned
 drive_input(struct fabric *fabric, unsigned idx)
 {
@@ -450,7 +465,7 @@ drive_input(struct fabric *fabric, unsigned idx)
 
 	while ((nb = rte_ring_dequeue_burst(into[HOST_TARGET][idx], (void **)frames, BURST, NULL)) >
 	       0) {
-		/* the remaining frames may be returned in another array or in the same one */
+		/* an embedder may pass two arrays or the same array twice, so try both */
 		struct rte_mbuf **const place = nb % 2 ? frames : rest;
 		const unsigned nb_rest = uroce_worker_input(worker, frames, nb, place);
 
@@ -491,7 +506,8 @@ fabric_run(struct fabric *fabric, enum feed feed, unsigned asleep)
 /* --- neighbours -------------------------------------------------------------------------------- */
 
 /*
- * Host `who` sends a request for the address of `whom`, from which `whom` learns the MAC of `who`.
+ * Let host `who` send a request for the address of `whom`. The request teaches `whom` the MAC of
+ * `who`.
  */
 static void
 ask(enum host who, enum host whom, bool is_ipv6)

@@ -10,8 +10,8 @@
  *	beside   192.0.2.2, 2001:db8::2   an honest peer
  *	ghost    192.0.2.3, 2001:db8::3   the attacker: the program responds for this address
  *
- * The program also controls time: the clock of the data path advances by calls only. So timers
- * expire at the same frame in every run of a seed.
+ * The program also controls time: only calls of fabric_wait_ns() advance the clock of the data
+ * path. So timers expire at the same frame in every run with the same seed.
  */
 
 #include <stdbool.h>
@@ -27,72 +27,76 @@ enum host { HOST_TARGET, HOST_BESIDE, HOST_GHOST, HOST_NB };
 
 #define TARGET_WORKERS 2
 
-/** The QP number of the attacker as the peer of victim `idx`. */
+/** The QP number that the attacker has as the peer of victim `idx`. */
 #define GHOST_QPN(idx) (0x600000u + (idx))
 
 /** How a hostile frame reaches the target. */
 enum feed {
-	FEED_PORT,  /* a worker receives the frame from its port */
-	FEED_INPUT, /* frames are passed to uroce_worker_input() */
+	FEED_PORT,  /* a worker of the target receives the frame from its port */
+	FEED_INPUT, /* the frame is passed to uroce_worker_input(), as by an embedder */
 };
 
 struct fabric {
-	struct ibv_device *device[2]; /* devices of the target and of the host beside it */
+	struct ibv_device *device[2]; /* the devices of the target and of the honest peer */
 	struct ibv_context *context[2];
 	struct uroce_dev *dev[2];
-	uint64_t nb_sent;    /* frames passed to the target, from any sender */
+	uint64_t nb_sent;    /* number of frames passed to the target, from any sender */
 	uint64_t nb_rest;    /* number of frames that uroce_worker_input() returned */
-	uint64_t nb_lost;    /* number of frames dropped by a full queue */
-	uint64_t nb_answers; /* responses to READs and atomics, which are searched for the secret */
+	uint64_t nb_lost;    /* number of frames that a full ring has dropped */
+	uint64_t nb_answers; /* number of READ responses and atomic acknowledges to the attacker */
 	bool has_leaked;
-	/* access rights that each QP grants to the attacker: enum ibv_access_flags */
+	/* access rights that each victim grants to the attacker (enum ibv_access_flags) */
 	int granted[UINT8_MAX + 1];
-	bool has_overstepped; /* a QP executed a READ or an atomic that it does not grant */
-	uint64_t nb_reply;    /* frames from the target to the attacker */
+	bool has_overstepped; /* a victim has executed a READ or an atomic that it does not grant */
+	uint64_t nb_reply;    /* number of frames from the target to the attacker */
 };
 
-/** The address of a host, in the form of a GID. */
+/** The address of a host in the form of a GID. */
 const uint8_t *fabric_ip(enum host host, bool is_ipv6);
 
-/** The GID of a group that has members on the target. */
+/** The GID of a multicast group that has members on the target. */
 const uint8_t *fabric_group(bool is_ipv6);
 
 /**
- * Start EAL and both devices.
- * @return false after one line on stderr
+ * Start EAL and create both devices.
+ * @return false: a line on stderr gives the reason
  */
 bool fabric_open(struct fabric *fabric, uint64_t seed);
 void fabric_close(struct fabric *fabric);
 
-/** Make all random numbers of the library depend on this seed. */
+/** Seed the generator from which the library gets all its random numbers. */
 void fabric_seed_random(uint64_t seed);
 
-/** Advance the time. */
+/** Advance the clock of the data path by `ns`. */
 void fabric_wait_ns(uint64_t ns);
 
 /**
- * Let the target learn the MACs of the attacker and the honest peer if it does not know them.
- * @return whether it knows them now
+ * Let the target learn the MACs of the attacker and the honest peer, unless it knows them.
+ * @return whether the target knows both MACs now
  */
 bool fabric_introduce(struct fabric *fabric);
 
 /**
- * Send a frame to a worker of the target. The frame is in one of three places: in a buffer that
- * ends at the end of a mapping, so that a read beyond it faults; in an ordinary mbuf; in a chain of
- * mbufs.
+ * Send a frame to a worker of the target. The frame is in one of three kinds of memory, at random:
+ * in a buffer at the end of a mapping, so that a read beyond it faults; in an ordinary mbuf; in a
+ * chain of mbufs.
  */
 void fabric_send(struct fabric *fabric, const struct frame *frame, unsigned worker,
 		 struct rng *rng);
 
 /**
- * Drive until all sent frames are handled, except by the worker `asleep` (TARGET_WORKERS: none).
+ * Drive both devices until all frames that were sent are processed.
+ * @param asleep  worker of the target that is not driven; TARGET_WORKERS: all are driven
  */
 void fabric_run(struct fabric *fabric, enum feed feed, unsigned asleep);
 
-/** A frame that a real QP has sent; NULL: none yet. */
+/**
+ * Choose a captured frame, which a QP of one of the two devices has sent; NULL: none was captured
+ * yet.
+ */
 const struct frame *fabric_captured(struct rng *rng);
 
-/** Number of mbufs of this program that are not back in their pool. */
+/** Number of mbufs of this program's pool that were not released. */
 unsigned fabric_mbufs_missing(void);
 
 /** Sum of the statistics of the target's workers. */

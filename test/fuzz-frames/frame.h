@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A frame under construction: its bytes and the offsets of its headers. The offsets stay those of
- * the original frame when its bytes are mutated.
+ * A frame under construction: its bytes, and the offsets of its headers. If a mutation changes the
+ * bytes of a header, the offsets remain those of the original headers.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 #include "rng.h"
 
 #define FRAME_ROOM 4096
-/** Limit of the frame length: no mutation exceeds it, so that frames fit their buffers. */
+/** Maximum length of a frame. Mutations keep this limit, so that frames fit their buffers. */
 #define FRAME_MAX 2000
 
 struct frame {
@@ -35,13 +35,16 @@ frame_udp_off(const struct frame *frame)
 void frame_fit(struct frame *frame);
 
 /**
- * Compute the ICRC of the present bytes and store it where a receiver expects it. That is the end
- * of the length in the IP header, or else the end of the frame.
+ * Compute the ICRC of a frame as it is now, and store it where a receiver expects it. That is the
+ * end that the IP length gives, or the end of the frame if the IP length exceeds the frame.
  * @return false: there is no IP header with room for a BTH and an ICRC behind it
  */
 bool frame_seal(struct frame *frame);
 
-/** Mutate the frame in one to four ways; perhaps insert a part of `other`. */
+/**
+ * Mutate a frame in one to four ways. Sometimes replace its end by the end of `other` first.
+ * @param other  NULL: there is no other frame
+ */
 void frame_mutate(struct frame *frame, const struct frame *other, struct rng *rng);
 
 #endif /* FUZZ_FRAMES_FRAME_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The target's memory. It is at a fixed address, so that a seed uses the same addresses in every
- * run. The heap of the address sanitizer is at 0x500000000000 or 0x600000000000, depending on its
- * release, and four tebibytes long.
+ * The target's memory. Its address is fixed, so that runs with the same seed use the same
+ * addresses. The address is outside of the heap of the address sanitizer, which is at
+ * 0x500000000000 or 0x600000000000, depending on the release, and four tebibytes long.
  */
 
 #include "land.h"
@@ -16,9 +16,9 @@
 #include <uroce.h>
 
 #define LAND_AT   UINT64_C(0x410000000000)
-#define FENCE_LEN 512 /* bytes of canaries around every region */
+#define FENCE_LEN 512 /* length of the canaries before and behind every region */
 #define DEAD_LEN  4096
-#define GAP_AT    300 /* offset of the second element of a slot */
+#define GAP_AT    300 /* offset in a slot of the gap between the two elements of a request */
 #define GAP_LEN   40
 
 static const struct {
@@ -35,7 +35,10 @@ static const struct {
 
 static_assert(sizeof(LAND_SECRET) == LAND_SECRET_LEN + 1, "the length of the secret");
 
-/* Fill all memory with the secret, except what may be read or is sent. */
+/*
+ * Fill the target's memory with the secret, except regions that the peer may read and regions whose
+ * content is sent.
+ */
 static void
 plant(struct land *land)
 {
@@ -147,16 +150,17 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	case 1: /* an address around the beginning of the region */
 		*va = (uintptr_t)info->at + rng_below(rng, 9) - 4;
 		break;
-	case 2: /* a range that wraps around the address space, or nearly */
+	case 2: /* a range close to the end of the address space, which may wrap around */
 		*va = 0 - (uint64_t)rng_below(rng, 2 * len + 2);
 		break;
-	case 3: /* another region, with its own key or with the key of the first region */
+	/* the address of another region, with that region's key or with the key of `plot` */
+	case 3:
 		info = &land->plot[domain][rng_below(rng, PLOT_NB)];
 		*va = (uintptr_t)info->at;
 		if (rng_once_in(rng, 2))
 			*rkey = info->mr->rkey;
 		break;
-	case 4: /* an address in a region of the other domain */
+	case 4: /* a key and an address of the other protection domain */
 		*rkey = land->plot[!domain][rng_below(rng, PLOT_NB)].mr->rkey;
 		*va = (uintptr_t)land->plot[!domain][PLOT_ALL].at;
 		break;
@@ -171,8 +175,8 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 }
 
 /*
- * Compare a part that must not change.
- * @return whether it is unchanged
+ * Compare memory that must not change with its original content.
+ * @return whether the memory is unchanged
  */
 static bool
 is_pristine(const struct land *land, const uint8_t *at, size_t len)
@@ -180,7 +184,10 @@ is_pristine(const struct land *land, const uint8_t *at, size_t len)
 	return memcmp(at, land->pristine + (at - land->at), len) == 0;
 }
 
-/* Compare the parts of a slot that no request uses: the gap inside, and the end. */
+/*
+ * Whether the parts of the slots that no request uses are unchanged: the gap between two elements,
+ * and the end of each slot.
+ */
 static bool
 are_gaps_pristine(const struct land *land, const struct plot_info *plot)
 {

@@ -5,12 +5,12 @@
 /**
  * @file
  * The target's memory: regions with all combinations of access rights in one mapping, canaries
- * between them, and a copy of the original content. Memory without a write right for the peer must
- * not change.
+ * between the regions, and a copy of the original content. Memory that the peer has no right to
+ * write must not change.
  *
- * Two protection domains have the same kinds of regions. QPs of the domain OPEN grant the rights of
- * their table row. QPs of the domain CLOSED grant no writes, so its regions must not change, except
- * for the slots of their own requests.
+ * Two protection domains have the same kinds of regions. Victims of the domain OPEN grant the
+ * rights of their table row. Victims of the domain CLOSED grant no writes. So the regions of CLOSED
+ * must not change, except for the slots into which the victims receive.
  */
 
 #include <stdbool.h>
@@ -23,20 +23,24 @@
 enum domain { DOMAIN_OPEN, DOMAIN_CLOSED, DOMAIN_NB };
 
 enum plot {
-	/* a region with the rights to local and remote writes, remote reads and atomics */
+	/* region with the rights to local writes, remote writes, remote reads and atomics */
 	PLOT_ALL,
-	PLOT_READ,   /* a region with the right to remote reads */
-	PLOT_ATOMIC, /* local write and atomics, but no remote write and no remote read */
-	PLOT_BARE,   /* a region without rights: the source of data to send */
-	PLOT_LOCAL,  /* a region with local writes: slots for receive requests and responses */
+	PLOT_READ,   /* region with the right to remote reads only */
+	PLOT_ATOMIC, /* region with the rights to local writes and atomics only */
+	PLOT_BARE,   /* region without rights, which has the data that victims send */
+	/* region with the right to local writes: slots for receive requests and responses */
+	PLOT_LOCAL,
 	PLOT_NB
 };
 
-/** The content of all memory that no READ may return. */
+/** The content of all memory that is not readable for the peer: no READ response may contain it. */
 #define LAND_SECRET     "uRoCE#\xa5\x5a"
 #define LAND_SECRET_LEN 8
 
-/** Slots of a victim in PLOT_LOCAL. A request uses a part of one, in two pieces. */
+/**
+ * Each victim has LAND_SLOTS slots in PLOT_LOCAL. A request has one or two elements, which use a
+ * part of a slot.
+ */
 #define LAND_SLOTS    16
 #define LAND_SLOT_LEN 1280
 #define LAND_VICTIMS  32 /* maximum number of victims */
@@ -50,7 +54,8 @@ struct plot_info {
 struct land {
 	struct ibv_pd *pd[DOMAIN_NB];
 	struct plot_info plot[DOMAIN_NB][PLOT_NB];
-	uint32_t dead_key[DOMAIN_NB]; /* key of a deregistered region */
+	/* for each domain, the key of a region that was deregistered */
+	uint32_t dead_key[DOMAIN_NB];
 	uint8_t *dead_at;
 	uint8_t *at, *pristine;
 	size_t len;
@@ -60,21 +65,23 @@ bool land_open(struct land *land, struct ibv_context *context);
 void land_close(struct land *land);
 
 /**
- * Make elements over `len` bytes, at most 1200, of a victim's slot, with a gap between them.
+ * Make the elements of a request that uses `len` bytes of a victim's slot, at most 1200. There is a
+ * gap between two elements.
  * @return number of elements, 1 or 2
  */
 int land_slot(const struct land *land, enum domain domain, unsigned victim, unsigned slot,
 	      uint32_t len, struct ibv_sge sge[2]);
 
 /**
- * Draw an address and a key for a request of the peer, mostly valid ones for `len` bytes of `plot`.
+ * Draw a remote address and an rkey for a request of the attacker. Mostly they are valid for `len`
+ * bytes of the region `plot`.
  */
 void land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t len,
 	      struct rng *rng, uint64_t *va, uint32_t *rkey);
 
 /**
- * Check that all memory which must not change is unchanged.
- * @return NULL, or a description of the changed memory
+ * Check that no memory has changed that must not change.
+ * @return NULL, or a description of the memory that has changed
  */
 const char *land_check(const struct land *land);
 

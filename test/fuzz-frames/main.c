@@ -5,8 +5,9 @@
  *
  *	fuzz-frames [--frames N] [--seed S] [--feed port|input|both]
  *
- * Frames that a peer could have sent are mutated. At least nine of ten get a valid ICRC again. They
- * are sent to a port with QPs of every type and state, beside honest traffic. The checks are:
+ * Frames that a peer could have sent are mutated. At least nine of ten mutated frames get a valid
+ * ICRC again. The frames are sent to a port with QPs of every type and state, beside honest
+ * traffic. The checks are:
  *
  * - no crash
  * - no change of memory without an access right
@@ -39,11 +40,14 @@
 
 #define FRAMES_DEFAULT 10000000
 #define BURST          32
-#define SEAL_PERCENT   97   /* percentage of frames with a valid ICRC, if they have room for one */
-#define CHECK_EVERY    256  /* bursts between two checks of memory */
-#define SLEEP_EVERY    2048 /* bursts between two sleeps of worker 1 */
-#define SLEEP_BURSTS   192  /* length of a sleep, in which more frames arrive than its ring holds */
-#define SWITCH_EVERY   512  /* bursts until the way of feeding changes */
+/* percentage of mutated frames that get a valid ICRC, if they have room for an ICRC */
+#define SEAL_PERCENT 97
+#define CHECK_EVERY  256  /* number of bursts between two checks of the target's memory */
+#define SLEEP_EVERY  2048 /* number of bursts from one sleep of worker 1 to the next sleep */
+/* number of bursts during a sleep: their frames overrun the ring of the sleeping worker */
+#define SLEEP_BURSTS 192
+/* number of bursts after which frames reach the target in the other way (enum feed) */
+#define SWITCH_EVERY 512
 
 enum feed_option { OPTION_PORT, OPTION_INPUT, OPTION_BOTH };
 
@@ -60,7 +64,7 @@ struct run {
 	uint64_t nb_mutated, nb_sealed, nb_valid, nb_spared, nb_bursts;
 };
 
-/* Verdicts that are impossible here, each with the reason. */
+/* Verdicts that no frame of this program can get, each with the reason. */
 static const struct {
 	enum uroce_verdict verdict;
 	const char *reason;
@@ -132,8 +136,8 @@ parse_options(struct run *run, int argc, char **argv)
 /* --- the attack -------------------------------------------------------------------------------- */
 
 /*
- * The honest peer's address is trusted by its connections, so a forged frame from that address to
- * them cannot be resisted. Such a frame gets another QP number.
+ * If a mutated frame has the honest peer's address and goes to a QP of the honest traffic, change
+ * its destination QP number. The QP could not tell such a frame from a frame of its peer.
  */
 static void
 spare_beside(struct run *run, struct frame *frame)
@@ -169,7 +173,10 @@ attack(struct run *run, struct frame *frame)
 	run->nb_mutated++;
 }
 
-/* Choose the queue of a frame at random, so that half of the frames arrive at the wrong worker. */
+/*
+ * Choose the worker that receives a frame: at random, so that half of the frames must be forwarded,
+ * or worker 0 while worker 1 sleeps.
+ */
 static unsigned
 pick_worker(struct run *run, unsigned sleeping)
 {
@@ -194,7 +201,8 @@ run_burst(struct run *run)
 	for (unsigned i = 0; i < BURST && run->nb_mutated < run->nb_wanted; i++) {
 		(void)seeds_make(&run->seeds, &frame, &run->rng);
 		/*
-		 * some frames are not mutated, so that victims get further than their first packet
+		 * a quarter of the frames is not mutated, so that victims receive more than the
+		 * first packet of a message
 		 */
 		if (rng_once_in(&run->rng, 4))
 			run->nb_valid++;
@@ -282,8 +290,8 @@ print_histogram(const struct uroce_worker_stats *stats)
 }
 
 /*
- * Check that each received frame got one verdict, and one more for each time it was forwarded or
- * copied.
+ * Check that each received frame has got one verdict, and a further one for each time it was
+ * forwarded or copied to another worker.
  */
 static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
@@ -306,8 +314,8 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 }
 
 /*
- * Print how many frames each state received.
- * @return whether each state of each type has received some
+ * Print how many frames were sent to victims of each type and state.
+ * @return whether each possible combination has got some
  */
 static bool
 print_states(const struct run *run)
@@ -361,7 +369,7 @@ check_run(struct run *run, double seconds)
 	struct uroce_worker_stats stats;
 	bool is_good = true;
 
-	/* all workers awake, all frames handled */
+	/* drive all workers until all frames are processed */
 	fabric_run(&run->fabric, FEED_PORT, TARGET_WORKERS);
 	stats = fabric_stats(&run->fabric);
 	if (!print_histogram(&stats))
@@ -386,17 +394,23 @@ check_run(struct run *run, double seconds)
 
 static struct run run = { .nb_wanted = FRAMES_DEFAULT, .feed = OPTION_BOTH };
 
-/* Print a last line; then the signal has its default effect. */
+/*
+ * A handler for signals of a crash: print a line, and raise the signal again with its default
+ * effect.
+ */
 static void
 report_crash(int number)
 {
 	static const char text[] = "FAIL  crashed: see the core, or run again with the same seed\n";
 
 	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
-	raise(number); /* the handler runs only once: SA_RESETHAND */
+	raise(number); /* SA_RESETHAND has restored the default effect */
 }
 
-/* With a sanitizer no handlers are installed, because its report is better. */
+/*
+ * Install the handlers for signals of a crash. If a sanitizer has installed handlers, these remain,
+ * because the sanitizer's report says more.
+ */
 static void
 watch_crashes(void)
 {

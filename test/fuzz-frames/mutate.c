@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mutations: a table of ways to change a frame, from a single bit to the end of another frame. Also
- * the ICRC, computed from the present bytes as the receiver computes it. A mutated frame with a
- * valid ICRC passes the first checks and so reaches the code behind them.
+ * Mutations: a table of functions that change a frame, from a single bit to the whole end of the
+ * frame. This file also computes the ICRC of a mutated frame as the receiver does. With a valid
+ * ICRC, a mutated frame passes the first checks and reaches the code behind them.
  */
 
 #include "frame.h"
@@ -55,8 +55,9 @@ frame_fit(struct frame *frame)
 }
 
 /*
- * Find the IP header from the bytes of the frame.
- * @return its length; 0: no header that an ICRC could cover
+ * Find the IP header by the bytes of the frame.
+ * @param[out] end offset of the end that the IP length gives, or of the end of the frame
+ * @return length of the IP header; 0: there is none that an ICRC could cover
  */
 static uint32_t
 find_ip(const struct frame *frame, uint32_t *ip_off, uint32_t *end)
@@ -109,7 +110,10 @@ frame_seal(struct frame *frame)
 
 /* --- anywhere ---------------------------------------------------------------------------------- */
 
-/* Choose a byte, mostly from the BTH on: errors in earlier headers are detected early. */
+/*
+ * Choose the offset of a byte to change. Most choices are behind the IP and UDP headers, whose
+ * errors are detected early.
+ */
 static uint32_t
 pick_place(const struct frame *frame, struct rng *rng)
 {
@@ -342,11 +346,11 @@ change_ip(struct frame *frame, struct rng *rng)
 
 	switch (rng_below(rng, 8)) {
 	case 0:
-		/* a bit of the version or of the header length */
+		/* version, or header length of IPv4 */
 		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8));
 		break;
 	case 1:
-		ip[1] = (uint8_t)rng_next(rng); /* ECN and the rest of the traffic class */
+		ip[1] = (uint8_t)rng_next(rng); /* ECN and the rest of the traffic class of IPv4 */
 		break;
 	case 2:
 		if (!frame->is_ipv6)
@@ -367,7 +371,10 @@ change_ip(struct frame *frame, struct rng *rng)
 	}
 }
 
-/* Enlarge an IPv4 header by options, or shrink it so that it overlaps what follows. */
+/*
+ * Enlarge an IPv4 header by options. If there are too many options, the header length overflows,
+ * and the header overlaps what follows.
+ */
 static void
 change_options(struct frame *frame, struct rng *rng)
 {
@@ -377,7 +384,7 @@ change_options(struct frame *frame, struct rng *rng)
 	if (frame->is_ipv6 || frame->len + nb > FRAME_MAX || frame->len < at)
 		return;
 	memmove(frame->at + at + nb, frame->at + at, frame->len - at);
-	memset(frame->at + at, 1, nb); /* fill the options with no-operation */
+	memset(frame->at + at, 1, nb); /* option type 1: no operation */
 	frame->at[frame->ip_off] = (uint8_t)(0x45 + nb / 4);
 	frame->len += nb;
 	frame->bth_off = (uint16_t)(frame->bth_off + nb);
@@ -395,8 +402,8 @@ add_tag(struct frame *frame, struct rng *rng)
 	if (frame->len + sizeof(tag) > FRAME_MAX)
 		return;
 	/*
-	 * the struct has the type behind the TCI, while the tag begins with its protocol: so the
-	 * two halves are exchanged
+	 * A struct uroce_vlan begins behind the EtherType of the tag. Here a tag begins with its
+	 * EtherType, so the member `tci` has the EtherType and the member `type` has the TCI.
 	 */
 	tag.type = be16_make(rng_once_in(rng, 2) ? 0x6000 : (uint16_t)rng_next(rng));
 	memmove(frame->at + 12 + sizeof(tag), frame->at + 12, frame->len - 12);
@@ -406,7 +413,7 @@ add_tag(struct frame *frame, struct rng *rng)
 	frame->bth_off = (uint16_t)(frame->bth_off + sizeof(tag));
 }
 
-/* Change the EtherType to ARP, to the other IP version, or to any value. */
+/* Change the EtherType to that of ARP, IPv4, IPv6 or VLAN, or to a random value. */
 static void
 change_ethertype(struct frame *frame, struct rng *rng)
 {
@@ -425,7 +432,7 @@ truncate_frame(struct frame *frame, struct rng *rng)
 		frame->len = rng_below(rng, frame->len);
 		return;
 	}
-	/* the lengths agree with the frame, but a part of the inner headers is missing */
+	/* truncate behind the BTH, and set the IP and UDP lengths accordingly */
 	const uint32_t least = frame->bth_off + (uint32_t)sizeof(struct uroce_bth);
 
 	if (frame->len <= least)
@@ -450,7 +457,10 @@ extend_frame(struct frame *frame, struct rng *rng)
 		frame_fit(frame);
 }
 
-/* Combine the beginning of this frame with the end of another one, at the same offset or at any. */
+/*
+ * Replace the end of a frame by the end of `other`, from the same offset behind the UDP header or
+ * from a random offset.
+ */
 static void
 splice(struct frame *frame, const struct frame *other, struct rng *rng)
 {
@@ -468,7 +478,7 @@ splice(struct frame *frame, const struct frame *other, struct rng *rng)
 static const struct mutation {
 	void (*change)(struct frame *frame, struct rng *rng);
 	uint8_t weight;
-	bool needs_bth; /* changes bytes that a truncated frame may not have */
+	bool needs_bth; /* changes bytes of the headers, which a truncated frame may not have */
 } mutations[] = {
 	{ flip_bits, 20, false },     { set_bytes, 14, false },   { change_opcode, 14, true },
 	{ change_psn, 18, true },     { change_qpn, 3, true },    { change_pkey, 3, true },

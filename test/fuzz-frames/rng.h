@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The random generator of the program (SplitMix64: a counter that is mixed), so that a seed repeats
- * a run exactly.
+ * The random generator of the program. The generator is SplitMix64, which mixes the bits of a
+ * counter. A seed determines all numbers, so runs with the same seed are the same.
  */
 
 #include <stdbool.h>
@@ -25,21 +25,21 @@ rng_next(struct rng *rng)
 	return x ^ x >> 31;
 }
 
-/** A number of 0 .. n - 1; n is at least 1. */
+/** Draw a number from 0 to `n` - 1. `n` is at least 1. */
 static inline uint32_t
 rng_below(struct rng *rng, uint32_t n)
 {
 	return (uint32_t)((rng_next(rng) >> 32) * n >> 32);
 }
 
-/** True once in n times. */
+/** Draw whether something happens that has a probability of 1 / `n`. */
 static inline bool
 rng_once_in(struct rng *rng, uint32_t n)
 {
 	return rng_below(rng, n) == 0;
 }
 
-/** An index, drawn in proportion to the weights. */
+/** Draw an index of `weight`. The probability of an index is in proportion to its weight. */
 static inline unsigned
 rng_weighted(struct rng *rng, const uint8_t *weight, unsigned nb)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Valid frames as the start of mutations. A frame is built from a plan: opcode, PSN, payload, and
- * the values of extension headers. The opcode table tells which headers the frame has.
+ * Valid frames, which are then mutated. Each frame is built from a plan: opcode, PSN, payload
+ * length, and the fields of extension headers. The opcode table says which extension headers the
+ * frame has.
  */
 
 #include "seed.h"
@@ -16,7 +17,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* The fields of a frame. */
+/* The fields from which a frame is built. */
 struct plan {
 	uint8_t opcode;
 	uint8_t syndrome;
@@ -53,7 +54,7 @@ mtu_of(const struct victim *victim)
 	return 128u << victim->row->mtu;
 }
 
-/* Draw a PSN, mostly the expected one. */
+/* Draw a PSN: mostly `psn`, sometimes an earlier or later one. */
 static uint32_t
 near_psn(uint32_t psn, struct rng *rng)
 {
@@ -77,7 +78,7 @@ static const uint8_t first_requests[] = {
 	UROCE_OP_WRITE_ONLY, UROCE_OP_WRITE_ONLY_IMM, UROCE_OP_READ_REQUEST,  UROCE_OP_CMP_SWAP,
 	UROCE_OP_FETCH_ADD,  UROCE_OP_SEND_ONLY_INV,  UROCE_OP_ATOMIC_WRITE,  UROCE_OP_FLUSH,
 };
-#define NB_UC_REQUESTS 6 /* number of opcodes at the beginning that UC has, too */
+#define NB_UC_REQUESTS 6 /* the first 6 opcodes of first_requests exist for UC, too */
 static const uint8_t first_weights[] = { 6, 6, 4, 6, 8, 4, 8, 5, 5, 1, 1, 1 };
 
 /* Plan the next packet of the message that the victim is receiving. */
@@ -146,8 +147,8 @@ plan_message(const struct seeds *seeds, const struct victim *victim, struct plan
 }
 
 /*
- * Plan a duplicate of a READ or an atomic that was executed.
- * @return false: there was none
+ * Plan a duplicate of a READ or an atomic that the victim has executed.
+ * @return false: the resource that was chosen is not in use
  */
 static bool
 plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
@@ -173,7 +174,7 @@ plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 
 /*
  * Plan an out-of-order packet of the WRITE that the victim is receiving.
- * @return false: there is no later packet
+ * @return false: the victim receives no WRITE with enough packets left
  */
 static bool
 plan_early(const struct victim *victim, struct plan *plan, struct rng *rng)
@@ -219,7 +220,7 @@ plan_request(const struct seeds *seeds, const struct victim *victim, struct plan
 
 /* --- responses --------------------------------------------------------------------------------- */
 
-/* Plan the response for which the oldest request waits. */
+/* Plan the response that the victim's oldest request waits for. */
 static void
 plan_answer(const struct victim *victim, const struct uroce_send_wqe *wqe, struct plan *plan)
 {
@@ -244,7 +245,7 @@ plan_answer(const struct victim *victim, const struct uroce_send_wqe *wqe, struc
 			is_last ? UROCE_OP_READ_RESPONSE_LAST : UROCE_OP_READ_RESPONSE_MIDDLE;
 }
 
-/* Plan a response of any kind with a PSN that is outstanding. */
+/* Plan a response of any kind, mostly with a PSN of a request that waits for its response. */
 static void
 plan_any_response(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -285,7 +286,7 @@ plan_response(const struct victim *victim, struct plan *plan, struct rng *rng)
 		plan_any_response(victim, plan, rng);
 }
 
-/* Plan any of the 256 opcodes, with a length that is valid for it. */
+/* Plan a packet with any of the 256 opcodes, and with a payload length that the opcode allows. */
 static void
 plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -304,8 +305,8 @@ plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 /* --- from plan to frame ------------------------------------------------------------------------ */
 
 /*
- * The attacker's path to the target, or to a group with members there; created once for each
- * address family.
+ * The attacker's path to the target, or to a multicast group with members on the target. Each path
+ * is created when it is used for the first time.
  */
 static const struct uroce_path *
 ghost_path(bool is_ipv6, bool is_group)
@@ -341,7 +342,7 @@ put_extensions(uint8_t *ext, const struct plan *plan, const struct victim *victi
 					 be24_make(GHOST_QPN(victim->idx)) };
 	const uint64_t random = rng_next(rng);
 
-	/* headers without a meaning for the victim get random bytes */
+	/* extension headers that no plan has fields for have random bytes */
 	for (uint32_t i = 0; i < op->ext_len; i += 4)
 		memcpy(ext + i, &random, 4);
 	if (op->ext_mask & 1 << UROCE_EXT_RETH)
@@ -358,7 +359,7 @@ static void
 build(const struct seeds *seeds, const struct plan *plan, const struct victim *victim,
       struct frame *frame, struct rng *rng)
 {
-	/* UD works with both address families */
+	/* a UD QP receives datagrams of both address families */
 	const bool is_ipv6 =
 		victim->row->type == IBV_QPT_UD ? rng_once_in(rng, 2) : victim->row->is_ipv6;
 	const bool is_group = victim->row->type == IBV_QPT_UD && rng_once_in(rng, 4);
@@ -389,7 +390,7 @@ build(const struct seeds *seeds, const struct plan *plan, const struct victim *v
 	(void)frame_seal(frame);
 }
 
-/* Change a captured frame so that the attacker sends it to this victim. */
+/* Copy a captured frame, and change its addresses so that the attacker sends it to the victim. */
 static void
 readdress(struct frame *frame, const struct frame *from, const struct victim *victim,
 	  struct rng *rng)
@@ -420,7 +421,7 @@ is_waiting(const struct victim *victim)
 	       (victim->row->state == IBV_QPS_RTS || victim->row->state == IBV_QPS_SQD);
 }
 
-/* Choose a victim, sometimes one in a state that receives nothing. */
+/* Choose a victim. Victims in a state that receives nothing are chosen less often. */
 static const struct victim *
 pick_victim(const struct victims *victims, struct rng *rng)
 {

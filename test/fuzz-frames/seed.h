@@ -4,27 +4,29 @@
 
 /**
  * @file
- * Frames that a victim may accept from its peer, from which mutations start. They are requests that
- * continue what the victim receives, and responses for which it waits. Keys, addresses and PSNs are
- * the expected ones or close to them. Other frames are captured and readdressed.
+ * Frames that a victim may accept from its peer. Most of them are mutated before they are sent.
+ * They are requests that continue what the victim receives, and responses that the victim waits
+ * for. Keys, addresses and PSNs are the expected ones or close to them. Some frames are captured
+ * ones that are sent to a victim.
  */
 
 #include "victim.h"
 
 struct seeds {
 	const struct victims *victims;
-	/* a QP of the honest traffic, which must not be attacked from its peer's address */
+	/* a QP of the honest traffic, at which some mutated frames are aimed */
 	uint32_t beside_qpn;
-	uint32_t beside_key; /* key of the memory of QP `beside_qpn` */
+	uint32_t beside_key; /* rkey of the buffer of QP `beside_qpn` */
 	uint64_t beside_va;
-	uint8_t noise[8192];                   /* random bytes for payloads */
-	uint64_t nb_state[3][IBV_QPS_ERR + 1]; /* frames to RC, UC and UD QPs in each state */
+	uint8_t noise[8192]; /* random bytes, from which payloads are taken */
+	/* number of frames to victims of type RC, UC and UD in each state */
+	uint64_t nb_state[3][IBV_QPS_ERR + 1];
 };
 
 void seeds_init(struct seeds *seeds, const struct victims *victims);
 
 /**
- * Make a frame for one of the victims.
+ * Choose a victim, and make a valid frame for it.
  * @return the victim
  */
 const struct victim *seeds_make(struct seeds *seeds, struct frame *frame, struct rng *rng);

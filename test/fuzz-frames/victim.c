@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Creates the victims, supplies them with requests and checks their completions.
- */
+/* Creates the victims, posts their requests and checks their completions. */
 
 #include "victim.h"
 
@@ -16,14 +14,15 @@
 
 #include "verbs/object.h"
 
-#define NB_OUT        6 /* outstanding requests that wait for responses */
+#define NB_OUT        6 /* number of send requests that are kept outstanding */
 #define RECREATE_ONCE 32
-#define ADDR_GID      1 /* index of the IPv4 address; the IPv6 address is the next entry */
+/* index of the IPv4 address in the GID table; the next entry is the IPv6 address */
+#define ADDR_GID 1
 
-#define WRITE         IBV_ACCESS_REMOTE_WRITE
-#define READ          IBV_ACCESS_REMOTE_READ
-#define ATOMIC        IBV_ACCESS_REMOTE_ATOMIC
-#define ALL           (WRITE | READ | ATOMIC)
+#define WRITE    IBV_ACCESS_REMOTE_WRITE
+#define READ     IBV_ACCESS_REMOTE_READ
+#define ATOMIC   IBV_ACCESS_REMOTE_ATOMIC
+#define ALL      (WRITE | READ | ATOMIC)
 
 /* clang-format off */
 static const struct victim_row rows[] = {
@@ -82,7 +81,9 @@ complain(struct victims *victims, const struct victim *victim, const char *what)
 
 /* --- making and reviving ----------------------------------------------------------------------- */
 
-/* Join or leave both groups with a UD QP. */
+/*
+ * Attach a UD QP to the IPv4 and the IPv6 multicast group, or detach it. No effect for other QPs.
+ */
 static bool
 change_groups(const struct victim *victim,
 	      int (*change)(struct ibv_qp *qp, const union ibv_gid *gid, uint16_t lid))
@@ -136,7 +137,7 @@ to_init(const struct victim *victim)
 			       IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | own);
 }
 
-/* The attributes that each type needs to receive, and to send. */
+/* The attributes that a QP of each type needs for the move to RTR and for the move to RTS. */
 static const struct {
 	int rtr;
 	int rts;
@@ -163,7 +164,7 @@ to_ghost(bool is_ipv6)
 	return attr;
 }
 
-/* Draw a PSN, often close to the wrap. */
+/* Draw a start PSN. Half of them are the last PSNs before the wrap to 0. */
 static uint32_t
 pick_psn(struct rng *rng)
 {
@@ -211,9 +212,7 @@ to_state(const struct victim *victim, enum ibv_qp_state state)
 	return uroce_modify_qp(victim->qp, &attr, IBV_QP_STATE);
 }
 
-/*
- * Post a request with an invalid memory key, which cannot be sent. It moves UC and UD QPs to SQE.
- */
+/* Post a send request with an invalid lkey. The request fails, which moves UC and UD QPs to SQE. */
 static int
 post_impossible(const struct victims *victims, struct victim *victim)
 {
@@ -236,7 +235,10 @@ post_impossible(const struct victims *victims, struct victim *victim)
 	return ret;
 }
 
-/* Move a QP from RESET to the state of its row. SQE is entered later, by the failed request. */
+/*
+ * Move a victim from RESET to the state of its row. If that is SQE, only post a request that fails
+ * later and moves the victim to SQE.
+ */
 static int
 bring_up(const struct victims *victims, struct victim *victim)
 {
@@ -323,7 +325,10 @@ pick_opcode(enum ibv_qp_type type, struct rng *rng)
 	return opcodes[rng_below(rng, nb[type])];
 }
 
-/* Choose the memory for the data of a request. */
+/*
+ * Choose the memory of a send request: of the data to send, or of the response.
+ * @return number of elements
+ */
 static int
 choose_memory(const struct victims *victims, const struct victim *victim, enum ibv_wr_opcode opcode,
 	      struct ibv_sge sge[2])
@@ -342,7 +347,7 @@ choose_memory(const struct victims *victims, const struct victim *victim, enum i
 	else
 		sge[0] = (struct ibv_sge){ (uintptr_t)bare->at + rng_below(rng, bare->len - len),
 					   len, bare->mr->lkey };
-	/* sometimes the response cannot be placed, or the request cannot be sent */
+	/* with an invalid lkey, the request fails or its response cannot be written */
 	if (rng_once_in(rng, 256))
 		sge[0].lkey = victims->land->dead_key[domain];
 	return nb;
@@ -394,7 +399,7 @@ supply(struct victims *victims, struct victim *victim)
 	while (ret == 0 && row->state == IBV_QPS_RTS &&
 	       victim->send.nb_posted - victim->send.nb_done < NB_OUT)
 		ret = post_send(victims, victim);
-	/* in SQD posted requests must wait */
+	/* a victim in SQD does not start these requests */
 	if (ret == 0 && row->state == IBV_QPS_SQD &&
 	    victim->send.nb_posted - victim->send.nb_done < VICTIM_WR)
 		ret = post_send(victims, victim);
@@ -451,7 +456,10 @@ take_completions(struct victims *victims, struct victim *victim, struct victim_q
 	return true;
 }
 
-/* Whether a QP has left the state of its row. A QP that will enter SQE is in RTS before. */
+/*
+ * Whether a victim has left the state of its row. RTS is allowed for a victim that has not entered
+ * SQE yet.
+ */
 static bool
 is_lost(const struct victim *victim)
 {

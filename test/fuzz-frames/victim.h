@@ -4,11 +4,12 @@
 
 /**
  * @file
- * The QPs under attack: a table of types, states and access rights. Each QP is kept in the state of
- * its row, supplied with requests as its row says, and created again if an attack ended it.
+ * The victims: QPs that are attacked. A table has their types, states and access rights. Each
+ * victim is kept in the state of its row, and has requests as its row says. If an attack has ended
+ * a victim, it is reset, or destroyed and created again.
  *
- * Completions are checked by the rules of verbs: in order, once for each request, and only flushes
- * after an error.
+ * Completions must obey the rules of verbs: they come in order, once for each request, and only
+ * flushes follow an error.
  */
 
 #include <stdbool.h>
@@ -18,21 +19,21 @@
 #include "land.h"
 #include "transport/qpc.h"
 
-/** How a victim is supplied with receive requests. */
+/** When receive requests are posted to a victim. */
 enum supply {
 	SUPPLY_ALWAYS,
 	SUPPLY_SOMETIMES,
 	SUPPLY_NEVER,
-	SUPPLY_BAD, /* requests with an invalid memory key */
+	SUPPLY_BAD, /* always, but with an invalid lkey */
 };
 
-/** Number of requests for which each queue has room. */
+/** Maximum number of requests in each queue of a victim. */
 #define VICTIM_WR 8
 
-/** A row of the table. */
+/** A row of the table of victims. */
 struct victim_row {
 	enum ibv_qp_type type;
-	enum ibv_qp_state state; /* the state in which the QP is kept */
+	enum ibv_qp_state state; /* the state in which the victim is kept */
 	enum domain domain;
 	int access;
 	enum ibv_mtu mtu;
@@ -40,12 +41,12 @@ struct victim_row {
 	enum supply supply;
 };
 
-/** One queue of a victim: its posted requests and their completions. */
+/** A send or receive queue of a victim: the numbers of its requests and completions. */
 struct victim_queue {
 	struct ibv_cq *cq;
-	uint64_t nb_posted; /* number of the next request to post */
-	uint64_t nb_done;   /* number of the request that must complete next */
-	/* the QP has completed a request with an error; only flushes may follow */
+	uint64_t nb_posted; /* number of posted requests, which is the wr_id of the next one */
+	uint64_t nb_done;   /* number of completions, which is the wr_id of the next one */
+	/* a request has completed with an error, so only flushes may follow */
 	bool has_failed;
 };
 
@@ -55,22 +56,25 @@ struct victim {
 	unsigned worker;
 	struct ibv_qp *qp;
 	struct victim_queue send, recv;
-	uint32_t recv_len[VICTIM_WR]; /* length of the receive requests, by number */
+	/* lengths of the receive requests, by wr_id modulo VICTIM_WR */
+	uint32_t recv_len[VICTIM_WR];
 };
 
 struct victims {
 	struct fabric *fabric;
 	struct land *land;
 	struct rng *rng;
-	struct ibv_ah *ah[DOMAIN_NB][2]; /* address handles of the attacker, over IPv4 and IPv6 */
+	/* for each domain, address handles of the attacker over IPv4 and IPv6 */
+	struct ibv_ah *ah[DOMAIN_NB][2];
 	struct victim *all;
 	unsigned nb;
-	uint64_t nb_completions[2]; /* number of successful completions: send, receive */
-	uint64_t nb_failures;       /* number of failed completions without flushes */
+	/* number of successful completions of send and of receive requests */
+	uint64_t nb_completions[2];
+	uint64_t nb_failures; /* number of completions with an error other than a flush */
 	uint64_t nb_revived;
-	uint64_t nb_recreated; /* QPs that were destroyed and created again */
+	uint64_t nb_recreated; /* number of victims that were destroyed and created again */
 	uint64_t nb_events;
-	const char *violation; /* text of a violation of the contract; NULL: no violation */
+	const char *violation; /* description of a wrong result; NULL: there was none */
 };
 
 #define VICTIM_QKEY 0x11223344u
@@ -80,12 +84,12 @@ bool victims_open(struct victims *victims, struct fabric *fabric, struct land *l
 void victims_close(struct victims *victims);
 
 /**
- * Check completions, restore QPs that have failed, post requests.
- * @return false: see `violation`
+ * Check completions, bring victims back to their states, and post requests.
+ * @return false: `violation` says what is wrong
  */
 bool victims_tend(struct victims *victims);
 
-/** The context of a victim, from which frames get the expected values. */
+/** The transport's context of a victim, from which frames get the PSNs that the victim expects. */
 const struct uroce_qpc *victim_qpc(const struct victim *victim);
 
 #endif /* FUZZ_FRAMES_VICTIM_H */

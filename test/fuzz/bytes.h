@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The fuzzer's input as a source of decisions: numbers are read from it in order. At its end they
- * are zero, and the target ends.
+ * The fuzzer's input as a sequence of decisions: the fuzz target reads numbers from it. When the
+ * input is used up, the numbers are zero, and the fuzz target returns.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ struct bytes {
 	size_t left;
 };
 
-/** Called by libFuzzer once for each input; returns 0. */
+/** The fuzz target, which libFuzzer calls once for each input. Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/** Abort with a finding if the condition is false. */
+/** Print a message and abort if the condition is false. */
 #define expect(holds)                                                                              \
 	do {                                                                                       \
 		if (!(holds)) {                                                                    \
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 		}                                                                                  \
 	} while (0)
 
-/** Read `len` bytes into `to`. */
+/** Read `len` bytes of the input into `to`; zeros if the input is used up. */
 static inline void
 bytes_take(struct bytes *bytes, void *to, size_t len)
 {

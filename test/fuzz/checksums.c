@@ -11,7 +11,10 @@
 
 #define HOP_BY_HOP_LEN 8u
 
-/* Store a checksum. The sum has the byte order of the frame's words. */
+/*
+ * Fold a one's complement sum, and store it as a checksum. `sum` adds words in the byte order of
+ * the frame.
+ */
 static void
 put(uint8_t *at, uint32_t sum)
 {
@@ -23,7 +26,10 @@ put(uint8_t *at, uint32_t sum)
 	memcpy(at, &word, sizeof(word));
 }
 
-/* @param at  offset of the checksum in the message */
+/*
+ * Set the checksum of a message.
+ * @param at  offset of the checksum in the message
+ */
 static void
 mend_message(uint8_t *msg, uint32_t len, uint32_t at, uint32_t pseudo_sum)
 {
@@ -44,7 +50,7 @@ mend_ipv4(uint8_t *l3, uint32_t len)
 		return;
 	total_len = be16_get(ip->total_len);
 	if (total_len >= hdr_len && total_len <= len)
-		/* ICMP and IGMP have their checksum at the same offset, 2 */
+		/* the checksums of ICMP and of IGMP are both at offset 2 */
 		mend_message(l3 + hdr_len, total_len - hdr_len, 2, 0);
 	mend_message(l3, hdr_len, offsetof(struct uroce_ipv4, checksum), 0);
 }

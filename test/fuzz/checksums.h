@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Checksums of generated frames. A fuzzer would not find valid ones, and the code to test is behind
- * their check.
+ * Valid checksums for frames of a fuzzer. A fuzzer would rarely find a valid checksum, and the code
+ * that is tested drops frames with wrong ones.
  */
 
 #include <stdint.h>
 
 /**
- * Set the checksums of IPv4, ICMP, IGMP, ICMPv6, and of MLD behind the option Router Alert, where
- * the frame's lengths allow it.
+ * Set the checksums of IPv4, ICMP, IGMP and ICMPv6, if the lengths in the frame allow that. A
+ * message of MLD may follow the option Router Alert.
  */
 void checksums_mend(uint8_t *frame, uint32_t len);
 

@@ -3,8 +3,8 @@
 /*
  * Two engines of connection management. The input is a sequence of steps: calls of the users,
  * deliveries of messages on the wire, which may be lost, repeated, delayed or changed, and time.
- * Checked are the rules that hold in any order of steps: no event occurs twice, no event follows
- * destroy, the engine does not repeat a message for ever, and no id is left in the end.
+ * The test checks rules that are true for any order of steps: no event occurs twice, no event
+ * follows destroy, the engine does not repeat a message for ever, and no id remains in the end.
  */
 
 #include "bytes.h"
@@ -93,7 +93,10 @@ take_all(struct duel *duel, unsigned who)
 	while (uroce_cme_send(end->cm, &tx, 1, duel->now_ns)) {
 		struct uroce_cm_msg msg;
 
-		/* each id has at most one message, beside the replies of no id */
+		/*
+		 * each id has at most one message to send; the engine may also send replies that
+		 * belong to no id
+		 */
 		expect(++nb_sent <= NB_IDS + 256);
 		expect(uroce_cm_parse(tx.mad, &msg) == UROCE_CM_VERDICT_ACCEPTED);
 		if (duel->nb_wire == NB_WIRE)
@@ -105,7 +108,10 @@ take_all(struct duel *duel, unsigned who)
 	expect(!uroce_cme_has_tx(end->cm));
 }
 
-/* Deliver a message, perhaps a changed one, and perhaps keep it for another delivery. */
+/*
+ * Deliver a message of the wire. The input decides whether the message is changed, and whether it
+ * stays on the wire for another delivery.
+ */
 static void
 deliver_one(struct duel *duel, struct bytes *bytes)
 {
@@ -124,16 +130,16 @@ deliver_one(struct duel *duel, struct bytes *bytes)
 		duel->wire[at] = duel->wire[--duel->nb_wire];
 	if (how & 2)
 		flight.mad[bytes_u8(bytes)] ^= bytes_u8(bytes);
-	if (how & 4) /* another message with the same fields at the same places */
+	if (how & 4) /* the same MAD with another attribute */
 		flight.mad[17] = (uint8_t)(UROCE_CM_REQ + bytes_u8(bytes) % 11);
 	memcpy(av.local_gid, duel->ends[flight.to].gid, 16);
-	/* an id may have connected to its own host */
+	/* the sender is the other end, or the receiver's own host */
 	memcpy(av.remote_gid, duel->ends[how & 8 ? flight.to : !flight.to].gid, 16);
 	if (uroce_cm_parse(flight.mad, &msg) == UROCE_CM_VERDICT_ACCEPTED)
 		uroce_cme_recv(duel->ends[flight.to].cm, &msg, &av, duel->now_ns);
 }
 
-/* Give the private data and parameters of a call. */
+/* Draw the parameters of a call, and its private data. */
 static struct uroce_cm_param
 take_param(struct bytes *bytes, uint8_t *data)
 {
@@ -248,14 +254,17 @@ take_step(struct duel *duel, struct bytes *bytes)
 		deliver_one(duel, bytes);
 		break;
 	}
-	/* messages may also wait in the engine */
+	/* in other steps, events and messages stay in the engines */
 	if (!(step & 0x40)) {
 		take_all(duel, 0);
 		take_all(duel, 1);
 	}
 }
 
-/* Destroy all ids, and let their timers end without a peer. */
+/*
+ * Destroy all ids of an end, and let all timers expire without a reply of the peer. Then no id and
+ * no event may remain.
+ */
 static void
 end_duel(struct duel *duel, unsigned who)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The codec of connection management with random MADs and random messages. What was parsed from a
- * MAD and built again has no bit that the MAD did not have, and is parsed to the same message. The
- * same holds for the IP header in the private data. A message of random bytes loses the bits that
- * do not fit its fields when it is built for the first time, and none after that.
+ * The codec of connection management, with random MADs and random messages. A MAD is parsed, and a
+ * MAD is built from the message. It has no bit that the first MAD did not have, and is parsed to
+ * the same message. The same is true for the IP header in the private data. A message of random
+ * bytes loses the bits that do not fit its fields when it is built for the first time, and loses
+ * none after that.
  *
- * The input is a MAD, and then the bytes of a message. Mutations rarely find the constant first
- * bytes of a MAD, so most MADs get them.
+ * The input is a MAD, and then the bytes of a message. Most MADs get their constant first bytes
+ * from the test, because mutations rarely find them.
  */
 
 #include "bytes.h"
@@ -52,7 +53,8 @@ is_subset(const uint8_t *some, const uint8_t *all, size_t len)
 static void
 check_ip_header(const uint8_t *header)
 {
-	uint8_t *exact = malloc(UROCE_CM_IP_LEN); /* exact size, for the sanitizer */
+	/* memory of the exact length, so that the sanitizer detects an overrun */
+	uint8_t *exact = malloc(UROCE_CM_IP_LEN);
 	uint8_t again[UROCE_CM_IP_LEN];
 	struct uroce_cm_ip ip, same;
 
@@ -117,7 +119,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct bytes bytes = { .at = data, .left = len };
-	uint8_t *mad = malloc(UROCE_MAD_LEN); /* exact size, for the sanitizer */
+	/* memory of the exact length, so that the sanitizer detects an overrun */
+	uint8_t *mad = malloc(UROCE_MAD_LEN);
 	struct uroce_cm_msg msg;
 
 	expect(mad);

@@ -48,7 +48,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Replaces uroced's log, which is not needed here. */
+/* Replaces the log of uroced: nothing is printed. */
 void
 log_line(const char *format, ...)
 {
@@ -61,7 +61,7 @@ pages_allow(size_t len)
 	(void)len;
 }
 
-/* Replaces mkdir(): EAL's directory is not created, only its path is checked. */
+/* Replaces mkdir(). EAL's directory is not created, but its path is checked. */
 int
 __wrap_mkdir(const char *path, mode_t mode)
 {
@@ -80,8 +80,8 @@ __wrap_access(const char *path, int how)
 /* --- words --------------------------------------------------------------------------------------- */
 
 /*
- * A text of words that have a meaning, and of random bytes. The table has the words, so that a
- * fuzzer need not find them.
+ * Words that have a meaning. The texts of this test consist of these words and of random bytes, so
+ * that the fuzzer need not find the words.
  */
 static const char *const words[] = {
 	"net_memif0",
@@ -262,7 +262,7 @@ read_engine_conf(struct bytes *in)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 		(void)setenv("UROCE_CONFIG", path, 1);
 	}
-	__lsan_disable(); /* the strings of the configuration are never freed */
+	__lsan_disable(); /* turn the leak check off: the configuration's strings are never freed */
 	const int ret = conf_read(&conf);
 
 	__lsan_enable();
@@ -286,8 +286,8 @@ read_engine_conf(struct bytes *in)
 /* --- arguments ----------------------------------------------------------------------------------- */
 
 /*
- * Draw arguments that are separated by blanks.
- * @return their number
+ * Draw the arguments of a command line.
+ * @return number of arguments
  */
 static int
 draw_argv(struct bytes *in, char *argv[ARGC_MAX + 1])
@@ -303,7 +303,10 @@ draw_argv(struct bytes *in, char *argv[ARGC_MAX + 1])
 	return argc;
 }
 
-/* Make EAL's arguments: defaults are added, none twice, and options of the user stay unchanged. */
+/*
+ * Make EAL's arguments from a user's options. Check that defaults are added, that no default occurs
+ * twice, and that the user's options are unchanged.
+ */
 static void
 make_args(struct bytes *in)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced's data path between three clients and a port, which all act as the input says. They send
- * frames of RoCE, ARP, neighbour discovery and others, valid or not. They set bindings and leases,
- * and the port may accept no frames. A client that writes other things than frames to its shared
- * memory may lose frames, but others may not. Every frame that reaches an honest client or the port
- * must be allowed to. Nothing else of an honest client's memory is written.
+ * uroced's data path between three clients and a port. The input decides what they do. The clients
+ * and the port send frames of RoCE, ARP, neighbour discovery and others, valid or not. The clients
+ * set bindings, the test changes leases, and the port may accept no frames. A client that writes
+ * other things than frames to its shared memory may lose frames, but other clients may not. Every
+ * frame that an honest client or the port receives must be allowed. Nothing else may change in an
+ * honest client's memory.
  */
 
 #include "bytes.h"
@@ -28,8 +29,8 @@
 #define NB_CLIENTS 3u
 #define NB_PAIRS   2u
 #define NB_SLOTS   64u
-#define ROOM       256u /* maximum length of a frame */
-#define NB_BLOCKS  6u   /* blocks of QP numbers, from 1 on */
+#define ROOM       256u /* maximum length of a frame; longer ones do not fit a buffer */
+#define NB_BLOCKS  6u   /* number of blocks of QP numbers in use: the blocks from 1 on */
 #define NB_MBUFS   512u
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
@@ -44,10 +45,11 @@ static const uint8_t group_ip[2][16] = { { [10] = 0xff, 0xff, 239, 1, 2, 3 },
 
 static struct side {
 	struct client *client;
-	uint32_t head[NB_PAIRS]; /* the client's own indexes of the up rings */
-	uint32_t seen[NB_PAIRS]; /* frames in the down rings that were checked */
+	/* for each ring up, the head index as an honest client counts it */
+	uint32_t head[NB_PAIRS];
+	uint32_t seen[NB_PAIRS]; /* for each ring down, the number of frames that were checked */
 	bool is_wild, was_broken;
-	uint8_t *before; /* copy of the client's shared memory before the round */
+	uint8_t *before; /* copy of the client's shared memory before a round of uroced */
 } sides[NB_CLIENTS];
 
 static struct data data;
@@ -72,7 +74,8 @@ receive(void *queue, struct rte_mbuf **mbufs, uint16_t nb)
 }
 
 /*
- * Check a frame to the port: it must be one that a client may send, or a response of uroced itself.
+ * Check a frame that uroced sends to the port: a client may send such a frame, or it is a response
+ * of uroced itself.
  */
 static void
 expect_sendable(const uint8_t *bytes, uint32_t len)
@@ -129,7 +132,10 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	port.policy = &policy;
 	port.pool[0] = pool;
 	atomic_store(&port.is_ready, true);
-	/* the clock runs slowly, so that turns end by the number of frames, and do end */
+	/*
+	 * The clock is slow: a turn of a client mostly ends because of its number of frames, and
+	 * not because of the time limit.
+	 */
 	uroce_clock_factor = UINT32_MAX / 256;
 	return 0;
 }
@@ -145,8 +151,9 @@ draw_qpn(struct bytes *in)
 }
 
 /*
- * Draw a frame from a client or from another host, to another client, host or group.
- * @return its length
+ * Draw a RoCE frame from a client or from another host, to a client, another host or a multicast
+ * group.
+ * @return length of the frame
  */
 static uint32_t
 draw_roce(struct bytes *in, uint8_t *frame, bool is_by_us)
@@ -221,7 +228,8 @@ make_client(struct side *side, uint16_t slot)
 	expect(client);
 	client->uid = slot > 0 ? 1000 : 0;
 	expect(uroce_shm_lay_out(&area->plan, NB_PAIRS, NB_SLOTS, ROOM, UROCE_BINDINGS_MIN));
-	area->mem = aligned_alloc(64, area->plan.size); /* exact size, for the sanitizer */
+	/* memory of the exact length, so that the sanitizer detects an overrun */
+	area->mem = aligned_alloc(64, area->plan.size);
 	expect(area->mem);
 	memset(area->mem, 0, area->plan.size);
 	*side = (struct side){ .client = client, .before = malloc(area->plan.size) };
@@ -247,7 +255,7 @@ end_client(struct side *side)
 	free(side->before);
 }
 
-/* Check a frame in a client's ring: the client must be allowed to receive it. */
+/* Check a frame in a client's ring down: the client must be allowed to receive it. */
 static void
 expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 {
@@ -274,7 +282,9 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 	if (!frame_is_connected(&frame))
 		return;
 	binding = uroce_binding_get(&to->client->shm, frame.qpn);
-	/* a client may send any frame to itself */
+	/*
+	 * without a binding, the client may have sent the frame to itself, which is always allowed
+	 */
 	if (is_by_us && binding.qpn != frame.qpn)
 		return;
 	expect(binding.qpn == frame.qpn);
@@ -282,7 +292,10 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 		expect(binding.where == UROCE_BINDING_REMOTE);
 }
 
-/* Check the new frames in a down ring: each descriptor must refer to the buffer of its slot. */
+/*
+ * Check the new frames in a client's ring down. Each descriptor must refer to the buffer of its
+ * slot.
+ */
 static void
 check_down_ring(struct side *side, uint32_t pair)
 {
@@ -372,7 +385,7 @@ post(struct bytes *in)
 	atomic_store(&up->head, ++side->head[pair]);
 }
 
-/* Consume frames of the down rings. */
+/* Let a client consume the frames that were checked in one of its rings down. */
 static void
 consume(struct bytes *in)
 {
@@ -403,7 +416,7 @@ lease(struct bytes *in)
 	leases.owner[1 + (bits >> 3) % NB_BLOCKS] = (uint16_t)(bits % (NB_CLIENTS + 1));
 }
 
-/* Write random bytes anywhere in shared memory before the buffers. */
+/* Write random values into a client's shared memory, anywhere before the buffers. */
 static void
 go_wild(struct bytes *in)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of clients to uroced in any order and of any bytes, with or without descriptors. Two
+ * Messages of clients to uroced, in any order and of any bytes, with or without descriptors. Two
  * clients have sockets as control.c creates them, and read uroced's responses as a client does.
- * This file plays the control thread: it reads a message if there is one, and handles a reader's
- * result at once. Each block is leased to one client at a time, the number of leases must agree
- * with the messages, and no message follows a refusal.
+ * This file takes the place of the control thread: it reads a message if there is one, and handles
+ * the result of a reader at once. A block is leased to one client at a time, the number of leases
+ * must agree with the messages, and no message follows a refusal.
  */
 
 #include "bytes.h"
@@ -23,7 +23,7 @@
 #define STEPS_MAX  32
 #define NB_CLIENTS 2
 #define NB_SLOTS   64u
-#define LEASES_OF  16u /* remembered leases of a client */
+#define LEASES_OF  16u /* maximum number of leases that the test remembers for a client */
 #define FILE_MAX   (UINT64_C(16) << 20)
 
 static struct control control;
@@ -31,15 +31,15 @@ static struct host host;
 static struct lease_record records[UROCE_MUX_BLOCKS];
 static uint64_t now_ns = 1000000000;
 
-/* The view of a client. */
+/* What a client knows. */
 static struct peer {
 	int socket;
 	bool is_attached, is_refused;
-	/* leases from LEASED messages, perhaps of an earlier connection */
+	/* leases that LEASED messages reported, perhaps in an earlier connection */
 	struct uroce_mux_lease lease[LEASES_OF];
 	unsigned nb_told;
-	uint32_t nb_leases; /* number of leases in all messages */
-	uint32_t nb_wanted; /* number of leases requested by LEASE messages */
+	uint32_t nb_leases; /* number of leases, computed from the messages */
+	uint32_t nb_wanted; /* number of leases that the latest LEASE message requested */
 } peers[NB_CLIENTS];
 
 /* --- the control thread's place ------------------------------------------------------------------ */
@@ -76,7 +76,10 @@ control_sum_of(const struct control *from, uid_t uid)
 	return sum;
 }
 
-/* A job of the reader, whose result is handled when the control thread is back in its loop. */
+/*
+ * A job for the reader. The test handles its result when a message was handled, as the control
+ * thread does in its loop.
+ */
 static struct {
 	bool is_due;
 	struct reader_job job;
@@ -119,7 +122,7 @@ data_link(struct data *data, struct client *client)
 	return 0;
 }
 
-/* Replaces uroced's log, which is not needed here. */
+/* Replaces the log of uroced: nothing is printed. */
 void
 log_client_line(const char *format, ...)
 {
@@ -183,7 +186,7 @@ hear(struct peer *peer)
 	expect(!peer->is_refused || !control.client[peer - peers]);
 }
 
-/* Handle all messages that have arrived. */
+/* Handle all messages that a client has sent, and read uroced's responses. */
 static void
 serve(struct peer *peer)
 {
@@ -232,7 +235,10 @@ come(struct bytes *in, struct peer *peer)
 	control.client[slot]->uid = bytes_u8(in) & 1;
 }
 
-/* @return a file that may be valid shared memory or not; -1: none */
+/*
+ * Make a file, which may be valid shared memory or not.
+ * @return a descriptor; -1: no file
+ */
 static int
 make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 {
@@ -244,10 +250,10 @@ make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 		return -1;
 	if ((bits & 0xc0) == 0x80)
 		return open(bits & 1 ? "/dev/null" : "/", O_RDONLY | O_CLOEXEC);
-	/* a longer file would take the memory of the whole machine */
+	/* longer shared memory could take all memory of the machine */
 	if ((bits & 0xc0) == 0 && plan->size <= FILE_MAX &&
 	    uroce_shm_create(&area, plan, &fd) == 0) {
-		if (bits & 0x20) /* fill the indexes of the rings with invalid values */
+		if (bits & 0x20) /* fill the ring indexes with invalid values */
 			memset(area.mem, bits, 256);
 		if (bits & 0x10)
 			(void)fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 8192);
@@ -283,7 +289,8 @@ put_attach(struct bytes *in, const struct peer *peer, struct uroce_mux_attach *a
 
 	attach->nb_leases = bits % (LEASES_OF + 1);
 	memcpy(attach->lease, peer->lease, sizeof(peer->lease));
-	if (bits & 0x80) { /* claim a lease of another client */
+	/* claim the leases of the other client */
+	if (bits & 0x80) {
 		memcpy(attach->lease, peers[peer == peers].lease, sizeof(peer->lease));
 		attach->lease[bits % LEASES_OF].token ^= bits & 0x40;
 	}
@@ -347,7 +354,9 @@ speak(struct bytes *in, struct peer *peer)
 	if (message.type == UROCE_MUX_ATTACH || bits >> 4 == 13)
 		fd = make_file(in, &message.attach.plan);
 	if (message.type == UROCE_MUX_RELEASE && peer->nb_leases >= message.release.nb)
-		/* the count is undone if the message is refused */
+		/*
+		 * released leases no longer count; if the message is refused, the connection ends
+		 */
 		peer->nb_leases -= message.release.nb;
 	if (message.type == UROCE_MUX_LEASE)
 		peer->nb_wanted = message.lease.nb;
@@ -410,7 +419,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		hang_up(&peers[i]);
 	now_ns += LEASE_QUARANTINE_NS;
-	/* no descriptor is left open */
+	/* all descriptors were closed, so a new one has a low number */
 	fd = dup(STDERR_FILENO);
 	expect(fd < 64);
 	(void)close(fd);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sequences of modify calls with random masks and values, among them valid ones. The check must
- * agree with the result, and a failed modify must change nothing.
+ * Sequences of modify calls with random masks and attributes, among them valid ones.
+ * uroce_qpc_modify_check() must agree with the result of the modify, and a failed modify must
+ * change nothing.
  */
 
 #include "bytes.h"
@@ -13,7 +14,10 @@
 
 static struct pair pair;
 
-/* Choose the valid attributes of a transition, with some of them replaced by random values. */
+/*
+ * Choose the valid attributes of a state transition, or random attributes, and sometimes a random
+ * mask.
+ */
 static int
 choose_attr(struct bytes *in, struct ibv_qp_attr *attr)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours and multicast groups with frames of ARP, neighbour discovery, ping, IGMP and MLD. They
- * are scapy's frames, mutated and truncated, mostly with valid checksums, and there are the host's
- * own requests between them. The cache must learn only what it may, a reply must go back to the
- * sender, and two hosts of this implementation must understand each other.
+ * Neighbours and multicast groups, with frames of ARP, neighbour discovery, ping, IGMP and MLD. The
+ * frames are scapy's, mutated and truncated, mostly with valid checksums. Between these frames, the
+ * host sends requests of its own. The neighbour cache must learn only what it may, a reply must go
+ * back to the sender, and two hosts of this implementation must understand each other.
  */
 
 #include "bytes.h"
@@ -21,7 +21,7 @@
 #define FRAME_ROOM 256u
 #define ASKED_MAX  STEPS_MAX
 
-/* Addresses of the tested host, and of a second host. */
+/* Addresses of the tested host and of a second host. */
 static const uint8_t macs[2][6] = { { 2, 0, 0, 0, 0, 1 }, { 2, 0, 0, 0, 0, 0x99 } };
 static const struct uroce_addr addrs[2][3] = {
 	{ { { [10] = 0xff, 0xff, 192, 0, 2, 1 }, 96 + 24 },
@@ -49,7 +49,7 @@ static struct uroce_neigh *hosts[2];
 static struct uroce_neigh_conf confs[2];
 static uint64_t now_ns;
 
-/* Addresses that the host has requested. */
+/* Addresses that the tested host has requested. */
 static uint8_t asked[ASKED_MAX][16];
 static unsigned nb_asked;
 
@@ -97,7 +97,7 @@ struct frame {
 	uint8_t bytes[FRAME_ROOM];
 };
 
-/* Draw a frame: one of the seeds with some changed bytes, truncated or with bytes appended. */
+/* Draw a frame: a seed with up to seven changed bytes, and sometimes with another length. */
 static void
 draw_frame(struct bytes *in, struct frame *frame)
 {
@@ -124,7 +124,7 @@ l3_offset(const uint8_t *bytes)
 }
 
 /*
- * Read the addresses that the frame claims.
+ * Read the addresses whose MAC a frame claims to have.
  * @return whether the frame is a request; otherwise it may be a response
  */
 static bool
@@ -140,14 +140,14 @@ read_claims(const struct frame *frame, uint8_t ips[2][16])
 		memcpy(ips[1], ips[0], 16);
 		return l3[7] == 1;
 	}
-	memcpy(ips[0], l3 + 8, 16);  /* the source address */
-	memcpy(ips[1], l3 + 48, 16); /* the target address */
+	memcpy(ips[0], l3 + 8, 16);  /* the source address of the IPv6 header */
+	memcpy(ips[1], l3 + 48, 16); /* the target address of the neighbour message */
 	return l3[40] == 135;
 }
 
 /*
- * Check a reply. It goes back to the sender, or to all nodes if the sender has no address yet. It
- * comes from the host, and is not much longer than the request.
+ * Check a reply of the tested host. The reply goes back to the sender, or to all nodes if the
+ * sender has no address yet. It is at most 8 bytes longer than the request.
  */
 static void
 expect_reply(const struct frame *before, const uint8_t *reply, uint32_t len, uint32_t room)
@@ -175,7 +175,8 @@ input(struct bytes *in)
 		was_known[i] = find(0, claims[i], mac);
 	len = frame.len;
 	room = len + bytes_u8(in) % 40;
-	copy = malloc(room ? room : 1); /* exact size, for the sanitizer */
+	/* memory of the exact length, so that the sanitizer detects an overrun */
+	copy = malloc(room ? room : 1);
 	expect(copy);
 	memcpy(copy, frame.bytes, len);
 	verdict = uroce_neigh_input(hosts[0], copy, &len, room, now_ns);
@@ -189,7 +190,8 @@ input(struct bytes *in)
 		expect(verdict != UROCE_NEIGH_IGNORED);
 		expect(is_question || is_asked(claims[i]));
 		if (is_question)
-			remember(claims[i]); /* later frames may update this address */
+			/* a later frame may change the entry of this address */
+			remember(claims[i]);
 	}
 	free(copy);
 }
@@ -210,8 +212,8 @@ ask(struct bytes *in)
 }
 
 /*
- * The host sends a request and gets a response of the second host: then it must know the MAC,
- * whatever was before.
+ * The tested host sends a request to the second host, and gets a response. Then it must know the
+ * second host's MAC, whatever entries it had before.
  */
 static void
 converse(struct bytes *in)
@@ -228,7 +230,10 @@ converse(struct bytes *in)
 	expect(find(0, addrs[1][i].ip, mac) && memcmp(mac, macs[1], 6) == 0);
 }
 
-/* Group reports are for routers: another host must not respond. */
+/*
+ * Pass a report of a multicast group to the second host. It must ignore the report, which is for
+ * routers.
+ */
 static void
 report(struct bytes *in)
 {

@@ -2,7 +2,8 @@
 
 /*
  * Responses and notifications of rtnetlink: valid ones that are mutated and truncated, and random
- * ones. Nothing may be read behind the message, and only a valid response may write its result.
+ * ones. The functions must not read behind the message, and must write a result only if the
+ * response is valid.
  */
 
 #include "bytes.h"
@@ -16,7 +17,7 @@
 #define ROOM     sizeof(union uroce_netlink_message)
 #define IF_INDEX 3
 
-/* A message; `len` is the number of bytes that were put into it. */
+/* A message under construction; `len` is its length so far. */
 struct message {
 	union uroce_netlink_message msg;
 	size_t len;
@@ -47,7 +48,7 @@ put_attr(struct message *to, struct bytes *in)
 	put(to, value, len);
 }
 
-/* Put a message with a valid type, its fixed part and attributes. */
+/* Append a message with a valid type, a fixed part and attributes. */
 static void
 put_message(struct message *to, struct bytes *in)
 {
@@ -94,7 +95,7 @@ put_message(struct message *to, struct bytes *in)
 		memcpy(to->msg.bytes + at, &hdr, sizeof(hdr));
 }
 
-/* Copy the message to a buffer of its exact size, for the sanitizer. */
+/* Copy a message to memory of its exact length, so that the sanitizer detects an overrun. */
 static const union uroce_netlink_message *
 copy(const struct message *message)
 {

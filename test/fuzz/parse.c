@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser with random bytes. An accepted frame must lie inside the buffer. If its ICRC is set,
- * the frame must parse to the same fields again and pass the ICRC check.
- *
- * Mutations of bytes do not find frames whose protocol, port and three lengths agree. So some
- * inputs are frames of every opcode, written by test/unit/wire/frame.c from the specification.
- * Lengths are mostly corrected after a mutation.
+ * The parser with random bytes. An accepted frame must lie inside the buffer. If the test sets the
+ * ICRC of an accepted frame, the frame must parse to the same fields again, and its ICRC must be
+ * valid. Mutations of bytes do not find frames whose protocol, port and three lengths agree. So
+ * some inputs are frames of every opcode, which test/unit/wire/frame.c builds by the specification.
+ * After a mutation the lengths are mostly corrected.
  */
 
 #include "bytes.h"
@@ -36,7 +35,10 @@ draw_opcode(unsigned *seed)
 	return opcode;
 }
 
-/* Make a frame. @return the length of the frame; 0: there is no room for the frame */
+/*
+ * Build a valid frame of a random opcode.
+ * @return length of the frame; 0: the frame is longer than `room`
+ */
 static size_t
 make_frame(uint8_t *data, size_t room, unsigned *seed)
 {
@@ -63,7 +65,7 @@ make_frame(uint8_t *data, size_t room, unsigned *seed)
 	return frame.len;
 }
 
-/* Set the IP and UDP lengths to the real ones. */
+/* Set the lengths in the IP and UDP headers to the length of the frame. */
 static void
 mend_lengths(uint8_t *data, size_t len)
 {
@@ -117,7 +119,8 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	uint8_t again[9216];
-	uint8_t *frame = malloc(len ? len : 1); /* exact size, for the sanitizer */
+	/* memory of the exact length, so that the sanitizer detects an overrun */
+	uint8_t *frame = malloc(len ? len : 1);
 	struct uroce_pkt pkt;
 
 	expect(frame);

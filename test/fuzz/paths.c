@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The files that stand for what the kernel would have of RDMA devices, and the paths by which programs look for them.
- *
- * An input may have a device, whose files must have the kernel's formats and agree with the device. It has paths of a program:
- * those of counters must open with the counter's number, and all others must be left alone.
+ * The files that replace the kernel's files of RDMA devices, and the paths by which programs look
+ * for them. An input may describe a device, whose files must have the kernel's formats and agree
+ * with the device. An input has paths of a program. Paths of counters must open files with the
+ * counter's number. The library must not change other paths.
  */
 
 #include "bytes.h"
@@ -42,10 +42,10 @@ void *__wrap_dlopen(const char *name, int how);
 void *__wrap_dlsym(void *library, const char *name);
 char *__wrap_if_indextoname(unsigned idx, char *name);
 
-static char top[64];   /* a folder of this process, and what is in it */
-static char root[80];  /* the tree, of a device `uroce0` */
-static char fresh[80]; /* the tree of one input */
-static int class_dir;  /* a directory of the tree that is open */
+static char top[64];   /* path of a folder of this process, with two trees of files */
+static char root[80];  /* path of the tree of the device `uroce0` */
+static char fresh[80]; /* path of a tree that is created for one input */
+static int class_dir;  /* descriptor of a directory of the tree `root` */
 
 /* --- a device that says what the input says ---------------------------------------------------------- */
 
@@ -135,7 +135,7 @@ __wrap_dlopen(const char *name, int how)
 								    : __real_dlopen(name, how);
 }
 
-/* The sanitizers' runtime calls this, too, before it has started. */
+/* The sanitizers' runtime calls this before it is initialized, so it must not be instrumented. */
 __attribute__((no_sanitize("address", "undefined", "coverage"))) void *
 __wrap_dlsym(void *library, const char *name)
 {
@@ -169,7 +169,9 @@ __wrap_if_indextoname(unsigned idx, char *name)
 							   : NULL;
 }
 
-/* A counter's number is its name's, so that a mistaken name shows. */
+/*
+ * Replaces the function that reads a counter: each counter of each device has a number of its own.
+ */
 uint64_t
 counted(const char *name, const char *counter)
 {
@@ -199,7 +201,7 @@ remove_top(void)
 	(void)nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The line of a file below a device of the tree of this input. @return its length, -1: there is no such file */
+/* Read the line of a file of the device in `fresh`. @return its length; -1: there is no file */
 __attribute__((format(printf, 2, 3))) static int
 read_line(char line[TEXT_MAX], const char *format, ...)
 {
@@ -286,7 +288,7 @@ expect_files(void)
 					 counters_name(is_hw, i)) == 0);
 }
 
-/* Letters, so that a text is a line and a name is no path. */
+/* Draw a name of printable characters without blanks and slashes: one line, and no path. */
 static void
 draw_name(struct bytes *in, char *name, size_t room)
 {
@@ -385,7 +387,7 @@ draw_path(struct bytes *in, char path[TEXT_MAX])
 	path[len] = '\0';
 }
 
-/* What a descriptor of a counter has: the number of the counter that its path ends with, again when it is read again. */
+/* Open a counter's file, and check that both reads have the number of the counter in the path. */
 static void
 expect_counter(const char *where, int flags)
 {
@@ -437,7 +439,7 @@ look_for(struct bytes *in)
 	}
 }
 
-/* Each counter is found, by its whole path and from a directory of the tree. */
+/* Find a counter by its whole path, or by its path in an open directory, and read it. */
 static void
 find_counter(struct bytes *in)
 {

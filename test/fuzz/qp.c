@@ -3,7 +3,8 @@
 /*
  * Two QPs with random sequences of events: posts; lost, delayed and forged frames with a valid
  * ICRC; timers; modifies. After each step test/unit/transport/pair.c checks the invariants of both
- * contexts. This file checks that completions come once and in order.
+ * contexts. This file checks that each request completes at most once, and that completions are in
+ * order.
  */
 
 #include "bytes.h"
@@ -20,13 +21,13 @@
 #define MKEY_PIECES 4u
 
 struct watch {
-	/* lower bounds of the wr_ids that may still complete */
+	/* lowest wr_ids that may still complete */
 	uint64_t next_send_id, next_recv_id;
 };
 
 static struct pair pair;
 static struct watch watches[2];
-static uint32_t mkey[2]; /* mkeys of the two hosts */
+static uint32_t mkey[2]; /* for each host, the key of an mkey */
 static void *mkey_mem[2];
 
 static void
@@ -54,7 +55,7 @@ post(struct bytes *in, enum pair_side side)
 		.opcode = (enum ibv_wr_opcode)(opcode % 12),
 		.len = bytes_u16(in) % 20000,
 		.local = bytes_u16(in) % (MEM_LEN - 20000),
-		.remote = bytes_u16(in), /* the address may be outside of the region */
+		.remote = bytes_u16(in), /* some of these addresses are outside of the region */
 		.flags = bytes_u8(in) & (IBV_SEND_FENCE | IBV_SEND_SOLICITED | IBV_SEND_INLINE),
 		.imm = bytes_u32(in),
 		.compare_add = bytes_u8(in),
@@ -66,7 +67,7 @@ post(struct bytes *in, enum pair_side side)
 	(void)pair_post(&pair, side, &wr);
 }
 
-/* Post a request through mkeys, on one end or on both. */
+/* Post a request whose local or remote memory, or both, is an mkey. */
 static void
 post_through(struct bytes *in, enum pair_side side)
 {
@@ -121,8 +122,8 @@ draw_domain(struct bytes *in)
 }
 
 /*
- * Configure an mkey with attributes that the verbs allow: signatures are copied only if both sides
- * have the same format.
+ * Configure an mkey with attributes that the verbs allow. Signatures are only copied if memory and
+ * wire have the same signature format.
  */
 static void
 configure(struct bytes *in, enum pair_side side)
@@ -173,7 +174,7 @@ post_recv(struct bytes *in, enum pair_side side)
 	(void)pair_post_recv(&pair, side, bytes_u16(in) % (MEM_LEN - 20000), bytes_u16(in) % 20000);
 }
 
-/* Choose a PSN, mostly one with a meaning. */
+/* Choose a PSN, mostly one close to a PSN of the QP's state. */
 static uint32_t
 choose_psn(struct bytes *in, const struct uroce_qpc *qpc)
 {
@@ -193,7 +194,8 @@ choose_opcode(struct bytes *in, const struct uroce_qpc *qpc)
 
 	if (opcode == 0xff)
 		return UROCE_OPCODE_CNP;
-	if (opcode < 0xe0) /* the opcode is mostly one of the QP's service */
+	/* most opcodes are of the QP's service */
+	if (opcode < 0xe0)
 		opcode = (uint8_t)(qpc->service << 5 | opcode % 32);
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID))
 		opcode++;
@@ -231,7 +233,7 @@ inject(struct bytes *in, enum pair_side side)
 	};
 	struct pair_pkt fitting = pkt;
 
-	/* the parser accepts payload only for opcodes that may have some */
+	/* the parser would drop a packet with a payload length that its opcode does not allow */
 	if (!(uroce_opcode_table[pkt.opcode].flags & UROCE_OPF_PAYLOAD))
 		fitting.payload_len = 0;
 	if (pkt.opcode == UROCE_OPCODE_CNP)
@@ -313,7 +315,7 @@ open_pair(struct bytes *in)
 	conf.rnr_retry = (psns >> 3) % 8;
 	conf.max_rd_atomic = 1 + bytes_u8(in) % 16;
 	conf.max_dest_rd_atomic = 16;
-	/* forged frames are marked, and CNPs slow the QP down */
+	/* sometimes frames have the mark ECN-CE, and CNPs slow the QP down */
 	uroce_cc_conf_init(&cc);
 	(void)uroce_cc_find("dcqcn", &cc.ops);
 	conf.cc = bursts & 0x80 ? &cc : NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A completion queue and a send queue, compared with arrays that do the same. What comes out must
- * be what went in, in order, whatever is pushed, polled, purged and resized in between.
+ * A completion queue and a send queue, compared with arrays that model them. Entries must come out
+ * unchanged and in order, whatever operations are between: pushes, polls, purges and resizes.
  */
 
 #include "bytes.h"
@@ -135,7 +135,7 @@ arm(struct bytes *in)
 struct request {
 	uint64_t wr_id;
 	uint32_t len;
-	uint8_t first; /* first byte of the inline data */
+	uint8_t first; /* first byte of the request's inline data */
 	bool is_inline;
 };
 
@@ -144,7 +144,10 @@ static void *sq_mem;
 static struct request requests[WR_MAX];
 static unsigned nb_requests;
 
-/* Whether an opcode uses the scatter/gather list; others ignore what the caller left there. */
+/*
+ * Whether a request of this opcode uses the scatter/gather list. For other opcodes the list may
+ * have any content.
+ */
 static bool
 has_list(enum ibv_wr_opcode opcode)
 {
@@ -152,7 +155,10 @@ has_list(enum ibv_wr_opcode opcode)
 	       (int)opcode != UROCE_WR_FLUSH;
 }
 
-/* @return whether the request was accepted */
+/*
+ * Post a random request.
+ * @return whether the send queue accepted it
+ */
 static bool
 fill(struct bytes *in, unsigned nth)
 {

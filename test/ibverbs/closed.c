@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that closes all descriptors that it does not know while its device is in use, as
- * daemons do, and then opens files of its own. The device must work on, and the files must not
- * change. Run under uroce-run.
+ * A program that closes all descriptors it does not know while its device is in use, as daemons do,
+ * and then opens files of its own. The device must continue to work, and the files must not change.
+ * Run under uroce-run.
  *
  *	test-ibverbs-closed closefrom|close_range|close|dup2|dup3
- *	test-ibverbs-closed daemon     closefrom(), in a child that uses a device opened before
- *	test-ibverbs-closed kernel     a system call that is not intercepted: the device fails
+ *	test-ibverbs-closed daemon   closefrom(), in a child that uses a device opened before
+ *	test-ibverbs-closed kernel   a system call that is not intercepted: the device fails
  */
 
 #include <errno.h>
@@ -27,7 +27,7 @@
 #define FIRST    3
 #define LAST     1023
 #define NB_FILES 300
-#define LOOK_NS  300000000 /* time in which threads of the library may act */
+#define LOOK_NS  300000000 /* a time in which threads of the library act, if they do */
 
 static int file[NB_FILES];
 
@@ -38,10 +38,7 @@ close_each(void)
 		(void)close(fd);
 }
 
-/*
- * Replace each descriptor by a file of the program. Descriptors that the program may own are closed
- * again.
- */
+/* Replace each descriptor by /dev/null. Then close those that are not the library's. */
 static void
 replace_each(bool is_dup3)
 {
@@ -69,7 +66,10 @@ close_all(const char *way)
 		check(syscall(SYS_close_range, FIRST, ~0u, 0) == 0, "close_range of the kernel");
 }
 
-/* Open files that show writes to them. They get the lowest free numbers. */
+/*
+ * Open files of the program. They get the lowest free descriptors. check_files() notices if
+ * something has read or written them.
+ */
 static void
 open_files(void)
 {
@@ -93,7 +93,7 @@ check_files(void)
 	}
 }
 
-/* Use the device: completions, and a channel for their events. */
+/* Use the device: exchange messages, and create a completion channel. */
 static void
 use(struct pair *pair)
 {
@@ -109,7 +109,7 @@ use(struct pair *pair)
 	check(ibv_destroy_comp_channel(channel) == 0, "ibv_destroy_comp_channel");
 }
 
-/* Check that no thread of the library spins because it cannot wait. */
+/* Check that no thread of the library uses CPU time because its waits fail. */
 static void
 check_rest(void)
 {
@@ -158,7 +158,10 @@ close_and_use(const char *way)
 	check_files();
 }
 
-/* The parent has no object on the device, so the child may use the device. */
+/*
+ * Open a device, fork, and let the child close all descriptors and use the device, as daemons do.
+ * The child may use the device, because the parent has created no object on it.
+ */
 static void
 become_daemon(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that reads files of counters with descriptors that stay open, as perftest does. Run
- * under uroce-run, without telemetry: a program's own counters need none.
+ * A program that reads files of counters by descriptors that stay open, as perftest does. Run under
+ * uroce-run without telemetry, which a program's own counters do not need.
  */
 
 #include <errno.h>
@@ -48,7 +48,9 @@ read_stream(const char *path)
 	return strtol(text, NULL, 10);
 }
 
-/* Read the file by each kind of path. */
+/*
+ * Check that the file of a counter has the number `wanted`, if it is opened by each kind of path.
+ */
 static void
 check_ways(long wanted)
 {
@@ -99,7 +101,7 @@ main(void)
 	check(pread(fd, text, sizeof(text), 0) == 2 && strcmp(text, "8\n") == 0, "pread");
 	check_ways(MESSAGES + 1);
 	check_refusals();
-	/* the descriptor now refers to another file */
+	/* dup2() has replaced the counter's file by another file */
 	check(dup2(open("/etc/passwd", O_RDONLY), fd) == fd, "dup2");
 	check(read(fd, text, 4) == 4 && memcmp(text, "root", 4) == 0, "another file as it is");
 	pair_close(&pair);

@@ -13,7 +13,10 @@
 
 #include "pair.h"
 
-/* @return number of descriptors besides the standard ones, which are printed */
+/*
+ * Print all descriptors except the standard ones.
+ * @return number of printed descriptors
+ */
 static int
 list_descriptors(void)
 {

@@ -13,14 +13,14 @@
 
 #include "pair.h"
 
-/* The call is evaluated once, and errno is checked after it. */
+/* Check that a call returns EIO and sets errno to EIO. */
 #define check_eio(call, what)                                                                      \
 	do {                                                                                       \
 		errno = 0;                                                                         \
 		check((call) == EIO && errno == EIO, what);                                        \
 	} while (0)
 
-/* Make each kind of call on the parent's objects. */
+/* Make a call of each kind on objects of the parent. All of them must fail. */
 static void
 use_what_is_the_parents(struct pair *pair)
 {
@@ -46,7 +46,7 @@ use_what_is_the_parents(struct pair *pair)
 	check(ibv_close_device(pair->context) == -1 && errno == EIO, "close in a child");
 }
 
-/* Make calls that are function pointers in an object. */
+/* Use an extended CQ, whose functions are called by pointers in the object. */
 static void
 poll_extended_cq(struct ibv_context *context)
 {
@@ -92,7 +92,10 @@ main(void)
 		pid = fork();
 		if (pid == 0) {
 			use_what_is_the_parents(&parent);
-			/* also with the parent's list: the device of the same name is opened */
+			/*
+			 * a device of the list that the parent got can be opened, because it is
+			 * found by its name
+			 */
 			check(ibv_open_device(list[0]) != NULL, "a device of the parent's list");
 			pair_open(&child);
 			pair_exchange(&child, (uint8_t)(10 + i));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program for observers: it sends itself some messages, prints a line, and waits until its input
- * ends. With a second argument it first starts a program that outlives it, and prints its PID. Run
- * under uroce-run.
+ * A program that other programs observe: it sends itself some messages, prints a line, and waits
+ * until its input ends. With SECONDS it first starts `sleep`, which outlives it. The line is the
+ * PID of `sleep`, or 0. Run under uroce-run.
  *
  *	test-ibverbs-linger MESSAGES [SECONDS]
  */

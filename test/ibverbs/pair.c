@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GID 1 /* index of the configured address */
+#define GID 1 /* index in the GID table of the address that was configured */
 
 void
 check(bool is_so, const char *what)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Two connected RC QPs of one device, by ibv_ calls alone: these programs are built for libibverbs
- * and know nothing of uroce. Any failure ends the program with a line.
+ * Two connected RC QPs of one device, made by ibv_ calls alone: programs with this file are built
+ * for libibverbs and know nothing of uroce. If a call fails, the program prints a line and ends.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,10 @@ struct pair {
 	struct ibv_mr *mr; /* region over `buf` */
 	struct ibv_cq *cq;
 	struct ibv_qp *qp[2];
-	uint8_t *buf; /* PAIR_LEN bytes to send, and as many to receive */
+	uint8_t *buf; /* first PAIR_LEN bytes: data to send; next PAIR_LEN bytes: received data */
 };
 
-/** End the program unless `is_so`. */
+/** If `is_so` is false, print `what` and end the program. */
 void check(bool is_so, const char *what);
 
 /** Open the first device, and connect two QPs on it. */

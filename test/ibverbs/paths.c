@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The library liburoce-paths.so is preloaded. Each intercepted call on a path of a device must give
- * the result of libc's call on the file in the tree. For other paths it must give the result of
- * libc's call on the path itself.
+ * Tests of liburoce-paths.so, which is preloaded. Each intercepted call on a path of a device must
+ * give the result of libc's call on the file in the tree. For other paths it must give the result
+ * of libc's call on the path itself.
  *
- *	test-ibverbs-paths [calls]      the names of the calls
+ *	test-ibverbs-paths [calls]   with `calls`: only print the names of the intercepted calls
  */
 
 #include <dirent.h>
@@ -27,7 +27,7 @@
 
 #define TEXT_MAX 1024
 
-/* Make a call on a path, and describe the result as text. */
+/* Call `function` with a path, and describe the result in `text`. */
 typedef void call_fn(void *function, const char *path, char *text);
 
 static void *libc;
@@ -58,7 +58,9 @@ tell_fd(int fd, char *text)
 	close(fd);
 }
 
-/* The types of the calls: variadic or not, with or without a directory first. */
+/*
+ * The types of the intercepted functions. Some are variadic. Some have a directory before the path.
+ */
 typedef int open_fn(const char *, int, ...);
 typedef int openat_fn(int, const char *, int, ...);
 typedef int open_2_fn(const char *, int);
@@ -120,7 +122,10 @@ call_fopen(void *function, const char *path, char *text)
 		fclose(file);
 }
 
-/* Read as many names as the text has room for, in the order of the directory. */
+/*
+ * Open a directory, and write the names of its entries to `text`, in the order of readdir(), as far
+ * as there is room.
+ */
 static void
 call_opendir(void *function, const char *path, char *text)
 {
@@ -168,7 +173,10 @@ call_stat(void *function, const char *path, char *text)
 	tell_stat(((stat_fn *)function)(path, &file), &file, text);
 }
 
-/* The version of the struct that this libc has. */
+/*
+ * Call a function that has the version of the struct as its first argument, which is 1 for this
+ * libc.
+ */
 static void
 call_xstat(void *function, const char *path, char *text)
 {
@@ -195,7 +203,7 @@ call_fxstatat(void *function, const char *path, char *text)
 		  text);
 }
 
-/* The call on an open file. */
+/* Call fstat() on the opened file. */
 static void
 call_fstat(void *function, const char *path, char *text)
 {
@@ -299,7 +307,10 @@ call_readlinkat_chk(void *function, const char *path, char *text)
 		  link, text);
 }
 
-/* Replace the path of the tree by a fixed word, because programs must never get the real path. */
+/*
+ * Write a path to `text`, without the path of the tree at its beginning, so that it can be compared
+ * with a path that names no tree.
+ */
 static void
 tell_path(const char *path, char *text)
 {
@@ -347,7 +358,10 @@ typedef ssize_t read_chk_fn(int, void *, size_t, size_t);
 typedef ssize_t pread_fn(int, void *, size_t, off_t);
 typedef ssize_t pread_chk_fn(int, void *, size_t, off_t, size_t);
 
-/* Enter a directory, call `tell`, which writes the working directory, and return. */
+/*
+ * Change the working directory by `enter`, and let `tell` write the working directory to `text`.
+ * Then change back.
+ */
 static void
 tell_cwd(chdir_fn *enter, const char *path, void (*tell)(void *, char *), void *function,
 	 char *text)
@@ -464,7 +478,7 @@ call_pread_chk(void *function, const char *path, char *text)
 static const struct {
 	const char *name;
 	call_fn *call;
-	/* name of the call that replaces it in newer versions of libc */
+	/* name of the function that newer versions of libc have instead; NULL: the same */
 	const char *now_name;
 	call_fn *now;
 } calls[] = {
@@ -528,8 +542,8 @@ static const struct {
 #define NB_CALLS (sizeof(calls) / sizeof(calls[0]))
 
 /*
- * A file, directories, links to the outside and within the tree; paths that do not exist; paths of
- * others.
+ * Paths that lead into the tree: files, directories, and links to the outside and within the tree.
+ * Some of the paths do not exist.
  */
 static const char *const ours[] = {
 	"/sys/class/infiniband/uroce0/node_type",
@@ -561,7 +575,7 @@ expect_same(size_t call, const char *path, const char *prefix)
 
 	assert_non_null(our);
 	assert_non_null(their);
-	assert_ptr_not_equal(our, their); /* the preloaded library defines the call */
+	assert_ptr_not_equal(our, their); /* the preloaded library defines the call, too */
 	TELL(there, "%s%s", prefix, path);
 	calls[call].call(our, path, text[0]);
 	their_call(their, there, text[1]);
@@ -578,7 +592,7 @@ look(void *is_there)
 	return NULL;
 }
 
-/* The first call of all, from many threads at once. */
+/* The first intercepted calls come from many threads at once: the tree is created once. */
 static void
 tree__is_made_once(void **state)
 {
@@ -595,7 +609,7 @@ tree__is_made_once(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(is_there[i]);
 	nb = scandir(runtime_dir, &list, NULL, alphasort);
-	assert_int_equal(nb, 3); /* number of entries besides . and .. */
+	assert_int_equal(nb, 3); /* the tree and two other entries */
 	while (nb-- > 0)
 		free(list[nb]);
 	free(list);
@@ -630,7 +644,10 @@ calls__lead_on_elsewhere(void **state)
 			expect_same(call, foreign[i], "");
 }
 
-/* Programs test with a NULL path whether a call exists. */
+/*
+ * Calls with a NULL path fail as in libc. Programs make such calls to test whether a function is
+ * supported.
+ */
 static void
 calls__take_no_path(void **state)
 {
@@ -670,7 +687,7 @@ open__makes_a_file_of_its_mode(void **state)
 	}
 }
 
-/* UCX checks the node like this. */
+/* The checks that UCX makes on the file of a verbs device. */
 static void
 node__is_a_character_device(void **state)
 {
@@ -686,7 +703,10 @@ node__is_a_character_device(void **state)
 	close(fd);
 }
 
-/* librdmacm opens the channel and waits on it. What is no command is refused. */
+/*
+ * The file /dev/infiniband/rdma_cm, which librdmacm opens and waits on. Bytes that are no command
+ * are refused.
+ */
 static void
 channel__is_a_character_device_that_refuses_what_is_no_command(void **state)
 {
@@ -715,7 +735,7 @@ channel__is_a_character_device_that_refuses_what_is_no_command(void **state)
 	close(pipe_fds[1]);
 }
 
-/* No program gets the real path of the tree from realpath(). */
+/* realpath() gives the public path of a file, and not the path in the tree. */
 static void
 realpath__keeps_to_public_names(void **state)
 {
@@ -735,7 +755,7 @@ realpath__keeps_to_public_names(void **state)
 	free(real);
 }
 
-/* The tree belonged to a parent that has removed it: the child creates a new one. */
+/* The parent that created the tree has removed it, as at its end: the child creates a new tree. */
 static void
 tree__is_made_anew_when_it_is_gone(void **state)
 {
@@ -750,7 +770,7 @@ tree__is_made_anew_when_it_is_gone(void **state)
 	assert_int_equal(access(old, F_OK), -1);
 }
 
-/* The tree is removed with the directory. */
+/* Remove the directory with the tree. */
 static int
 remove_runtime_dir(void **state)
 {

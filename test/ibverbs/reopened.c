@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that loads the verbs library by dlopen() and closes it, repeatedly. It must find one
- * device each time.
+ * A program that loads the verbs library by dlopen() and closes it, repeatedly. Each time it must
+ * find one device.
  *
  *	test-ibverbs-reopened LIBRARY
  */
@@ -16,7 +16,10 @@ struct ibv_device;
 typedef struct ibv_device **get_list(int *nb);
 typedef void free_list(struct ibv_device **list);
 
-/* @return number of devices, or -1 */
+/*
+ * Load the library, count its devices, and close it.
+ * @return number of devices; -1: a call has failed
+ */
 static int
 count_devices(const char *library)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that need no device must give the same results in uroce's library and in the
- * distribution's. They are rates for each code and number, copies of the kernel's structs with
- * random bytes, names, and the path of sysfs.
+ * Functions that need no device must give the same results in uroce's libibverbs and in the
+ * distribution's. These are the rates for each code and number, copies of the kernel's structs,
+ * names, and the path of sysfs.
  *
  *	test-ibverbs-same OURS.so THEIRS.so
  */
@@ -22,7 +22,7 @@
 
 static void *lib[2];
 
-/* A function of one of the libraries. */
+/* The function `name` of library 0 or 1. */
 #define OF(side, name) ((__typeof__(&name))find(side, #name))
 
 static void *
@@ -55,7 +55,10 @@ fill_randomly(void *mem, size_t len)
 		((uint8_t *)mem)[i] = (uint8_t)rand();
 }
 
-/* Copy a random kernel struct with each library, into memory with the same previous content. */
+/*
+ * Let both libraries copy the same random kernel struct, and compare the copies. The destinations
+ * have the same content before.
+ */
 #define SAME_COPY(name, dst_type, src_type)                                                        \
 	do {                                                                                       \
 		dst_type dst[2];                                                                   \

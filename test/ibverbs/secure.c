@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that uses each device that it finds, so that EAL starts, and prints their number.
+ * A program that opens and uses each device that it finds, so that EAL starts, and prints the
+ * number of devices.
  */
 
 #include <stdio.h>

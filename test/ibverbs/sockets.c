@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tests liburoce-sockets.so: the calls on TCP sockets that librspreload does not replace, or does
- * not replace well. The program runs under `uroce-run --sockets` with a device that reaches itself,
- * and connects to itself.
+ * not replace well. The program runs under `uroce-run --sockets`, with a device that reaches
+ * itself. It makes connections to itself.
  */
 
 #include <arpa/inet.h>
@@ -31,20 +31,23 @@
 
 #include <cmocka.h>
 
-#define ADDRESS "192.0.2.1" /* of the device, see uroce-run(1) */
-#define WAIT_MS 10000       /* only a fault takes so long */
-/* less than half of a receive buffer of an rsocket, since one thread sends all of it before it receives */
+#define ADDRESS "192.0.2.1" /* address of the device, which uroce-run configures */
+#define WAIT_MS 10000       /* time limit, which only a fault exceeds */
+/*
+ * less than half of the receive buffer of an rsocket: one thread sends all bytes before it receives
+ * them
+ */
 #define FILE_LEN 50000
 
 ssize_t __read_chk(int fd, void *buf, size_t size, size_t room);
 ssize_t __recv_chk(int fd, void *buf, size_t size, size_t room, int flags);
 int __poll_chk(struct pollfd *fds, nfds_t nb, int timeout, size_t room);
 
-/* A connection of this program with itself. */
+/* A connection of this program to itself. */
 struct pair {
 	int listener;
-	int near; /* the end that connected */
-	int far;  /* the end that was accepted */
+	int near; /* the descriptor on which the program called connect() */
+	int far;  /* the descriptor that accept() returned */
 };
 
 static struct sockaddr_in
@@ -93,7 +96,7 @@ close_pair(struct pair pair)
 	assert_int_equal(close(pair.listener), 0);
 }
 
-/* @return whether the kernel has a socket under this number */
+/* Whether a descriptor is a socket of the kernel. */
 static bool
 is_kernels(int fd)
 {
@@ -220,7 +223,10 @@ copy_to_102(int fd)
 	return dup2(fd, 102);
 }
 
-/* Check that a copy sends after its original was closed. */
+/*
+ * Copy a descriptor of a connection, and close the original. Check that the copy is at least
+ * `lowest`, is no socket of the kernel, and can send.
+ */
 static void
 check_copy(int (*copy_fd)(int fd), int lowest)
 {
@@ -250,7 +256,10 @@ dup__copies_the_rsocket(void **state)
 
 /* --- waiting --------------------------------------------------------------------------------------- */
 
-/* The accepted end has a larger number than the rsocket that stands for it: select() needs care. */
+/*
+ * select() and pselect() report an accepted connection, whose descriptor is larger than the number
+ * of its rsocket. The select() of librspreload uses the number of the rsocket.
+ */
 static void
 select__sees_the_accepted_rsocket(void **state)
 {

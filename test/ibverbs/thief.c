@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plays another program that takes all hugepages just before EAL maps its page number THIEF,
- * counted from 0. It is preloaded, so that the moment is exact.
+ * Plays another program that takes all hugepages just before EAL maps one of its pages. The
+ * environment variable THIEF is the number of that page, counted from 0. This library is preloaded,
+ * so that the moment is exact.
  */
 
 #include <dlfcn.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two processes built for libibverbs, each with a device of its own. One writes blocks to the other
- * and counts there by atomics; each byte and each count is compared. The QPs have long timeouts.
- * Run under uroce-run.
+ * Two processes built for libibverbs, each with a device of its own. One process writes blocks to
+ * the other, and increments a count there by atomics. The other process compares each byte and each
+ * count. The QPs have long timeouts. Run under uroce-run.
  *
  *	test-ibverbs-transfer SECONDS
  */
@@ -18,29 +18,32 @@
 
 #include "pair.h"
 
-#define BLOCK            (64u << 10)
-#define NB               8 /* number of blocks */
-#define LEN              (NB * BLOCK + sizeof(uint64_t))
-#define ACK_TIMEOUT_CODE 18 /* 1.07 s, with eight retries */
+#define BLOCK (64u << 10)
+#define NB    8 /* number of blocks in the buffer */
+#define LEN   (NB * BLOCK + sizeof(uint64_t))
+/* a timeout of 1.07 s */
+#define ACK_TIMEOUT_CODE 18
 #define PSN              0xfffff0
 
 #define TIMEOUT_S        100
 
-/* The objects of a process, and the data that its peer needs. */
+/* The objects of a process, and the data that the two processes exchange to connect. */
 struct end {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	uint8_t *buf; /* the blocks, and the word with the count */
+	uint8_t *buf; /* NB blocks, and the word with the count behind them */
 	struct card {
 		uint32_t qpn, rkey;
 		uint64_t addr;
 		union ibv_gid gid;
 	} mine, theirs;
-	unsigned nb_done; /* requests that have completed, not awaited yet */
-	int64_t said;     /* number from the other process, not awaited yet; -1: none */
+	/* number of completed send requests, less those that await_done() has awaited */
+	unsigned nb_done;
+	/* the latest number that was received, until await_word() returns it; -1: none */
+	int64_t said;
 };
 
 static void
@@ -161,7 +164,10 @@ poll_one(struct end *end)
 	}
 }
 
-/* Wait until `nb` requests have completed. Numbers that arrive meanwhile are kept. */
+/*
+ * Wait until `nb` send requests have completed. A number that arrives meanwhile is stored in
+ * `said`.
+ */
 static void
 await_done(struct end *end, unsigned nb)
 {
@@ -171,7 +177,7 @@ await_done(struct end *end, unsigned nb)
 }
 
 /*
- * Wait for a number of the other process.
+ * Wait until the other process sends a number.
  * @return the number
  */
 static uint32_t
@@ -192,7 +198,11 @@ byte_of(uint32_t number, uint32_t i)
 	return (uint8_t)((i + number * 31) * UINT32_C(2654435761) >> 15);
 }
 
-/* Write a block, count, send its number; repeat until the time is over, which number 0 reports. */
+/*
+ * Write a block, increment the count, send the number of the block, and wait for the other process
+ * to send it back. Repeat this until the time is over. Then send the number 0.
+ * @return number of blocks
+ */
 static uint32_t
 send_all(struct end *end, time_t seconds)
 {
@@ -258,7 +268,7 @@ main(int argc, char **argv)
 		post_recv(&end);
 		check(write(ways[1], &byte, 1) == 1, "write");
 		receive_all(&end);
-		/* the last acknowledgement may have to be repeated */
+		/* drive the QP until the parent has ended, so that a lost ACK is repeated */
 		check(read(ways[1], &byte, 1) == 1, "read");
 		return 0;
 	}

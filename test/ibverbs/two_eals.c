@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program that uses DPDK itself, and verbs: its EAL and that of the verbs library are separate,
- * and neither sees the other's ports. Run under uroce-run.
+ * A program that uses DPDK and verbs. Its EAL and the EAL of the verbs library are separate, and
+ * neither EAL has the other's ports. Run under uroce-run.
  */
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "pair.h"
 
-/* Use the program's own port, which drops all frames. */
+/* Check that the program's EAL has one port, and transmit on it. The port drops all frames. */
 static void
 use_own_port(void)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#define RESOLVE_MS 10000 /* timeout of a resolution */
+#define RESOLVE_MS 10000 /* timeout of a resolution of an address or a route, in ms */
 
 int
 ucma_open(int flags)

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Commands of <rdma/rdma_user_cm.h>, written to /dev/infiniband/rdma_cm as librdmacm does. Each
- * function of a command returns 0 or the errno of write(). The address of the device is ADDRESS.
+ * Functions that write commands of <rdma/rdma_user_cm.h> to /dev/infiniband/rdma_cm, as librdmacm
+ * does. A function that writes a command returns 0, or the errno of write(). ADDRESS is the address
+ * of the device.
  */
 
 #include <stdbool.h>
@@ -16,11 +17,14 @@
 
 #define UCMA_PATH  "/dev/infiniband/rdma_cm"
 #define ADDRESS    "192.0.2.1"
-#define TIMEOUT_MS 60000          /* only a hang takes as long */
-#define UNMAPPED   ((uint64_t)16) /* an address that is never mapped */
+#define TIMEOUT_MS 60000          /* time limit, which only a hang exceeds */
+#define UNMAPPED   ((uint64_t)16) /* an address at which no memory is mapped */
 #define UNKNOWN_ID 0x7ffffffeu
 
-/* Events of librdmacm, whose header cannot be included together with that of the kernel. */
+/*
+ * Numbers of events, as in rdma_cma.h. That header of librdmacm cannot be included together with
+ * the kernel's.
+ */
 enum {
 	EVENT_ADDR_RESOLVED = 0,
 	EVENT_ADDR_ERROR = 1,
@@ -35,13 +39,20 @@ enum {
 	EVENT_TIMEWAIT_EXIT = 15,
 };
 
-/** Open the file; the test fails if that fails. */
+/** Open /dev/infiniband/rdma_cm. The test fails if the open fails. */
 int ucma_open(int flags);
 
-/** Write a command: its struct and the room for the response. */
+/**
+ * Write command `cmd`.
+ * @param in  the struct of the command
+ * @param out_len  length of the room for the response
+ */
 int ucma_cmd(int fd, uint32_t cmd, const void *in, size_t in_len, size_t out_len);
 
-/** As ucma_cmd() for a struct; `out` is the struct of the response. */
+/**
+ * Write a command as ucma_cmd() does. `cmd` is the name of the command without its prefix, and `in`
+ * is its struct.
+ */
 #define UCMA_CMD(fd, cmd, in, out_len)                                                             \
 	ucma_cmd(fd, RDMA_USER_CM_CMD_##cmd, &(in), sizeof(in), out_len)
 
@@ -63,25 +74,28 @@ int ucma_query_route(int fd, uint32_t id, struct rdma_ucm_query_route_resp *resp
 int ucma_query_addr(int fd, uint32_t id, struct rdma_ucm_query_addr_resp *resp);
 int ucma_get_event(int fd, struct rdma_ucm_event_resp *resp);
 
-/** The address of IPv4 in the form of a command. */
+/** Make the struct of an IPv4 address and a port that a command has. */
 struct sockaddr_in6 ucma_addr(const char *address, uint16_t port);
 
-/** The port to which an id is bound. */
+/** Get the port to which an id is bound. */
 uint16_t ucma_port(int fd, uint32_t id);
 
-/** Whether the descriptor polls readable within this time. */
+/** Wait until a descriptor is readable. @return false: it is not readable within `timeout_ms` */
 bool ucma_is_ready(int fd, int timeout_ms);
 
-/** Wait for an event, and check that it is this one, for the id with this cookie. */
+/** Wait for an event. Check that it is `event`, and that its id has the cookie `uid`. */
 struct rdma_ucm_event_resp ucma_expect(int fd, uint32_t event, uint64_t uid);
 
-/** Check that no event waits. */
+/** Check that no event is pending. */
 void ucma_expect_none(int fd);
 
-/** An id with a resolved route to the device itself. */
+/** Create an id with the cookie `uid`, and resolve the route to a port of the device itself. */
 uint32_t ucma_routed(int fd, uint64_t uid, uint16_t port);
 
-/** A listener. @param[out] port  its port */
+/**
+ * Create an id with the cookie `uid`, and listen.
+ * @param[out] port port of the listener
+ */
 uint32_t ucma_listener(int fd, uint64_t uid, uint32_t backlog, uint16_t *port);
 
 #endif /* UROCE_TEST_IBVERBS_UCMA_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The commands of /dev/infiniband/rdma_cm, as the kernel documents them in <rdma/rdma_user_cm.h>:
- * each command with bad input, and what each command does. Run under uroce-run with the device
- * `loopback`. ucma_connect.c has the commands of connections.
+ * each command with bad input, and the effect of each command. ucma_connect.c tests the commands
+ * for connections. Run under uroce-run with the device `loopback`.
  */
 
 #include "ucma.h"
@@ -25,7 +25,7 @@
 
 /* --- bad input of each command ---------------------------------------------------------------------- */
 
-/* The largest struct of a command, and of a response. */
+/* Memory for the largest struct of a command and for the largest response. */
 static uint8_t command_buf[512];
 static uint8_t response_buf[1024];
 
@@ -95,7 +95,7 @@ fill_join(void *buf)
 static void
 fill_migrate(void *buf)
 {
-	/* tests set the number of the descriptor before */
+	/* build() sets the descriptor of the command */
 	(void)buf;
 }
 
@@ -103,16 +103,16 @@ fill_migrate(void *buf)
 #define END(type, field) (offsetof(struct type, field) + sizeof(((struct type *)NULL)->field))
 #define AT(type, field)  offsetof(struct type, field)
 
-/* What a command must have. */
+/* A command: its number, and the required fields and lengths. */
 static const struct command {
 	uint32_t cmd;
-	size_t len;    /* of the struct */
-	size_t in_min; /* bytes of it that must be there */
+	size_t len;    /* length of the command's struct */
+	size_t in_min; /* minimum length that the command accepts */
 	size_t out_min;
-	size_t id;       /* where the id is */
-	size_t response; /* where the pointer to the response is */
+	size_t id;       /* offset of the id in the struct */
+	size_t response; /* offset of the pointer to the response */
 	bool needs_device;
-	void (*fill)(void *buf); /* makes the rest valid; NULL: zero is valid */
+	void (*fill)(void *buf); /* sets further fields to valid values; NULL: zeros are valid */
 } commands[] = {
 #define ROW(name, type, min, out, id, resp, dev, fill)                                             \
 	{                                                                                          \
@@ -166,7 +166,7 @@ static const struct command {
 
 #define NB_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* Build a valid command. The descriptor of MIGRATE_ID is `fd` itself. */
+/* Build a valid command. MIGRATE_ID gets `fd` as the descriptor of the id's old file. */
 static void
 build(const struct command *command, int fd, uint32_t id)
 {
@@ -252,7 +252,9 @@ command__of_a_connection_needs_a_device(void **state)
 	close(fd);
 }
 
-/* The pointer is looked at when the command has been executed, as in the kernel. */
+/*
+ * A bad pointer for the response is an error, but as in the kernel the command is executed first.
+ */
 static void
 command__reports_a_bad_pointer_for_the_response(void **state)
 {
@@ -301,7 +303,7 @@ write__of_no_command_is_refused(void **state)
 	assert_int_equal(write_raw(fd, &listen, sizeof(listen)), ENOENT);
 	assert_int_equal(write_raw(fd, &listen, 0), EINVAL);
 	assert_int_equal(write_raw(fd, &listen, sizeof(listen.hdr) - 1), EINVAL);
-	/* the header promises more than there is */
+	/* the length in the header exceeds the length of the write */
 	assert_int_equal(write_raw(fd, &listen, sizeof(listen) - 1), EINVAL);
 	listen.hdr.in = UINT16_MAX;
 	assert_int_equal(write_raw(fd, &listen, sizeof(listen)), EINVAL);
@@ -312,7 +314,7 @@ write__of_no_command_is_refused(void **state)
 		listen.hdr.cmd = i == 0 ? RDMA_USER_CM_CMD_JOIN_MCAST + 1 : UINT32_MAX;
 		assert_int_equal(write_raw(fd, &listen, sizeof(listen)), EINVAL);
 	}
-	/* memory that is not mapped, from the start or behind the header */
+	/* the memory is not mapped: from its start, or from the end of the header */
 	assert_int_equal(write_raw(fd, pages + 4096, sizeof(listen)), EFAULT);
 	listen.hdr.cmd = RDMA_USER_CM_CMD_LISTEN;
 	memcpy(pages + 4096 - sizeof(listen.hdr), &listen.hdr, sizeof(listen.hdr));
@@ -337,7 +339,7 @@ create_id__checks_its_arguments(void **state)
 	assert_int_equal(ucma_destroy_id(fd, ids[0], NULL), 0);
 	assert_int_equal(UCMA_CMD(fd, CREATE_ID, cmd, 4), EFAULT);
 	assert_int_equal(UCMA_CMD(fd, CREATE_ID, cmd, 3), ENOSPC);
-	/* nothing was left: the number is free */
+	/* the failed commands have created no id: the number of ids[0] is free */
 	assert_int_equal(ucma_create_id(fd, UID, RDMA_PS_TCP, &ids[1]), 0);
 	assert_int_equal(ids[0], ids[1]);
 	assert_int_equal(ucma_destroy_id(fd, ids[1], NULL), 0);
@@ -593,7 +595,10 @@ query__tells_parts(void **state)
 	close(fd);
 }
 
-/* A program of older headers has no room for the last fields of a response. */
+/*
+ * A program that was built with older headers has no room for the last fields of a response. These
+ * are not written.
+ */
 static void
 query__writes_no_more_than_there_is_room(void **state)
 {

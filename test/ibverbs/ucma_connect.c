@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Connections, datagram services and multicast groups by the commands of /dev/infiniband/rdma_cm,
- * as librdmacm makes them: the program has the QPs, and moves them with the attributes of
- * INIT_QP_ATTR. Both ends are in this process. Run under uroce-run with the device `loopback`.
+ * as librdmacm uses them. The program creates the QPs, and modifies them with the attributes that
+ * INIT_QP_ATTR returns. Both ends of a connection are in this process. Run under uroce-run with the
+ * device `loopback`.
  */
 
 #include "ucma.h"
@@ -25,10 +26,10 @@
 #define GROUP    "224.1.2.3"
 #define LEN      64u
 
-/* Not declared in a header of libibverbs; librdmacm imports it. */
+/* A function of libibverbs that none of its headers declares; librdmacm calls it. */
 void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_attr *src);
 
-/* The verbs objects of a test. */
+/* The verbs objects that all tests use. */
 struct verbs {
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -103,15 +104,15 @@ move_qp(int fd, uint32_t id, struct ibv_qp *qp, enum ibv_qp_state to)
 
 /* --- connections ------------------------------------------------------------------------------------ */
 
-/* Two ends of a connection, and its listener; all are ids of one file. */
+/* The ids of a listener and of the two ends of a connection. All are ids of one open file. */
 struct ends {
 	int fd;
 	uint16_t port;
 	uint32_t listener, active, passive;
-	struct ibv_qp *qp[2]; /* of the active and of the passive end */
+	struct ibv_qp *qp[2]; /* QPs of the active and of the passive end */
 };
 
-/* Make a listener, and ask it for a connection. */
+/* Create a listener, connect to it, and wait for the CONNECT_REQUEST. */
 static struct ends
 request(void)
 {
@@ -124,7 +125,7 @@ request(void)
 		ends.qp[i] = make_qp(IBV_QPT_RC);
 	move_qp(ends.fd, ends.active, ends.qp[0], IBV_QPS_INIT);
 	assert_int_equal(ucma_connect(ends.fd, ends.active, ends.qp[0]->qp_num), 0);
-	/* the event has the cookie of the listener, and the number of the new id */
+	/* the CONNECT_REQUEST has the cookie of the listener, and the number of the new id */
 	resp = ucma_expect(ends.fd, EVENT_CONNECT_REQUEST, LISTENER);
 	ends.passive = resp.id;
 	assert_int_not_equal(ends.passive, ends.listener);
@@ -166,7 +167,7 @@ close_ends(struct ends *ends)
 		assert_int_equal(ibv_destroy_qp(ends->qp[i]), 0);
 }
 
-/* Send a message from one QP to the other. */
+/* Send a message from one QP to the other, and compare its bytes. */
 static void
 exchange(struct ibv_qp *from, struct ibv_qp *to, uint8_t value)
 {
@@ -210,7 +211,7 @@ connection__carries_data_and_ends(void **state)
 	(void)ucma_expect(ends.fd, EVENT_DISCONNECTED, PASSIVE);
 	assert_int_equal(ucma_disconnect(ends.fd, ends.passive), 0);
 	(void)ucma_expect(ends.fd, EVENT_DISCONNECTED, ACTIVE);
-	/* a connection that has ended may be ended again */
+	/* a disconnect of an id that is disconnected succeeds */
 	assert_int_equal(ucma_disconnect(ends.fd, ends.active), 0);
 	assert_int_equal(ucma_destroy_id(ends.fd, ends.listener, &nb_events), 0);
 	assert_int_equal(nb_events, 1);
@@ -232,7 +233,7 @@ attributes__are_those_of_linux(void **state)
 	assert_int_equal(init_qp_attr(ends.fd, ends.active, IBV_QPS_INIT, &attr, &mask), 0);
 	assert_int_equal(mask,
 			 IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
-	/* the peer has not answered yet */
+	/* the active end has no attributes for RTR before it has got the REP */
 	assert_int_equal(init_qp_attr(ends.fd, ends.active, IBV_QPS_RTR, &attr, &mask), EINVAL);
 	assert_int_equal(init_qp_attr(ends.fd, ends.passive, IBV_QPS_RTR, &attr, &mask), 0);
 	assert_int_equal(mask, IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
@@ -272,7 +273,7 @@ reject__tells_the_peer_why(void **state)
 	}
 }
 
-/* The active end may reject, too, when the passive end has accepted. */
+/* The active end may reject after the passive end has accepted. */
 static void
 reject__of_an_answer(void **state)
 {
@@ -312,7 +313,9 @@ connect__needs_parameters(void **state)
 	close(fd);
 }
 
-/* A program that ends without destroying its ids: their peers learn of it. */
+/*
+ * If a program closes the file without destroying its ids, the peers of the ids get DISCONNECTED.
+ */
 static void
 close__ends_the_connections(void **state)
 {
@@ -345,8 +348,8 @@ close__rejects_requests(void **state)
 }
 
 /*
- * An id of a CONNECT_REQUEST has no cookie before it is accepted. So its events are dropped, and do
- * not make the file readable.
+ * The id of a CONNECT_REQUEST has no cookie before the program accepts it. Until then its events
+ * are dropped, and do not make the file readable.
  */
 static void
 event__of_an_id_without_cookie_is_dropped(void **state)
@@ -358,7 +361,9 @@ event__of_an_id_without_cookie_is_dropped(void **state)
 	(void)state;
 	assert_int_equal(ucma_migrate_id(fd, ends.passive, ends.fd, NULL), 0);
 	assert_int_equal(ucma_destroy_id(ends.fd, ends.active, NULL), 0);
-	/* the REJ has arrived when the id cannot be accepted any more */
+	/*
+	 * wait until the REJ of the active end has arrived: then the id can no longer be accepted
+	 */
 	while (ucma_accept(fd, ends.passive, 0, ends.qp[1]->qp_num) == 0)
 		;
 	ucma_expect_none(fd);
@@ -455,7 +460,7 @@ ece__is_carried_to_both_ends(void **state)
 
 /* --- datagrams -------------------------------------------------------------------------------------- */
 
-/* An id for datagrams that is bound to the device, and its QP. */
+/* Create an id for datagrams that is bound to the device, and a UD QP for it in RTS. */
 static uint32_t
 datagram_id(int fd, uint64_t uid, struct ibv_qp **qp)
 {
@@ -542,7 +547,7 @@ group__is_joined_and_left(void **state)
 	assert_int_equal(join(fd, id, LISTENER, ADDRESS, 0, &mcast), EINVAL);
 	for (uint16_t flags = 0; flags < RDMA_MC_JOIN_FLAG_RESERVED; flags++) {
 		assert_int_equal(join(fd, id, LISTENER, GROUP, flags, &mcast), 0);
-		/* the event names the membership, and not the id */
+		/* the event has the number of the membership, and not of the id */
 		resp = ucma_expect(fd, EVENT_MULTICAST_JOIN, LISTENER);
 		assert_int_equal(resp.id, mcast);
 		assert_int_equal(resp.status, 0);
@@ -553,7 +558,7 @@ group__is_joined_and_left(void **state)
 		assert_int_equal(nb_events, 1);
 		assert_int_equal(leave(fd, mcast, &nb_events), ENOENT);
 	}
-	/* a pending event is dropped with its membership */
+	/* leaving the group drops the pending event of the membership */
 	assert_int_equal(join(fd, id, LISTENER, GROUP, 0, &mcast), 0);
 	assert_true(ucma_is_ready(fd, TIMEOUT_MS));
 	assert_int_equal(leave(fd, mcast, &nb_events), 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The open file /dev/infiniband/rdma_cm: what poll(), fcntl(), dup(), close(), fork(), exec and
- * signals do to it. The tests behave like those of a device of the kernel. Run under uroce-run with
- * the device `loopback`.
+ * The open file /dev/infiniband/rdma_cm: the effect of poll(), fcntl(), dup(), close(), fork(),
+ * exec and signals on it. The file must behave like a device file of the kernel. Run under
+ * uroce-run with the device `loopback`.
  *
- *	test-ibverbs-ucma_file [is-closed FD]      status 0: the descriptor is not open
+ *	test-ibverbs-ucma_file [is-closed FD]   with FD: status 0 if the descriptor is not open
  */
 
 #include "ucma.h"
@@ -31,7 +31,7 @@
 
 #define UID 0x1234567890ull
 
-/* An id with an event that waits. */
+/* Create an id with the cookie `uid`, and wait until an event of it is pending. */
 static uint32_t
 id_with_event(int fd, uint64_t uid)
 {
@@ -44,8 +44,8 @@ id_with_event(int fd, uint64_t uid)
 }
 
 /*
- * Check whether an id exists that belongs to another file than `fd`: numbers of ids are those of
- * the process.
+ * Check whether an id exists that belongs to another open file than `fd`. All files of a process
+ * share the numbers of ids, so a command through `fd` has another error for such an id.
  */
 static bool
 exists_elsewhere(int fd, uint32_t id)
@@ -129,7 +129,7 @@ write__of_parts_is_a_command_each(void **state)
 		parts[i] = (struct iovec){ &create[i], sizeof(create[i]) };
 	}
 	parts[2] = (struct iovec){ &create[0], 1 };
-	/* the last part is too short for a command */
+	/* the third part is too short for a command, so only two parts are written */
 	assert_int_equal(writev(fd, parts, 3), 2 * sizeof(create[0]));
 	assert_int_not_equal(resp[0].id, resp[1].id);
 	assert_int_equal(ucma_destroy_id(fd, resp[1].id, NULL), 0);
@@ -165,7 +165,7 @@ poll__tells_whether_an_event_waits(void **state)
 	ucma_expect_none(fd);
 	assert_int_equal(ucma_resolve_route(fd, ids[0]), 0);
 	assert_int_equal(epoll_wait(epoll, &event, 1, TIMEOUT_MS), 1);
-	/* an event that is dropped does not make the file readable */
+	/* the pending event is dropped with its id, and the file is no longer readable */
 	assert_int_equal(ucma_destroy_id(fd, ids[0], NULL), 0);
 	ucma_expect_none(fd);
 	assert_int_equal(ucma_destroy_id(fd, ids[1], NULL), 0);
@@ -203,7 +203,7 @@ get_event__keeps_the_event_if_the_pointer_is_bad(void **state)
 	close(fd);
 }
 
-/* A thread that waits for an event, and its result. */
+/* A thread that waits for an event by GET_EVENT, and the result of that command. */
 struct waiter {
 	pthread_t thread;
 	int fd;
@@ -222,7 +222,10 @@ wait_for_event(void *arg)
 	return NULL;
 }
 
-/* Start a thread, and return when it sleeps in a system call: in the state S of proc(5). */
+/*
+ * Start a thread that waits for an event. Return when the thread sleeps in a system call: the state
+ * S of proc(5).
+ */
 static void
 start(struct waiter *waiter, int fd)
 {
@@ -294,7 +297,10 @@ get_event__is_interrupted_by_a_signal(void **state)
 	close(fd);
 }
 
-/* As the kernel restarts a system call after a handler with SA_RESTART. */
+/*
+ * After a signal handler with SA_RESTART, GET_EVENT waits further, as if the kernel restarted a
+ * system call.
+ */
 static void
 get_event__is_restarted_if_the_handler_says_so(void **state)
 {
@@ -317,7 +323,7 @@ get_event__is_restarted_if_the_handler_says_so(void **state)
 	close(fd);
 }
 
-/* A thread that is cancelled while it waits leaves the file as it was. */
+/* If a thread is cancelled while it waits for an event, the file remains usable. */
 static void
 get_event__may_be_cancelled(void **state)
 {
@@ -362,7 +368,7 @@ copies__lead_to_the_same_file(void **state)
 	close(other);
 }
 
-/* Ways in which a program closes a descriptor. */
+/* Close a descriptor in one of the ways in which programs do. */
 static void
 close_by(unsigned way, int fd)
 {
@@ -409,7 +415,10 @@ close__destroys_the_ids(void **state)
 	close(other);
 }
 
-/* The program closes a descriptor by the system call itself, and opens something else. */
+/*
+ * The program closes the descriptor by the system call itself, which is not intercepted, and opens
+ * a file that gets the same number. Calls on that number must go to the new file.
+ */
 static void
 number__that_is_used_for_something_else_is_not_the_file(void **state)
 {
@@ -493,7 +502,7 @@ exec__closes_the_file(void **state)
 		_exit(1);
 	}
 	expect_status_0(child);
-	/* what a child of vfork() does to its descriptors does not change those of its parent */
+	/* a child of vfork() has descriptors of its own, although it shares its parent's memory */
 	child = vfork();
 	if (child == 0) {
 		close(fd);

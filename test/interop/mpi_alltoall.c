@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * All to all: every process sends words of its own to every other process, in each size, and checks
- * each received word. Then one-sided operations: every process puts into every window, and adds to
- * a counter of the first process.
+ * All to all: every process sends words of its own to every other process, in messages of each
+ * size, and checks each received word. Then the one-sided operations: every process puts a word
+ * into the window of every process, and adds to a counter of the first process.
  */
 
 #include <mpi.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST  (1 << 16) /* words for each process: 256 KiB */
+#define MOST  (1 << 16) /* maximum number of words for each process: 256 KiB */
 #define TURNS 10
 #define ADDS  1000
 
@@ -40,7 +40,11 @@ exchange(uint32_t *out, uint32_t *in, int count, int turn)
 	return wrong;
 }
 
-/* Each process puts its number into its place in every window, and adds to a shared counter. */
+/*
+ * Each process puts its number into its place in every window, and adds to a counter in the window
+ * of process 0. Then the windows are checked.
+ * @return number of wrong words
+ */
 static long
 reach_over(void)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A ring: a message of each size passes through all processes, each of which adds one to every
- * word. So the first process knows the final value of each word. Both directions, alternately with
- * blocking and non-blocking calls.
+ * A ring: a message of each size passes through all processes, and each process adds one to every
+ * word. So the first process knows the final value of each word. The messages pass in both
+ * directions. Blocking and non-blocking calls alternate.
  */
 
 #include <mpi.h>
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST  (1 << 18) /* words of the longest message: 1 MiB */
+#define MOST  (1 << 18) /* number of words of the longest message: 1 MiB */
 #define TURNS 20
 
 static int rank, nb;
@@ -32,7 +32,11 @@ pass_on(int count, int from, int to, int turn)
 	MPI_Send(words, count, MPI_UINT32_T, to, turn, MPI_COMM_WORLD);
 }
 
-/* Runs in the first process: the message that returns has passed through all others. */
+/*
+ * Send a message around the ring, and check the message that returns. Only the first process calls
+ * this function.
+ * @return number of wrong words
+ */
 static long
 send_round(int count, int from, int to, int turn)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sender. The window limits the frames without a response, so that a port that drops frames is
- * driven at the rate of its receiver. If a response is lost, the window opens again after a
- * timeout.
+ * The sender of `limit`. A window limits the number of frames without a response, so that a port
+ * that drops frames is driven at the rate of its receiver. If responses are lost, the window opens
+ * again after a timeout.
  */
 
 #include "side.h"
@@ -17,28 +17,28 @@
 #include "shape.h"
 #include "wire/psn.h"
 
-/* Seconds without a response after which frames in flight are given up. */
+/* Time in seconds without a response, after which the frames in flight count as lost. */
 #define REOPEN_S 0.02
 
 struct blaster {
 	const struct port *port;
 	const struct limit_options *opt;
 	struct shape shape;
-	struct shape_kind seen[256]; /* kinds of the received responses */
+	struct shape_kind seen[256]; /* kinds of responses that were received, by opcode */
 	uint8_t *region;
-	uint64_t place;    /* offset of this message in the region */
-	uint32_t idx;      /* index of the next frame in its message */
+	uint64_t place;    /* offset in the region of the payload of the present message */
+	uint32_t idx;      /* index in its message of the next frame */
 	uint32_t next_psn; /* PSN of the next frame */
 	uint32_t una_psn;  /* the oldest PSN without a response */
-	uint64_t heard;    /* time of the last response, as a TSC value */
+	uint64_t heard;    /* time of the latest response, as a TSC value */
 	uint64_t answers;
 	uint64_t frames;
-	uint64_t reopened; /* number of times the window was opened by the timeout */
-	bool is_stuck;     /* the port accepts no frames any more */
+	uint64_t reopened; /* number of times that the timeout has opened the window */
+	bool is_stuck;     /* the port does not accept frames any more */
 	bool is_ended;     /* the receiver has ended the test */
 };
 
-/* Number of frames without a response. */
+/* The number of frames that were sent and got no response yet. */
 static unsigned
 on_way(const struct blaster *blaster)
 {
@@ -69,10 +69,10 @@ take_answers(struct blaster *blaster)
 	}
 }
 
-/* A frame between the pass that writes it and the pass that computes its ICRC. */
+/* A frame that is written, but whose ICRC is not yet computed. */
 struct draft {
 	const struct shape_kind *kind;
-	uint32_t state; /* state of the ICRC computation */
+	uint32_t state; /* state of the ICRC computation, which shape_put() returned */
 };
 
 static void
@@ -97,8 +97,8 @@ put_frame(struct blaster *blaster, struct rte_mbuf *m, bool has_ack_req, struct 
 }
 
 /*
- * Build and send up to a burst, as far as the window has room.
- * @return number of frames
+ * Build and send a burst of frames, at most as many as the window has room for.
+ * @return number of frames that were sent
  */
 static unsigned
 send_frames(struct blaster *blaster, bool has_ack_req)
@@ -138,7 +138,10 @@ silent_s(const struct blaster *blaster)
 	return (double)(rte_rdtsc() - blaster->heard) / (double)rte_get_tsc_hz();
 }
 
-/* Whether there was no response for so long that the receiver counts as gone. */
+/*
+ * Whether the test is over: the receiver has ended it, the port is stuck, or the time without a
+ * response is too long.
+ */
 static bool
 is_silent(const struct blaster *blaster)
 {

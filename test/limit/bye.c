@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The end of a test between the two sides.
- */
+/* The end of a test, which one side reports to the other. */
 
 #include <rte_cycles.h>
 
 #include "shape.h"
 #include "side.h"
 
-/* Number of goodbye frames, because one may be lost. */
+/* Number of goodbye frames. A side sends several of them, because one may be lost. */
 #define NB_GOODBYES 3
 
-/* Receive and drop frames until none arrive for some time. */
+/* Receive and drop frames until none has arrived for SIDE_LEAVE_S / 2. */
 static void
 drain(const struct port *port)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * limit: the maximum that a port and a core can carry of frames that look like RDMA WRITEs. The
+ * limit: measures the maximum rate of frames like RDMA WRITEs that a port and a core can carry. The
  * frames are built, checked and copied as a transport must do it, but without a transport. Results
  * of uroce are given as a share of this maximum.
  */
@@ -40,7 +40,7 @@ run(const struct limit_options *opt)
 	return ret;
 }
 
-/* The number of arguments for EAL. */
+/* The number of arguments before `--`, which are EAL's. */
 static int
 nb_eal_args(int argc, char **argv)
 {
@@ -56,7 +56,10 @@ main(int argc, char **argv)
 {
 	const int nb_eal = nb_eal_args(argc, argv);
 	struct limit_options opt;
-	/* First, so that wrong options are reported before ports are created. */
+	/*
+	 * Parse the options before EAL starts, so that a wrong option is reported before ports are
+	 * created.
+	 */
 	int ret = limit_options_parse(argc - nb_eal, argv + nb_eal, &opt);
 
 	if (ret != 0)
@@ -67,8 +70,8 @@ main(int argc, char **argv)
 	}
 	ret = run(&opt);
 	/*
-	 * rte_eal_cleanup() is not called: it unmaps memory that EAL's interrupt thread, which the
-	 * closed port has woken, still reads
+	 * Do not call rte_eal_cleanup(). It unmaps memory that EAL's interrupt thread may still
+	 * read, because the closed port has woken that thread.
 	 */
 	return ret < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The options as a table: a letter, the place of the number, and the allowed range. A number
- * outside of its range is refused with a message that gives the range.
+ * The options as a table: a letter, the member of struct limit_options, and the allowed range. A
+ * number outside of its range is refused with a message that gives the range.
  */
 
 #include "options.h"
@@ -16,7 +16,7 @@
 
 struct number_option {
 	char letter;
-	size_t off; /* offset of a uint32_t in struct limit_options */
+	size_t off; /* offset of the member, a uint32_t, in struct limit_options */
 	uint32_t min;
 	uint32_t max;
 	const char *what;

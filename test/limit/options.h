@@ -4,13 +4,13 @@
 
 /**
  * @file
- * The command line of `limit`, behind EAL's part.
+ * The options of `limit`, which follow EAL's arguments in the command line.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The side that this process plays. */
+/** The role of this process in the test. */
 enum limit_side {
 	LIMIT_BLAST,
 	LIMIT_SINK,
@@ -20,17 +20,19 @@ enum limit_side {
 
 struct limit_options {
 	enum limit_side side;
-	uint32_t size;      /* -s: payload bytes of a message, 1 .. 2^20 */
-	uint32_t mtu;       /* -m: maximum payload bytes of a frame, 256 .. 4096 in powers of two */
-	uint32_t region;    /* -r: bytes of the region for payload */
-	double seconds;     /* -D: duration of the measurement */
-	double warmup;      /* -W: time before the measurement */
-	uint32_t nb_frames; /* -n: end after so many frames instead; 0: by time */
-	unsigned ring;      /* -q: descriptors of each queue */
-	unsigned burst;     /* -b: frames in a burst */
-	unsigned window;    /* -w: maximum frames without a response */
-	unsigned ack_every; /* -a: frames for one response of the sink */
-	bool is_json;       /* --json: print JSON */
+	uint32_t size; /* -s: bytes of payload of a message, 1 to 2^20 */
+	/* -m: maximum bytes of payload of a frame, 256 to 4096 in powers of two */
+	uint32_t mtu;
+	uint32_t region; /* -r: length of the memory for payload, in bytes */
+	double seconds;  /* -D: duration of the measurement, in seconds */
+	double warmup;   /* -W: time before the measurement, in seconds */
+	/* -n: number of frames after which the test ends; 0: `seconds` decides */
+	uint32_t nb_frames;
+	unsigned ring;      /* -q: number of descriptors of each queue of the port */
+	unsigned burst;     /* -b: maximum number of frames of a burst */
+	unsigned window;    /* -w: maximum number of frames without a response */
+	unsigned ack_every; /* -a: number of frames after which the sink sends a response */
+	bool is_json;       /* --json: print the result as JSON */
 };
 
 /** Maximum number of frames in a burst. */
@@ -38,7 +40,7 @@ struct limit_options {
 
 /**
  * Parse the command line.
- * @return 0, -EINVAL after one line on stderr, or 1 when help was requested and printed
+ * @return 0; -EINVAL: refused, with a line on stderr; 1: help was requested and printed
  */
 int limit_options_parse(int argc, char **argv, struct limit_options *opt);
 

@@ -2,8 +2,9 @@
 
 /*
  * One frame at a time in each direction. Each side does what a transport must do: it checks the
- * ICRC, copies the payload out, builds a frame from its own memory, and computes the ICRC. A frame
- * that does not return in time counts as lost and is sent again.
+ * ICRC of a received frame, copies its payload to memory, builds a frame from its own memory, and
+ * computes the ICRC. A frame that does not return in time counts as lost, and the next frame is
+ * sent.
  */
 
 #include "side.h"
@@ -19,10 +20,13 @@
 
 #define SAMPLES_MAX (1 << 21)
 
-/* Seconds after which a frame counts as lost. */
+/* Time in seconds after which a frame without a reply counts as lost. */
 #define LOST_S 0.02
 
-/* Frames received in a burst: one is in flight, but a lost one may arrive late. */
+/*
+ * Maximum number of received frames in a burst. One frame is in flight, but frames that counted as
+ * lost may also arrive.
+ */
 #define BURST 4
 
 struct player {
@@ -32,8 +36,8 @@ struct player {
 	struct shape_kind seen[256];
 	struct shape_kind ack;
 	uint8_t *region;
-	uint64_t place; /* offset of the next message in the region */
-	uint32_t psn;   /* PSN of the last frame, sent or received */
+	uint64_t place; /* offset in the region of the next message */
+	uint32_t psn;   /* PSN of the frame that was sent or received last */
 	bool has_begun; /* a frame of the other side has arrived */
 	bool is_ended;  /* the other side has ended the test */
 };
@@ -74,7 +78,10 @@ send_frame(const struct player *player)
 	return port_send(player->port, &m, 1) == 1;
 }
 
-/* @return whether the frame is a message, which was copied to the region */
+/*
+ * Check a received frame. If it is a message, copy its payload to the region.
+ * @return whether the frame is a message
+ */
 static bool
 take_frame(struct player *player, const struct rte_mbuf *m)
 {
@@ -96,7 +103,11 @@ take_frame(struct player *player, const struct rte_mbuf *m)
 	return true;
 }
 
-/* @return whether a message arrived; `psn` is its PSN */
+/*
+ * Receive the frames that have arrived.
+ * @param[out] psn PSN of the last message
+ * @return whether a message has arrived
+ */
 static bool
 take(struct player *player, uint32_t *psn)
 {
@@ -123,7 +134,10 @@ ticks(double seconds)
 
 /* --- the side that asks, and measures --------------------------------------------------------- */
 
-/* @return round trip in TSC ticks; 0: the frame was lost */
+/*
+ * Send a frame, and wait until it returns.
+ * @return round trip in TSC ticks; 0: the frame was lost
+ */
 static uint64_t
 ping_once(struct player *player)
 {
@@ -151,8 +165,8 @@ struct samples {
 };
 
 /*
- * Measure for this time, and until there is a sample.
- * @return 0, or -ETIMEDOUT
+ * Measure round trips for `seconds`, and further until there is one.
+ * @return 0; -ETIMEDOUT: no frame has returned for too long
  */
 static int
 ping_for(struct player *player, double seconds, struct samples *samples)

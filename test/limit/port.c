@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Opens the port. The pool is as small as the rings allow, and its per-core cache is a stack. Thus
- * the frame that was freed last is allocated next: it is in the processor's cache. Two drivers need
- * more. AF_PACKET needs frames as large as the slots of its rings. AF_XDP computes addresses from a
- * fixed stride in the kernel, so it needs a pool without gaps, of which it keeps a part.
+ * Opens the port. The pool of frames is as small as the rings allow, and its per-core cache is a
+ * stack. So the frame that was freed last is allocated next, and is in the processor's cache. The
+ * pools of two drivers have further requirements. AF_PACKET needs frames as large as the slots of
+ * its rings. For AF_XDP the kernel computes addresses from a fixed stride. So AF_XDP needs a pool
+ * without gaps, and it keeps some frames of the pool.
  */
 
 #include "port.h"
@@ -44,7 +45,9 @@ refuse(const char *what, int error)
 	return error;
 }
 
-/* Some drivers report a smaller MTU than they support: then the reported maximum is used. */
+/*
+ * Limit an MTU to the maximum that the driver reports. Some drivers support more than they report.
+ */
 static uint32_t
 stated_mtu(const struct rte_eth_dev_info *info, uint32_t mtu)
 {
@@ -59,7 +62,10 @@ stated_mtu(const struct rte_eth_dev_info *info, uint32_t mtu)
 	return mtu;
 }
 
-/* A memif client cannot be started before its server. */
+/*
+ * Start the port, and repeat that for some seconds if it fails: a memif client cannot be started
+ * before its server.
+ */
 static int
 start_when_peer_is_there(const struct port *port)
 {
@@ -98,12 +104,13 @@ start(struct port *port, const struct limit_options *opt, uint32_t frame_len)
 	return ret == 0 ? 0 : refuse("the port does not start", ret);
 }
 
-/* Requirements of a driver on the pool. */
+/* What a driver requires of the pool of frames. */
 struct port_row {
 	const char *driver;
-	const char *slot_key; /* device argument with the bytes that a frame must hold */
-	uint32_t slot_len;    /* default of the driver argument that sets the length of a slot */
-	unsigned nb_kept;     /* frames that the driver keeps besides its rings */
+	/* driver argument that sets the length of a slot in bytes; NULL: there are no slots */
+	const char *slot_key;
+	uint32_t slot_len; /* length of a slot without that argument */
+	unsigned nb_kept;  /* number of frames that the driver keeps in addition to its rings */
 	bool is_dense;
 };
 
@@ -195,7 +202,8 @@ port_open(struct port *port, const struct limit_options *opt, uint32_t frame_len
 		return refuse("no memory for frames", -ENOMEM);
 	signal(SIGINT, stop);
 	signal(SIGTERM, stop);
-	signal(SIGPIPE, SIG_IGN); /* virtio-user writes to a vhost socket that may be closed */
+	/* virtio-user writes to a vhost socket, whose peer may have closed it. */
+	signal(SIGPIPE, SIG_IGN);
 	return start(port, opt, frame_len);
 }
 
@@ -206,7 +214,7 @@ port_close(struct port *port)
 	rte_eth_dev_close(port->id);
 }
 
-/* A memif client searches for its server only when it is started: restart it. */
+/* Restart the port: a memif client searches for its server only when it is started. */
 static void
 look_again(const struct port *port)
 {

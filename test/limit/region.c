@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Allocates the region on huge pages if the kernel has some, like the buffer of uroce-perf.
+ * Allocates the region on huge pages if the kernel has some, as uroce-perf does for its buffer.
  * Otherwise page table walks would dominate the cost of a large working set.
  */
 

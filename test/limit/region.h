@@ -4,13 +4,16 @@
 
 /**
  * @file
- * The memory for payload. If it is larger than the caches (-r), it is like the working set of a
- * program that uses its data once.
+ * The region: the memory for payload. A region that is larger than the processor's caches (option
+ * -r) is like the working set of a program that uses its data once.
  */
 
 #include <stdint.h>
 
-/** @return `len` bytes, written once so that each page is present; NULL: no memory */
+/**
+ * Allocate a region of `len` bytes, and write it once, so that each page is present.
+ * @return the region; NULL: no memory
+ */
 uint8_t *region_create(uint32_t len);
 
 void region_destroy(uint8_t *region);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Templates and checks of frames. The addresses are from the range for documentation and have no
- * effect: no switch examines them, and each side accepts all frames of its port.
+ * Templates and checks of frames. The addresses in the frames are those for documentation. They
+ * have no effect: no switch examines them, and each side accepts all frames of its port.
  */
 
 #include "shape.h"
@@ -99,14 +99,14 @@ shape_frame_len(const struct shape *shape)
 	return shape->nb_frames == 1 ? shape->last.frame_len : shape->first.frame_len;
 }
 
-/* From this length on, the ICRC of payload is computed while it is copied. */
+/* Payload of this length and more is copied in one pass with the computation of its ICRC. */
 #define FUSED_LEN_MIN 128
 
 uint32_t
 shape_put(const struct shape_kind *kind, uint8_t *frame, uint32_t psn, bool has_ack_req,
 	  uint64_t va, const uint8_t *src)
 {
-	/* a copy of fixed length costs less than one of the exact length */
+	/* the copy of the template has a fixed length: that costs less than the exact length */
 	enum { TEMPLATE_LEN = 80 };
 	static_assert(TEMPLATE_LEN >= SHAPE_CONST_LEN + 4 + sizeof(struct uroce_reth),
 		      "the longest header fits the copy");
@@ -186,7 +186,7 @@ learn(struct shape_kind seen[256], const uint8_t *frame, uint32_t len)
 	return kind;
 }
 
-/* Compare the constant part without a function call. */
+/* Compare the constant parts of two frames, in words and without a function call. */
 static inline bool
 is_same(const uint8_t *a, const uint8_t *b)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The receiver, which measures: the frames that it received and checked in an interval that begins
- * after the start of the stream. A PSN gap is counted and skipped, because no protocol repairs it.
+ * The receiver, which measures: it counts the frames that it has received and checked in an
+ * interval after the start of the stream. A PSN gap is counted and skipped, because no protocol
+ * retransmits the lost frames.
  */
 
 #include "side.h"
@@ -18,7 +19,7 @@
 #include "shape.h"
 #include "wire/psn.h"
 
-/* Number of frames ahead that are prefetched. */
+/* A frame is prefetched this number of frames before it is checked. */
 #define AHEAD 4
 
 struct sink {
@@ -27,24 +28,22 @@ struct sink {
 	struct shape_kind seen[256];
 	struct shape_kind ack;
 	uint8_t *region;
-	uint64_t place;        /* place of the next payload without a RETH */
-	uint32_t expected_psn; /* PSN of the next frame; valid if has_begun */
+	/* offset in the region of the next payload, if its frame has no RETH */
+	uint64_t place;
+	uint32_t expected_psn; /* PSN of the next frame; valid if `has_begun` */
 	bool has_begun;
-	unsigned unanswered; /* number of frames since the last response */
-	/* one of the received frames requests a response */
+	unsigned unanswered; /* number of frames received since the latest response */
+	/* a frame received since the latest response has AckReq */
 	bool is_asked;
-	struct rte_mbuf *answers[LIMIT_BURST_MAX]; /* responses for the frames of this burst */
+	/* responses that are sent after the present burst */
+	struct rte_mbuf *answers[LIMIT_BURST_MAX];
 	unsigned nb_answers;
-	/* counters of received frames */
-	uint64_t frames; /* number of valid frames received */
-	uint64_t bytes;  /* number of payload bytes in these frames */
-	uint64_t lost;   /* number of PSNs that were skipped */
-	uint64_t
-		/*
-		 * number of frames of another kind, damaged, or outside of the region; frames that
-		 * are not RoCE are not counted
-		 */
-		bad;
+	/* counters since the start of the stream */
+	uint64_t frames; /* number of valid frames */
+	uint64_t bytes;  /* number of payload bytes of valid frames */
+	uint64_t lost;   /* number of PSNs that were missing */
+	/* RoCE frames of another kind, damaged, or outside of the region */
+	uint64_t bad;
 };
 
 static bool
@@ -56,8 +55,8 @@ place_payload(struct sink *sink, const struct shape_kind *kind, const uint8_t *f
 		if (kind->has_reth || kind->payload_len > sink->opt->region)
 			return false;
 		/*
-		 * The payload does not fit at `place`, because the First frame of its message,
-		 * which has the address, was lost.
+		 * The First frame of this message, which has the address, was lost, and the payload
+		 * does not fit at `place`.
 		 */
 		at = 0;
 	}
@@ -95,7 +94,9 @@ last_psn(const struct sink *sink)
 	return uroce_psn_add(sink->expected_psn, UROCE_PSN_MASK);
 }
 
-/* Add a response for all frames so far; it is sent with the others of the burst. */
+/*
+ * Add a response that acknowledges all frames so far. The responses of a burst are sent together.
+ */
 static void
 put_answer(struct sink *sink)
 {
@@ -137,7 +138,11 @@ poll(struct sink *sink)
 	return nb;
 }
 
-/* Poll for `seconds` from the first frame on, or until `max` frames; seconds 0: from now on. */
+/*
+ * Receive frames for `seconds`, or until `max` frames.
+ * @param is_begun  whether the time begins now; otherwise it begins with the first frame
+ * @return false: no frame has arrived for too long, or the process must end
+ */
 static bool
 poll_for(struct sink *sink, double seconds, uint64_t max, bool is_begun)
 {

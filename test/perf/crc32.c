@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Cost of the ICRC: every CRC-32 kernel that this processor can run, and the calls that use them,
- * in nanoseconds per call (the median of many rounds of independent calls). The choices in
- * lib/base/crc32.c are based on these figures. To be run on an idle machine, pinned to a CPU:
- * taskset -c 1 build/test/bench-crc32
+ * Cost of the ICRC: the time of every CRC-32 kernel that this processor can run, and of the calls
+ * that use the kernels, in nanoseconds per call. Each figure is the median of many rounds of
+ * independent calls. The choices in lib/base/crc32.c are based on these figures. To be run on an
+ * idle machine, pinned to a CPU:
+ *
+ *	taskset -c 1 build/test/bench-crc32
  */
 
 #include <stdint.h>
@@ -21,7 +23,9 @@
 #define NB_ROUNDS 2001
 #define NB_CALLS  64 /* number of calls in a round */
 #define LEN_MAX   4096
-/* The data of a frame does not begin at a cache line. */
+/*
+ * Offsets of the source and of the destination from a cache line: in frames, data is not aligned.
+ */
 #define SRC_OFF 4
 #define DST_OFF 58
 
@@ -76,7 +80,10 @@ compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Median of the rounds in time per call; `i` is the number of the call in its round. */
+/*
+ * Measure the time of `call` in nanoseconds: the median of the rounds. `call` may use `i`, the
+ * index of the call in its round.
+ */
 #define MEASURE(call)                                                                              \
 	({                                                                                         \
 		static uint64_t ns[NB_ROUNDS];                                                     \
@@ -105,7 +112,7 @@ measure_kernels(size_t len)
 	printf("\n");
 }
 
-/* Write the headers and payload of an 8-byte WRITE, without its ICRC. */
+/* Write the headers and the payload of a WRITE of 8 bytes. The caller stores the ICRC. */
 static struct uroce_bth *
 put_write(uint8_t *frame, uint32_t psn, uint32_t *icrc)
 {
@@ -125,7 +132,7 @@ put_write_at_once(uint8_t *frame, uint32_t psn)
 	uroce_icrc_store(bth + 36, uroce_icrc_rest(icrc, bth, 36));
 }
 
-/* Write a frame, and compute the ICRC of another frame that was written half a round ago. */
+/* Write frame `i`, and store the ICRC of a frame that was written half a round earlier. */
 static void
 put_write_in_passes(uint32_t i)
 {

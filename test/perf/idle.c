@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Costs and delays of a sleeping program: two processes sleep on their completion channels. First
- * there is no traffic, and each measures its CPU time. Then the client sends one message after
- * another, each after an idle time. The server measures the time from the post to its own wake-up.
+ * Costs and delays of a sleeping program. Two processes sleep on their completion channels. First
+ * there is no traffic, and each process measures its CPU time. Then the client sends one message
+ * after another, each after an idle time. The server measures the time from the post to its own
+ * wake-up.
  *
- *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ARGUMENTS   as in apps/examples/side.h
+ *	bench-idle SECONDS MESSAGES GAP-MS [EAL options] -- ARGUMENTS as in apps/examples/side.h
  *
  * Each process prints lines "name value", which bench/uroce-bench-idle reads.
  */
@@ -25,10 +26,13 @@ static struct ibv_comp_channel *channel;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
 static struct ibv_mr *mr;
-static uint64_t stamp; /* content of the message: the time of its post */
+static uint64_t stamp; /* the message: the time at which the client has posted it */
 static uint64_t late_ns[MESSAGES_MAX];
 
-/* Time of a clock that both processes share, because they run on one machine. */
+/*
+ * The time in nanoseconds of CLOCK_MONOTONIC, which is the same for both processes, because they
+ * run on one machine.
+ */
 static uint64_t
 now_ns(void)
 {
@@ -82,7 +86,7 @@ post(bool is_send)
 	      "cannot post");
 }
 
-/* Request an event, and check that there is no completion yet. */
+/* Arm the CQ, and check that it is empty. */
 static void
 arm(void)
 {
@@ -92,8 +96,8 @@ arm(void)
 }
 
 /*
- * Sleep until there is a completion.
- * @return the time at which this thread was awake
+ * Sleep until the CQ has a completion, and poll it.
+ * @return the time at which this thread was woken
  */
 static uint64_t
 await(void)
@@ -137,7 +141,7 @@ idle(unsigned seconds)
 	struct rusage before;
 	uint64_t since_ns;
 
-	sleep_ms(500); /* wait until the start is over, so that its CPU time is not counted */
+	sleep_ms(500); /* wait until the connection is set up, whose CPU time must not count */
 	getrusage(RUSAGE_SELF, &before);
 	since_ns = now_ns();
 	sleep_ms(1000 * seconds);
@@ -180,7 +184,8 @@ send_all(unsigned nb, unsigned gap_ms)
 		sleep_ms(gap_ms);
 		stamp = now_ns();
 		post(true);
-		late_ns[i] = await() - stamp; /* the ACK has arrived, and this thread is awake */
+		/* time from the post to the wake-up for its completion */
+		late_ns[i] = await() - stamp;
 		arm();
 	}
 	print_late(nb);
@@ -214,7 +219,7 @@ main(int argc, char **argv)
 		post(false);
 	arm();
 	side_sync(&side);
-	alarm(0); /* cancel the alarm of side.c */
+	alarm(0); /* cancel the alarm that side.c has set */
 	printf("connected\n");
 	fflush(stdout);
 	idle(seconds);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connects many QPs by librdmacm, sends a message and its reply on each connection while all of them
- * stand, and disconnects them.
+ * Connects many QPs by librdmacm, sends a message and its reply on each connection while all
+ * connections exist, and disconnects them.
  *
  *	cm_many [-n CONNECTIONS] [-w WINDOW] [-b ADDRESS] [SERVER]
  *
- * The client has at most WINDOW connections in the making, messages in flight and connections that
- * are ending. It prints how long each phase takes. The status is 1 if a connection fails, or a
- * message is wrong.
+ * At most WINDOW connections at a time are being established, have a message in flight, or are
+ * being disconnected. The client prints how long each phase takes. The status is 1 if a connection
+ * fails, or a message is wrong.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The message of a connection, and its reply. */
+/* The content of a connection's message, or of the reply to it. */
 static uint64_t
 message_of(const struct connection *connection, bool is_reply)
 {
@@ -79,7 +79,7 @@ address_of(const char *text, uint16_t port)
 
 /* --- QPs ----------------------------------------------------------------------------------------- */
 
-/* The first id with a device brings the objects that all QPs share. */
+/* Create the objects that all QPs share, on the device of the first id. */
 static void
 make_objects(struct ibv_context *verbs)
 {
@@ -123,7 +123,7 @@ send_on(struct connection *connection, bool is_reply)
 	check(ibv_post_send(connection->id->qp, &wr, &bad) == 0, "ibv_post_send");
 }
 
-/* Take completions. The server replies to each message. */
+/* Poll completions. The server replies to each message that it receives. */
 static void
 take_completions(void)
 {
@@ -180,7 +180,10 @@ ask(struct connection *connection)
 	check(rdma_connect(connection->id, &param) == 0, "rdma_connect");
 }
 
-/* @return whether the id of the event has ended */
+/*
+ * Handle an event of librdmacm.
+ * @return whether the connection of the event's id has ended
+ */
 static bool
 handle_event(struct rdma_cm_event *event)
 {
@@ -261,7 +264,10 @@ begin_end(struct connection *connection)
 	check(rdma_disconnect(connection->id) == 0, "rdma_disconnect");
 }
 
-/* Do something with each connection, with at most a window of them at a time. */
+/*
+ * Call `begin` for each connection, and wait until `nb_done` has counted all. At most conf.window
+ * connections are in progress at a time. Print the time of the phase.
+ */
 static void
 run_phase(const char *name, void (*begin)(struct connection *connection), const unsigned *nb_done)
 {

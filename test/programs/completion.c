@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures how long after the peer has the data a sender sees its completion. Two processes on one
- * machine share a clock, and have one RC connection.
+ * Measures how long after the peer has the data the sender sees its completion. Two processes on
+ * one machine share a clock, and have one RC connection.
  *
- *	    completion [-g GID_INDEX] [-n ROUNDS] [SERVER]
+ *	completion [-g GID_INDEX] [-n ROUNDS] [SERVER]
  *
  * A round is a ping-pong of some messages and, directly behind it, a message without a reply. The
  * client measures each round trip, and records the completion time of the message without a reply.
  * The server records the time at which it sees that message: by a receive completion, or by the
- * last byte of a WRITE in memory. The times are exchanged by TCP after the round. The result
- * depends on what the server does next: it polls on, or it waits for TCP without further calls of
- * verbs.
+ * last byte of a WRITE in memory. The processes exchange the times by TCP after the round. The
+ * result depends on what the server does after that message: it continues to poll, or it waits for
+ * TCP without further calls of verbs.
  *
- * The client prints a TAP line for each kind of message and server, with the times. They are
+ * The client prints a TAP line for each kind of message and server, with the times. The times are
  * measurements, without a limit.
  */
 
@@ -28,19 +28,20 @@
 
 #include "tap.h"
 
-#define TCP_PORT   18517
-#define DEPTH      16    /* send requests, and receive requests, of an end */
-#define SIZE_MAX_B 65536 /* bytes of a message */
-#define PINGS      32    /* round trips before the message without a reply */
+#define TCP_PORT 18517
+/* number of send requests, and of receive requests, of each QP */
+#define DEPTH      16
+#define SIZE_MAX_B 65536 /* maximum length of a message in bytes */
+#define PINGS      32    /* number of round trips before the message without a reply */
 #define TIMEOUT_NS UINT64_C(20000000000)
-#define LOOKS      64 /* polls of a server between two reads of TCP */
+#define LOOKS      64 /* number of polls of the CQ between two reads of TCP */
 
-/* How a server waits for a message, and what it does afterwards. */
+/* How a server waits for a message, and what it does after the last message of a round. */
 enum manner {
 	POLL_ON,   /* the server polls its CQ, and continues to poll */
 	POLL_STOP, /* the server polls its CQ, and then makes no calls */
-	WATCH,     /* the server watches the memory, and makes no calls */
-	SLEEP,     /* the server waits on the channel of its CQ, and then makes no calls */
+	WATCH,     /* the server reads the last byte of its memory, and makes no calls */
+	SLEEP,     /* the server sleeps on its completion channel, and then makes no calls */
 };
 
 static const char *const manners[] = {
@@ -50,7 +51,7 @@ static const char *const manners[] = {
 	[SLEEP] = "sleeps",
 };
 
-/* The data that each end sends to the other. */
+/* The data that the two processes exchange to connect their QPs. */
 struct address {
 	uint64_t memory;
 	uint32_t rkey;
@@ -65,16 +66,17 @@ struct end {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr;
-	/* memory for received data, and behind it for sent data: SIZE_MAX_B each */
+	/* SIZE_MAX_B bytes for received data, and then SIZE_MAX_B bytes for data to send */
 	uint8_t *memory;
 	struct address peer;
 	int tcp;
 	uint8_t gid_index;
-	unsigned nb_posted, nb_sent; /* send requests posted, and completed */
+	/* number of send requests that were posted, and that have completed */
+	unsigned nb_posted, nb_sent;
 	unsigned nb_received;
 };
 
-/* A row of the result table. */
+/* A measurement, which has a row in the result. */
 struct kind {
 	enum ibv_wr_opcode opcode;
 	uint32_t size;
@@ -239,8 +241,8 @@ poll_cq(struct end *end)
 }
 
 /*
- * Poll until at most `nb` send requests are pending.
- * @return whether that happened in time
+ * Poll the CQ until at most `nb` send requests are pending.
+ * @return false: that took longer than TIMEOUT_NS
  */
 static bool
 settle(struct end *end, unsigned nb)
@@ -273,7 +275,11 @@ post_message(struct end *end, const struct kind *kind, uint8_t number)
 	end->nb_posted++;
 }
 
-/* Whether a message has arrived; the completion of a SEND is polled. */
+/*
+ * Take the message with this number, if it has arrived: a WRITE is seen in memory, a SEND by its
+ * completion.
+ * @return whether the message has arrived
+ */
 static bool
 take_message(struct end *end, const struct kind *kind, uint8_t number)
 {
@@ -311,7 +317,10 @@ wait_message(struct end *end, const struct kind *kind, enum manner manner, uint8
 	}
 }
 
-/* Wait until the client has its completion. */
+/*
+ * Wait until the client has seen its completion, as it reports by TCP. With POLL_ON the CQ is
+ * polled meanwhile.
+ */
 static void
 wait_client(struct end *end, enum manner manner)
 {
@@ -340,7 +349,10 @@ serve_round(struct end *end, const struct kind *kind)
 		wait_message(end, kind, kind->manner, i);
 		post_message(end, kind, i);
 		replace_receive(end, kind);
-		/* Like ib_write_lat, the server examines only its memory while it waits. */
+		/*
+		 * A server of kind WATCH calls verbs only after a post, as ib_write_lat does: it
+		 * polls until the reply has completed.
+		 */
 		if (kind->manner == WATCH)
 			tap_need(settle(end, 0), "an answer completes");
 	}
@@ -353,7 +365,13 @@ serve_round(struct end *end, const struct kind *kind)
 	tell(end, &seen_ns, sizeof(seen_ns));
 }
 
-/* @return whether the last message completed; `late_ns` is the time since the server had it */
+/*
+ * Execute a round of the client.
+ * @param[out] trip_ns the round trips
+ * @param[out] late_ns time of the last message's completion, minus the time at which the server saw
+ * it
+ * @return whether the last message has completed
+ */
 static bool
 run_round(struct end *end, const struct kind *kind, double *trip_ns, double *late_ns)
 {
@@ -385,7 +403,7 @@ compare(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-/* The value below which `percent` of the values are. */
+/* The value that `percent` of the values do not exceed. */
 static double
 percentile(double *values, unsigned nb, unsigned percent)
 {
@@ -393,7 +411,11 @@ percentile(double *values, unsigned nb, unsigned percent)
 	return values[(nb - 1) * percent / 100];
 }
 
-/* @return the round trip; that of the previous kind if this kind has no ping-pong */
+/*
+ * Execute the rounds of a measurement, and print the result.
+ * @param trip_ns  round trip of an earlier measurement
+ * @return median of the round trips; `trip_ns`: this kind has no ping-pong
+ */
 static double
 measure(struct end *end, const struct kind *kind, unsigned nb_rounds, double trip_ns)
 {
@@ -450,7 +472,7 @@ run_kinds(struct end *end, bool is_server, unsigned nb_rounds)
 	}
 }
 
-/* Parse a number of 0 to `max`; the program ends if it is invalid. */
+/* Parse a number from 0 to `max`. The program ends if the text is no such number. */
 static unsigned
 number_of(const char *text, unsigned max)
 {

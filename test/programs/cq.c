@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A CQ of the maximum length that the device reports: programs request that. Run under uroce-run.
+ * A CQ of the maximum length that the device reports can be created. Programs create such CQs. Run
+ * under uroce-run.
  */
 
 #include <infiniband/verbs.h>

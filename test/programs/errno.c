@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failed calls: the returned error is also in errno, because programs print strerror(errno). Run
- * under uroce-run, on a device where QPs of one process can be connected.
+ * Calls that fail return an error and also store it in errno, because programs print
+ * strerror(errno). Run under uroce-run, on a device where QPs of one process can be connected.
  */
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #include "tap.h"
 
-#define UNTOUCHED ENOTTY /* an errno that no call returns */
+#define UNTOUCHED ENOTTY /* a value of errno that no call stores */
 
 static struct ibv_context *context;
 static struct ibv_pd *pd;
@@ -36,7 +36,7 @@ static struct ibv_wc wc;
 static uint32_t number;
 static __be16 pkey;
 
-/* Expressions that must fail. */
+/* Calls that must fail, as expressions. */
 #define CALLS(X)                                                                                   \
 	X(ibv_query_port(context, 2, &port_attr))                                                  \
 	X(ibv_query_gid(context, 1, -1, &gid))                                                     \
@@ -102,8 +102,8 @@ create_qp(struct ibv_srq *shared)
 }
 
 /*
- * Whether the return value agrees with errno: errno itself, negated errno for calls that return
- * counts, or -1.
+ * Whether the return value of a failed call agrees with errno: it is errno, negated errno for calls
+ * that return counts, or -1.
  */
 static bool
 matches_errno(int ret, int err)
@@ -129,7 +129,7 @@ main(void)
 {
 	make_objects();
 	qp = create_qp(NULL);
-	struct ibv_qp *const other = create_qp(srq); /* another QP uses the SRQ */
+	struct ibv_qp *const other = create_qp(srq); /* a second QP that uses the SRQ */
 
 	test_all();
 	errno = UNTOUCHED;

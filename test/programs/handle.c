@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Control calls on objects that do not belong to the device. The kernel looks up the number in
- * `handle` and returns ENOENT. Run under uroce-run.
+ * Control calls on objects that the device does not have fail with ENOENT, as in the kernel, which
+ * looks up the number in `handle`. Run under uroce-run.
  */
 
 #include <errno.h>
@@ -76,11 +76,13 @@ make_objects(void)
 	tap_need(dm != NULL, "ibv_alloc_dm");
 }
 
-/* Checks for ENOENT: of a call that returns an errno, and of a call that returns an object. */
+/*
+ * Check that a call fails with ENOENT: a call that returns an errno; a call that returns an object.
+ */
 #define IS_ENOENT(call)    (errno = 0, (call) == ENOENT && errno == ENOENT)
 #define HAS_NO_ENTRY(call) (errno = 0, (call) == NULL && errno == ENOENT)
 
-/* Evaluate an expression with another handle in the object. */
+/* Evaluate an expression while `handle` of an object has a wrong value, and print a TAP line. */
 #define GARBLED(object, expression)                                                                \
 	do {                                                                                       \
 		const uint32_t handle = (object)->handle;                                          \
@@ -119,7 +121,7 @@ test_numbers(void)
 	GARBLED(dm, IS_ENOENT(ibv_free_dm(dm)));
 }
 
-/* An object of another kind is not taken for a region. */
+/* A CQ is not taken for a region, even if its `handle` is that of a region. */
 static void
 test_kinds(void)
 {
@@ -134,7 +136,10 @@ test_kinds(void)
 	tap_test(is_ok, "a CQ is no region: ibv_dereg_mr");
 }
 
-/* Objects are destroyed once. Their memory belongs to the device and is unchanged. */
+/*
+ * An object can be destroyed once. The memory of a destroyed object remains readable, because it
+ * belongs to the device.
+ */
 static void
 test_ends(void)
 {

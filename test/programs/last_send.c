@@ -5,13 +5,13 @@
  *
  *	last_send [-c CONNECTIONS] [-m MESSAGES] [-w MICROSECONDS] [-s] [-e] [-g GID_INDEX] [SERVER]
  *
- * The server replies to all messages but the last one. It polls the completion of that one,
+ * The server replies to all messages but the last one. It polls the completion of the last message,
  * notifies the client by TCP, and moves its QP to ERR. The client receives the notification, waits
- * for so many microseconds, and moves its own QP to ERR. Then it counts how many of its SENDs were
- * flushed. It prints the number, and exits with 1 if it is not 0.
+ * for MICROSECONDS, and moves its own QP to ERR. Then it counts how many of its SENDs were flushed,
+ * and prints the number. The client exits with 1 if the number is not 0.
  *
- *	-s  poll TCP continuously instead of a blocking call
- *	-e  wait for completions by events instead of polls
+ *	-s   poll TCP continuously instead of a blocking call
+ *	-e   wait for completions by events instead of polls
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -242,8 +242,9 @@ wait_us(unsigned us)
 }
 
 /*
- * A ping-pong, and one more message, the last one.
- * @return whether its SEND was flushed
+ * Send messages and wait for the reply to each. Then send the last message, and move the QP to ERR
+ * as soon as the server has received it.
+ * @return number of flushed SENDs
  */
 static unsigned
 run_client(int fd, struct ibv_cq *cq)
@@ -260,7 +261,7 @@ run_client(int fd, struct ibv_cq *cq)
 	read_all(fd, &word, 1);
 	for (unsigned i = 0; i < conf.nb_messages; i++) {
 		post_send(qp);
-		/* the reply, and completions before it */
+		/* poll until the reply; completions of SENDs come before it */
 		for (unsigned got = 0; i + 1 < conf.nb_messages && !got;) {
 			take(cq, &wc);
 			if (wc.status != IBV_WC_SUCCESS)
@@ -311,8 +312,8 @@ run_server(int fd, struct ibv_cq *cq)
 }
 
 /*
- * Wait until the client has ended. A memif ring disappears with its process, and with it an
- * acknowledgement in the ring.
+ * Wait until the client has ended. If this process ended first, its memif ring would disappear,
+ * with an ACK that the client has not received.
  */
 static void
 await_end(int fd)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The state and the events of a port, as seen by a context without objects and by a context with
- * some. If the name of the port's interface is given, the program sets the interface down and up,
+ * The state and the events of a port, as a context without objects and a context with some see
+ * them. If the name of the port's interface is given, the program sets the interface down and up,
  * and expects events. Run under uroce-run.
  *
  *	test-programs-port [INTERFACE]
@@ -47,8 +47,8 @@ set_interface(const char *name, bool is_up)
 }
 
 /*
- * Whether the next event, except for events of addresses, has this type. The descriptor is polled,
- * as in programs with a loop.
+ * Whether the next event of the port has this type. Events of GID changes are skipped. The
+ * descriptor is polled first, as by programs with an event loop.
  */
 static bool
 is_next_event(struct ibv_context *context, enum ibv_event_type type)
@@ -84,7 +84,10 @@ follow_interface(struct ibv_context *context, const char *name, const char *how)
 	tap_test(state_of(context) == IBV_PORT_ACTIVE, "%s: the port is active again", how);
 }
 
-/* A change between the last query and the first object leaves an event. */
+/*
+ * The port's state changes after the program has queried it, and before the program creates its
+ * first object. Then there must be an event.
+ */
 static struct ibv_pd *
 change_with_the_first_object(struct ibv_context *context, const char *name)
 {
@@ -104,8 +107,8 @@ change_with_the_first_object(struct ibv_context *context, const char *name)
 }
 
 /*
- * A child that was forked before the first object uses the device alone. Its calls have no effect
- * on events of the parent.
+ * A child that was forked before the first object uses the device, and ends. The child's calls have
+ * no effect on events of the parent.
  */
 static void
 leave_it_to_a_child(struct ibv_context *context, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Regions of length 0: a program may register one, and its key gives access to no byte. Run under
+ * Regions of length 0: a program can register one, and its key gives access to no byte. Run under
  * uroce-run, on a device where QPs of one process can be connected.
  */
 
@@ -14,7 +14,8 @@
 static struct pair pair;
 
 /*
- * The status of a request of QP 0 with this element, on as many bytes of remote memory with `rkey`.
+ * Post a send request on QP 0 with the element `sge` and with as many bytes of remote memory under
+ * `rkey`. Return the status of its completion.
  */
 static enum ibv_wc_status
 carry_out(enum ibv_wr_opcode opcode, struct ibv_sge sge, uint32_t rkey)

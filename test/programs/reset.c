@@ -3,7 +3,7 @@
  * A QP that is reset and used again at once with the same PSNs receives nothing of its earlier
  * connection. Two QPs of a process are connected. A message is refused, because its receive request
  * has an invalid key. Both QPs are reset and connected again, and the next message must arrive. The
- * test runs in a forked child, like test suites. Run under uroce-run.
+ * test runs in a forked child, as tests of test suites do. Run under uroce-run.
  */
 
 #include <errno.h>
@@ -114,8 +114,8 @@ await(struct end *end)
 }
 
 /*
- * Send a message into a receive request with this key.
- * @return the status of the send request
+ * Send a message from the client to the server, whose receive request has this lkey.
+ * @return status of the send request
  */
 static enum ibv_wc_status
 exchange(struct end *server, struct end *client, uint32_t lkey)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints TAP lines. Each line is flushed at once, so that it is not lost if the program does not
- * return from the next call.
+ * Prints TAP lines. Each line is flushed at once, so that it is not lost if a later call does not
+ * return.
  */
 
 #include "tap.h"

@@ -11,17 +11,20 @@
 #include <stdbool.h>
 
 /**
- * Print the line of one test: `ok 1 - NAME`.
+ * Print the line of a test, such as `ok 1 - NAME`.
  * @return is_ok
  */
 bool tap_test(bool is_ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** A condition that the tests need, but that is no test: the program ends if it is false. */
+/**
+ * Print `what` and end the program if `is_so` is false. This is for conditions that tests need, but
+ * that are no tests.
+ */
 void tap_need(bool is_so, const char *what);
 
 /**
  * Print the number of tests.
- * @return the result for main(): 0 if none failed
+ * @return the result for main(): 0 if no test has failed
  */
 int tap_end(void);
 

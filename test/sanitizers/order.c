@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tells the sanitizers what they cannot see in the packaged libraries of DPDK, which were built
- * without them. This file is linked only into tests that run with a sanitizer.
+ * Declares to the sanitizers what they cannot see in the packaged libraries of DPDK, which were
+ * built without sanitizers. This file is linked only into tests that run with a sanitizer.
  *
- * Thread sanitizer: a frame that a thread sends is completely visible to the thread that receives
- * it. A frame that is returned to its pool is visible to the next thread that allocates it. Both
- * rules are declared for each frame alone. Other data that two threads share gets no order from
- * them, so that real races are still detected.
+ * For the thread sanitizer: a frame that a thread sends is completely visible to the thread that
+ * receives it. A frame that is returned to its pool is visible to the next thread that allocates
+ * it. Both rules are declared for each frame alone. They order no other data that two threads
+ * share, so real races are still detected. The rules are declared in:
  *
  *	frames   callbacks of the port, which ethdev calls around each burst (release, acquire)
  *	pools    the table by which a pool finds its stack or ring
  *	threads  launching an lcore and waiting for it, and reuse of thread numbers; control
  *		 threads are ordinary threads
  *
- * Both sanitizers: objects and rings are allocated from the process's heap instead of EAL's, so
- * that a use after free is detected. EAL then reports only that the memory is its own. Tests that
- * examine EAL's heap set UROCE_TEST_HEAP=eal in their environment, which keeps EAL's heap.
+ * For both sanitizers: objects and rings are allocated from the process's heap instead of EAL's, so
+ * that a use after free is detected. EAL then reports only the memory of its own. Tests that
+ * examine EAL's heap set UROCE_TEST_HEAP=eal in their environment, and then EAL's heap is used.
  *
- * This file defines some functions of DPDK, which come first in the program, and which call those
- * of DPDK.
+ * This file defines some functions of DPDK. The program calls these definitions first, and they
+ * call DPDK's.
  */
 
 #include <dlfcn.h>
@@ -42,7 +42,7 @@
 #endif
 #endif
 
-/* The function of DPDK with this name. */
+/* Get the function of DPDK that a function of this file hides. */
 static void *
 behind(const char *name)
 {
@@ -109,7 +109,10 @@ release_all(void *const *frames, unsigned nb)
 
 /* --- pools ----------------------------------------------------------------------------------------- */
 
-/* The original operations, at the same indexes. */
+/*
+ * The operations of DPDK, which the operations of this file call. The indexes are those of DPDK's
+ * table.
+ */
 static struct rte_mempool_ops own[RTE_MEMPOOL_MAX_OPS_IDX];
 
 static int
@@ -184,7 +187,10 @@ rte_eal_wait_lcore(unsigned lcore_id)
 	return ret;
 }
 
-/* A thread may get the number, and EAL's data, of a thread that has ended. */
+/*
+ * Order the registrations of threads: a thread may get the number, and EAL's data, of a thread that
+ * has ended.
+ */
 int
 rte_thread_register(void)
 {
@@ -199,8 +205,8 @@ rte_thread_register(void)
 }
 
 /*
- * Control threads of EAL all begin by writing their affinity. The function of releases before
- * 23.11:
+ * Replaces the function of releases before 23.11 that creates a control thread. DPDK's new thread
+ * writes its affinity first, which looks like a race. Here an ordinary thread is created.
  */
 int rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
 			   void *(*start)(void *), void *arg);
@@ -216,7 +222,10 @@ rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t
 	return -ret;
 }
 
-/* The function of later releases, whose threads have another type. */
+/*
+ * Replaces the function of releases from 23.11 on that creates a control thread, with another type
+ * of thread.
+ */
 int rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_func start,
 			      void *arg);
 
@@ -248,7 +257,7 @@ rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_fun
 	if (ret != 0)
 		free(beginning);
 	else
-		/* EAL stores the pthread_t in opaque_id, too, on POSIX systems */
+		/* on POSIX systems EAL stores a pthread_t in opaque_id */
 		thread->opaque_id = (uintptr_t)id;
 	return ret;
 }
@@ -278,8 +287,8 @@ receive_frames(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint1
 }
 
 /*
- * Called before the first frame of a port. A port may be started again, or may be another port of
- * that number.
+ * Add the callbacks for frames before the first burst of a port. Callbacks of an earlier start are
+ * removed: the port, or another port of the same number, may have been started before.
  */
 int
 rte_eth_dev_start(uint16_t port_id)

@@ -46,7 +46,7 @@ oracle_posted(struct qp *qp, const struct request *req)
 void
 oracle_modified(struct qp *qp, enum ibv_qp_state to)
 {
-	/* requests that were begun may continue in SQD */
+	/* in SQD the QP may continue the requests before this index, which it has begun */
 	const uint32_t begun = qp->qpc.req.begun_idx;
 
 	ledger_collect(qp, NULL);
@@ -60,8 +60,8 @@ oracle_modified(struct qp *qp, enum ibv_qp_state to)
 	qp->progress_ns = qp->world->now_ns;
 	if (to == IBV_QPS_RTS) {
 		/*
-		 * after SQE the numbering continues from the last packet sent: requests flushed
-		 * unsent use no PSNs
+		 * requests that were flushed unsent use no PSNs: after SQE the packet numbers
+		 * continue behind the last packet that was sent
 		 */
 		for (uint32_t i = qp->done; qp->has_failed && i > 0; i--) {
 			struct request *req = &qp->reqs[i - 1];
@@ -110,8 +110,8 @@ oracle_cancelled(struct qp *qp, uint32_t nth)
 }
 
 /*
- * Check the requests that the QP counts as begun: at most one that has packets may have sent none
- * of them.
+ * Check the number of requests that the QP counts as begun. At most one of them may have packets
+ * and have sent none of its packets.
  */
 static void
 check_begun(struct qp *qp, uint32_t begun)
@@ -165,7 +165,10 @@ conduct_cancel(struct qp *qp)
 
 /* --- other attributes in SQD --- */
 
-/* The attributes that have an effect and may be modified in SQD, by QP type. */
+/*
+ * @return the mask of the attributes that have an effect on a QP of this type and may be modified
+ * in SQD
+ */
 static int
 tunable(const struct qp *qp)
 {
@@ -215,8 +218,8 @@ conduct_tune(struct qp *qp)
 	if (ret)
 		return false;
 	/*
-	 * attributes that do not belong to the type were not accepted; the simulator does not use
-	 * them either
+	 * `conf` also has new values of attributes that the type of the QP does not have; they have
+	 * no effect
 	 */
 	qp->conf = conf;
 	qp->retries_seen = qp->retries_now;
@@ -229,7 +232,7 @@ conduct_tune(struct qp *qp)
 static const uint32_t withdrawn_access =
 	IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
 
-/* Register a second region over the same memory. */
+/* Register one more region over the memory of the QP. */
 static uint32_t
 add_region(struct qp *qp)
 {
@@ -285,8 +288,8 @@ conduct_make_mortal(struct qp *qp, uint8_t kind, bool is_zero_based)
 }
 
 /*
- * Withdraw the key of the peer.
- * @return 0, or the transport's error: whether the key was invalid afterwards
+ * Withdraw the key `qp->mortal.key`, which was created for the peer.
+ * @return 0, or an error of the transport
  */
 static int
 withdraw(struct qp *qp)
@@ -299,7 +302,10 @@ withdraw(struct qp *qp)
 	if (!qp->mortal.kind) {
 		ret = uroce_mr_invalidate(mrs, key);
 	} else if (qp->mortal.kind == UROCE_MW_1 && rng_one_in(&qp->world->rng, 2)) {
-		/* a window is bound with length 0, or again with another key */
+		/*
+		 * bind the window again with another key: with length 0, which only withdraws the
+		 * old key, or with the length of the memory
+		 */
 		const uint64_t len = rng_one_in(&qp->world->rng, 2) ? qp->conf.mem_len : 0;
 
 		return bind(qp, key ^ 2, len);
@@ -333,7 +339,10 @@ conduct_withdraw(struct qp *qp)
 	if (!qp->mortal.kind && add_region(qp) == qp->mortal.key)
 		world_complain(qp->world, "qp 0x%x: key 0x%x is back", qp->qpn, qp->mortal.key);
 	qp->mortal.is_dead = true;
-	/* from now on nothing may be written through the key: the present content must remain */
+	/*
+	 * After the withdrawal nothing may be written through the key. Copy the present content of
+	 * the destinations: it must not change any more.
+	 */
 	for (uint32_t i = 0; i < flow->nb_planned; i++) {
 		struct request *req = &flow->reqs[i];
 
@@ -343,7 +352,8 @@ conduct_withdraw(struct qp *qp)
 		memcpy(req->last, qp->mem + req->land, req->len);
 	}
 	/*
-	 * packets in the reorder buffer may now be refused without another frame of their request
+	 * a packet that waits in the reorder buffer may now be refused: the QP may enter ERR
+	 * although no further frame of that request arrives
 	 */
 	qp->deaths |= DEATH_PEER;
 	return true;

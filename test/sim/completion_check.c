@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Checks completions. An unsignaled request that succeeds has no completion entry: the next entry
- * of its queue implies its success.
+ * Checks completions. An unsignaled request that succeeds has no completion: the next completion of
+ * its queue implies that the request succeeded.
  */
 
 #include "completion_check.h"
@@ -16,7 +16,7 @@
 #define GRH_LEN 40
 #define POLL_NB 16
 
-/* The status of a request that is wrong on purpose, and that the peer or this side refuses. */
+/* The completion status that the requester must report for each kind of invalid request. */
 static const enum ibv_wc_status bad_status[BAD_NB] = {
 	[BAD_KEY] = IBV_WC_REM_ACCESS_ERR,     [BAD_DEAD_KEY] = IBV_WC_REM_ACCESS_ERR,
 	[BAD_PD] = IBV_WC_REM_ACCESS_ERR,      [BAD_RANGE] = IBV_WC_REM_ACCESS_ERR,
@@ -59,7 +59,10 @@ succeed(struct qp *qp, struct request *req)
 		world_complain(world, "qp 0x%x: a bad request succeeded", qp->qpn);
 	if (!qp_is_reliable(qp) || qp->is_forged)
 		return;
-	/* the request may have succeeded in the same call that moved the QP to ERR */
+	/*
+	 * the call that completed the request may also have moved the QP to ERR, and in ERR the
+	 * oracle does not look at una_psn
+	 */
 	if (end > qp->acked)
 		oracle_settle(qp, end);
 	signed_done(qp, req);
@@ -76,7 +79,10 @@ static uint64_t
 round_trip_ns(const struct qp *qp)
 {
 	const struct link *ours = &qp->host->link, *theirs = &qp->peer->host->link;
-	/* bytes queued in the switch and before both transmitters: one burst of each QP */
+	/*
+	 * bytes that may wait in the switch and at both transmitters, with one burst of each QP at
+	 * each host
+	 */
 	const uint64_t queued = ours->peak_bytes + theirs->peak_bytes + burst_bytes(qp->host) +
 				burst_bytes(qp->peer->host);
 
@@ -93,13 +99,15 @@ is_excused(const struct qp *qp)
 
 	if (peer->is_gone || peer->qpc.state < IBV_QPS_RTR || peer->qpc.state == IBV_QPS_ERR)
 		return true;
-	/* the network was reliable from the beginning, or has been for some time */
+	/*
+	 * at the last progress the network still lost frames, or had done so less than 20 ms before
+	 */
 	if (qp->world->calm_ns &&
 	    (since_ns < qp->world->calm_ns || since_ns - qp->world->calm_ns < 20000000))
 		return true;
 	if (qp->host->awake_ns > since_ns || peer->host->awake_ns > since_ns)
 		return true;
-	/* the peer's responses wait for a port that accepts no frames */
+	/* the peer's responses wait because the peer's port accepts no frames */
 	if (peer->host->blocked_ns && peer->host->busy_ns > since_ns)
 		return true;
 	return uroce_qpc_ack_timeout_ns(&qp->qpc) < 4 * round_trip_ns(qp);
@@ -113,7 +121,10 @@ is_retry_spent(const struct qp *qp, bool is_withdrawn)
 	return nb >= qp->conf.retry_cnt + 1u && (is_withdrawn || is_excused(qp));
 }
 
-/* Whether the port accepted no frame for the longest time that all retries may take. */
+/*
+ * Whether the QP's own port or host has been blocked since the last request was sent, and that was
+ * as long ago as all retries may take.
+ */
 static bool
 is_port_spent(const struct qp *qp)
 {
@@ -129,7 +140,7 @@ is_rnr_spent(const struct qp *qp)
 	       qp->qpc.stats.naks_rnr - qp->rnr_seen >= qp->conf.rnr_retry + 1u;
 }
 
-/* Whether there is a reason for the first error status of a QP. */
+/* Whether the oracle knows a reason for the first error status of a QP. */
 static bool
 is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status)
 {
@@ -141,7 +152,9 @@ is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status
 		       (req->bad == BAD_TOO_LONG && status == IBV_WC_LOC_LEN_ERR);
 	const bool is_withdrawn = req->is_mortal && qp->peer->mortal.is_dead;
 
-	/* a repeated READ of a withdrawn key may get no response at all */
+	/*
+	 * if the peer has withdrawn the key of a READ, a repetition of the READ may get no response
+	 */
 	if (status == IBV_WC_RETRY_EXC_ERR)
 		return is_retry_spent(qp, is_withdrawn) || is_port_spent(qp);
 	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
@@ -209,8 +222,10 @@ send_done(struct qp *qp, const struct ibv_wc *wc)
 /* --- receives --- */
 
 /*
- * The request of the peer whose message completed: the next one in order, or the one of the frame.
- * An XRC target has one completion queue for each of its shared queues; each is in order.
+ * @return the request of the peer whose message completed a receive request. On a reliable
+ * transport it is the next one in order; else it is the one to which the delivered frame belongs.
+ * An XRC target has a completion queue for each shared receive queue, and the order holds in each
+ * of them.
  */
 static struct request *
 sender_of(struct qp *qp, const struct shared *shared, const struct oracle_view *view)
@@ -235,8 +250,8 @@ is_whole(const struct qp *qp, const struct request *req)
 
 	if (qp_is_reliable(qp) && end > flow->exec) {
 		/*
-		 * the request completes in the call that executes it, when the responder's epsn is
-		 * already behind it
+		 * flow->exec is updated after the call of the transport: use the responder's epsn,
+		 * which already counts the packets of this call
 		 */
 		const uint32_t exec = (qp->qpc.resp.epsn - flow->conf.psn) & 0xffffff;
 
@@ -250,7 +265,7 @@ is_whole(const struct qp *qp, const struct request *req)
 	return true;
 }
 
-/* A receive buffer: its memory, and what the memory must contain. */
+/* A receive buffer: its memory, and a copy with the content that the memory must have. */
 struct buffer {
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -284,7 +299,9 @@ check_message(struct qp *qp, struct request *req, const struct buffer *buf)
 		if (!qp->shared)
 			req->recv_at = (uint32_t)(buf->mem - qp->mem);
 	}
-	/* the buffer may hold the beginning of another message that was cut off */
+	/*
+	 * the buffer may contain the beginning of another message, of which the rest did not arrive
+	 */
 	if (qp->conf.type == IBV_QPT_UC || qp->shared)
 		memcpy(buf->shadow, buf->mem, buf->len);
 	if (end < buf->len && memcmp(buf->mem + end, buf->shadow + end, buf->len - end))
@@ -349,8 +366,8 @@ recv_failed(struct qp *qp, const struct shared *shared, const struct ibv_wc *wc)
 		signed_recv_failed(qp, (uint32_t)wc->wr_id);
 	if (wc->status == IBV_WC_WR_FLUSH_ERR) {
 		/*
-		 * the first receive request that did not complete may hold the beginning of a
-		 * message
+		 * the buffer of the first receive request that is flushed may contain the beginning
+		 * of a message
 		 */
 		if (!*has_failed)
 			memcpy(buf.shadow, buf.mem, buf.len);
@@ -425,8 +442,8 @@ collect_recvs(struct qp *qp, struct uroce_cq *cq, struct shared *shared,
 }
 
 /*
- * Check the limit events of shared queues. Completions were polled before, so buffers of completed
- * requests no longer count as posted.
+ * Check the limit events of shared receive queues. The completion queues must have been polled
+ * before, so that buffers of completed requests do not count as posted.
  */
 static void
 check_limits(struct qp *qp)
@@ -459,7 +476,7 @@ ledger_collect(struct qp *qp, const struct oracle_view *view)
 	qp->has_drained = qp->has_drained || (qp->qpc.events & UROCE_QPC_SQ_DRAINED);
 	qp->is_drained = qp->is_drained || qp->has_drained;
 	if (qp->qpc.events & UROCE_QPC_COMM_EST) {
-		/* the first request may also be the last one before ERR */
+		/* the first request that arrives may also have moved the QP from RTR to ERR */
 		const bool is_rtr = qp->qpc.state == IBV_QPS_RTR || qp->qpc.state == IBV_QPS_ERR;
 
 		if (qp->nb_est++ || !is_rtr || (!view && !qp->is_forged))
@@ -491,7 +508,7 @@ ledger_end(struct qp *qp)
 	if (qp->is_forged)
 		return;
 	if (!is_error) {
-		/* the last requests may have been unsignaled */
+		/* the last requests may be unsignaled: no later completion implies their success */
 		while (qp->done < qp->nb_posted && !is_signaled(qp, &qp->reqs[qp->done])) {
 			succeed(qp, &qp->reqs[qp->done]);
 			qp->done++;

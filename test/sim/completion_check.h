@@ -5,7 +5,7 @@
 /**
  * @file
  * The oracle's check of completions. Each request completes once, in order, with a status for which
- * there is a reason. Each message is received completely into the receive request whose turn it is.
+ * there is a reason. Each message is received completely into the next receive request in order.
  */
 
 #include "oracle.h"

@@ -15,8 +15,8 @@
 #include "world.h"
 
 /*
- * Accept the content of memory that a flow was writing when it ended, because the oracle cannot
- * know how far it came.
+ * Accept the present content of memory to which a packet may have been written: the oracle does not
+ * know how far the transport had come when the flow ended.
  */
 static void
 forgive(struct qp *qp, uint32_t at, uint32_t len)
@@ -24,7 +24,7 @@ forgive(struct qp *qp, uint32_t at, uint32_t len)
 	memcpy(qp->shadow + at, qp->mem + at, len);
 }
 
-/* Whether a request may precede a WRITE whose packets are placed out of order. */
+/* Whether packets of a later WRITE may be placed in memory before this request is executed. */
 static bool
 may_be_early(const struct request *req)
 {
@@ -32,8 +32,8 @@ may_be_early(const struct request *req)
 }
 
 /*
- * Accept the content of memory where packets of a WRITE were placed out of order, if their turn
- * never comes.
+ * Accept the content of memory where packets of a WRITE were placed out of order: the packets that
+ * precede them may never arrive.
  */
 static void
 forgive_early(struct qp *flow, const struct request *req)
@@ -103,7 +103,10 @@ is_dead(const struct qp *qp)
 	return qp->is_gone || qp->qpc.state == IBV_QPS_ERR || qp->qpc.state == IBV_QPS_RESET;
 }
 
-/* If both ends still exist: check that all requests are done and that both ends agree. */
+/*
+ * For a connection of which both ends still exist: check that all requests are done and that both
+ * ends have the same next PSN.
+ */
 static void
 check_agreement(struct qp *qp)
 {

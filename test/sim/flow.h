@@ -20,7 +20,9 @@ flow_mtu(const struct qp *qp)
 	return 128u << qp->conf.mtu;
 }
 
-/** @return the number of the packet with a PSN; FLOW_NO_PACKET: the PSN is before the first packet */
+/**
+ * @return the number of the packet with a PSN; FLOW_NO_PACKET: the PSN is before the first packet
+ */
 static inline uint32_t
 flow_packet(const struct qp *flow, uint32_t psn)
 {
@@ -38,7 +40,10 @@ flow_payload(const struct qp *flow, const struct request *req, uint32_t idx)
 	return req->len - at < flow_mtu(flow) ? req->len - at : flow_mtu(flow);
 }
 
-/** Whether the peer acknowledges the QP's packets, and no attacker forges them. */
+/**
+ * Whether the oracle can follow the acknowledgements of a QP: its transport service is reliable,
+ * and no frames are forged.
+ */
 static inline bool
 flow_is_connected(const struct qp *qp)
 {

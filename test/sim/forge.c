@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A forged frame is parsed and verified like any other frame before the QP receives it.
+ * Builds a forged frame and delivers it to a QP. The frame is parsed and its ICRC verified like
+ * those of any other frame.
  */
 
 #include "forge.h"
@@ -62,7 +63,10 @@ forge(struct qp *to, const struct forgery *forgery)
 	const uint8_t pad_len = (uint8_t)(-forgery->len & 3);
 	const uint32_t rest = op->ext_len + forgery->len + pad_len;
 	struct frame *frame = frame_take(&to->world->frames);
-	/* frames of a third host come from the QP's own host address */
+	/*
+	 * the source address of a third host: here it is the address of the receiver, which differs
+	 * from the peer's address
+	 */
 	const struct uroce_path *path = forgery->is_from_stranger ? &to->path : &to->peer->path;
 	uint32_t crc;
 

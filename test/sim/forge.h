@@ -4,16 +4,18 @@
 
 /**
  * @file
- * Frames built field by field, as another implementation or an attacker might send them.
+ * Forged frames: the caller chooses the fields, as another implementation or an attacker might do.
  */
 
 #include "qp.h"
 
 /** The fields of a forged frame. Fields that the opcode does not have are ignored. */
 struct forgery {
-	const char *opcode; /* name without the transport service: "SEND_ONLY" */
+	/* name of the opcode without the transport service, such as "SEND_ONLY" */
+	const char *opcode;
 	uint32_t psn;
-	uint32_t len; /* bytes of payload, which are those of the noise from offset 0 */
+	/* bytes of payload: the first ones of the world's random bytes (world.h, noise) */
+	uint32_t len;
 	uint32_t dma_len;
 	uint64_t va;
 	uint32_t rkey;
@@ -27,7 +29,7 @@ struct forgery {
 };
 
 /**
- * Deliver a forged frame to a QP now.
+ * Build a forged frame and deliver it to QP `to` now.
  * @return the verdict
  */
 enum uroce_verdict forge(struct qp *to, const struct forgery *forgery);

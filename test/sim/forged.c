@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Measures what an attacker on the network can do to a stream of WRITEs. The attacker knows the
- * addresses and both QP numbers, and of PSNs as much as a row says. The stream is 1 MiB WRITEs over
- * 100 Gb/s, MTU 4096, round trip 10 us, without loss. Forged frames reach the requester or the
- * responder at a rate, and a row gives the goodput that remains.
+ * Measures what an attacker on the network can do to a stream of WRITEs. The stream is 1 MiB WRITEs
+ * over 100 Gb/s, MTU 4096, round trip 10 us, without loss. The attacker knows the addresses and
+ * both QP numbers; what is known of PSNs depends on the attack. Forged frames reach the requester
+ * or the responder at a fixed rate. A row gives the attack and the goodput that remains.
  */
 
 #include <stddef.h>
@@ -22,16 +22,18 @@
 #define BEGIN_NS  1000000
 #define END_NS    21000000
 
-/* What the attacker knows of PSNs. */
+/* The PSN of a forged frame: what the attacker knows of the PSNs in use. */
 enum psn {
 	PSN_NONE,  /* the attack needs no PSN */
-	PSN_KNOWN, /* the oldest unacknowledged PSN, or the expected one */
-	PSN_NEAR,  /* a random PSN of those in flight */
-	PSN_AHEAD, /* a random PSN of the 100 behind the expected one */
-	PSN_ANY,   /* a random PSN */
+	PSN_KNOWN, /* the oldest unacknowledged PSN of the requester */
+	PSN_NEAR,  /* a random PSN of the packets in flight */
+	PSN_AHEAD, /* a random PSN, 1 to 100 ahead of the PSN that the responder expects */
+	PSN_ANY,   /* a random PSN of all 2^24 */
 };
 
-/* An attack: `burst` frames of one kind every `every_ns`; 0: once. */
+/*
+ * An attack: `burst` frames of one kind every `every_ns` nanoseconds; every_ns 0: one burst only.
+ */
 struct attack {
 	const char *name;
 	const char *opcode; /* opcode of the forged frames; NULL: no frames */
@@ -43,7 +45,7 @@ struct attack {
 };
 
 #define NAK_SEQ (UROCE_AETH_NAK << 5 | UROCE_NAK_PSN_SEQ)
-#define RNR     (UROCE_AETH_RNR << 5) /* requests to wait for 655 ms */
+#define RNR     (UROCE_AETH_RNR << 5) /* timer code 0: the requester waits 655.36 ms */
 
 /* clang-format off */
 static const struct attack attacks[] = {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Frames of real bytes, built as the data path builds them, and the pool from which they are
+ * Frames as bytes, built as the data path builds them, and the pool from which frames are
  * allocated.
  */
 
@@ -20,7 +20,7 @@ struct frame {
 	uint32_t len;
 	uint8_t from; /* index of the sending host */
 	uint8_t to;
-	/* the frame is for each host with a member of the group, instead of host `to` */
+	/* the frame goes to every host with a member of the multicast group; `to` is not used */
 	bool is_to_group;
 	bool is_spoilt;     /* bits of the frame were flipped, at byte spoilt_at */
 	uint16_t spoilt_at; /* offset of the first byte with flipped bits */
@@ -39,15 +39,22 @@ void frame_give(struct frame_pool *pool, struct frame *frame);
 void frame_pool_free(struct frame_pool *pool);
 
 /**
- * Complete the frame of a descriptor whose header room was `frame->bytes`: copy the payload behind
- * the header, add padding and the ICRC.
+ * Complete a frame whose headers the transport has written to `frame->bytes`: copy the payload
+ * behind the headers, add padding and the ICRC.
+ * @param txd  the descriptor of the frame, whose `hdr` is `frame->bytes`
  */
 void frame_build(struct frame *frame, const struct uroce_txd *txd);
 
-/** Whether a checksum of uroce covers this byte, so that a flipped bit in it is detected. */
+/**
+ * Whether the receiver detects a flipped bit in byte `at`: the ICRC covers the byte, or another
+ * check does.
+ */
 bool frame_is_covered(const struct frame *frame, uint16_t at);
 
-/** Set the ECN bits to "congestion experienced" if the frame is ECN-capable. */
+/**
+ * Set the ECN bits to "congestion experienced" if the frame is ECN-capable.
+ * @return whether the bits were set
+ */
 bool frame_mark(struct frame *frame);
 
 #endif /* TEST_SIM_FRAME_H */

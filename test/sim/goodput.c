@@ -2,9 +2,9 @@
 
 /*
  * Goodput under loss and under reordering: 1 MiB WRITEs over 100 Gb/s, MTU 4096, between two hosts.
- * The same stream runs with and without faults, and a row gives the ratio of the two rates. Loss is
- * in both directions. A retransmission is spurious if the original packet had arrived or arrives
- * later.
+ * Loss is in both directions. The same stream runs with and without faults, and a row gives the
+ * rate with faults divided by the rate without. A retransmission counts as spurious if the original
+ * packet had arrived or arrives later.
  */
 
 #include "host.h"

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Future events, ordered by time. Events of the same time occur in the order in which they were
- * pushed, so that each run of a seed is the same.
+ * Future events, ordered by time. Events of one time occur in the order in which they were pushed,
+ * so that every run of a seed is the same.
  */
 
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum event_kind {
 	EVENT_SWITCH, /* a frame arrives at the switch */
 	EVENT_HOST,   /* a frame arrives at host `who` */
 	EVENT_ROUND,  /* host `who` executes a round */
-	EVENT_LIFE,   /* a planned event of object `who` occurs: see life.h */
+	EVENT_LIFE,   /* the planned event with number `who` (life.h) occurs */
 };
 
 struct event {
@@ -48,11 +48,11 @@ heap_next_ns(const struct heap *heap)
 
 /**
  * Remove the next event.
- * @return false: there is none
+ * @return false: the heap is empty
  */
 bool heap_pop(struct heap *heap, struct event *event);
 
-/** Remove all events, keep the memory. */
+/** Remove all events, but keep the memory of the heap. */
 void heap_clear(struct heap *heap);
 
 void heap_free(struct heap *heap);

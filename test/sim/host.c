@@ -40,7 +40,8 @@ host_wake(struct world *world, struct host *host, uint64_t at_ns)
 }
 
 /*
- * The low bits of a QPN select the slot. The other bits change, so that a QPN is not reused soon.
+ * The low bits of a QPN are the index of the QP in host->qps. The other bits are counted up, so
+ * that a QPN is not reused soon.
  */
 void
 host_add_qp(struct host *host, struct qp *qp)
@@ -94,7 +95,8 @@ host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt)
 }
 
 /*
- * Find the QP of a frame: `qp` is NULL if no QP receives the frame as it is.
+ * Parse a frame, verify its ICRC and find its QP. A multicast datagram is delivered to all members
+ * here, and `qp` is set to NULL.
  * @return UROCE_VERDICT_REQUEST, _RESPONSE or _DATAGRAM, or why no QP receives the frame
  */
 static enum uroce_verdict
@@ -135,8 +137,9 @@ host_deliver(struct world *world, struct host *host, struct frame *frame)
 }
 
 /*
- * Adjacent frames for one QP, which the QP receives in one call. Where messages may be lost, only
- * the frame tells which message completed: frames of such QPs are delivered singly.
+ * Adjacent frames for one QP, which the QP receives in one call. A QP that may lose messages
+ * receives its frames one by one, because the oracle needs the frame to know which message
+ * completed.
  */
 struct run {
 	struct qp *qp;
@@ -152,8 +155,8 @@ give_up(struct world *world, const struct uroce_pkt *pkt, enum uroce_verdict ver
 }
 
 /*
- * A call into the transport ends with a frame that the reorder buffer keeps. The remaining frames
- * are passed to the next call.
+ * Deliver the frames of `run`. The transport returns after a frame that its reorder buffer keeps;
+ * the remaining frames are passed in a further call.
  */
 static void
 hand_over_all(struct world *world, struct run *run)
@@ -255,9 +258,9 @@ after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
 }
 
 /*
- * A message whose sender has crashed occupies its request of a shared queue for ever. If no
- * requests are left for other QPs, the application destroys its own QP. It is notified of the crash
- * by other means.
+ * Move a QP to ERR if its peer has failed and no other QP can proceed: a half-received message of
+ * the peer occupies a request of the shared queue for ever, and the shared queue is empty. A real
+ * application is told of the peer's failure by other means.
  */
 static void
 end_if_orphan(struct qp *qp)
@@ -271,8 +274,8 @@ end_if_orphan(struct qp *qp)
 }
 
 /*
- * The application of a QP: it posts receive requests first, then send requests.
- * @return when it wants to continue
+ * Post as the application of a QP: receive requests first, then send requests.
+ * @return the time at which the application wants to post again
  */
 static uint64_t
 post(struct world *world, struct qp *qp)
@@ -321,7 +324,7 @@ post(struct world *world, struct qp *qp)
 
 /*
  * Send a burst of one QP.
- * @return whether there may be more to send now
+ * @return whether the QP may have more to send now
  */
 static bool
 send_burst(struct world *world, struct qp *qp)
@@ -360,7 +363,7 @@ send_burst(struct world *world, struct qp *qp)
 	return nb == burst;
 }
 
-/* Whether the application waited for room in the send queue, and there is room now. */
+/* Whether the application has a request to post, and the send queue has room for the request. */
 static bool
 can_post(const struct world *world, struct qp *qp)
 {
@@ -369,8 +372,8 @@ can_post(const struct world *world, struct qp *qp)
 }
 
 /*
- * Send bursts of all QPs in turn.
- * @return when to continue
+ * Send a burst of each QP in turn.
+ * @return the time at which the host has to send again
  */
 static uint64_t
 send(struct world *world, struct host *host)
@@ -402,7 +405,8 @@ host_round(struct world *world, struct host *host)
 
 	if (host->round_ns != world->now_ns || host->is_dead)
 		return;
-	if (world->now_ns < host->awake_ns) { /* the host was stalled after this event was pushed */
+	/* the host was stalled after this round was scheduled */
+	if (world->now_ns < host->awake_ns) {
 		host->round_ns = UROCE_NEVER;
 		host_wake(world, host, host->awake_ns);
 		return;

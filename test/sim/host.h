@@ -6,21 +6,21 @@
  * @file
  * A host: a model of a worker that drives QPs, and of the applications of those QPs.
  *
- * A round receives, expires timers, lets the applications post, and sends, in the order of the data
- * path's worker. A round is due when a frame arrives, a timer expires or a request was posted, but
- * not sooner than the speed of the host allows.
+ * In a round the host receives, expires timers, lets the applications post, and sends, like a
+ * worker of the data path. A round is due when a frame arrives, a timer expires or a request was
+ * posted, but not sooner than the speed of the host allows.
  */
 
 #include "qp.h"
 #include "world.h"
 
-/** Schedule a round at `at_ns`, or as soon after that as the host can. */
+/** Schedule a round at `at_ns`, or at the first later time at which the host is able to run one. */
 void host_wake(struct world *world, struct host *host, uint64_t at_ns);
 
 /** Handle EVENT_ROUND: execute a round. */
 void host_round(struct world *world, struct host *host);
 
-/** Handle EVENT_HOST: put the frame into the receive queue. Takes ownership of the frame. */
+/** Handle EVENT_HOST: put the frame into the host's receive queue, or free the frame. */
 void host_receive(struct world *world, struct host *host, struct frame *frame);
 
 /**
@@ -35,16 +35,16 @@ enum uroce_verdict host_deliver(struct world *world, struct host *host, struct f
  */
 enum uroce_verdict host_hand_over(struct world *world, struct qp *qp, struct uroce_pkt *pkt);
 
-/** Give the host a reorder buffer of so many PSN gaps and frames. */
+/** Give the host a reorder buffer with room for `nb_gaps` PSN gaps and `nb_frames` frames. */
 void host_add_hold(struct world *world, struct host *host, uint32_t nb_gaps, uint32_t nb_frames);
 
-/** The host crashes: its QPs are gone, and it receives nothing. */
+/** Let the host crash: its QPs no longer exist, and it receives nothing. */
 void host_die(struct world *world, struct host *host);
 
-/** A crashed host restarts, without QPs. */
+/** Restart a host that has crashed. The host has no QPs. */
 void host_return(struct world *world, struct host *host);
 
-/** Add a QP to the host, which assigns a QPN; remove it. */
+/** Add a QP to a host, which assigns the QPN. Remove a QP from its host. */
 void host_add_qp(struct host *host, struct qp *qp);
 void host_remove_qp(struct host *host, struct qp *qp);
 

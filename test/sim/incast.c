@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Incast: 64 hosts write to one host over 100 Gb/s links, without congestion control and with DCQCN
- * as published. A row for each millisecond has the packets that each sender got through and the
- * fairness of the shares (Jain: 1 is equal, 1/64 is one sender with all). It also has the bytes
- * that the switch queues for the receiver, and the frames that the switch dropped and marked. A
- * series has a line for each 50 us, with the rate of every sender.
+ * Incast: 64 hosts write to one host over 100 Gb/s links, once without congestion control and once
+ * with DCQCN as published.
+ *
+ * A row for each millisecond has the fairness of the senders' shares (Jain: 1 is equal, 1/64 is one
+ * sender with all), the goodput, the bytes that the switch queues for the receiver, and the frames
+ * that the switch dropped and marked. The time series has a line for each 50 us, with the rate of
+ * every sender.
  */
 
 #include <assert.h>
@@ -22,10 +24,10 @@
 #define NB_WRITES  128
 #define LINE_NS    50000
 #define ROW_NS     1000000
-#define STEADY_NS  20000000 /* all senders have found their share by then */
+#define STEADY_NS  20000000 /* from this time on the senders' shares are assumed to be stable */
 #define END_NS     40000000
 
-/* The switch: its queue length, and the thresholds of its ECN marks [DCQCN, figure 14]. */
+/* The switch: its queue length in bytes, and the thresholds of its ECN marks [DCQCN, figure 14]. */
 #define QUEUE_LEN (4u << 20)
 #define MARK_MIN  5000
 #define MARK_MAX  200000
@@ -36,16 +38,18 @@ struct incast {
 	struct world *world;
 	const char *cc;
 	struct qp *senders[NB_SENDERS];
-	uint32_t row_seen[NB_SENDERS]; /* packets that had arrived at the last row */
-	/* packets that had arrived at the last line of the series */
+	/* packets of each sender that had arrived when the last row was written */
+	uint32_t row_seen[NB_SENDERS];
+	/* packets of each sender that had arrived when the last line of the series was written */
 	uint32_t line_seen[NB_SENDERS];
 	uint64_t drops;
 	uint64_t marks;
 };
 
 /*
- * Packets that each sender got through since the last call.
- * @return their sum
+ * Count the packets of each sender that arrived since the last call with the same `seen`.
+ * @param gained  receives the counts
+ * @return the sum of the counts
  */
 static uint32_t
 look(const struct incast *incast, uint32_t *seen, uint32_t *gained)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Executes planned events of hosts and QPs. An event for a QP that no longer exists, or is in
- * another state, has no effect.
+ * Executes planned events of hosts and QPs. An event has no effect if its QP no longer exists or is
+ * not in the state that the event requires.
  */
 
 #include "life.h"
@@ -44,7 +44,7 @@ is_in(const struct qp *qp, enum ibv_qp_state state)
 	return !qp->is_gone && qp->qpc.state == state;
 }
 
-/* @return whether the event had an effect */
+/* @return whether the event had an effect on its QP */
 static bool
 happen_to_qp(struct world *world, const struct plan *plan)
 {

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Events of hosts and QPs other than traffic. They are planned before the run, each with its time.
+ * Events of hosts and QPs other than traffic, such as crashes and resets. Each event is planned for
+ * a time before it occurs.
  */
 
 #include <stdint.h>
@@ -12,23 +13,25 @@
 struct world;
 
 enum life_kind {
-	LIFE_STALL,     /* a host does nothing for `ns` */
-	LIFE_BLOCK,     /* a host sends nothing for `ns`, but works otherwise */
-	LIFE_DIE,       /* a host crashes without notice */
-	LIFE_RETURN,    /* a crashed host restarts without its QPs */
-	LIFE_KILL,      /* an application moves a QP to ERR */
-	LIFE_DESTROY,   /* an application destroys a QP */
-	LIFE_DRAIN,     /* an application moves a QP to SQD */
-	LIFE_RESUME,    /* an application moves a QP from SQD to RTS */
-	LIFE_READY,     /* an application makes the last step of a connection, to RTS */
-	LIFE_CANCEL,    /* an application cancels a request */
-	LIFE_TUNE,      /* an application modifies attributes in SQD */
-	LIFE_WITHDRAW,  /* an application removes a region or a window that its peer uses */
+	LIFE_STALL,   /* a host runs no rounds for `ns` */
+	LIFE_BLOCK,   /* the port of a host accepts no frames for `ns` */
+	LIFE_DIE,     /* a host crashes; its peers are not notified */
+	LIFE_RETURN,  /* a crashed host restarts without its QPs */
+	LIFE_KILL,    /* an application moves a QP to ERR */
+	LIFE_DESTROY, /* an application destroys a QP */
+	LIFE_DRAIN,   /* an application moves a QP to SQD */
+	LIFE_RESUME,  /* an application moves a QP from SQD or SQE to RTS */
+	/* an application moves a QP from RTR to RTS, as the last step of a connection */
+	LIFE_READY,
+	LIFE_CANCEL, /* an application cancels a request */
+	LIFE_TUNE,   /* an application modifies attributes in SQD */
+	/* an application withdraws the key of a region or a window that the QP's peer uses */
+	LIFE_WITHDRAW,
 	LIFE_RESET,     /* an application moves a QP to RESET */
-	LIFE_RECONNECT, /* two applications connect their QPs again */
-	LIFE_JOIN,      /* a QP joins its multicast group again */
+	LIFE_RECONNECT, /* two applications reset their QPs and connect them again */
+	LIFE_JOIN,      /* a QP that has left its multicast group joins the group again */
 	LIFE_LEAVE,     /* a QP leaves its multicast group */
-	LIFE_BIRTH,     /* a connection is created: workload.c */
+	LIFE_BIRTH,     /* two hosts create a new connection: workload.c */
 	LIFE_NB
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Models cables and queues. A queue is the time at which its transmitter is free. Its content is
- * the time between now and then, multiplied by the rate of the cable.
+ * Models cables and queues. A queue of frames is represented by the time at which its transmitter
+ * will be free. The bytes in the queue are the time from now until then, multiplied by the rate of
+ * the cable.
  */
 
 #include "link.h"
@@ -14,7 +15,8 @@
 #include "world.h"
 
 /*
- * Bytes on an Ethernet cable beside the frame: preamble, gap [IEEE 802.3] and frame check sequence.
+ * Bytes that a frame occupies on an Ethernet cable beside its own: preamble, frame check sequence
+ * and gap [IEEE 802.3].
  */
 #define ETHERNET_MORE 24
 
@@ -98,7 +100,7 @@ spoil(struct world *world, struct frame *frame)
 {
 	uint32_t at = rng_below(&world->rng, frame->len);
 
-	/* headers more often than their share of the frame */
+	/* every second fault is in the headers, although they are a small part of the frame */
 	if (rng_one_in(&world->rng, 2) && frame->len > 80)
 		at = rng_below(&world->rng, 80);
 	frame->bytes[at] ^= (uint8_t)rng_between(&world->rng, 1, 255);
@@ -148,7 +150,7 @@ link_send(struct world *world, struct frame *frame)
 	launch(world, frame, at_ns + link->delay_ns + (fault == FAULT_LATE ? late_ns : 0));
 }
 
-/* Whether the switch marks a frame, which finds `backlog` bytes in the queue. */
+/* Whether the switch sets CE in a frame that finds `backlog` bytes in the queue. */
 static bool
 is_marked(struct world *world, const struct link *link, uint64_t backlog)
 {

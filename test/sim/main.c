@@ -3,12 +3,13 @@
 /*
  * uroce-sim: random workloads over unreliable networks in virtual time, or a named scenario.
  *
- *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--states] [--json]
+ *	uroce-sim [--seeds N] [--from SEED] [--scenario NAME] [--series FILE] [--trace] [--states]
+ *	          [--json]
  *
- * --trace prints each packet, --states also the states of each QP. The exit status is 0
- * only without a violation. Seeds are divided among as many processes as there are processors; the
- * output does not depend on their number. A process that dies has found a violation, too: its
- * current seed is known.
+ * --trace prints each packet, --states also the states of each QP. The exit status is 0 only
+ * without a violation. Seeds are divided among as many processes as there are processors; the
+ * output does not depend on their number. A process that crashes counts as a violation, which is
+ * reported with the seed that the process was running.
  */
 
 #include <errno.h>
@@ -42,7 +43,7 @@ struct options {
 	bool is_json;
 };
 
-/* The findings of a process so far, in memory that is shared with the parent. */
+/* The findings of one process so far. They are in memory that the parent process shares. */
 struct findings {
 	uint64_t next;  /* the seed that is running */
 	uint64_t seeds; /* number of seeds that have run */
@@ -100,8 +101,8 @@ run_seed(struct findings *found, uint64_t seed, const struct options *options)
 }
 
 /*
- * Run the seeds next, next + step ... of the requested ones, each once. A process that replaces a
- * crashed one continues with its seeds.
+ * Run every `step`-th of the requested seeds, beginning with found->next. A process that replaces a
+ * crashed one calls this with the next seed.
  */
 static void
 run_share(struct findings *found, uint64_t step, const struct options *options)
@@ -133,8 +134,8 @@ begin_share(struct findings *found, uint64_t step, const struct options *options
 }
 
 /*
- * Run all shares. A process that crashed has found a violation. A new process continues with the
- * next seed.
+ * Run all requested seeds in `nb` processes. A crash of a process is a violation; a new process
+ * then continues with the next seed.
  */
 static void
 run_shares(struct findings *found, unsigned nb, const struct options *options)

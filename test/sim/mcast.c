@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups. The membership of a QP is in two places: in the host's table, which the
- * transport uses, and in a flag, which the oracle uses.
+ * Multicast groups. The membership of a QP is recorded twice: in the host's table, which the
+ * transport uses, and in the flag `is_member`, which the oracle uses.
  */
 
 #include "mcast.h"

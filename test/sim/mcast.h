@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A multicast group: one end sends datagrams to it, ends on several hosts are members. The switch
- * copies a frame to each host that has a member. The host delivers the frame to each of its members
- * with the transport's table.
+ * A multicast group: one QP sends datagrams to it, and QPs on several hosts are members. The switch
+ * copies a frame to each host that has a member. The host finds the members in the transport's
+ * table and delivers the frame to each of them.
  *
  * Two rules are checked. Each member gets one copy of every frame that reaches its host, and no
  * other QP gets one. A member with a posted receive request receives the datagram into that
@@ -20,11 +20,11 @@
 
 struct frame;
 
-/** The group address of the world, in IPv4 or IPv6 form. */
+/** The GID of the world's only multicast group, in IPv4 or IPv6 form. */
 void group_gid(bool is_ipv6, uint8_t gid[16]);
 
 /**
- * Join the group, or leave it.
+ * Let a QP join the group, or leave the group.
  * @return whether the membership changed
  */
 bool group_join(struct qp *qp);

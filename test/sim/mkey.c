@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Signatures, mkey layouts, and how they transform data. This model is small and slow on purpose: a
- * block is split and assembled as a whole, independent of the packets that carry it.
+ * The simulator's own model of mkeys: signatures, layouts, and how they transform data. The model
+ * is short and slow on purpose: it transforms a message as a whole, independent of the packets that
+ * carry the message.
  */
 
 #include "mkey.h"
@@ -21,10 +22,11 @@
 /* --- signatures --- */
 
 static const struct kind {
-	uint64_t poly;  /* polynomial of a CRC; bit-reversed for a reflected CRC */
-	uint8_t bits;   /* number of bits of the guard */
-	bool is_dif;    /* tags follow the guard, and all fields are big-endian */
-	uint8_t low_at; /* the bit of a check mask that stands for the lowest byte */
+	uint64_t poly; /* polynomial of a CRC; bit-reversed for a reflected CRC */
+	uint8_t bits;  /* number of bits of the guard */
+	bool is_dif;   /* T10-DIF: tags follow the guard, and all fields are big-endian */
+	/* number of the bit in a check mask that stands for the lowest byte of the signature */
+	uint8_t low_at;
 } kinds[] = {
 	[UROCE_SIG_NONE] = { 0, 0, false, 0 },
 	[UROCE_SIG_T10_CRC] = { 0x8bb7, 16, true, 0 },
@@ -82,7 +84,10 @@ guard_of(const struct uroce_sig_domain *domain, const uint8_t *data)
 	return word ^ domain->seed;
 }
 
-/* Byte `nth` of a signature, which counts as one number. */
+/*
+ * Byte `nth` of a signature, where byte 0 is the least significant one of the signature as a
+ * number.
+ */
 static uint8_t *
 byte_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned nth)
 {
@@ -108,7 +113,7 @@ is_masked(const struct uroce_sig_domain *domain, uint8_t mask, unsigned nth)
 	return mask >> (kinds[domain->kind].low_at + nth) & 1;
 }
 
-/* Bytes `[low, high)` of a signature as a number. */
+/* Bytes `[low, high)` of a signature as a number, where byte 0 is the least significant one. */
 static uint64_t
 part_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned low, unsigned high)
 {
@@ -120,8 +125,8 @@ part_of(const struct uroce_sig_domain *domain, uint8_t *sig, unsigned low, unsig
 }
 
 /*
- * Compare a part of a signature.
- * @return whether it is right
+ * Compare bytes `[low, high)` of a signature, as far as the check mask selects them.
+ * @return whether the bytes are as computed; otherwise the two values are in `error`
  */
 static bool
 is_right(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
@@ -139,7 +144,10 @@ is_right(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t
 	return false;
 }
 
-/* Compare the signature of one block; return the first error. */
+/*
+ * Compare the signature of one block.
+ * @return the first error in the order guard, application tag, reference tag
+ */
 static struct uroce_sig_error
 compare_signature(const struct mkey *mkey, const struct uroce_sig_domain *domain, uint8_t *found,
 		  uint8_t *wanted)
@@ -170,7 +178,10 @@ mkey_spread(const struct uroce_sig_domain *domain, uint32_t data_len)
 	return domain->block_len ? data_len + data_len / domain->block_len * domain->len : data_len;
 }
 
-/* Bytes of data in one side of `len` bytes. An incomplete block at the end is not counted. */
+/*
+ * Number of bytes of data among `len` bytes that contain signatures. At the end, the data of an
+ * incomplete block counts, but not a whole block whose signature is incomplete.
+ */
 static uint32_t
 data_in(const struct uroce_sig_domain *domain, uint32_t len)
 {
@@ -215,8 +226,8 @@ strip(const struct uroce_sig_domain *domain, const uint8_t *in, uint32_t len, ui
 }
 
 /*
- * Convert the data of one side to the format of the other side. Signatures are copied as far as the
- * mkey says so.
+ * Convert bytes from the format of one side of the mkey (memory or wire) to the format of the other
+ * side. Signature bytes are copied where the copy mask says so, and else computed anew.
  */
 static void
 convert(const struct mkey *mkey, const struct uroce_sig_domain *from, const uint8_t *in,
@@ -238,7 +249,10 @@ convert(const struct mkey *mkey, const struct uroce_sig_domain *from, const uint
 	}
 }
 
-/* Find the bad blocks of a side, and the error that the transport has to report. */
+/*
+ * Find the bad blocks among the `len` bytes at `in`, and the first error, which the transport has
+ * to report.
+ */
 static void
 find_bad(struct mkey *mkey, const struct uroce_sig_domain *domain, const uint8_t *in, uint32_t len)
 {
@@ -299,7 +313,10 @@ mkey_draw_domain(struct rng *rng)
 	return domain;
 }
 
-/* Draw the two sides. More often than at random both are the same but for the tags. */
+/*
+ * Draw the formats of the two sides, memory and wire. Often both have one format, with or without
+ * other tags.
+ */
 static void
 draw_sides(struct mkey *mkey, struct rng *rng, const struct uroce_sig_domain *wire)
 {
@@ -341,10 +358,7 @@ draw_list(struct mkey *mkey, struct rng *rng, uint32_t len)
 	mkey->extent = at + len;
 }
 
-/*
- * Draw a repeated layout: one piece or two pieces, several times. The last repetition may be longer
- * than needed.
- */
+/* Draw a layout of one or two pieces that is repeated. The last repetition may go beyond `len`. */
 static void
 draw_rounds(struct mkey *mkey, struct rng *rng, uint32_t len)
 {
@@ -376,14 +390,17 @@ mkey_draw(struct mkey *mkey, struct qp *owner, const struct uroce_sig_domain *wi
 
 	if (len > 64 && rng_one_in(rng, 3))
 		draw_rounds(mkey, rng, len);
-	/* data at the end that is too short for a block and its signature does not count */
+	/*
+	 * a repeated layout may have too little room, because a block with an incomplete signature
+	 * at its end does not count: draw a list instead
+	 */
 	if (!mkey->nb_pieces || mkey_room(mkey) < data_len) {
 		mkey->nb_pieces = 0;
 		draw_list(mkey, rng, len);
 	}
 }
 
-/* Compute the place in the owner's memory of each byte of the layout. */
+/* Compute for each byte of the layout its offset in the owner's memory. */
 static void
 make_places(struct mkey *mkey)
 {
@@ -469,7 +486,10 @@ mkey_expect(struct mkey *mkey, const uint8_t *bytes, uint32_t len)
 	find_bad(mkey, &mkey->wire, bytes, len);
 }
 
-/* The offset in the data of a byte on the wire; UINT32_MAX: the byte belongs to a signature. */
+/*
+ * The offset in the data of byte `wire_at` on the wire; UINT32_MAX: the byte belongs to a
+ * signature.
+ */
 static uint32_t
 data_at(const struct mkey *mkey, uint32_t wire_at)
 {
@@ -483,7 +503,8 @@ data_at(const struct mkey *mkey, uint32_t wire_at)
 }
 
 /*
- * The block in memory whose signature is complete when this byte of the wire has arrived; or none.
+ * The block in memory whose signature is written when byte `wire_at` of the wire has arrived;
+ * UINT32_MAX: none.
  */
 static uint32_t
 signed_by(const struct mkey *mkey, uint32_t wire_at, uint32_t data)
@@ -507,8 +528,9 @@ mkey_landing(const struct mkey *mkey, uint32_t wire_at)
 }
 
 /*
- * Copy byte `at` of the layout into the shadow, or compare it.
- * @return whether memory is as it must be
+ * With `is_applied`, copy byte `at` of the layout into the owner's shadow, the expected content of
+ * memory.
+ * @return whether memory contains the expected byte
  */
 static bool
 touch(const struct mkey *mkey, uint32_t at, bool is_applied)

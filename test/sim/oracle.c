@@ -4,8 +4,9 @@
  * The oracle's checks of received packets and of the state of a QP: what may be written to memory,
  * and what was executed. oracle_sent.c checks the frames that a QP sends.
  *
- * The oracle reads two values of the transport, una_psn of the requester and epsn of the responder,
- * as claims. It checks independently whether the claims are true.
+ * The oracle reads two values of the transport: una_psn of the requester and epsn of the responder.
+ * It checks independently that the packets before una_psn are acknowledged, and that those before
+ * epsn are executed.
  */
 
 #include "oracle.h"
@@ -21,7 +22,10 @@
 #include "wire/psn.h"
 #include "world.h"
 
-/* The memory where an out-of-order packet would be placed, before the call. */
+/*
+ * A copy of the memory to which an out-of-order packet may be written, made before the packet is
+ * passed to the QP.
+ */
 static uint8_t before_call[4096];
 
 static bool
@@ -44,7 +48,7 @@ note_arrival(struct qp *flow, uint32_t idx, uint32_t nb)
 
 /* --- executed: what the responder claims --- */
 
-/* Whether packet `nth` of a request that is wrong on purpose may be executed. */
+/* Whether packet `nth` of a request may be executed although the request is wrong on purpose. */
 static bool
 may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 {
@@ -54,7 +58,10 @@ may_execute(const struct qp *flow, const struct request *req, uint32_t nth)
 		return (nth + 1) * flow_mtu(flow) <= qp_recv_len(flow->peer);
 	if (req->bad == BAD_LKEY_LATE)
 		return (nth + 1) * flow_mtu(flow) <= req->len / 2;
-	/* a READ without a valid place for its response is executed by the peer without harm */
+	/*
+	 * a request with an invalid lkey for its response is executed by the peer, which does not
+	 * see the lkey
+	 */
 	return req->bad == BAD_LKEY && request_needs_answer(req);
 }
 
@@ -72,7 +79,10 @@ apply_atomic(struct qp *flow, struct request *req)
 	memcpy(flow->peer->shadow + req->land, &word, sizeof(word));
 }
 
-/* Apply the effect of packet `idx` to the shadow of the peer's memory. */
+/*
+ * Apply the effect of packet `idx` to the shadow, which is the expected content of the peer's
+ * memory.
+ */
 static void
 apply(struct qp *flow, struct request *req, uint32_t idx)
 {
@@ -88,8 +98,8 @@ apply(struct qp *flow, struct request *req, uint32_t idx)
 }
 
 /*
- * Whether a packet may be placed out of order: inside a WRITE that does not go to an mkey, neither
- * its first nor its last packet.
+ * Whether a packet may be placed out of order: the packet is inside a WRITE (neither its first nor
+ * its last packet), and the WRITE does not go to an mkey.
  */
 static bool
 is_inside(const struct request *req, uint32_t idx)
@@ -105,8 +115,8 @@ oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx)
 }
 
 /*
- * Whether the content of the peer's memory at `at` comes from a packet behind `idx` that was placed
- * already.
+ * Whether byte `at` of the peer's memory comes from a packet after `idx` that was placed out of
+ * order.
  */
 static bool
 is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
@@ -126,8 +136,8 @@ is_of_later(const struct qp *flow, uint32_t idx, uint32_t at)
 }
 
 /*
- * Whether `len` bytes of the peer's memory are as given, except where packets behind `idx` were
- * placed already.
+ * Whether `len` bytes of the peer's memory are as given. Bytes that packets after `idx` have
+ * written out of order may differ.
  */
 static bool
 is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes, uint32_t len)
@@ -139,7 +149,7 @@ is_there(const struct qp *flow, uint32_t idx, uint32_t at, const uint8_t *bytes,
 	return true;
 }
 
-/* Whether the peer's memory, where packet `idx` was placed, is as it must be. */
+/* Whether the peer's memory has the expected content where packet `idx` was placed. */
 static bool
 is_landed(const struct qp *flow, const struct request *req, uint32_t idx)
 {
@@ -190,8 +200,8 @@ execute(struct qp *flow, uint32_t upto)
 			apply(flow, req, flow->exec);
 	}
 	/*
-	 * memory is compared only after all are applied, because of two packets to one place the
-	 * later one counts
+	 * compare memory only after all packets are applied: if two packets write to one place, the
+	 * last one counts
 	 */
 	for (uint32_t idx = from; idx < upto && !flow->is_overlaid && world_is_well(world); idx++) {
 		if (!is_landed(flow, request_from(flow, &cursor, idx), idx))
@@ -245,7 +255,7 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	memcpy(flow->shadow + req->local + off, at + off, len);
 }
 
-/* An acknowledgement moved the requester forward, so the time without progress starts anew. */
+/* Restart the time without progress, because an acknowledgement arrived. */
 static void
 note_progress(struct qp *qp)
 {
@@ -284,7 +294,8 @@ static uint64_t
 budget_ns(const struct qp *qp)
 {
 	/*
-	 * an implementation may wait up to four times the timeout [IBA 9.7.6.1.3], and for its port
+	 * a requester may wait up to four times the timeout before each retry [IBA 9.7.6.1.3], and
+	 * as long as its port accepts no frames
 	 */
 	return (qp->conf.retry_cnt + 2) * 4 * uroce_qpc_ack_timeout_ns(&qp->qpc) + 200000000 +
 	       qp->host->blocked_ns;
@@ -322,7 +333,7 @@ check_responder(struct qp *qp)
 	struct qp *flow = qp->peer;
 	const uint32_t epsn = flow_packet(flow, qp->qpc.resp.epsn);
 
-	/* a READ of withdrawn memory moves epsn back, and the QP to ERR */
+	/* a READ through a withdrawn key moves the QP to ERR, and may move epsn back */
 	if (qp->qpc.state == IBV_QPS_ERR && (epsn == FLOW_NO_PACKET || epsn < flow->exec))
 		return;
 	if (epsn == FLOW_NO_PACKET || epsn < flow->exec) {
@@ -368,7 +379,10 @@ oracle_idle(struct qp *qp)
 
 /* --- a frame comes --- */
 
-/* Find the memory that the frame's payload will be written to, if it is known before the call. */
+/*
+ * Find the memory to which the payload of a frame will be written, if it is known before the frame
+ * is passed to the QP.
+ */
 static void
 find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view)
 {
@@ -402,7 +416,7 @@ find_landing(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *vie
 }
 
 /*
- * Change the memory before a duplicate is received, so that a second write of the payload is
+ * Change memory before a QP receives a duplicate, so that a second write of the payload would be
  * noticed.
  */
 static void
@@ -493,8 +507,8 @@ check_past(struct qp *qp, const struct oracle_view *view)
 }
 
 /*
- * Whether packet `idx` may be placed before the packets from `exec` on: it is inside a WRITE, and
- * only WRITEs precede it.
+ * Whether packet `idx` may be placed although packets from `exec` on are missing: packet `idx` is
+ * inside a WRITE, and only WRITEs precede it.
  */
 static bool
 may_land_ahead(const struct qp *flow, const struct request *req, uint32_t idx)
@@ -508,8 +522,8 @@ may_land_ahead(const struct qp *flow, const struct request *req, uint32_t idx)
 }
 
 /*
- * Check an out-of-order request packet: it may be in memory only where direct data placement is
- * allowed.
+ * Check the effect of an out-of-order request packet. Its payload may be in memory only where
+ * direct data placement is allowed.
  */
 static void
 check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
@@ -517,8 +531,8 @@ check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view
 	const struct qp *flow = view->flow;
 
 	/*
-	 * memory is compared with its content before the call, not with the shadow: another
-	 * out-of-order packet may be there rightly
+	 * compare memory with its content before the frame was received, not with the expected
+	 * content (the shadow): an earlier out-of-order packet may already have been placed here
 	 */
 	if (!memcmp(view->land, before_call, view->land_len))
 		return;
@@ -535,7 +549,8 @@ check_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view
 }
 
 /*
- * Check an out-of-order response: it may be in memory only inside the READ that is being received.
+ * Check the effect of an out-of-order response. Its payload may be in memory only inside the READ
+ * whose responses the requester is receiving.
  */
 static void
 check_answer_ahead(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)
@@ -597,8 +612,8 @@ oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracl
 }
 
 /*
- * Whether a received request packet is ahead of the expected one, so that it may already be in
- * memory.
+ * Whether a received request packet is not before epsn, so that its payload may be in memory out of
+ * order.
  */
 static bool
 is_ahead(const struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view)

@@ -4,23 +4,26 @@
 
 /**
  * @file
- * The oracle: it sees every call on a QP and every frame. For each QP it keeps a shadow, which is a
- * copy of the QP's memory as it must be. It calls world_complain() as soon as one of these rules is
- * broken:
+ * The oracle: it sees every call on a QP and every frame. For each QP it has a shadow, which is a
+ * copy of the QP's memory with the content that the memory must have. The oracle calls
+ * world_complain() as soon as one of these rules is broken:
  *
  * - A byte is written once, in order, where the request says, from a frame that arrived intact.
  *   What the responder counts as executed must have arrived, and memory must then equal the shadow.
- *   A duplicate, or a packet too far ahead, must not change memory: memory is changed before the
- *   call and compared after it. Memory that no request writes is compared at the end.
+ *   A duplicate, or a packet too far ahead, must not change memory: the oracle changes memory
+ *   before the QP receives such a frame and compares it afterwards. Memory that no request writes
+ *   is compared at the end.
  * - An atomic is executed once, and its result is the previous value of the word.
  * - What is acknowledged was executed. READ responses carry the right bytes.
  * - Each request completes once, in order, with a status for which there is a reason.
  * - The packets and the READs and atomics in flight stay within their limits. A fence is obeyed.
  * - A QP in ERR sends nothing but outstanding responses, and completes requests only by flushing
  *   them. A QP in SQD begins no request.
- * - A QP that waits for its peer has a timer. Every packet in flight ends within its retry budget.
+ * - A QP that waits for its peer has a timer. Every packet in flight is acknowledged, or fails,
+ *   within its retry budget.
  * - A CNP follows an ECN mark, but not sooner after the previous CNP than configured. No mark is
- *   ignored. A limited sender keeps its rate, except for the allowed burst (paced.c).
+ *   ignored. A QP with a limited rate does not exceed the rate, except for the allowed burst
+ *   (paced.c).
  * - At the end nothing is pending, and both ends agree (oracle_end).
  */
 
@@ -31,59 +34,75 @@
 
 struct frame;
 
-/** What the oracle knows of a frame that a QP receives. Valid from before_recv to after_recv. */
+/**
+ * What the oracle knows of a frame that a QP receives. Valid from oracle_before_recv() to
+ * oracle_after_recv(), or from oracle_note_recv() to oracle_after_run().
+ */
 struct oracle_view {
-	struct qp *flow;     /* the end whose requests the frame belongs to */
-	struct request *req; /* request of the packet; NULL: unknown */
+	struct qp *flow;     /* the QP whose requests the packet belongs to */
+	struct request *req; /* the request to which the packet belongs; NULL: unknown */
 	uint32_t idx;        /* number of the packet in the flow */
-	/* where the payload of the packet will be written; NULL: no payload, or unknown */
+	/*
+	 * where the payload of the packet will be written; NULL: the packet has no payload, or its
+	 * place is unknown
+	 */
 	uint8_t *land;
-	uint32_t land_at; /* offset of `land` in memory */
+	uint32_t land_at; /* offset of `land` in the QP's memory */
 	uint32_t land_len;
-	bool is_past;   /* the packet is a duplicate: the responder has executed it before */
-	uint64_t saved; /* atomic: the word before the call */
-	/* duplicate: the byte that the oracle wrote to memory before the call */
+	bool is_past;   /* the packet is a duplicate: it was executed, or acknowledged, before */
+	uint64_t saved; /* atomic: the word in memory before the QP received the frame */
+	/*
+	 * the first and the last byte at `land` when the QP received the frame; changed by the
+	 * oracle for a duplicate
+	 */
 	uint8_t flipped_first;
 	uint8_t flipped_last;
 };
 
-/** To be called before and after a frame that is delivered alone. */
+/** To be called before and after a QP receives a frame that is delivered alone. */
 void oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
 		       enum uroce_verdict verdict);
 
 /**
- * To be called before each frame of a burst, and after the burst. Memory is not examined before the
- * call, because earlier frames of the burst may change what is right. It is compared when a frame
- * counts as executed. Where an out-of-order frame may have been placed over it, memory is compared
- * at the end.
+ * To be called before each frame of a burst, and after the QP has received the burst.
+ *
+ * Memory is not recorded before the burst, because earlier frames of the burst may change it. The
+ * place of a frame is compared when the frame counts as executed. If an out-of-order frame may have
+ * been placed there, memory is compared only at the end.
  */
 void oracle_note_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct oracle_view *views,
 		      const uint8_t *verdicts, unsigned nb);
 
-/** Whether a packet may have been placed out of order: it has arrived, and is inside its WRITE. */
+/**
+ * Whether a packet may have been placed out of order: the packet has arrived, and is neither the
+ * first nor the last one of a WRITE to plain memory.
+ */
 bool oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx);
 
 /** To be called when a QP sends a frame. */
 void oracle_sent(struct qp *qp, const struct frame *frame);
 
-/** To be called when a QP reports that it has nothing to do. */
+/** To be called when a QP has nothing to send. */
 void oracle_idle(struct qp *qp);
 
 /** To be called after any other call on a QP: checks its state and its completion queues. */
 void oracle_check(struct qp *qp);
 
-/** To be called when a request is about to be posted, and its packets are known. */
+/** To be called just before a request is posted, when the number of its packets is known. */
 void oracle_posted(struct qp *qp, const struct request *req);
 
 /** To be called when a request was cancelled: its packets must not be sent any more. */
 void oracle_cancelled(struct qp *qp, uint32_t nth);
 
-/** To be called after uroce_qpc_modify(). */
+/** To be called after uroce_qpc_modify() has moved a QP to state `to`. */
 void oracle_modified(struct qp *qp, enum ibv_qp_state to);
 
-/** To be called when both ends are in RESET: checks what remains of their connection. */
+/**
+ * To be called when both ends of a connection are in RESET: checks the memory that the connection
+ * leaves behind.
+ */
 void oracle_buried(struct qp *a, struct qp *b);
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The oracle's checks of the frames that a QP sends: what may be sent, and whether it is right.
+ * The oracle's checks of the frames that a QP sends: whether a frame may be sent, and whether its
+ * content is right.
  */
 
 #include "oracle.h"
@@ -19,7 +20,11 @@ static void
 note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 {
 	if (begin < qp->sent)
-		return; /* the packet that begins at `begin` is a retransmission */
+		/*
+		 * the packet was sent before: a retransmission is not one more READ or atomic in
+		 * flight
+		 */
+		return;
 	qp->rd_begin[qp->rd_last % 32] = begin;
 	qp->rd_end[qp->rd_last % 32] = end;
 	qp->rd_last++;
@@ -28,10 +33,7 @@ note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 			       qp->qpn, qp->rd_last - qp->rd_first, qp->conf.max_rd_atomic);
 }
 
-/*
- * Note that the oldest packet was retransmitted alone. This says nothing about the other packets in
- * flight.
- */
+/* Note the retransmission of a packet, if it is the oldest unacknowledged one. */
 static void
 note_retransmit(struct qp *qp, uint32_t idx)
 {
@@ -43,8 +45,9 @@ note_retransmit(struct qp *qp, uint32_t idx)
 }
 
 /*
- * The limit of packets in flight: while the oldest packet is retransmitted, the window is twice as
- * large.
+ * The maximum number of packets in flight. After a retransmission of the oldest packet the window
+ * is larger by the number of packets that were in flight, at most twice as large, until later
+ * packets are acknowledged.
  */
 static uint32_t
 window_of(const struct qp *qp)
@@ -71,11 +74,17 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		return;
 	}
 	qp->sent_ns = world->now_ns;
-	/* a response behind the request in the same burst may have failed */
+	/*
+	 * compare the state at the beginning of the burst: a later response of the burst may have
+	 * moved the QP to ERR
+	 */
 	if (qp->asked_state != IBV_QPS_RTS && qp->asked_state != IBV_QPS_SQD)
 		world_complain(world, "qp 0x%x sends a request in state %u", qp->qpn,
 			       qp->asked_state);
-	/* the payload of the request is read from its memory when the frame is built */
+	/*
+	 * the frame was built from the memory of the request, which the application may reuse when
+	 * the request is complete
+	 */
 	if (req - qp->reqs < (ptrdiff_t)qp->done)
 		world_complain(world,
 			       "qp 0x%x: request %u is complete, and a frame refers to its memory",
@@ -86,8 +95,8 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 		world_complain(world, "qp 0x%x sends packet %u, which is acknowledged", qp->qpn,
 			       idx);
 	/*
-	 * a fence keeps a request back until the responses to earlier READs and atomics have
-	 * arrived
+	 * a request with a fence must not be sent before the responses to all earlier READs and
+	 * atomics have arrived
 	 */
 	if (flow_is_connected(qp) && (req->flags & IBV_SEND_FENCE) && idx == req->first &&
 	    qp->rd_first != qp->rd_last && qp->rd_begin[qp->rd_first % 32] < idx)
@@ -113,7 +122,10 @@ sent_request(struct qp *qp, const struct uroce_pkt *pkt)
 	}
 	if (!flow_is_connected(qp) || !is_new)
 		return;
-	/* a READ may request more than the window, if it begins within the window */
+	/*
+	 * the responses that a READ requests may go beyond the window, if the READ begins within
+	 * the window
+	 */
 	if (idx - qp->acked >= window_of(qp))
 		world_complain(world, "qp 0x%x: packet %u lies beyond the window", qp->qpn, idx);
 	if (qp->sent - qp->acked > window_of(qp) + UROCE_READ_CHUNK_PSNS)
@@ -162,7 +174,7 @@ sent_answer(struct qp *qp, const struct uroce_pkt *pkt, uint32_t idx)
 		world_complain(world, "qp 0x%x: packet %u is read through a key that was withdrawn",
 			       qp->qpn, idx);
 	const uint8_t *bytes = request_bytes(flow, req) + (idx - req->first) * flow_mtu(qp);
-	/* FLUSH and ATOMIC_WRITE are responded to like a READ of no bytes */
+	/* the response to a FLUSH or an ATOMIC_WRITE is a READ response without payload */
 	const uint32_t len = req->opcode == IBV_WR_RDMA_READ ? flow_payload(flow, req, idx) : 0;
 
 	if (pkt->op->operation != UROCE_OPERATION_READ_RESPONSE || pkt->payload_len != len ||
@@ -189,7 +201,7 @@ oracle_sent(struct qp *qp, const struct frame *frame)
 	const uint32_t idx = flow_packet(qp->peer, pkt.psn);
 
 	if (idx == FLOW_NO_PACKET)
-		return; /* an ACK of what is before the first packet acknowledges nothing */
+		return; /* an ACK with the PSN before the first packet acknowledges nothing */
 	if (pkt.op->operation == UROCE_OPERATION_ACK)
 		sent_aeth(qp, &pkt, idx);
 	else

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Checks congestion control against frames and configuration. Of the transport's state only the
- * rate is used. The rate may have changed since the last frame: the highest one counts.
+ * Checks congestion control: the frames that a QP sends are compared with its configuration and
+ * with the rate that the transport reports. If the rate has changed since the previous frame, the
+ * highest rate of that time counts.
  */
 
 #include "paced.h"
@@ -63,10 +64,7 @@ check_rate(struct qp *qp, const struct frame *frame)
 		qp->credit_bits = burst_bits;
 	qp->paced_ns = now_ns;
 	qp->paced_bps = cc->rate_bps;
-	/*
-	 * the credit at the beginning of a frame must not be negative; one bit is allowed for
-	 * rounding
-	 */
+	/* when a frame is sent, the credit must not be negative; one bit is allowed for rounding */
 	if (qp->credit_bits < -1)
 		world_complain(qp->world, "qp 0x%x sends faster than %llu bit/s: %.0f bits ahead",
 			       qp->qpn, (unsigned long long)cc->rate_bps, -qp->credit_bits);

@@ -6,8 +6,9 @@
  * @file
  * The part of the oracle that checks congestion control: marks, CNPs, rates.
  *
- * The rate is the transport's own value; whether the QP keeps to it is checked. A credit in bits
- * grows at that rate up to the burst size, and one frame may overdraw it.
+ * The oracle takes the rate from the transport, and checks that the QP does not exceed the rate. A
+ * credit in bits grows at the rate up to the configured burst size. A frame may be sent if the
+ * credit is not negative; its length is subtracted.
  */
 
 #include "qp.h"

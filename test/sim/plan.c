@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Draws requests at random. Their sizes are close to multiples of the MTU more often than at
- * random.
- */
+/* Draws requests at random. Lengths close to a multiple of the MTU are drawn especially often. */
 
 #include "plan.h"
 
@@ -59,7 +56,7 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE_WITH_IMM,
-		/* UC supports the opcodes above, UD the first two */
+		/* only these opcodes may be drawn for UC, and only the first two for UD */
 		IBV_WR_RDMA_READ,
 		IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -74,7 +71,7 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 
 /*
  * Allocate memory that no other request uses.
- * @return false: there is none left
+ * @return false: there is too little memory left
  */
 static bool
 take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
@@ -86,7 +83,11 @@ take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 	return true;
 }
 
-/* Use the key that will be withdrawn, if no other request uses the memory. */
+/*
+ * At random, let a request use the peer's key that will be withdrawn. Only memory that no other
+ * request writes is used through this key.
+ * @return whether the request uses the key
+ */
 static bool
 aim_at_mortal(const struct qp *qp, struct request *req)
 {
@@ -101,7 +102,10 @@ aim_at_mortal(const struct qp *qp, struct request *req)
 	return true;
 }
 
-/* Whether the previous request is a WRITE of several packets in the area where WRITEs overlap. */
+/*
+ * Whether a WRITE may be planned over the previous request, because that is a WRITE of several
+ * packets in the area where WRITEs may overlap.
+ */
 static bool
 is_worth_covering(const struct qp *qp, const struct request *req)
 {
@@ -118,8 +122,8 @@ plan_write(struct qp *qp, struct request *req, struct plan_pieces *theirs)
 	struct rng *rng = &qp->world->rng;
 
 	/*
-	 * the destination overlaps the previous WRITE, is in the shared area, or is in memory of
-	 * its own
+	 * the destination overlaps that of the previous WRITE, is at random in the area for
+	 * overlapping WRITEs, or is in memory that no other request writes
 	 */
 	if (is_worth_covering(qp, req) && rng_one_in(rng, 2)) {
 		req->len = req[-1].len;
@@ -165,7 +169,10 @@ plan_flush(struct qp *qp, struct request *req)
 		req->swap |= UROCE_FLUSH_MR << 4;
 }
 
-/* Plan a bind of the QP's own window; the next local request invalidates it. */
+/*
+ * Plan a bind of the window `own_key`. If the previous local request was a bind, invalidate the
+ * window instead.
+ */
 static void
 plan_local(struct qp *qp, struct request *req)
 {
@@ -188,7 +195,10 @@ plan_local(struct qp *qp, struct request *req)
 	}
 }
 
-/* Plan a READ of the noise, or of memory that only an earlier WRITE has written. */
+/*
+ * Plan a READ of the world's random bytes (the noise), or of memory that only one earlier WRITE has
+ * written.
+ */
 static void
 plan_read(struct qp *qp, struct request *req, struct plan_pieces *ours)
 {
@@ -233,7 +243,7 @@ plan_atomic(struct qp *qp, struct request *req, struct plan_pieces *ours)
 	req->swap = rng_below(rng, 3);
 }
 
-/* Make a request wrong on purpose, if there is a way that applies to it. */
+/* Make a request wrong on purpose, if one of the errors can be applied to the request. */
 static void
 spoil(struct qp *qp, struct request *req)
 {
@@ -241,7 +251,7 @@ spoil(struct qp *qp, struct request *req)
 	const bool is_send = request_is_send(req);
 	enum bad bad = (enum bad)rng_between(rng, BAD_KEY, BAD_RECV_KEY);
 
-	/* use an invalidated window more often than the other ways */
+	/* a window that was invalidated is used especially often */
 	if (qp->peer->dead_window && request_is_write(req) && rng_one_in(rng, 2))
 		bad = BAD_DEAD_KEY;
 
@@ -276,9 +286,12 @@ spoil(struct qp *qp, struct request *req)
 		req->rkey = qp->peer->host->foreign_key;
 		req->remote = NOISE_IOVA;
 		break;
-	case BAD_RANGE: /* partly inside the region, at either end */
+	case BAD_RANGE: /* the range begins before or ends behind the region */
 		req->remote = qp->peer->iova + ((qp->peer->conf.mem_len + 7) & ~7u);
-		/* not for a READ: it is sent in chunks, of which some would be inside */
+		/*
+		 * not for a READ: some of its chunks would be inside the region, and would be
+		 * executed
+		 */
 		if (req->len > 8 && req->opcode != IBV_WR_RDMA_READ)
 			req->remote -= rng_below(rng, req->len - 8) & ~7u;
 		if (rng_one_in(rng, 4))
@@ -309,8 +322,8 @@ spoil(struct qp *qp, struct request *req)
 		uint32_t nb = 0;
 
 		/*
-		 * the bad receive request is found by counting earlier requests, so none of them
-		 * may be cancelled
+		 * the number of the receive request with the invalid lkey is found by counting the
+		 * requests before, so none of them may be cancelled
 		 */
 		for (uint32_t i = 0; i + 1 < qp->nb_planned; i++) {
 			nb += request_takes_recv(&qp->reqs[i]);
@@ -320,7 +333,7 @@ spoil(struct qp *qp, struct request *req)
 		qp->peer->bad_recv = nb;
 		break;
 	}
-	case BAD_SRQ: /* the requests for BAD_SRQ were selected above */
+	case BAD_SRQ: /* BAD_SRQ and BAD_LKEY_LATE are chosen at the beginning of this function */
 	case BAD_LKEY_LATE:
 	case BAD_NONE:
 	case BAD_NB:
@@ -330,12 +343,12 @@ spoil(struct qp *qp, struct request *req)
 }
 
 /*
- * Requests of one packet with the same operation, one behind the other, as programs post them in
- * lists.
+ * A stream of requests of one packet with one opcode, posted one behind the other, as programs post
+ * them in lists.
  */
 struct stream {
 	enum ibv_wr_opcode opcode;
-	uint32_t left; /* number of requests left in the stream; 0: there is no stream */
+	uint32_t left; /* number of requests that remain in the stream; 0: there is no stream */
 };
 
 static void
@@ -388,7 +401,10 @@ plan_request(struct qp *qp, uint32_t len, struct stream *stream, struct plan_pie
 		plan_atomic(qp, req, ours);
 	else
 		plan_read(qp, req, ours);
-	/* the window is invalidated here, so no later request uses it */
+	/*
+	 * at random, invalidate the peer's window with this SEND; later requests do not use the
+	 * window
+	 */
 	if (req->opcode == IBV_WR_SEND && qp->peer->window && qp->peer->window_kind != UROCE_MW_1 &&
 	    rng_one_in(rng, 4)) {
 		req->opcode = IBV_WR_SEND_WITH_INV;

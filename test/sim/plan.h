@@ -6,11 +6,12 @@
  * @file
  * The requests of a connection: all operations, sizes and flags, some of them wrong on purpose.
  *
- * The memory of an end has these parts. Between pieces there are gaps, which must not change.
+ * The memory of an end of a connection has these parts. Between pieces there are gaps, which must
+ * not change.
  *
  * - a page of words for the peer's atomics
- * - an area in which the peer's WRITEs overlap
- * - pieces that are written once and read back
+ * - an area in which the peer's WRITEs may overlap
+ * - pieces that one WRITE of the peer writes, and that may be read back
  * - pieces for the responses to the end's own READs
  * - receive buffers
  */
@@ -28,7 +29,7 @@ struct qp;
 struct plan_budget {
 	uint32_t requests;
 	uint32_t packets;
-	uint32_t huge; /* bytes of one very large request; 0: no such request */
+	uint32_t huge; /* length in bytes of one very large request; 0: no such request */
 };
 
 /** The part of an end's memory from which pieces are allocated. */
@@ -37,11 +38,15 @@ struct plan_pieces {
 	uint32_t end;
 };
 
-/** Plan requests of one direction until one limit is reached; advances `ours` and `theirs`. */
+/**
+ * Plan requests of `qp` until a limit of the budget is reached.
+ * @param ours    memory of `qp` for the responses to READs and atomics; the used part is removed
+ * @param theirs  memory of the peer for WRITEs; the used part is removed
+ */
 void plan_requests(struct qp *qp, const struct plan_budget *budget, struct plan_pieces *ours,
 		   struct plan_pieces *theirs);
 
-/** The printable name of an enum bad. */
+/** The printable name of a value of enum bad. */
 const char *plan_bad_name(unsigned bad);
 
 #endif /* TEST_SIM_PLAN_H */

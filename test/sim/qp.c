@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Ends of connections: creates, connects and posts. This file checks nothing; the oracle does.
+ * Ends of connections: creates QPs, connects them and posts their requests. The checks are in the
+ * oracle.
  */
 
 #include "qp.h"
@@ -149,7 +150,7 @@ make_path(struct qp *qp)
 	uroce_path_init(&qp->path, &conf);
 }
 
-/* The attributes that move a QP to each state, by transport service. */
+/* The attributes that are modified with each state, by type of QP. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
 } steps[IBV_QPT_XRC_RECV + 1] = {
@@ -313,7 +314,11 @@ qp_plan(struct qp *qp)
 	return req;
 }
 
-/* Build the SGE list of a request: one piece of memory in up to four elements. */
+/*
+ * Build the SGE list of a request. Its memory is contiguous, but is described by up to four
+ * elements.
+ * @return the number of elements
+ */
 static int
 make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 {
@@ -339,7 +344,10 @@ make_list(struct qp *qp, const struct request *req, struct ibv_sge *sge)
 		sge[1] = (struct ibv_sge){ at + left / 2, left - left / 2, lkey ^ 0x5a00 };
 		return 2;
 	}
-	/* the split depends on the request alone */
+	/*
+	 * the elements depend on the request alone: if the request is posted again because the send
+	 * queue was full, the list is the same
+	 */
 	uint32_t lot = req->src ^ req->len ^ req->local;
 
 	while (left && (uint32_t)nb + 1 < nb_max && lot & 1) {
@@ -380,7 +388,9 @@ qp_post(struct qp *qp)
 		wr.bind_mw.rkey = req->imm;
 		wr.bind_mw.bind_info.mr = &mr;
 		wr.bind_mw.bind_info.addr = qp->iova;
-		/* type 1: a bind of length 0 has the effect that an invalidation has for type 2 */
+		/*
+		 * length 0 removes the binding of a window of type 1, which cannot be invalidated
+		 */
 		wr.bind_mw.bind_info.length = req->swap ? 0 : 64;
 		wr.bind_mw.bind_info.mw_access_flags = IBV_ACCESS_REMOTE_READ;
 	} else if (request_is_atomic(req) || (int)req->opcode == UROCE_WR_FLUSH) {
@@ -448,7 +458,7 @@ qp_post_recv(struct qp *qp)
 		return ret;
 	qp->nb_recv_posted++;
 	uroce_ring_push(&qp->rq.ring, 1);
-	/* in ERR the next round flushes the request */
+	/* in ERR the next round of the host flushes the receive request */
 	host_wake(qp->world, qp->host, qp->world->now_ns);
 	return 0;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * READs under loss and reordering: 4 MiB each over 100 Gb/s, MTU 4096. A row gives the rate
- * relative to a stream without faults, and the share of the cable's rate. A response is spurious if
- * its data had arrived before.
+ * READs under loss and reordering: 4 MiB each over 100 Gb/s, MTU 4096. A row gives the rate divided
+ * by the rate of a stream without faults, the share of the cable's rate, and the number of packets
+ * that the responder sent for each packet of the READs.
  */
 
 #include "host.h"

@@ -2,9 +2,9 @@
 
 /*
  * Connections that are reset and connected again at once with the same PSNs, over a network without
- * delay, as within a host. All packets of the old connection are received before the new one
- * begins, as the data path does it (uroce_worker_qp_quiesce). So no packet of the old connection
- * reaches the new one, unless an end kept it.
+ * delay, as within a host. Before a connection is reset or begins again, all frames on the network
+ * are received, as uroce_worker_qp_quiesce() does it in the data path. So no frame of the old
+ * connection may reach the new one, unless an end of the connection has kept it.
  */
 
 #include "host.h"
@@ -19,7 +19,9 @@
 #define NB_LIVES       24
 #define NB_PASSES      2
 #define LIFE_MAX_NS    200000
-/* time between two rounds of a host: a frame that has arrived is not received at once */
+/*
+ * maximum time between two rounds of a host: a frame that has arrived is received in the next round
+ */
 #define GAP_MAX_NS 20000
 
 /*

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of scenarios, and the frame of a report: an object that contains the rows of a
- * scenario.
+ * The table of scenarios. The report of a scenario is an object that contains the rows which the
+ * scenario adds.
  */
 
 #include "scenario.h"
@@ -30,7 +30,7 @@ static const struct scenario {
 
 struct report {
 	FILE *out;
-	FILE *series; /* file for the time series; NULL: no file */
+	FILE *series; /* file for lines of a time series; NULL: no time series is written */
 	char *text;
 	size_t len;
 	bool is_json;

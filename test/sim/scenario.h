@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Named scenarios: networks in which something is measured, with a report of rows.
+ * Named scenarios. A scenario measures something in simulated networks and prints a report with
+ * rows of values.
  */
 
 #include <stdbool.h>
@@ -23,7 +24,8 @@ struct scenario_conf {
 	uint64_t seed;
 	bool has_trace;
 	bool is_json;
-	const char *series; /* file for a time series, where the scenario has one; NULL: none */
+	/* name of the file for a time series, if the scenario has one; NULL: none is written */
+	const char *series;
 };
 
 /**

@@ -56,7 +56,7 @@ shared_create(struct world *world, struct host *host, uint32_t nb_bufs, uint32_t
 	return shared;
 }
 
-/* The number of posted buffers that no QP has taken. */
+/* The number of posted buffers that no QP has taken for a message. */
 static uint32_t
 nb_posted(const struct shared *shared)
 {
@@ -84,7 +84,10 @@ shared_check_limit(struct shared *shared, bool is_event)
 	if (nb != shared->srq.nb_posted)
 		world_complain(world, "a shared queue has %u requests, and says %u", nb,
 			       shared->srq.nb_posted);
-	/* taken requests may have been posted again before this check */
+	/*
+	 * an event with more than `limit` buffers is an error; with `limit` buffers it is none,
+	 * because a taken buffer may have been posted again since the event
+	 */
 	if (is_event && nb > shared->limit)
 		world_complain(world, "a shared queue is at its limit of %u with %u requests",
 			       shared->limit, nb);
@@ -104,7 +107,10 @@ arm(struct shared *shared)
 
 	if (shared->limit || !rng_one_in(&shared->world->rng, 4))
 		return;
-	/* the result of the call tells whether the limit event occurs at once */
+	/*
+	 * uroce_srq_arm() returns whether the queue is below the limit, so that the event occurs at
+	 * once
+	 */
 	if (uroce_srq_arm(&shared->srq, limit) != (nb_posted(shared) < limit))
 		world_complain(shared->world, "a shared queue is armed the wrong way");
 	shared->limit = uroce_srq_limit(&shared->srq);
@@ -147,7 +153,7 @@ shared_post(struct shared *shared)
 void
 shared_end(struct shared *shared)
 {
-	/* a posted buffer may hold the beginning of a message that was cut off */
+	/* a posted buffer may contain the beginning of a message whose end never arrived */
 	for (uint32_t i = 0; i < shared->nb_bufs && shared->is_loose; i++) {
 		if (shared->is_out[i])
 			memcpy(shared->shadow + shared_at(shared, i),

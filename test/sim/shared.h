@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A shared receive queue, its memory, and what the oracle knows of its buffers. The number of a
- * buffer identifies its receive request. The buffer is posted again after its completion was
- * polled.
+ * A shared receive queue with its buffers, and what the oracle knows of them. The index of a buffer
+ * is the wr_id of its receive request. A buffer is posted again after the completion of its request
+ * was polled.
  */
 
 #include <stdbool.h>
@@ -31,35 +31,36 @@ struct shared {
 	uint32_t key;
 	uint32_t buf_len;
 	uint32_t nb_bufs;
-	bool is_out[SHARED_MAX]; /* buffer i is posted */
+	bool is_out[SHARED_MAX]; /* is_out[i]: buffer i is posted */
 	bool is_xrc;
-	bool is_loose;    /* buffers may hold parts of messages that were cut off */
-	uint32_t limit;   /* the armed limit; 0: not armed */
+	/* posted buffers may contain the beginning of a message whose end never arrived */
+	bool is_loose;
+	uint32_t limit;   /* limit with which the queue is armed; 0: not armed */
 	uint64_t post_ns; /* time before which nothing is posted */
 };
 
 /**
  * Create a shared receive queue.
- * @param is_xrc  a queue of the host's XRC domain, which peers name, with a completion queue of its
- * own
+ * @param is_xrc  the queue belongs to the host's XRC domain, has a number that peers name, and has
+ * its own completion queue
  */
 struct shared *shared_create(struct world *world, struct host *host, uint32_t nb_bufs,
 			     uint32_t buf_len, bool is_xrc);
 
 /**
  * To be called when a QP may have taken requests from the queue: checks that the limit event
- * occurred when it was due, and not otherwise.
+ * occurred if it was due, and only then.
  * @param is_event  the event occurred
  */
 void shared_check_limit(struct shared *shared, bool is_event);
 
 /**
  * Post the first buffer that is not posted.
- * @return whether there was one
+ * @return false: all buffers are posted
  */
 bool shared_post_one(struct shared *shared);
 
-/** Post the buffers that are not posted; at random, arm the limit. */
+/** Post all buffers that are not posted. At random, arm the limit. */
 void shared_post(struct shared *shared);
 
 static inline uint32_t
@@ -68,7 +69,9 @@ shared_at(const struct shared *shared, uint32_t nth)
 	return nth * (shared->buf_len + 16);
 }
 
-/** At the end of a run: complain if the queue's memory is not as it must be. */
+/**
+ * At the end of a run: complain if the memory of the buffers does not have the expected content.
+ */
 void shared_end(struct shared *shared);
 
 #endif /* TEST_SIM_SHARED_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connections with block signatures. All requests of a connection have the same format on the wire;
- * each mkey has its own format in memory.
+ * Connections with block signatures. All requests of a connection have one format of signatures on
+ * the wire; each mkey has its own format in memory.
  */
 
 #include "signed.h"
@@ -16,16 +16,17 @@
 #include "world.h"
 #include "wire/parse.h"
 
-#define DATA_MAX   (20u << 10)
-#define BLOCK_LEN  512u /* block length of a format without blocks */
+#define DATA_MAX (20u << 10)
+/* block length for drawing data lengths, if the format on the wire has no blocks */
+#define BLOCK_LEN  512u
 #define BLOCKS_MAX 5
 
 bool
 signed_is_in(uint64_t seed)
 {
 	/*
-	 * not drawn from the world's generator, so that worlds without such a connection do not
-	 * change
+	 * this does not use the world's generator, so that a world without such a connection is the
+	 * same as before block signatures were added
 	 */
 	return rng_mix(seed ^ 0x5167) % 12 == 0;
 }
@@ -39,8 +40,8 @@ mtu_of(const struct qp *qp)
 /* --- plans --- */
 
 /*
- * Give each receive buffer an mkey. Layouts have gaps and repetitions, so messages of a third of a
- * buffer fit into any of them.
+ * Give each receive buffer an mkey for messages of at least a quarter of the buffer. More might not
+ * fit, because a layout has gaps and may repeat more often than needed.
  */
 static void
 make_buffers(struct qp *qp)
@@ -67,12 +68,13 @@ signed_begin(struct qp *a, struct qp *b)
 		make_buffers(b);
 }
 
-/* The longest message for which every receive buffer of an end has room. */
+/* The longest data of a message for which every receive buffer of the QP has room. */
 static uint32_t
 room_of(const struct qp *qp)
 {
 	/*
-	 * the smallest blocks with the longest signatures use an eighth of a buffer for signatures
+	 * signatures take up to an eighth of a buffer: with 64-byte blocks they have 8 bytes for
+	 * each block
 	 */
 	uint32_t room = qp->conf.recv_len / 8 * 7;
 
@@ -103,7 +105,10 @@ take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 	return true;
 }
 
-/* Create an mkey in memory that no other request uses; NULL: no room. */
+/*
+ * Create an mkey in memory that no other request uses.
+ * @return NULL: there is too little memory left
+ */
 static struct mkey *
 make_mkey(struct qp *owner, uint32_t data_len, struct plan_pieces *pieces)
 {
@@ -119,9 +124,10 @@ make_mkey(struct qp *owner, uint32_t data_len, struct plan_pieces *pieces)
 }
 
 /*
- * Plan the source of the data: an mkey of its owner, or memory that already contains the signatures
- * of the wire.
- * @return the offset of the source; UINT32_MAX: there is no room
+ * Plan the source of the data of a request: an mkey, or plain memory that already contains the
+ * signatures which the wire has.
+ * @return the offset of the source in the owner's memory; UINT32_MAX: there is too little memory
+ * left
  */
 static uint32_t
 plan_source(struct qp *owner, struct request *req, uint32_t data_len, struct plan_pieces *pieces)
@@ -150,7 +156,11 @@ plan_source(struct qp *owner, struct request *req, uint32_t data_len, struct pla
 	return at;
 }
 
-/* Plan the destination of the data, unless the receiver chooses it. */
+/*
+ * Plan the destination of the data of a request that is no SEND: an mkey, or plain memory.
+ * @return the offset of the destination in the owner's memory; UINT32_MAX: too little memory is
+ * left
+ */
 static uint32_t
 plan_landing(struct qp *owner, struct request *req, uint32_t data_len, struct plan_pieces *pieces)
 {
@@ -176,7 +186,7 @@ aim(struct request *req, const struct qp *peer, const struct mkey *mkey, uint32_
 
 /*
  * Plan one request of a QP whose requests use mkeys.
- * @return false: there is no room for the request
+ * @return false: there is too little memory left for the request
  */
 static bool
 plan_one(struct qp *qp, struct request *req, struct plan_pieces *ours, struct plan_pieces *theirs)
@@ -243,7 +253,7 @@ brings_out(const struct qp *qp, const struct request *req, const struct mkey *mk
 	return false;
 }
 
-/* The QP must stop: no packet from `limit` on may be sent. */
+/* Note that the QP must stop because of a bad block: no packet from `limit` on may be sent. */
 static void
 stop(struct qp *qp, uint32_t limit)
 {
@@ -299,7 +309,7 @@ signed_go_on(struct qp *qp)
 {
 	if (!qp->is_stopped || qp->qpc.state != IBV_QPS_SQD)
 		return;
-	/* most applications wait until all requests that were begun have ended */
+	/* most applications wait in SQD until all requests that the QP had begun are complete */
 	if (!qp->is_drained && !rng_one_in(&qp->world->rng, 8))
 		return;
 	while (qp->qpc.req.begun_idx < qp->nb_posted && !rng_one_in(&qp->world->rng, 3))
@@ -311,7 +321,10 @@ signed_go_on(struct qp *qp)
 
 static const struct uroce_mkey_error nothing;
 
-/* An mkey reports the first bad block when its transfer has ended, and not before. */
+/*
+ * Check the errors that the mkeys of a completed request report: the first bad block, or none. A
+ * cancelled request has transferred nothing.
+ */
 void
 signed_done(struct qp *qp, struct request *req)
 {
@@ -346,8 +359,8 @@ signed_recv_failed(struct qp *qp, uint32_t nth)
 }
 
 /*
- * Check the error of an mkey at the end. A request that failed may have reported its bad block or
- * not.
+ * Check the error of an mkey at the end of a run. An mkey whose request failed may report its bad
+ * block or not.
  */
 static void
 end_one(struct mkey *mkey, bool is_done)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bulk streams: WRITEs of one length to one place, or READs from it, as many at a time as the queue
- * holds.
+ * Bulk streams: WRITEs of one length to one address, or READs from one address. As many are posted
+ * at a time as the send queue has room for.
  */
 
 #include "measure.h"
@@ -57,8 +57,8 @@ stream_open(struct world *world, struct host *from, struct host *to, const struc
 		if (!stream->rd_atomic)
 			continue;
 		/*
-		 * all READs get the same bytes, because all go to one place and the next response
-		 * may be placed out of order
+		 * all READs get the same bytes: they share one destination, and a response of the
+		 * next READ may be placed there early
 		 */
 		req->opcode = IBV_WR_RDMA_READ;
 		req->src = 0;

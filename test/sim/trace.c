@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Prints frames and computes the hash of a run. The hash contains the ICRC of each frame, which
- * stands for all covered bytes, and the time and place of the frame.
+ * Prints frames and computes the hash of a run. For each frame the hash contains the time, the
+ * sending host, the fault, the length and the ICRC. The ICRC stands for all bytes that it covers.
  */
 
 #include "trace.h"
@@ -49,7 +49,10 @@ put_host(FILE *out, unsigned idx)
 		fprintf(out, "H%u", idx);
 }
 
-/* The name of a packet: of its opcode, without the service if that is RC. */
+/*
+ * The name of a packet: that of its opcode without the prefix RC_, or that of its syndrome if it is
+ * an ACK or NAK.
+ */
 static const char *
 packet_name(const struct uroce_pkt *pkt)
 {

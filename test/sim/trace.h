@@ -10,8 +10,9 @@
  *	0us A>B WRITE_LAST psn 1 A LOST
  *	67.108us A TIMEOUT
  *
- * With `has_states` also the transitions of a QP's states: of its requests, of the responses to
- * them, and of the reception of the peer's requests. These are not in the hash:
+ * With `has_states` also the transitions of three states of a QP are printed: of the recovery of
+ * its requests, of the responses to its requests, and of the reception of the peer's requests.
+ * These lines are not in the hash:
  *
  *	4us A qp 0x11 requests OPEN -> FAST_RETX
  *	9us A qp 0x11 responses GAP -> LOST
@@ -30,21 +31,27 @@ struct world;
 
 struct trace {
 	uint64_t hash;
-	FILE *out; /* where lines are printed; NULL: no lines */
+	FILE *out; /* file to which lines are printed; NULL: no lines are printed */
 	bool has_states;
 };
 
-/** A host transmits a frame. */
+/** Record a frame that a host transmits, and its fault. */
 void trace_frame(struct world *world, const struct frame *frame, enum fault fault);
 
-/** A frame was dropped because there was no room for it. */
+/** Record a frame that the switch drops because its queue is full. */
 void trace_drop(struct world *world, const struct frame *frame);
 
-/** Any other event at host `who`, which is part of the hash, too. */
+/**
+ * Record another event at host `who`. The hash contains its time, the host and the first letter of
+ * `format`.
+ */
 void trace_note(struct world *world, unsigned who, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/** To be called after a call into the transport: prints the recovery states that have changed. */
+/**
+ * Print the recovery states that have changed since the last call. To be called after each call of
+ * the transport.
+ */
 void trace_states(struct world *world, struct qp *qp);
 
 #endif /* TEST_SIM_TRACE_H */

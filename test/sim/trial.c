@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * One stream over a network with loss or reordering. Over a long round trip the stream is longer,
- * so that its beginning has the same small weight.
+ * One stream over a network with loss or reordering. A stream over a long round trip has more
+ * requests, so that its slow beginning has as little weight as that of a stream over a short one.
  */
 
 #include "host.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Draws worlds at random. Initial PSNs are shortly before the wrap more often than at random. A
- * network has one or two kinds of faults more often than all kinds.
+ * Draws worlds at random. Initial PSNs are often shortly before the wrap of PSNs. Most networks
+ * have only one or two kinds of faults.
  */
 
 #include "workload.h"
@@ -94,7 +94,7 @@ draw_network(struct world *world)
 		host->run_max = rng_one_in(rng, 2) ? rng_between(rng, 2, 64) : 1;
 		if (rng_one_in(rng, 5))
 			host->rx_room = rng_between(rng, 16, 256);
-		/* reorder buffers are small more often than at random, so that entries run out */
+		/* small reorder buffers are drawn often, so that their entries run out */
 		if (!rng_one_in(rng, 5)) {
 			const uint32_t nb_gaps = rng_one_in(rng, 3) ? rng_between(rng, 1, 3) : 16;
 
@@ -130,8 +130,8 @@ draw_conf(struct world *world, const struct plan_budget *budget)
 	};
 
 	/*
-	 * separate statements, because the order in which the compiler evaluates initialisers is
-	 * not defined
+	 * The following fields are set in separate statements, because C does not define the order
+	 * in which initialisers are evaluated.
 	 */
 	conf.mtu = (enum ibv_mtu)rng_between(rng, IBV_MTU_256, IBV_MTU_4096);
 	conf.is_ipv6 = rng_one_in(rng, 3);
@@ -151,12 +151,15 @@ draw_conf(struct world *world, const struct plan_budget *budget)
 	conf.is_resp_gbn = rng_one_in(rng, 4);
 	if (rng_one_in(rng, 3))
 		conf.window_psns = (uint16_t)(rng_one_in(rng, 3)
-						      /* fewer packets than a queue holds */
+						      /*
+						       * fewer packets than the send queue has
+						       * requests
+						       */
 						      ? rng_between(rng, 4, 64)
 						      : rng_between(rng, 128, UROCE_WINDOW_MAX));
 	conf.max_dest_rd_atomic =
 		(uint8_t)rng_between(rng, conf.max_rd_atomic, UROCE_RD_ATOMIC_MAX);
-	/* a response that arrives after the timeout causes no loss, so keep such worlds few */
+	/* avoid timeouts shorter than the round trip: they cause retransmissions without loss */
 	if (world->hosts[0].link.delay_ns > 20 * US && conf.timeout < 9)
 		conf.timeout = 11;
 	return conf;
@@ -196,7 +199,7 @@ make_end(struct world *world, struct host *host, struct qp_conf conf)
 	return qp_create(world, host, &conf);
 }
 
-/* Use the host's shared queue, which is created for the first QP that needs it. */
+/* Create the host's shared receive queue, unless the host has one. */
 static void
 share(struct world *world, struct host *host, uint32_t buf_len)
 {
@@ -205,7 +208,10 @@ share(struct world *world, struct host *host, uint32_t buf_len)
 					     MIN(buf_len, 65536), false);
 }
 
-/* Create the host's shared queues that XRC initiators name, all for messages of one length. */
+/*
+ * Create the host's XRC shared receive queues, unless the host has them. All have buffers of one
+ * length.
+ */
 static void
 share_xrc(struct world *world, struct host *host, uint32_t buf_len)
 {
@@ -215,8 +221,8 @@ share_xrc(struct world *world, struct host *host, uint32_t buf_len)
 }
 
 /*
- * Draw parameters of congestion control with short times and small volumes, so that every phase
- * occurs within milliseconds.
+ * Draw parameters of congestion control with short times and small amounts of data, so that every
+ * phase occurs within milliseconds.
  */
 static const struct uroce_cc_conf *
 draw_cc(struct world *world)
@@ -283,12 +289,15 @@ connect_ends(struct world *world, const struct plan_budget *budget)
 		conf.is_shared = true;
 		share(world, host_a, conf.recv_len);
 		share(world, host_b, conf.recv_len);
-		/* every message fits both shared queues' buffers */
+		/* limit messages to the buffers of both hosts' shared queues */
 		conf.recv_len =
 			MIN(conf.recv_len, MIN(host_a->shared->buf_len, host_b->shared->buf_len));
 	}
 	conf.mem_len = area + pieces_len + conf.nb_bufs * (conf.recv_len + 16);
-	/* a sender at the lowest rate is slow: the timeout must allow it to respond */
+	/*
+	 * a responder at the lowest rate sends slowly: its response must arrive within the
+	 * requester's timeout
+	 */
 	if (conf.type != IBV_QPT_UD && rng_one_in(&world->rng, 3)) {
 		conf.cc = draw_cc(world);
 		conf.timeout = conf.timeout < 11 ? 11 : conf.timeout;
@@ -325,7 +334,9 @@ connect_ends(struct world *world, const struct plan_budget *budget)
 	plan_traffic(a, b, budget, is_both);
 }
 
-/* Create a group: one end sends; members are on the sender's host and on other hosts. */
+/*
+ * Create a multicast group: one QP sends; its members are on the sender's host and on other hosts.
+ */
 static void
 connect_group(struct world *world)
 {
@@ -413,7 +424,7 @@ workload_connect(struct world *world)
 }
 
 /*
- * Choose an initial PSN that is far from packets of the previous connection, in either direction.
+ * Choose an initial PSN that is far, in either direction, from all PSNs of the previous connection.
  */
 static void
 renumber(struct qp *qp)
@@ -427,19 +438,22 @@ renumber(struct qp *qp)
 static bool
 is_reconnectable(const struct qp *a, const struct qp *b)
 {
-	/* UC and UD cannot tell a late message of the previous connection from a new one */
+	/*
+	 * UC and UD are not reconnected, because they cannot tell a late message of the old
+	 * connection from a new one
+	 */
 	return !a->is_gone && !b->is_gone && b->peer == a && !a->is_lenient && !a->is_signed;
 }
 
-/* Connect two ends that are in RESET again, and plan new requests. */
+/* Connect two QPs in RESET, which were connected before, and plan new requests. */
 static void
 begin_life(struct world *world, struct qp *a, struct qp *b)
 {
 	struct plan_budget budget = { .huge = 0 };
 
 	/*
-	 * how many of the planned window operations were executed is unknown, so windows are not
-	 * used again
+	 * do not use windows again: how many of the planned binds and invalidations were executed
+	 * is unknown
 	 */
 	a->window = b->window = a->own_key = b->own_key = 0;
 	a->dead_window = b->dead_window = 0;
@@ -513,8 +527,8 @@ plan_lives(struct world *world)
 			life_plan(world, LIFE_TUNE, whom, at_ns + rng_below(rng, sqd_ns + 1), 0);
 		life_plan(world, LIFE_RESUME, whom, at_ns + sqd_ns, 0);
 		/*
-		 * if the queue had not drained by then, resume again when it has drained with
-		 * certainty
+		 * if the send queue had not drained when the QP was to leave SQD, try again at a
+		 * time when it has certainly drained
 		 */
 		life_plan(world, LIFE_RESUME, whom, 10000 * (uint64_t)MS, 0);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The event loop, and the memory of a world: one block, which a seed uses up and the next seed
- * starts over.
+ * The event loop, and the memory of a world: one block, from which a run allocates and which the
+ * next run uses from its beginning.
  */
 
 #include "world.h"
@@ -35,7 +35,8 @@ world_create(struct world *world)
 	assert(noise && world->arena);
 	for (uint32_t i = 0; i < NOISE_LEN; i += 8) {
 		/*
-		 * no byte is 0, so that memory that was never written differs from written memory
+		 * no byte is 0, so that written memory always differs from memory that was never
+		 * written
 		 */
 		const uint64_t word = rng_next(&rng) | UINT64_C(0x0101010101010101);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Draws bursts of frames. A burst consists of a few runs of similar frames. Each run begins where
- * the twin is: at its expected PSN, or at its oldest request without a response. So most frames are
- * executed, and a frame that differs slightly is in the middle of such a run.
+ * Draws bursts of frames. A burst consists of a few runs of similar frames. A run of requests
+ * begins at the PSN that the twin expects. A run of responses begins with the response to the
+ * oldest request. So the twin accepts most frames, and a frame that differs slightly is in the
+ * middle of a run.
  */
 
 #include "draw.h"
@@ -67,7 +68,7 @@ static void
 add_answer(struct draw *draw, uint8_t low, uint32_t psn, uint32_t len)
 {
 	if (draw->nb_answers == DRAW_ANSWERS)
-		draw->nb_answers = 0; /* as if the responses were lost */
+		draw->nb_answers = 0; /* forget the responses, as if they were lost */
 	draw->answers[draw->nb_answers++] = (struct draw_answer){ low, psn, len };
 }
 
@@ -145,7 +146,7 @@ draw_va(struct draw *draw)
 	return TWIN_IOVA + rng_below(&draw->rng, len / 8) * 8;
 }
 
-/* Change a field of a frame that is otherwise like the frames before and behind it. */
+/* Change a field of a packet, so that the packet differs from the others of its run. */
 static void
 spoil_field(struct draw *draw, const struct twin *twin, struct pair_pkt *pkt)
 {
@@ -194,7 +195,7 @@ spoil_field(struct draw *draw, const struct twin *twin, struct pair_pkt *pkt)
 	}
 }
 
-/* Set the ICRC, so that the changed header reaches the transport. */
+/* Store the ICRC of a changed frame, so that the transport gets the frame. */
 static void
 seal(uint8_t *frame, uint32_t len)
 {
@@ -207,7 +208,7 @@ seal(uint8_t *frame, uint32_t len)
 	uroce_icrc_store(frame + (pkt.ip - frame) + covered, uroce_icrc_frame(pkt.ip, covered));
 }
 
-/* Change a bit, mostly in the headers; or change the end of the frame. */
+/* Change a bit of a frame, mostly in the headers; or change the end of the frame. */
 static void
 spoil_bytes(struct draw *draw, struct twin_frame *frame)
 {
@@ -218,17 +219,17 @@ spoil_bytes(struct draw *draw, struct twin_frame *frame)
 	case 0:
 		frame->len -= rng_below(rng, frame->len);
 		return;
-	case 1: /* change the Ethernet padding */
+	case 1: /* append Ethernet padding */
 		memset(frame->bytes + frame->len, 0xa5, 32);
 		frame->len += rng_below(rng, 32);
 		return;
 	case 2:
 		frame->bytes[rng_below(rng, frame->len)] ^= (uint8_t)(1 << rng_below(rng, 8));
 		return;
-	case 3: /* an ECN mark, in the traffic class or the ToS */
+	case 3: /* set the mark ECN-CE in the traffic class of IPv6 or the ToS of IPv4 */
 		frame->bytes[15] |= frame->bytes[12] == 0x86 ? 0x30 : 3;
 		break;
-	case 4: /* change the IPv4 identification */
+	case 4: /* change the identification of IPv4 */
 		if (frame->bytes[12] == 0x08)
 			frame->bytes[18] ^= 1;
 		break;
@@ -268,8 +269,9 @@ put_frame(struct draw *draw, struct twin *twin, struct pair_pkt *pkt, struct twi
 /* --- requests ---------------------------------------------------------------------------------- */
 
 /*
- * Draw the next packet of a message that has begun.
- * @return the low bits of the opcode
+ * Draw the next packet of the message in progress.
+ * @param[out] len length of its payload
+ * @return low bits of the opcode
  */
 static uint8_t
 go_on(struct draw *draw, uint32_t mtu, uint32_t *len)
@@ -287,7 +289,10 @@ go_on(struct draw *draw, uint32_t mtu, uint32_t *len)
 	return is_write ? UROCE_OP_WRITE_LAST : UROCE_OP_SEND_LAST;
 }
 
-/* Draw the First packet of a long message. */
+/*
+ * Draw the First packet of a long message, which is in progress then. Returns the low bits of the
+ * opcode.
+ */
 static uint8_t
 begin(struct draw *draw, enum kind kind, uint32_t mtu, uint32_t *len)
 {
@@ -306,7 +311,7 @@ psns_of(uint8_t low, uint32_t dma_len, uint32_t mtu)
 		       : 1;
 }
 
-/* Put a request into a frame. @return the PSN of the packet after the request */
+/* Build a packet of a request. @return the PSN of the next packet */
 static uint32_t
 put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 	    struct twin_frame *frame)
@@ -349,7 +354,7 @@ put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 		.src_qpn = 5,
 	};
 
-	/* mostly within the region */
+	/* most addresses are inside the region */
 	if (!rng_once_in(rng, 32) && pkt.va + dma_len > TWIN_IOVA + TWIN_MEM_LEN)
 		pkt.va = TWIN_IOVA;
 	put_frame(draw, twin, &pkt, frame);
@@ -357,8 +362,8 @@ put_request(struct draw *draw, struct twin *twin, enum kind kind, uint32_t psn,
 }
 
 /*
- * Synchronize with the message that the twin is receiving, if there is one: earlier frames may have
- * been lost.
+ * If the twin is not receiving the message in progress, because earlier frames were lost, continue
+ * the message that it is receiving.
  */
 static void
 catch_up(struct draw *draw, struct twin *twin)
@@ -373,8 +378,8 @@ catch_up(struct draw *draw, struct twin *twin)
 }
 
 /*
- * Draw a run of requests from `psn` on.
- * @return the PSN behind them
+ * Build a run of `nb` requests from `psn` on.
+ * @return the PSN behind the requests
  */
 static uint32_t
 put_requests(struct draw *draw, struct twin *twin, uint32_t psn, struct twin_frame *frames,
@@ -416,7 +421,10 @@ drop_answers(struct draw *draw, unsigned nb)
 	memmove(draw->answers, draw->answers + nb, draw->nb_answers * sizeof(draw->answers[0]));
 }
 
-/* Drop most responses that were already sent. */
+/*
+ * Forget the responses to requests that are acknowledged, but not always: a few of them are sent as
+ * duplicates.
+ */
 static void
 drop_stale(struct draw *draw, struct twin *twin)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * twins: compares a QP that gets frames one by one with a QP that gets them in bursts.
+ * twins: compares a QP that gets frames one by one with a QP that gets the same frames in bursts.
  *
  *	twins [--seeds N] [--seed S]
  *
@@ -26,15 +26,15 @@ struct world {
 	uint64_t seed;
 	struct rng rng;
 	struct draw draw;
-	struct twin alone;  /* this twin gets frames one by one */
-	struct twin crowds; /* this twin gets frames in bursts */
+	struct twin alone;  /* the twin that gets frames one by one */
+	struct twin crowds; /* the twin that gets frames in bursts */
 	const char *step;   /* name of the current step */
 };
 
 static struct world world;
 static uint64_t nb_frames, nb_verdicts[UROCE_VERDICT_NB];
 
-/* Post the same request on both twins. */
+/* Post a copy of a send request on a twin. The caller posts it on both. */
 static void
 post_send(struct twin *twin, const struct ibv_send_wr *model, const struct ibv_sge *sge)
 {
@@ -209,7 +209,7 @@ modify_both(const struct ibv_qp_attr *attr, int mask)
 	(void)pair_modify(&world.crowds.pair, world.crowds.side, attr, mask);
 }
 
-/* Move both QPs to another state, and mostly back to RTS; or change the rights of the peer. */
+/* Move both QPs to a random state, or change the access rights of both. */
 static const char *
 modify(void)
 {
@@ -225,7 +225,7 @@ modify(void)
 	return compare(0);
 }
 
-/* Reset and connect both QPs after a failure. */
+/* If the QPs are in ERR or RESET, reset and connect both. */
 static const char *
 revive(void)
 {
@@ -277,7 +277,7 @@ draw_conf(struct rng *rng)
 	conf.is_ipv6 = rng_once_in(rng, 4);
 	conf.has_srq = conf.type != IBV_QPT_XRC_SEND && rng_once_in(rng, 5);
 	conf.is_unsignaled = rng_once_in(rng, 2);
-	/* both directions mostly begin shortly before PSNs wrap */
+	/* for B or for both hosts, PSNs begin shortly before their wrap */
 	conf.psn[A] = (UROCE_PSN_MASK - rng_below(rng, 200)) & UROCE_PSN_MASK;
 	conf.psn[B] = rng_once_in(rng, 2) ? conf.psn[A] : rng_below(rng, 1000);
 	conf.mem_len = TWIN_MEM_LEN;
@@ -311,7 +311,7 @@ live(void)
 	return NULL;
 }
 
-/* @return whether the twins stay equal */
+/* Run the world of a seed. @return whether the twins have remained equal */
 static bool
 run(uint64_t seed)
 {

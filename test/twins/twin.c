@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A twin handles frames like the data path (datapath/worker/rx.c). The one that gets bursts compares each
- * frame with the template of an earlier one, and delivers runs. The other one parses every frame.
- *
- * Copies of frames have the exact length of the frames, so that a sanitizer detects reads behind
- * the end.
+ * A twin receives frames as the data path does (datapath/worker/rx.c). It passes the frames of a
+ * burst to the QP in one call, or each frame alone. In bursts, it also parses each frame by the
+ * template of an earlier frame. Copies of frames have the exact length of the frames, so that a
+ * sanitizer detects reads behind the end.
  */
 
 #include "twin.h"
@@ -92,7 +91,7 @@ twin_close(struct twin *twin)
 
 /* --- frames in --------------------------------------------------------------------------------- */
 
-/* Frames that were accepted by the parser, and not delivered yet. */
+/* Frames of a burst that the parser has accepted, and that were not passed to the QP yet. */
 struct run {
 	unsigned nb;
 	unsigned at[TWIN_BURST]; /* index of each frame in the burst */
@@ -135,7 +134,10 @@ is_same_view(const struct uroce_pkt *a, const struct uroce_pkt *b)
 	       a->has_becn == b->has_becn;
 }
 
-/* Check that a frame that matched a template gets the same result as by parsing. */
+/*
+ * If a frame matches a header template, check that the template gives the same result as the
+ * parser.
+ */
 static void
 check_template_match(const uint8_t *frame, uint32_t len, const struct uroce_pkt *model,
 		     enum uroce_verdict verdict, const struct uroce_pkt *pkt)
@@ -168,8 +170,8 @@ twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb)
 		if (twin->is_in_bursts && model)
 			check_template_match(bytes, len, model, verdict, pkt);
 		/*
-		 * views[i] refers to the original frame, because the copy may be freed before the
-		 * burst ends
+		 * a template is a view of the original frame, because the copy may be freed before
+		 * the burst ends
 		 */
 		if (uroce_parse(frames[i].bytes, len, &views[i]) <= UROCE_VERDICT_DATAGRAM &&
 		    (!model || i % 4 == 0))
@@ -264,7 +266,10 @@ compare_requester(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	return NULL;
 }
 
-/* Fields of a message that has ended have no meaning, so they are not compared. */
+/*
+ * Compare the fields of the message that is being received. They have no meaning if there is no
+ * such message.
+ */
 static const char *
 compare_message(const struct uroce_resp *a, const struct uroce_resp *b)
 {
@@ -332,7 +337,10 @@ compare_contexts(const struct uroce_qpc *a, const struct uroce_qpc *b)
 	return what ? what : compare_requester(a, b);
 }
 
-/* Compare all fields of the entries that were not polled yet. */
+/*
+ * Compare the entries of two CQs that were not polled yet, in all fields but the QP. Then poll them
+ * if `is_polled`.
+ */
 static const char *
 compare_cqs(struct uroce_cq *a, struct uroce_cq *b, bool is_polled)
 {

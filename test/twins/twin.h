@@ -4,12 +4,11 @@
 
 /**
  * @file
- * Two QPs that are used in the same way, with one difference: one receives frames one by one, the
- * other in bursts. There must be no difference in their state, their memory, their completions or
- * the frames that they send.
- *
- * Each is a side of a pair (test/unit/transport/pair.h), whose other side provides only its
- * addresses. Memory is registered at the same address in both.
+ * Twins: two QPs that are used in the same way, with one difference: one receives frames one by
+ * one, the other in bursts. There must be no difference in their state, their memory, their
+ * completions or the frames that they send. Each twin is a side of a pair
+ * (test/unit/transport/pair.h) of its own. The other side of that pair is used for its addresses
+ * only. Both twins have memory registered at the same address.
  */
 
 #include <stdbool.h>
@@ -21,7 +20,7 @@
 #define TWIN_IOVA    UINT64_C(0x7654321000)
 #define TWIN_BURST   64u
 
-/** Keys of a twin's memory, which are the same in both. */
+/** Keys of a twin's memory. The keys of both twins have the same values. */
 struct twin_keys {
 	uint32_t all;      /* key of all memory, with all rights */
 	uint32_t readable; /* key of all memory, for READs of the peer only */
@@ -34,16 +33,16 @@ struct twin {
 	enum pair_side side;
 	bool is_in_bursts;
 	struct twin_keys keys;
-	uint8_t verdicts[TWIN_BURST]; /* verdicts of the last burst */
+	uint8_t verdicts[TWIN_BURST]; /* verdicts of the latest burst */
 	uint8_t sent[TWIN_BURST][8192];
 	uint32_t sent_len[TWIN_BURST];
 };
 
-/** A frame before its arrival: each twin gets a copy. */
+/** A frame that arrives at both twins: each twin gets a copy. */
 struct twin_frame {
 	uint8_t bytes[8192];
 	uint32_t len;
-	bool is_cut; /* ends the burst of the twin that gets bursts */
+	bool is_cut; /* the frame is the last one of its burst */
 };
 
 static inline struct pair_host *
@@ -58,31 +57,31 @@ twin_qpc(struct twin *twin)
 	return &twin_host(twin)->qpc;
 }
 
-/** Open a twin. With the same arguments, both are equal. */
+/** Open a twin. Two twins that are opened with the same `conf` and `side` are equal. */
 void twin_open(struct twin *twin, const struct pair_conf *conf, enum pair_side side);
 void twin_close(struct twin *twin);
 
 /**
- * Bind the window again, with this tag.
- * @return as uroce_mw_bind()
+ * Bind the memory window again. `tag` is the new low byte of its rkey.
+ * @return the result of uroce_mw_bind()
  */
 int twin_bind(struct twin *twin, uint8_t tag);
 
-/** Receive up to TWIN_BURST frames now. */
+/** Let a twin receive copies of the frames, at most TWIN_BURST. */
 void twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb);
 
 /**
- * Build at most `max` frames to send, in `sent`.
- * @return their number
+ * Let a twin build at most `max` frames, in `sent`.
+ * @return number of frames
  */
 unsigned twin_send(struct twin *twin, unsigned max);
 
-/** Expire the timers that are due. */
+/** Expire the timers of a twin that are due. */
 void twin_expire(struct twin *twin);
 
 /**
- * Compare the twins, and poll their completions if requested.
- * @return the name of a difference; NULL: none
+ * Compare the twins. Then poll the completions of both if `is_polled`.
+ * @return name of the first difference; NULL: none
  */
 const char *twin_compare(struct twin *a, struct twin *b, unsigned nb_received, bool is_polled);
 

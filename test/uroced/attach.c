@@ -6,9 +6,9 @@
  *
  *     bench-uroced-attach UROCED [PROCESSES [MIB]]
  *
- * The hostile processes share the CPUs with uroced and the honest client. So there is also a figure
- * beside processes that make the same shared memory and do not attach it. The benchmark has no
- * bounds; test/uroced/mapper.c proves the order of service.
+ * The hostile processes share the CPUs with uroced and the honest client. So the benchmark also
+ * measures the time beside processes that create the same shared memory without attaching it. The
+ * benchmark has no bounds; test/uroced/mapper.c proves the order of service.
  */
 
 #include <fcntl.h>
@@ -58,7 +58,7 @@ become(uid_t uid)
 	if (setgroups(0, NULL) != 0 || setresgid(uid, uid, uid) != 0 ||
 	    setresuid(uid, uid, uid) != 0)
 		_exit(1);
-	/* setresuid() cleared the parent-death signal */
+	/* set the parent-death signal again, because setresuid() has cleared it */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
@@ -68,8 +68,8 @@ enum attack {
 	MEMORY_ALONE, /* shared memory is made and not attached */
 	FULL_AREAS,
 	/*
-	 * the largest shared memory, without pages: it costs the attacker nothing, and uroced finds
-	 * the hole late
+	 * the largest shared memory, in a file without pages: the file costs the attacker no
+	 * memory, and uroced finds late that it has a hole
 	 */
 	SPARSE_AREAS,
 };
@@ -110,7 +110,7 @@ attack(enum attack attack)
 		if (attack != MEMORY_ALONE) {
 			peer_connect(&eve, daemon_.socket);
 			peer_ask_attach(&eve);
-			/* a refusal ends the wait as well */
+			/* the call also returns when uroced refuses the ATTACH */
 			(void)peer_hear(&eve, UROCE_MUX_ATTACHED);
 		}
 		if (attack == SPARSE_AREAS)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The fixture of attacks. */
+/* The fixture of the tests with an attacker: uroced, two honest clients, and the attacker. */
 
 #include "attacker.h"
 
@@ -22,7 +22,10 @@ attacker_set_up(void **state)
 	daemon_make(&daemon_);
 	daemon_start(&daemon_);
 	pair_open(&pair, &daemon_);
-	/* the first client of a kind makes uroced allocate memory that stays */
+	/*
+	 * attach once before the footprint is taken, because uroced keeps memory that it allocates
+	 * for the first client of a kind
+	 */
 	peer_open(&eve, daemon_.socket, 1, 64);
 	peer_close(&eve);
 	before = pair_footprint(&daemon_, 2);

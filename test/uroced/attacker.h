@@ -14,17 +14,17 @@ extern struct daemon daemon_;
 extern struct pair pair; /* the honest clients */
 extern struct peer eve;  /* the attacker */
 
-/** Start uroced and the pair, for a group of tests. */
+/** Start uroced and the honest clients, for a group of tests. */
 int attacker_set_up(void **state);
 int attacker_tear_down(void **state);
 
-/** Before a test: the attacker has no connection. */
+/** Before a test: reset the attacker, which then has no connection. */
 int attacker_begin(void **state);
 
-/** After a test: end the attacker, and check the pair and uroced. */
+/** After a test: end the attacker, and check the honest clients and uroced. */
 int attacker_check(void **state);
 
-/** Attach the attacker, and make the pair's sender its peer. */
+/** Attach the attacker, and bind its QPs to the sender of the honest clients. */
 void attacker_open(void);
 
 #endif /* TEST_UROCED_ATTACKER_H */

@@ -67,8 +67,8 @@ any_slot(void)
 }
 
 /*
- * Descriptors at the edges of the shared memory, with lengths at their limits, and that name the
- * rings; some good ones behind them.
+ * Make a random descriptor. Its offset is at an edge of the shared memory or in the rings, and its
+ * length is at a limit. A few of these descriptors are valid.
  */
 static uint64_t
 edge_slot(void)
@@ -107,8 +107,8 @@ slots__at_the_edges(void **state)
 }
 
 /*
- * Frames whose buffers are the rings themselves: uroced overwrites the indexes as the attacker
- * wants.
+ * Make a descriptor of a receive buffer that lies in the rings, so that uroced writes received
+ * frames over the indexes of the rings.
  */
 static uint64_t
 ring_slot(void)
@@ -163,9 +163,9 @@ flip(void *arg)
 	uint8_t *at = arg;
 
 	while (!atomic_load(&is_over)) {
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* MAC */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* address */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* port */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* source MAC */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* source IP address */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* UDP destination port */
 	}
 	return NULL;
 }
@@ -206,8 +206,8 @@ frame__that_changes_meanwhile_passes_as_it_was_judged(void **state)
 }
 
 /*
- * Every way to punch a hole is refused once the memory is attached, so uroced never touches a new
- * page.
+ * After the memory is attached, each system call that could punch a hole into it fails, so uroced
+ * never touches a new page.
  */
 static void
 holes__cannot_be_punched(void **state)
@@ -234,8 +234,8 @@ holes__cannot_be_punched(void **state)
 }
 
 /*
- * A thread punches a hole while uroced attaches. Either uroced finds the hole, or the hole is
- * refused.
+ * Punch a hole into shared memory while uroced attaches it. Either uroced finds the hole and
+ * refuses the memory, or the system call fails.
  */
 static void *
 punch_on(void *arg)
@@ -344,7 +344,8 @@ shm__that_cannot_be_used_is_refused(void **state)
 	fd = mkstemp(path);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
 	(void)unlink(path);
-	refuse_area(fd, &good, ""); /* another file system, or one without seals */
+	/* a file that is on another file system, or that cannot have seals */
+	refuse_area(fd, &good, "");
 	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "no regular file");
 	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "no regular file");
 	plan.up[1] = good.down[0];
@@ -403,7 +404,7 @@ shm__that_is_large_costs_no_thread_that_others_wait_for(void **state)
 
 /* --- messages ------------------------------------------------------------------------------------ */
 
-/* Send bytes that need not be a message, with descriptors. */
+/* Send bytes, which need not be a valid message, with `nb_fds` descriptors. */
 static void
 send_raw(const void *bytes, size_t len, unsigned nb_fds)
 {
@@ -504,7 +505,7 @@ messages__out_of_turn(void **state)
 	peer_close(&eve);
 }
 
-#define NB_WAKES 50u /* fewer than a socket has room for */
+#define NB_WAKES 50u /* fewer messages WAKE than fit into the buffer of a socket */
 
 /* @return the number of WAKEs that uroced has sent to all clients */
 static uint64_t
@@ -520,8 +521,8 @@ count_wakes(void)
 }
 
 /*
- * A client says for each frame that it sleeps, and reads no WAKE. Then it sends HELLO many times,
- * and reads no reply.
+ * A client reports before each frame that it sleeps, and reads no WAKE. After that the client sends
+ * HELLO many times, and reads no reply.
  */
 static void
 client__that_never_reads(void **state)
@@ -542,7 +543,7 @@ client__that_never_reads(void **state)
 		(void)uroce_mux_send(eve.socket, &hello, -1);
 		pair_step(&pair);
 	}
-	/* when the client reads at last, the messages are there */
+	/* when the client reads at last, it gets the messages */
 	assert_true(peer_hear(&eve, UROCE_MUX_HOST));
 	assert_true(eve.nb_wakes >= NB_WAKES);
 }
@@ -562,11 +563,14 @@ doorbell__that_is_full_and_blocks(void **state)
 		(void)eventfd_write(eve.doorbell, UINT64_MAX - 1);
 		pair_step(&pair);
 	}
-	(void)usleep(50000); /* uroced sleeps now, and the doorbell wakes it */
+	(void)usleep(50000); /* wait until uroced sleeps, so that it needs the doorbell */
 	pair_run(&pair, 1000);
 }
 
-/* A client that has left still has a descriptor of its doorbell. */
+/*
+ * The doorbell of a client that has left has no effect, although the client still has a descriptor
+ * of it.
+ */
 static void
 doorbell__of_one_that_left_is_not_heard(void **state)
 {

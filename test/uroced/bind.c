@@ -111,7 +111,7 @@ expect_drop(struct peer *from, const char *reason)
 static void
 connection__hears_no_third_client(void **state)
 {
-	/* requests SEND, WRITE and READ, READ response, ACK; the same of UC and XRC; CNP */
+	/* RC: SEND, WRITE, READ request, READ response, ACK; UC: SEND, WRITE; XRC: SEND; CNP */
 	static const uint8_t opcodes[] = { 0x04, 0x0a, 0x0c, 0x10, 0x11, 0x24, 0x2a, 0xa4, 0x81 };
 
 	(void)state;
@@ -127,8 +127,8 @@ connection__hears_no_third_client(void **state)
 }
 
 /*
- * QP numbers of the block that no connected QP has: not used, in RESET or INIT, or of a datagram
- * QP.
+ * No frame reaches a QP number of the block that no connected QP has: the number is not used, or
+ * its QP is in RESET or INIT, or is a datagram QP.
  */
 static void
 qp_without_a_peer__hears_nobody(void **state)
@@ -140,7 +140,10 @@ qp_without_a_peer__hears_nobody(void **state)
 	}
 }
 
-/* A QP of another host may have the number of a local client's QP. */
+/*
+ * A QP of another host may have the same number as the QP of a local client. A binding to the
+ * remote QP does not let frames of the local client pass.
+ */
 static void
 connection_to_another_host__hears_no_client(void **state)
 {

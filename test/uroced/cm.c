@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connection management of programs that are attached to one uroced: two devices of this process.
- * The connection manager is killed, and uroced is killed.
+ * Tests connection management with the connection manager of uroced. The two ends of a connection
+ * are devices of this process that are attached to one uroced. Some tests kill the connection
+ * manager, and some kill uroced.
  *
  *	test-uroced-cm UROCED
  */
@@ -107,7 +108,7 @@ qpn__of_another_client_is_refused(void **state)
 	assert_int_equal(ops->connect(a.user.manager, id, &remote, &av, &param), -EADDRNOTAVAIL);
 	av.local_gid[15]--;
 	assert_int_equal(ops->connect(a.user.manager, id, &remote, &av, &param), 0);
-	/* nobody listens there */
+	/* no id listens at the port */
 	assert_int_equal(user_expect(&a.user, UROCE_CM_EVENT_REJECTED).status,
 			 UROCE_CM_REASON_INVALID_SERVICE_ID);
 	local.port = PORT;
@@ -116,7 +117,7 @@ qpn__of_another_client_is_refused(void **state)
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), -EADDRNOTAVAIL);
 }
 
-/* Clients have one port space. */
+/* All clients share one port space. */
 static void
 port__is_bound_once(void **state)
 {
@@ -132,7 +133,10 @@ port__is_bound_once(void **state)
 	assert_int_equal(ops->bind(a.user.manager, id, &local, false, false), 0);
 }
 
-/* Expect that a connection whose manager has ended goes on, and that new ones can be made. */
+/*
+ * Expect that the QPs of a connection whose connection manager was killed go on, and that the ids
+ * get the event DISCONNECTED.
+ */
 static void
 expect_new_connections(const struct user_link *link)
 {
@@ -148,7 +152,7 @@ expect_new_connections(const struct user_link *link)
 		assert_int_equal(user->manager->ops->disconnect(user->manager, ids[i], NULL, 0),
 				 -EIO);
 	}
-	/* the QPs know nothing of it */
+	/* the QPs stay connected, because they do not depend on the connection manager */
 	cm_end_exchange(&a, &b);
 	cm_end_exchange(&b, &a);
 	cm_end_destroy(&a, link->active);
@@ -169,7 +173,7 @@ manager__that_is_killed_is_started_again(void **state)
 		assert_int_equal(kill(pid, SIGKILL), 0);
 		process_await_end(pid);
 		expect_new_connections(&link);
-		/* the listener listens again */
+		/* the listener exists in the new connection manager, too */
 		link = cm_end_connect(&a, &b, PORT);
 	}
 	user_expect_none(&a.user);
@@ -213,7 +217,7 @@ telemetry__counts_messages_of_all_clients(void **state)
 		link = cm_end_connect(&a, &b, PORT);
 		cm_end_disconnect(&a, &b, &link);
 	}
-	/* the first group is cm_tx_msgs */
+	/* several groups of counters have `req`: daemon_ask() reads the first one, cm_tx_msgs */
 	assert_in_range(daemon_ask(&daemon_, "/uroced/cm", "req"), 3, 10);
 	assert_in_range(daemon_ask(&daemon_, "/uroced/cm", "rtu"), 3, 10);
 	expect_text(daemon_query(&daemon_, "/uroced/cm"), "\"cm_rx_duplicates\":{\"req\":");
@@ -242,7 +246,7 @@ telemetry__lists_listeners_and_connections(void **state)
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids,99999999999"), ":{}}");
 }
 
-/* A list that does not fit into one reply has each id once. */
+/* A list of ids that does not fit into one reply comes in parts, and has each id once. */
 static void
 telemetry__lists_many_ids_in_parts(void **state)
 {
@@ -272,7 +276,10 @@ telemetry__lists_many_ids_in_parts(void **state)
 	assert_in_range(nb_replies, 2, 100);
 }
 
-/* A connection manager that does not reply delays telemetry for a limited time, and nothing else. */
+/*
+ * A connection manager that does not reply delays a request of telemetry for a limited time. It
+ * delays nothing else.
+ */
 static void
 telemetry__of_a_manager_that_hangs_or_dies(void **state)
 {
@@ -284,7 +291,7 @@ telemetry__of_a_manager_that_hangs_or_dies(void **state)
 		expect_text(daemon_query(&daemon_, "/uroced/cm"), "null");
 	assert_int_equal(daemon_ask(&daemon_, "/uroced/host", "clients"), 3);
 	assert_int_equal(kill(pid, SIGCONT), 0);
-	/* late replies are skipped */
+	/* replies to earlier requests, which come late, are skipped */
 	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "lap"), 0);
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), ":{}}");
 	assert_int_equal(kill(pid, SIGKILL), 0);
@@ -315,7 +322,10 @@ uroced__leaves_no_process_and_no_socket(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-/* An id that is destroyed while there is no uroced is gone at once, and does not come back. */
+/*
+ * An id that is destroyed while no uroced runs is gone at once. The next uroced does not create it
+ * again.
+ */
 static void
 listener__destroyed_without_uroced_is_gone(void **state)
 {
@@ -329,7 +339,7 @@ listener__destroyed_without_uroced_is_gone(void **state)
 	(void)user_expect(&b.user, UROCE_CM_EVENT_DISCONNECTED);
 	since_ms = now_ms();
 	cm_end_destroy(&b, listener);
-	/* other calls would wait longer for the next uroced */
+	/* destroy() does not wait for the next uroced, as the other calls do */
 	assert_true(now_ms() - since_ms < DESTROY_MS);
 	start_daemon();
 	/* The port of the destroyed listener is free for any client. */
@@ -337,7 +347,10 @@ listener__destroyed_without_uroced_is_gone(void **state)
 	cm_end_destroy(&a, id);
 }
 
-/* In a child of fork(): whether each call fails. @return exit status of the child */
+/*
+ * Make all calls of a manager in a child of fork(), where each call must fail.
+ * @return the exit status of the child: 42 if all calls failed
+ */
 static int
 try_in_child(uint32_t listener)
 {
@@ -372,7 +385,7 @@ try_in_child(uint32_t listener)
 
 /*
  * A child of fork() cannot use the connection manager, and does not keep the parent's connection to
- * it. The parent goes on.
+ * the manager open. The parent can still use the manager.
  */
 static void
 child__has_no_connection_manager(void **state)
@@ -390,14 +403,14 @@ child__has_no_connection_manager(void **state)
 	if (pid == 0) {
 		(void)close(ends[1]);
 		status = try_in_child(listener);
-		/* until the parent has seen what it wants */
+		/* live until the parent closes the pipe */
 		(void)!read(ends[0], &byte, 1);
 		_exit(status);
 	}
 	(void)close(ends[0]);
 	link = cm_end_connect(&a, &b, PORT);
 	cm_end_disconnect(&a, &b, &link);
-	/* the listener ends although the child lives */
+	/* the listener of the parent ends although the child still lives */
 	cm_end_close(&b);
 	cm_end_await_port(&a, PORT, false);
 	(void)close(ends[1]);

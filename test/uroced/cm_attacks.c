@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Hostile clients of a connection manager that runs, beside two clients that connect to each other.
+ * Tests a connection manager that has hostile clients, beside two good clients that connect to each
+ * other.
  *
  *	test-uroced-cm_attacks UROCED
  */
@@ -77,7 +78,7 @@ send_half(int socket)
 		   MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Requests whose replies the attacker does not read. */
+/* Send requests, and do not read the replies. */
 static void
 flood_unread(int socket)
 {
@@ -87,7 +88,7 @@ flood_unread(int socket)
 		send_type(socket, UROCE_MUX_CM_NEXT_EVENT, &request);
 }
 
-/* Name all ids that the good clients may have. */
+/* Send requests that name all ids which the good clients may have. */
 static void
 name_ids(int socket)
 {
@@ -170,7 +171,7 @@ static void (*const attacks[])(int socket) = {
 
 #define NB_ATTACKS (sizeof(attacks) / sizeof(attacks[0]))
 
-/* Wait for a moment, or until there is a message, and read some of them. */
+/* Wait for a short random time, and read some of the messages that have arrived. */
 static void
 read_some(int socket)
 {
@@ -225,7 +226,10 @@ count_fds(pid_t pid)
 	return nb;
 }
 
-/* The children of fork() make system calls only, because they cannot use the devices of the parent. */
+/*
+ * Fork the attackers. They make only system calls, because a child of fork() cannot use the devices
+ * of its parent.
+ */
 static void
 start_attackers(const char *path)
 {
@@ -300,7 +304,7 @@ attackers__disturb_no_connection(void **state)
 		link = cm_end_connect(&a, &b, PORT);
 		cm_end_disconnect(&a, &b, &link);
 	}
-	/* a connection that stands during the attacks is used after them */
+	/* this connection is made during the attacks, and is used after them */
 	link = cm_end_connect(&a, &b, PORT);
 	(void)usleep(200000);
 	cm_end_exchange(&a, &b);
@@ -309,7 +313,10 @@ attackers__disturb_no_connection(void **state)
 	cm_end_disconnect(&a, &b, &link);
 	user_expect_none(&a.user);
 	user_expect_none(&b.user);
-	/* the same process, without descriptors of the attackers */
+	/*
+	 * the connection manager is the same process as before, and has no descriptors of the
+	 * attackers
+	 */
 	assert_int_equal(process_await_manager(daemon_.pid), manager);
 	until_ms = now_ms() + TIMEOUT_MS;
 	while (count_fds(manager) > nb_fds + 2) {

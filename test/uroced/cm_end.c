@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Ends of connections by the connection manager, with QPs that exchange messages. */
+/* One end of a connection of the connection manager: a device, and a QP that exchanges messages. */
 
 #include "cm_end.h"
 
@@ -13,7 +13,10 @@
 #include "verbs/uroce.h"
 
 #define TIMEOUT_MS 60000
-/* 2 s: the retries must last until a uroced that was killed has started and has its clients again */
+/*
+ * code of an ACK timeout of 2 s: the retries must last until uroced, which a test has killed, was
+ * started again and its clients have attached again
+ */
 #define ACK_TIMEOUT 19
 
 void

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A device of this process that is attached to uroced, with a user of its connection manager and a
- * QP. Two of them connect to each other and exchange messages. A failure fails the test.
+ * One end of a connection: a device of this process that is attached to uroced, with a user of
+ * uroced's connection manager and a QP. Two ends connect to each other and exchange messages. A
+ * call that fails fails the test.
  */
 
 #include "../verbs/cm_user.h"
@@ -30,13 +31,13 @@ void cm_end_close(struct cm_end *end);
 /** Make a new QP for an end, in place of the one that it has. */
 void cm_end_make_qp(struct cm_end *end);
 
-/** Make the QP ready, as the connection manager says. */
+/** Move the QP to RTS, with the attributes that the connection manager has for an id. */
 void cm_end_ready_qp(struct cm_end *end, uint32_t id);
 
 /** Send a message from one end to the other. */
 void cm_end_exchange(struct cm_end *from, struct cm_end *to);
 
-/** Connect an end to a port at which the other one listens, and exchange messages. */
+/** Connect the end `from` to a port at which the end `to` listens, and exchange messages. */
 struct user_link cm_end_connect(struct cm_end *from, struct cm_end *to, uint16_t port);
 
 /** Disconnect both ends of a connection, and destroy its ids. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Each call of a manager is a call of the engine with the clock of the test. */
+/*
+ * A connection management engine for tests. Each call of a manager calls the engine, with the time
+ * of the test's clock.
+ */
 
 #include "cm_engine.h"
 

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * A host for the server of the connection manager without a device: an engine whose messages return
- * to itself, and a clock that the test moves. Clients connect to each other over it.
+ * A host for the server of the connection manager, without a device. The host has an engine whose
+ * messages return to the engine itself, and a clock that the test advances. Clients on this host
+ * connect to each other.
  */
 
 #include "../../apps/uroced/cm_server.h"
 
 #define ENGINE_IDS 256u
 
-/** The address of the host, and another one that is not of this host. */
+/** The IPv4 address of the host. */
 #define ENGINE_IP4                                                                                 \
 	{                                                                                          \
 		192, 0, 2, 1                                                                       \
@@ -29,28 +30,29 @@ struct cm_engine {
 	struct uroce_cm *cm;
 	void *mem;
 	uint64_t now_ns;
-	struct uroce_cm_manager *manager[CM_CLIENTS_MAX]; /* by owner */
+	/* managers, by their number as an owner */
+	struct uroce_cm_manager *manager[CM_CLIENTS_MAX];
 	struct cm_engine_lease lease[8];
 	unsigned nb_leases;
-	bool is_cut; /* messages are lost */
+	bool is_cut; /* all messages are lost */
 };
 
 void cm_engine_init(struct cm_engine *engine);
 void cm_engine_fini(struct cm_engine *engine);
 
-/** What the server needs. */
+/** Get the calls by which the server of the connection manager uses this host. */
 struct cm_host cm_engine_host(struct cm_engine *engine);
 
-/** Deliver the messages that are on the way. Owners that have events are told. */
+/** Deliver the messages that the engine has to send, and notify the managers that have events. */
 void cm_engine_pump(struct cm_engine *engine);
 
-/** Move the clock, and process the timers. */
+/** Advance the clock by `ns`, and process the timers that expire in this time. */
 void cm_engine_pass(struct cm_engine *engine, uint64_t ns);
 
-/** The owner of a manager in the engine. */
+/** Get the number by which the engine knows a manager as the owner of ids. */
 uint16_t cm_engine_owner(const struct uroce_cm_manager *manager);
 
-/** Number of ids that exist, including destroyed ones that wait for a peer. */
+/** Get the number of ids that exist, including destroyed ones that wait for a peer. */
 unsigned cm_engine_nb_open(const struct cm_engine *engine);
 
 #endif /* TEST_UROCED_CM_ENGINE_H */

@@ -30,17 +30,18 @@
 #define CROWD_PORT   8000
 #define TIMEOUT_MS   60000
 #define NB_PROCESSES 4u
-#define NB_ENDS      16u /* clients of each process of the crowd */
+#define NB_ENDS      16u /* number of clients in each process of be_crowd() */
 #define CROWD_MIB    "768"
 #define NO_EVENT     (-1)
 
 static struct daemon daemon_ = { .pid = 0 };
-static struct cm_end a, b; /* they have a connection while others are killed */
+/* two clients with a connection that must survive the end of other clients */
+static struct cm_end a, b;
 static unsigned nb_rounds = 1;
 
 /* --- programs of steps --------------------------------------------------------------------------- */
 
-/* One side of a connection: the victim, or the survivor. */
+/* One side of a connection: the client that is killed (the victim), or its peer (the survivor). */
 struct side {
 	struct cm_end end;
 	uint32_t listener, id;
@@ -181,8 +182,8 @@ static const struct step {
 };
 
 /*
- * What the victim does before it is killed, and what the survivor does meanwhile. `after` is the
- * event that the survivor has when the victim is killed.
+ * The states in which a client (the victim) is killed: its steps before that, and the steps of its
+ * peer (the survivor). `after` is the event that the survivor gets when the victim is killed.
  */
 static const struct killed {
 	const char *name;
@@ -265,7 +266,10 @@ tell(char what)
 	(void)!write(STDOUT_FILENO, &what, 1);
 }
 
-/* The program that is killed. It tells when it listens, and when it is in its state. */
+/*
+ * Run the program that is killed. It reports to its parent when it listens, and when it has reached
+ * the state in which it is to be killed.
+ */
 __attribute__((noreturn)) static void
 be_victim(const struct killed *state, const char *socket)
 {
@@ -289,7 +293,7 @@ be_victim(const struct killed *state, const char *socket)
 
 struct child {
 	pid_t pid;
-	int in, out; /* its standard output and input */
+	int in, out; /* pipes from the child's standard output, and to its standard input */
 };
 
 static void
@@ -385,7 +389,7 @@ expect_after(struct side *survivor, const struct killed *state)
 	cm_end_await_port(&survivor->end, VICTIM_PORT, state->is_datagram);
 }
 
-/* Kill a client in a state, and check what the others see. */
+/* Kill a client in a state, and check what other clients notice. */
 static void
 kill_in(struct side *survivor, unsigned nth)
 {
@@ -432,7 +436,7 @@ client__that_is_killed_in_any_state_harms_no_other(void **state)
 		for (unsigned i = 0; i < NB_KILLED; i++)
 			kill_in(&survivor, i);
 	}
-	await_clients(4); /* three ends, and the connection manager */
+	await_clients(4); /* the clients a, b and survivor, and the connection manager */
 	await_fds(nb_fds);
 	cm_end_disconnect(&a, &b, &link);
 	link = cm_end_connect(&survivor.end, &b, PORT);
@@ -444,7 +448,10 @@ client__that_is_killed_in_any_state_harms_no_other(void **state)
 
 /* --- uroced, with a crowd ------------------------------------------------------------------------ */
 
-/* Expect the end of a connection whose manager has ended, while its QPs go on. */
+/*
+ * Expect that a connection ends for its ids because the connection manager has ended, and that its
+ * QPs still exchange messages.
+ */
 static void
 expect_end_of(struct cm_end *from, struct cm_end *to, const struct user_link *link)
 {
@@ -457,8 +464,8 @@ expect_end_of(struct cm_end *from, struct cm_end *to, const struct user_link *li
 }
 
 /*
- * A program with many clients, which are connected in pairs. Each time that it reads a byte, uroced
- * was killed and has started again.
+ * Run a program with many clients, which are connected in pairs. The parent writes a byte to the
+ * program each time when it has killed uroced and started it again.
  */
 static int
 be_crowd(const char *socket, unsigned nth)
@@ -480,7 +487,7 @@ be_crowd(const char *socket, unsigned nth)
 	while (read(STDIN_FILENO, &byte, 1) == 1) {
 		for (unsigned i = 0; i < NB_ENDS; i += 2) {
 			expect_end_of(&ends[i + 1], &ends[i], &link[i]);
-			/* the listener listens again */
+			/* the listener exists in the new connection manager, too */
 			link[i] = cm_end_connect(&ends[i + 1], &ends[i],
 						 (uint16_t)(CROWD_PORT + nth * NB_ENDS + i));
 		}
@@ -521,7 +528,7 @@ uroced__that_is_killed_with_a_crowd_serves_it_again(void **state)
 	}
 	for (unsigned i = 0; i < NB_PROCESSES; i++)
 		assert_int_equal(reap_child(&crowd[i]), 0);
-	await_clients(1); /* the connection manager */
+	await_clients(1); /* only the connection manager is left */
 }
 
 static int

@@ -23,7 +23,10 @@
 
 #define FLOOD 2000
 
-/* A client that does not read is not served any more, and others are. */
+/*
+ * The server does not serve a client that does not read its replies, and goes on with other
+ * clients.
+ */
 static void
 client__that_does_not_read_costs_itself_alone(void **state)
 {
@@ -51,14 +54,18 @@ client__that_does_not_read_costs_itself_alone(void **state)
 	assert_int_equal(server.nb_served, nb_served);
 	for (unsigned i = 0; i < 100; i++)
 		program_expect_no_event(&bob);
-	/* when it reads, it gets all replies, in order */
+	/* when ann reads at last, she gets all replies in order */
 	for (; nb_replies < nb_sent; nb_replies++) {
 		assert_int_equal(program_receive(&ann), uroce_mux_cm_reply_size(request.type));
 		assert_int_equal(ann.reply.number, nb_replies);
 	}
 }
 
-/* A client that has ended leaves, although its own end of the connection waits in its socket. */
+/*
+ * A client whose replies do not fit into its socket is removed after CM_FULL_MAX_NS. Here the
+ * client has hung up, but its end of the connection stays open: the client has sent the descriptor
+ * of that end over the connection, where it is unread.
+ */
 static void
 client__that_does_not_read_is_ended(void **state)
 {
@@ -77,7 +84,10 @@ client__that_does_not_read_is_ended(void **state)
 	engine.now_ns += CM_FULL_MAX_NS - 1;
 	rig_settle();
 	assert_int_equal(server.nb_full, 1);
-	/* others are served meanwhile, and the port is not free */
+	/*
+	 * 1 ns before CM_FULL_MAX_NS the server still has ann and her port, and serves other
+	 * clients
+	 */
 	program_expect_no_event(&bob);
 	engine.now_ns++;
 	rig_settle();
@@ -85,7 +95,9 @@ client__that_does_not_read_is_ended(void **state)
 	(void)program_listen_at(&bob, PORT);
 }
 
-/* Each user has a turn, so the requests of one user do not delay those of another one. */
+/*
+ * Each user has a turn in a round, so the requests of one user do not delay those of another user.
+ */
 static void
 client__that_floods_gives_turns_to_others(void **state)
 {
@@ -108,7 +120,7 @@ client__that_floods_gives_turns_to_others(void **state)
 	}
 	for (unsigned n = 0; n < 50; n++) {
 		program_send_request(&eve, &request);
-		/* one round serves her, and one of the others */
+		/* one round serves eve, and one of the clients that flood */
 		cm_server_round(&server, 0);
 		assert_int_equal(recv(eve.socket, &eve.reply, sizeof(eve.reply), MSG_DONTWAIT),
 				 uroce_mux_cm_reply_size(request.type));
@@ -140,7 +152,10 @@ ids__of_a_user_are_limited(void **state)
 	program_hang_up(&eve);
 }
 
-/* A user that floods its own listener with requests leaves ids for the connecting of others. */
+/*
+ * Above a limit, requests to the listener of a user are rejected. So the other users still have ids
+ * for their connections when one user floods its own listener.
+ */
 static void
 requests__above_the_limit_are_rejected(void **state)
 {
@@ -179,7 +194,10 @@ requests__above_the_limit_are_rejected(void **state)
 	program_hang_up(&joe);
 }
 
-/* What a client has left to the engine, to end it without owner, counts for its user. */
+/*
+ * A destroyed id stays in the engine, without an owner, until the peer has confirmed the end of the
+ * connection. Such an id still counts for the user of its client.
+ */
 static void
 ids__that_wait_for_a_peer_are_limited(void **state)
 {
@@ -198,7 +216,10 @@ ids__that_wait_for_a_peer_are_limited(void **state)
 	program_hang_up(&ann);
 	rig_settle();
 	program_open_as(&ann, geteuid(), 10);
-	/* bob has a listener and as many ends of connections */
+	/*
+	 * the user already has the ids that ann has destroyed, as many ids of bob, and a listener
+	 * of bob
+	 */
 	for (unsigned i = 0; i < ENGINE_IDS / 2 - 2 * nb - 1; i++)
 		assert_int_equal(program_create(&ann, &id), 0);
 	assert_int_equal(program_create(&ann, &id), -EDQUOT);
@@ -211,7 +232,7 @@ connections__of_a_user_are_limited(void **state)
 	unsigned nb = 0;
 
 	(void)state;
-	/* ann and bob are two of them */
+	/* ann and bob are two of the CM_CLIENTS_MAX / 2 clients that a user may have */
 	for (; nb < CM_CLIENTS_MAX / 2 - 2; nb++) {
 		program_connect_as(&many[nb], geteuid());
 		assert_int_equal(program_say_hello(&many[nb]), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Random requests to the server of the connection manager. */
+/* Sends random requests to the server of the connection manager. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 #define NB_RANDOM    6u
 #define RANDOM_STEPS 20000u
 
-/* Fill a request with what a client may know, and change some of it. */
+/* Fill a request with values that a client may know, some of which are changed at random. */
 static void
 fill_random(const struct program *client, struct uroce_mux_cm_request *request)
 {
@@ -70,12 +70,12 @@ fill_random(const struct program *client, struct uroce_mux_cm_request *request)
 			request->type == UROCE_MUX_CM_ESTABLISH ? (uint8_t)draw(225) : 0;
 		break;
 	}
-	/* a byte that may be anything */
+	/* change one byte to any value in a few requests */
 	if (draw(400) == 0)
 		((uint8_t *)request)[draw(sizeof(*request))] = (uint8_t)draw(256);
 }
 
-/* The server and the engine agree on the owner of each id. */
+/* Check that the server and the engine agree on the owner of each id. */
 static void
 check_owners(void)
 {
@@ -97,7 +97,10 @@ check_owners(void)
 	}
 }
 
-/* Read what came, and connect again if the server has refused the client. */
+/*
+ * Read all messages for the client, and connect the client again if the server has closed the
+ * connection.
+ */
 static void
 read_random(struct program *client, unsigned i)
 {
@@ -115,7 +118,10 @@ read_random(struct program *client, unsigned i)
 		engine.nb_leases = 0;
 		program_open_as(client, geteuid() == 0 ? OTHER_UID + i % 3 : geteuid(), 30 + i);
 	}
-	/* all blocks stay leased */
+	/*
+	 * enter the leases of all clients again, because a new connection leaves only that of its
+	 * client
+	 */
 	engine.nb_leases = 0;
 	for (unsigned n = 0; n < NB_RANDOM; n++)
 		engine.lease[engine.nb_leases++] =
@@ -124,8 +130,9 @@ read_random(struct program *client, unsigned i)
 }
 
 /*
- * Clients that ask for anything, with ids of each other, half-valid messages, hang-ups, and a clock
- * that jumps. No client gets an id of another one, and nothing is left at the end.
+ * Clients send random requests, which may name ids of other clients, may be valid in part or have a
+ * wrong length. Clients also hang up at random, and the clock jumps. No client gets an id of
+ * another one, and nothing is left at the end.
  */
 static void
 requests__at_random(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What uroced's telemetry learns from the connection manager: the server's replies, requests that it
- * must not serve, and replies of a hostile connection manager.
+ * What uroced's telemetry learns from the connection manager: the replies of the server, requests
+ * that the server must not serve, and replies of a hostile connection manager.
  */
 
 #include "cm_report.h"
@@ -23,7 +23,7 @@
 #include "cm_rig.h"
 #include "send_fd.h"
 
-#define HANG_MS 60000 /* only a hang takes so long */
+#define HANG_MS 60000 /* a limit that is only reached if a call hangs */
 
 static struct cm_report report;
 
@@ -132,7 +132,10 @@ request__that_waits_belongs_to_the_client_of_its_listener(void **state)
 	fail_msg("no request waits");
 }
 
-/* The connection of a client that has ended goes on until its peer knows. */
+/*
+ * When a client has ended, its connection stays in the engine, without an owner, until the peer has
+ * answered the DREQ.
+ */
 static void
 ids__of_a_client_that_has_gone_have_no_client(void **state)
 {
@@ -170,7 +173,10 @@ list__of_many_ids_comes_in_parts(void **state)
 
 /* --- requests that are not served ---------------------------------------------------------------- */
 
-/* The server goes on with its clients, and receives no more requests of telemetry. */
+/*
+ * Expect that the server does not answer requests of telemetry any more, but still serves its
+ * clients.
+ */
 static void
 expect_deaf(void)
 {
@@ -229,7 +235,10 @@ hang_up__of_telemetry_ends_nothing(void **state)
 	assert_int_equal(program_create(&ann, &id), 0);
 }
 
-/* Replies that nobody takes fill the socket, and the server does not wait. */
+/*
+ * When the socket is full of replies that telemetry does not read, the server drops further replies
+ * and does not wait.
+ */
 static void
 reply__without_room_is_dropped(void **state)
 {
@@ -249,8 +258,8 @@ reply__without_room_is_dropped(void **state)
 /* A connection manager that replies as a test wants. */
 struct liar {
 	int socket;
-	struct cm_report reply; /* its number is added to that of the request */
-	size_t len;             /* of the reply; 0: it hangs up */
+	struct cm_report reply; /* the reply; the number of the request is added to its number */
+	size_t len;             /* length of the reply; 0: hang up instead of a reply */
 };
 
 static void *
@@ -321,7 +330,7 @@ query__refuses_malformed_replies(void **state)
 	assert_int_equal(query_liar(&liar, 0, HANG_MS), -EPROTO);
 	liar = honest();
 	liar.reply.ids.next = 7;
-	/* such a list would have no end */
+	/* a list whose next part begins with the same id as this part would have no end */
 	assert_int_equal(query_liar(&liar, 7, HANG_MS), -EPROTO);
 	liar = honest();
 	memset(&liar.reply.ids.row[0].has_owner, 2, 1);
@@ -343,7 +352,7 @@ query__waits_for_a_limited_time(void **state)
 	struct liar liar = honest();
 
 	(void)state;
-	/* the reply of another request is skipped */
+	/* a reply that does not have the number of the request is skipped */
 	liar.reply.number = UINT32_MAX;
 	assert_int_equal(query_liar(&liar, 0, 20), -ETIMEDOUT);
 }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The server of the connection manager over an engine, and its clients. */
+/*
+ * Runs the server of the connection manager over an engine without a device, and clients of the
+ * server.
+ */
 
 #include "cm_rig.h"
 
@@ -68,8 +71,8 @@ program_receive(struct program *client)
 		if (len >= 0)
 			return len;
 		/*
-		 * The server has closed the connection with a request unread. The kernel tells this
-		 * once, before it gives what the server has sent.
+		 * The server closed the connection while a request was unread. The kernel reports
+		 * this once by ECONNRESET, and then returns the messages that the server has sent.
 		 */
 		if (errno == ECONNRESET)
 			continue;

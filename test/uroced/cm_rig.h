@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The server of the connection manager over an engine without a device, and programs that are its
- * clients. The functions fail the test if a call fails that they do not return. All of them run in
- * the thread of the test, and run the server themselves while they wait for it.
+ * The server of the connection manager over an engine without a device, and programs that are
+ * clients of the server. If a call inside a function fails and the function does not return the
+ * result, the test fails. All functions run in the thread of the test, and run the server
+ * themselves while they wait for it.
  */
 
 #include <sys/types.h>
@@ -17,30 +18,39 @@
 #define SEC  UINT64_C(1000000000)
 /** A user other than the one of the test. Only root can connect as this user. */
 #define OTHER_UID 4711
-/** The QP of the last connection of a program; each connection has another one. */
+/**
+ * The QP number of the last connection of a program. Each connection of a program has a QP number
+ * of its own.
+ */
 #define PROGRAM_QPN(program) ((program)->block * UROCE_MUX_BLOCK + (program)->nb_qps)
 
 /** A client of the server. */
 struct program {
 	int socket;                      /* -1: the connection has ended */
 	uint32_t block;                  /* leased block of QP numbers */
-	uint64_t token;                  /* of the lease */
-	uint64_t number;                 /* of the last request */
-	unsigned nb_notices;             /* received messages of the type EVENTS */
-	uint32_t nb_qps;                 /* QPs that were named */
+	uint64_t token;                  /* token of the lease */
+	uint64_t number;                 /* number of the last request */
+	unsigned nb_notices;             /* number of received messages of the type EVENTS */
+	uint32_t nb_qps;                 /* number of QPs that requests have named */
 	struct uroce_mux_cm_reply reply; /* the last reply */
 };
 
 extern struct cm_engine engine;
-/** The socket by which uroced's telemetry asks the server: the end of telemetry, and the server's. */
+/**
+ * The socket pair by which uroced's telemetry asks the server: telemetry's end is the first one.
+ */
 extern int reports[2];
 extern struct cm_server server;
-/** Two programs of the user of the test. */
+/** Two clients of the server, of the user who runs the test. */
 extern struct program ann, bob;
 
 /* --- the server ---------------------------------------------------------------------------------- */
 
-/** Start the process that reads descriptors, once, before the tests. @return 0 or -1 */
+/**
+ * Start the reader, the process that closes descriptors which clients send. Call this once, before
+ * the tests.
+ * @return 0 or -1
+ */
 int rig_start(void);
 
 /** Start the server, and connect `ann` and `bob`. For cmocka. */
@@ -52,12 +62,12 @@ int rig_tear_down(void **state);
 /** Run the server until it has done all that it can do. */
 void rig_settle(void);
 
-/** Connect `ann` to a listener of `bob` at PORT. The two ids are returned. */
+/** Connect `ann` to a listener of `bob` at PORT. The ids of both ends are returned. */
 void rig_establish(uint32_t *anns, uint32_t *bobs);
 
 /* --- connections to the server ------------------------------------------------------------------- */
 
-/** Connect to the server as a user, without a message. */
+/** Connect to the server as a user, and send no message. */
 void program_connect_as(struct program *client, uid_t uid);
 
 /** Connect to the server as a user that has the lease of a block, and say HELLO. */
@@ -97,23 +107,23 @@ int program_create(struct program *client, uint32_t *id);
 int program_bind_to(struct program *client, uint32_t id, uint8_t last, uint16_t port);
 int program_accept_id(struct program *client, uint32_t id);
 
-/** A request of a type that names an id and nothing else. */
+/** Send a request of a type that names an id and nothing else. @return the result in the reply */
 int program_request_id(struct program *client, enum uroce_mux_cm_type type, uint32_t id);
 
 /** Create a listener. @return its id */
 uint32_t program_listen_at(struct program *client, uint16_t port);
 
-/** Fill a CONNECT to PORT. */
+/** Fill a request CONNECT for an id, to PORT, with values that the server accepts. */
 void program_fill_connect(const struct program *client, struct uroce_mux_cm_request *request,
 			  uint32_t id);
 
-/** Create an id, and connect it with a new QP. @return the id */
+/** Create an id, and connect it to a port with a new QP. @return the id */
 uint32_t program_connect_to(struct program *client, uint16_t port);
 
-/** The same to PORT. */
+/** Create an id, and connect it to PORT with a new QP. @return the id */
 uint32_t program_connect_id(struct program *client);
 
-/** Take an event, which must be of this kind. @return the id that it is about */
+/** Take an event, which must be of the given kind. @return the id in the event */
 uint32_t program_expect_event(struct program *client, enum uroce_cm_event_kind kind);
 
 void program_expect_no_event(struct program *client);

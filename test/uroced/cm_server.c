@@ -55,7 +55,10 @@ event__brings_the_private_data(void **state)
 	assert_int_equal(bob.reply.event.user, 77);
 }
 
-/* Events stay in the engine, so one notice is enough, and no memory is needed for them. */
+/*
+ * Events stay in the engine until the client takes them. So one message EVENTS is enough for
+ * several events, and the server needs no memory for events.
+ */
 static void
 events__are_announced_once(void **state)
 {
@@ -116,11 +119,11 @@ message__of_wrong_length_is_refused(void **state)
 			program_expect_refusal(&eve, "");
 		}
 	}
-	/* others are not affected */
+	/* other clients are not affected */
 	program_expect_no_event(&ann);
 }
 
-/* An empty message is an end. */
+/* The server takes a message without bytes for the end of the connection. */
 static void
 message__without_bytes_is_an_end(void **state)
 {
@@ -168,7 +171,7 @@ qpn__needs_its_lease(void **state)
 	(void)program_listen_at(&bob, PORT);
 	assert_int_equal(program_create(&ann, &id), 0);
 	assert_int_equal(program_bind_to(&ann, id, 1, 0), 0);
-	/* the QP of bob, and QP 1 */
+	/* ann may not use the QP of bob, QP 1 or QP 0 */
 	program_fill_connect(&ann, &request, id);
 	request.connect.param.qpn = PROGRAM_QPN(&bob);
 	assert_int_equal(program_ask(&ann, &request), -EPERM);
@@ -182,7 +185,7 @@ qpn__needs_its_lease(void **state)
 	busy.qpn_busy.qpn = PROGRAM_QPN(&bob);
 	busy.qpn_busy.token = ann.token;
 	assert_int_equal(program_ask(&ann, &busy), -EPERM);
-	/* nothing has changed */
+	/* the refused requests have changed nothing: the same id can still connect */
 	program_fill_connect(&ann, &request, id);
 	assert_int_equal(program_ask(&ann, &request), 0);
 	id = program_expect_event(&bob, UROCE_CM_EVENT_CONNECT_REQUEST);
@@ -195,7 +198,7 @@ qpn__needs_its_lease(void **state)
 	assert_true(ann.reply.busy_ns == UROCE_CM_NEVER);
 }
 
-/* A token is worth nothing to another user. */
+/* The token of a lease does not help another user. */
 static void
 qpn__needs_its_user(void **state)
 {
@@ -231,7 +234,7 @@ address__is_of_this_host(void **state)
 	program_fill_connect(&ann, &request, id);
 	request.connect.av.local_gid[15] = 2;
 	assert_int_equal(program_ask(&ann, &request), -EADDRNOTAVAIL);
-	/* the peer may be any host, but no group */
+	/* the GID of the peer may be that of any host, but not of a multicast group */
 	request.connect.av.local_gid[15] = 1;
 	request.connect.av.remote_gid[12] = 224;
 	program_send_request(&ann, &request);
@@ -270,7 +273,7 @@ struct mutation {
 	}
 #define MUTATION(type, member, value) MUTATION_AT(type, member, 0, value)
 
-/* Each of these members has values that are refused. */
+/* Each row changes one byte of a valid request to a value that is refused. */
 static void
 field__out_of_range_is_refused(void **state)
 {
@@ -338,7 +341,10 @@ client__that_dies_leaves_nothing(void **state)
 	uint32_t anns, bobs;
 
 	(void)state;
-	/* as a listener with a request, before the answer to another one, and in a connection */
+	/*
+	 * bob ends while he has a connection, a request that he has taken and not answered, and a
+	 * request that he has not taken
+	 */
 	(void)program_listen_at(&bob, PORT);
 	rig_establish(&anns, &bobs);
 	(void)program_connect_id(&ann);
@@ -353,7 +359,7 @@ client__that_dies_leaves_nothing(void **state)
 							       : UROCE_CM_EVENT_REJECTED);
 	}
 	program_expect_no_event(&ann);
-	/* the port is free at once */
+	/* the port of bob is free at once */
 	(void)program_listen_at(&ann, PORT);
 }
 
@@ -369,7 +375,7 @@ client__that_dies_while_it_connects(void **state)
 	program_hang_up(&ann);
 	rig_settle();
 	assert_int_equal(program_expect_event(&bob, UROCE_CM_EVENT_REJECTED), id);
-	/* with the REP on its way */
+	/* ann ends once more, now after bob has accepted her request */
 	program_open_as(&ann, geteuid(), 10);
 	(void)program_connect_id(&ann);
 	id = program_expect_event(&bob, UROCE_CM_EVENT_CONNECT_REQUEST);
@@ -392,14 +398,16 @@ descriptor__is_refused_and_not_kept(void **state)
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(send_fd(ann.socket, &request, size, ends[1]), size);
 	assert_int_equal(close(ends[1]), 0);
-	/* the reader may have closed the connection before its end, and the reason, were read */
+	/*
+	 * the reader may have closed the connection before ann has read the refusal with the reason
+	 */
 	if (program_receive(&ann) > 0) {
 		assert_int_equal(ann.reply.type, UROCE_MUX_CM_REFUSED);
 		assert_non_null(strstr(ann.reply.why, "descriptors"));
 		assert_int_equal(program_receive(&ann), 0);
 	}
 	program_hang_up(&ann);
-	/* the reader closes it */
+	/* the reader closes the descriptor that was sent, so the pipe ends */
 	assert_int_equal(read(ends[0], &byte, 1), 0);
 	assert_int_equal(close(ends[0]), 0);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Attacks by connections: too many, or opened and closed in a loop. */
+/*
+ * Attacks by connections: a client opens too many connections, or opens and closes them in a loop.
+ */
 
 #include <errno.h>
 #include <limits.h>
@@ -39,8 +41,9 @@ connections__opened_and_closed_at_once(void **state)
 	assert_true(nb > 1000);
 }
 
-#define NB_HELLOS      200u
-#define ACCEPT_TRIES_S 200 /* only a uroced that accepts too few takes so long */
+#define NB_HELLOS 200u
+/* a uroced that accepts many connections in a round does not need this time */
+#define ACCEPT_TRIES_S 200
 
 /* Stop uroced until SIGCONT. */
 static void
@@ -51,8 +54,8 @@ stop_daemon(void)
 }
 
 /*
- * Fill the listener's queue with connections. The last one sends HELLO.
- * @return their number
+ * Fill the queue of uroced's listener with connections. The last connection sends HELLO.
+ * @return the number of connections
  */
 static unsigned
 fill_queue(int *sockets, unsigned room)
@@ -68,8 +71,9 @@ fill_queue(int *sockets, unsigned room)
 }
 
 /*
- * uroced replies to one message of a client in a round.
- * @return replies to a client until the last connection of the queue has its reply
+ * Count the rounds of uroced until the last connection of a full queue has its reply. In a round
+ * uroced replies to one message of a client, so the replies to `eve` count the rounds.
+ * @return the number of replies to eve
  */
 static unsigned
 nb_answered_before_the_last(void)
@@ -84,7 +88,7 @@ nb_answered_before_the_last(void)
 		assert_int_equal(uroce_mux_send(eve.socket, &hello, -1), 0);
 	nb = fill_queue(sockets, 8192);
 	assert_int_equal(kill(daemon_.pid, SIGCONT), 0);
-	/* a sleep would stop uroced too late */
+	/* do not sleep in this loop, so that uroced is stopped as soon as it has replied */
 	while (uroce_mux_receive(sockets[nb - 1], &peer_message, &got) == -EAGAIN)
 		;
 	stop_daemon();
@@ -99,8 +103,8 @@ nb_answered_before_the_last(void)
 }
 
 /*
- * A connection waits for a round, and not for a round for each connection before it. On a busy
- * machine this test may stop uroced too late, so it tries again.
+ * uroced accepts all waiting connections in a few rounds, and does not need a round for each. On a
+ * busy machine this test may stop uroced too late, so it tries again.
  */
 static void
 connections__are_accepted_as_they_wait(void **state)
@@ -150,7 +154,10 @@ connections__beyond_what_a_user_may_have(void **state)
 	attacker_open();
 }
 
-/* Open as many connections as a user may have. @return their number */
+/*
+ * Open connections as a user until uroced refuses one.
+ * @return the number of accepted connections
+ */
 static unsigned
 crowd_as(uid_t uid, int *sockets, unsigned room)
 {
@@ -165,7 +172,7 @@ crowd_as(uid_t uid, int *sockets, unsigned room)
 		message.hello = (struct uroce_mux_hello){ UROCE_MUX_HELLO, UROCE_MUX_VERSION };
 		while ((sockets[nb] = uroce_mux_connect(daemon_.socket)) < 0)
 			pair_step(&pair);
-		/* a connection that was refused at once takes no message */
+		/* ignore the result, because the connection may be closed already */
 		(void)uroce_mux_send(sockets[nb], &message, -1);
 		fd.fd = sockets[nb];
 		assert_true(poll(&fd, 1, -1) == 1);

@@ -24,7 +24,7 @@
 #include "mux/message.h"
 #include "now_ms.h"
 
-#define TIMEOUT_MS 60000 /* a thread that does not sleep for so long spins */
+#define TIMEOUT_MS 60000 /* a thread that has not slept for this time counts as spinning */
 
 #define START_MS   30000
 
@@ -51,8 +51,9 @@ daemon_remove(struct daemon *daemon)
 }
 
 /*
- * Whether uroced is to run without its sandbox: the files in /proc of a confined process belong to
- * root, and the leak check of a sanitizer traces the process.
+ * Check whether uroced has to run without its sandbox. A user who is not root cannot read the files
+ * in /proc of a process in the sandbox. The leak check of a sanitizer traces uroced, which the
+ * sandbox forbids.
  */
 static bool
 is_looked_into(void)
@@ -76,7 +77,7 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	unsigned argc = 9;
 
 	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
-	/* the driver does not remove its socket when it is killed */
+	/* remove the socket of memif, which the driver leaves when uroced is killed */
 	(void)snprintf(memif, sizeof(memif), "%s/memif", daemon->folder);
 	(void)unlink(memif);
 	(void)snprintf(device, sizeof(device), "--vdev=%s", vdev ? vdev : "");
@@ -88,12 +89,12 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	(void)snprintf(socket, sizeof(socket), "--socket=%s", daemon->socket);
 	if (daemon->uid != 0 && (setgid(daemon->uid) != 0 || setuid(daemon->uid) != 0))
 		_exit(126);
-	/* a check for leaks would trace uroced */
+	/* no leak check with the sandbox, because the check would trace uroced */
 	if (is_confined)
 		(void)setenv("LSAN_OPTIONS", "detect_leaks=0", 1);
-	/* a signal of the terminal goes to the test alone */
+	/* a signal of the terminal goes to the test, and not to uroced */
 	(void)setpgid(0, 0);
-	/* setuid() clears the parent-death signal */
+	/* set the parent-death signal after setuid(), which clears it */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	argv[8] = spec;
 	for (unsigned i = 0; i < 4 && daemon->options[i]; i++)
@@ -168,7 +169,7 @@ daemon_kill(struct daemon *daemon)
 	assert_int_equal(kill(daemon->pid, SIGKILL), 0);
 	assert_int_equal(waitpid(daemon->pid, &status, 0), daemon->pid);
 	daemon->pid = 0;
-	/* uroced did not end before the signal */
+	/* uroced had not ended before the signal */
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Starts and ends a uroced in a folder of the test's own, and reads its telemetry and /proc.
+ * Starts and ends a uroced in a folder that the test creates, and reads its telemetry and /proc.
  */
 
 #include <stdbool.h>
@@ -21,17 +21,17 @@ extern const char *daemon_program;
 
 struct daemon {
 	char folder[64];
-	char socket[96];        /* the path of its socket */
+	char socket[96];        /* the path of uroced's socket */
 	pid_t pid;              /* 0: uroced does not run */
-	uid_t uid;              /* the user that runs it; 0: the test's own */
-	const char *options[4]; /* arguments of this test, beside those of all tests */
-	bool has_cm;            /* it starts a connection manager; most tests need none */
+	uid_t uid;              /* the user that runs uroced; 0: the user of the test */
+	const char *options[4]; /* arguments of this test, in addition to those of all tests */
+	bool has_cm;            /* uroced starts a connection manager */
 };
 
-/** Make the folder. */
+/** Create a folder for uroced, and initialise the struct. */
 void daemon_make(struct daemon *daemon);
 
-/** End uroced if it runs, and remove the folder. */
+/** End uroced if it runs, and remove its folder. */
 void daemon_remove(struct daemon *daemon);
 
 /** Start uroced on DAEMON_PORT, and wait until it listens. */
@@ -65,17 +65,23 @@ const char *daemon_query(const struct daemon *daemon, const char *command);
 /** Read a number from telemetry, such as "clients" of "/uroced/host". */
 uint64_t daemon_ask(const struct daemon *daemon, const char *command, const char *name);
 
-/** Read the numbers of the clients. @return how many there are */
+/** Read the numbers of all clients. @return how many clients there are */
 unsigned daemon_clients(const struct daemon *daemon, unsigned *slots, unsigned room);
 
-/** Read a number of a client from telemetry. */
+/** Read a value of a client from telemetry. */
 uint64_t daemon_ask_client(const struct daemon *daemon, unsigned slot, const char *name);
 
-/** The number of descriptors that uroced has open; a size in KiB from /proc/PID/status. */
+/**
+ * daemon_nb_fds() counts the descriptors that uroced has open. daemon_kib() gets a size in KiB from
+ * /proc/PID/status.
+ */
 unsigned daemon_nb_fds(const struct daemon *daemon);
 unsigned daemon_kib(const struct daemon *daemon, const char *field);
 
-/** The number of pages that one of uroced's threads has entered, by the thread's name. */
+/**
+ * Get the number of page faults without I/O (minflt) of those threads of uroced that have this
+ * name.
+ */
 uint64_t daemon_nb_faults(const struct daemon *daemon, const char *thread);
 
 /** The number of descriptors that uroced's epolls watch. */
@@ -85,8 +91,9 @@ unsigned daemon_nb_watched(const struct daemon *daemon);
 uint64_t daemon_cpu_ns(const struct daemon *daemon);
 
 /**
- * Expect that uroced, which has nothing to do, sleeps: no thread spins, and all threads together wake
- * up fewer than 1000 times a second. Neither depends on the speed of the machine.
+ * Expect that uroced, which has nothing to do, sleeps: no thread spins, and all threads together
+ * wake up fewer than 1000 times a second. Neither of these conditions depends on the speed of the
+ * machine.
  */
 void daemon_expect_idle(const struct daemon *daemon);
 

@@ -37,12 +37,13 @@
 #define LINGER_S   3000 /* seconds for which an attacker lives, longer than any test */
 #define TIMEOUT_MS 20000
 #define NB_CROWD   30u
-#define NO_MEANS   77 /* the exit status of an attacker that cannot attack */
-#define NB_UNREAD  400u
+/* the exit status of an attacker whose attack is not possible on this machine */
+#define NO_MEANS  77
+#define NB_UNREAD 400u
 
 static struct daemon daemon_;
 static struct pair pair;
-static int listener = -1; /* a listener whose connections are not read from */
+static int listener = -1; /* TCP listener; nobody reads from its connections */
 static pid_t attacker;    /* process ID of the attacker; 0: there is none */
 
 static int
@@ -72,7 +73,7 @@ static int
 tear_down(void **state)
 {
 	(void)state;
-	/* a test that failed may have left the attacker, and uroced may wait for it */
+	/* a test that failed may have left the attacker, for whose descriptors uroced may wait */
 	if (attacker > 0)
 		(void)kill(-attacker, SIGKILL);
 	pair_close(&pair);
@@ -81,7 +82,10 @@ tear_down(void **state)
 	return 0;
 }
 
-/* Skip the test without loopback, or without the right to become another user. */
+/*
+ * Skip the test if this machine has no TCP on loopback, or if this process is not root and so
+ * cannot become another user.
+ */
 static void
 skip_without_means(void)
 {
@@ -93,9 +97,13 @@ skip_without_means(void)
 
 /* --- the attacker, a child process --------------------------------------------------------------- */
 
-static int fuse_fd = -1; /* a file of FUSE, if that is what is sent; else -1 */
+static int fuse_fd = -1; /* a FUSE file, if the attack sends one; else -1 */
 
-/* @return a socket whose bytes are not taken */
+/*
+ * Make a TCP connection whose close() blocks, because its peer does not read the bytes that were
+ * sent.
+ * @return the socket
+ */
 static int
 make_lingering(void)
 {
@@ -114,7 +122,10 @@ make_lingering(void)
 	return fd;
 }
 
-/* Send a descriptor and close it, so that the message has the last one. */
+/*
+ * Send a descriptor and close it, so that the last descriptor of its file is in the message. A FUSE
+ * file stays open, because close() of any of its descriptors blocks.
+ */
 static void
 send_last(int socket, const void *bytes, size_t len, int fd)
 {
@@ -151,7 +162,7 @@ attack_with_hello(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &hello, sizeof(hello));
 }
 
-/* Send the descriptor in the place of shared memory. */
+/* Send an ATTACH with a descriptor whose close() blocks, in place of shared memory. */
 static void
 attack_with_attach(void)
 {
@@ -161,7 +172,7 @@ attack_with_attach(void)
 	send_lingering(uroce_mux_connect(daemon_.socket), &attach, sizeof(attach));
 }
 
-/* Send descriptors behind a message that ends the connection. */
+/* Send more messages with descriptors behind a message that ends the connection. */
 static void
 attack_with_what_nobody_reads(void)
 {
@@ -174,7 +185,7 @@ attack_with_what_nobody_reads(void)
 	send_lingering(fd, "x", 1);
 }
 
-/* What is behind a message without bytes, which looks like the end of the connection. */
+/* Send a descriptor behind a message without bytes, which looks like the end of the connection. */
 static void
 attack_behind_an_empty_message(void)
 {
@@ -184,10 +195,16 @@ attack_behind_an_empty_message(void)
 	send_lingering(fd, "x", 1);
 }
 
-/* Connections that are closed when they are refused, before the refusal is read. */
+/*
+ * Connections of the attacker. It closes them when uroced has refused them, and does not read why.
+ */
 static int unread[NB_UNREAD];
 
-/* A reader is stuck in the first one. The last ones are more than it can be told of, so uroced keeps them for later. */
+/*
+ * Send HELLO with a descriptor on many connections. close() of the first descriptor blocks a
+ * reader. That reader cannot be told of all other connections, so uroced keeps the last ones for
+ * later.
+ */
 static void
 attack_and_leave_unread(void)
 {
@@ -229,7 +246,8 @@ attack_with_a_crowd(void)
 }
 
 /*
- * Open the file of FUSE that is sent. If this machine cannot, print the reason and end the process.
+ * Prepare this process for an attack. If the attack sends a FUSE file, open it. If this machine has
+ * no FUSE, print the reason and end the process.
  */
 static void
 prepare_attack(bool is_fuse)
@@ -237,7 +255,7 @@ prepare_attack(bool is_fuse)
 	char folder[sizeof(daemon_.folder) + 8];
 	const char *why;
 
-	/* the FUSE server is in this group, and is killed with it */
+	/* make a process group with the FUSE server, so that both are killed together */
 	(void)setpgid(0, 0);
 	if (!is_fuse)
 		return;
@@ -252,7 +270,7 @@ prepare_attack(bool is_fuse)
 }
 
 /*
- * Start an attack as another user. The attacker stays.
+ * Start an attack as another user, in a process that lives until it is killed.
  * @param ready  a pipe that is written to when the attacker has sent everything; NULL: none
  * @return the attacker's process
  */
@@ -268,7 +286,7 @@ start_attack(void (*how)(void), const int *ready, bool is_fuse)
 	prepare_attack(is_fuse);
 	if (setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0)
 		_exit(1);
-	/* setresuid() cleared the parent-death signal */
+	/* set the parent-death signal again, because setresuid() has cleared it */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	how();
 	if (ready)
@@ -279,8 +297,9 @@ start_attack(void (*how)(void), const int *ready, bool is_fuse)
 }
 
 /*
- * Attack as another user. The attacker stays. uroced is stopped until the attacker has closed what
- * it has sent, so that uroced closes the last descriptor.
+ * Attack as another user, in a process that lives until it is killed. Meanwhile uroced is stopped,
+ * until the attacker has closed the descriptors that it has sent. So uroced has the last ones, and
+ * blocks when it closes them.
  * @return the attacker's process; 0: this machine cannot do that, and the reason was printed
  */
 static pid_t
@@ -291,7 +310,7 @@ attack_with(bool is_fuse, void (*how)(void))
 	char done;
 	pid_t pid;
 
-	/* a test that failed may have left the attacker, and uroced may wait for it */
+	/* a test that failed may have left an attacker, for whose descriptors uroced may wait */
 	if (attacker > 0)
 		(void)kill(-attacker, SIGKILL);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
@@ -330,7 +349,7 @@ end_attack(pid_t pid)
 
 /* --- honest clients ------------------------------------------------------------------------------ */
 
-/* Expect that new clients attach, and that frames of the pair arrive. */
+/* Expect that new clients attach, and that frames of the honest clients arrive. */
 static void
 expect_service(void)
 {
@@ -361,7 +380,10 @@ descriptor__whose_close_blocks_keeps_no_other_user_waiting(void **state)
 	}
 }
 
-/* What is refused stays open until there is a reader that can close it. uroced runs meanwhile. */
+/*
+ * The descriptor of a refused connection stays open until a reader can close it. uroced serves
+ * other users meanwhile.
+ */
 static void
 descriptor__of_a_connection_that_was_not_read_keeps_no_other_user_waiting(void **state)
 {
@@ -395,7 +417,8 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 		pair_close(&pair);
 		assert_int_equal(kill(daemon_.pid, signals[i]), 0);
 		/*
-		 * a connection that is made now waits in the queue of the listener, or is refused
+		 * do not connect in this loop: a connection would wait in the queue of the
+		 * listener, or be refused
 		 */
 		while (ended == 0 && now_ms() < until_ms) {
 			ended = waitpid(daemon_.pid, NULL, WNOHANG);
@@ -411,7 +434,10 @@ descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end(void **state)
 	}
 }
 
-/* When the attack is over, readers that were given up end, and their descriptors are closed. */
+/*
+ * When the attack is over, the readers that uroced had given up end, and their descriptors are
+ * closed.
+ */
 static void
 descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 {
@@ -494,7 +520,7 @@ fuse_descriptor__keeps_no_other_user_waiting(void **state)
 
 /*
  * SIGKILL does not end a reader that is blocked in close(), as long as the FUSE server runs. uroced
- * itself ends, and the next one listens at the same path with the same file of leases.
+ * itself ends, and the next uroced listens at the same path with the same file of leases.
  */
 static void
 fuse_descriptor__does_not_keep_uroced_from_its_end(void **state)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Forged frames against a QP over a real port: a table of attacks, each of which is tried in three
- * ways.
+ * Forged frames against a QP over a real port. A table has the attacks. Each attack is made in
+ * three ways:
  *
  *	port	the QP's device owns an AF_PACKET port; the attacker is on the wire
  *	uroced	the device is attached to a uroced that owns the port; the attacker is on the wire
- *	tenant	the same, and the attacker is another client of the uroced
+ *	tenant	as uroced, but the attacker is another client of this uroced
  *
  * The test is the far end of the wire, the QP's honest peer, and the attacker. It sends the steps
- * of a row; each frame is judged before the next one is sent. On the wire nothing distinguishes
- * peer and attacker, and the row says what the QP is afterwards. Frames that a tenant forges do not
- * reach the QP, so only the peer's frames have an effect. Needs root.
+ * of a row. Before it sends a frame, the earlier ones were dropped by uroced or handled by the QP's
+ * worker. On the wire nothing distinguishes the peer from the attacker, and the row has the state
+ * of the QP after the attack. Frames that a tenant forges do not reach the QP, so only the peer's
+ * frames have an effect. Needs root.
  */
 
 #include "../dpdk/rig.h"
@@ -70,14 +71,17 @@ enum who {
 /** The source that a forged frame names. */
 enum source { AS_PEER, AS_STRANGER, AS_VICTIM };
 
-/** A step: `nb` frames with consecutive keys; 0: one frame. */
+/**
+ * A step of an attack. A step with frames sends `nb` frames, or one frame if nb is 0. If `rkey` is
+ * not 0, the rkeys of the frames are consecutive.
+ */
 struct step {
 	enum who who;
 	uint8_t opcode;
 	int32_t psn; /* PSN of the frame, minus FIRST_PSN */
 	uint32_t len;
 	uint32_t dma_len; /* length in the RETH; 0: the same as `len` */
-	uint32_t at;      /* the offset in the victim's buffer */
+	uint32_t at;      /* offset in the victim's buffer */
 	uint32_t rkey;    /* rkey of the frame, minus the right rkey */
 	uint8_t syndrome;
 	uint32_t nb;
@@ -87,7 +91,7 @@ struct step {
 	uint64_t us;
 };
 
-/** The growth of a counter of the victim's worker. */
+/** The expected growth of a counter of the victim's worker. */
 struct grown {
 	enum uroce_counter counter;
 	uint32_t by;
@@ -218,8 +222,8 @@ static struct peer tenant;
 static int wire;
 static enum way way;
 /*
- * The frames that were sent, and those that uroced had dropped when its telemetry was last read.
- * All others have a verdict of the victim.
+ * The number of frames that were sent, and of those that uroced had dropped when its telemetry was
+ * last read. Each other frame gets a verdict from the victim's worker.
  */
 static uint64_t nb_sent, nb_known_drops;
 
@@ -292,7 +296,11 @@ close_uroced(void)
 
 /* --- frames ------------------------------------------------------------------------------------- */
 
-/* @param host  the last byte of the MAC and the address that the frame names as its source */
+/*
+ * Make the path of a frame to the victim.
+ * @param mac   the last byte of the source MAC
+ * @param host  the last byte of the source IP address
+ */
 static struct uroce_path
 path_from(uint8_t mac, uint8_t host)
 {
@@ -323,10 +331,7 @@ put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct step *step,
 			       step->syndrome, 1);
 }
 
-/*
- * Build a frame of a step: the `nth` of its frames.
- * @return the length of the frame
- */
+/* Build frame number `nth` of a step. @return the length of the frame */
 static uint16_t
 build(uint8_t *frame, const struct uroce_path *path, const struct step *step,
       const struct rig_qp *qp, uint32_t nth)
@@ -366,8 +371,8 @@ send_from_wire(const struct step *step, const struct rig_qp *qp, uint32_t nth)
 }
 
 /*
- * Build a frame of a client of the victim's host: with its own QP as the source, or with the
- * peer's.
+ * Send a frame of a step from the tenant twice: with the source IP address of the tenant's own
+ * host, and with that of the peer's host.
  */
 static void
 send_from_tenant(const struct step *step, const struct rig_qp *qp, uint32_t nth)
@@ -394,7 +399,10 @@ nb_verdicts(void)
 	return nb + uroce_counted(&stats->counters.nb[UROCE_COUNTER_RX_OUR_SOURCE]);
 }
 
-/* Drops of the frames of this test. The tenant is the client that attached last. */
+/*
+ * Get the number of frames of this test that uroced has dropped. slots[1] is the tenant, because it
+ * attached last.
+ */
 static uint64_t
 nb_drops(void)
 {
@@ -409,8 +417,8 @@ nb_drops(void)
 }
 
 /*
- * Drive the victim until all frames are judged, and then as long as there is work. The clock stands
- * still, except for the steps that advance it.
+ * Drive the victim's worker until `nb_judged` frames have a verdict or were dropped by uroced, and
+ * then for some more rounds. The clock stands still, except for the steps that advance it.
  */
 static void
 settle(uint64_t nb_judged)
@@ -486,7 +494,7 @@ expect_counts(const struct attack *attack, const struct uroce_worker_stats *befo
 		const uint64_t by =
 			uroce_counted(&now->counters.nb[which]) - before->counters.nb[which];
 
-		/* the peer's frames may be counted as duplicates */
+		/* frames of a tenant count nothing; frames of the peer may count as duplicates */
 		if (way != WAY_TENANT)
 			assert_int_equal(by, attack->grown[i].by);
 		else if (which != UROCE_COUNTER_DUPLICATE_REQUEST)
@@ -500,7 +508,7 @@ expect_counts(const struct attack *attack, const struct uroce_worker_stats *befo
 		assert_true(now->verdict[attack->verdict] > before->verdict[attack->verdict]);
 }
 
-/* An attack in one of the three ways. */
+/* An attack, and one of the three ways in which it is made. */
 struct trial {
 	enum way way;
 	const struct attack *attack;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The filter of frames. Frames that an engine sends and receives pass. With one byte changed they
- * do not; cut off anywhere they are of no kind, and no byte behind the end is read.
+ * Tests the filter of frames. Frames as an engine sends and receives them pass. A frame that names
+ * another sender does not pass. A frame that is cut off is of no kind, and the parser reads no byte
+ * behind its end.
  */
 
 #include <setjmp.h>
@@ -80,7 +81,10 @@ static struct uroce_mux_host told = {
 		  { { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, IP4 }, 120, 0 } },
 };
 
-/* Parse and filter the first `len` bytes, in memory that ends there. */
+/*
+ * Parse and filter the first `len` bytes. They are copied to memory of this length, so that a
+ * sanitizer finds a read behind the end.
+ */
 static enum frame_drop
 filter(const uint8_t *bytes, uint32_t len, bool is_up)
 {
@@ -121,7 +125,10 @@ frame__that_is_cut_off_does_not_pass(void **state)
 	}
 }
 
-/* Change each byte that names the sender: in Ethernet, in IP, and in the message. */
+/*
+ * Change bytes that name the sender: its MAC, its IP address, and its address in an ARP or ND
+ * message. With any such change the frame is dropped.
+ */
 static void
 frame__of_another_sender_does_not_pass(void **state)
 {
@@ -148,7 +155,10 @@ frame__of_another_sender_does_not_pass(void **state)
 	}
 }
 
-/* With any byte changed, a frame keeps its kind or does not pass, and the parser does not fail. */
+/*
+ * The filter returns a valid result for a frame in which any byte was changed. Random bytes are a
+ * frame of no kind.
+ */
 static void
 frame__of_any_bytes_is_judged(void **state)
 {
@@ -189,11 +199,11 @@ frame__has_our_tag(void **state)
 	assert_int_equal(filter(tagged, sizeof(tagged), true), FRAME_PASSES);
 	assert_int_equal(filter(rc4, sizeof(rc4), true), FRAME_DROP_SOURCE);
 	told.has_vlan = 0;
-	tagged[14] = tagged[15] = 0; /* a VLAN tag with a priority alone */
+	tagged[14] = tagged[15] = 0; /* a priority tag (VLAN ID 0) counts as no tag */
 	assert_int_equal(filter(tagged, sizeof(tagged), true), FRAME_PASSES);
 }
 
-/* Frames from the wire. */
+/* A frame from the wire passes if its destination is this host and its source is another host. */
 static void
 frame__from_the_wire_is_for_us(void **state)
 {
@@ -233,7 +243,7 @@ frame__from_the_wire_is_for_us(void **state)
 	assert_int_equal(filter(bytes, sizeof(arp), false), FRAME_PASSES);
 }
 
-/* The QPNs of a UD datagram that is sent to one host. */
+/* Make a UD datagram to one host, with these QPNs. */
 static void
 make_unicast(uint8_t bytes[sizeof(ud4)], uint32_t dest_qpn, uint32_t src_qpn)
 {
@@ -246,7 +256,10 @@ make_unicast(uint8_t bytes[sizeof(ud4)], uint32_t dest_qpn, uint32_t src_qpn)
 	}
 }
 
-/* Whether the client holds its source QP is checked elsewhere (forward.c). */
+/*
+ * A datagram from a client passes if both of its QPs are QP 1, or neither is. The filter does not
+ * check whether the client holds the source QP: forward.c does.
+ */
 static void
 datagram__of_qp_1_goes_to_qp_1(void **state)
 {
@@ -265,7 +278,7 @@ datagram__of_qp_1_goes_to_qp_1(void **state)
 		assert_int_equal(filter(bytes, sizeof(ud4), true),
 				 qpns[i] <= 1 ? FRAME_DROP_MANAGEMENT : FRAME_PASSES);
 	}
-	/* a packet of a connection is for no management QP */
+	/* an RC packet to QP 1 is dropped */
 	make_unicast(bytes, 1, 1);
 	bytes[42] = 4;
 	assert_int_equal(filter(bytes, sizeof(ud4), true), FRAME_DROP_MANAGEMENT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The server reads requests from /dev/fuse and writes replies [linux/fuse.h]. It replies to INIT,
- * LOOKUP, GETATTR and OPEN, which open the file, and to FLUSH of the process that opened the file.
- * It reads all other requests without a reply: SIGKILL does not end a process that waits for the
- * reply to a request which was read.
+ * Serves the file system of fuse.h. The server reads requests from /dev/fuse and writes replies
+ * [linux/fuse.h]. It replies to INIT, LOOKUP, GETATTR and OPEN, which open the file, and to FLUSH
+ * of the process that opened the file. It reads all other requests without a reply: SIGKILL does
+ * not end a process that waits for the reply to a request which was read.
  */
 
 #include "fuse.h"
@@ -77,7 +77,10 @@ handle_request(int device, const struct fuse_in_header *request)
 		reply(device, request->unique, &opened, sizeof(opened));
 		return;
 	case FUSE_FLUSH:
-		/* the process that opened the file must be able to end; the server ends then */
+		/*
+		 * reply to the process that opened the file, so that it can end; the server ends
+		 * after it
+		 */
 		if (request->pid == (uint32_t)getppid())
 			reply(device, request->unique, NULL, 0);
 		return;
@@ -127,7 +130,10 @@ fuse_open_file(const char *folder, const char **why)
 	server = mount_device(folder, device) ? fork() : -1;
 	if (server == 0)
 		serve(device);
-	/* the server has the only descriptor, so all requests are aborted when it ends */
+	/*
+	 * leave the only descriptor to the server, so that all requests are aborted when the server
+	 * ends
+	 */
 	(void)close(device);
 	if (server < 0)
 		return -1;

@@ -115,7 +115,7 @@ block__rests_before_it_is_anothers(void **state)
 	assert_true(take_back(&ann, lease, free_ns));
 }
 
-/* The clients of a user have different tokens. */
+/* Each lease has a token of its own, also if the clients are of one user. */
 static void
 token__is_of_one_lease(void **state)
 {
@@ -160,7 +160,7 @@ block__of_nobody_cannot_be_had(void **state)
 	start_again(NOW);
 	for (size_t i = 0; i < sizeof(nobodys) / sizeof(nobodys[0]); i++)
 		assert_false(take_back(&ann, (struct uroce_mux_lease){ nobodys[i], 0, 7 }, NOW));
-	/* a block that was never leased cannot be taken back either */
+	/* a block that was never leased cannot be taken back */
 	assert_false(take_back(&ann, (struct uroce_mux_lease){ 1, 0, 0 }, NOW));
 }
 
@@ -194,8 +194,8 @@ block__returns_to_its_last_user_after_a_start(void **state)
 }
 
 /*
- * A block of a client that has not come back after a restart is leased when there is no other one:
- * the client may be late.
+ * After a restart, a block of a client that has not come back is leased only when no other block is
+ * free: the client may still come back.
  */
 static void
 block__of_a_former_life_is_leased_last(void **state)
@@ -225,7 +225,10 @@ block__of_a_former_life_is_leased_last(void **state)
 		assert_true(was_had[leases[i].block]);
 }
 
-/* A record that a killed writer left incomplete, and bytes that never were a record. */
+/*
+ * Nobody can take back a block whose record a killed writer left incomplete, or whose bytes never
+ * were a record.
+ */
 static void
 record__that_is_torn_returns_to_nobody(void **state)
 {
@@ -247,8 +250,8 @@ record__that_is_torn_returns_to_nobody(void **state)
 }
 
 /*
- * The limit holds for leases that are taken and released, and for clients that come and go and so
- * fill the quarantine.
+ * A user has half of all blocks at most. The blocks of clients that have ended and are in
+ * quarantine count as well.
  */
 static void
 user__has_half_of_all_at_most(void **state)
@@ -271,7 +274,10 @@ user__has_half_of_all_at_most(void **state)
 	assert_int_equal(lease_take(table, &ann, MAX, NOW + LEASE_QUARANTINE_NS, leases), MAX);
 }
 
-/* The records say that one user held all blocks. The user was given half of them twice. */
+/*
+ * The records say that one user had all blocks. When the clients of the user come back, they get
+ * half of all blocks at most.
+ */
 static void
 user__takes_back_half_of_all_at_most(void **state)
 {
@@ -305,7 +311,10 @@ take_all(uint32_t uid)
 	return sum;
 }
 
-/* With half of all blocks each, three users would have all of them. */
+/*
+ * Each further user gets half of the blocks that are left. If each user got half of all blocks, two
+ * users would have all of them.
+ */
 static void
 users__leave_half_to_others(void **state)
 {
@@ -347,7 +356,7 @@ management__is_leased_to_the_manager_alone(void **state)
 	assert_false(lease_release(table, &ann, 0, NOW));
 	assert_int_equal(lease_end(table, &manager, NOW), 1);
 	assert_int_equal(lease_owner(table, 1), 0);
-	/* another one gets it at once */
+	/* another connection manager gets the block at once */
 	lease_give_management(table, &manager);
 	assert_int_equal(lease_owner(table, 1), manager.slot + 1);
 }

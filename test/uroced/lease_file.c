@@ -22,7 +22,8 @@
 #include "uroced/lease_file.h"
 
 #define NB_KILLS 200u
-#define FACTOR   UINT64_C(0x9e3779b97f4a7c15) /* the token is the user times this */
+/* the token of a record is its user times this number */
+#define FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 static char folder[] = "/tmp/uroced-leases-XXXXXX";
 static char path[64], other[64];
@@ -100,7 +101,7 @@ file__is_made_once_and_stays(void **state)
 	lease_file_close(&file);
 }
 
-/* The process that made the file was killed before the file was complete. */
+/* A file is made anew if the process that made it was killed before the file was complete. */
 static void
 file__that_is_not_complete_is_made_anew(void **state)
 {
@@ -196,7 +197,7 @@ file__is_one_daemons_at_a_time(void **state)
 	lease_file_close(&file);
 }
 
-/* The writer is killed at random moments between two stores. */
+/* When the writer is killed at a random moment, a record is complete or belongs to nobody. */
 static void
 record__that_is_torn_is_nobodys(void **state)
 {

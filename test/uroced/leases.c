@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Leases over the socket: a block has one holder, the number is bounded, and blocks are released. A
- * user gets its blocks back by their tokens after a hang-up and after a restart of uroced, and no
- * other user does. Frames in the rings are still there.
+ * Leases over the socket: a block has one holder, the number of leases is bounded, and blocks are
+ * released. A user gets its blocks back by their tokens after a hang-up and after a restart of
+ * uroced, and no other user gets them. Frames that were in the rings are not lost.
  */
 
 #include <setjmp.h>
@@ -109,28 +109,28 @@ token__brings_a_lease_back(void **state)
 	assert_int_equal(peer_lease(&a, 9), 9);
 	again(&a);
 	assert_int_equal(a.nb_leases, 10);
-	/* a block of another process, without its token */
+	/* another process cannot take the block back with a wrong token */
 	lease = a.lease[0];
 	peer_hang_up(&a);
 	b.lease[b.nb_leases] = lease;
 	b.lease[b.nb_leases++].token = b.lease[0].token;
 	again(&b);
 	assert_int_equal(b.nb_leases, 1);
-	/* a forged token */
+	/* three of the ten leases are not taken back: the token or the block is wrong */
 	a.lease[3].token ^= 1;
 	a.lease[4].block ^= 1;
 	a.lease[5].block = 0;
 	peer_connect(&a, daemon_.socket);
 	peer_attach(&a);
 	assert_int_equal(a.nb_leases, 7);
-	/* a block that a client holds */
+	/* a block that another client holds cannot be taken back */
 	peer_connect(&c, daemon_.socket);
 	c.nb_leases = 0;
 	peer_make_area(&c, 1, 64);
 	c.lease[c.nb_leases++] = lease;
 	peer_attach(&c);
 	assert_int_equal(c.nb_leases, 0);
-	/* a block that was released */
+	/* a block that was released cannot be taken back */
 	release(&a);
 	peer_hang_up(&a);
 	a.lease[a.nb_leases++] = lease;
@@ -216,7 +216,10 @@ close_hoarders(void)
 		peer_close(&hoarder[i]);
 }
 
-/* Show the tokens of blocks that the client has released. */
+/*
+ * Release all blocks of a client, but keep the tokens, which the client shows again in its next
+ * ATTACH.
+ */
 static void
 release_and_remember(struct peer *peer)
 {
@@ -247,7 +250,7 @@ hoarder__has_no_block_of_others_after_a_start(void **state)
 		for (unsigned j = 0; j < NB_HOARDERS; j++)
 			nb_shared += has(&hoarder[j], a.lease[i].block);
 	}
-	/* 512 are expected */
+	/* 512 are expected, because the hoarders had half of all blocks */
 	assert_true(nb_shared > 256);
 	daemon_kill(&daemon_);
 	daemon_start(&daemon_);
@@ -267,8 +270,8 @@ hoarder__has_no_block_of_others_after_a_start(void **state)
 }
 
 /*
- * The clients of one user have half of all blocks. Later clients have the other half, and then the
- * first ones come back.
+ * The clients of a user end, and had half of all blocks. Later clients of the user lease the other
+ * half. Then the earlier clients come back, and get no block.
  */
 static void
 user__takes_back_no_more_than_half(void **state)
@@ -293,7 +296,10 @@ user__takes_back_no_more_than_half(void **state)
 	close_hoarders();
 }
 
-/* Without the file, no block is taken back after a restart, and all blocks can be leased. */
+/*
+ * If the file of leases was removed, no block is taken back after a restart, and all blocks can be
+ * leased.
+ */
 static void
 file__that_is_gone_frees_all(void **state)
 {
@@ -326,7 +332,7 @@ lease__in_a_loop_gains_nothing(void **state)
 		peer_open(&hoarder[i], daemon_.socket, 1, 64);
 		lease_until(&hoarder[i], UROCE_MUX_LEASES_MAX);
 	}
-	/* the client a has the 16 blocks of its last round */
+	/* client a still has the 16 blocks that it leased in its last round */
 	peer_open(last, daemon_.socket, 1, 64);
 	lease_until(last, UROCE_MUX_LEASES_MAX - 16);
 	outlast_quarantine();
@@ -347,7 +353,10 @@ show_leases_of(const struct peer *of, uid_t uid)
 	peer_attach(&b);
 }
 
-/* A client of another user shows everything that the holder of a lease shows. */
+/*
+ * A client of another user cannot take a lease back, although it shows everything that the holder
+ * of the lease shows.
+ */
 static void
 lease__is_not_taken_back_by_another_user(void **state)
 {
@@ -358,7 +367,7 @@ lease__is_not_taken_back_by_another_user(void **state)
 	show_leases_of(&a, OTHER_UID);
 	assert_int_equal(b.nb_leases, 0);
 	peer_close(&b);
-	/* the same after a restart */
+	/* after a restart of uroced, the other user still cannot take the lease back */
 	daemon_kill(&daemon_);
 	daemon_start(&daemon_);
 	let_others_in();
@@ -380,8 +389,8 @@ build(uint32_t nth)
 }
 
 /*
- * No frame in a ring is lost when uroced is killed. The next uroced delivers those in rings up, and
- * the receiver still reads those in rings down.
+ * No frame in a ring is lost when uroced is killed. The next uroced delivers the frames in rings
+ * up, and the receiver still reads the frames in rings down.
  */
 static void
 daemon__that_is_killed_loses_nothing_in_rings(void **state)
@@ -405,8 +414,8 @@ daemon__that_is_killed_loses_nothing_in_rings(void **state)
 		assert_false(peer_hear(&a, 0));
 		daemon_start(&daemon_);
 		/*
-		 * the receiver attaches first, since frames for a client that is not there are
-		 * dropped
+		 * the receiver attaches before the sender, since frames for a client that is not
+		 * there are dropped
 		 */
 		again(&a);
 		again(&b);
@@ -422,7 +431,10 @@ daemon__that_is_killed_loses_nothing_in_rings(void **state)
 	peer_close(&b);
 }
 
-/* The driver of this port chooses a random MAC at each start. */
+/*
+ * uroced has the same MAC again after it was killed, although the driver of this port chooses a
+ * random MAC at each start.
+ */
 static void
 daemon__that_is_killed_has_the_same_mac_again(void **state)
 {

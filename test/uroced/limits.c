@@ -23,7 +23,8 @@
 #define NB_PAIRS   8u
 #define NB_BLOCKS  40u
 #define SLOTS      64u
-#define BIG_SLOTS  4096u /* 35 MiB each: two such areas are above the limit */
+/* slots of a shared memory of 35 MiB: two of this size are above the limit */
+#define BIG_SLOTS 4096u
 
 static struct daemon daemon_;
 static struct peer crowd[NB_CLIENTS + 1], good;
@@ -138,7 +139,7 @@ pairs__beyond_the_limit_are_refused(void **state)
 	assert_int_equal(query_user(OTHER_UID, "pairs"), NB_PAIRS);
 	expect_refusal(&crowd[2], 1, SLOTS, "allowed are 8 (--user-pairs)");
 	peer_close(&crowd[0]);
-	/* the client that left is not counted when the next ATTACH is handled */
+	/* when uroced handles the next ATTACH, it does not count the client that left any more */
 	open_other(&crowd[0], 5, SLOTS);
 	peer_close(&crowd[0]);
 	peer_close(&crowd[1]);

@@ -64,7 +64,7 @@ live(uint32_t qpn)
 		const uint32_t to = i % 8 ? peer_qpn(&self, 0) + i % 256 : qpn;
 		const uint16_t len = peer_build(&self, frame, NULL, to, (uint16_t)(62 + i % 4300));
 
-		if (to == qpn) /* no QP of the target is bound to this client */
+		if (to == qpn) /* the target has no QP that is bound to this client */
 			peer_make_datagram(&self, frame, 0);
 		if (peer_put(&self, i % 2, frame, len))
 			peer_push(&self, i % 2, 1);
@@ -111,8 +111,8 @@ clients__are_killed_under_load(void **state)
 }
 
 /*
- * Wait until uroced has closed what it has open for a moment, such as the file of the last shared
- * memory.
+ * Wait until uroced has closed the descriptors that it has open for a short time only, such as the
+ * file of the last shared memory.
  */
 static void
 expect_nb_fds(unsigned nb)
@@ -153,7 +153,10 @@ clients__are_many(void **state)
 		}
 		for (unsigned i = 0; i < NB_MANY; i++)
 			peer_close(&peers[i]);
-		/* memory that the first clients make uroced allocate stays for the next ones */
+		/*
+		 * take the footprint after the first clients, because uroced keeps memory that it
+		 * allocates for them
+		 */
 		if (round == 0)
 			before = pair_footprint(&daemon_, 0);
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The mapper's order of service: how many steps an area waits for others. The test does the steps,
- * without the mapper's thread. The areas are mappings without access, so a step enters no page and
- * takes no time.
+ * Tests the mapper's order of service: how many steps an area of shared memory waits for the areas
+ * of others. The test makes the steps itself, without the mapper's thread. The areas are mappings
+ * without access, so a step enters no page and takes no time.
  */
 
 #include <fcntl.h>
@@ -38,7 +38,7 @@ set_up(void **state)
 	return 0;
 }
 
-/* All areas are unmapped, so that none is left to the next test. */
+/* Remove and unmap all areas, so that the next test begins without areas. */
 static int
 tear_down(void **state)
 {
@@ -93,7 +93,7 @@ do_steps(unsigned nb)
 		assert_true(mapper_step(&mapper));
 }
 
-/* @return the number of steps until all pages of the area are entered */
+/* Do steps of the mapper until all pages of the area are entered. @return the number of steps */
 static unsigned
 count_steps(const struct mapper_area *area)
 {
@@ -136,7 +136,10 @@ area__waits_for_one_step_of_each_other_area_of_its_user(void **state)
 	assert_in_range(count_steps(area), 2, 2 * (NB_LARGE + 1));
 }
 
-/* Unmapping is work of the user that had mapped the memory. */
+/*
+ * Unmapping counts as work of the user that had mapped the memory, so an area of another user does
+ * not wait longer.
+ */
 static void
 area__waits_for_no_more_where_others_are_unmapped(void **state)
 {

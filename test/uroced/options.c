@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Arguments that uroced refuses: with a line that says what, why, and what is allowed. The exit
- * status is 2 if the command line is wrong, and 1 if uroced cannot do what it says. And whom its socket admits.
+ * Tests the arguments that uroced refuses, and who may connect to its socket. uroced prints what it
+ * refuses, why, and what is allowed. The exit status is 2 if the command line is wrong, and 1 if
+ * uroced cannot do what the command line says.
  */
 
 #include <errno.h>
@@ -113,7 +114,10 @@ options__that_are_wrong_are_refused(void **state)
 			argc++;
 		for (unsigned j = 0; j < 3 && rows[i].args[j]; j++)
 			argv[argc++] = (char *)(uintptr_t)rows[i].args[j];
-		/* the last of several values counts, so the row's comes last */
+		/*
+		 * if an option is given twice, the last value counts, so the arguments of the row
+		 * are last
+		 */
 		expect(argv, rows[i].status, rows[i].why);
 	}
 }
@@ -145,7 +149,7 @@ socket__of_another_is_left_alone(void **state)
 	daemon_start_on(&daemon_, "net_null0,no-rx=1", SPEC);
 	expect(argv, 1, "Address already in use");
 	daemon_kill(&daemon_);
-	/* uroced that was killed leaves its socket, and the next one takes its place */
+	/* uroced that was killed leaves its socket, and the next uroced replaces this socket */
 	assert_int_equal(access(daemon_.socket, F_OK), 0);
 	daemon_start_on(&daemon_, "net_null0,no-rx=1", SPEC);
 	daemon_end(&daemon_);

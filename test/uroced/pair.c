@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Sends and checks numbered frames. */
+/* Two honest clients: one sends numbered frames, and the other one checks them. */
 
 #include "pair.h"
 
@@ -15,9 +15,12 @@
 
 #define NUMBER_AT 70
 #define TIMEOUT_S 60
-#define KIB_SPARE 2048 /* memory that an allocator may keep */
+#define KIB_SPARE 2048 /* KiB of freed memory that the allocator may keep */
 
-/* The sanitizers keep much memory, and the address sanitizer reports leaks itself. */
+/*
+ * With a sanitizer the size of the memory is not checked: sanitizers keep freed memory, and the
+ * address sanitizer itself reports leaks.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
 #elif defined(__has_feature)
@@ -104,8 +107,8 @@ take_footprint(const struct daemon *daemon, unsigned nb_clients)
 }
 
 /*
- * Descriptors of clients that have left are closed by other threads and processes, one after the
- * other.
+ * Wait until the numbers of descriptors stay the same. When a client has left, its descriptors are
+ * closed by other threads and processes of uroced, one after the other.
  */
 struct footprint
 pair_footprint(const struct daemon *daemon, unsigned nb_clients)

@@ -29,7 +29,7 @@ void pair_close(struct pair *pair);
 /** Send and receive as many frames as possible without waiting. */
 void pair_step(struct pair *pair);
 
-/** Send this number of frames, and wait until all are received. */
+/** Send `nb` frames, and wait until all are received. */
 void pair_run(struct pair *pair, uint32_t nb);
 
 /** The resources of a daemon, to be compared before and after a test. */
@@ -39,8 +39,9 @@ struct footprint {
 };
 
 /**
- * Wait until the daemon has this number of clients and its descriptors have settled.
- * @return its resources
+ * Wait until the daemon has this number of clients, and its numbers of descriptors do not change
+ * any more.
+ * @return the resources of the daemon
  */
 struct footprint pair_footprint(const struct daemon *daemon, unsigned nb_clients);
 

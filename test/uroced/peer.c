@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The client's side of rings and messages [doc/design/multiplexer.md]. */
+/* The client's side of the rings and messages of uroced [doc/design/multiplexer.md]. */
 
 #include "peer.h"
 
@@ -182,7 +182,10 @@ peer_open(struct peer *peer, const char *path, uint32_t nb_pairs, uint32_t nb_sl
 	peer_connect(peer, path);
 	peer_make_area(peer, nb_pairs, nb_slots);
 	peer_attach(peer);
-	/* blocks that were released a moment ago are in quarantine; perhaps no other one is left */
+	/*
+	 * blocks that were released a moment ago are in quarantine, and perhaps no other block is
+	 * free
+	 */
 	for (unsigned i = 0; i < 6000 && peer_lease(peer, 1) == 0; i++)
 		(void)usleep(10000);
 	assert_int_equal(peer->nb_leases, 1);

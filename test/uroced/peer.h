@@ -25,7 +25,7 @@ struct peer {
 	struct uroce_mux_host host;
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
-	uint32_t nb_wakes; /* WAKEs that came while the test waited for another message */
+	uint32_t nb_wakes; /* number of WAKEs that came while the test waited for another message */
 };
 
 /** The last message that any peer received. */
@@ -42,7 +42,7 @@ void peer_ask_attach(struct peer *peer);
 
 /**
  * Attach and wait for ATTACHED. Shared memory that was attached before is replaced. Leases that
- * uroced does not confirm are forgotten.
+ * uroced does not confirm are removed from `lease`.
  */
 void peer_attach(struct peer *peer);
 
@@ -58,7 +58,7 @@ uint32_t peer_lease(struct peer *peer, uint32_t nb);
  */
 bool peer_hear(struct peer *peer, uint32_t type);
 
-/** Wait for REFUSED with this text, and for the hang-up. */
+/** Wait for REFUSED with this text, and until uroced hangs up. */
 void peer_expect_refusal(struct peer *peer, const char *why);
 
 /** Hang up. The shared memory stays. */
@@ -67,18 +67,18 @@ void peer_hang_up(struct peer *peer);
 /** Hang up, and free everything. */
 void peer_close(struct peer *peer);
 
-/** @return the first QP number of a block of the peer */
+/** Get the first QP number of block `i` of the peer. */
 static inline uint32_t
 peer_qpn(const struct peer *peer, uint32_t i)
 {
 	return peer->lease[i].block * UROCE_MUX_BLOCK;
 }
 
-/** Bind a QP of the peer to the peer that the QP is connected to. */
+/** Bind a QP of this peer to the QP `dest_qpn` to which it is connected. */
 void peer_bind(struct peer *peer, uint32_t qpn, uint32_t dest_qpn, enum uroce_binding_where where);
 
 /**
- * Bind all QP numbers of the first block to the first number of `from`.
+ * Bind all QP numbers of the first block to the first QP number of `from`.
  * @param from  NULL: to a QP of another host
  */
 void peer_accept(struct peer *peer, const struct peer *from);
@@ -95,7 +95,7 @@ void peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t 
 /** Read a frame from a ring down. @return its length; 0: the ring is empty */
 uint16_t peer_take(struct peer *peer, uint32_t pair, uint8_t *frame);
 
-/** Read a frame, and wait for it up to some seconds. */
+/** Read a frame from a ring down, and wait some seconds for it. @return the length of the frame */
 uint16_t peer_receive(struct peer *peer, uint32_t pair, uint8_t *frame);
 
 /** Expect that no frame comes for a while. */
@@ -103,8 +103,6 @@ void peer_expect_silence(struct peer *peer);
 
 /** Read the peer's own indexes from the shared memory, for a peer that connects again. */
 void peer_reread(struct peer *peer);
-
-/* Frames. */
 
 /**
  * Build an RC SEND over IPv4 from the peer's host.
@@ -115,8 +113,8 @@ uint16_t peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac
 		    uint16_t len);
 
 /**
- * Make a datagram of a frame that was built. Its source is the first QP number of the peer. The
- * frame has 62 bytes at least.
+ * Change a frame of peer_build() into a UD datagram, whose source is the first QP number of the
+ * peer. The frame must have 62 bytes or more.
  */
 void peer_make_datagram(const struct peer *peer, uint8_t *frame, uint32_t qkey);
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The processes that uroced starts. The test fails if what is awaited does not happen for a minute.
+ * Finds the processes that uroced starts, and waits for them. The test fails after a minute.
  */
 
 #include <sys/types.h>

@@ -27,8 +27,8 @@
 static struct daemon daemon_;
 
 /*
- * A thread of the thread sanitizer blocks all signals, so it keeps its capabilities, and uroced
- * does not start.
+ * Check whether uroced has a thread of the thread sanitizer. Such a thread blocks all signals, so
+ * it keeps its capabilities, and uroced does not start with its sandbox.
  */
 static bool
 has_deaf_thread(void)
@@ -69,7 +69,10 @@ tear_down(void **state)
 	return 0;
 }
 
-/* @return false: the file is not there, since the thread has ended */
+/*
+ * Read a file in /proc of a thread.
+ * @return false: the file is not there, since the thread has ended
+ */
 static bool
 read_file(const char *path, char *text, size_t room)
 {
@@ -82,7 +85,7 @@ read_file(const char *path, char *text, size_t room)
 	return len > 0;
 }
 
-/* @return the number in the rest of a line */
+/* Find a field in a text of /proc. @return the number behind the name of the field */
 static long long
 number_of(const char *text, const char *field, int base)
 {
@@ -168,7 +171,7 @@ connect_to_manager(void)
 	(void)snprintf(path, sizeof(path), "%s" UROCE_MUX_CM_SUFFIX, daemon_.socket);
 	socket = uroce_mux_connect(path);
 	assert_true(socket >= 0);
-	/* The connection manager may not listen yet. */
+	/* make the socket blocking, because the connection manager may not serve clients yet */
 	assert_int_equal(fcntl(socket, F_SETFL, 0), 0);
 	assert_int_equal(send(socket, &hello, size, 0), size);
 	assert_true(recv(socket, &reply, sizeof(reply), 0) > 0);
@@ -206,9 +209,9 @@ manager__has_no_privilege(void **state)
 	daemon_start_confined(&daemon_);
 	pid = process_await_manager(daemon_.pid);
 	socket = connect_to_manager();
-	/* uroced's telemetry asks the manager through both sandboxes */
+	/* the sandboxes of uroced and of the manager let uroced's telemetry query the manager */
 	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "req"), 0);
-	/* EAL's threads, and those of the device and of the agent */
+	/* the threads of EAL, of the manager's device, and of its CM agent */
 	assert_true(expect_all_confined(pid) >= 3);
 	assert_int_equal(core_limit(pid), 0);
 	(void)close(socket);
@@ -233,7 +236,7 @@ daemon__is_not_traced_by_its_user(void **state)
 	assert_int_equal(chown(daemon_.folder, 65534, 65534), 0);
 	daemon_.uid = 65534;
 	daemon_start_confined(&daemon_);
-	/* the socket is there before the sandbox is entered */
+	/* wait until uroced serves, because its socket exists before uroced enters the sandbox */
 	serve_a_client();
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", daemon_.pid);
 	pid = fork();

@@ -6,9 +6,11 @@
  * test/uroced/turns.c proves the rules with a clock of its own.
  *
  * A client's rate is its bytes for each microsecond of uroced's CPU time, so that other work on the
- * machine has little effect. The rate is measured alone and beside others in turn, and each ratio
- * is that of two neighbouring windows. A figure is the median, with the least and the greatest
- * value. All descriptors of a ring name one frame, so a ring is filled by publishing an index.
+ * machine has little effect. The honest client is measured in windows, in turn alone and beside
+ * other clients. Each ratio is that of two neighbouring windows. A printed figure is the median of
+ * the ratios, with the least and the greatest ratio.
+ *
+ * All descriptors of a ring name one frame, so a ring is filled by publishing an index.
  */
 
 #include <setjmp.h>
@@ -36,8 +38,9 @@ static struct daemon daemon_;
 /* --- clients ------------------------------------------------------------------------------------- */
 
 /*
- * Attach a client. All of its descriptors name one frame to itself, or one empty buffer.
- * @param len  the length of the frame; 0: the descriptors are garbage
+ * Attach a client. All descriptors of its rings up name one frame to itself. All descriptors of its
+ * rings down name one empty buffer.
+ * @param len  the length of the frame; 0: the descriptors of the rings up are garbage
  */
 static void
 open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)
@@ -71,7 +74,9 @@ open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t le
 	assert_int_equal(peer_lease(peer, 1), 1);
 	if (len > 0)
 		(void)peer_build(peer, peer->area.mem + at, NULL, peer_qpn(peer, 0), len);
-	/* hundreds of clients would need more descriptors than a process may have */
+	/*
+	 * close the memory's descriptor: with hundreds of clients the process would have too many
+	 */
 	(void)close(peer->area_fd);
 	peer->area_fd = -1;
 }
@@ -138,8 +143,8 @@ measure_rate(struct peer *honest, unsigned slot, const struct load *load)
 }
 
 /*
- * Print the honest client's share. While it is measured alone, the rings of the others are empty,
- * so that they are parked.
+ * Print the honest client's share. While the honest client is measured alone, the rings of the
+ * others are empty, so that these clients get no turns.
  * @param nb_shares  the number of equal shares, of which the honest client is to have one
  */
 static void
@@ -177,7 +182,10 @@ measure_shares(void)
 		peer_close(&floods[i]);
 	peer_close(&garbage);
 
-	/* these clients attach after all windows of the honest client alone */
+	/*
+	 * measure all windows of the honest client alone first, because the idle clients stay
+	 * attached
+	 */
 	double alone[NB_WINDOWS], ratios[NB_WINDOWS];
 
 	for (unsigned i = 0; i < NB_WINDOWS; i++)

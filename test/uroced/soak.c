@@ -5,16 +5,19 @@
  *
  *     soak [--check-time] UROCED [SECONDS [SEED]]
  *
- * Eight good clients are in four pairs. Each pair is of a user of its own. The two clients of a pair have
- * connected RC QPs of liburoce, and check each byte of their messages. They attach and leave repeatedly:
- * first alone, then beside 20 hostile clients of three users, which choose attacks at random. Hostile
- * processes have a lower CPU priority, because the kernel and not uroced divides the CPU among processes.
+ * Eight good clients are in four pairs. Each pair is of a user of its own. The two clients of a
+ * pair have connected RC QPs of liburoce, and check each byte of their messages. They attach and
+ * leave repeatedly: first alone, then beside 20 hostile clients of three users, which choose
+ * attacks at random. Hostile processes have a lower CPU priority, because the kernel and not uroced
+ * divides the CPU among processes.
  *
- * The soak checks that no good client lost a message or received a wrong byte, that each good client
- * attached, that uroced runs, and that uroced has as many resources at the end as before. A long run also
- * checks memory and descriptors during the run. The time to attach and the throughput of good clients
- * depend on the machine. They are printed, and checked only with --check-time. SIGINT ends the soak early.
- * The output is TAP. The soak needs root.
+ * The soak checks that no good client lost a message or received a wrong byte, and that each good
+ * client attached. It also checks that uroced runs, and has as many resources at the end as before.
+ * A long run also checks memory and descriptors during the run. The time to attach and the
+ * throughput of good clients depend on the machine. They are printed, and checked only with
+ * --check-time.
+ *
+ * SIGINT ends the soak early. The output is TAP. The soak needs root.
  */
 
 #include "soak.h"
@@ -47,8 +50,8 @@
 #define NB_USERS     3u /* users of the hostile clients */
 #define HOSTILE_NICE 10
 #define TIMEOUT_S    60    /* timeout that only a hang reaches */
-#define LONG_S       120   /* a run of this length or more checks the samples, too */
-#define KIB_SPARE    4096u /* memory that an allocator may keep */
+#define LONG_S       120   /* seconds: a run of this length or more checks the samples as well */
+#define KIB_SPARE    4096u /* KiB of freed memory that the allocator may keep */
 #define FDS_SPARE    64u   /* variation of descriptors caused by the choice of attacks */
 #define ATTACH_MS    100   /* maximum wait of an attach, with --check-time */
 #define SHARE_MIN    80    /* minimum percentage of the offered messages, with --check-time */
@@ -57,15 +60,16 @@
 /* A sample of the resources of uroced and of its readers. */
 struct sample {
 	uint32_t nb_fds, nb_threads, nb_readers;
-	uint32_t own_kib, readers_kib; /* private memory */
+	uint32_t own_kib, readers_kib; /* private memory of uroced, and of its readers */
 	uint32_t shared_kib;           /* shared memory of the clients */
 };
 
 struct run {
 	pid_t pid; /* the process that removes the files at the end */
 	struct daemon daemon;
-	struct soak *soak;                            /* shared by all processes of the soak */
-	pid_t good[SOAK_GOOD], hostile[SOAK_HOSTILE]; /* processes; 0: it has ended */
+	struct soak *soak; /* shared by all processes of the soak */
+	/* processes of the clients; 0: the process has ended */
+	pid_t good[SOAK_GOOD], hostile[SOAK_HOSTILE];
 	struct sample before, after;
 	struct sample samples[SAMPLES_MAX];
 	unsigned nb_samples;
@@ -94,7 +98,11 @@ tell(bool is_good, const char *format, ...)
 
 /* --- what uroced holds --------------------------------------------------------------------------- */
 
-/* Whether a process is a reader: a child of the first process that uroced forked. */
+/*
+ * List the children of a process. The readers are the children of the first process that uroced
+ * forks.
+ * @return the number of children
+ */
 static unsigned
 list_children(pid_t pid, pid_t *children, unsigned room)
 {
@@ -202,7 +210,10 @@ start_uroced(struct run *run)
 	assert_int_equal(chmod(run->daemon.socket, 0666), 0);
 }
 
-/* Wait until all threads of uroced run: one serves a client first, one replies to telemetry. */
+/*
+ * Let uroced serve a client and a request of telemetry, so that all of its threads run before the
+ * first sample.
+ */
 static void
 wait_for_threads(const struct daemon *daemon)
 {
@@ -212,7 +223,7 @@ wait_for_threads(const struct daemon *daemon)
 	peer_close(&peer);
 	while (daemon_ask(daemon, "/uroced/host", "clients") > 0)
 		(void)usleep(1000);
-	(void)usleep(200000); /* the telemetry thread of this connection ends */
+	(void)usleep(200000); /* wait until the telemetry thread of this connection has ended */
 }
 
 /* Create the user's runtime folder for EAL. */
@@ -264,7 +275,7 @@ start_hostile(struct run *run, unsigned seed)
 	}
 }
 
-/* @return whether the process runs */
+/* Check whether a child still runs, and count a child that has failed. */
 static bool
 look_at_child(struct run *run, pid_t *pid)
 {
@@ -279,7 +290,7 @@ look_at_child(struct run *run, pid_t *pid)
 	return false;
 }
 
-/* @return number of processes that run */
+/* Check all children. @return the number of children that still run */
 static unsigned
 look_at_children(struct run *run)
 {
@@ -408,7 +419,10 @@ evaluate_messages(const struct soak *soak, enum soak_phase phase, const char *be
 	return least;
 }
 
-/* The median of a field over a fifth of the samples: the early or the late ones. The first tenth is skipped. */
+/*
+ * Get the median of a field of the samples in a fifth of the run. This is the last fifth
+ * (`is_late`), or the fifth that follows the first tenth.
+ */
 static uint32_t
 median_of(const struct run *run, bool is_late, size_t offset)
 {

@@ -36,14 +36,15 @@ struct soak_tally {
 	struct soak_attach attach[SOAK_ATTACHES];
 };
 
-/** The record of a good client, which alone writes it. */
+/** The record of a good client. Only this client writes it. */
 struct soak_good {
-	_Atomic uint32_t qpn, psn; /* of the current connection; hostile clients use them */
+	/* QPN and PSN of the current connection; hostile clients use them */
+	_Atomic uint32_t qpn, psn;
 	struct soak_tally tally[SOAK_OVER];
 	char failure[160]; /* reason of a failure; empty: none */
 };
 
-/** The record of a hostile client, which alone writes it. */
+/** The record of a hostile client. Only this client writes it. */
 struct soak_hostile {
 	uint32_t nb[SOAK_ATTACKS]; /* completed attacks, by kind */
 };

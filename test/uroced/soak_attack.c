@@ -3,9 +3,9 @@
 /*
  * A hostile client of the soak: it runs attacks that it chooses at random, one after the other.
  *
- * Each attack is a process of its own. It ends when uroced refuses it, when the attack is complete, or
- * after two seconds by SIGKILL. So a client also dies at any moment. Attackers know the QPNs of the good
- * clients.
+ * Each attack is a process of its own. The process ends when uroced refuses it, when the attack is
+ * complete, or after two seconds by SIGKILL. So a client also dies at any moment. Attackers know
+ * the QPNs of the good clients.
  */
 
 #include "soak.h"
@@ -59,7 +59,7 @@ draw_qpn(void)
 	return (uint32_t)draw() % ((UROCE_MUX_BLOCKS - 2) * UROCE_MUX_BLOCK) + UROCE_MUX_BLOCK;
 }
 
-/* Publish all descriptors, whatever they contain. */
+/* Publish all descriptors of the attacker's rings, whatever they contain. */
 static void
 publish_all(void)
 {
@@ -74,7 +74,7 @@ publish_all(void)
 	}
 }
 
-/* Have all descriptors of the rings up name one frame. */
+/* Write one descriptor, which names a frame, into all slots of the rings up. */
 static void
 name_in_all_slots(struct uroce_spsc_desc named)
 {
@@ -84,7 +84,7 @@ name_in_all_slots(struct uroce_spsc_desc named)
 	}
 }
 
-/* Write a frame into the first buffer, and have all descriptors name it. */
+/* Write a frame into the first buffer, and let all descriptors of the rings up name it. */
 static void
 name_frame(const uint8_t *bytes, uint16_t len)
 {
@@ -371,10 +371,10 @@ flip(void *arg)
 	uint8_t *at = arg;
 
 	for (;;) {
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* MAC */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* IP address */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* UDP port */
-		atomic_fetch_xor((_Atomic uint8_t *)(at + 48), 0x40); /* QPN */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 11), 0x40); /* source MAC */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 29), 0x40); /* source IP address */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 37), 0x40); /* UDP destination port */
+		atomic_fetch_xor((_Atomic uint8_t *)(at + 48), 0x40); /* destination QPN */
 	}
 	return NULL;
 }
@@ -505,7 +505,7 @@ truncate_the_area(void)
 	}
 }
 
-/* Send a request and leave before the reply. */
+/* Send an ATTACH, and leave before uroced replies. */
 static void
 leave_amid_attach(void)
 {
@@ -530,7 +530,10 @@ punch_on(void *arg)
 	return NULL;
 }
 
-/* Punch a hole while uroced attaches the memory. uroced refuses it, or has sealed the memory before. */
+/*
+ * A thread punches holes into the shared memory while uroced attaches it. uroced refuses the
+ * memory, or has sealed it before the first hole.
+ */
 static void
 punch_pages_amid_attach(void)
 {
@@ -620,7 +623,9 @@ soak_attack_name(unsigned kind)
 	return kind < NB_ATTACKS ? attacks[kind].name : NULL;
 }
 
-/* Discard the output of peer.c about a refused attack. */
+/*
+ * Run an attack in this process, and end. The output of peer.c about a refused attack is discarded.
+ */
 static void
 become_attack(unsigned kind)
 {

@@ -31,16 +31,20 @@
 #include <rte_eal.h>
 #include <uroce.h>
 
-#define GID_INDEX 1 /* the address of uroced's port */
+#define GID_INDEX 1 /* index of the GID of uroced's address */
 #define NB_SLOTS  8u
 #define NB_RECVS  (2 * NB_SLOTS) /* receive requests for messages and for confirmations */
 #define LEN_MAX   65536u
 #define PACE_US   2000u
 #define LIFE_MS   500u /* minimum lifetime of a client; the maximum is four times as long */
 #define TIMEOUT_S 60   /* timeout that only a hang reaches */
-#define SAID      UINT32_C(0x80000000) /* in immediate data: the message of this slot was checked */
+/* bit of the immediate data that means: the message in this slot was checked */
+#define SAID UINT32_C(0x80000000)
 
-/* Parts of the buffer: messages to send and destinations of READs, WRITEs of the peer, SENDs of the peer, sources for READs of the peer. */
+/*
+ * Offsets in the buffer. OUT: messages to send, and destinations of READs. IN: destinations of the
+ * peer's WRITEs. RECV: the peer's SENDs. FIXED: sources of the peer's READs.
+ */
 #define OUT(slot) ((slot)*LEN_MAX)
 #define IN(slot)  ((NB_SLOTS + (slot)) * LEN_MAX)
 #define RECV(i)   ((2 * NB_SLOTS + (i)) * LEN_MAX)
@@ -55,7 +59,10 @@ enum kind { KIND_SEND, KIND_WRITE, KIND_READ, KIND_NB };
 /* The kind of a work request, in the upper half of its wr_id. */
 enum work { WORK_MESSAGE, WORK_SAID, WORK_RECV };
 
-/* Progress of the end of a lifetime: all own messages are complete; all own confirmations are complete. */
+/*
+ * Progress of the end of a lifetime. DONE: all own messages are complete. GONE: all own
+ * confirmations are complete as well.
+ */
 enum end { END_NONE, END_DONE, END_GONE };
 
 /* The connection parameters that the peer needs. */
@@ -75,7 +82,11 @@ struct life {
 	struct ibv_qp *qp;
 	struct card mine, theirs;
 	uint32_t nb_sent,
-		nb_seen; /* own messages sent; messages received from the peer, without READs */
+		/*
+		 * nb_sent: own messages that were sent; nb_seen: messages of the peer that were
+		 * received, without READs
+		 */
+		nb_seen;
 	uint8_t awaits[NB_SLOTS]; /* pending events (AWAITS_*) of the message of each slot */
 	uint32_t number[NB_SLOTS];
 	unsigned nb_pending; /* number of slots that are not free */
@@ -128,7 +139,7 @@ now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* Time in which this thread ran or waited for a CPU. */
+/* Get the time in which this thread ran or waited for a CPU. */
 static uint64_t
 runnable_us(void)
 {
@@ -164,7 +175,7 @@ mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* Determine kind, length and bytes of message n. */
+/* Compute a number from which the kind, the length and the bytes of a message follow. */
 static uint64_t
 seed_of(uint32_t qpn, uint32_t number)
 {
@@ -177,7 +188,7 @@ kind_of(uint32_t qpn, uint32_t number)
 	return (enum kind)(seed_of(qpn, number) % KIND_NB);
 }
 
-/* A quarter of the messages have one packet at most. */
+/* Compute the length of a message. A quarter of the messages have one packet at most. */
 static uint32_t
 len_of(uint32_t qpn, uint32_t number)
 {
@@ -237,7 +248,10 @@ soak_become(uid_t uid)
 static void
 start_eal(void)
 {
-	/* other threads share the CPU */
+	/*
+	 * lcore 0 may run on every CPU of this process, because the CPUs are shared with other
+	 * threads
+	 */
 	char lcores[64];
 	char *argv[] = { "soak",          "--lcores", lcores, "--no-huge",      "--no-shconf",
 			 "--no-pci",      "-m",       "96",   "--no-telemetry", "--log-level",
@@ -310,7 +324,10 @@ leave(void)
 
 /* --- the connection ------------------------------------------------------------------------------ */
 
-/* @return false: the peer has ended, which is allowed at the end of the soak */
+/*
+ * Receive bytes from the peer.
+ * @return false: the peer has ended, which is allowed at the end of the soak
+ */
 static bool
 hear_peer(void *bytes, size_t len)
 {
@@ -387,7 +404,7 @@ modify(const struct ibv_port_attr *port)
 	       "to RTS");
 }
 
-/* @return false: the peer did not connect, because the soak is over */
+/* Connect to the peer. @return false: the peer did not connect, because the soak is over */
 static bool
 join(void)
 {
@@ -458,7 +475,7 @@ send_message(void)
 		  kind == KIND_READ ? FIXED : IN(slot));
 }
 
-/* Note that an event of a slot has arrived. */
+/* Record that an event (AWAITS_*) of the message in a slot has arrived. */
 static void
 advance_slot(uint32_t slot, uint8_t what)
 {
@@ -529,7 +546,7 @@ take_completion(const struct ibv_wc *wc)
 	}
 }
 
-/* @return whether there was a completion */
+/* Poll the CQ, and handle the completions. @return whether there was a completion */
 static bool
 take_completions(void)
 {
@@ -593,7 +610,10 @@ sleep_a_while(uint64_t until_us)
 		hear_end();
 }
 
-/* Whether both clients have ended this lifetime. Later messages of the peer belong to its next one. */
+/*
+ * Check whether both clients have ended this lifetime. Later messages of the peer belong to the
+ * peer's next lifetime.
+ */
 static bool
 has_ended(void)
 {

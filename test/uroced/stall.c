@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A wire that takes no frames for a while: two daemons are connected by memif, and the second one
- * is stopped now and then. Clients of the first one wait and lose nothing, but for frames that were
- * given to a port that stood still too long. uroced counts these.
+ * A wire that takes no frames for a while: two daemons are connected by memif, and the second
+ * daemon is stopped now and then. Clients of the first daemon wait and lose no frame, except frames
+ * that uroced drops because the port has taken none for too long. uroced counts these drops.
  */
 
 #include <setjmp.h>
@@ -21,7 +21,8 @@
 #include "now_ms.h"
 
 #define NB_FRAMES 60000u
-#define IN_FLIGHT 1800u /* more than the ring of memif and uroced's pending frames together */
+/* more frames than fit into the ring of memif and uroced's queue for the port together */
+#define IN_FLIGHT 1800u
 #define STOPS     40u
 #define LEN       500u
 
@@ -108,7 +109,7 @@ clients__wait_for_a_wire_that_stalls(void **state)
 			last = nth;
 			nb_got++;
 		}
-		/* seldom, since reading telemetry wakes the daemon */
+		/* read telemetry only near the end of the time, because this wakes the daemon */
 		if (now_ms() + 50000 > late_ms)
 			lost = daemon_ask(&near, "/uroced/host", "drop_wire");
 		if (now_ms() > late_ms)

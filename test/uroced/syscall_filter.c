@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The filter of system calls: which calls fail, and that those which uroced needs do not. A filter
- * cannot be removed, so each test runs in a child.
+ * Tests the filter of system calls: which calls fail, and that the calls which uroced needs do not
+ * fail. A filter cannot be removed, so each test runs in a child.
  */
 
 #include <errno.h>
@@ -203,7 +203,10 @@ try_in_thread(void *arg)
 	return REFUSED(socket(AF_PACKET, SOCK_RAW, 0)) ? &is_filtered : NULL;
 }
 
-/* EAL has started its threads before the filter is installed. */
+/*
+ * The filter applies to all threads of a process, also to threads that started before it was
+ * installed, such as EAL's.
+ */
 static void
 filter__is_all_threads(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames between clients: unchanged, of any length, in the ring of their QPN, and multicast. Frames
- * that may not pass are counted by reason. Sleep of uroced and of clients, and the CPU time of an
- * idle uroced.
+ * Tests frames between clients: they arrive unchanged, of any length, in the ring of their QPN, and
+ * multicast frames reach all other clients. Frames that may not pass are counted by reason. Also
+ * tests that uroced and clients sleep and are woken, and the CPU time of an idle uroced.
  */
 
 #include <poll.h>
@@ -46,13 +46,13 @@ tear_down(void **state)
 
 #define NB_POURED 50000
 /*
- * A gap is a pause of the receiver in which uroced may stop waiting for it: uroced waits at most for
- * 20 ms, and at least for a twentieth of that.
+ * A gap is a pause of the receiver after which uroced may have stopped waiting for it. uroced waits
+ * for a receiver for at most 20 ms, and for at least a twentieth of that time.
  */
 #define GAP_NS 800000
 /*
- * The frames that may be lost by a gap: those of a ring, and those that are sent until the receiver
- * has taken 10 frames.
+ * Number of frames that may be lost by one gap: those of a ring, and those that are sent until the
+ * receiver has taken 10 frames.
  */
 #define LOST_BY_GAP 1000
 #define GAPS_MAX    25 /* with more gaps, half of all frames might be lost */
@@ -228,13 +228,13 @@ frame__that_may_not_pass_is_counted(void **state)
 	(void)peer_build(&a, frame, NULL, nobodys, 200);
 	expect_drop("drop_nobody", 200);
 	(void)peer_build(&a, frame, NULL, qpn, 200);
-	BTH->opcode = 0x64; /* UD, with a source QP of b */
+	BTH->opcode = 0x64; /* a UD datagram whose source QP is one of b */
 	frame[59] = (uint8_t)(qpn >> 16);
 	frame[60] = (uint8_t)(qpn >> 8);
 	frame[61] = (uint8_t)qpn;
 	expect_drop("drop_forged", 200);
 	(void)peer_build(&a, frame, (const uint8_t[]){ 2, 0, 0, 0, 0, 9 }, 5, 200);
-	expect_drop("drop_wire", 200); /* there is no wire */
+	expect_drop("drop_wire", 200); /* the port has no peer that could take the frame */
 	send_and_compare(&a, &b, 200);
 }
 
@@ -259,7 +259,7 @@ frame__to_a_group_reaches_all_others(void **state)
 
 /*
  * Send as many frames as there is room for, at most the ring's descriptors.
- * @return their number
+ * @return the number of frames that were sent
  */
 static unsigned
 fill(struct peer *peer)
@@ -272,7 +272,8 @@ fill(struct peer *peer)
 }
 
 /*
- * The number of times when b did not run for so long that uroced may have stopped waiting for it.
+ * The number of gaps: b has taken no frame for more than GAP_NS, so uroced may have stopped waiting
+ * for b.
  */
 static unsigned nb_gaps;
 
@@ -288,9 +289,8 @@ take_one(void)
 }
 
 /*
- * Send at least this number of frames from peers to b. b takes one frame at a time, from a ring
- * that is full.
- * @return the number that was sent
+ * Send at least `nb` frames from peers to b. b takes one frame at a time, from a ring that is full.
+ * @return the number of frames that were sent
  */
 static unsigned
 pour(struct peer *const *from, unsigned nb_from, unsigned nb)
@@ -308,7 +308,7 @@ pour(struct peer *const *from, unsigned nb_from, unsigned nb)
 	return nb_sent;
 }
 
-/* Take frames until none is in flight. */
+/* Take the frames of b's ring until no frame is in flight. */
 static void
 drain(struct peer *const *from, unsigned nb_from)
 {
@@ -336,8 +336,8 @@ spsc_ring__that_is_full_is_waited_for(void **state)
 	assert_int_equal(count(0, "frames_up"), nb_sent);
 	assert_int_equal(count(1, "frames_down"), nb_sent - nb_lost);
 	/*
-	 * uroced waits for a receiver of 10,000 frames a second; a test with a slower receiver says
-	 * nothing
+	 * uroced waits for a receiver that takes 10,000 frames a second; if this machine kept the
+	 * receiver from that, skip the test
 	 */
 	if (nb_gaps > GAPS_MAX || ms > NB_POURED / 20) {
 		print_message(
@@ -359,9 +359,9 @@ spsc_ring__that_is_full_is_shared(void **state)
 	peer_open(&c, daemon_.socket, 1, 64);
 	peer_bind(&b, peer_qpn(&b, 0) + 1, peer_qpn(&c, 0), UROCE_BINDING_LOCAL);
 	/*
-	 * The shares are not exactly equal. They are far from that where this process was kept from
-	 * filling the rings, which are short. A scheduler that prefers a client does so in each
-	 * try.
+	 * The shares of the two clients are not exactly equal. They are far from equal if this
+	 * process could not fill the short rings in time, so the test tries again. A scheduler that
+	 * prefers a client would do so in each try.
 	 */
 	for (unsigned i = 0; i < 100 && (percent <= 30 || percent >= 70); i++) {
 		nb_before = count(0, "frames_up");
@@ -394,8 +394,8 @@ spsc_ring__that_nobody_empties_is_not_waited_for(void **state)
 }
 
 /*
- * A client that takes a frame each millisecond is not waited for: frames behind its frames are for
- * another client.
+ * uroced does not wait for a client that takes one frame in a millisecond. The reason is that
+ * frames for another client are behind the frames of this client.
  */
 static void
 spsc_ring__that_is_emptied_slowly_holds_nobody_up(void **state)
@@ -450,9 +450,9 @@ sleepers__are_woken(void **state)
 }
 
 /*
- * A client saw uroced sleep. It clears `sleeps` and rings after uroced has taken its frames and
- * sleeps again. So the client would not ring for its next frame, unless uroced stores `sleeps`
- * again.
+ * A client has seen that uroced sleeps. It clears `sleeps` and rings the doorbell only when uroced
+ * has already taken its frames and sleeps again. Because `sleeps` is then clear, the client would
+ * not ring for its next frame, unless uroced sets `sleeps` again.
  */
 static void
 doorbell__that_is_late_is_not_the_last(void **state)

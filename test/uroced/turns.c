@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The turns of clients in the data path. The rounds run over clients that are memory of this
- * program. The clock is computed from the work that was done: each frame, each copied byte and each
- * WAKE has a price. So deficit round robin gives each client an amount of work that the test knows
- * to the nanosecond.
+ * Tests the turns of clients in the data path. The clients have no process: their rings are memory
+ * of this program. The clock is computed from the work that was done: each frame, each copied byte
+ * and each WAKE has a price. So deficit round robin gives each client an amount of work that the
+ * test knows to the nanosecond.
  */
 
 #include <setjmp.h>
@@ -26,22 +26,25 @@
 #define LONG_FRAME  4242u
 #define SHORT_FRAME 54u
 #define NB_MAX      320u
-#define OTHER_QPN   (1000u * UROCE_MUX_BLOCK) /* of a block that no client holds */
+#define OTHER_QPN   (1000u * UROCE_MUX_BLOCK) /* a QP number in a block that no client holds */
 
 static struct data data;
 static struct lease_table leases;
 static struct uroce_port port;
-static struct peer sender; /* builds frames, and has no connection */
+static struct peer sender; /* this peer only builds frames, and has no connection */
 
 /* --- a clock that is made of work ---------------------------------------------------------------- */
 
 static struct {
 	uint64_t frame_ns, wake_ns;
-	/* bytes that are copied in a nanosecond; the lengths of all frames are multiples */
+	/*
+	 * bytes that are copied in a nanosecond; the lengths of all frames are multiples of this
+	 * number
+	 */
 	uint64_t bytes;
 } price;
 
-static uint64_t start_ns; /* the clock when no work was done */
+static uint64_t start_ns; /* value of the clock before any work is done */
 static uint64_t kept_ns;  /* time for which the data path loses the CPU in the next batch */
 static uint64_t read_ns;  /* the last value of the clock */
 
@@ -169,7 +172,7 @@ frame_of(struct client *client)
 }
 
 /*
- * Have all descriptors of a client's rings up name its frame.
+ * Let all descriptors of a client's rings up name the client's frame.
  * @param len  the length in the descriptors
  */
 static void
@@ -218,7 +221,7 @@ round_of_work(void)
 	(void)data_round(&data);
 }
 
-/* Run rounds in which these clients always have frames and room. */
+/* Run rounds in which the given clients always have frames to send and room to receive. */
 static void
 run_rounds(struct client *const *clients, unsigned nb, unsigned nb_rounds)
 {
@@ -281,7 +284,7 @@ forge_datagram(struct client *client)
 	struct peer other = sender;
 
 	send_to(client, qpn_of(client), 100);
-	other.lease[0].block = 1; /* of client 0 */
+	other.lease[0].block = 1; /* the block of client 0 */
 	peer_make_datagram(&other, frame_of(client), 1);
 }
 
@@ -294,10 +297,10 @@ send_to_nobody(struct client *client)
 static void
 send_unbound(struct client *client)
 {
-	send_to(client, UROCE_MUX_BLOCK, SHORT_FRAME); /* of client 0 */
+	send_to(client, UROCE_MUX_BLOCK, SHORT_FRAME); /* to a QP number of client 0 */
 }
 
-/* What a client does to get more than its share. The first client is honest. */
+/* The ways in which a client tries to get more than its share. The first client is honest. */
 static const struct behaviour {
 	const char *name;
 	void (*begin)(struct client *client);
@@ -317,8 +320,8 @@ static const struct behaviour {
 #define NB_BEHAVIOURS (sizeof(behaviours) / sizeof(behaviours[0]))
 
 /*
- * @return the time that a client gets in a number of rounds: whole batches, until its turns are
- * used up
+ * Compute the time that a client gets in a number of rounds. A client gets whole batches, until the
+ * time of its turns is used up.
  */
 static uint64_t
 expected_ns(unsigned nb_rounds, uint64_t batch_ns)
@@ -385,8 +388,8 @@ turns__without_frames_are_not_saved(void **state)
 }
 
 /*
- * A client says all the time that it sleeps, so each frame to it requires a WAKE. The client gets
- * at most one WAKE in a turn, and pays for it with frames that it does not get to send.
+ * A client always reports that it sleeps, so each frame to it requires a WAKE. The client gets at
+ * most one WAKE in a turn, and pays for it with frames that it does not get to send.
  */
 static void
 wakes__are_charged_to_who_sleeps(void **state)
@@ -451,8 +454,8 @@ wakes__are_not_charged_to_who_sends(void **state)
 }
 
 /*
- * A client that has used more than its turns gets no WAKE until the following turns have made up
- * for that.
+ * A client that has used more than the time of its turns gets no WAKE until its next turns have
+ * paid for the excess.
  */
 static void
 wake__waits_for_the_turns_of_who_sleeps(void **state)
@@ -480,8 +483,8 @@ wake__waits_for_the_turns_of_who_sleeps(void **state)
 }
 
 /*
- * The sender of a multicast frame is charged for the copies of all receivers, even above the limit
- * of other batches.
+ * The sender of a multicast frame is charged for the copies of all receivers, even if this is more
+ * than DATA_BATCH_MAX_NS, the limit for other batches.
  */
 static void
 mcast__is_charged_for_all_copies(void **state)
@@ -514,7 +517,7 @@ mcast__is_charged_for_all_copies(void **state)
 			 expected_ns(NB_ROUNDS, batch_ns_of(LONG_FRAME)));
 }
 
-/* A batch in which the data path lost the CPU is charged a bounded time. */
+/* A batch in which the data path loses the CPU is charged DATA_BATCH_MAX_NS at most. */
 static void
 batch__that_was_kept_from_the_cpu_is_charged_little(void **state)
 {
@@ -590,9 +593,9 @@ put_one(struct client *client, uint32_t pair)
 }
 
 /*
- * Clients with the most rings that are allowed send nothing for a while. Then no round reads these
- * rings: a frame in one of them is not taken. A doorbell gives the client turns again, if it has a
- * frame.
+ * Clients that have the maximum number of rings send nothing for a while. After that no round reads
+ * their rings, so a frame in one of these rings is not taken. A doorbell gives the client turns
+ * again if one of its rings has a frame.
  */
 static void
 idle_clients__are_not_looked_at_until_they_ring(void **state)
@@ -634,8 +637,8 @@ idle_clients__are_not_looked_at_until_they_ring(void **state)
 }
 
 /*
- * A client that sends now and then keeps its turns without a doorbell. A client that sends nothing
- * for RUNQ_PARK_NS is parked.
+ * A client that sends from time to time keeps its turns without a doorbell. A client that sends
+ * nothing for RUNQ_PARK_NS leaves the run queue.
  */
 static void
 clients__that_send_now_and_then_stay(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The choice of the next clients: clients of a few users, all of which always have a message. */
+/* Tests which clients are served next, among clients of a few users that always have a message. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static struct user_turn clients[NB_CLIENTS];
 static uint64_t nb_served;
 static unsigned nb_of[NB_CLIENTS];
 
-/* A user with many clients, and two users with one client each. */
+/* Make a user with many clients, and two users with one client each. */
 static int
 set_up(void **state)
 {
@@ -33,7 +33,7 @@ set_up(void **state)
 
 /*
  * Serve the chosen clients, as the control thread does.
- * @return the number of users that were served before this client
+ * @return the number of users that were served before `client`
  */
 static unsigned
 serve_once(uint32_t client)

@@ -86,8 +86,8 @@ tear_down(void **state)
 }
 
 /*
- * The QP number of a peer that is bound to the other peer. All other numbers are bound to QPs of
- * another host.
+ * Get the QP number of a peer that is bound to the other peer of the test. All other QP numbers of
+ * the peer are bound to QPs of another host.
  */
 static uint32_t
 local_qpn(const struct peer *peer)
@@ -125,7 +125,10 @@ to_us(const void *bytes, size_t len)
 	assert_int_equal(send(wire, bytes, len, 0), len);
 }
 
-/* @return the length of the next frame with this EtherType; 0: none came */
+/*
+ * Receive the next frame of uroced that has this EtherType.
+ * @return the length of the frame; 0: none came
+ */
 static size_t
 from_us(uint16_t type, int timeout_ms)
 {
@@ -178,7 +181,7 @@ frames__go_out_and_come_in(void **state)
 	assert_int_equal(from_us(UROCE_ETHERTYPE_IPV4, 100), 0);
 }
 
-/* More frames than the wire takes at once: clients wait, and no frame is lost. */
+/* Send more frames than the wire takes at once: clients wait, and no frame is lost. */
 static void
 frames__wait_for_the_wire(void **state)
 {
@@ -248,8 +251,9 @@ put_frames(struct peer *from, const struct peer *to, unsigned nb, uint16_t len)
 }
 
 /*
- * A client writes a barrier. Behind the barrier it has what other clients and the wire had sent by
- * then. The test has many rounds, since a uroced that ignores barriers may be quick enough in some.
+ * When a barrier returns to a client, the client has all frames that other clients and the wire had
+ * sent before the barrier. The test has many rounds, since a uroced that ignores barriers may be
+ * quick enough in some rounds.
  */
 static void
 barrier__is_behind_what_was_on_its_way(void **state)
@@ -275,7 +279,7 @@ barrier__is_behind_what_was_on_its_way(void **state)
 		assert_int_equal(daemon_ask_client(&daemon_, slots[i], "drop_slot"), 0);
 }
 
-/* A barrier waits for a client whose frames take many turns. */
+/* A barrier waits for all frames of another client, even if these take many turns. */
 static void
 barrier__is_behind_all_turns_that_it_takes(void **state)
 {
@@ -289,8 +293,8 @@ barrier__is_behind_all_turns_that_it_takes(void **state)
 }
 
 /*
- * A barrier waits for frames of a client that was parked. The client with the barrier keeps uroced
- * awake.
+ * A barrier waits for the frames of a client that had left the run queue. The client with the
+ * barrier keeps uroced awake.
  */
 static void
 barrier__is_behind_clients_that_were_parked(void **state)
@@ -359,9 +363,12 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	(void)state;
 	(void)build_far(&b, peer_qpn(&b, 0) ^ 0x800000, 200);
 	expect_drop("drop_nobody", 200);
-	(void)build_far(&b, local_qpn(&b), 200); /* the peer of this QP is on this host */
+	/* the peer of the destination QP is on this host */
+	(void)build_far(&b, local_qpn(&b), 200);
 	expect_drop("drop_unbound", 200);
-	/* forged with an address of this host, or returned by the port */
+	/*
+	 * the source is an address of this host: the frame is forged, or the port has returned it
+	 */
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
 	((struct uroce_ipv4 *)(frame + 14))->src[3] = 1;
 	expect_drop("drop_our_source", 200);
@@ -435,11 +442,11 @@ arp__of_a_client_is_asked_and_answered(void **state)
 	assert_int_equal(peer_receive(&a, 0, frame), sizeof(arp));
 	assert_memory_equal(frame, &arp, sizeof(arp));
 	assert_int_equal(peer_receive(&b, 0, frame), sizeof(arp));
-	/* without the padding of Ethernet, which uroced adds */
+	/* a reply without Ethernet padding arrives at the client with padding, which uroced adds */
 	to_us(&arp, 42);
 	assert_int_equal(peer_receive(&a, 0, frame), sizeof(arp));
 	assert_memory_equal(frame, &arp, sizeof(arp));
-	/* forged requests do not reach the wire */
+	/* ARP frames in which the sender is forged do not reach the wire */
 	arp = asked;
 	memcpy(arp.src, own_mac, 6);
 	peer_send(&a, 0, (const uint8_t *)&arp, sizeof(arp));
@@ -467,7 +474,7 @@ ping__is_answered(void **state)
 
 	(void)state;
 	(void)build_far(&a, 0, 98);
-	frame[23] = 1; /* ICMP */
+	frame[23] = 1; /* IP protocol ICMP */
 	memset(frame + 34, 0, 64);
 	frame[34] = 8;
 	frame[24] = frame[25] = 0;
@@ -484,7 +491,7 @@ ping__is_answered(void **state)
 	peer_expect_silence(&a);
 }
 
-/* A neighbour solicitation for 2001:db8::1, from ::9. */
+/* uroced replies to a neighbour solicitation for 2001:db8::1 that comes from 2001:db8::9. */
 static void
 solicitation__is_answered(void **state)
 {
@@ -517,7 +524,7 @@ solicitation__is_answered(void **state)
 	assert_int_equal(got[54], 136);
 	assert_memory_equal(got + 6, own_mac, 6);
 	peer_expect_silence(&a);
-	/* all clients receive the reply to a solicitation of this host */
+	/* all clients receive the reply to a solicitation that this host has sent */
 	memcpy(frame, own_mac, 6);
 	frame[54] = 136;
 	to_us(frame, 86);
@@ -585,7 +592,8 @@ wire__wakes_who_sleeps_and_idle_costs_little(void **state)
 }
 
 /*
- * Clients are sent the kernel's addresses as they change, and the kernel replies to ARP for these.
+ * uroced sends the kernel's addresses to its clients whenever they change, and the kernel replies
+ * to ARP requests for these addresses.
  */
 static void
 addresses__are_the_kernels(void **state)
@@ -610,7 +618,7 @@ addresses__are_the_kernels(void **state)
 	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 33;
 	to_us(frame, 300);
 	assert_int_equal(peer_receive(&b, 0, got), 300);
-	/* the kernel replies, once, and uroced does not */
+	/* the kernel replies to the ARP request, and uroced sends no second reply */
 	to_us(&asked, sizeof(asked));
 	assert_true(from_us(0x0806, TIMEOUT_MS) >= 42);
 	assert_memory_equal(got, far_mac, 6);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Responses to datagrams: the address handle is made from the completion of a datagram and from its
- * GRH. [RDMA Aware] is the RDMA Aware Programming User Manual.
+ * Address handles for responses to datagrams: they are made from the completion of a datagram and
+ * from its GRH. [RDMA Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -10,7 +10,7 @@
 
 #define GRH  40u
 #define LEN  64u
-#define BACK 4096u /* offset in a's buffer for the response */
+#define BACK 4096u /* offset in a's buffer of the response and its GRH */
 
 /* Offset of the IPv4 header in the 40 bytes of the GRH area. */
 #define IPV4    20u
@@ -52,7 +52,10 @@ post_to(const struct host *from, const struct host *to, struct ibv_ah *ah, uint6
 	assert_int_equal(ibv_post_send(from->qp, &wr, &bad), 0);
 }
 
-/* Send a datagram from a, from the GID of this index. It arrives in b's buffer behind its GRH. */
+/*
+ * Send a datagram from a, whose source is the GID with this index, to b. The GRH is at the start of
+ * b's buffer, before the data.
+ */
 static struct ibv_wc
 ping(int gid_index, uint32_t flow_label, uint8_t tclass, uint8_t hop_limit)
 {
@@ -77,7 +80,10 @@ grh_of(const struct host *host)
 	return (struct ibv_grh *)host->buf;
 }
 
-/* b responds, and a receives the response from the address to which it had sent. */
+/*
+ * Send a datagram to b, and let b respond by the address handle that is made from its completion.
+ * Check that a receives the response.
+ */
 static void
 expect_answer(int gid_index)
 {
@@ -103,7 +109,7 @@ create_ah_from_wc__answers_over_ipv4(void **state)
 {
 	(void)state;
 	expect_answer(ADDR_GID);
-	/* the source address is the destination of the first datagram */
+	/* the source address of the response is the destination address of the first datagram */
 	assert_memory_equal(net.a.buf + BACK + IPV4 + 12, gid_of(&net.b, ADDR_GID).raw + 12, 4);
 }
 
@@ -117,7 +123,10 @@ create_ah_from_wc__answers_over_ipv6(void **state)
 	assert_memory_equal(net.a.buf + BACK + 8, gid_of(&net.b, 0).raw, 16);
 }
 
-/* The attributes of an address handle are in the headers of its packets. */
+/*
+ * The flow label, traffic class and hop limit of an address handle are in the headers of its
+ * packets.
+ */
 static void
 create_ah__its_attributes_are_in_its_packets(void **state)
 {
@@ -130,7 +139,10 @@ create_ah__its_attributes_are_in_its_packets(void **state)
 	assert_int_equal(net.b.buf[IPV4 + 8], 33);
 }
 
-/* libibverbs' own calls use the service level to tell IPv4 from IPv6. */
+/*
+ * The service level in the completion says whether the datagram came over IPv4 or IPv6: libibverbs'
+ * own calls use it for that.
+ */
 static void
 wc__sl_says_whether_ipv4_or_ipv6(void **state)
 {
@@ -160,8 +172,8 @@ expect_attr(struct ibv_wc *wc, const struct ibv_global_route *grh)
 }
 
 /*
- * The attributes are those of the response: source and destination are exchanged [RDMA Aware
- * 3.6.11].
+ * The attributes are those of the response: source and destination of the datagram are exchanged
+ * [RDMA Aware 3.6.11].
  */
 static void
 init_ah_from_wc__turns_the_header_round(void **state)
@@ -181,7 +193,10 @@ init_ah_from_wc__turns_the_header_round(void **state)
 						     .hop_limit = 33 });
 }
 
-/* The ECN mark was set by a switch on the path, so it is not copied to the response. */
+/*
+ * The mark ECN-CE is not copied to the traffic class of the response, because a switch on the path
+ * has set the mark.
+ */
 static void
 init_ah_from_wc__gives_no_mark_back(void **state)
 {
@@ -200,7 +215,7 @@ init_ah_from_wc__gives_no_mark_back(void **state)
 	}
 }
 
-/* Compute the checksum of an IPv4 header and write it into the header. */
+/* Store the checksum of an IPv4 header. */
 static void
 seal(uint8_t *ip)
 {
@@ -216,7 +231,9 @@ seal(uint8_t *ip)
 }
 
 /*
- * The bytes before an IPv4 header are undefined, and an IPv6 address may look like an IPv4 header.
+ * The GRH area of an IPv4 datagram has an IPv4 header behind undefined bytes. Such a header must
+ * not be taken for IPv6, whatever the bytes are. An IPv6 header whose source address looks like an
+ * IPv4 header must not be taken for IPv4.
  */
 static void
 init_ah_from_wc__knows_one_header_from_the_other(void **state)
@@ -238,7 +255,10 @@ init_ah_from_wc__knows_one_header_from_the_other(void **state)
 	assert_memory_equal(attr.grh.dgid.raw, grh_of(&net.b)->sgid.raw, 16);
 }
 
-/* The one's complement sum of some headers needs two folds. */
+/*
+ * The checksum of the IPv4 header is checked correctly, also if the one's complement sum needs two
+ * folds.
+ */
 static void
 init_ah_from_wc__of_every_kind_of_sum(void **state)
 {
@@ -257,7 +277,7 @@ init_ah_from_wc__of_every_kind_of_sum(void **state)
 }
 
 /*
- * Check that uroce_init_ah_from_wc() and uroce_create_ah_from_wc() fail with this errno and write
+ * Check that uroce_init_ah_from_wc() and uroce_create_ah_from_wc() fail with errno `err`, and write
  * nothing.
  */
 static void
@@ -292,7 +312,10 @@ init_ah_from_wc__checks_its_arguments(void **state)
 	assert_int_equal(errno, EINVAL);
 }
 
-/* With one byte of the header changed, the call must fail with this errno. */
+/*
+ * Change byte `at` of the header of a received datagram, and check that the calls fail with errno
+ * `err`.
+ */
 static void
 expect_refusal_of(int err, int gid_index, uint32_t at, uint8_t byte)
 {
@@ -309,21 +332,21 @@ static void
 init_ah_from_wc__refuses_a_header_that_cannot_be(void **state)
 {
 	(void)state;
-	/* neither version 4 nor 6; IPv4 options, for which the GRH area has no room */
+	/* neither version 4 nor 6, or IPv4 options, for which the GRH area has no room */
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x55);
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x46);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 0, 0x50);
-	/* the destination is another host or a group */
+	/* the destination of the datagram is another host or a multicast group */
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4 + 19, 9);
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4 + 16, 239);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 39, 9);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 24, 0xff);
-	/* the packets are not UDP but RoCEv1 and TCP */
+	/* the protocol in the IP header is not UDP, but that of RoCEv1 or TCP */
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID + 1, 6, 0x1b);
 	expect_refusal_of(EPROTONOSUPPORT, ADDR_GID, IPV4 + 9, 6);
 }
 
-/* A flag of the completion tells whether there is a GRH [RDMA Aware 3.6.11]. */
+/* Without the flag IBV_WC_GRH in the completion there is no GRH [RDMA Aware 3.6.11]. */
 static void
 init_ah_from_wc__without_a_header(void **state)
 {

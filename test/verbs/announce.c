@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Announced devices: what they report before their port and EAL exist, and that the reports do not
- * change afterwards.
+ * Announced devices: what they report before their port and EAL exist, and that their reports do
+ * not change when these are started.
  */
 
 #include <errno.h>
@@ -32,7 +32,7 @@
 #define PEER_VDEV  VDEV_OF("client")
 #define SPEC       "net_memif0,addr=192.0.2.1/24,workers=2"
 #define PEER_SPEC  "net_memif0,addr=192.0.2.2/24,workers=2"
-#define PEER       "peer" /* the program runs itself with this argument as the other end */
+#define PEER       "peer" /* with this argument the program is the peer, in a process of its own */
 #define TIMEOUT_MS 30000
 
 static const char *program;
@@ -118,7 +118,10 @@ create_device_on_port(void)
 	return uroce_create_device_on_port(0, NULL);
 }
 
-/* Each call that brings up a device fails before EAL runs, and one line of the log says why. */
+/*
+ * Calls that need EAL fail before EAL runs, and one line of the log says which call must come
+ * first.
+ */
 static void
 create__without_EAL_says_what_to_call(void **state)
 {
@@ -154,7 +157,7 @@ announce__ends_when_EAL_does_not_start(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* The reports of a device about itself. */
+/* All that a device reports about itself. */
 struct account {
 	struct ibv_device_attr_ex device;
 	struct ibv_port_attr port;
@@ -210,8 +213,8 @@ announce__says_the_same_before_and_after(void **state)
 	assert_int_equal(nb_starts, 1);
 	ask(context, &after);
 	/*
-	 * the link is up, too, although there is no peer yet: programs check it, and exit if it is
-	 * down
+	 * The link is reported as up before and after the start, although there is no peer.
+	 * Programs check the link, and exit if it is down.
 	 */
 	assert_memory_equal(&before, &after, sizeof(before));
 
@@ -222,7 +225,10 @@ announce__says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* uroced describes the device, and the device attaches to uroced later. */
+/*
+ * uroced describes an announced device before the device attaches to uroced. The reports are the
+ * same afterwards.
+ */
 static void
 announce__of_uroceds_says_the_same_before_and_after(void **state)
 {
@@ -255,7 +261,7 @@ announce__of_uroceds_says_the_same_before_and_after(void **state)
 	assert_int_equal(uroce_close_device(context), 0);
 	assert_int_equal(uroce_destroy_device(device), 0);
 	switch_stop(uroced);
-	/* no uroced listens on the socket now */
+	/* uroced has ended, so no process listens on the socket */
 	assert_errno(ECONNREFUSED, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
 	assert_int_equal(unlink("uroce-test-announce"), 0);
 	assert_errno(ENOENT, uroce_announce_device(spec, "uroced", start_eal, &nb_starts));
@@ -270,7 +276,7 @@ start_peer(void *arg)
 	return start_with(vdev);
 }
 
-/* Run as the peer until killed. */
+/* Open the peer's device, and wait until the process is killed. */
 static int
 be_peer(void)
 {
@@ -310,7 +316,7 @@ expect_port_is(struct ibv_context *context, enum ibv_event_type type, enum ibv_p
 	assert_int_equal(port.state, state);
 }
 
-/* Once there was a peer, the device reports the real state of the link. */
+/* From the time at which there is a peer, the device reports the real state of the link. */
 static void
 announce__link_goes_down_with_the_peer(void **state)
 {
@@ -332,7 +338,10 @@ announce__link_goes_down_with_the_peer(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* The order of the tests matters, because EAL can be started only once. */
+/*
+ * EAL can be started only once, so the order of the tests matters: the first tests need that EAL
+ * does not run.
+ */
 int
 main(int argc, char **argv)
 {

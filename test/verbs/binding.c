@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Bindings [mux/binding.h]: a device that is attached to uroced writes the peer of a QP into shared
- * memory. A QP has a binding while it accepts packets of its peer, and no longer. The test reads
- * the shared memory with headers of lib. A device that is not attached has no bindings.
+ * Bindings [mux/binding.h]: a device that is attached to uroced writes the peer of a connected QP
+ * into shared memory. A QP has a binding while it accepts packets of its peer, and no longer. The
+ * test reads the shared memory with headers of lib. A device that is not attached to uroced has no
+ * bindings.
  */
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ open_of(enum ibv_qp_type type)
 	pair_open(&net, &(struct pair_conf){ .type = type });
 }
 
-/* Move the QP through all states by public calls. */
+/* Move a QP through its states by calls of verbs. Check in which states the QP has a binding. */
 static void
 walk(enum ibv_qp_type type)
 {
@@ -97,7 +98,7 @@ binding__of_datagrams_is_none(void **state)
 	pair_close(&net);
 }
 
-/* The QP number may belong to another QP soon. */
+/* A QP that is destroyed loses its binding, because another QP may get its number soon. */
 static void
 binding__ends_with_its_qp(void **state)
 {

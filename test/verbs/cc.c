@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Congestion control of a QP: selection, refusals, queries. */
+/* Congestion control of a QP: its selection, refused selections, and queries. */
 
 #include "net.h"
 
@@ -52,7 +52,7 @@ qp_set_cc__before_it_has_a_path(void **state)
 	assert_int_equal(uroce_qp_set_cc(net.b.qp, "none"), 0);
 	assert_string_equal(query(net.b.qp).name, "none");
 	pair_connect(&net);
-	/* the QP is connected now */
+	/* a connected QP cannot get another congestion control */
 	assert_int_equal(uroce_qp_set_cc(net.a.qp, "none"), EINVAL);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 3000), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completion channels: a sleeping thread is woken once for each request of an event, by the right
- * CQ.
+ * Completion channels: arming a CQ wakes a sleeping thread once, and the event is of the right CQ.
  */
 
 #include "net.h"
@@ -11,7 +10,7 @@
 #include <pthread.h>
 
 static struct pair net;
-static struct ibv_comp_channel *channel; /* channel of b */
+static struct ibv_comp_channel *channel; /* completion channel of b's CQs */
 static struct ibv_cq *cq;                /* receive CQ of b's QP */
 
 static int
@@ -67,7 +66,7 @@ send_one(bool is_solicited)
 	};
 
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
-	/* the peer acknowledges after the completion is in its CQ */
+	/* wait for the ACK, so that the completion of b is in its CQ afterwards */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 }
 
@@ -113,9 +112,9 @@ event__is_raised_once_for_a_request(void **state)
 {
 	(void)state;
 	send_one(false);
-	expect_no_event(); /* no event was requested */
+	expect_no_event(); /* the CQ was not armed */
 	assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
-	expect_no_event(); /* an existing completion raises no event */
+	expect_no_event(); /* arming raises no event for a completion that exists already */
 	send_one(false);
 	send_one(false);
 	assert_true(is_readable(channel->fd));
@@ -153,7 +152,7 @@ event__wakes_who_sleeps(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	/* no thread polls: the service threads of both devices do the work */
+	/* no thread polls, so the service threads of both devices transfer the message */
 	for (unsigned round = 0; round < 20; round++) {
 		assert_int_equal(ibv_req_notify_cq(cq, 0), 0);
 		assert_int_equal(ibv_poll_cq(cq, 1, &wc), 0);
@@ -216,7 +215,7 @@ acknowledge(void *arg)
 	uroce_ack_cq_events(arg, 1);
 }
 
-/* The call waits until all events are acknowledged [ibv_get_cq_event(3)]. */
+/* The destruction of a CQ waits until all its events are acknowledged [ibv_get_cq_event(3)]. */
 static void
 destroy_cq__waits_for_acknowledgement(void **state)
 {
@@ -231,9 +230,9 @@ destroy_cq__waits_for_acknowledgement(void **state)
 }
 
 /*
- * A program may destroy a QP as soon as it is woken for the last message. The acknowledgement of
- * that message must still be sent. The call finds the worker between the reception of the message
- * and its acknowledgement.
+ * A program may destroy a QP as soon as it is woken for the last message, and the ACK of that
+ * message must still be sent. At the time of the call, the worker has received the message, and may
+ * not have sent the ACK yet.
  */
 static void
 destroy_qp__acknowledges_what_it_received(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory objects that several threads create, change and free, beside traffic and in conflict with
- * traffic.
+ * Several threads create, change and free memory objects, while other requests use the device or
+ * these objects.
  */
 
 #include "net.h"
@@ -37,7 +37,10 @@ teardown(void **state)
 	return 0;
 }
 
-/* Check a condition in a thread that is not the test's; the first failure is printed. */
+/*
+ * Check a condition in a thread that is not the test's. The first failure is printed, and all are
+ * counted.
+ */
 #define check(is_good)                                                                             \
 	do {                                                                                       \
 		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
@@ -90,8 +93,8 @@ remake_device_memory(void *arg)
 }
 
 /*
- * Windows of a region that cannot be deregistered while they are bound. Each window is freed bound
- * or unbound.
+ * Allocate, bind and free memory windows of a region. The region cannot be deregistered while a
+ * window is bound. Some windows are unbound before they are freed.
  */
 static void *
 remake_windows(void *arg)
@@ -147,7 +150,7 @@ objects__come_and_go_beside_traffic(void **state)
 
 /* --- against it --------------------------------------------------------------------------------------- */
 
-static uint8_t *halves; /* memory of 2 * LEN bytes; the region covers one half or the other */
+static uint8_t *halves; /* memory of which one half or the other is the region `target` */
 static struct ibv_mr *target;
 
 static void *
@@ -163,8 +166,8 @@ move_region(void *arg)
 }
 
 /*
- * A peer writes to the previous or present memory of the region. Each request is executed or
- * refused, and nothing behind the memory is written.
+ * A peer writes to the region while a thread moves the region to other memory, and back. Each
+ * request is executed or refused, and nothing behind the memory is written.
  */
 static void
 rereg__meets_requests(void **state)
@@ -251,7 +254,10 @@ end_two(const pthread_t thread[2])
 	assert_int_equal(atomic_load(&nb_bad), 0);
 }
 
-/* Whichever handle is released last ends the region [ibv_import_mr(3)]. */
+/*
+ * Two threads release two handles of a region at the same time. Whichever is released last ends the
+ * region [ibv_import_mr(3)].
+ */
 static void
 unimport__by_two_at_once(void **state)
 {
@@ -279,7 +285,10 @@ unimport__by_two_at_once(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* The number of users of each PD must be right in the end. */
+/*
+ * Two threads change the PD of a region at the same time. Afterwards the number of users of each PD
+ * must be right.
+ */
 static void
 rereg__by_two_at_once(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Addresses of ids of <uroce_cm.h>: binding, resolving, options, names. */
+/* Addresses of ids of <uroce_cm.h>: binding, resolution, options, names. */
 
 #include "cm_rig.h"
 
@@ -51,11 +51,11 @@ bind_addr__of_a_device_binds_to_the_device(void **state)
 	assert_int_equal(sgid->raw[11], 0xff);
 	assert_int_equal(ids[0]->route.addr.addr.ibaddr.pkey, 0xffff);
 	assert_non_null(ids[0]->pd);
-	/* port 0 is any free port; the two ports differ */
+	/* port 0 stands for any free port, so the two ids get different ports */
 	assert_int_equal(uroce_cm_bind_addr(ids[1], sa_of(HOST_B, 0)), 0);
 	assert_int_equal(uroce_cm_bind_addr(ids[2], sa_of(HOST_B, 0)), 0);
 	assert_true(port_of(ids[1]) >= 1024 && port_of(ids[1]) != port_of(ids[2]));
-	/* an address has the port once, another device's address has it, too */
+	/* only one id can be bound to a port of an address; the port of another address is free */
 	assert_cm_fails(EADDRINUSE, uroce_cm_bind_addr(ids[3], sa_of(HOST_B, 5000)));
 	assert_int_equal(uroce_cm_bind_addr(ids[3], sa_of(HOST_A, 5000)), 0);
 }
@@ -71,7 +71,7 @@ bind_addr__of_the_wildcard_has_the_port_at_all_devices(void **state)
 	assert_cm_fails(EADDRINUSE, uroce_cm_bind_addr(ids[1], sa_of(HOST_B, 5000)));
 	assert_int_equal(uroce_cm_bind_addr(ids[1], sa_of("0.0.0.0", 0)), 0);
 	assert_true(port_of(ids[1]) != 0);
-	/* a call that failed at the second device keeps nothing at the first */
+	/* a failed bind to all devices leaves nothing bound at the first device */
 	assert_int_equal(uroce_cm_bind_addr(ids[2], sa_of(HOST_B, 5001)), 0);
 	assert_cm_fails(EADDRINUSE, uroce_cm_bind_addr(ids[3], sa_of("0.0.0.0", 5001)));
 	assert_int_equal(uroce_cm_bind_addr(ids[3], sa_of(HOST_A, 5001)), 0);
@@ -109,7 +109,7 @@ bind_addr__link_local_and_loopback(void **state)
 	assert_int_equal(uroce_cm_bind_addr(ids[0], (struct sockaddr *)&sin6), 0);
 	assert_ptr_equal(ids[0]->verbs, list[1]);
 	uroce_cm_free_devices(list);
-	/* a loopback address is that of the first device */
+	/* an id that is bound to a loopback address gets the first device */
 	assert_int_equal(uroce_cm_bind_addr(ids[1], sa_of("127.0.0.1", 0)), 0);
 	assert_ptr_equal(ids[1]->verbs->device, rig.device[0]);
 	assert_int_equal(((struct sockaddr_in *)uroce_cm_get_local_addr(ids[1]))->sin_addr.s_addr,
@@ -152,7 +152,7 @@ listen__takes_the_port_alone(void **state)
 	ids[1] = ids[2] = NULL;
 	assert_int_equal(uroce_cm_listen(ids[0], 10), 0);
 	assert_cm_fails(EINVAL, uroce_cm_listen(ids[0], 10));
-	/* without an address: the wildcard, and any port */
+	/* listen() of an unbound id binds it to the wildcard address and any port */
 	assert_int_equal(uroce_cm_listen(ids[3], 10), 0);
 	assert_true(port_of(ids[3]) != 0);
 }
@@ -195,14 +195,17 @@ static void
 resolve_addr__chooses_device_and_source(void **state)
 {
 	(void)state;
-	/* 192.0.2.77 is in the network of both devices: the first one is chosen, and nobody answers */
+	/*
+	 * 192.0.2.77 is in the networks of both devices: the first device is chosen, and no host
+	 * replies
+	 */
 	assert_int_equal(uroce_cm_resolve_addr(ids[0], NULL, sa_of("192.0.2.77", 7), 1), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
-	/* after the error the program may try again */
+	/* after an error of the resolution the program may resolve another address */
 	assert_int_equal(uroce_cm_resolve_addr(ids[0], NULL, sa_of(HOST_B, 7), 60000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_ptr_equal(ids[0]->verbs->device, rig.device[1]);
-	/* a loopback destination is the device itself */
+	/* the loopback address resolves to the first device itself */
 	assert_int_equal(uroce_cm_resolve_addr(ids[1], NULL, sa_of("127.0.0.1", 7), 60000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_ptr_equal(ids[1]->verbs->device, rig.device[0]);
@@ -212,7 +215,7 @@ resolve_addr__chooses_device_and_source(void **state)
 	assert_int_equal(uroce_cm_resolve_addr(ids[2], NULL, sa_of("::1", 7), 60000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_ptr_equal(ids[2]->verbs->device, rig.device[1]);
-	/* behind the gateway, which does not answer */
+	/* the address is behind the gateway, which does not reply */
 	assert_int_equal(uroce_cm_resolve_addr(ids[3], NULL, sa_of("198.51.100.1", 7), 1), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_ERROR, -ETIMEDOUT);
 }
@@ -221,7 +224,7 @@ static void
 resolve_addr__without_a_route(void **state)
 {
 	(void)state;
-	/* there is no gateway for IPv6 */
+	/* the address is in no network of the devices, and there is no gateway for IPv6 */
 	assert_int_equal(uroce_cm_resolve_addr(ids[0], NULL, sa_of("2001:db8:1::1", 7), 60000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_ERROR, -ENETUNREACH);
 	assert_int_equal(uroce_cm_resolve_addr(ids[0], NULL, sa_of(HOST_B6, 7), 60000), 0);
@@ -236,7 +239,7 @@ resolve_addr__keeps_the_port_of_the_wildcard(void **state)
 	assert_int_equal(uroce_cm_resolve_addr(ids[0], NULL, sa_of(HOST_B, 7), 60000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_int_equal(port_of(ids[0]), 5000);
-	/* the other device's port is free again */
+	/* the resolution has chosen a device, so the port is free at the other device */
 	assert_int_equal(uroce_cm_bind_addr(ids[1], sa_of(HOST_A, 5000)), 0);
 }
 

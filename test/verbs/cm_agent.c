@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connection management on devices: two devices on a cable, and a device with itself.
+ * Connection management of devices: between two devices on a cable, and between QPs of one device.
  */
 
 #include "cm_user.h"
@@ -70,7 +70,7 @@ connection__is_established_and_ended(void **state)
 	assert_int_equal(user_expect(&b, UROCE_CM_EVENT_DISCONNECTED).id, link.passive);
 	assert_int_equal(ops->disconnect(b.manager, link.passive, NULL, 0), 0);
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_DISCONNECTED).id, link.active);
-	/* the timer of TIMEWAIT expires without any message */
+	/* TIMEWAIT ends by its timer, and not because of a message */
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_TIMEWAIT_EXIT).id, link.active);
 	assert_int_equal(user_expect(&b, UROCE_CM_EVENT_TIMEWAIT_EXIT).id, link.passive);
 }
@@ -108,7 +108,7 @@ no_listener__is_the_reason_of_a_rejection(void **state)
 static void
 connection__over_ipv6(void **state)
 {
-	/* the link-local address, and the configured one */
+	/* indexes in the GID table of the link-local and of the configured address */
 	static const int gid_index[] = { 0, ADDR_GID + 1 };
 
 	(void)state;
@@ -124,7 +124,7 @@ connection__over_ipv6(void **state)
 	}
 }
 
-/* Both ends of the connection are ids of one agent. */
+/* Connections of a device with itself: the ids of both ends belong to one agent. */
 static void
 connection__of_a_device_with_itself(void **state)
 {
@@ -141,7 +141,7 @@ connection__of_a_device_with_itself(void **state)
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_DISCONNECTED).id, link.active);
 	assert_int_equal(ops->disconnect(a.manager, link.active, NULL, 0), 0);
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_DISCONNECTED).id, link.passive);
-	/* another consumer of the agent */
+	/* an id of another consumer of the same agent connects, too */
 	(void)user_establish(&other, &a, PORT, QPN + 2);
 	user_close(&other);
 	(void)user_expect(&a, UROCE_CM_EVENT_DISCONNECTED);
@@ -160,22 +160,24 @@ consumers__have_their_own_ids_and_events(void **state)
 	user_open(&other, device[1], ADDR_GID);
 	of_b = user_listen(&b, PORT, 0);
 	of_other = user_listen(&other, PORT + 1, 0);
-	/* the port space is common */
+	/* the consumers of a device share its port space, so the port of b is in use */
 	assert_int_equal(ops->create(other.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
 	assert_int_equal(ops->bind(other.manager, id, &any, false, false), -EADDRINUSE);
-	/* the id of another consumer does not exist */
+	/* for a consumer, the ids of other consumers do not exist */
 	assert_int_equal(ops->query(other.manager, of_b, &info), -EINVAL);
 	assert_int_equal(ops->listen(other.manager, of_b, 0), -EINVAL);
 	assert_int_equal(ops->destroy(other.manager, of_b), -EINVAL);
 	assert_int_equal(ops->query(other.manager, UROCE_CM_NO_ID, &info), -EINVAL);
-	/* each gets its request, even if the other takes nothing */
+	/*
+	 * each consumer gets the request to its own listener, even if the other one takes no event
+	 */
 	refused = user_connect(&a, &b.gid, PORT, QPN);
 	id = user_connect(&a, &b.gid, PORT + 1, QPN + 1);
 	assert_int_equal(user_expect(&other, UROCE_CM_EVENT_CONNECT_REQUEST).listener, of_other);
 	user_expect_none(&other);
 	assert_int_equal(user_expect(&b, UROCE_CM_EVENT_CONNECT_REQUEST).listener, of_b);
 	user_expect_none(&b);
-	/* the end of one consumer rejects the request that it has taken, and leaves the other */
+	/* the end of a consumer rejects the request that it has taken; b's listener remains */
 	user_close(&other);
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_REJECTED).id, id);
 	assert_int_equal(user_query(&b, of_b).state, UROCE_CM_STATE_LISTEN);
@@ -204,7 +206,7 @@ closed_consumer__ends_its_connections(void **state)
 	}
 }
 
-/* The device knows QP numbers in TIMEWAIT also after the manager that used them was closed. */
+/* After a manager was closed, the device still knows which of its QP numbers are in TIMEWAIT. */
 static void
 agent__outlives_its_managers(void **state)
 {
@@ -234,7 +236,7 @@ context__is_in_use_while_its_manager_is_open(void **state)
 	assert_int_equal(uroce_destroy_device(device[0]), EBUSY);
 }
 
-/* A host that does not answer delays nobody else, and takes no room for long. */
+/* Connections to a host that does not reply do not delay other connections. */
 static void
 unknown_host__does_not_delay_others(void **state)
 {
@@ -254,7 +256,10 @@ unknown_host__does_not_delay_others(void **state)
 
 /* --- many connections -------------------------------------------------------------------------- */
 
-/* Take one event of the active side; count what has happened. */
+/*
+ * Take an event of an active side. After a CONNECT_RESPONSE, establish and disconnect the
+ * connection. Count the connections that were established and that have ended.
+ */
 static void
 go_on_active(struct user *user, unsigned *nb_established, unsigned *nb_ended)
 {
@@ -276,10 +281,10 @@ go_on_active(struct user *user, unsigned *nb_established, unsigned *nb_ended)
 
 struct passive_side {
 	struct user *user;
-	unsigned nb; /* connections that will be made */
+	unsigned nb; /* number of connections that the active side makes */
 };
 
-/* Accept connections until all have ended. */
+/* The passive side: accept connections, and disconnect them, until all have ended. */
 static void *
 run_passive(void *arg)
 {
@@ -319,7 +324,9 @@ connections__many_at_once(void **state)
 	assert_int_equal(nb_established, side.nb);
 }
 
-/* Requests that the user does not take are limited by the backlog. */
+/*
+ * The backlog limits the number of requests that wait at a listener. Further requests are rejected.
+ */
 static void
 backlog__limits_what_waits_for_the_user(void **state)
 {
@@ -348,7 +355,10 @@ struct client {
 	unsigned number;
 };
 
-/* A thread with a consumer of its own, which connects again and again. */
+/*
+ * A thread that opens a consumer of its own, makes some connections, and closes the consumer,
+ * repeatedly.
+ */
 static void *
 run_client(void *arg)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event channels and ids of <uroce_cm.h>: waiting, acknowledging, migrating, closing in any order. */
+/*
+ * Event channels and ids of <uroce_cm.h>: waiting for events, acknowledging events, migrating ids,
+ * and closing in any order.
+ */
 
 #include "cm_rig.h"
 
@@ -30,7 +33,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* An id of host a that has got ADDR_RESOLVED, which was not taken. */
+/* Create an id of host a, and wait until its event ADDR_RESOLVED is pending. */
 static struct rdma_cm_id *
 resolved_id(struct rdma_event_channel *channel)
 {
@@ -88,7 +91,7 @@ get_cm_event__waits_in_several_threads(void **state)
 		assert_non_null(events[i]);
 		assert_int_equal(events[i]->event, RDMA_CM_EVENT_ADDR_RESOLVED);
 	}
-	/* each thread has the event of another id */
+	/* each thread has got the event of another id */
 	assert_ptr_not_equal(events[0]->id, events[1]->id);
 	assert_ptr_not_equal(events[0]->id, events[2]->id);
 	assert_ptr_not_equal(events[1]->id, events[2]->id);
@@ -112,7 +115,7 @@ channel__every_event_is_an_edge_for_epoll(void **state)
 	rig.a.id = resolved_id(rig.channel[0]);
 	assert_int_equal(epoll_wait(fd, &ready, 1, 60000), 1);
 	assert_int_equal(epoll_wait(fd, &ready, 1, 0), 0);
-	/* the first event is still there, the second one is another edge */
+	/* the first event is still pending; a second event is an edge for EPOLLET */
 	assert_int_equal(uroce_cm_create_id(rig.channel[0], &second, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(uroce_cm_resolve_addr(second, sa_of(HOST_A, 0), sa_of(HOST_B, 1), 60000),
 			 0);
@@ -127,7 +130,8 @@ channel__every_event_is_an_edge_for_epoll(void **state)
 
 struct waiter {
 	struct rdma_cm_id *id;
-	struct rdma_event_channel *to; /* migrate to; NULL: destroy */
+	/* channel to which the id migrates; NULL: the id is destroyed */
+	struct rdma_event_channel *to;
 	atomic_bool has_ended;
 };
 
@@ -143,14 +147,17 @@ end_in_thread(void *arg)
 	return NULL;
 }
 
-/* The call waits for the acknowledgement of an event that the program took. */
+/*
+ * Check that a migration or destruction of an id waits until the program acknowledges an event of
+ * the id that it has taken.
+ */
 static void
 expect_wait_for_ack(struct waiter *waiter, struct rdma_cm_event *event)
 {
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, end_in_thread, waiter), 0);
-	/* a call that does not wait would end in this time, and the test would notice it */
+	/* in this time a call would return that does not wait */
 	usleep(20000);
 	assert_false(atomic_load(&waiter->has_ended));
 	assert_int_equal(uroce_cm_ack_cm_event(event), 0);
@@ -192,7 +199,10 @@ destroy_id__during_a_resolution(void **state)
 
 	(void)state;
 	assert_int_equal(uroce_cm_create_id(rig.channel[0], &id, NULL, RDMA_PS_TCP), 0);
-	/* no host has this address */
+	/*
+	 * no host has the address 192.0.2.77, so the resolution is in progress when its id is
+	 * destroyed
+	 */
 	assert_int_equal(uroce_cm_resolve_addr(id, NULL, sa_of("192.0.2.77", 1), 60000), 0);
 	assert_int_equal(uroce_cm_destroy_id(id), 0);
 	expect_no_event(rig.channel[0]);
@@ -313,7 +323,7 @@ get_devices__lists_each_device_opened(void **state)
 	assert_int_equal(uroce_cm_bind_addr(rig.a.id, sa_of(HOST_A, 0)), 0);
 	assert_ptr_equal(rig.a.id->verbs, list[0]);
 	end_destroy(&rig.a);
-	/* an object of the program keeps the device open */
+	/* a PD of the program keeps the device in use */
 	assert_non_null(pd = uroce_alloc_pd(list[1]));
 	uroce_cm_free_devices(list);
 	assert_int_equal(uroce_destroy_device(rig.device[1]), EBUSY);
@@ -321,7 +331,7 @@ get_devices__lists_each_device_opened(void **state)
 	uroce_cm_free_devices(NULL);
 }
 
-/* Drop events that tell a resolved route, and count the others. */
+/* A filter of events: false drops an event, which is done for ROUTE_RESOLVED. */
 static bool
 is_no_route(void *arg, const struct rdma_cm_event *event)
 {

@@ -28,7 +28,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Take the request at host b, and keep its id. */
+/* Wait for a CONNECT_REQUEST at host b, and store its id. */
 static struct rdma_cm_event *
 await_request(void)
 {
@@ -115,7 +115,7 @@ connect__carries_the_parameters_of_both(void **state)
 	assert_int_equal(event->param.conn.qp_num, rig.b.id->qp->qp_num);
 	assert_int_equal(uroce_cm_ack_cm_event(event), 0);
 	expect_event(rig.channel[1], RDMA_CM_EVENT_ESTABLISHED, 0);
-	/* the QPs have what both have agreed on */
+	/* both QPs have the attributes on which the two sides have agreed */
 	assert_int_equal(uroce_query_qp(rig.a.id->qp, &attr, 0, &init), 0);
 	assert_int_equal(attr.dest_qp_num, rig.b.id->qp->qp_num);
 	assert_int_equal(attr.max_dest_rd_atomic, 1);
@@ -246,7 +246,7 @@ disconnect__ends_both_sides(void **state)
 	assert_int_equal(uroce_cm_disconnect(rig.b.id), 0);
 	assert_int_equal(qp_state_of(rig.b.id), IBV_QPS_ERR);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_DISCONNECTED, 0);
-	/* again changes nothing */
+	/* a disconnect of an id that is disconnected changes nothing */
 	assert_int_equal(uroce_cm_disconnect(rig.a.id), 0);
 	assert_int_equal(uroce_cm_disconnect(rig.b.id), 0);
 }
@@ -254,7 +254,7 @@ disconnect__ends_both_sides(void **state)
 static void
 timewait_exit__follows_the_end(void **state)
 {
-	uint8_t code = 1; /* a short timewait */
+	uint8_t code = 1; /* code of an ACK timeout, so that TIMEWAIT is short */
 	struct rdma_cm_event *event;
 
 	(void)state;
@@ -308,7 +308,10 @@ destroy_id__of_a_listener_rejects_what_waits(void **state)
 	expect_no_event(rig.channel[1]);
 }
 
-/* The program owns the QP: UCX and SPDK work like this. */
+/*
+ * Create a QP that does not belong to the id. The program modifies it by the attributes of
+ * uroce_cm_init_qp_attr(), as UCX and SPDK do.
+ */
 static struct ibv_qp *
 own_qp(struct rdma_cm_id *id, struct ibv_cq **cq)
 {
@@ -345,7 +348,7 @@ establish__is_for_programs_that_own_their_qp(void **state)
 	rig_resolve(&rig, RDMA_PS_TCP);
 	assert_non_null(qp_a = own_qp(rig.a.id, &cq_a));
 	move_own_qp(rig.a.id, qp_a, IBV_QPS_INIT);
-	/* the peer is not known yet */
+	/* before the connect, the id has no attributes for RTR, because the peer is not known */
 	assert_cm_fails(EINVAL, uroce_cm_init_qp_attr(rig.a.id, &attr, &mask));
 	assert_int_equal(mask, 0);
 	assert_cm_fails(EINVAL, uroce_cm_establish(rig.a.id));
@@ -424,7 +427,10 @@ reject__an_active_id_may_refuse_the_response(void **state)
 	assert_int_equal(qp_state_of(rig.b.id), IBV_QPS_ERR);
 }
 
-/* The QP of the active side cannot be moved: it is in ERR. */
+/*
+ * The QP of the active side is in ERR, so it cannot be modified when the REP arrives. Both sides
+ * get an event.
+ */
 static void
 connect_error__tells_both_sides(void **state)
 {
@@ -453,7 +459,7 @@ connect__to_the_own_address(void **state)
 	(void)state;
 	rig_listen(&rig, RDMA_PS_TCP);
 	assert_int_equal(uroce_cm_create_id(rig.channel[0], &rig.a.id, NULL, RDMA_PS_TCP), 0);
-	/* an address of a device is reached by the device itself */
+	/* an address of a device of this process: the connection is within that device */
 	assert_int_equal(uroce_cm_resolve_addr(rig.a.id, NULL, sa_of(HOST_B, RIG_PORT), 2000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_ptr_equal(rig.a.id->verbs, rig.listener->verbs);
@@ -485,7 +491,7 @@ connect__checks_its_arguments(void **state)
 	assert_cm_fails(EINVAL, uroce_cm_resolve_route(rig.b.id, 1));
 	rig_listen_elsewhere(&rig);
 	rig_resolve(&rig, RDMA_PS_TCP);
-	/* neither a QP nor a number of one */
+	/* the id has no QP, and `param` has no QP number */
 	assert_cm_fails(EINVAL, uroce_cm_connect(rig.a.id, NULL));
 	assert_cm_fails(EINVAL, uroce_cm_connect(rig.a.id, &param));
 	param.qp_num = 5;

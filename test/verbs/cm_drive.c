@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connection management in the loop of the program: uroce_cm_poll() does all work. */
+/*
+ * Connection management in the loop of the program: calls of uroce_cm_poll() do all the work,
+ * instead of a thread.
+ */
 
 #include "cm_rig.h"
 
@@ -43,7 +46,10 @@ count_threads(const char *name)
 	return (unsigned)strtoul(line, NULL, 10);
 }
 
-/* Do the work that is due, and wait for more, until a channel has an event. */
+/*
+ * Call uroce_cm_poll() when there is work, until a channel has an event. The event must have this
+ * type.
+ */
 static struct rdma_cm_event *
 poll_for_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type)
 {
@@ -100,7 +106,7 @@ accept_one(void *arg)
 	struct rdma_cm_event *event;
 
 	(void)arg;
-	/* the call does the work while it waits */
+	/* while uroce_cm_get_cm_event() waits, it does the work of uroce_cm_poll() */
 	assert_int_equal(uroce_cm_get_cm_event(rig.channel[1], &event), 0);
 	assert_int_equal(event->event, RDMA_CM_EVENT_CONNECT_REQUEST);
 	rig.b.id = event->id;

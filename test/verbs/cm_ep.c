@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Endpoints, synchronous ids, and the QPs and SRQs of ids. */
+/* Endpoints (rdma_create_ep), ids without a channel, and the QPs and SRQs of ids. */
 
 #include "cm_rig.h"
 
@@ -8,7 +8,10 @@
 static struct cm_rig rig;
 static struct rdma_cm_id *listener;
 
-/* An address of uroce_cm_getaddrinfo(), for a listener at host b or a client at host a. */
+/*
+ * Get an address by uroce_cm_getaddrinfo(): for a listener at host b with RAI_PASSIVE, otherwise
+ * for a client.
+ */
 static struct rdma_addrinfo *
 address(const char *node, int flags, enum rdma_port_space ps)
 {
@@ -55,7 +58,7 @@ add_mr(struct cm_end *end)
 					       IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE));
 }
 
-/* Accept a connection, and close it when the peer has closed. */
+/* A thread that accepts a connection at the listener. */
 static void *
 serve_one(void *arg)
 {
@@ -119,7 +122,7 @@ connect__of_a_synchronous_id_tells_the_rejection(void **state)
 {
 	(void)state;
 	rig.a.id = create_active();
-	/* nobody listens */
+	/* no id listens at the port of the address */
 	assert_cm_fails(ECONNREFUSED, uroce_cm_connect(rig.a.id, NULL));
 	assert_int_equal(rig.a.id->event->event, RDMA_CM_EVENT_REJECTED);
 	assert_int_equal(rig.a.id->event->status, 8);

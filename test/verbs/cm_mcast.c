@@ -37,7 +37,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Take the event of a join, and make an address handle of it. */
+/* Wait for the event of a join, and create an address handle from it. */
 static struct ibv_ah *
 await_join(unsigned host, struct cm_end *end, void *context)
 {
@@ -55,7 +55,7 @@ await_join(unsigned host, struct cm_end *end, void *context)
 	return ah;
 }
 
-/* Send a datagram from host a to a group. */
+/* Send a datagram from host a to the multicast group of an address handle. */
 static void
 send_to_group(struct ibv_ah *ah)
 {
@@ -147,7 +147,7 @@ join_multicast_ex__a_sender_does_not_receive(void **state)
 	(void)state;
 	assert_int_equal(uroce_cm_join_multicast_ex(rig.a.id, &attr, NULL), 0);
 	ah[0] = await_join(0, &rig.a, NULL);
-	/* the QP is not attached, so it cannot be detached */
+	/* the join was for sending only, so the QP is not attached to the group */
 	assert_int_equal(uroce_detach_mcast(rig.a.id->qp, &gid, 0), EINVAL);
 	assert_int_equal(uroce_cm_join_multicast(rig.b.id, sa_of(GROUP, 0), NULL), 0);
 	ah[1] = await_join(1, &rig.b, NULL);
@@ -177,7 +177,10 @@ join_multicast__checks_its_arguments(void **state)
 	assert_cm_fails(EINVAL, uroce_cm_join_multicast(id, sa_of(GROUP, 0), NULL));
 	assert_int_equal(uroce_cm_destroy_id(id), 0);
 	assert_int_equal(uroce_cm_join_multicast(rig.a.id, sa_of(GROUP, 0), NULL), 0);
-	/* the id is a member already; its pending event goes with it */
+	/*
+	 * the id has joined the group already; leaving the group drops the pending event of the
+	 * join
+	 */
 	assert_cm_fails(EINVAL, uroce_cm_join_multicast(rig.a.id, sa_of(GROUP, 0), NULL));
 	assert_int_equal(uroce_cm_leave_multicast(rig.a.id, sa_of(GROUP, 0)), 0);
 	expect_no_event(rig.channel[0]);

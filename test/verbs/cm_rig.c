@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Two hosts that connect by <uroce_cm.h>. */
+/* The implementation of cm_rig.h: two hosts that connect by <uroce_cm.h>. */
 
 #include "cm_rig.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
 
-#define TIMEOUT_MS 60000 /* which only a hang exceeds */
+#define TIMEOUT_MS 60000 /* time limit, which only a hang exceeds */
 
 void
 rig_open(struct cm_rig *rig, const char *keys)

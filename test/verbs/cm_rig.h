@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Two hosts on a cable, which connect by <uroce_cm.h>: a device of each, and a channel of each.
+ * Two hosts on a cable, a and b, which connect by <uroce_cm.h>. Each host has a device and an event
+ * channel.
  */
 
 #include <uroce_cm.h>
@@ -17,9 +18,9 @@
 #define HOST_B6  "2001:db8::2"
 
 #define RIG_PORT 7471
-#define RIG_LEN  4096u /* bytes of a buffer */
+#define RIG_LEN  4096u /* length of the buffer of an end */
 
-/** One end of a connection: an id with a QP, and a buffer. */
+/** An end of a connection: an id with its QP, and a registered buffer. */
 struct cm_end {
 	struct rdma_cm_id *id;
 	struct ibv_mr *mr;
@@ -29,54 +30,56 @@ struct cm_end {
 struct cm_rig {
 	struct ibv_device *device[2];
 	struct rdma_event_channel *channel[2];
-	struct rdma_cm_id *listener; /* at host b */
+	struct rdma_cm_id *listener; /* id that listens at host b */
 	struct cm_end a, b;
 };
 
-/** Create the devices, with these keys, and the channels. */
+/** Create the devices, with the configuration keys `keys`, and the event channels. */
 void rig_open(struct cm_rig *rig, const char *keys);
 
-/** Destroy everything that is not NULL. */
+/** Destroy all objects of the rig that exist. */
 void rig_close(struct cm_rig *rig);
 
-/** An address, valid until the eighth next call. A port of 0 is none. */
+/** Make a socket address. It is valid until the eighth next call. Port 0 means no port. */
 struct sockaddr *sa_of(const char *ip, uint16_t port);
 
-/** Wait for the next event of a channel, which must be this one, with this status. */
+/** Wait for the next event of a channel. It must have this type and this status. */
 struct rdma_cm_event *await_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type,
 				  int status);
 
-/** Wait for the next event, as await_event(), and acknowledge it. */
+/** Wait for an event as await_event() does, and acknowledge the event. */
 void expect_event(struct rdma_event_channel *channel, enum rdma_cm_event_type type, int status);
 
-/** Wait until an event is pending. */
+/** Wait until a channel has a pending event. */
 void await_readable(struct rdma_event_channel *channel);
 
-/** No event may be pending. */
+/** Check that a channel has no pending event. */
 void expect_no_event(struct rdma_event_channel *channel);
 
-/** Create the listener at host b. */
+/** Create an id that listens at host b, at RIG_PORT. */
 void rig_listen(struct cm_rig *rig, enum rdma_port_space ps);
 
-/** Create a listener at another port of host b, so that the host answers. */
+/**
+ * Create an id that listens at another port of host b, so that a request to RIG_PORT is rejected.
+ */
 void rig_listen_elsewhere(struct cm_rig *rig);
 
-/** Create the id of host a with a resolved route to the listener. */
+/** Create an id of host a, and resolve its route to the listener. */
 void rig_resolve(struct cm_rig *rig, enum rdma_port_space ps);
 
-/** Create the QP and the region of an end. */
+/** Create the QP of an end, and register its buffer. */
 void end_create_qp(struct cm_end *end, enum ibv_qp_type type);
 
-/** Destroy the QP, the region and the id of an end. */
+/** Destroy the QP, the region and the id of an end, if they exist. */
 void end_destroy(struct cm_end *end);
 
-/** Connect an RC QP of host a to one of host b; both are established. */
+/** Connect an RC QP of host a to one of host b, and wait until both are established. */
 void rig_connect(struct cm_rig *rig);
 
-/** Post a receive request to `b`, a send to `a`, and compare what arrives. */
+/** Send a message from `a` to `b`, and compare the received bytes. */
 void rig_exchange(struct cm_end *a, struct cm_end *b);
 
-/** State of the QP of an id. */
+/** Get the state of the QP of an id. */
 enum ibv_qp_state qp_state_of(struct rdma_cm_id *id);
 
 #define assert_cm_fails(err, call)                                                                 \

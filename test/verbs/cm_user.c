@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A user of a device's connection manager.
- */
+/* The implementation of cm_user.h: a user of a device's connection manager. */
 
 #include "cm_user.h"
 

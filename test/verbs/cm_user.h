@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A user of a device's connection manager, for tests: it makes calls, and waits for events. The
- * tests link the libraries directly, because programs do not see this interface.
+ * A user of a device's connection manager, for tests: it makes calls of the manager, and waits for
+ * its events. The manager's interface is internal, so these tests link the libraries directly.
  */
 
 #include "net.h"
@@ -18,50 +18,60 @@
 struct user {
 	struct ibv_context *context;
 	struct uroce_cm_manager *manager;
-	int event_fd; /* readable when the manager has told that there are events */
+	/* descriptor that is readable after the manager has notified that there are events */
+	int event_fd;
 	union ibv_gid gid;
 };
 
-/** Open a device, and its connection manager. The user's address is the GID of this index. */
+/** Open a device and its connection manager. The address of the user is the GID with this index. */
 void user_open(struct user *user, struct ibv_device *device, int gid_index);
 
-/** Close the manager and the context. A user that is not open is allowed. */
+/** Close the manager and the context of a user. No effect if the user is not open. */
 void user_close(struct user *user);
 
-/** Listen at a port of the user's address. */
+/** Create an id, and listen at a port of the user's address. Returns the id. */
 uint32_t user_listen(struct user *user, uint16_t port, uint32_t backlog);
 
-/** Ask for a connection from a QP number to a port of an address. */
+/**
+ * Create an id, and request a connection of the QP number `qpn` to a port of the address `to`.
+ * Returns the id.
+ */
 uint32_t user_connect(struct user *user, const union ibv_gid *to, uint16_t port, uint32_t qpn);
 
-/** Accept a request with a QP number. */
+/** Accept the request of the id `id` for the QP number `qpn`. */
 void user_accept(struct user *user, uint32_t id, uint32_t qpn);
 
 /**
- * Wait for the next event. While there is none, `drive(arg)` is called; NULL: sleep until the
+ * Wait for the next event, and call `drive(arg)` meanwhile. If `drive` is NULL, sleep until the
  * manager notifies. The test fails if there is no event for a minute.
  */
 struct uroce_cm_event user_await(struct user *user, void (*drive)(void *arg), void *arg);
 
-/** Wait for the next event, which must be of this kind. */
+/** Wait for the next event, whose kind must be `kind`. */
 struct uroce_cm_event user_expect(struct user *user, enum uroce_cm_event_kind kind);
 
-/** Check that there is no event now. */
+/** Check that the user has no event. */
 void user_expect_none(struct user *user);
 
-/** Wait until the manager tells of an event after user_expect_none(). The event is not taken. */
+/**
+ * After user_expect_none(): wait until the manager notifies that there is an event. The event is
+ * not taken.
+ */
 void user_await_notice(struct user *user);
 
-/** The state of an id. */
+/** Query the state of an id. */
 struct uroce_cm_info user_query(struct user *user, uint32_t id);
 
-/** The ids of both ends of a connection. */
+/** A connection: the ids of its two ends. */
 struct user_link {
 	uint32_t active;
 	uint32_t passive;
 };
 
-/** Connect a user to a port at which another user, or the same one, listens. */
+/**
+ * Connect `from` to a port at which `to` listens, and wait until both ends are established. Both
+ * may be the same user.
+ */
 struct user_link user_establish(struct user *from, struct user *to, uint16_t port, uint32_t qpn);
 
 #endif /* UROCE_TEST_VERBS_CM_USER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters of devices and QPs, as a program reads them. */
+/* Counters of devices and QPs, which a program reads by the public calls. */
 
 #include "net.h"
 
@@ -69,8 +69,8 @@ query_counters__bad_arguments(void **state)
 }
 
 /*
- * A call without enough room returns the number of counters, and writes no more than there is room
- * for.
+ * With too little room, a query of counters returns the number of counters, and writes only as many
+ * as there is room for.
  */
 static void
 query_counters__as_much_as_there_is_room_for(void **state)
@@ -106,13 +106,16 @@ query_counters__tell_of_a_transfer(void **state)
 	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS);
 	assert_int_equal(of_device(&net.b, "rx_write_requests"), before + 1);
-	/* both hosts are one device if they are attached to uroced */
+	/*
+	 * the test checks minimums, because both hosts are one device if they are attached to
+	 * uroced
+	 */
 	assert_true(of_device(&net.a, "rdma_sends") >= 1);
 	assert_true(of_device(&net.b, "rdma_recvs") >= 1);
 	assert_true(of_device(&net.a, "port_xmit_data") >= 3100 / 4);
 	/*
-	 * three packets of the WRITE, one of the SEND; more if the machine delayed an
-	 * acknowledgement
+	 * The WRITE has three packets and the SEND one. There are more if the machine delayed an
+	 * ACK, so that packets were retransmitted.
 	 */
 	const uint64_t nb_more = of_qp(&net.a, "retransmitted_pkts");
 
@@ -126,8 +129,8 @@ query_counters__tell_of_a_transfer(void **state)
 }
 
 /*
- * A refused request ends two QPs. The device's counters keep their counts after the QPs are
- * destroyed.
+ * A request is refused, so both QPs fail and are destroyed. The counters of the devices keep their
+ * counts.
  */
 static void
 query_counters__outlive_a_qp(void **state)

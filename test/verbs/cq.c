@@ -62,7 +62,9 @@ create__takes_every_comp_vector(void **state)
 	}
 }
 
-/* EAL has only 256 MiB here. */
+/*
+ * A CQ of the maximum length can be created, although EAL has only 256 MiB of memory in this test.
+ */
 static void
 max_cqe__can_be_had_whatever_EAL_was_given(void **state)
 {
@@ -98,7 +100,7 @@ poll__takes_no_more_than_asked_for(void **state)
 	assert_int_equal(uroce_poll_cq(net.a.scq, 4, wc), 0);
 	for (uint64_t i = 0; i < 3; i++)
 		post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, i, sge_of(&net.a, 0, 8), 0);
-	/* when the last completion is there, the others are, too */
+	/* the completions are in order, so poll them one by one */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 3, sge_of(&net.a, 0, 8), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
@@ -109,7 +111,8 @@ poll__takes_no_more_than_asked_for(void **state)
 }
 
 /*
- * Put `nb` completions into a's receive CQ; on return the last request of the peer has completed.
+ * Send `nb` messages from b to a, so that a's receive CQ gets `nb` completions. Return when the
+ * last send request of b has completed.
  */
 static void
 receive(uint64_t nb)
@@ -185,7 +188,10 @@ acknowledge(void *event)
 	uroce_ack_async_event(event);
 }
 
-/* The call waits until all events are acknowledged [ibv_get_async_event(3)]. */
+/*
+ * The destruction of a CQ waits until all its asynchronous events are acknowledged
+ * [ibv_get_async_event(3)].
+ */
 static void
 destroy__waits_until_events_are_acknowledged(void **state)
 {
@@ -211,7 +217,7 @@ worker__of_the_send_cq_runs_the_qp(void **state)
 	struct ibv_qp_init_attr init = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = cq,
-		.recv_cq = net.a.rcq, /* a CQ belongs to the other worker */
+		.recv_cq = net.a.rcq, /* this CQ belongs to another worker than the send CQ */
 		.cap = { 4, 4, 1, 1, 0 },
 		.sq_sig_all = 1,
 	};

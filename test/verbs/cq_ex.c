@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Extended CQs: b receives into one. [create_cq_ex] refers to ibv_create_cq_ex(3).
- */
+/* Extended CQs: the receive CQ of b is one. [create_cq_ex] refers to ibv_create_cq_ex(3). */
 
 #include "net.h"
 
@@ -15,7 +13,7 @@
 	(IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK)
 
 static struct pair net;
-static struct ibv_cq_ex *cq; /* receive CQ of b */
+static struct ibv_cq_ex *cq; /* the receive CQ of b */
 
 static struct ibv_cq_ex *
 make_cq(struct ibv_cq_init_attr_ex init)
@@ -88,7 +86,7 @@ start(void)
 	return ibv_start_poll(cq, &attr);
 }
 
-/* Poll until there is a completion, which becomes the current one. */
+/* Call ibv_start_poll() until there is a completion. */
 static void
 start_waiting(void)
 {
@@ -96,7 +94,7 @@ start_waiting(void)
 	int ret = ENOENT;
 
 	for (unsigned i = 0; ret == ENOENT && i < 1000000; i++) {
-		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* this poll drives device a */
+		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* polling a CQ of a drives device a */
 		ret = start();
 	}
 	assert_int_equal(ret, 0);
@@ -156,7 +154,7 @@ create__uses_its_parent_domain(void **state)
 
 	(void)state;
 	assert_non_null(parent);
-	parent->handle ^= 1; /* the handle is invalid, as after the domain was destroyed */
+	parent->handle ^= 1; /* make the handle invalid, like that of a destroyed parent domain */
 	assert_errno(ENOENT, make_cq(init));
 	parent->handle ^= 1;
 	struct ibv_cq_ex *made = make_cq(init);
@@ -167,7 +165,10 @@ create__uses_its_parent_domain(void **state)
 	assert_int_equal(uroce_dealloc_pd(parent), 0);
 }
 
-/* The result is ENOENT, the CQ remains valid, and end_poll is not called [create_cq_ex]. */
+/*
+ * ibv_start_poll() of an empty CQ returns ENOENT. The CQ remains valid, and ibv_end_poll() is not
+ * called [create_cq_ex].
+ */
 static void
 start__of_an_empty_one_is_enoent(void **state)
 {
@@ -251,7 +252,10 @@ read__of_a_failure(void **state)
 	ibv_end_poll(cq);
 }
 
-/* A batch reads the completions that are available, in order; ordinary polls find the others. */
+/*
+ * ibv_next_poll() reads the available completions in order, as many as the program wants. Ordinary
+ * polls find the others.
+ */
 static void
 next__goes_on(void **state)
 {
@@ -292,8 +296,8 @@ wallclock_now(void)
 }
 
 /*
- * Difference of two clocks that is allowed, because the scheduler may stop the test between two
- * reads.
+ * Allowed difference between two clocks. The scheduler may stop the test between the reads of the
+ * clocks.
  */
 #define TOLERANCE_NS 10000000u
 
@@ -318,7 +322,10 @@ read__timestamps(void **state)
 	ibv_end_poll(cq);
 }
 
-/* The QP of the current completion may be destroyed during the batch. */
+/*
+ * Between ibv_start_poll() and ibv_end_poll(), the CQ can be resized, and the QP of the current
+ * completion can be destroyed.
+ */
 static void
 batch__holds_up_no_other_call(void **state)
 {
@@ -331,7 +338,8 @@ batch__holds_up_no_other_call(void **state)
 	net.b.qp = NULL;
 	assert_int_equal(cq->wr_id, 10);
 	assert_int_equal(ibv_wc_read_byte_len(cq), 48);
-	assert_int_equal(ibv_next_poll(cq), ENOENT); /* the completion was removed with its QP */
+	/* the destruction of the QP has removed its next completion */
+	assert_int_equal(ibv_next_poll(cq), ENOENT);
 	ibv_end_poll(cq);
 }
 
@@ -339,7 +347,10 @@ static _Thread_local bool is_beside;
 static atomic_uint nb_yields; /* number of sched_yield() calls by other threads */
 static atomic_bool is_inside;
 
-/* Replaces sched_yield() of libc: a thread that waits for a lock calls it again and again. */
+/*
+ * Replaces sched_yield() of libc, to count its calls: a thread that waits for a lock calls it
+ * repeatedly.
+ */
 int
 sched_yield(void)
 {
@@ -359,7 +370,10 @@ poll_beside(void *wr_id)
 	return NULL;
 }
 
-/* The other thread waits at the lock and does not enter the batch. */
+/*
+ * While one thread is between ibv_start_poll() and ibv_end_poll(), another thread waits in
+ * ibv_start_poll() for the CQ's lock.
+ */
 static void
 batch__is_one_threads(void **state)
 {

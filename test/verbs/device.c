@@ -75,7 +75,7 @@ list__names_devices_and_reuses_numbers(void **state)
 	assert_int_equal(first->node_type, IBV_NODE_CA);
 	assert_int_equal(first->transport_type, IBV_TRANSPORT_IB);
 
-	/* the lowest free number is used again, and so is its place in the list */
+	/* a new device gets the lowest free number, and its place in the list */
 	assert_int_equal(uroce_destroy_device(first), 0);
 	first = net_device(0, NULL);
 	assert_string_equal(uroce_get_device_name(first), "uroce0");
@@ -199,7 +199,10 @@ query_device__says_what_create_calls_hold_to(void **state)
 	assert_int_equal(uroce_query_device(host->context, NULL), EINVAL);
 }
 
-/* Each field and each flag of the device attributes has its expected value [RDMA Aware 3.3.1]. */
+/*
+ * The device attributes have the expected values, field by field and flag by flag [RDMA Aware
+ * 3.3.1].
+ */
 static void
 query_device__describes_the_device(void **state)
 {
@@ -208,7 +211,8 @@ query_device__describes_the_device(void **state)
 
 	assert_int_equal(uroce_query_device(host->context, &attr), 0);
 	assert_true(attr.sys_image_guid == attr.node_guid);
-	assert_int_equal(attr.page_size_cap, 0xfffff000); /* all page sizes from 4 KiB */
+	/* a bit for each page size from 4 KiB on */
+	assert_int_equal(attr.page_size_cap, 0xfffff000);
 	assert_int_equal(attr.vendor_part_id, 1);
 	assert_int_equal(attr.hw_ver, 1);
 	assert_int_equal(attr.device_cap_flags,
@@ -235,7 +239,10 @@ query_device_ex__inline_call_gives_the_same(void **state)
 	free(attr);
 }
 
-/* Query a port as ibv_query_port() in verbs.h does, but without the fallback into libibverbs. */
+/*
+ * Query a port by the function of the context, as ibv_query_port() of verbs.h does. Other than
+ * there, a context without that function fails the test.
+ */
 static int
 query_port_inline(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,
 		  size_t len)
@@ -265,7 +272,7 @@ query_port__describes_port_1_alone(void **state)
 	assert_int_equal(attr.max_vl_num, 1);
 	assert_true(attr.active_width > 0 && attr.active_speed > 0);
 	assert_int_equal(query_port_inline(host->context, 1, &again, sizeof(again)), 0);
-	/* padding behind the last field is not compared */
+	/* compare all but the padding behind the last field */
 	assert_memory_equal(&attr, &again,
 			    offsetof(struct ibv_port_attr, port_cap_flags2) +
 				    sizeof(attr.port_cap_flags2));

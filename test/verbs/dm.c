@@ -59,7 +59,7 @@ alloc(size_t len)
 	return dm;
 }
 
-/* Execute one request of host a. */
+/* Post an RDMA request at host a, and check the status of its completion. */
 static void
 rdma(enum ibv_wr_opcode opcode, uint32_t len, uint64_t addr, uint32_t rkey,
      enum ibv_wc_status status)
@@ -141,7 +141,10 @@ dm__arguments(void **state)
 	assert_int_equal(uroce_free_dm(NULL), EINVAL);
 }
 
-/* The limit max_dm_size is for one block and for the sum of all blocks [alloc_dm(3), notes]. */
+/*
+ * max_dm_size limits the length of a block, and the sum of the lengths of all blocks [alloc_dm(3),
+ * notes].
+ */
 static void
 dm__max_dm_size_and_one_more(void **state)
 {
@@ -164,8 +167,8 @@ dm__max_dm_size_and_one_more(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_int_equal(ibv_free_dm(other), 0);
 	/*
-	 * padding for alignment counts as device memory: a block aligned to half of the memory fits
-	 * only once
+	 * padding for the alignment of a block counts, so there is no room for a second block that
+	 * is aligned to half of the memory
 	 */
 	attr.log_align_req = (uint32_t)__builtin_ctzll(limits.max_dm_size / 2);
 	dm = ibv_alloc_dm(net.b.context, &attr);
@@ -194,7 +197,7 @@ dm__peers_use_it_from_offset_0(void **state)
 	assert_memory_equal(net.a.buf, out + 96, 4000);
 	rdma(IBV_WR_RDMA_READ, 4001, 96, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 
-	/* in work requests, too, the address of an element is an offset */
+	/* in elements of requests, too, addresses are offsets in the device memory */
 	const struct ibv_sge sge = { .addr = 96, .length = 4000, .lkey = mr->lkey };
 
 	post_recv(&net.a, 1, sge_of(&net.a, 8192, 4096));
@@ -262,7 +265,7 @@ dmabuf__arguments(void **state)
 	(void)state;
 	assert_int_equal(ftruncate(fd, LEN), 0);
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(NULL, 0, LEN, 0, fd, 0));
-	/* the descriptor is not that of a dma-buf */
+	/* `fd` is the descriptor of a file that is no dma-buf */
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, 0));
 	assert_errno(EBADF, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, -1, 0));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, LEN, 0, fd, IBV_ACCESS_MW_BIND));
@@ -272,7 +275,9 @@ dmabuf__arguments(void **state)
 }
 
 /*
- * Create a dma-buf over a memfd of LEN bytes, mapped at `mem`; -1: this kernel cannot create one.
+ * Create a dma-buf from a memfd of LEN bytes.
+ * @param[out] mem where the memfd is mapped
+ * @return descriptor of the dma-buf; -1: this kernel cannot create one
  */
 static int
 make_dmabuf(uint8_t **mem)
@@ -306,7 +311,7 @@ dmabuf__is_read_and_written(void **state)
 	(void)state;
 	if (fd < 0) {
 		print_message("# skipped: /dev/udmabuf: %s\n", strerror(errno));
-		return; /* cmocka's TAP output reports skip() as a failure */
+		return; /* not skip(), which cmocka's TAP output reports as a failure */
 	}
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 1, LEN, 1, fd, 0));
 	assert_errno(EINVAL, uroce_reg_dmabuf_mr(net.b.pd, 0, 0, 0, fd, 0));
@@ -336,17 +341,20 @@ import__is_the_same_region(void **state)
 	assert_ptr_not_equal(twin, mr);
 	assert_ptr_equal(twin->context, net.b.context);
 	assert_ptr_equal(twin->pd, net.b.pd);
-	assert_null(twin->addr); /* the address is NULL [import_mr(3), notes] */
+	assert_null(twin->addr); /* an imported region has no address [import_mr(3), notes] */
 	assert_int_equal(twin->length, LEN);
 	assert_int_equal(twin->lkey, mr->lkey);
 	assert_int_equal(twin->rkey, mr->rkey);
-	/* releasing an imported handle does not end the region */
+	/* the region remains when a handle of it is released */
 	uroce_unimport_mr(twin);
 	rdma(IBV_WR_RDMA_WRITE, 8, (uintptr_t)net.b.buf, mr->rkey, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 }
 
-/* One handle deregisters the region, and the other one is released [import_mr(3)]. */
+/*
+ * Deregistering a region by one of its handles ends the region. The other handle can only be
+ * released then [import_mr(3)].
+ */
 static void
 import__deregisters_for_all(void **state)
 {
@@ -388,7 +396,7 @@ import__of_another_domain_or_nothing(void **state)
 	assert_errno(ENOENT, uroce_import_mr(pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.a.pd, mr->handle));
 	assert_errno(ENOENT, uroce_import_mr(net.b.pd, mr->handle ^ 1));
-	/* create the device memory through an imported PD */
+	/* an imported PD is the same domain, so the region can be imported through it */
 	same = uroce_import_pd(net.b.context, net.b.pd->handle);
 	assert_non_null(same);
 	twin = uroce_import_mr(same, mr->handle);

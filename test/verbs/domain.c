@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Protection domains: parent domains with thread domains, and objects that one context imports from
- * another. Also fork(). [RDMA Aware] is the RDMA Aware Programming User Manual.
+ * another. Other tests call fork(). [RDMA Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -59,7 +59,7 @@ alloc_parent(struct ibv_pd *base, struct ibv_td *td)
 	return pd;
 }
 
-/* Replace the QP of a host by one in another PD. */
+/* Replace the QP of a host by a new QP in the PD `pd`. */
 static void
 move_qp(struct host *host, struct ibv_pd *pd)
 {
@@ -82,7 +82,7 @@ remove_qp(struct host *host)
 	host->qp = NULL;
 }
 
-/* Argument checks of ibv_alloc_td(3). */
+/* Wrong arguments of ibv_alloc_td(3) are refused. */
 static void
 td__checks_its_arguments(void **state)
 {
@@ -120,7 +120,7 @@ td__keeps_its_context_open(void **state)
 	assert_int_equal(uroce_close_device(context), 0);
 }
 
-/* Argument checks of ibv_alloc_parent_domain(3). */
+/* Wrong arguments of ibv_alloc_parent_domain(3) are refused. */
 static void
 parent__checks_its_arguments(void **state)
 {
@@ -130,14 +130,14 @@ parent__checks_its_arguments(void **state)
 
 	(void)state;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, NULL));
-	/* the attributes contain no PD */
+	/* attr.pd is NULL */
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.pd = net.a.pd;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(NULL, &attr));
-	/* the td belongs to another context */
+	/* attr.td belongs to another context */
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.td = NULL;
-	/* the pd belongs to another context */
+	/* attr.pd belongs to another context */
 	assert_errno(EINVAL, uroce_alloc_parent_domain(other, &attr));
 	attr.comp_mask = 1u << 2;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
@@ -166,7 +166,8 @@ parent__keeps_its_pd(void **state)
 }
 
 /*
- * "Completely interchangeable": a QP of the parent domain uses regions of the PD, and the reverse.
+ * A parent domain and its PD are "completely interchangeable": a QP of the parent domain uses
+ * regions of the PD, and the reverse.
  */
 static void
 parent__is_the_same_domain(void **state)
@@ -220,7 +221,7 @@ parent__lends_its_address_handles(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* The call takes a duplicate of cmd_fd [ibv_import_device(3)]. */
+/* ibv_import_device(3) takes a duplicate of cmd_fd, which the imported context then owns. */
 static void
 import_device__takes_a_duplicate_of_cmd_fd(void **state)
 {
@@ -235,7 +236,8 @@ import_device__takes_a_duplicate_of_cmd_fd(void **state)
 	assert_int_equal(context->cmd_fd, fd);
 	assert_int_equal(uroce_query_port(context, 1, &port), 0);
 	assert_int_equal(uroce_close_device(context), 0);
-	assert_int_equal(fcntl(fd, F_GETFD), -1); /* the descriptor was closed */
+	/* closing the context has closed the descriptor */
+	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
 static void
@@ -246,7 +248,7 @@ import_device__refuses_what_is_no_context(void **state)
 	(void)state;
 	assert_errno(EBADF, uroce_import_device(-1));
 	assert_errno(EINVAL, uroce_import_device(fd));
-	assert_int_equal(close(fd), 0); /* the caller still owns the descriptor */
+	assert_int_equal(close(fd), 0); /* a failed import leaves the descriptor with the caller */
 }
 
 static void
@@ -267,7 +269,7 @@ import_device__is_known_by_any_of_its_contexts(void **state)
 	close(fd);
 }
 
-/* An imported PD can be used in all calls that take a PD [ibv_import_pd(3)]. */
+/* A PD that is imported can be used in all calls that take a PD [ibv_import_pd(3)]. */
 static void
 import_pd__is_the_same_domain(void **state)
 {
@@ -286,7 +288,7 @@ import_pd__is_the_same_domain(void **state)
 		  (struct ibv_sge){ (uintptr_t)text, sizeof(text), mr->lkey }, 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)net.b.buf, "import");
-	uroce_unimport_pd(pd); /* the PD has a region, so it remains */
+	uroce_unimport_pd(pd); /* no effect, because the PD has a region */
 	assert_int_equal(uroce_close_device(context), -1);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 	uroce_unimport_pd(pd);
@@ -324,8 +326,9 @@ import_pd__refuses_domains_of_other_contexts(void **state)
 }
 
 /*
- * Runs in a child, which has a copy of the region. It reads the copy when it is notified.
- * @return the byte that it read
+ * Wait in a child until the parent writes to a pipe. Then read a byte of the buffer, of which the
+ * child has a copy.
+ * @return the byte
  */
 static int
 child(const uint8_t *buf, int go)
@@ -335,7 +338,10 @@ child(const uint8_t *buf, int go)
 	return read(go, &byte, 1) == 1 ? buf[0] : 0xff;
 }
 
-/* fork() with regions that were registered before ibv_fork_init(3). */
+/*
+ * After fork(), requests use the parent's memory, and the child has a copy of the memory from the
+ * time of the fork. The regions are registered before ibv_fork_init(3).
+ */
 static void
 fork__leaves_the_parents_regions_to_the_parent(void **state)
 {
@@ -353,12 +359,14 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 	assert_true(pid >= 0);
 	if (pid == 0)
 		_exit(child(net.b.buf, go[0]));
-	/* a page that parent and child share: the worker writes it first */
+	/*
+	 * the worker writes a page that parent and child share: the parent gets a copy of the page
+	 */
 	net.a.buf[0] = 2;
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 1), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_int_equal(net.b.buf[0], 2);
-	/* a shared page that the program writes first */
+	/* the program writes a shared page, and the worker must read the parent's copy */
 	net.b.buf[8192] = 3;
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, 2, sge_of(&net.a, 4096, 1), 8192);
 	expect_wc(&net, net.a.scq, 2, IBV_WC_SUCCESS);
@@ -374,8 +382,9 @@ fork__leaves_the_parents_regions_to_the_parent(void **state)
 #define HUGE ((size_t)2 << 20)
 
 /*
- * Map a huge page: a reserved one, or memory of that alignment, which the kernel may back with a
- * huge page.
+ * Map memory of the length and alignment of a huge page: a reserved huge page, or memory that the
+ * kernel may back with one.
+ * @param[out] map the mapping, for munmap()
  */
 static uint8_t *
 map_huge(void **map)
@@ -393,7 +402,10 @@ map_huge(void **map)
 	return at;
 }
 
-/* The call works without RDMAV_HUGEPAGES_SAFE [RDMA Aware 3.1.1]. */
+/*
+ * fork() with a region on a huge page works without the environment variable RDMAV_HUGEPAGES_SAFE
+ * [RDMA Aware 3.1.1].
+ */
 static void
 fork__of_huge_pages(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The same calls with each kind of thread that can drive a worker: threads of the program that poll
+ * Tests that run with each kind of thread that can drive a worker: threads of the program that poll
  * a CQ, an lcore of DPDK, and a loop of the program that calls uroce_worker_poll().
  */
 
@@ -41,7 +41,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Connect, transfer data, query, fail, reset, three times. */
+/* Connect the QPs, transfer data, query, fail and reset the QPs. Repeat that three times. */
 static void
 life(void **state)
 {
@@ -96,7 +96,10 @@ event__wakes_who_sleeps(void **state)
 	assert_int_equal(uroce_destroy_comp_channel(channel), 0);
 }
 
-/* A peer's request during the deregistration of a region is executed or refused as a whole. */
+/*
+ * A region is deregistered while a peer writes to it. After the call no request writes to the
+ * memory, and the requests complete or are refused.
+ */
 static void
 dereg__beside_traffic(void **state)
 {
@@ -116,7 +119,7 @@ dereg__beside_traffic(void **state)
 		assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = wait_for(&net, net.a.scq);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
-	/* the region is deregistered, so nothing else writes this memory */
+	/* from now on, no request may write to the memory */
 	memset(net.b.buf, 2, 100000);
 	for (unsigned i = 1; i < NB_WR && wc.status == IBV_WC_SUCCESS; i++)
 		wc = wait_for(&net, net.a.scq);

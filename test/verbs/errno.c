@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A failed call reports its error twice: by its return value, and by errno, which programs print.
- * Each call of the public headers that returns an int has a row here, with arguments that it
+ * Each call of the public headers that returns an int has a row here, with arguments that the call
  * refuses.
  *
  *	test-verbs-errno HEADER...
@@ -17,7 +17,7 @@
 #include <uroce_cm_dv.h>
 #include <uroce_dv.h>
 
-#define UNTOUCHED ENOTTY /* an errno that no call returns */
+#define UNTOUCHED ENOTTY /* a value of errno that no call stores */
 
 static struct pair net;
 static const char *const *headers;
@@ -57,8 +57,8 @@ static struct ibv_wc wc;
 static struct ibv_sge sge;
 
 /*
- * NULL is used where an invalid object could not be detected; other arguments are real objects with
- * invalid parameters.
+ * Calls that must fail, as names and expressions. An argument is NULL if the call could not detect
+ * an invalid object. Other arguments are real objects with invalid parameters.
  */
 #define CALLS(X)                                                                                   \
 	X(destroy_device, uroce_destroy_device(net.a.context->device))                             \
@@ -158,7 +158,7 @@ static struct ibv_sge sge;
 	X(cm_leave_multicast, uroce_cm_leave_multicast(NULL, &cm_out.addr))                        \
 	X(cm_create_ep, uroce_cm_create_ep(&cm_out.id, NULL, NULL, NULL))                          \
 	X(cm_dv_watch_channel, uroce_cm_dv_watch_channel(NULL, NULL, NULL))                        \
-	/* functions of the context, and other calls that are not listed above */                  \
+	/* functions of the context, and calls that several functions need */                      \
 	X(the_contexts_query_port,                                                                 \
 	  verbs_get_ctx(net.a.context)->query_port(net.a.context, 2, &out.port, sizeof(out.port))) \
 	X(the_contexts_query_device,                                                               \
@@ -167,14 +167,17 @@ static struct ibv_sge sge;
 	X(wr_complete, wr_complete())                                                              \
 	X(query_gid_table, (int)uroce_query_gid_table(net.a.context, NULL, 0, 0))
 
-/* Calls that return something else, or wait for an event that does not occur here. */
+/*
+ * Public calls that return an int and have no row: they do not fail here, or do not return an
+ * errno.
+ */
 static const char *const others[] = {
-	"cm_get_fd",              /* the call fails only if no descriptor is left */
-	"fork_init",              /* ibv_fork_init() never fails */
-	"get_device_index",       /* the result is -1 if there is no such device */
-	"query_qp_data_in_order", /* the result is a set of flags */
-	"rereg_mr",               /* returns a code of its own and sets errno: mr.c, rereg.c */
-	"req_notify_cq",          /* the call never fails */
+	"cm_get_fd",              /* fails only if the process has no descriptor left */
+	"fork_init",              /* never fails */
+	"get_device_index",       /* returns -1 if there is no such device */
+	"query_qp_data_in_order", /* returns a set of flags */
+	"rereg_mr",               /* returns a code of its own; mr.c and rereg.c check errno */
+	"req_notify_cq",          /* never fails */
 };
 
 static struct ibv_srq *
@@ -212,7 +215,10 @@ start_poll(void)
 	return ret;
 }
 
-/* Build a request on a QP in RESET, which is refused. */
+/*
+ * Build a request with `nb_sge` elements on a QP in RESET, which refuses it.
+ * @return the error
+ */
 static int
 complete_with(size_t nb_sge)
 {
@@ -288,8 +294,8 @@ teardown(void **state)
 }
 
 /*
- * Whether the return value agrees with errno: errno itself, negated errno for calls that return
- * counts, or -1.
+ * Whether the return value of a failed call agrees with errno: it is errno, negated errno for calls
+ * that return counts, or -1.
  */
 static bool
 matches_errno(int ret, int err)

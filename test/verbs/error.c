@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Failed requests: the status on each side, and the requests behind the failed one.
+ * Failed requests: the status of the failed request at each side, and the status of the requests
+ * behind it.
  */
 
 #include "net.h"
@@ -18,7 +19,7 @@ setup(void **state)
 	return 0;
 }
 
-/* A missing response is noticed after 1 ms, and the request is retransmitted once. */
+/* ACK timeout of 1 ms, as a code, and one retry: a request without a response fails soon. */
 #define TIMEOUT_CODE 8
 #define RETRY_CNT    1
 
@@ -43,7 +44,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Post valid requests behind the bad one, on both queues of a. */
+/* Post valid requests behind the one that must fail, on both queues of a's QP. */
 static void
 post_followers(void)
 {
@@ -54,7 +55,8 @@ post_followers(void)
 }
 
 /*
- * The first request of a fails with this status; all others are flushed in order; the QP is in ERR.
+ * Check that the first request of a fails with `status`, that all others are flushed in order, and
+ * that the QP is in ERR.
  */
 static void
 expect_failure(enum ibv_wc_status status)
@@ -65,7 +67,7 @@ expect_failure(enum ibv_wc_status status)
 	for (uint64_t i = 10; i < 12; i++)
 		expect_wc(&net, net.a.rcq, i, IBV_WC_WR_FLUSH_ERR);
 	assert_int_equal(state_of(&net.a), IBV_QPS_ERR);
-	assert_int_equal(net.b.buf[100], 0); /* no later request was sent */
+	assert_int_equal(net.b.buf[100], 0); /* no request behind the failed one was sent */
 }
 
 static void
@@ -91,7 +93,8 @@ bad_lkey__is_a_local_protection_error(void **state)
 	post_write(net.a.mr->lkey ^ 1, net.b.mr->rkey, (uintptr_t)net.b.buf, 8);
 	post_followers();
 	expect_failure(IBV_WC_LOC_PROT_ERR);
-	assert_int_equal(state_of(&net.b), IBV_QPS_RTS); /* the peer has received nothing */
+	/* the QP of b has received nothing of the request */
+	assert_int_equal(state_of(&net.b), IBV_QPS_RTS);
 }
 
 static void
@@ -150,7 +153,7 @@ expect_access_error_at_b(void)
 	uroce_ack_async_event(&event);
 }
 
-/* A READ on a connection that allows no outstanding READs. */
+/* A READ fails if max_rd_atomic is 0, so that no READ may be outstanding. */
 static void
 read__where_none_may_be_out_is_a_local_operation_error(void **state)
 {
@@ -216,7 +219,7 @@ send__longer_than_the_receive_request(void **state)
 static void
 send__into_memory_without_the_right(void **state)
 {
-	/* the region has no access rights */
+	/* the receive request is in a region without access rights */
 	struct ibv_mr *mr = uroce_reg_mr(net.b.pd, net.b.buf, 100, 0);
 	struct ibv_sge sge = { (uintptr_t)net.b.buf, 100, mr->lkey };
 
@@ -264,7 +267,7 @@ peer_gone__ends_within_the_budget(void **state)
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 0, sge_of(&net.a, 0, 8), 0);
 	post_followers();
 	expect_failure(IBV_WC_RETRY_EXC_ERR);
-	/* a busy machine may add to the time */
+	/* the limit allows a second more, because the machine may be busy */
 	assert_true((double)(rte_get_tsc_cycles() - begin) / (double)rte_get_tsc_hz() <
 		    budget_s + 1.0);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Asynchronous events: each is delivered once to the contexts that it concerns.
- */
+/* Asynchronous events: each event is delivered once to each context that it concerns. */
 
 #include "net.h"
 
@@ -21,7 +19,7 @@ setup(void **state)
 	return 0;
 }
 
-/* A pair with few and short retries. */
+/* Open a pair of QPs with few and short retries. */
 static int
 setup_impatient(void **state)
 {
@@ -61,7 +59,7 @@ expect_no_event(struct ibv_context *context)
 	assert_false(is_readable(context));
 }
 
-/* The peer reads memory without an access right, so b's QP fails. */
+/* Let a read an address of b with an invalid rkey, so that b's QP fails. */
 static void
 make_access_error(void)
 {
@@ -93,11 +91,11 @@ qp_event__names_its_qp(void **state)
 	assert_ptr_equal(event.element.qp, net.b.qp);
 	uroce_ack_async_event(&event);
 	expect_no_event(net.b.context);
-	/* the requester gets a completion with an error, and no event */
+	/* the context of the requester has no event: its request completes with an error */
 	expect_no_event(net.a.context);
 }
 
-/* The requester sends the atomic, and the responder refuses it. */
+/* An atomic on a misaligned address is sent, and the responder refuses it: b's QP gets an event. */
 static void
 req_err__comes_of_an_atomic_that_is_not_aligned(void **state)
 {
@@ -167,7 +165,7 @@ qp_event__goes_to_the_qps_context_only(void **state)
 	(void)state;
 	pair_connect(&net);
 	make_access_error();
-	/* another context may be woken by the event, but finds none and leaves it to its owner */
+	/* a thread that waits at another context may be woken, but gets no event */
 	expect_no_event(other);
 	assert_true(is_readable(net.b.context));
 	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);
@@ -192,7 +190,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_DOWN);
-	assert_int_equal(port.phys_state, 2); /* physical state Polling [IBA 14.2.5.6] */
+	assert_int_equal(port.phys_state, 2); /* the physical state Polling [IBA 14.2.5.6] */
 	assert_int_equal(rte_eth_dev_set_link_up(net.a.port_id), 0);
 	for (unsigned i = 0; i < 2; i++) {
 		assert_int_equal(uroce_get_async_event(contexts[i], &event), 0);
@@ -201,7 +199,7 @@ port_event__goes_to_every_context(void **state)
 	}
 	assert_int_equal(uroce_query_port(contexts[0], 1, &port), 0);
 	assert_int_equal(port.state, IBV_PORT_ACTIVE);
-	assert_int_equal(port.phys_state, 5); /* physical state LinkUp */
+	assert_int_equal(port.phys_state, 5); /* the physical state LinkUp [IBA 14.2.5.6] */
 	assert_int_equal(uroce_close_device(contexts[1]), 0);
 }
 
@@ -241,7 +239,7 @@ acknowledge(void *event)
 	uroce_ack_async_event(event);
 }
 
-/* The call waits until all events are acknowledged [ibv_get_async_event(3)]. */
+/* The destruction of a QP waits until all its events are acknowledged [ibv_get_async_event(3)]. */
 static void
 destroy_qp__waits_for_acknowledgement(void **state)
 {
@@ -272,7 +270,7 @@ wait_for_event(void *arg)
 	return NULL;
 }
 
-/* Two threads wait; there are two events, and each thread gets one of them. */
+/* Two threads wait for events. If two events occur, each thread gets one of them. */
 static void
 get__one_of_several_threads_has_an_event(void **state)
 {
@@ -300,7 +298,8 @@ get__one_of_several_threads_has_an_event(void **state)
 }
 
 /*
- * Calls for drivers in ethdev, which no public header declares: the test raises a driver's event.
+ * Functions of ethdev for drivers, which no public header declares. With them the test raises an
+ * event as a driver does.
  */
 struct rte_eth_dev;
 struct rte_eth_dev *rte_eth_dev_allocated(const char *name);
@@ -326,7 +325,10 @@ expect_port_event(struct ibv_context *context, enum ibv_event_type type)
 	uroce_ack_async_event(&event);
 }
 
-/* Undo the removal, which the driver did not do. */
+/*
+ * Stop and close the port. The library leaves this to the driver if the driver has reported that
+ * the port was removed.
+ */
 static int
 teardown_removed(void **state)
 {
@@ -337,7 +339,10 @@ teardown_removed(void **state)
 	return rte_eth_dev_stop(port_id) || rte_eth_dev_close(port_id);
 }
 
-/* Posted requests end within the retry budget, and the device can be destroyed. */
+/*
+ * If the port was removed, posted requests fail when the retries are used up, and the device can be
+ * destroyed.
+ */
 static void
 device_fatal__comes_of_a_port_that_was_removed(void **state)
 {

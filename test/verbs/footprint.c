@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The memory of an idle QP: its context, its worker's record, and the rings that its user
+ * The memory of an idle QP: its context, the worker's record of it, and the rings that its user has
  * requested. The test reads internal sizes, so it links the libraries directly.
  */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The GID table of a device whose addresses are the kernel's: it follows the kernel, and raises
- * events. The interface is one end of a veth pair in a network namespace of the test.
+ * The GID table of a device whose addresses are those of the kernel: the table follows the kernel's
+ * changes, and events report them. The interface is one end of a veth pair in a network namespace
+ * of the test.
  */
 
 #include "net.h"
@@ -20,10 +21,14 @@ static struct ibv_context *context;
 static bool
 run(const char *command)
 {
-	return system(command) == 0; /* `command` is a constant of this file */
+	/* all commands are constants of this file, so system() is safe */
+	return system(command) == 0;
 }
 
-/* Without addresses that the kernel assigns by itself. */
+/*
+ * Enter a new network namespace with a veth pair. Its interfaces get no addresses that the kernel
+ * assigns by itself.
+ */
 static bool
 make_namespace(void)
 {
@@ -34,7 +39,7 @@ make_namespace(void)
 	       run("ip link set v0 up");
 }
 
-/* Create a device on a port of its own, which is removed with the device. */
+/* Create a device on a port of its own, and open it. The port is removed with the device. */
 static int
 open_device(const char *keys)
 {
@@ -86,7 +91,10 @@ expect_change(struct ibv_context *context)
 	uroce_ack_async_event(&event);
 }
 
-/* `text` NULL: there is no GID at this index. */
+/*
+ * Check the GID at an index.
+ * @param text  the GID; NULL: there must be none
+ */
 static void
 expect_gid(int index, const char *text)
 {
@@ -103,7 +111,7 @@ expect_gid(int index, const char *text)
 		assert_memory_equal(entry.gid.raw, expected.raw, 16);
 }
 
-/* Whether an address handle with this source GID can be created. */
+/* Whether an address handle can be created whose source is the GID with this index. */
 static bool
 is_usable(int index)
 {
@@ -115,7 +123,7 @@ is_usable(int index)
 	struct ibv_pd *pd = uroce_alloc_pd(context);
 	struct ibv_ah *ah;
 
-	/* a group destination needs no neighbour resolution */
+	/* the destination is a multicast group, so no neighbour must be resolved */
 	assert_int_equal(inet_pton(AF_INET6, "::ffff:239.1.2.3", attr.grh.dgid.raw), 1);
 	errno = 0;
 	ah = uroce_create_ah(pd, &attr);
@@ -146,7 +154,10 @@ gid_change__tells_of_an_address_that_is_new(void **state)
 	assert_int_equal(uroce_close_device(other), 0);
 }
 
-/* Other addresses keep their index. The next new address takes the free place. */
+/*
+ * If an address is removed, the other addresses keep their index. The next new address gets the
+ * free index.
+ */
 static void
 gid_change__tells_of_an_address_that_went(void **state)
 {
@@ -194,7 +205,10 @@ gid_change__the_last_may_go(void **state)
 	expect_gid(1, "::ffff:192.0.2.9");
 }
 
-/* Addresses of the device's configuration are not changed by the kernel. */
+/*
+ * If the addresses are configured, the kernel's changes do not change the GID table, and raise no
+ * event.
+ */
 static void
 gid_change__not_of_configured_addresses(void **state)
 {
@@ -203,7 +217,10 @@ gid_change__not_of_configured_addresses(void **state)
 	(void)state;
 	expect_gid(0, "::ffff:192.0.2.1");
 	assert_true(run("ip address add 198.51.100.7/24 dev v0"));
-	/* the link is checked together with the addresses, and after them */
+	/*
+	 * the device checks its link after the addresses, so the event of the link shows that there
+	 * is no event of an address
+	 */
 	assert_true(run("ip link set v1 down"));
 	assert_int_equal(uroce_get_async_event(context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_PORT_ERR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Tests that need internals: links of every speed, and calls without memory. The test links the
- * libraries directly, with its own calloc().
+ * Tests that need internals: links of every speed, and calls that get no memory. The test links the
+ * libraries directly, with a calloc() of its own.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ static _Thread_local bool has_no_memory;
 void *__real_calloc(size_t nb, size_t size);
 void *__wrap_calloc(size_t nb, size_t size);
 
-/* The linker redirects the library's calls of calloc() to this function. */
+/* Replaces calloc() in the library, by an option of the linker: it fails while `has_no_memory`. */
 void *
 __wrap_calloc(size_t nb, size_t size)
 {
@@ -49,7 +49,7 @@ __wrap_mmap64(void *at, size_t len, int prot, int flags, int fd, off_t offset)
 
 static struct ibv_context *context;
 
-/* Check that the call returns NULL and ENOMEM while there is no memory. */
+/* Check that a call returns NULL and sets errno to ENOMEM if calloc() fails. */
 #define expect_enomem(call)                                                                        \
 	do {                                                                                       \
 		has_no_memory = true;                                                              \
@@ -61,7 +61,7 @@ static struct ibv_context *context;
 		assert_int_equal(errno, ENOMEM);                                                   \
 	} while (0)
 
-/* A CQ length for which EAL has no memory. */
+/* Creating and resizing a CQ fail with ENOMEM if there is no memory for its length. */
 static void
 cq__without_memory(void **state)
 {
@@ -115,11 +115,11 @@ create__without_memory(void **state)
 	expect_enomem(uroce_create_comp_channel(context));
 	expect_enomem(uroce_open_xrcd(context, &xrcd));
 	expect_enomem(uroce_create_ah(pd, &attr));
-	/* failed calls have left no objects */
+	/* the failed calls have left no objects in the PD */
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* Width and speed as numbers of [IBA 14.2.5.6]. */
+/* Each link speed has its own width and speed codes [IBA 14.2.5.6]. */
 static void
 query_rate__each_link_has_its_own(void **state)
 {
@@ -156,7 +156,7 @@ make_qp(struct ibv_pd *pd, struct ibv_cq *cq)
 	return uroce_create_qp(pd, &init);
 }
 
-/* QPs of a thread domain use no locks [ibv_alloc_td(3)]. */
+/* A QP in a parent domain with a thread domain uses no locks [ibv_alloc_td(3)]. */
 static void
 create_qp__in_a_thread_domain_has_no_lock(void **state)
 {
@@ -184,7 +184,10 @@ create_qp__in_a_thread_domain_has_no_lock(void **state)
 	assert_int_equal(uroce_dealloc_td(td) | uroce_dealloc_pd(pd), 0);
 }
 
-/* If programs drive workers by polling, and the device has several workers. */
+/*
+ * If the device has several workers, and the program drives them by polling, XRC target QPs belong
+ * to the first worker.
+ */
 static void
 create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
 {
@@ -202,7 +205,7 @@ create_qp__an_xrc_target_lives_on_the_first_worker(void **state)
 
 	(void)state;
 	assert_int_equal(uroce_get_worker_count(context), 2);
-	/* QP numbers are random: among so many at least one is odd */
+	/* QP numbers are random, so at least one of these would select another worker */
 	for (unsigned i = 0; i < 20; i++) {
 		struct ibv_qp *qp = uroce_create_qp_ex(context, &qp_init);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The limits of query_device and query_port: objects at the limit can be created and work, one more
- * is refused. Limits of QPs, regions and memberships are tested in qp.c, mr.c and mcast.c.
+ * The limits of query_device and query_port: objects at the limit can be created and work, and one
+ * more is refused. qp.c, mr.c and mcast.c test the limits of QPs, regions and memberships.
  */
 
 #include "net.h"
@@ -35,7 +35,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Replace the QP of a host by one with these capabilities, and `cq` as both CQs. */
+/* Replace the QP of a host by a new QP with these capabilities, for which `cq` is both CQs. */
 static void
 renew_qp(struct host *host, struct ibv_cq *cq, struct ibv_qp_cap cap)
 {
@@ -72,7 +72,10 @@ max_cqe__is_a_quarter_of_a_million_at_least(void **state)
 	assert_errno(EINVAL, uroce_create_cq(net.a.context, limits.max_cqe + 1, NULL, NULL, 0));
 }
 
-/* Cause `nb` completions: receive requests of a QP in ERR are flushed at once. */
+/*
+ * Put `nb` completions into the receive CQ of a QP in ERR: its receive requests are flushed at
+ * once.
+ */
 static void
 flush(struct ibv_qp *qp, unsigned nb)
 {
@@ -84,7 +87,7 @@ flush(struct ibv_qp *qp, unsigned nb)
 		if (ret == 0)
 			i++;
 		else
-			/* the worker has not flushed the earlier requests yet */
+			/* the queue is full until the worker has flushed earlier requests */
 			assert_int_equal(ret, ENOMEM);
 		while (ret != 0 && uroce_worker_poll(uroce_get_worker(net.a.context, 0)) > 0)
 			;
@@ -114,7 +117,7 @@ cqe__so_many_completions_wait_in_it(void **state)
 	assert_int_equal(total, cq->cqe);
 	assert_int_equal(uroce_poll_cq(cq, 1, wc), 0);
 
-	/* one completion more than the CQ holds */
+	/* one completion more than the CQ has room for */
 	flush(net.a.qp, (unsigned)cq->cqe + 1);
 	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
@@ -138,13 +141,17 @@ max_qp_wr__so_many_wait_in_each_queue(void **state)
 		assert_int_equal(ibv_post_recv(net.a.qp, &recv, &bad_recv), 0);
 	assert_int_equal(ibv_post_recv(net.a.qp, &recv, &bad_recv), ENOMEM);
 	assert_int_equal(to_rts(&net, &net.a), 0);
-	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0); /* posted requests stay in the queue */
+	/* a QP in SQD does not start its requests, so they remain in the send queue */
+	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
 	for (uint32_t i = 0; i < max; i++)
 		assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), 0);
 	assert_int_equal(ibv_post_send(net.a.qp, &send, &bad_send), ENOMEM);
 }
 
-/* Make a list of the maximum number of elements, of `len` bytes each, adjacent to each other. */
+/*
+ * Make a list of one element more than the maximum. The elements have `len` bytes each, and follow
+ * one another in memory.
+ */
 static void
 cut(const struct host *host, uint32_t offset, uint32_t len, struct ibv_sge *list)
 {
@@ -208,7 +215,10 @@ max_sge_rd__are_filled_by_a_read(void **state)
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
 }
 
-/* Devices report no limit for inline data: the create call grants the size. */
+/*
+ * The length of inline data has no limit in the device attributes: the creation of a QP grants or
+ * refuses it. 1024 bytes are granted.
+ */
 static void
 inline_data__of_a_kibibyte_is_granted_and_sent(void **state)
 {
@@ -241,7 +251,7 @@ inline_data__of_a_kibibyte_is_granted_and_sent(void **state)
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
 }
 
-/* The third and the fourth limit are those of a QP's attributes. */
+/* max_dest_rd_atomic is limited by max_qp_rd_atom, and max_rd_atomic by max_qp_init_rd_atom. */
 static void
 rd_atom__is_what_modify_qp_takes(void **state)
 {
@@ -268,7 +278,7 @@ rd_atom__is_what_modify_qp_takes(void **state)
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
 }
 
-/* As many outstanding READs as both ends allow, and many more in the queue. */
+/* As many READs as both ends allow are outstanding, and many more wait in the send queue. */
 static void
 rd_atom__so_many_reads_at_a_time(void **state)
 {
@@ -306,7 +316,10 @@ max_res_rd_atom__is_for_all_qps(void **state)
 	assert_true(limits.max_res_rd_atom <= (int64_t)limits.max_qp * limits.max_qp_rd_atom);
 }
 
-/* In ERR, valid requests are flushed and invalid ones are refused, as in RTS. */
+/*
+ * A message of the maximum length is accepted, and one of one byte more is refused. The QP is in
+ * ERR, where accepted requests are flushed, so no such memory is needed.
+ */
 static void
 max_msg_sz__is_the_longest_message(void **state)
 {
@@ -330,7 +343,10 @@ max_msg_sz__is_the_longest_message(void **state)
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), EINVAL);
 }
 
-/* A region at the limit fails only because no process can map so much memory. */
+/*
+ * A region of the maximum length is refused with EFAULT, because no process can map so much memory.
+ * A longer one is refused with EINVAL.
+ */
 static void
 max_mr_size__is_all_that_a_process_can_map(void **state)
 {
@@ -352,7 +368,7 @@ max_mr_size__a_tebibyte_is_one_region(void **state)
 	(void)state;
 	if (memory == MAP_FAILED) {
 		print_message("# skipped: no address space of a tebibyte: %s\n", strerror(errno));
-		return; /* cmocka's TAP output reports skip() as a failure */
+		return; /* not skip(), which cmocka's TAP output reports as a failure */
 	}
 	assert_non_null(mr = uroce_reg_mr(net.a.pd, memory, len, IBV_ACCESS_REMOTE_READ));
 	assert_int_equal(mr->length, len);
@@ -369,7 +385,10 @@ max_mr_size__a_tebibyte_is_one_region(void **state)
 	munmap(memory, len);
 }
 
-/* The tables of a port: the last index is valid, the next one is not. */
+/*
+ * In the tables of a port, the last index that the port attributes report is valid, and the next
+ * one is not.
+ */
 static void
 tables__are_as_long_as_they_say(void **state)
 {
@@ -404,7 +423,10 @@ limits__nobody_has_what_is_zero(void **state)
 	assert_int_equal(limits.max_map_per_fmr, 0);
 }
 
-/* Objects that fill a table of the device: with the existing ones there are `max`. */
+/*
+ * Objects that the test creates until the device has its maximum. The objects that exist already
+ * count, too.
+ */
 static void **made;
 static unsigned nb_made;
 
@@ -436,7 +458,7 @@ max_pd__are_counted_with_parents_and_imports(void **state)
 	assert_errno(ENOMEM, uroce_alloc_pd(twin));
 	assert_errno(ENOMEM, uroce_import_pd(twin, net.a.pd->handle));
 	assert_errno(ENOMEM, uroce_alloc_parent_domain(context, &parent));
-	/* a destroyed object frees its place */
+	/* after an object was destroyed, one more can be created */
 	assert_int_equal(uroce_dealloc_pd(made[7]), 0);
 	assert_non_null(made[7] = uroce_alloc_pd(context));
 	assert_errno(ENOMEM, uroce_alloc_pd(context));
@@ -457,7 +479,7 @@ max_cq__so_many_can_be_made(void **state)
 		assert_non_null(made[i] = uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
 	assert_errno(ENOMEM, uroce_create_cq(net.a.context, 1, NULL, NULL, 0));
 	assert_errno(ENOMEM, uroce_create_cq_ex(net.a.context, &extended));
-	/* the last QP works like the other QPs */
+	/* the CQ that was created last works like the other CQs */
 	renew_qp(&net.a, made[nb_made - 1], (struct ibv_qp_cap){ 1, 1, 1, 1, 0 });
 	pair_connect(&net);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 1, sge_of(&net.a, 0, 8), 0);
@@ -482,7 +504,7 @@ max_ah__so_many_can_be_made(void **state)
 		assert_non_null(made[i] = uroce_create_ah(net.a.pd, &attr));
 	assert_errno(ENOMEM, uroce_create_ah(net.a.pd, &attr));
 	assert_int_equal(uroce_destroy_ah(made[5]), 0);
-	/* a failed call uses no place */
+	/* a call that fails does not count for the maximum */
 	assert_errno(EINVAL, uroce_create_ah(net.a.pd, &wrong));
 	assert_non_null(made[5] = uroce_create_ah(net.a.pd, &attr));
 	assert_errno(ENOMEM, uroce_create_ah(net.a.pd, &attr));

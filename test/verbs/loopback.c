@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two contexts of one device that communicate over the device's own addresses, with ports that have
- * no peer. No frame may leave the port.
+ * Two contexts of one device that communicate over the addresses of the device, with ports that
+ * have no peer. No frame may leave the port.
  */
 
 #include "receiver.h"
@@ -15,30 +15,31 @@
 #include <rte_ethdev.h>
 
 #define GRH      40u
-#define LEN      20000u /* several packets, the last one with or without padding */
+#define LEN      20000u /* length of several packets */
 #define LONG     (1u << 20)
-#define OTHER    "198.51.100.7" /* a second address of the device */
+#define OTHER    "198.51.100.7" /* an additional address of the device */
 #define GROUP    "::ffff:239.1.2.3"
 #define ANYBODY  0xffffffu
 #define NB_TURNS 2000
-#define UNTOLD   UINT64_MAX /* some frames have left, and more may be in flight through uroced */
+#define UNTOLD   UINT64_MAX /* value of `nb_before`: frames leave the port in this test */
 
-/* The tested port. */
+/* A port on which tests run, and its driver arguments. */
 struct port {
 	const char *name;
 	const char *args;
 };
 
-/* a client without a server: the port has no link */
+/* a memif client without a server, so that the port has no link */
 static const struct port memif = { "net_memif0", "role=client,bsize=4400,socket=uroce-test-loop" };
-/* the driver supports zero-copy transmission */
+/* a port whose driver supports zero-copy transmission */
 static const struct port null = { "net_null0", "no-rx=1" };
-/* arguments with a socket of this process */
+/* arguments of a vhost port, with a socket of this process */
 static char vhost_args[64];
 static const struct port vhost = { "net_vhost0", vhost_args };
 
 static const struct port *port;
-static uint64_t nb_before; /* frames that the port had sent before the test; or UNTOLD */
+/* number of frames that the port had sent before the test; UNTOLD: frames may leave */
+static uint64_t nb_before;
 
 static uint64_t
 nb_sent(void)
@@ -86,7 +87,10 @@ on_vhost(void **state)
 	return 0;
 }
 
-/* Check that no frame has left, unless the test set UNTOLD. */
+/*
+ * Close the device and its port. Check that no frame has left the port, unless `nb_before` is
+ * UNTOLD.
+ */
 static int
 leave(void **state)
 {
@@ -187,7 +191,7 @@ loopback__carries_every_request(void **state)
 	}
 }
 
-/* Half a MiB in each direction is more than the loopback queue holds. */
+/* Messages of half a MiB in each direction have more packets than can wait as loopback frames. */
 static void
 loopback__carries_mebibytes(void **state)
 {
@@ -226,7 +230,7 @@ loopback__carries_mebibytes(void **state)
 	free(back);
 }
 
-/* Requests in both directions of a loopback connection at the same time, with full send queues. */
+/* Both ends of a loopback connection send at the same time, with full send queues. */
 static void
 loopback__both_ways_at_once(void **state)
 {
@@ -247,10 +251,7 @@ loopback__both_ways_at_once(void **state)
 		assert_memory_equal(hosts[i]->buf + BUF_LEN / 2, hosts[1 - i]->buf, BUF_LEN / 2);
 }
 
-/*
- * One message at a time with an immediate response: posts use inline transmit, and ACKs are
- * delayed.
- */
+/* A ping-pong of single messages: posts transmit inline, and ACKs are delayed. */
 static void
 loopback__ping_and_pong(void **state)
 {
@@ -300,7 +301,7 @@ loopback__a_bad_key_is_refused(void **state)
 	assert_int_equal(net.b.buf[0], 0);
 }
 
-/* A QP that is its own peer. */
+/* A QP can be connected to itself. */
 static void
 loopback__a_queue_may_be_connected_to_itself(void **state)
 {
@@ -421,7 +422,10 @@ loopback__a_datagram_has_both_addresses(void **state)
 	send_datagram(0, gid_of(&net.b, 0), net.b.qp->qp_num);
 }
 
-/* Each member of a group on the device gets a copy, and one copy is sent to the network. */
+/*
+ * A datagram to a multicast group is delivered once to each member on the device, and sent once to
+ * the network.
+ */
 static void
 loopback__a_group_is_as_before(void **state)
 {
@@ -432,12 +436,12 @@ loopback__a_group_is_as_before(void **state)
 	pair_connect(&net);
 	send_datagram(ADDR_GID, gid_of(&net.b, ADDR_GID), net.b.qp->qp_num);
 	assert_int_equal(uroce_attach_mcast(net.b.qp, &group, 0), 0);
-	/* a second copy would use this request */
+	/* a second copy of the datagram would complete this receive request */
 	post_recv(&net.b, 1, sge_of(&net.b, 0, GRH + 1000));
 	send_datagram(ADDR_GID, group, ANYBODY);
 	expect_none(&net);
 	assert_int_equal(uroce_detach_mcast(net.b.qp, &group, 0), 0);
-	/* the datagram, and the reports of joining and leaving the group */
+	/* three frames: the datagram, and the reports of joining and of leaving the group */
 	for (unsigned ms = 0; nb_sent() < nb_before + 3 && ms < 10000; ms++)
 		usleep(1000);
 	assert_in_range(nb_sent(), nb_before + 3, UINT64_MAX);
@@ -446,7 +450,9 @@ loopback__a_group_is_as_before(void **state)
 
 /* --- who drives ---------------------------------------------------------------------------------- */
 
-/* No thread polls: the service thread carries the frames of both QPs. */
+/*
+ * No thread of the program polls, so the service thread processes the loopback frames of both QPs.
+ */
 static void
 loopback__goes_on_while_the_program_sleeps(void **state)
 {
@@ -480,7 +486,10 @@ loopback__goes_on_while_the_program_sleeps(void **state)
 	assert_int_equal(uroce_destroy_comp_channel(channel), 0);
 }
 
-/* Frames to a QP that was destroyed are dropped, and the sender's retries end. */
+/*
+ * A QP is destroyed while its peer sends to it. Frames to it are dropped, and the sender fails
+ * after its retries.
+ */
 static void
 loopback__a_queue_goes_in_midstream(void **state)
 {
@@ -514,10 +523,7 @@ loopback__a_queue_goes_in_midstream(void **state)
 		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 		assert_non_null(net.b.qp = uroce_create_qp(net.b.pd, &init));
 	}
-	/*
-	 * frames to a QP number that is not the device's leave the port, because another host may
-	 * have it
-	 */
+	/* frames to a destroyed QP leave the port, because another host may have its number */
 	nb_before = UNTOLD;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * 65,536 QPs of one device, each connected to one of another device in this process, and one
- * message on each. The memory of a QP is printed.
+ * 65,536 QPs of one device, each connected to a QP of another device in this process. One message
+ * is sent on each. The memory of a QP is printed.
  */
 
 #include "net.h"
@@ -19,7 +19,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* the pair's own QPs are created first and count, too */
+	/* one QP more, because pair_open() creates a QP on each device */
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC, .keys = "qps=65537" });
 	return 0;
 }
@@ -42,7 +42,7 @@ bytes_of(int socket)
 		       : 0;
 }
 
-/* Bytes in use in EAL's heaps and in the heap that the library adds. */
+/* The number of bytes in use in EAL's heaps and in the heap that the library has added. */
 static size_t
 bytes_in_use(void)
 {
@@ -75,7 +75,7 @@ destroy_all(struct ibv_qp **made)
 		assert_int_equal(uroce_destroy_qp(made[i]), 0);
 }
 
-/* A host whose QP is the nth of the many. */
+/* Copy a host, with `qp` as its QP. */
 static struct host
 host_of(const struct host *host, struct ibv_qp *qp)
 {
@@ -100,7 +100,7 @@ connect_all(void)
 	}
 }
 
-/* Send one message on the nth QP that contains its number. */
+/* Send a message on the QP with index `i`. The message is that index. */
 static void
 send_one(unsigned i)
 {

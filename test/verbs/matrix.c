@@ -17,7 +17,7 @@
 static struct pair net;
 static unsigned nb_cases, nb_granted;
 
-/* Valid values of all attributes. */
+/* Get valid values of all attributes for a transition. */
 static struct ibv_qp_attr
 legal(enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -48,7 +48,7 @@ legal(enum ibv_qp_state from, enum ibv_qp_state to)
 	};
 }
 
-/* All attributes that a program can query. */
+/* Query all attributes of a's QP. */
 static struct ibv_qp_attr
 look(void)
 {
@@ -62,7 +62,7 @@ look(void)
 #define FIELD(field)                                                                               \
 	offsetof(struct ibv_qp_attr, field), sizeof(((struct ibv_qp_attr *)NULL)->field)
 
-/* The place of each attribute in the struct. */
+/* For each attribute bit, the place of the attribute in struct ibv_qp_attr. */
 static const struct {
 	int bit;
 	size_t at;
@@ -90,7 +90,9 @@ static const struct {
 	{ IBV_QP_DEST_QPN, FIELD(dest_qp_num) },
 };
 
-/* Check that the attributes in the mask have their new values, and all others their old ones. */
+/*
+ * Check that the attributes in `mask` have the values of `attr`, and that all others are as before.
+ */
 static void
 expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *before,
 	   const struct ibv_qp_attr *after)
@@ -98,7 +100,7 @@ expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *b
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		const void *from = mask & fields[i].bit ? attr : before;
 
-		/* PSNs that were not set change with the traffic */
+		/* do not compare PSNs that were not set: they change with the traffic */
 		if (fields[i].bit & (IBV_QP_SQ_PSN | IBV_QP_RQ_PSN) & ~mask)
 			continue;
 		assert_memory_equal((const uint8_t *)from + fields[i].at,
@@ -106,7 +108,10 @@ expect_set(const struct ibv_qp_attr *attr, int mask, const struct ibv_qp_attr *b
 	}
 }
 
-/* Post a request that the QP itself refuses: only the send queue fails. */
+/*
+ * Move a UD or UC QP from RTS to SQE: post a request with an invalid lkey, which fails without
+ * being sent.
+ */
 static void
 fail_send_queue(void)
 {
@@ -128,7 +133,7 @@ fail_send_queue(void)
 		assert_int_equal(uroce_destroy_ah(ah), 0);
 }
 
-/* Move the QP with the required attributes only. */
+/* Move the QP to a state with the required attributes of the transition only. */
 static void
 step(unsigned kind, enum ibv_qp_state from, enum ibv_qp_state to)
 {
@@ -138,7 +143,7 @@ step(unsigned kind, enum ibv_qp_state from, enum ibv_qp_state to)
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), 0);
 }
 
-/* Move the QP to a state from any other state. */
+/* Move the QP from any state to `state`, through RESET. */
 static void
 bring_to(unsigned kind, enum ibv_qp_state state)
 {
@@ -156,7 +161,7 @@ bring_to(unsigned kind, enum ibv_qp_state state)
 	assert_int_equal(state_of(&net.a), state);
 }
 
-/* Try one case, and move the QP back if it has changed its state. */
+/* Try a modify, and check its result. If it succeeds, move the QP back to the state `from`. */
 static void
 expect(unsigned kind, int from, int to, int mask, bool is_granted)
 {
@@ -182,7 +187,10 @@ expect(unsigned kind, int from, int to, int mask, bool is_granted)
 	bring_to(kind, (enum ibv_qp_state)from);
 }
 
-/* Without IBV_QP_STATE the QP stays in its state: that is a transition, too. */
+/*
+ * Check a transition with many masks. If the state remains the same, also check masks without
+ * IBV_QP_STATE.
+ */
 static void
 check_cell(unsigned kind, int from, int to)
 {
@@ -205,7 +213,7 @@ check_cell(unsigned kind, int from, int to)
 	}
 }
 
-/* Replace the RC QP of the host by an XRC QP. */
+/* Replace a's RC QP by an XRC QP of this type. */
 static struct ibv_xrcd *
 become_xrc(enum ibv_qp_type type)
 {
@@ -245,7 +253,7 @@ check_kind(unsigned kind)
 	if (is_xrc)
 		xrcd = become_xrc(type);
 	for (int from = 0; from < QP_REFERENCE_STATES; from++) {
-		/* other types have no state in which only the send queue has failed */
+		/* only UD and UC QPs can be in SQE */
 		if (from == IBV_QPS_SQE && type != IBV_QPT_UD && type != IBV_QPT_UC)
 			continue;
 		bring_to(kind, (enum ibv_qp_state)from);
@@ -269,7 +277,7 @@ modify__every_transition_every_type_every_mask(void **state)
 	print_message("# %u cases, %u of them granted\n", nb_cases, nb_granted);
 }
 
-/* The current state that the caller gives must be the real one. */
+/* A modify with IBV_QP_CUR_STATE fails if cur_qp_state is not the QP's state. */
 static void
 modify__a_wrong_current_state_changes_nothing(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups: members receive the datagrams of their group, and no address resolution is
- * needed.
+ * Multicast groups: the members of a group receive its datagrams. Sending to a group needs no
+ * address resolution.
  */
 
 #include "net.h"
@@ -14,7 +14,7 @@
 #define LEN      100u
 #define ANYBODY  0xffffffu
 #define GROUP4   "::ffff:239.1.2.3"
-#define GROUP4_B "::ffff:239.129.2.3" /* a group with the same MAC as GROUP4 */
+#define GROUP4_B "::ffff:239.129.2.3" /* another group, with the same multicast MAC as GROUP4 */
 #define GROUP6   "ff15::4791"
 
 static struct pair net;
@@ -61,7 +61,7 @@ detach(const struct host *host, const char *group)
 	return uroce_detach_mcast(host->qp, &to, 0);
 }
 
-/* Send a datagram to a group from host a. */
+/* Send a datagram from host a to a multicast group. */
 static void
 send_to(const char *group, uint32_t qkey)
 {
@@ -119,7 +119,7 @@ attach_mcast__to_other_groups_nothing_arrives(void **state)
 	send_to(GROUP4_B, QKEY);
 	send_to(GROUP6, QKEY);
 	expect_none(&net);
-	/* a datagram with another Q_Key is not received either */
+	/* b does not receive a datagram with another Q_Key either */
 	send_to(GROUP4, QKEY + 1);
 	expect_none(&net);
 	send_to(GROUP4, QKEY);
@@ -196,7 +196,7 @@ attach_mcast__runs_out_where_the_device_says(void **state)
 	}
 }
 
-/* One group with the maximum number of QPs. */
+/* A group can have as many member QPs as the device attributes say, and no more. */
 static void
 attach_mcast__as_many_qps_as_the_device_says(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Mkeys and signature pipelining by the calls of <uroce_dv.h>, between two devices: a configures
- * and transfers, b is its peer. References [wr_mkey_configure], [sig_block], [mkey_check],
- * [create_mkey] and [cancel] are to the man pages of mlx5dv.
+ * mkeys and transfers data, b is its peer. References [wr_mkey_configure], [sig_block],
+ * [mkey_check], [create_mkey] and [cancel] are to the man pages of mlx5dv.
  */
 
 #include "net.h"
@@ -14,7 +14,7 @@
 #define RIGHTS (IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ)
 
 static struct pair net;
-static struct uroce_dv_mkey *mkey[2]; /* the mkeys of a and b */
+static struct uroce_dv_mkey *mkey[2]; /* mkey[0] belongs to host a, mkey[1] to host b */
 
 static struct host *
 host_of(unsigned side)
@@ -135,7 +135,10 @@ begin(unsigned side, uint8_t num_setters)
 	uroce_dv_wr_mkey_configure(dv_of(side), mkey[side], num_setters, &attr);
 }
 
-/* Finish the configuration, and wait for its completion. */
+/*
+ * Complete the configuration of an mkey that begin() or start() has begun, and wait for its
+ * completion.
+ */
 static void
 end(unsigned side)
 {
@@ -160,7 +163,10 @@ static const struct uroce_dv_sig_block_domain crc32 = { .sig_type = UROCE_DV_SIG
 							.sig.crc = &crc32_ones,
 							.block_size = UROCE_DV_BLOCK_SIZE_512 };
 
-/* Configure a list of one piece, with signatures on one side or none. */
+/*
+ * Configure an mkey as a list of one piece of `len` bytes. A signature domain of NULL means that
+ * there are no signatures in memory or on the wire.
+ */
 static void
 configure(unsigned side, uint32_t len, const struct uroce_dv_sig_block_domain *mem,
 	  const struct uroce_dv_sig_block_domain *wire)
@@ -182,7 +188,10 @@ check(unsigned side)
 	return err;
 }
 
-/* a sends through its mkey, b receives through its own. */
+/*
+ * Send a message from a to b. The data is gathered through a's mkey, and scattered through b's
+ * mkey.
+ */
 static void
 run_send(uint32_t len)
 {
@@ -233,7 +242,7 @@ list__in_one_call(void **state)
 	assert_memory_equal(net.b.buf + 64, net.a.buf + 64, 8);
 }
 
-/* Interleaved layout [wr_mkey_configure]. */
+/* An mkey with an interleaved layout repeats its pieces [wr_mkey_configure]. */
 static void
 interleaved__repeats(void **state)
 {
@@ -270,7 +279,10 @@ list__beyond_its_end_is_refused(void **state)
 
 /* --- signatures ------------------------------------------------------------------------------------ */
 
-/* Signatures in the memory of each host, and not on the wire [sig_block, examples 1 and 1.1]. */
+/*
+ * b has signatures in memory, and there are none on the wire: they are generated when b receives,
+ * and checked when b sends [sig_block, examples 1 and 1.1].
+ */
 static void
 sig__in_memory_is_made_and_checked(void **state)
 {
@@ -282,7 +294,10 @@ sig__in_memory_is_made_and_checked(void **state)
 	assert_memory_equal(net.b.buf, net.a.buf, LEN);
 	assert_memory_equal(net.b.buf + LEN + 4, net.a.buf + LEN, LEN);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
-	/* b sends the data back: signatures are checked and removed */
+	/*
+	 * b sends the data back with a wrong signature: the signatures are checked, and are not
+	 * sent
+	 */
 	net.b.buf[LEN + 4] ^= 1;
 	post_recv(&net.a, 4, (struct ibv_sge){ .length = 2 * LEN, .lkey = mkey[0]->lkey });
 	post_send(&net.b, IBV_WR_SEND, 3,
@@ -298,7 +313,7 @@ sig__in_memory_is_made_and_checked(void **state)
 	assert_int_equal(check(0).err_type, UROCE_DV_MKEY_NO_ERR);
 }
 
-/* Signatures on the wire only [sig_block, examples 2 and 2.1]. */
+/* There are signatures on the wire, and none in memory [sig_block, examples 2 and 2.1]. */
 static void
 sig__on_the_wire(void **state)
 {
@@ -325,7 +340,7 @@ sig__on_the_wire(void **state)
 	}
 	assert_int_equal(check(0).err_type, UROCE_DV_MKEY_NO_ERR);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
-	/* b's mkey without signatures, so that it receives the bytes of the wire */
+	/* remove the signature attributes of b's mkey */
 	begin(1, 1);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(1), &(struct uroce_dv_sig_block_attr){ 0 });
 	end(1);
@@ -355,7 +370,7 @@ sig__of_every_kind(void **state)
 				.block_size = (enum uroce_dv_block_size)size,
 			};
 
-			/* each side checks the signatures that the other has made */
+			/* b checks the signatures that a generates on the wire */
 			configure(0, 16640, NULL, &domain);
 			configure(1, 16640, NULL, &domain);
 			fill(net.a.buf, 16640, i);
@@ -366,7 +381,8 @@ sig__of_every_kind(void **state)
 }
 
 /*
- * Data without signatures that arrives through a checking mkey is delivered, and reported as bad.
+ * a sends data without signatures, and b's mkey checks signatures on the wire. The data is
+ * delivered, and the check reports an error.
  */
 static void
 sig__missing_on_the_wire(void **state)
@@ -378,7 +394,10 @@ sig__missing_on_the_wire(void **state)
 	run_send(LEN + 4);
 	assert_memory_equal(net.b.buf, net.a.buf, LEN);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_SIG_BLOCK_BAD_GUARD);
-	/* signature attributes are kept or reset [wr_mkey_configure] */
+	/*
+	 * a configuration keeps the signature attributes of an mkey, unless it resets them
+	 * [wr_mkey_configure]
+	 */
 	begin(1, 0);
 	end(1);
 	run_send(LEN + 4);
@@ -448,7 +467,7 @@ create__refuses(void **state)
 	assert_int_equal(uroce_dv_query_device(NULL, &attrs), EINVAL);
 	assert_int_equal(uroce_dv_query_device(net.a.context, NULL), EINVAL);
 	assert_errno(EINVAL, uroce_dv_create_mkey(NULL));
-	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* the flag INDIRECT is missing */
+	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* without the flag INDIRECT */
 	assert_errno(EOPNOTSUPP, make_mkey(&net.a, 1 << 2, 1));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, 0));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, (uint16_t)(attrs.max_mkey_entries + 1)));
@@ -485,18 +504,18 @@ create_qp__refuses(void **state)
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_RC, 0, 1 << 4, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UD, pipelining, 0, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UC, 0, ops, 0));
-	/* the QP has no wr calls */
+	/* the attributes request no wr functions */
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, NULL, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, NULL));
-	dv.comp_mask = 1 << 1; /* the QP has type DC */
+	dv.comp_mask = 1 << 1; /* the attributes request the type DC */
 	assert_errno(EOPNOTSUPP, uroce_dv_create_qp(net.a.context, &init, &dv));
 	dv.comp_mask = 0;
 	assert_non_null(qp = uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_int_equal(uroce_destroy_qp(qp), 0);
 }
 
-/* A refused request leaves the mkey and the queue unchanged. */
+/* Check that the configuration request that was begun is refused with this error. */
 static void
 expect_refused(int err)
 {
@@ -512,19 +531,19 @@ configure__refuses(void **state)
 
 	(void)state;
 	start(0);
-	ex_of(0)->wr_flags = 0; /* the request is not inline */
+	ex_of(0)->wr_flags = 0; /* the configuration must be inline, but the flag is missing */
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EOPNOTSUPP);
 	start(0);
 	attr.conf_flags = 2;
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EINVAL);
-	begin(0, 1); /* a setter is missing */
+	begin(0, 1); /* one setter is announced, but none follows */
 	expect_refused(EINVAL);
-	begin(0, 0); /* one setter more than announced */
+	begin(0, 0); /* no setter is announced, but one follows */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
-	begin(0, 2); /* the same setter twice */
+	begin(0, 2); /* one setter is called twice */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
@@ -532,7 +551,7 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	expect_refused(EINVAL);
-	begin(0, 0); /* the inline data is not the configuration */
+	begin(0, 0); /* the request has other data than the configuration */
 	ibv_wr_set_sge(ex_of(0), net.a.mr->lkey, (uintptr_t)net.a.buf, 64);
 	expect_refused(EINVAL);
 	begin(0, 0);
@@ -548,7 +567,7 @@ configure__refuses(void **state)
 	start(0);
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, NULL);
 	expect_refused(EINVAL);
-	start(0); /* no request was begun */
+	start(0); /* a setter without uroce_dv_wr_mkey_configure() */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
 	begin(0, 1);
@@ -573,7 +592,7 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 50, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
-	/* the list is longer than max_inline_data allows */
+	/* this list needs more bytes than max_inline_data */
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 20, sge);
 	expect_refused(EINVAL);
 	begin(0, 1);
@@ -581,7 +600,10 @@ configure__refuses(void **state)
 						&(struct uroce_dv_mr_interleaved){ 0 });
 	expect_refused(EINVAL);
 	expect_none(&net);
-	/* an error that is found at execution: more pieces than the mkey has room for */
+	/*
+	 * more pieces than the mkey has room for: the request is accepted and fails when it is
+	 * executed
+	 */
 	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 4, sge);
 	assert_int_equal(ibv_wr_complete(ex_of(0)), 0);
@@ -617,7 +639,10 @@ sig__refuses(void **state)
 		uroce_dv_wr_set_mkey_sig_block(dv_of(0), &attr);
 		expect_refused(EINVAL);
 	}
-	/* both domains must have the same structure [sig_block, copy_mask] */
+	/*
+	 * a copy mask requires domains of the same structure in memory and on the wire [sig_block,
+	 * copy_mask]
+	 */
 	attr = (struct uroce_dv_sig_block_attr){
 		.mem = &crc32,
 		.flags = UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK,
@@ -632,7 +657,7 @@ sig__refuses(void **state)
 	end(0);
 }
 
-/* A request with raw bytes does not configure an mkey. */
+/* ibv_post_send() refuses IBV_WR_DRIVER1: raw bytes do not configure an mkey. */
 static void
 post_send__of_a_configuration_is_refused(void **state)
 {
@@ -651,7 +676,7 @@ post_send__of_a_configuration_is_refused(void **state)
 
 /* --- pipelining ------------------------------------------------------------------------------------ */
 
-/* Post a transfer through the mkey, and with a fence the SEND that reports it as good. */
+/* Post a WRITE through a's mkey and, with a fence, the SEND that reports the WRITE as good. */
 static void
 post_transaction(void)
 {
@@ -679,7 +704,7 @@ static void
 pipeline__good(void **state)
 {
 	(void)state;
-	/* b's data arrives with signatures in a's memory */
+	/* write data of b to a's mkey, which adds signatures in a's memory */
 	configure(0, LEN + 4, &crc32, NULL);
 	fill(net.b.buf, LEN, 1);
 	post_rdma(&net.b, &net.a, IBV_WR_RDMA_WRITE, 7, sge_of(&net.b, 0, 1), 8192);
@@ -730,7 +755,8 @@ pipeline__bad(void **state)
 	assert_int_equal(uroce_dv_qp_cancel_posted_send_wrs(dv_of(0), 1), 1);
 	post_send(&net.a, IBV_WR_SEND, 5, sge_of(&net.a, 4096, 16));
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, IBV_QP_STATE | IBV_QP_CUR_STATE), 0);
-	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS); /* the completion of the cancelled request */
+	/* the cancelled SEND completes with success */
+	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	expect_wc(&net, net.a.scq, 5, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS);
 	expect_none(&net);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Memory regions: which memory can be registered.
- */
+/* Memory regions: which memory can be registered, and with which access flags. */
 
 #include "net.h"
 
@@ -17,7 +15,7 @@ struct fixture {
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
-	uint8_t *buf; /* memory of four pages */
+	uint8_t *buf; /* memory of four pages, which tests register */
 	size_t page_len;
 };
 
@@ -73,7 +71,7 @@ reg__gives_every_region_its_own_key(void **state)
 
 	assert_int_not_equal(one->lkey, two->lkey);
 	assert_int_equal(uroce_dereg_mr(one), 0);
-	/* a new key, although the old table entry is free */
+	/* a new region gets a key that no region has had recently */
 	one = uroce_reg_mr(f->pd, f->buf, 100, 0);
 	assert_int_not_equal(one->lkey, key);
 	assert_int_equal(uroce_dereg_mr(one), 0);
@@ -92,7 +90,7 @@ reg__checks_access(void **state)
 		{ IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE, 0 },
 		{ IBV_ACCESS_HUGETLB, 0 },
 		{ IBV_ACCESS_RELAXED_ORDERING, 0 },
-		{ 1 << 29, 0 }, /* the highest optional flag */
+		{ 1 << 29, 0 }, /* the highest bit of the optional flags */
 		{ 1 << 30, EINVAL },
 		{ UROCE_DV_ACCESS_FLUSH_GLOBAL, 0 },
 		{ UROCE_DV_ACCESS_FLUSH_PERSISTENT, EOPNOTSUPP },
@@ -103,7 +101,8 @@ reg__checks_access(void **state)
 		{ IBV_ACCESS_ZERO_BASED, 0 },
 		{ IBV_ACCESS_ON_DEMAND, 0 },
 		{ IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB, 0 },
-		{ IBV_ACCESS_OPTIONAL_RANGE, 0 }, /* unknown optional flags are ignored */
+		/* optional flags that are unknown have no effect */
+		{ IBV_ACCESS_OPTIONAL_RANGE, 0 },
 		{ IBV_ACCESS_ON_DEMAND | 1 << 10, EINVAL },
 	};
 	struct fixture *f = *state;
@@ -135,7 +134,7 @@ reg__checks_length(void **state)
 	assert_errno(EINVAL, uroce_reg_mr_iova(f->pd, f->buf, 100, UINT64_MAX - 50, 0));
 }
 
-/* A region of length 0 at any address: no memory needs to be mapped. */
+/* A region of length 0 can be registered at any address, whether memory is mapped there or not. */
 static void
 reg__takes_what_has_no_length(void **state)
 {
@@ -160,7 +159,10 @@ reg__refuses_what_is_not_mapped(void **state)
 	struct ibv_mr *mr;
 
 	assert_errno(EFAULT, uroce_reg_mr(f->pd, NULL, 100, 0));
-	/* a page in the middle is unmapped; the page before it is valid to its last byte */
+	/*
+	 * one page of the range is unmapped; memory up to the last byte before that page can be
+	 * registered
+	 */
 	munmap(f->buf + 2 * f->page_len, f->page_len);
 	assert_errno(EFAULT, uroce_reg_mr(f->pd, f->buf, 4 * f->page_len, 0));
 	assert_errno(EFAULT, uroce_reg_mr(f->pd, f->buf, 4 * f->page_len, IBV_ACCESS_LOCAL_WRITE));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory windows of both types by the calls of verbs.h: bound on one host, used by the other.
+ * Memory windows of both types by the calls of verbs.h: host b binds them, and host a uses them.
  * References are to man pages: [bind_mw], [alloc_mw], [reg_mr], [post_send], [inc_rkey].
  */
 
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 
 #define LEN    4096u
-#define AT     512u /* offset of the window in the buffer */
+#define AT     512u /* offset of the windows in b's buffer */
 #define RIGHTS (IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE)
 
 static struct pair net;
-static struct ibv_mr *mr; /* a region of host b that allows windows */
+static struct ibv_mr *mr; /* a region of host b in which windows can be bound */
 
 static int
 setup_type(enum ibv_qp_type type)
@@ -66,7 +66,7 @@ info_of(uint64_t offset, uint64_t length, unsigned access)
 	};
 }
 
-/* Bind a window of type 1, and check the status. */
+/* Bind a window of type 1 by ibv_bind_mw(), and check the status of the completion. */
 static void
 bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info info, enum ibv_wc_status status)
 {
@@ -79,7 +79,7 @@ bind_1(struct ibv_mw *mw, struct ibv_mw_bind_info info, enum ibv_wc_status statu
 		assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
 }
 
-/* Bind a window of type 2, and check the status. */
+/* Bind a window of type 2 by a work request, and check the status of the completion. */
 static void
 bind_2(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info, enum ibv_wc_status status)
 {
@@ -96,7 +96,10 @@ bind_2(struct ibv_mw *mw, uint32_t rkey, struct ibv_mw_bind_info info, enum ibv_
 		assert_int_equal(wc.opcode, IBV_WC_BIND_MW);
 }
 
-/* Execute one request of host a on `addr` of host b. */
+/*
+ * Post an RDMA request of host a to the address `addr` of host b, and check the status of its
+ * completion.
+ */
 static void
 rdma(enum ibv_wr_opcode opcode, uint64_t addr, uint32_t len, uint32_t rkey,
      enum ibv_wc_status status)
@@ -120,7 +123,7 @@ at(uint64_t offset)
 	return (uintptr_t)net.b.buf + offset;
 }
 
-/* A refused request moves the QPs to ERR: connect them again. */
+/* Connect the QPs again: a refused request has moved them to ERR. */
 static void
 reconnect(void)
 {
@@ -145,7 +148,7 @@ alloc__describes_the_window(void **state)
 		assert_ptr_equal(mw->pd, net.b.pd);
 		assert_int_equal(mw->type, type);
 		assert_int_not_equal(mw->rkey, 0);
-		/* the key of an unbound window does not resolve [alloc_mw] */
+		/* a window that is not bound gives access to nothing [alloc_mw] */
 		rdma(IBV_WR_RDMA_WRITE, at(AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 		assert_int_equal(ibv_dealloc_mw(mw), 0);
 		reconnect();
@@ -198,7 +201,10 @@ alloc__has_room_for_max_mw(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
-/* After the bind the key is mw->rkey; the previous key no longer resolves [bind_mw]. */
+/*
+ * A bind of a window of type 1 stores a new key in mw->rkey, and the previous key becomes invalid
+ * [bind_mw].
+ */
 static void
 bind__type_1_gives_access_under_a_new_key(void **state)
 {
@@ -218,20 +224,23 @@ bind__type_1_gives_access_under_a_new_key(void **state)
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, second, IBV_WC_SUCCESS);
 	assert_memory_equal(net.b.buf + AT, net.a.buf, 64);
 
-	/* bound again to another range, without an invalidation between */
+	/* a bound window of type 1 can be bound to another range without an invalidation */
 	bind_1(mw, info_of(2 * AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(2 * AT), 64, mw->rkey, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 64, second, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
-	/* a bind of length 0 invalidates a window of type 1 [alloc_mw] */
+	/* a bind of length 0 unbinds a window of type 1 [alloc_mw] */
 	bind_1(mw, (struct ibv_mw_bind_info){ 0 }, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_WRITE, at(2 * AT), 8, mw->rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* A window has exactly the range and the access rights of its bind. */
+/*
+ * A window gives access to exactly the range of its bind, with exactly the access rights of its
+ * bind.
+ */
 static void
 bind__range_and_rights_are_exact(void **state)
 {
@@ -277,7 +286,10 @@ bind__range_and_rights_are_exact(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* With ZERO_BASED, addresses of the peer are offsets in the window [bind_mw]. */
+/*
+ * For a window that is bound with ZERO_BASED, the peer's addresses are offsets in the window
+ * [bind_mw].
+ */
 static void
 bind__zero_based(void **state)
 {
@@ -292,7 +304,10 @@ bind__zero_based(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* Errors that are found at execution complete the request with an error, and the QP goes to ERR. */
+/*
+ * A bind that the region does not allow is posted, completes with an error, and moves the QP to
+ * ERR.
+ */
 static void
 bind__errors_of_the_region(void **state)
 {
@@ -303,10 +318,11 @@ bind__errors_of_the_region(void **state)
 	struct ibv_mw *mw = ibv_alloc_mw(net.b.pd, IBV_MW_TYPE_1);
 
 	(void)state;
-	mr = bare; /* MW_BIND enables windows on a region [reg_mr] */
+	mr = bare; /* a region without the access flag MW_BIND, which windows need [reg_mr] */
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_READ), IBV_WC_MW_BIND_ERR);
 	reconnect();
-	mr = read_only; /* REMOTE_WRITE requires local write access to the region [bind_mw] */
+	/* a region without local write access, which windows with REMOTE_WRITE need [bind_mw] */
+	mr = read_only;
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_WRITE), IBV_WC_MW_BIND_ERR);
 	reconnect();
 	bind_1(mw, info_of(AT, 64, IBV_ACCESS_REMOTE_ATOMIC), IBV_WC_MW_BIND_ERR);
@@ -349,7 +365,7 @@ bind__errors_of_the_call(void **state)
 	bind.bind_info = info_of(AT, 64, RIGHTS);
 	bind.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(ibv_bind_mw(net.b.qp, one, &bind), EINVAL);
-	/* a failed post does not change the key */
+	/* the failed calls have not changed the key of the window */
 	assert_int_equal(one->rkey, rkey);
 	assert_int_equal(ibv_dealloc_mw(one), 0);
 	assert_int_equal(ibv_dealloc_mw(two), 0);
@@ -357,7 +373,10 @@ bind__errors_of_the_call(void **state)
 	assert_int_equal(uroce_dealloc_pd(pd), 0);
 }
 
-/* Calls whose QP, window or region is no valid object, as after it was destroyed. */
+/*
+ * A bind fails with ENOENT if `handle` of the QP, the window or the region is invalid, like that of
+ * a destroyed object.
+ */
 static void
 bind__of_an_invalid_handle_is_enoent(void **state)
 {
@@ -374,7 +393,7 @@ bind__of_an_invalid_handle_is_enoent(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* After any number of failed binds the next bind has a new key. */
+/* Failed binds of a window do not change its key. The next bind that succeeds changes it. */
 static void
 bind__that_fails_uses_up_no_key(void **state)
 {
@@ -396,7 +415,7 @@ bind__that_fails_uses_up_no_key(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* The type of the QP must be UC, RC or XRC_SEND [bind_mw]. */
+/* A window can be bound on QPs of the types UC, RC and XRC_SEND only [bind_mw]. */
 static void
 bind__not_on_datagram_queues(void **state)
 {
@@ -425,8 +444,8 @@ bind__works_on_uc(void **state)
 }
 
 /*
- * A work request binds a window of type 2, with a key that the program makes [post_send],
- * [inc_rkey].
+ * A work request binds a window of type 2, with a key that the program has made [post_send],
+ * [inc_rkey]. The window remains bound until it is invalidated.
  */
 static void
 bind__type_2_until_it_is_invalidated(void **state)
@@ -440,7 +459,7 @@ bind__type_2_until_it_is_invalidated(void **state)
 	fill(net.a.buf, 64, 6);
 	rdma(IBV_WR_RDMA_WRITE, at(AT), 64, rkey, IBV_WC_SUCCESS);
 	assert_memory_equal(net.b.buf + AT, net.a.buf, 64);
-	/* a bound window cannot be bound again */
+	/* a window of type 2 that is bound cannot be bound again */
 	bind_2(mw, ibv_inc_rkey(rkey), info_of(2 * AT, 64, RIGHTS), IBV_WC_MW_BIND_ERR);
 	reconnect();
 	inv.invalidate_rkey = rkey;
@@ -454,7 +473,7 @@ bind__type_2_until_it_is_invalidated(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* The upper 24 bits of a key identify the window. */
+/* The upper 24 bits of the key in a bind must be those of the window, because they identify it. */
 static void
 bind__key_of_another_window_is_einval(void **state)
 {
@@ -472,7 +491,7 @@ bind__key_of_another_window_is_einval(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* The peer's last SEND invalidates the window. */
+/* A SEND with invalidate of the peer unbinds a window of type 2. */
 static void
 send_with_inv__ends_a_type_2_window(void **state)
 {
@@ -500,13 +519,13 @@ send_with_inv__ends_a_type_2_window(void **state)
 	assert_int_equal(wc.byte_len, 8);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_REM_ACCESS_ERR);
 	reconnect();
-	/* the window can be bound again */
+	/* a window that was invalidated can be bound again */
 	bind_2(mw, ibv_inc_rkey(rkey), info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, ibv_inc_rkey(rkey), IBV_WC_SUCCESS);
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* A SEND cannot invalidate a region's key or a key of a type 1 window. */
+/* A SEND with invalidate is refused if the key is that of a region or of a window of type 1. */
 static void
 send_with_inv__of_anything_else_is_refused(void **state)
 {
@@ -527,7 +546,10 @@ send_with_inv__of_anything_else_is_refused(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* A window of type 2 belongs to the QP that bound it; a window of type 1 belongs to its PD. */
+/*
+ * A window of type 2 gives access through the QP that has bound it only. A window of type 1 gives
+ * access through all QPs of its PD.
+ */
 static void
 bind__of_another_qp(void **state)
 {
@@ -546,7 +568,7 @@ bind__of_another_qp(void **state)
 	(void)state;
 	bind_1(mw[0], info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	bind_2(mw[1], rkey, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
-	/* the peer is connected to another QP of the same PD */
+	/* connect a to another QP of the same PD */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 	net.b.qp = second;
 	pair_connect(&net);
@@ -558,7 +580,7 @@ bind__of_another_qp(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw[1]), 0);
 }
 
-/* Deregistration fails while a window is bound [reg_mr]. */
+/* A region cannot be deregistered while a window of it is bound [reg_mr]. */
 static void
 dereg__is_busy_while_windows_are_bound(void **state)
 {
@@ -570,12 +592,12 @@ dereg__is_busy_while_windows_are_bound(void **state)
 	bind_1(one, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	bind_2(two, rkey, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), EBUSY);
-	/* the failed call has changed nothing */
+	/* after the failed call, the region and the windows still give access */
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, mr->rkey, IBV_WC_SUCCESS);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_SUCCESS);
 	bind_1(one, (struct ibv_mw_bind_info){ 0 }, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_dereg_mr(mr), EBUSY);
-	/* dealloc unbinds the window [alloc_mw] */
+	/* deallocating a bound window unbinds it [alloc_mw] */
 	assert_int_equal(ibv_dealloc_mw(two), 0);
 	rdma(IBV_WR_RDMA_READ, at(AT), 64, rkey, IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
@@ -583,7 +605,10 @@ dereg__is_busy_while_windows_are_bound(void **state)
 	assert_int_equal(ibv_dealloc_mw(one), 0);
 }
 
-/* The bind and the SEND that carries the key are one chain [bind_mw]. */
+/*
+ * A bind and the SEND that carries the key are posted in one chain: the bind is executed before the
+ * SEND [bind_mw].
+ */
 static void
 bind__is_done_before_the_send_behind_it(void **state)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Creates the two hosts and their cable.
- */
+/* The implementation of net.h: creates the two hosts and their cable. */
 
 #include "net.h"
 
@@ -23,12 +21,15 @@
 
 #define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
 #define RING_LEN  4096
-/* ring pairs of the cable: what queue i of one end sends arrives on queue i of the other */
+/*
+ * number of ring pairs of the cable: frames that one end sends on queue i arrive on queue i of the
+ * other end
+ */
 #define NB_QUEUES 2
 
 uint16_t net_port[2];
 
-/* The first CPU of the process behind `before`; or `before` if there is none. */
+/* The first CPU above `before` that the process may use; `before` if there is none. */
 static unsigned
 next_cpu(int before)
 {
@@ -42,7 +43,7 @@ next_cpu(int before)
 	return before < 0 ? 0 : (unsigned)before;
 }
 
-/* The rings of the cable: way[i] leads to host i. */
+/* The rings of the cable: frames in way[i] are received by host i. */
 static struct rte_ring *way[2][NB_QUEUES];
 
 static void
@@ -72,7 +73,7 @@ net_init_with(const char *mib)
 
 	const unsigned cpu = next_cpu(-1), other = next_cpu((int)cpu);
 
-	/* one lcore for the test, two for drive=lcore */
+	/* lcore 0 is for the test, lcores 1 and 2 are for drive=lcore */
 	snprintf(lcores, sizeof(lcores), "0@%u,1@%u,2@%u", cpu, other, cpu);
 	snprintf(memory, sizeof(memory), "%s", mib);
 	if (rte_eal_init(RTE_DIM(argv) - 1, argv) < 0)
@@ -86,7 +87,10 @@ net_init(void)
 	net_init_with("256");
 }
 
-/* The port is removed with its device. Frames that were not received remain in the ring. */
+/*
+ * Create the port of a host again if it was removed with its device. Free the frames in its rings
+ * first, which nobody has received.
+ */
 const char *
 net_plug(unsigned idx)
 {
@@ -110,7 +114,7 @@ net_plug(unsigned idx)
 	return names[idx];
 }
 
-static char name[64]; /* path of the switch's socket */
+static char name[64]; /* path of the socket of the switch */
 
 static void
 remove_socket(void)
@@ -119,8 +123,8 @@ remove_socket(void)
 }
 
 /*
- * If the environment says so, both hosts are attached to a switch. Then they are one host with one
- * address.
+ * If an environment variable says so, attach a device to a switch instead of creating a port. Both
+ * hosts are attached to the same switch, so they have one address.
  */
 static struct ibv_device *
 attached_device(const char *keys)
@@ -238,7 +242,8 @@ pair_open_on(struct pair *pair, struct ibv_device *device, const struct pair_con
 {
 	assert_non_null(device);
 	open_both(pair, (struct ibv_device *[]){ device, device }, conf);
-	pair->b.device = device; /* the device is destroyed when both contexts are closed */
+	/* the device is destroyed with host b, when both contexts are closed */
+	pair->b.device = device;
 }
 
 static void
@@ -289,7 +294,7 @@ to_init(struct host *host)
 		mask | (host->qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-/* The attributes that each type needs for RTR and RTS. */
+/* The attributes that a QP of each type needs for the move to RTR and for the move to RTS. */
 static const struct {
 	int rtr;
 	int rts;
@@ -309,7 +314,7 @@ static const struct {
 			       IBV_QP_SQ_PSN | IBV_QP_TIMEOUT },
 };
 
-/* The first PSN of a QP is close to the wrap. */
+/* The start PSN of a host's QP. It is close to the wrap to 0. */
 static uint32_t
 psn_of(const struct host *host)
 {
@@ -326,7 +331,7 @@ to_rtr(const struct pair *pair, struct host *host, const struct host *peer)
 		.dest_qp_num = peer->qp->qp_num,
 		.rq_psn = psn_of(peer),
 		.max_dest_rd_atomic = 4,
-		.min_rnr_timer = 1, /* code 1 is 0.01 ms */
+		.min_rnr_timer = 1, /* code of an RNR timer of 0.01 ms */
 		.ah_attr = ah_attr_to(peer, gid_index),
 	};
 
@@ -489,7 +494,7 @@ expect_none(struct pair *pair)
 			assert_int_equal(ibv_poll_cq(cqs[i], 1, &wc), 0);
 }
 
-/* A waiting thread, the condition on which it waits, and the function that ends the wait. */
+/* A thread whose call must wait on a condition variable, and the function that ends its wait. */
 struct watch {
 	pid_t tid;
 	const pthread_cond_t *cond;
@@ -499,7 +504,10 @@ struct watch {
 	atomic_bool is_acked;
 };
 
-/* Whether a thread sleeps in a futex inside the condition [proc_pid_syscall(5)]. */
+/*
+ * Whether a thread sleeps in a futex that belongs to the condition variable `cond`
+ * [proc_pid_syscall(5)].
+ */
 static bool
 is_asleep_on(pid_t tid, const pthread_cond_t *cond)
 {

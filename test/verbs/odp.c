@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory that is not present: on-demand regions, advice about them, and null regions [reg_mr(3),
- * advise_mr(3), alloc_null_mr(3)].
+ * Memory that need not be present: on-demand regions, advice about them, and null regions
+ * [reg_mr(3), advise_mr(3), alloc_null_mr(3)].
  */
 
 #include "net.h"
@@ -15,7 +15,7 @@
 #define RIGHTS   (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE)
 
 static struct pair net;
-static uint8_t *pages; /* memory whose pages are mapped one by one */
+static uint8_t *pages; /* memory of NB_PAGES pages, which tests map and unmap one by one */
 static size_t page_len;
 
 static int
@@ -39,7 +39,10 @@ teardown(void **state)
 	return 0;
 }
 
-/* Register an on-demand region; NULL after one line of output: the kernel does not support it. */
+/*
+ * Register an on-demand region.
+ * @return the region; NULL: the kernel does not support such regions, and a line says so
+ */
 static struct ibv_mr *
 reg(struct ibv_pd *pd, void *addr, size_t len, int access)
 {
@@ -83,7 +86,10 @@ rdma(enum ibv_wr_opcode opcode, struct ibv_sge sge, const void *at, uint32_t rke
 		reconnect();
 }
 
-/* The tests below use all features that the query reports [query_device_ex(3)]. */
+/*
+ * The device reports the on-demand features that the other tests of this file use
+ * [query_device_ex(3)].
+ */
 static void
 query__tells_that_there_are_such_regions(void **state)
 {
@@ -127,7 +133,7 @@ explicit__atomics(void **state)
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 }
 
-/* Unmap pages, but reserve their addresses, so that no other mapping can take them. */
+/* Unmap pages, but reserve their addresses, so that no other mapping gets them. */
 static void
 take_away(unsigned first, unsigned nb)
 {
@@ -136,7 +142,10 @@ take_away(unsigned first, unsigned nb)
 			 pages + first * page_len);
 }
 
-/* Long and short messages in all directions, with memory that is mapped after the registration. */
+/*
+ * An on-demand region may be registered before its memory is mapped. Messages of all lengths are
+ * written to it and read from it when it is mapped, and are refused when it is not.
+ */
 static void
 explicit__memory_may_come_and_go(void **state)
 {
@@ -160,7 +169,7 @@ explicit__memory_may_come_and_go(void **state)
 		rdma(IBV_WR_RDMA_READ, sge_of(&net.a, 0, lens[i]), pages, mr->rkey, IBV_WC_SUCCESS);
 		assert_memory_equal(pages, net.a.buf, lens[i]);
 	}
-	/* an unmapped page in the middle of a long message */
+	/* one page in the middle of the message is not mapped */
 	take_away(20, 1);
 	rdma(IBV_WR_RDMA_WRITE, sge_of(&net.a, 0, lens[3]), pages, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 	rdma(IBV_WR_RDMA_READ, sge_of(&net.a, 0, lens[3]), pages, mr->rkey, IBV_WC_REM_ACCESS_ERR);
@@ -184,7 +193,7 @@ explicit__in_scatter_lists(void **state)
 	expect_wc(&net, net.a.scq, 2, IBV_WC_SUCCESS);
 	expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS);
 	assert_memory_equal(pages, pages + 32 * page_len, len);
-	/* one byte of the source is missing */
+	/* unmap the page with the last byte of the source */
 	take_away(9, 1);
 	post_recv(&net.b, 1, to);
 	post_send(&net.a, IBV_WR_SEND, 2, from);
@@ -226,7 +235,7 @@ implicit__is_the_whole_address_space(void **state)
 	rdma(IBV_WR_RDMA_READ, sge_of(&net.a, 0, 8), (void *)(UINTPTR_MAX - 7), mr->rkey,
 	     IBV_WC_REM_ACCESS_ERR);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
-	/* SIZE_MAX alone, or NULL alone, is not an implicit region */
+	/* an implicit region needs NULL, SIZE_MAX and ON_DEMAND together */
 	assert_errno(EINVAL, uroce_reg_mr(net.b.pd, NULL, SIZE_MAX, RIGHTS));
 	assert_errno(EINVAL, uroce_reg_mr(net.b.pd, pages, SIZE_MAX, IBV_ACCESS_ON_DEMAND));
 }
@@ -298,7 +307,7 @@ advise__errors(void **state)
 	assert_int_equal(ibv_advise_mr(net.b.pd, prefetch, 0, &sge, 1), ENOENT);
 	sge.lkey = mw->rkey;
 	assert_int_equal(ibv_advise_mr(net.b.pd, prefetch, 0, &sge, 1), EINVAL);
-	sge.lkey = net.b.mr->lkey; /* the region is not on-demand */
+	sge.lkey = net.b.mr->lkey; /* a region that is not on-demand cannot be prefetched */
 	sge.addr = (uintptr_t)net.b.buf;
 	assert_int_equal(ibv_advise_mr(net.b.pd, prefetch, 0, &sge, 1), EINVAL);
 	sge.lkey = gone->lkey;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Posts: which requests are refused, which request of a chain is named, and which part of the chain
- * was queued.
+ * Posts: which requests are refused, which request of a chain `bad` names, and which part of the
+ * chain is queued.
  */
 
 #include "net.h"
@@ -79,7 +79,9 @@ try_recv(struct ibv_recv_wr *wr)
 	return ret;
 }
 
-/* A prefetch call is only a hint: it changes nothing in any state, for any number of requests. */
+/*
+ * A prefetch call is a hint: it changes nothing in any state of the QP, for any number of requests.
+ */
 static void
 prefetch__changes_nothing(void **state)
 {
@@ -208,7 +210,7 @@ send__one_more_than_max_is_refused(void **state)
 
 	(void)state;
 	pair_connect(&net);
-	/* no request leaves the queue while it is draining */
+	/* in SQD no request is started, so the queue becomes full */
 	assert_int_equal(to_state(&net.a, IBV_QPS_SQD), 0);
 	make_chain(wr, sge, NB_WR + 1, IBV_WR_RDMA_WRITE);
 	assert_int_equal(uroce_post_send(net.a.qp, wr, &bad), ENOMEM);
@@ -217,7 +219,7 @@ send__one_more_than_max_is_refused(void **state)
 	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
 		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
-	/* post the whole chain again */
+	/* the queue is empty again, and has room for the whole chain */
 	wr[NB_WR - 1].next = NULL;
 	assert_int_equal(try_send(wr), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
@@ -348,7 +350,7 @@ send__copies_inline_data(void **state)
 	fill(sent, len, 5);
 	memcpy(data, sent, len);
 	make_chain(&wr, &sge, 1, IBV_WR_RDMA_WRITE);
-	sge = (struct ibv_sge){ (uintptr_t)data, len, 0 }; /* inline data needs no key */
+	sge = (struct ibv_sge){ (uintptr_t)data, len, 0 }; /* inline data needs no lkey */
 	wr.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(try_send(&wr), 0);
 	memset(data, 0xee, sizeof(data));
@@ -394,7 +396,7 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	assert_non_null(foreign);
 	wr.wr.ud.ah = foreign;
 	assert_int_equal(try_send(&wr), EINVAL);
-	/* the AH of another device, whose PD may have the same number */
+	/* an address handle of another device, even if the number of its PD is the same */
 	wr.wr.ud.ah = others;
 	assert_int_equal(try_send(&wr), EINVAL);
 	assert_int_equal(uroce_destroy_ah(others), 0);
@@ -404,7 +406,10 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	make_chain(&wr, &sge, 1, IBV_WR_SEND);
 	wr.wr.ud.ah = ah;
 	assert_int_equal(try_send(&wr), 0);
-	assert_int_equal(uroce_destroy_ah(ah), 0); /* the request has a copy of the address */
+	/*
+	 * the address handle may be destroyed, because the posted request has a copy of the address
+	 */
+	assert_int_equal(uroce_destroy_ah(ah), 0);
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_destroy_ah(foreign), 0);
 	assert_int_equal(uroce_dealloc_pd(pd), 0);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Queue pairs: creation, modification, queries. The legal transitions are tested in matrix.c.
- */
+/* Queue pairs: creation, modification, queries. matrix.c tests the legal transitions. */
 
 #include "net.h"
 
@@ -263,8 +261,8 @@ query__answers_what_was_set(void **state)
 }
 
 /*
- * Move a to INIT and then to RTR, with an address in the network `net_byte` whose last byte is
- * `last`.
+ * Move a's QP from INIT to RTR, with the destination 192.0.`net_byte`.`last`.
+ * @return the result of uroce_modify_qp()
  */
 static int
 to_rtr_at(uint8_t net_byte, uint8_t last)
@@ -289,7 +287,7 @@ modify__says_that_there_is_no_way(void **state)
 {
 	(void)state;
 	assert_int_equal(to_init(&net.a), 0);
-	/* neither in the device's network nor behind a gateway */
+	/* the destination is in no network of the device, and there is no gateway */
 	assert_int_equal(to_rtr_at(9, 2), ENETUNREACH);
 	assert_int_equal(to_rtr_at(2, 77), ETIMEDOUT); /* no host has this address */
 	assert_int_equal(state_of(&net.a), IBV_QPS_INIT);
@@ -313,7 +311,7 @@ modify__refuses_a_malformed_address(void **state)
 	attr.ah_attr.is_global = 0;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr = ah_attr_to(&net.b, ADDR_GID);
-	attr.ah_attr.grh.sgid_index = 15; /* the GID table entry is empty */
+	attr.ah_attr.grh.sgid_index = 15; /* the entry 15 of the GID table is empty */
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
 	attr.ah_attr.grh.sgid_index = 200;
 	assert_int_equal(uroce_modify_qp(net.a.qp, &attr, mask), EINVAL);
@@ -328,7 +326,7 @@ reset__forgets_everything(void **state)
 	for (uint64_t i = 0; i < NB_WR; i++)
 		post_recv(&net.a, i, sge_of(&net.a, 0, 8));
 	assert_int_equal(to_state(&net.a, IBV_QPS_ERR), 0);
-	/* flushed requests that were not polled are removed, and the queue is empty */
+	/* RESET removes the completions that were not polled, and the requests of the queue */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 	expect_none(&net);
 	assert_int_equal(to_state(&net.b, IBV_QPS_RESET), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queries of a device: limits, clock, tables of GIDs and P_Keys, names of constants. Where an
- * inline call of verbs goes through the context's table, the table is used. [RDMA Aware] is the
- * RDMA Aware Programming User Manual.
+ * Queries of a device: limits, clock, tables of GIDs and P_Keys, names of constants. If an inline
+ * call of verbs.h calls a function of the context, the test calls that function. [RDMA Aware] is
+ * the RDMA Aware Programming User Manual.
  */
 
 #include "net.h"
@@ -46,7 +46,10 @@ get_device_index__is_the_number_of_the_name(void **state)
 	assert_int_equal(uroce_destroy_device(other), 0);
 }
 
-/* The GUID is in network byte order, as in GID 0 [ibv_get_device_guid(3), RDMA Aware 3.2.4]. */
+/*
+ * The GUID of a device is in network byte order, and is the interface ID of GID 0
+ * [ibv_get_device_guid(3), RDMA Aware 3.2.4].
+ */
 static void
 get_device_guid__is_the_mac_and_each_devices_own(void **state)
 {
@@ -66,8 +69,8 @@ get_device_guid__is_the_mac_and_each_devices_own(void **state)
 }
 
 /*
- * Query a device as ibv_query_device_ex() in verbs.h does, but without the fallback into
- * libibverbs.
+ * Query a device by the function of the context, as ibv_query_device_ex() of verbs.h does. Other
+ * than there, a context without that function fails the test.
  */
 static int
 query_device_ex_inline(struct ibv_device_attr_ex *attr)
@@ -78,7 +81,7 @@ query_device_ex_inline(struct ibv_device_attr_ex *attr)
 	return verbs->query_device_ex(host.context, NULL, attr, sizeof(*attr));
 }
 
-/* The attributes of query_device are included [ibv_query_device_ex(3)]. */
+/* ibv_query_device_ex(3) also returns the attributes of ibv_query_device(3). */
 static void
 query_device_ex__adds_to_query_device(void **state)
 {
@@ -139,7 +142,9 @@ query_device_ex__checks_its_arguments(void **state)
 	assert_int_equal(attr.hca_core_clock, 7);
 }
 
-/* For a program that was built with a shorter struct, only that part is written. */
+/*
+ * If a program was built with a shorter struct, only the members that this struct has are written.
+ */
 static void
 query_device_ex__writes_no_more_than_an_older_header_has(void **state)
 {
@@ -154,7 +159,10 @@ query_device_ex__writes_no_more_than_an_older_header_has(void **state)
 	assert_int_equal(attr.max_dm_size, 0xa5a5a5a5a5a5a5a5);
 }
 
-/* Unknown values are not marked in comp_mask [ibv_query_rt_values_ex(3)]. */
+/*
+ * The raw clock is in nanoseconds. Values that are unknown are not marked in comp_mask of the
+ * result [ibv_query_rt_values_ex(3)].
+ */
 static void
 query_rt_values_ex__is_the_raw_clock_in_nanoseconds(void **state)
 {
@@ -184,7 +192,7 @@ query_rt_values_ex__answers_what_is_asked(void **state)
 	assert_int_equal(uroce_query_rt_values_ex(host.context, NULL), EINVAL);
 }
 
-/* Type and index of an entry [ibv_query_gid_ex(3)]. */
+/* The query returns the type and the index of an entry of the GID table [ibv_query_gid_ex(3)]. */
 static void
 query_gid_ex__says_type_and_place(void **state)
 {
@@ -200,7 +208,8 @@ query_gid_ex__says_type_and_place(void **state)
 		assert_int_equal(entry.gid_index, i);
 		assert_int_equal(entry.port_num, 1);
 		assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
-		assert_int_equal(entry.ndev_ifindex, 0); /* a ring port has no interface */
+		/* 0, because a ring port has no network interface */
+		assert_int_equal(entry.ndev_ifindex, 0);
 	}
 }
 
@@ -228,7 +237,7 @@ query_gid_ex__tells_empty_from_outside(void **state)
 	assert_int_equal(entry.gid_index, 77);
 }
 
-/* Only valid entries are returned [ibv_query_gid_table(3)]. */
+/* ibv_query_gid_table(3) returns the valid entries of the GID table only. */
 static void
 query_gid_table__has_the_valid_entries_alone(void **state)
 {
@@ -259,7 +268,7 @@ query_gid_table__fails_where_it_does_not_fit(void **state)
 	assert_int_equal(table[0].gid_index, 77);
 }
 
-/* The inverse of ibv_query_pkey [ibv_get_pkey_index(3)]. */
+/* ibv_get_pkey_index(3) is the inverse of ibv_query_pkey(3). */
 static void
 get_pkey_index__is_the_opposite_of_query_pkey(void **state)
 {
@@ -275,10 +284,7 @@ get_pkey_index__is_the_opposite_of_query_pkey(void **state)
 	assert_int_equal(uroce_get_pkey_index(NULL, 1, pkey), -1);
 }
 
-/*
- * A device without the counters of ibv_create_counters() returns EOPNOTSUPP
- * [ibv_create_counters(3)].
- */
+/* The device has no counters of ibv_create_counters(3), so these calls return EOPNOTSUPP. */
 static void
 counters__are_not_there(void **state)
 {
@@ -294,7 +300,10 @@ counters__are_not_there(void **state)
 	assert_int_equal(ibv_destroy_counters(&counters), EOPNOTSUPP);
 }
 
-/* Extended calls that are not supported fail as with a driver that lacks them [verbs.h]. */
+/*
+ * Extended calls of verbs.h that the library does not support fail as with a driver that lacks
+ * them.
+ */
 static void
 what_is_not_offered__is_not_supported(void **state)
 {
@@ -344,7 +353,7 @@ query_qp_data_in_order__promises_nothing(void **state)
 	assert_int_equal(uroce_query_qp_data_in_order(&qp, IBV_WR_SEND, 0), 0);
 }
 
-/* Every value of the enums has a name [RDMA Aware 3.2.7, 3.2.8, 3.7.3]. */
+/* Every value of the enums has a text [RDMA Aware 3.2.7, 3.2.8, 3.7.3]. */
 static void
 words__there_is_one_for_each_number(void **state)
 {

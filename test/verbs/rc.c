@@ -71,7 +71,7 @@ static const uint32_t lens[] = { 0,       1,       2,           3,     MTU - 1, 
 				 MTU + 1, 2 * MTU, 3 * MTU + 7, 65536, BUF_LEN / 2 };
 #define NB_LENS (sizeof(lens) / sizeof(lens[0]))
 
-/* Offset of the message; bytes before and behind it must not change. */
+/* Offset of the message in the buffer. As many bytes behind the message must not change either. */
 #define AT 64u
 
 static void
@@ -128,7 +128,7 @@ send_with_imm__brings_it(void **state)
 
 		assert_int_equal(wc.opcode, IBV_WC_RECV);
 		assert_int_equal(wc.wc_flags, IBV_WC_WITH_IMM);
-		/* unchanged, because both are in wire order */
+		/* imm_data is in wire order in requests and in completions, so it is unchanged */
 		assert_int_equal(wc.imm_data, 0x01020304);
 		expect_placed(&net.b, &net.a, lens[i], i + 1);
 		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
@@ -258,7 +258,7 @@ atomics__return_what_was_there(void **state)
 	assert_int_equal(was, 42);
 	assert_int_equal(value, 7);
 
-	/* the word is not 42 any more */
+	/* the word is 7, so a compare with 42 changes nothing */
 	atomic(IBV_WR_ATOMIC_CMP_AND_SWP, 42, 9);
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	memcpy(&was, net.a.buf, 8);
@@ -271,7 +271,7 @@ atomics__return_what_was_there(void **state)
 
 static atomic_bool is_adding;
 
-/* The program itself adds to the word to which the peer adds. */
+/* A thread that adds to the word to which the peer's atomics add, by instructions of the CPU. */
 static void *
 add_by_cpu(void *arg)
 {
@@ -285,7 +285,7 @@ add_by_cpu(void *arg)
 	return NULL;
 }
 
-/* Atomics of the peer are atomic with respect to the CPU (IBV_ATOMIC_GLOB). */
+/* Atomics of the peer are atomic with respect to the CPU (IBV_ATOMIC_GLOB): no addition is lost. */
 static void
 atomics__are_atomic_beside_the_cpu(void **state)
 {
@@ -413,7 +413,7 @@ fence__reads_before_it_sends(void **state)
 	memcpy(net.b.buf + 4096, net.b.buf, 64);
 	memset(net.b.buf + 8192, 0, 64);
 	post_recv(&net.b, 9, sge_of(&net.b, 8192, 64));
-	/* the SEND contains the data that the READ has brought */
+	/* with IBV_SEND_FENCE, the SEND sends the data that the READ has written to the buffer */
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_READ, 1, sge_of(&net.a, 0, 64), 4096);
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);

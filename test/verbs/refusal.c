@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the log says when a call is refused or a QP fails: the QP, the attribute, its value, and
- * what is allowed. Each row of a table is a wrong call and a part of its line.
+ * what is allowed. Each row of a table has a wrong call and a part of its log line.
  */
 
 #include "net.h"
@@ -11,7 +11,7 @@
 #include <rte_log.h>
 
 static struct pair net;
-static char *text; /* the log of the latest capture */
+static char *text; /* the log lines since the latest begin_capture() */
 static size_t text_len;
 static FILE *sink;
 
@@ -32,7 +32,7 @@ end_capture(void)
 	(void)fclose(sink);
 }
 
-/* Print the log as comments of TAP. */
+/* Print the captured log as comments of TAP. */
 static void
 print_log(void)
 {
@@ -40,7 +40,7 @@ print_log(void)
 		print_message("# %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* The log must be one line that contains `part`. */
+/* Check that the captured log is one line that contains `part`. */
 static void
 expect_line(const char *part)
 {
@@ -73,7 +73,7 @@ teardown(void **state)
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
-/* Attributes of a modify to RTR, which a row changes. */
+/* Attributes and mask of a modify to RTR, in which a row makes one change. */
 struct wish {
 	struct ibv_qp_attr attr;
 	int mask;
@@ -232,7 +232,7 @@ modify_qp__a_refusal_says_which_attribute_and_what_is_allowed(void **state)
 		expect_line(qp);
 		expect_line(rows[i].part);
 	}
-	/* nothing has changed, and the right attributes need no line */
+	/* the refused calls have changed nothing, and a call with right attributes logs nothing */
 	struct wish wish = good_wish();
 
 	begin_capture();
@@ -306,7 +306,7 @@ setup_failing(void **state)
 {
 	(void)state;
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC,
-					     .timeout = 8, /* 1 ms */
+					     .timeout = 8, /* code of an ACK timeout of 1 ms */
 					     .is_impatient = true,
 					     .retry_cnt = 1,
 					     .rnr_retry = 0 });
@@ -314,7 +314,7 @@ setup_failing(void **state)
 	return 0;
 }
 
-/* The log must have a line about the QP with `part`. */
+/* Check that the captured log has a line about the failed QP of `host` that contains `part`. */
 static void
 expect_failure(const struct host *host, const struct host *peer, const char *part)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Reregistration [rereg_mr(3)]: every combination of flags, and the state after a failed call.
- */
+/* Reregistration [rereg_mr(3)]: every combination of flags, and the region after a failed call. */
 
 #include "net.h"
 
@@ -13,7 +11,7 @@
 
 static struct pair net;
 static struct ibv_pd *other_pd;
-static struct ibv_mr *mr; /* region of host b: the first LEN bytes of its buffer */
+static struct ibv_mr *mr; /* region of host b: LEN bytes, mostly the first ones of its buffer */
 
 static int
 setup(void **state)
@@ -36,7 +34,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* A refused request moves the QPs to ERR: connect them again. */
+/* Connect the QPs again: a refused request has moved them to ERR. */
 static void
 reconnect(void)
 {
@@ -49,7 +47,7 @@ reconnect(void)
 	pair_connect(&net);
 }
 
-/* Whether the peer may execute this operation on that address. */
+/* Whether a request of the peer with this opcode succeeds at an address of the region. */
 static bool
 may(enum ibv_wr_opcode opcode, const void *at, uint32_t len)
 {
@@ -101,7 +99,7 @@ rereg__every_combination_of_flags(void **state)
 		assert_int_equal(may(IBV_WR_RDMA_WRITE, at, len), !is_foreign && !is_read_only);
 		assert_false(may(IBV_WR_RDMA_READ, at + 1, len));
 		assert_false(may(IBV_WR_RDMA_READ, has_moved ? first : second, 1));
-		/* reregister with the old parameters */
+		/* restore the parameters with which the region was registered */
 		assert_int_equal(uroce_rereg_mr(mr, IBV_REREG_MR_FLAGS_SUPPORTED, net.b.pd, first,
 						LEN, RIGHTS | IBV_ACCESS_MW_BIND),
 				 0);
@@ -122,7 +120,10 @@ rereg__zero_based_counts_from_0(void **state)
 	assert_true(may(IBV_WR_RDMA_WRITE, net.b.buf, 8));
 }
 
-/* An iova that was chosen at registration stays as long as the memory of the region is the same. */
+/*
+ * The iova that the program has chosen at the registration remains, unless the memory of the region
+ * is changed.
+ */
 static void
 rereg__iova_stays_with_the_memory(void **state)
 {
@@ -145,7 +146,7 @@ rereg__iova_stays_with_the_memory(void **state)
 		assert_int_equal(errno, expected);                                                 \
 	} while (0)
 
-/* After IBV_REREG_MR_ERR_INPUT the old region is valid. */
+/* A reregistration that fails with IBV_REREG_MR_ERR_INPUT leaves the region unchanged. */
 static void
 rereg__what_fails_changes_nothing(void **state)
 {
@@ -165,8 +166,8 @@ rereg__what_fails_changes_nothing(void **state)
 					      net.b.buf, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, NULL, LEN, 0));
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, 0, 0));
+	/* Access rights are given, but the flag IBV_REREG_MR_CHANGE_ACCESS is missing. */
 	expect_refused(EINVAL, uroce_rereg_mr(mr, translation, NULL, net.b.buf, LEN,
-					      /* the flags do not include CHANGE_ACCESS */
 					      IBV_ACCESS_LOCAL_WRITE));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, hole, LEN, 0));
 	expect_refused(EFAULT, uroce_rereg_mr(mr, translation, NULL, constant, LEN, 0));
@@ -189,8 +190,8 @@ rereg__what_fails_changes_nothing(void **state)
 }
 
 /*
- * A new local write right needs a check of the memory: a region that was read-only may cover
- * constant memory.
+ * If a reregistration adds the local write right, the memory is checked: the region may have been
+ * registered over read-only memory.
  */
 static void
 rereg__gaining_local_write_looks_at_the_memory(void **state)

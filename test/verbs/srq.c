@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared receive queues as a program sees them: b receives through one. [RDMA Aware] is the RDMA
+ * Shared receive queues as a program sees them: b receives through an SRQ. [RDMA Aware] is the RDMA
  * Aware Programming User Manual.
  */
 
@@ -14,7 +14,7 @@
 #define SRQ_SGE 2
 
 static struct pair net;
-static struct ibv_srq *srq; /* SRQ of b */
+static struct ibv_srq *srq; /* the SRQ through which b receives */
 
 static struct ibv_qp *
 make_qp(enum ibv_qp_type type)
@@ -34,7 +34,10 @@ make_qp(enum ibv_qp_type type)
 
 	assert_non_null(qp);
 	assert_ptr_equal(qp->srq, srq);
-	/* requested sizes of a receive queue are ignored [ibv_create_qp(3)] */
+	/*
+	 * a QP with an SRQ has no receive queue, so the requested sizes are ignored
+	 * [ibv_create_qp(3)]
+	 */
 	assert_int_equal(init.cap.max_recv_wr, 0);
 	assert_int_equal(init.cap.max_recv_sge, 0);
 	return qp;
@@ -68,7 +71,7 @@ setup_type(enum ibv_qp_type type)
 	return setup_with(type, NULL);
 }
 
-/* A device with room for few objects. */
+/* A setup with devices that have room for few QPs. */
 static int
 setup_few(void **state)
 {
@@ -138,7 +141,7 @@ expect_no_event(void)
 	assert_int_equal(fcntl(net.b.context->async_fd, F_SETFL, flags), 0);
 }
 
-/* Send one message from a's QP to b's; it must use the receive request with this wr_id. */
+/* Send a message from a to b. It must use the receive request with this wr_id. */
 static void
 send_one(uint64_t wr_id, uint32_t len)
 {
@@ -163,10 +166,10 @@ create__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_create_srq(net.b.pd, NULL));
 	assert_errno(EINVAL, uroce_create_srq_ex(NULL, &ex));
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, NULL));
-	/* the mask does not contain the PD */
+	/* comp_mask does not have the bit of the PD */
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
 	ex.comp_mask = IBV_SRQ_INIT_ATTR_PD;
-	/* the PD belongs to another context */
+	/* ex.pd belongs to another context */
 	assert_errno(EINVAL, uroce_create_srq_ex(net.a.context, &ex));
 	ex.pd = NULL;
 	assert_errno(EINVAL, uroce_create_srq_ex(net.b.context, &ex));
@@ -194,16 +197,16 @@ create_ex__makes_a_basic_one(void **state)
 
 	(void)state;
 	assert_non_null(made);
-	/* the size is at least the requested one, and at least one */
+	/* sizes of 0 were requested, and the minimum of 1 is granted */
 	assert_int_equal(ex.attr.max_wr, 1);
 	assert_int_equal(ex.attr.max_sge, 1);
 	assert_ptr_equal(made->context, net.b.context);
 	assert_ptr_equal(made->pd, net.b.pd);
 	assert_ptr_equal(made->srq_context, &net);
 	assert_int_equal(uroce_query_srq(made, &attr), 0);
-	/* the limit is ignored at creation [ibv_create_srq(3)] */
+	/* the limit in the attributes of the creation is ignored [ibv_create_srq(3)] */
 	assert_int_equal(attr.srq_limit, 0);
-	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* the SRQ is not an XRC queue */
+	assert_int_equal(ibv_get_srq_num(made, &num), EINVAL); /* only an XRC SRQ has a number */
 	assert_int_equal(uroce_dealloc_pd(net.b.pd), EBUSY);
 	assert_int_equal(uroce_destroy_srq(made), 0);
 }
@@ -242,7 +245,8 @@ create__as_many_as_query_device_says(void **state)
 	struct ibv_srq **made = calloc((size_t)attr.max_srq, sizeof(struct ibv_srq *));
 
 	assert_non_null(made);
-	for (int i = 0; i < attr.max_srq - 1; i++) /* one queue exists already */
+	/* the setup has created one SRQ already */
+	for (int i = 0; i < attr.max_srq - 1; i++)
 		assert_non_null(made[i] = uroce_create_srq(net.b.pd, &init));
 	assert_errno(ENOMEM, uroce_create_srq(net.b.pd, &init));
 	assert_int_equal(uroce_destroy_srq(made[0]), 0);
@@ -263,7 +267,7 @@ create_qp__checks_its_srq(void **state)
 	};
 
 	(void)state;
-	/* the SRQ belongs to another context */
+	/* init.srq belongs to another context */
 	assert_errno(EINVAL, uroce_create_qp(net.a.pd, &init));
 }
 
@@ -306,7 +310,7 @@ modify__that_fails_changes_nothing(void **state)
 		{ { 1u << 30, 0, 0 }, IBV_SRQ_MAX_WR },
 		{ { 0, 0, SRQ_WR + 1 }, IBV_SRQ_LIMIT },
 		{ { 4, 0, 5 }, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR },
-		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* three requests are posted */
+		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* too small for the three posted requests */
 		{ { 2, 0, 1 }, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT },
 	};
 	struct ibv_srq_attr attr = { .srq_limit = 3 };
@@ -363,7 +367,7 @@ post__says_which_is_bad(void **state)
 	(void)state;
 	assert_int_equal(uroce_post_srq_recv(srq, wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr[1]);
-	/* the request before the bad one was queued */
+	/* the request before the wrong one in the chain was queued */
 	pair_connect(&net);
 	send_one(1, 16);
 	wr[1].num_sge = -1;
@@ -423,13 +427,16 @@ recv__datagram(void **state)
 
 	assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS);
-	/* the data begins at an offset of 40 bytes [RDMA Aware 3.6.6] */
+	/* the data is behind the GRH area of 40 bytes [RDMA Aware 3.6.6] */
 	assert_int_equal(wc.byte_len, 140);
 	assert_memory_equal(net.b.buf + 40, net.a.buf, 100);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
 }
 
-/* Two connections use one queue; each has an entry of its own in the CQ. */
+/*
+ * Two connected QPs use one SRQ. Each message has one completion, which names the QP that has
+ * received it.
+ */
 static void
 recv__of_two_qps(void **state)
 {
@@ -461,7 +468,10 @@ recv__of_two_qps(void **state)
 	assert_int_equal(uroce_destroy_qp(other.b.qp), 0);
 }
 
-/* The peer waits until there is a receive request, and then its message is received. */
+/*
+ * If the SRQ is empty, the peer gets RNR NAKs. Its message is received when a receive request is
+ * posted.
+ */
 static void
 recv__empty_queue_puts_off(void **state)
 {
@@ -474,7 +484,10 @@ recv__empty_queue_puts_off(void **state)
 	expect_wc(&net, net.b.rcq, 4, IBV_WC_SUCCESS);
 }
 
-/* Keys are resolved in the SRQ's protection domain, not in the QP's [IBA 10.2.9]. */
+/*
+ * Keys of receive requests are resolved in the SRQ's protection domain, and not in the QP's [IBA
+ * 10.2.9].
+ */
 static void
 recv__into_memory_of_the_srqs_domain(void **state)
 {
@@ -493,7 +506,7 @@ recv__into_memory_of_the_srqs_domain(void **state)
 
 	assert_int_equal(uroce_post_srq_recv(srq, &wr, &bad), 0);
 	send_one(1, 64);
-	assert_int_equal(try_post(2, 0, 64), 0); /* the lkey belongs to the QP's domain */
+	assert_int_equal(try_post(2, 0, 64), 0); /* this lkey is valid in the QP's domain only */
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 8));
 	expect_wc(&net, net.b.rcq, 2, IBV_WC_LOC_PROT_ERR);
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
@@ -518,14 +531,14 @@ limit__is_reported_once(void **state)
 		assert_int_equal(try_post(i, 0, 8), 0);
 	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
 	send_one(0, 8);
-	expect_no_event(); /* two requests are left, which is not below the limit */
+	expect_no_event(); /* no event: two requests are left, which is not below the limit */
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 2);
 	send_one(1, 8);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &event);
 	assert_ptr_equal(event.element.srq, srq);
 	uroce_ack_async_event(&event);
-	/* the limit is no longer armed, so no further event follows [RDMA Aware 3.6.2] */
+	/* the event has disarmed the limit, so no further event follows [RDMA Aware 3.6.2] */
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 0);
 	send_one(2, 8);
@@ -546,7 +559,7 @@ limit__is_reported_at_once_where_fewer_are_posted(void **state)
 }
 
 /*
- * Each limit is disarmed when its event is raised. No event may be lost, however few QPs there are.
+ * The limits of 100 SRQs are reached, and each SRQ gets its event, although the device has few QPs.
  */
 static void
 limit__of_many_queues_is_reported_for_each(void **state)
@@ -580,7 +593,7 @@ last_wqe__is_reported_of_a_qp_in_error(void **state)
 	expect_event(IBV_EVENT_QP_LAST_WQE_REACHED, &event);
 	assert_ptr_equal(event.element.qp, net.b.qp);
 	uroce_ack_async_event(&event);
-	/* posted requests belong to other QPs, so they are not flushed */
+	/* no request is flushed, because the requests of an SRQ do not belong to a QP */
 	expect_none(&net);
 }
 
@@ -614,15 +627,15 @@ destroy__waits_until_events_are_acknowledged(void **state)
 	(void)state;
 	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
 	expect_event(IBV_EVENT_SRQ_LIMIT_REACHED, &taken);
-	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT),
-			 0); /* this event is not read */
+	/* This call raises a second event, which the program does not read. */
+	assert_int_equal(uroce_modify_srq(made, &attr, IBV_SRQ_LIMIT), 0);
 	expect_wait(destroy, made, &made->cond, acknowledge, &taken);
 	expect_no_event();
 }
 
 /* --- a message that is on its way --------------------------------------------------------------------- */
 
-/* Execute a round of a host's worker. */
+/* Drive the worker of a host for one round. */
 static void
 step(const struct host *host)
 {
@@ -641,8 +654,8 @@ drive_both(void *is_over)
 }
 
 /*
- * The connection needs address resolution by another thread; after that all steps are executed
- * singly.
+ * Open devices that only the test drives, and connect the QPs. A thread drives the devices during
+ * the connection, which needs address resolution.
  */
 static int
 setup_stepped(void **state)
@@ -659,13 +672,13 @@ setup_stepped(void **state)
 }
 
 /*
- * The message's request is in the old memory. If that had been freed, the second resize would get
- * it.
+ * The SRQ is resized while a message is being received into one of its requests. The old memory of
+ * the SRQ must not be freed until the message is complete.
  */
 static void
 modify__resizes_under_a_message(void **state)
 {
-	const uint32_t len = 100000; /* the message is sent in more than one round */
+	const uint32_t len = 100000; /* length of a message that is sent in more than one round */
 	struct ibv_srq_attr attr = { .max_wr = SRQ_WR };
 
 	(void)state;
@@ -684,11 +697,14 @@ modify__resizes_under_a_message(void **state)
 	assert_memory_equal(net.b.buf, net.a.buf, len);
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 100));
 	expect_wc(&net, net.b.rcq, 6, IBV_WC_SUCCESS);
-	/* no request is in use now, so the old memory is freed */
+	/* no message is being received, so the old memory of the SRQ is freed */
 	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_MAX_WR), 0);
 }
 
-/* The QP is destroyed with a request in use, and the queue with its old memory. */
+/*
+ * An SRQ was resized while a message was being received. Then its QP and the SRQ are destroyed,
+ * with the old memory of the SRQ.
+ */
 static void
 destroy__of_a_resized_one_under_a_message(void **state)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every verb from any thread at any time: eight threads execute random operations, determined by
- * their seeds, on own and shared objects of all types. There are traffic, polls and events at the
- * same time.
+ * Every verb from any thread at any time: eight threads execute random operations, which their
+ * seeds determine, on objects of their own and on shared objects of all types. At the same time
+ * there are traffic, polls and events.
  *
- *	links    pairs of connected QPs. All threads post to, poll, modify and query them
- *		 (readers). Sometimes one thread destroys a pair with all that is in flight, and
- *		 creates another type (writer).
- *	relays   QPs to which one thread posts. Another thread destroys the QP as soon as it
- *		 has the completion, while the first may still be inside its post.
- *	others   created, used and freed by one thread, in devices, contexts and domains of all
- *		 threads
+ *	links   pairs of connected QPs. All threads post to, poll, modify and query them (readers).
+ *		Sometimes one thread destroys a pair with all that is in flight, and creates
+ *		another type (writer).
+ *	relays  QPs to which one thread posts. Another thread destroys the QP as soon as it has
+ *		the completions, while the first thread may still be inside its post.
+ *	others  objects that one thread creates, uses and frees, in devices, contexts and domains
+ *		of all threads
  *
  * The sanitizers find most errors. The test itself checks that every call returns an allowed value,
  * that every object can be destroyed in the end, and that every awaited request completes.
@@ -118,7 +118,7 @@ close_all(void)
 static void
 run(const char *keys, uint64_t seed)
 {
-	/* there are more threads than CPUs, so a host may respond late */
+	/* a long ACK timeout: there are more threads than CPUs, so a host may respond late */
 	pair_open(&net, &(struct pair_conf){
 				.type = IBV_QPT_RC, .keys = keys, .timeout = 18, .nb_cqe = 1024 });
 	for (unsigned i = 0; i < 2; i++)

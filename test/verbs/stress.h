@@ -4,30 +4,34 @@
 
 /**
  * @file
- * The random operations of the threads, and their objects. See stress.c.
+ * The random operations that the threads of the stress test execute, and their objects. stress.c
+ * describes the test.
  */
 
 #include "net.h"
 
 #include <stdio.h>
 
-#define PART    8192u      /* bytes of a part of a buffer, see enum part */
-#define TIMEOUT (1u << 24) /* limit of polls that only a hang reaches */
+#define PART    8192u      /* length in bytes of each part of a buffer (enum part) */
+#define TIMEOUT (1u << 24) /* maximum number of polls, which only a hang reaches */
 #define RIGHTS  (IBV_ACCESS_LOCAL_WRITE | ALL_REMOTE | IBV_ACCESS_MW_BIND)
 
-/** The parts of a link's buffer, so that no two uses write the same bytes. */
+/**
+ * The parts of a buffer. Each use of a link has a part of its own, so that no two uses write the
+ * same bytes.
+ */
 enum part { SOURCE, RECEIVED, WRITTEN, FETCHED, NB_PARTS };
 
-/** A thread of the test. */
+/** A thread that executes random operations. */
 struct actor {
 	pthread_t thread;
 	uint64_t seed;
-	uint8_t *buf; /* NB_PARTS * PART bytes of the thread's own */
+	uint8_t *buf; /* NB_PARTS * PART bytes that only this thread uses */
 };
 
 /**
- * A QP and the objects that it needs: of a link, or of one thread. A thread's own QP does not need
- * all of them.
+ * A QP and the objects that it needs. It is an end of a link, or a QP of one thread, which has only
+ * some of the objects.
  */
 struct end {
 	struct host *host;
@@ -39,14 +43,14 @@ struct end {
 	struct ibv_srq *srq;
 	struct ibv_xrcd *xrcd;
 	struct ibv_qp *qp;
-	struct ibv_ah *ah; /* address handle of the other end */
+	struct ibv_ah *ah; /* address handle to the other end, for UD */
 };
 
 extern struct pair net;
-extern int xrc_fd; /* the file of a domain that all threads share */
+extern int xrc_fd; /* descriptor of the file of an XRC domain that all threads share */
 extern atomic_uint nb_bad;
 
-/** Check a condition; the first failure is printed. */
+/** Check a condition. The first failure is printed, and all are counted. */
 #define check(is_good)                                                                             \
 	do {                                                                                       \
 		if (!(is_good) && atomic_fetch_add(&nb_bad, 1) == 0)                               \
@@ -56,7 +60,7 @@ extern atomic_uint nb_bad;
 uint32_t draw(struct actor *self, uint32_t below);
 struct host *any_host(struct actor *self);
 
-/** Whether the result of a call is success or one of two allowed errors. */
+/** Whether the result of a call is 0, `one` or `other`. */
 bool is_one_of(int ret, int one, int other);
 
 /* --- objects: what makes one for the others, and acts --- */
@@ -97,7 +101,7 @@ void rebuild(struct actor *self);
 
 void give_and_take(struct actor *self);
 
-/** Destroy the relays that no thread has taken. */
+/** Finish the relays that no thread has taken, when all threads have ended. */
 void finish_relays(void);
 
 #endif /* UROCE_TEST_VERBS_STRESS_H */

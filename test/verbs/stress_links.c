@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Links: pairs of connected QPs, which all threads use as readers. Sometimes one thread, as the
- * writer, destroys a link and creates a new one.
+ * Links: pairs of connected QPs, which all threads use as readers of the link's lock. Sometimes one
+ * thread, as the writer, destroys a link and creates a new one.
  */
 
 #include "stress.h"
@@ -15,7 +15,8 @@
 
 struct link {
 	pthread_rwlock_t lock;
-	enum ibv_qp_type type; /* type of the QPs; XRC_SEND: requests only from a to b */
+	/* type of the QPs; with XRC_SEND only end a sends requests */
+	enum ibv_qp_type type;
 	bool has_srq, is_ex;
 	uint32_t srqn;
 	struct end end[2];
@@ -49,7 +50,10 @@ build_end(struct actor *self, struct link *link, unsigned idx)
 	check(end->pd && end->mr && end->channel && end->cq && end->qp);
 }
 
-/* Connect a link. Another thread may change its QPs at the same time, and then the calls fail. */
+/*
+ * Move both QPs of a link to RTS. A call may fail with EINVAL, because another thread may modify
+ * the QPs at the same time.
+ */
 static void
 bring_up(struct link *link)
 {
@@ -94,7 +98,10 @@ close_end(struct end *end)
 	check(uroce_dealloc_pd(end->pd) == 0);
 }
 
-/* Destroy and create a link with all that is in flight; a random end is first. */
+/*
+ * Sometimes destroy a link with all that is in flight, and create it anew. Which end is destroyed
+ * first is random.
+ */
 void
 rebuild(struct actor *self)
 {
@@ -144,7 +151,7 @@ send_by_calls(const struct end *from, const struct end *to, const struct link *l
 }
 
 static const enum ibv_wr_opcode opcodes[] = {
-	/* UD supports the first two opcodes, UC the first four */
+	/* the first two opcodes are for UD, too; the first four for UC, too */
 	IBV_WR_SEND,
 	IBV_WR_SEND_WITH_IMM,
 	IBV_WR_RDMA_WRITE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions to create objects, and operations on objects that one thread creates, uses and frees in
- * the devices, contexts and domains of all threads.
+ * Functions that create objects, and operations on objects that one thread creates, uses and frees,
+ * in the devices, contexts and domains of all threads.
  */
 
 #include "stress.h"
@@ -130,7 +130,7 @@ make_regions_on_demand(struct actor *self)
 	struct ibv_sge sge = { (uintptr_t)self->buf, PART, mr != NULL ? mr->lkey : 0 };
 
 	if (mr == NULL) {
-		check(errno == EOPNOTSUPP); /* an old kernel does not support the call */
+		check(errno == EOPNOTSUPP); /* an old kernel does not support on-demand regions */
 		return;
 	}
 	check(uroce_advise_mr(host->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,
@@ -172,7 +172,10 @@ make_queues(struct actor *self)
 	check(end.channel == NULL || uroce_destroy_comp_channel(end.channel) == 0);
 }
 
-/* Receive requests that are flushed, and send requests without a response. */
+/*
+ * Create a QP of any type with receive requests, move it to ERR, poll the flushed requests, and
+ * destroy it.
+ */
 void
 make_qps(struct actor *self)
 {
@@ -201,8 +204,8 @@ make_qps(struct actor *self)
 }
 
 /*
- * A target in a domain that all threads share, by both generations of the calls; also a target of
- * another thread.
+ * Create XRC targets in a domain that all threads share, by both generations of the calls. Also use
+ * the target that another thread has created last.
  */
 void
 make_targets(struct actor *self)
@@ -259,7 +262,7 @@ make_contexts(struct actor *self)
 	check(uroce_close_device(twin) == 0 && uroce_close_device(context) == 0);
 }
 
-/* An mkey; any thread may check it for errors. */
+/* Create, use and destroy an mkey. Also check the latest mkey of another thread for errors. */
 void
 make_mkeys(struct actor *self)
 {

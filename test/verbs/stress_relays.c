@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Relays: QPs to which one thread posts. Another thread destroys the QP as soon as it has the
- * completion, while the posting thread may still be inside its call.
+ * Relays: pairs of QPs to which one thread posts. Another thread destroys them as soon as it has
+ * polled the completions, while the posting thread may still be inside its call.
  */
 
 #include "stress.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define NB_RELAYS 4
-#define NB_POSTS  8 /* number of posts to a relay */
+#define NB_POSTS  8 /* number of posts to each relay */
 
 struct relay {
 	struct ibv_cq *cq;
@@ -76,9 +76,9 @@ take(struct actor *self)
 }
 
 /*
- * After the last post the relay belongs to the other thread. If there is no room for another relay,
- * this thread takes one. With several posts the worker may execute the last one before its
- * doorbell.
+ * Create a relay, offer it to the other threads, and post to it. If there is no room for it, take
+ * and finish another relay first. After the last post the relay may be freed. With several posts
+ * the worker may execute the last one before its doorbell.
  */
 static void
 give(struct actor *self)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of devices, QPs and connection management, read over EAL's socket: while devices exist, while none exists, and
- * while they are created and destroyed.
+ * Telemetry of devices, QPs and connection management, which the test reads from EAL's socket:
+ * while devices exist, while none exists, and while devices are created and destroyed.
  */
 
 #include "cm_rig.h"
@@ -16,13 +16,13 @@
 #include "uroce_dv.h"
 
 #define ANSWER_LEN (64 << 10)
-#define NB_MANY    600 /* number of QPs: one response cannot list them all */
+#define NB_MANY    600 /* number of QPs, which do not fit one response */
 
 static char folder[] = "/tmp/uroce-telemetry-XXXXXX";
 
 /* --- asking --------------------------------------------------------------------------------------- */
 
-/* @return a connection to EAL's socket, after EAL's greeting */
+/* Connect to EAL's socket, and read EAL's greeting. @return a descriptor */
 static int
 dial(void)
 {
@@ -31,8 +31,8 @@ dial(void)
 
 	snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/dpdk/rte/dpdk_telemetry.v2", folder);
 	/*
-	 * EAL serves ten connections, and closes further ones at once. The thread of a connection that the
-	 * test has closed may still run on a loaded machine.
+	 * EAL serves ten connections, and closes further ones at once. On a loaded machine EAL may
+	 * not have noticed yet that the test has closed earlier ones, so repeat the attempt.
 	 */
 	for (int nb_trials = 0; nb_trials < 10000; nb_trials++) {
 		const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -48,7 +48,7 @@ dial(void)
 	return -1;
 }
 
-/* The response of a command, without the JSON that EAL adds around it. */
+/* Send a command, and get its response without the JSON that EAL adds around it. */
 static void
 query_by(int fd, const char *command, char answer[ANSWER_LEN])
 {
@@ -112,7 +112,7 @@ devices__that_are_up(void **state)
 	struct pair net;
 
 	(void)state;
-	/* the first device registers the commands */
+	/* null: the commands of uroce do not exist before the first device */
 	assert_string_equal(query("/uroce/devices"), "null");
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	assert_string_equal(query("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
@@ -135,7 +135,7 @@ device__tells_what_the_program_reads(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	answer = query("/uroce/device,uroce1");
 	nb = uroce_query_counters(net.b.context, counter, 128);
-	/* the device is idle; only rounds are counted meanwhile */
+	/* between the two reads of the counters the device is idle, so only rounds are counted */
 	for (unsigned i = 0; i < nb; i++)
 		if (strstr(counter[i].name, "rounds") == NULL)
 			assert_int_equal(number(answer, counter[i].name), counter[i].value);
@@ -247,7 +247,7 @@ request__for_what_is_not_there(void **state)
 	pair_close(&net);
 }
 
-/* Each QP is listed once, in several responses. */
+/* The list of QPs needs several responses. Each QP is in one of them. */
 static void
 qps__are_listed_in_pieces(void **state)
 {
@@ -298,7 +298,7 @@ cm__counts_messages_by_the_names_of_the_kernel(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	/* the devices have no ids of connection management yet */
+	/* null: the devices have had no ids of connection management yet */
 	assert_string_equal(query("/uroce/cm,uroce0"), "null");
 	rig_connect(&rig);
 	expect_text(query("/uroce/cm,uroce0"),
@@ -339,7 +339,7 @@ cm_ids__are_listeners_and_connections(void **state)
 	rig_close(&rig);
 }
 
-/* Each id is listed once, in several responses. */
+/* The list of ids needs several responses. Each id is in one of them. */
 static void
 cm_ids__are_listed_in_pieces(void **state)
 {
@@ -404,7 +404,10 @@ query_on(void *arg)
 	return NULL;
 }
 
-/* A listener comes and goes: its device has connection management from now on. */
+/*
+ * Create a listener of connection management, and destroy it. From then on its device reports
+ * connection management.
+ */
 static void
 listen_for_a_moment(void)
 {
@@ -419,7 +422,10 @@ listen_for_a_moment(void)
 	uroce_cm_destroy_event_channel(channel);
 }
 
-/* Devices with different kinds of driving, and QPs with traffic that are destroyed. */
+/*
+ * Other threads read telemetry while devices with different keys are created and destroyed, and
+ * while QPs with traffic are destroyed.
+ */
 static void
 request__while_they_come_and_go(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any thread may make any call: several threads post to the same queues and poll the same CQs;
- * objects are created and destroyed beside traffic.
+ * Any thread may make any call: several threads post to the same queues and poll the same CQs, and
+ * objects are created and destroyed while there is traffic.
  */
 
 #include "net.h"
@@ -21,7 +21,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* there are more threads than CPUs, so a host may respond late */
+	/* a long ACK timeout: there are more threads than CPUs, so a host may respond late */
 	pair_open(&net, &(struct pair_conf){
 				.type = IBV_QPT_RC, .nb_wr = 64, .nb_cqe = 1024, .timeout = 18 });
 	pair_connect(&net);
@@ -55,7 +55,10 @@ poll(struct ibv_cq *cq, atomic_uint *count)
 		atomic_fetch_add(&nb_bad, 1);
 }
 
-/* Each message begins with its number. The receiver counts the bytes that do not fit the number. */
+/*
+ * A thread that sends messages from a to b and receives them. Each message begins with its number,
+ * which determines its other bytes. Messages with wrong bytes are counted.
+ */
 static void *
 send_and_receive(void *arg)
 {
@@ -97,7 +100,7 @@ threads__share_a_qp(void **state)
 	assert_int_equal(atomic_load(&nb_received), NB_THREADS * NB_EACH);
 }
 
-/* Create and destroy objects on b, while a writes to b. */
+/* A thread that creates and destroys objects on b, while a writes to b. */
 static void *
 come_and_go(void *arg)
 {
@@ -172,7 +175,7 @@ reset__meets_a_poster(void **state)
 			;
 		assert_int_equal(to_state(&net.a, round % 2 ? IBV_QPS_ERR : IBV_QPS_RESET), 0);
 		assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
-		/* a CQ has no completions of a QP in RESET */
+		/* RESET has removed the completions of the QP from its CQs */
 		assert_int_equal(ibv_poll_cq(net.a.scq, 1, &wc), 0);
 		assert_int_equal(to_state(&net.b, IBV_QPS_RESET), 0);
 		pair_connect(&net);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unreliable connections: a request completes when it has been sent, and its message arrives if the
- * cable loses nothing.
+ * Unreliable connections: a request completes when it was sent. Its message arrives if the cable
+ * loses no packet of it.
  */
 
 #include "net.h"
@@ -51,7 +51,7 @@ send__without_a_receive_request_is_lost(void **state)
 	post_send(&net.a, IBV_WR_SEND, 1, sge_of(&net.a, 0, 3000));
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	expect_none(&net);
-	/* the next message is received completely */
+	/* the message after the one that was not received arrives completely */
 	post_recv(&net.b, 5, sge_of(&net.b, 0, 3000));
 	post_send(&net.a, IBV_WR_SEND, 2, sge_of(&net.a, 0, 3000));
 	expect_wc(&net, net.b.rcq, 5, IBV_WC_SUCCESS);

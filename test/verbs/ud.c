@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Datagrams and address handles.
- */
+/* UD: datagrams, Q_Keys and address handles. */
 
 #include "net.h"
 
@@ -114,7 +112,7 @@ send__of_more_than_the_mtu_fails(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_LOC_LEN_ERR);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
 	assert_int_equal(state_of(&net.a), IBV_QPS_SQE);
-	/* a transition back to RTS ends the error state */
+	/* a modify to RTS ends the state SQE */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
 	ah = ah_to(&net.a, &net.b);
 	send_to(ah, 2, MTU, QKEY);
@@ -133,7 +131,7 @@ send__with_another_qkey_is_not_received(void **state)
 	send_to(ah, 1, 8, QKEY + 1);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	expect_none(&net);
-	/* with the high bit set, the QP's own Q_Key is used */
+	/* if the Q_Key of a request has its high bit set, the QP's own Q_Key is sent */
 	send_to(ah, 2, 8, 0x80000000u);
 	expect_wc(&net, net.b.rcq, 5, IBV_WC_SUCCESS);
 	assert_int_equal(uroce_destroy_ah(ah), 0);
@@ -169,7 +167,7 @@ create_ah__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_create_ah(net.a.pd, &attr));
 	attr.grh.sgid_index = 255;
 	assert_errno(EINVAL, uroce_create_ah(net.a.pd, &attr));
-	/* an IPv4 destination with an IPv6 source */
+	/* the destination is an IPv4 address, and the source an IPv6 address */
 	attr = ah_attr_to(&net.b, ADDR_GID);
 	attr.grh.sgid_index = ADDR_GID + 1;
 	assert_errno(EINVAL, uroce_create_ah(net.a.pd, &attr));

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Requests that are built by ibv_wr_...() calls on QP a. [wr_post] refers to ibv_wr_post(3).
- */
+/* Requests that are built by ibv_wr_...() calls on a's QP. [wr_post] refers to ibv_wr_post(3). */
 
 #include "net.h"
 
@@ -13,7 +11,7 @@
 #define OPS_UC                                                                                     \
 	(OPS_UD | IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |                 \
 	 IBV_QP_EX_WITH_LOCAL_INV | IBV_QP_EX_WITH_BIND_MW)
-#define FLUSH (1 << 11) /* IBV_QP_EX_WITH_FLUSH, which the installed header may lack */
+#define FLUSH (1 << 11) /* the value of IBV_QP_EX_WITH_FLUSH, which the installed header may lack */
 #ifdef UROCE_VERBS_HAS_FLUSH
 #define OPS_NEWER FLUSH
 #else
@@ -24,10 +22,10 @@
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD | IBV_QP_EX_WITH_SEND_WITH_INV |                      \
 	 IBV_QP_EX_WITH_ATOMIC_WRITE | OPS_NEWER)
 
-#define AT 4096u /* offset of the written data in b's buffer */
+#define AT 4096u /* offset in b's buffer at which requests write */
 
 static struct pair net;
-static struct ibv_qp_ex *qp; /* QP of a */
+static struct ibv_qp_ex *qp; /* the QP of a */
 
 static struct ibv_qp *
 make_qp(const struct host *host, enum ibv_qp_type type, uint64_t ops, uint32_t max_send_wr)
@@ -91,7 +89,10 @@ addr_of_b(uint32_t offset)
 	return (uintptr_t)net.b.buf + offset;
 }
 
-/* Complete a request of a that was begun: set its data, post it, and check its completion. */
+/*
+ * Finish a request of a that a test has begun: set `len` bytes as its data, complete the batch, and
+ * check the completion.
+ */
 static void
 run(uint64_t wr_id, uint32_t len, enum ibv_wc_opcode opcode)
 {
@@ -115,7 +116,7 @@ create__knows_what_each_type_has(void **state)
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
 		{ IBV_QPT_UC, FLUSH },
 #ifndef UROCE_VERBS_HAS_FLUSH
-		{ IBV_QPT_RC, FLUSH }, /* the struct has no member for the call */
+		{ IBV_QPT_RC, FLUSH }, /* the installed header has no member for the function */
 #endif
 		{ IBV_QPT_RC, 1ull << 40 },
 	};
@@ -129,7 +130,7 @@ create__knows_what_each_type_has(void **state)
 	assert_non_null(made = make_qp(&net.a, IBV_QPT_XRC_SEND, OPS_RC, 1));
 	assert_non_null(uroce_qp_to_qp_ex(made)->wr_set_xrc_srqn);
 	assert_int_equal(uroce_destroy_qp(made), 0);
-	/* operations that were not requested are NULL */
+	/* the function pointers of operations that were not requested are NULL */
 	assert_non_null(made = make_qp(&net.a, IBV_QPT_RC, IBV_QP_EX_WITH_SEND, 1));
 	assert_non_null(uroce_qp_to_qp_ex(made)->wr_send);
 	assert_null(uroce_qp_to_qp_ex(made)->wr_rdma_write);
@@ -211,7 +212,7 @@ atomics__and_atomic_write(void **state)
 	assert_int_equal(*(uint64_t *)net.a.buf, 8);
 	start(3, IBV_SEND_SIGNALED);
 	ibv_wr_atomic_write(qp, net.b.mr->rkey, addr_of_b(AT), &value);
-	value = 0; /* the value was copied */
+	value = 0; /* the request has a copy of the value */
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	assert_int_equal(expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS).opcode,
 			 UROCE_DV_WC_ATOMIC_WRITE);
@@ -230,8 +231,8 @@ atomics__and_atomic_write(void **state)
 }
 
 /*
- * a binds a window on its own memory. The second request invalidates it, so the peer's SEND with
- * invalidate fails.
+ * a binds a window on its own memory, and invalidates it by a second request. So a SEND with
+ * invalidate of the peer, with the window's key, fails.
  */
 static void
 windows__bind_and_invalidate(void **state)
@@ -305,7 +306,7 @@ data__of_a_list_and_inline(void **state)
 	start(1, 0);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_sge_list(qp, 2, list);
-	list[0].length = 1000000; /* the list was copied */
+	list[0].length = 1000000; /* the request has a copy of the list */
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(AT));
 	ibv_wr_set_inline_data(qp, text, sizeof(text));
 	qp->wr_flags = IBV_SEND_SIGNALED;
@@ -314,7 +315,8 @@ data__of_a_list_and_inline(void **state)
 	ibv_wr_set_inline_data_list(qp, 3, bufs);
 	text[0] = '?';
 	assert_int_equal(ibv_wr_complete(qp), 0);
-	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* only the last request is signaled */
+	/* only the last of the three requests is signaled */
+	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS);
 	assert_memory_equal(net.b.buf, net.a.buf, 10);
 	assert_memory_equal(net.b.buf + 10, net.a.buf + 100, 20);
 	assert_string_equal((char *)net.b.buf + AT, "built by calls");
@@ -336,7 +338,7 @@ datagram__goes_where_its_request_says(void **state)
 	ibv_wr_set_ud_addr(qp, ah, net.b.qp->qp_num, QKEY);
 	run(1, 8, IBV_WC_SEND);
 	assert_int_equal(expect_wc(&net, net.b.rcq, 1, IBV_WC_SUCCESS).byte_len, 48);
-	/* the setter is mandatory [wr_post] */
+	/* a datagram without ibv_wr_set_ud_addr() is refused [wr_post] */
 	start(2, 0);
 	ibv_wr_send(qp);
 	ibv_wr_set_sge(qp, net.a.mr->lkey, (uintptr_t)net.a.buf, 8);
@@ -392,7 +394,7 @@ xrc__names_the_queue(void **state)
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
 }
 
-/* The call discards all requests that were built since the start [wr_post]. */
+/* ibv_wr_abort() discards all requests that were built since ibv_wr_start() [wr_post]. */
 static void
 abort__sends_nothing(void **state)
 {
@@ -411,7 +413,7 @@ abort__sends_nothing(void **state)
 	run(2, 8, IBV_WC_RDMA_WRITE);
 }
 
-/* Either all requests are posted, or none. */
+/* If one request of a batch is wrong, ibv_wr_complete() returns an error and posts none. */
 static void
 complete__says_what_is_wrong(void **state)
 {
@@ -421,7 +423,7 @@ complete__says_what_is_wrong(void **state)
 	(void)state;
 	start(1, IBV_SEND_SIGNALED);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
-	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* the QP is not in RTS yet */
+	assert_int_equal(ibv_wr_complete(qp), EINVAL); /* the QP is in RESET */
 	pair_connect(&net);
 	for (unsigned i = 0; i < 33; i++)
 		list[i] = sge_of(&net.a, 0, 1);
@@ -456,7 +458,7 @@ complete__says_what_is_wrong(void **state)
 		expect_none(&net);
 	}
 	start(9, IBV_SEND_SIGNALED);
-	assert_int_equal(ibv_wr_complete(qp), 0); /* complete a batch without requests */
+	assert_int_equal(ibv_wr_complete(qp), 0); /* a batch without requests */
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_inline_data(qp, long_data, 100);
@@ -485,7 +487,7 @@ complete__of_more_than_the_queue_holds(void **state)
 	expect_none(&net);
 }
 
-/* Batches of both kinds may follow one another [wr_post]. */
+/* A thread that resets a's QP. */
 static void *
 reset_a(void *arg)
 {
@@ -494,7 +496,10 @@ reset_a(void *arg)
 	return NULL;
 }
 
-/* A thread that resets the QP waits for a thread that builds requests. The worker must not wait. */
+/*
+ * While one thread builds requests, another thread that resets the QP waits. The worker must not
+ * wait.
+ */
 static void
 start__of_one_thread_and_reset_by_another(void **state)
 {
@@ -511,7 +516,8 @@ start__of_one_thread_and_reset_by_another(void **state)
 		assert_int_equal(ibv_poll_cq(net.a.rcq, 1, &wc), 0);
 		sched_yield();
 	}
-	assert_int_equal(uroce_dereg_mr(mr), 0); /* the call waits for the worker's round */
+	/* this call waits for a round of the worker, so the worker is not blocked */
+	assert_int_equal(uroce_dereg_mr(mr), 0);
 	ibv_wr_abort(qp);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(state_of(&net.a), IBV_QPS_RESET);
@@ -532,7 +538,8 @@ both_ways__one_after_the_other(void **state)
 	ibv_wr_set_inline_data(qp, "third", 6);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS); /* the second request was not signaled */
+	/* no completion of the second request, which was not signaled */
+	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS);
 	assert_string_equal((char *)net.b.buf, "third");
 }
 

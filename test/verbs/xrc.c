@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC: a sends with one QP, by the number of a queue. b receives in two contexts of the same
- * device, whose queues share one target. xrc_rcv.c tests the older generation of the calls. [RDMA
- * Aware] is the RDMA Aware Programming User Manual.
+ * XRC: a sends with one QP, and names the SRQ of the receiver in each request. b receives in two
+ * contexts of one device, whose SRQs share one target QP. xrc_rcv.c tests the older generation of
+ * the calls. [RDMA Aware] is the RDMA Aware Programming User Manual.
  */
 
 #include "receiver.h"
@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char path[] = "/tmp/uroce-test-xrc-XXXXXX"; /* path of the file xrc_fd */
+static char path[] = "/tmp/uroce-test-xrc-XXXXXX"; /* path of the file that xrc_fd refers to */
 
 /* --- domains ------------------------------------------------------------------------------------- */
 
@@ -38,13 +38,16 @@ open__checks_its_arguments(void **state)
 	assert_errno(EINVAL, open_by(net.b.context, xrc_fd, O_CREAT | O_TRUNC));
 	assert_errno(EINVAL, open_by(net.b.context, -2, O_CREAT));
 	assert_errno(EBADF, open_by(net.b.context, 987, O_CREAT));
-	/* with fd -1 the only valid flag is O_CREAT [RDMA Aware 3.4.8] */
+	/* with fd -1, oflags must be O_CREAT [RDMA Aware 3.4.8] */
 	assert_errno(EINVAL, open_by(net.b.context, -1, 0));
 	assert_errno(EINVAL, open_by(net.b.context, -1, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(NULL), EINVAL);
 }
 
-/* The inode of the file identifies the domain [RDMA Aware 3.4.8]. */
+/*
+ * The inode of the file identifies an XRC domain: descriptors of the same inode open the same
+ * domain [RDMA Aware 3.4.8].
+ */
 static void
 open__finds_the_domain_of_an_inode(void **state)
 {
@@ -55,12 +58,12 @@ open__finds_the_domain_of_an_inode(void **state)
 	(void)state;
 	assert_non_null(second = open_by(other, xrc_fd, 0));
 	assert_non_null(third = open_by(other, again, O_CREAT));
-	/* the call fails, because the domain exists already */
+	/* O_EXCL fails, because the domain exists already */
 	assert_errno(EINVAL, open_by(other, xrc_fd, O_CREAT | O_EXCL));
 	assert_non_null(alone = open_by(other, -1, O_CREAT));
 	/*
-	 * a QP of the domain can be opened by its second and third handle, and not in another
-	 * domain
+	 * The target QP can be opened by each handle of its domain, and not by a handle of another
+	 * domain.
 	 */
 	struct ibv_qp_open_attr attr = {
 		.comp_mask = IBV_QP_OPEN_ATTR_NUM | IBV_QP_OPEN_ATTR_XRCD | IBV_QP_OPEN_ATTR_TYPE,
@@ -75,7 +78,8 @@ open__finds_the_domain_of_an_inode(void **state)
 
 	assert_non_null(qp);
 	assert_int_equal(uroce_destroy_qp(qp), 0);
-	assert_int_equal(uroce_close_device(other), -1); /* domains are open in this context */
+	/* fails, because domains are open in this context */
+	assert_int_equal(uroce_close_device(other), -1);
 	assert_int_equal(uroce_close_xrcd(alone), 0);
 	assert_int_equal(uroce_close_xrcd(third), 0);
 	assert_int_equal(uroce_close_xrcd(second), 0);
@@ -94,9 +98,9 @@ open__makes_one_only_when_asked(void **state)
 	assert_errno(EAGAIN, open_by(net.b.context, own, O_EXCL));
 	assert_non_null(made = open_by(net.b.context, own, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
-	/* the domain was destroyed with its last reference */
+	/* closing the last handle has destroyed the domain, and O_CREAT is missing */
 	assert_errno(EAGAIN, open_by(net.b.context, own, 0));
-	/* a domain belongs to a device: another device creates a new domain for the same file */
+	/* a domain belongs to a device, so on another device the same file has no domain yet */
 	assert_non_null(made = open_by(net.a.context, xrc_fd, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
 	close(own);
@@ -115,7 +119,7 @@ open__is_refused_to_another_process(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EOPNOTSUPP);
-	/* after this process has closed the domain, another process may open it */
+	/* when this process has closed the domain, another process can open it */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
@@ -126,7 +130,10 @@ open__is_refused_to_another_process(void **state)
 	assert_non_null(xrcd = open_by(net.b.context, xrc_fd, O_CREAT));
 }
 
-/* Runs as the other process; the exit status tells its result. */
+/*
+ * Open the domain of a file in another process. The exit status is 0, or the errno of the failed
+ * call.
+ */
 static int
 be_other(const char *file)
 {
@@ -153,9 +160,9 @@ close__is_refused_while_in_use(void **state)
 	struct receiver to;
 
 	(void)state;
-	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* the domain is in use by a QP */
+	assert_int_equal(uroce_close_xrcd(xrcd), EBUSY); /* a QP of the domain exists */
 	open_receiver(&to, xrc_fd);
-	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* the domain is in use by an SRQ */
+	assert_int_equal(uroce_close_xrcd(to.xrcd), EBUSY); /* an SRQ of the domain exists */
 	assert_int_equal(uroce_destroy_cq(to.cq), EBUSY);
 	assert_int_equal(uroce_dealloc_pd(to.pd), EBUSY);
 	close_receiver(&to);
@@ -195,7 +202,7 @@ create_srq__checks_what_xrc_needs(void **state)
 	struct ibv_srq *srq = uroce_create_srq_ex(net.b.context, &init);
 
 	assert_non_null(srq);
-	/* only targets can use such a queue */
+	/* an RC QP cannot use an XRC SRQ */
 	struct ibv_qp_init_attr qp = {
 		.qp_type = IBV_QPT_RC,
 		.send_cq = net.b.scq,
@@ -234,10 +241,10 @@ create_qp__checks_what_xrc_needs(void **state)
 	struct ibv_qp_init_attr_ex init = { .qp_type = IBV_QPT_XRC_RECV, .xrcd = xrcd };
 
 	(void)state;
-	/* the XRCD is not in the mask */
+	/* comp_mask does not have the bit of the XRCD */
 	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));
 	init.comp_mask = IBV_QP_INIT_ATTR_XRCD;
-	/* the XRCD belongs to another context */
+	/* init.xrcd belongs to another context */
 	assert_errno(EINVAL, uroce_create_qp_ex(net.a.context, &init));
 	init.xrcd = NULL;
 	assert_errno(EINVAL, uroce_create_qp_ex(net.b.context, &init));
@@ -305,7 +312,10 @@ send__not_to_a_queue_of_another_domain(void **state)
 	close_receiver(&to);
 }
 
-/* Keys are resolved in the protection domain of the queue that the request names. */
+/*
+ * The rkey of an XRC request is resolved in the protection domain of the SRQ that the request
+ * names.
+ */
 static void
 rdma__into_the_queues_domain(void **state)
 {
@@ -423,7 +433,7 @@ open_qp__checks_its_arguments(void **state)
 	assert_errno(EINVAL, uroce_open_qp(net.b.context, &attr));
 }
 
-/* The QP is destroyed when its last reference is closed [ibv_open_qp(3)]. */
+/* A QP that was opened by ibv_open_qp(3) is destroyed when its last handle is destroyed. */
 static void
 open_qp__keeps_the_qp(void **state)
 {
@@ -443,7 +453,7 @@ open_qp__keeps_the_qp(void **state)
 	assert_int_equal(init.qp_type, IBV_QPT_XRC_RECV);
 	assert_ptr_equal(init.qp_context, &to);
 	exchange(&to, 1);
-	/* the creator destroys its handle and closes the domain */
+	/* the creator of the target destroys its handle, and closes the domain */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
@@ -496,8 +506,8 @@ static atomic_bool is_held;
 static atomic_uint nb_held;
 
 /*
- * Replaces ppoll() of libc: a device's service thread, which sleeps in ppoll(), does not wake up
- * while this lock is held.
+ * Replaces ppoll() of libc: while `is_held` is set, the service threads of the devices, which sleep
+ * in ppoll(), do not continue.
  */
 int
 ppoll(struct pollfd *fds, nfds_t nb, const struct timespec *time, const sigset_t *mask)
@@ -544,7 +554,10 @@ teardown_workers(void **state)
 	return teardown(state);
 }
 
-/* @return completions of `cq`, after so many polls, or after the first completion */
+/*
+ * Poll `cq` until it has a completion, at most `nb_polls` times.
+ * @return number of completions
+ */
 static int
 poll_some(struct ibv_cq *cq, unsigned nb_polls)
 {
@@ -558,8 +571,8 @@ poll_some(struct ibv_cq *cq, unsigned nb_polls)
 }
 
 /*
- * Whatever the target's number is, the polled worker serves it at once. No other thread drives, and
- * no frame is forwarded between workers.
+ * Polling the CQ of the receiver's SRQ drives the worker of the target QP, whatever the number of
+ * the target is. No other thread drives the workers, and no frame is forwarded between workers.
  */
 static void
 drive__a_poll_of_the_queues_cq_serves_the_target(void **state)
@@ -574,11 +587,12 @@ drive__a_poll_of_the_queues_cq_serves_the_target(void **state)
 		fill(net.a.buf, 300, i);
 		hold();
 		send_to(to.srqn, i, 300);
-		/* the request was sent, and is not acknowledged yet */
+		/* these polls transmit the request, and the receiver has not acknowledged it */
 		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 0);
 		assert_int_equal(poll_some(to.cq, 1), 1);
 		assert_memory_equal(to.buf, net.a.buf, 300);
-		assert_int_equal(poll_some(to.cq, NB_POLLS), 0); /* the request is acknowledged */
+		/* these polls transmit the ACK */
+		assert_int_equal(poll_some(to.cq, NB_POLLS), 0);
 		assert_int_equal(poll_some(net.a.scq, NB_POLLS), 1);
 		let_go();
 		assert_int_equal(uroce_destroy_qp(net.b.qp), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC by the older generation of the calls, in which targets are numbers [RDMA Aware Programming
- * User Manual, 3.4.8 to 3.4.14 and 3.6.3].
+ * XRC by the older generation of the calls, in which a target QP is named by its number [RDMA Aware
+ * Programming User Manual, 3.4.8 to 3.4.14 and 3.6.3].
  */
 
 #include "receiver.h"
@@ -16,7 +16,7 @@
 		assert_int_equal(errno, expected);                                                 \
 	} while (0)
 
-/* Move a target to INIT and then to RTR, as modify_xrc_rcv_qp is used. */
+/* Move a target QP to INIT and then to RTR, by uroce_modify_xrc_rcv_qp(). */
 static void
 bring_up(struct ibv_xrc_domain *domain, uint32_t qpn)
 {
@@ -42,7 +42,7 @@ bring_up(struct ibv_xrc_domain *domain, uint32_t qpn)
 	const int mask = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
 			 IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 
-	/* if an attribute is missing, nothing is modified, including the state */
+	/* a modify without a required attribute fails and changes nothing, not even the state */
 	assert_fails(EINVAL, uroce_modify_xrc_rcv_qp(domain, qpn, &attr, mask & ~IBV_QP_RQ_PSN));
 	assert_int_equal(uroce_modify_xrc_rcv_qp(domain, qpn, &attr, mask), 0);
 }
@@ -83,7 +83,7 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	bring_up(first, qpn);
 	connect_to(qpn);
 	exchange(&to, 1);
-	/* another context registers, and the creator unregisters */
+	/* a second context registers for the target, and then the creator unregisters */
 	assert_int_equal(uroce_reg_xrc_rcv_qp(second, qpn), 0);
 	assert_int_equal(uroce_reg_xrc_rcv_qp(second, qpn), 0);
 	assert_fails(EBUSY, uroce_close_xrc_domain(first));
@@ -96,17 +96,21 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	assert_int_equal(attr.dest_qp_num, net.a.qp->qp_num);
 	assert_ptr_equal(init.xrc_domain, second);
 	assert_int_equal(uroce_unreg_xrc_rcv_qp(second, qpn), 0);
-	/* the target was destroyed */
+	/* the last context has unregistered, so the target was destroyed */
 	assert_fails(EINVAL, uroce_query_xrc_rcv_qp(second, qpn, &attr, IBV_QP_STATE, &init));
 	assert_fails(EINVAL, uroce_reg_xrc_rcv_qp(second, qpn));
-	assert_fails(EBUSY, uroce_close_xrc_domain(second)); /* the SRQ uses the domain */
+	/* the SRQ of the domain still exists */
+	assert_fails(EBUSY, uroce_close_xrc_domain(second));
 	assert_int_equal(uroce_destroy_srq(to.srq), 0);
 	assert_int_equal(uroce_close_xrc_domain(second), 0);
 	assert_non_null(to.srq = make_srq(&to));
 	close_receiver(&to);
 }
 
-/* The caller gets the granted sizes [RDMA Aware Programming User Manual, 3.4.9 and 3.4.11]. */
+/*
+ * The creation of an SRQ or a target returns the sizes that were granted [RDMA Aware Programming
+ * User Manual, 3.4.9 and 3.4.11].
+ */
 static void
 rcv_qp__what_was_granted_is_returned(void **state)
 {
@@ -126,7 +130,7 @@ rcv_qp__what_was_granted_is_returned(void **state)
 
 	(void)state;
 	assert_non_null(domain = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
-	/* the queue has at least one request and one element; the limit is ignored */
+	/* sizes of 0 are granted as 1, and the limit is ignored */
 	assert_non_null(srq = uroce_create_xrc_srq(net.b.pd, domain, net.b.rcq, &srq_init));
 	assert_int_equal(srq_init.attr.max_wr, 1);
 	assert_int_equal(srq_init.attr.max_sge, 1);
@@ -134,7 +138,10 @@ rcv_qp__what_was_granted_is_returned(void **state)
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.max_wr, 1);
 	assert_int_equal(attr.srq_limit, 0);
-	/* attributes of queues that a target does not have are ignored; sizes are returned as 0 */
+	/*
+	 * a target has no queues, so attributes of queues are ignored, and their sizes are returned
+	 * as 0
+	 */
 	init.send_cq = (struct ibv_cq *)8;
 	init.recv_cq = (struct ibv_cq *)8;
 	init.srq = (struct ibv_srq *)8;
@@ -165,7 +172,7 @@ rcv_qp__is_of_its_domain(void **state)
 	assert_non_null(other = uroce_open_xrc_domain(net.b.context, -1, O_CREAT));
 	init.xrc_domain = other;
 	assert_fails(EINVAL, uroce_create_xrc_rcv_qp(&init, NULL));
-	/* a QP of another domain; a QP of another type; a number without a QP */
+	/* numbers of a QP of another domain, of a QP of another type, and of no QP */
 	const uint32_t bad[] = { net.b.qp->qp_num, net.a.qp->qp_num, 0 };
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -74,8 +74,8 @@ static struct ibv_mr *copy_mr;
 static struct rte_mempool *pool;
 static unsigned nb_datagrams_sent;
 /*
- * The data arrived unchanged. The verbs thread writes this flag, and the main thread reads it after
- * is_finished is set.
+ * Whether the data arrived unchanged. The verbs thread writes this flag, and the main thread reads
+ * it after is_finished is set.
  */
 static bool is_verified;
 static atomic_bool is_finished;

@@ -47,7 +47,11 @@ mode_of(int flags, va_list list)
 									  : 0;
 }
 
-/* The event channel of librdmacm is no file. @return whether a path of the tree is the channel */
+/*
+ * Check whether a path leads to the event channel of librdmacm. The tree has only a link for the
+ * channel, so channels_open() opens it.
+ * @param path  equal to `there` if the path of the program was redirected into the tree
+ */
 static bool
 is_channel(const char *path, const char *there)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replacements of those libc functions that write to a descriptor or copy it, and what the
- * replacements of open(), close() and fstat() need. Only a descriptor whose bit is set costs more
- * than the test of the bit.
+ * Replacements of those libc functions that write to a descriptor of /dev/infiniband/rdma_cm or
+ * copy it, and functions for the replacements of open(), close() and fstat(). For any other
+ * descriptor a replacement only tests one bit before it calls libc.
  */
 
 #include "channels.h"
@@ -19,9 +19,15 @@
 
 _Atomic(unsigned long) channels_noted[CHANNELS_FDS_MAX / CHANNELS_WORD];
 
-/* The calls of libibverbs.so.1; NULL: the file was never opened. */
+/*
+ * The calls of libibverbs.so.1 for the file /dev/infiniband/rdma_cm; NULL: this process has never
+ * opened the file.
+ */
 static _Atomic(const struct channel_calls *) calls;
-/* The process that opened the file. A child may not clear bits: vfork() shares the memory. */
+/*
+ * The process that opened /dev/infiniband/rdma_cm. Only this process clears bits in channels_noted:
+ * after vfork() a child has the same memory as its parent.
+ */
 static _Atomic pid_t opener;
 
 /* --- bits ----------------------------------------------------------------------------------------- */
@@ -138,7 +144,10 @@ DECLARE(ssize_t, write, (int fd, const void *buf, size_t size))
 	return NEXT(write)(fd, buf, size);
 }
 
-/* Each part is a command. Like the kernel, the call stops at the first one that fails. */
+/*
+ * Write the parts of a writev() to the rdma_cm file: each part is a command. As in the kernel,
+ * writev() stops at the first command that fails.
+ */
 static ssize_t
 write_parts(int fd, const struct iovec *parts, int nb)
 {

@@ -19,9 +19,9 @@
 #define CHANNELS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
 /**
- * A bit for each descriptor that may be one of the file. Such a descriptor may have been closed
- * without a call of libc, and be used for something else. A descriptor whose bit is not set is
- * never one of the file.
+ * A bit for each descriptor that may be one of the file /dev/infiniband/rdma_cm. A descriptor with
+ * a set bit may have been closed without a call of libc, and be used for something else. A
+ * descriptor whose bit is not set is never one of this file.
  */
 extern _Atomic(unsigned long) channels_noted[CHANNELS_FDS_MAX / CHANNELS_WORD];
 
@@ -36,23 +36,29 @@ channels_may_be(int fd)
 		1) != 0;
 }
 
-/** Open the file. @return a descriptor, or -1 with errno */
+/** Open the file /dev/infiniband/rdma_cm. @return a descriptor, or -1 with errno */
 int channels_open(int flags);
 
-/** Check whether a descriptor is one of the file. */
+/** Check whether a descriptor is one of the file /dev/infiniband/rdma_cm. */
 bool channels_is(int fd);
 
-/** Note a new descriptor of the file that `from` is a descriptor of, if it is one. */
+/**
+ * Record that `to` is a new copy of the descriptor `from`, if `from` is one of
+ * /dev/infiniband/rdma_cm.
+ */
 void channels_copy(int from, int to);
 
 /**
- * Before a descriptor is closed.
- * @return what channels_end_close() gets; NULL: nothing is to be done after the close
+ * Call channels_begin_close() before a descriptor is closed, and channels_end_close() after that
+ * with the result.
+ * @return the argument of channels_end_close(); NULL: nothing is to be done after the close
  */
 void *channels_begin_close(int fd);
 void channels_end_close(void *file);
 
-/** After a range of descriptors was closed. */
+/**
+ * Release the rdma_cm files without descriptors. Call this after a range of descriptors was closed.
+ */
 void channels_sweep(void);
 
 #endif /* UROCE_PATHS_CHANNELS_H */

@@ -28,7 +28,10 @@
 
 #undef ibv_query_port
 
-/* Versions of the kernel interface of verbs, and of a device driver, which does not exist here. */
+/*
+ * Version of the kernel's verbs interface, and of the interface of the device's kernel driver.
+ * uroce has no kernel driver.
+ */
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 

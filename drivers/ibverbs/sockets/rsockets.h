@@ -18,13 +18,13 @@
 /** Only smaller descriptors can be in the set. */
 #define RSOCKETS_FDS_MAX 65536
 
-/** Descriptors in a word of the set. */
+/** Number of descriptors in a word of the set. */
 #define RSOCKETS_WORD (sizeof(unsigned long) * CHAR_BIT)
 
-/** The set: a bit for each descriptor. */
+/** The descriptors that librspreload serves: a bit for each descriptor. */
 extern _Atomic(unsigned long) rsockets_set[RSOCKETS_FDS_MAX / RSOCKETS_WORD];
 
-/** @return whether librspreload serves this descriptor; false for a negative number */
+/** Check whether librspreload serves a descriptor. The result is false for a negative number. */
 static inline bool
 rsockets_has(int fd)
 {
@@ -36,17 +36,23 @@ rsockets_has(int fd)
 		1) != 0;
 }
 
-/** @return whether the descriptor is in the set now; false: the number is too large */
+/**
+ * Add a descriptor to the set of those that librspreload serves.
+ * @return whether the descriptor is in the set now; false: the number is too large
+ */
 bool rsockets_add(int fd);
 
-/** Remove a descriptor. A descriptor that is not in the set is ignored. */
+/**
+ * Remove a descriptor from the set of those that librspreload serves. A descriptor that is not in
+ * the set is ignored.
+ */
 void rsockets_remove(int fd);
 
 /**
  * Print why a call on an rsocket fails, or does not do what the program expects. Only the first
  * call of the process prints a line.
- * @param what     what the program does, after its name
- * @param allowed  what it could do instead
+ * @param what     what the program does; the line has the program's name before this text
+ * @param allowed  what the program could do instead
  */
 void rsockets_warn(const char *what, const char *allowed);
 

@@ -27,8 +27,8 @@
 #define FLAGS (SOCK_NONBLOCK | SOCK_CLOEXEC)
 
 /*
- * librspreload looks up the functions of libc in its socket(), poll() and a few other calls, and
- * fails with SIGSEGV if a program makes another call first.
+ * Call poll() of librspreload once. librspreload looks up the functions of libc in its socket(),
+ * poll() and a few other calls. It fails with SIGSEGV if a program makes another call first.
  */
 __attribute__((constructor)) static void
 begin_sockets(void)
@@ -116,7 +116,7 @@ static int control_rsocket(int fd, int cmd, void *arg);
 CALL_FCNTL(fcntl)
 CALL_FCNTL(fcntl64)
 
-/* fcntl() of librspreload, on an rsocket. */
+/* Call fcntl() of librspreload on an rsocket. */
 static int
 control_next(int fd, int cmd, long arg)
 {
@@ -167,7 +167,10 @@ DECLARE(int, ioctl, (int fd, unsigned long request, ...))
 	return NEXT(ioctl)(fd, request, arg);
 }
 
-/* librspreload fails with EBADF when the last copy of an rsocket is closed, after it has closed it. */
+/*
+ * Close a descriptor. When the last copy of an rsocket is closed, librspreload closes it and then
+ * fails with EBADF, so this function returns 0 for any rsocket.
+ */
 DECLARE(int, close, (int fd))
 {
 	static _Atomic(void *) found;
@@ -219,7 +222,8 @@ is_tcp(int domain, int type, int protocol)
 
 DECLARE(int, socket, (int domain, int type, int protocol))
 {
-	static _Thread_local bool is_nested; /* librdmacm makes a socket, to make an rsocket */
+	/* librdmacm calls socket() itself to make an rsocket */
+	static _Thread_local bool is_nested;
 	static _Atomic(void *) found;
 	int fd;
 
@@ -276,8 +280,9 @@ DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t 
 /* --- connecting ------------------------------------------------------------------------------------ */
 
 /*
- * If an address cannot be reached over RDMA, librspreload connects by the kernel's TCP. SO_TYPE shows
- * which of the two has happened: a socket of the kernel has this option, and an rsocket has not.
+ * If an address cannot be reached over RDMA, librspreload connects by the kernel's TCP. This
+ * function detects that by SO_TYPE: a socket of the kernel has this option, an rsocket does not
+ * have it.
  */
 DECLARE(int, connect, (int fd, const struct sockaddr *addr, socklen_t addr_len))
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that move data between sockets, memory and files, and that
- * librspreload of rdma-core 44 to 56 does not replace. It does replace sendfile(), which then fails
- * on each rsocket.
+ * librspreload of rdma-core 44 to 56 does not replace. sendfile() is replaced as well, because
+ * sendfile() of librspreload fails on each rsocket.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "next.h"
 #include "rsockets.h"
 
-/* Most bytes of a file that are copied at once. */
+/* Maximum number of bytes of a file that are copied at once. */
 #define PART_LEN 16384
 
 void __chk_fail(void) __attribute__((noreturn));
@@ -51,7 +51,10 @@ DECLARE(ssize_t, __recvfrom_chk,
 
 /* --- files ----------------------------------------------------------------------------------------- */
 
-/* Copy a part of a file to an rsocket. @return how many bytes; 0: the file has ended; -1: errno */
+/*
+ * Copy a part of a file to an rsocket.
+ * @return the number of bytes; 0: the file has ended; -1 with errno
+ */
 static ssize_t
 send_part(int to, int from, off_t at, size_t size)
 {
@@ -61,7 +64,10 @@ send_part(int to, int from, off_t at, size_t size)
 	return len > 0 ? send(to, part, (size_t)len, MSG_NOSIGNAL) : len;
 }
 
-/* As sendfile(), to an rsocket: it ends early if the rsocket takes no more, or the file has ended. */
+/*
+ * Do the work of sendfile() for an rsocket. It ends early if the rsocket takes no more bytes, or if
+ * the file has ended.
+ */
 static ssize_t
 send_file(int to, int from, off_t *offset, size_t size)
 {
@@ -95,13 +101,16 @@ send_file(int to, int from, off_t *offset, size_t size)
 					: NEXT(name)(to, from, offset, size);                      \
 	}
 
-/* With 64-bit longs off64_t is the same as off_t. */
+/* With 64-bit longs off64_t is the same as off_t, so both functions have the same definition. */
 CALL_SENDFILE(sendfile)
 CALL_SENDFILE(sendfile64)
 
 /* --- calls that rsockets do not have --------------------------------------------------------------- */
 
-/* Programs that use splice() copy by read() and write() if it fails so. */
+/*
+ * splice() fails with EINVAL on an rsocket. Programs that use splice() then copy by read() and
+ * write().
+ */
 DECLARE(ssize_t, splice,
 	(int from, off_t *from_at, int to, off_t *to_at, size_t size, unsigned flags))
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that wait for sockets. If there is an rsocket among the
- * descriptors, they call poll() of librspreload again and again, which never waits itself.
+ * descriptors, a replacement calls poll() of librspreload repeatedly with timeout 0, so that poll()
+ * never waits.
  *
- * rpoll() of rdma-core 44 must not wait. If its time is over just before it sleeps, it returns and
- * still counts as a thread that sleeps. After the next event it waits for this thread for ever. In
- * addition it may sleep for five seconds after librdmacm's own thread has taken an event of a
- * connection.
+ * The reason is that rpoll() of rdma-core 44 must not wait. If the time of rpoll() is over just
+ * before it sleeps, it returns, but its thread still counts as one that sleeps. After the next
+ * event rpoll() waits for this thread for ever. In addition rpoll() may sleep for five seconds
+ * after librdmacm's own thread has taken an event of a connection.
  *
- * librspreload of rdma-core 44 to 56 replaces poll() and select(). The select() of librspreload uses
- * the number of an accepted rsocket as that of another descriptor. librspreload does not replace
- * pselect(), ppoll() and epoll_wait().
+ * librspreload of rdma-core 44 to 56 replaces poll() and select(). The select() of librspreload
+ * uses the number of an accepted rsocket as that of another descriptor. librspreload does not
+ * replace pselect(), ppoll() and epoll_wait().
  */
 
 #include <errno.h>
@@ -57,7 +58,7 @@ now_us(void)
 
 /*
  * Pause before the next call of rpoll().
- * @param nb  number of calls so far
+ * @param nb  number of calls of rpoll() so far
  * @return 0, or -1 with errno EINTR if a signal was handled
  */
 static int
@@ -132,7 +133,10 @@ DECLARE(int, ppoll,
 				    : NEXT(ppoll)(fds, nb, timeout, mask);
 }
 
-/* The functions that programs call which were built with -D_FORTIFY_SOURCE. */
+/*
+ * Replace the functions that programs call instead of poll() and ppoll() if they were built with
+ * -D_FORTIFY_SOURCE.
+ */
 
 DECLARE(int, __poll_chk, (struct pollfd * fds, nfds_t nb, int timeout, size_t room))
 {
@@ -155,7 +159,10 @@ DECLARE(int, __ppoll_chk,
 /* The three sets of select(), in the order of its arguments. */
 #define SETS 3
 
-/* What poll() is asked for a descriptor of each set, and which answers make the set ready. */
+/*
+ * For each set of select(): the events that poll() waits for, and those events that make the set
+ * ready.
+ */
 static const struct {
 	short events;
 	short ready;
@@ -165,7 +172,7 @@ static const struct {
 	{ POLLPRI, POLLPRI },
 };
 
-/* @return what poll() is asked for this descriptor; 0: it is in no set */
+/* Get the events for which poll() waits on a descriptor. @return 0: the descriptor is in no set */
 static short
 events_of(int fd, fd_set *const sets[SETS])
 {
@@ -186,7 +193,7 @@ have_rsocket(int nb, fd_set *const sets[SETS])
 	return false;
 }
 
-/* Make the array for poll() from the sets. @return its length */
+/* Make the array for poll() from the sets of select(). @return the length of the array */
 static nfds_t
 to_poll(int nb, fd_set *const sets[SETS], struct pollfd *fds)
 {
@@ -201,7 +208,10 @@ to_poll(int nb, fd_set *const sets[SETS], struct pollfd *fds)
 	return len;
 }
 
-/* Remove the descriptor from those sets for which it is not ready. @return in how many it stays */
+/*
+ * Remove the descriptor from those sets for which it is not ready.
+ * @return the number of sets in which the descriptor stays
+ */
 static int
 keep_ready(const struct pollfd *fd, fd_set *const sets[SETS])
 {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Socket addresses in commands and responses.
+ * Functions for the socket addresses in commands and responses of librdmacm.
  */
 
 #include <stddef.h>
@@ -14,14 +14,17 @@
 /**
  * Get the length of an address from its family: AF_INET, AF_INET6 or AF_IB.
  * @param room  bytes that the command has for the address
- * @return 0: another family, or the address would not fit
+ * @return 0: the address is of another family, or has more bytes than `room`
  */
 size_t address_len(const void *addr, size_t room);
 
 /** Compute the GID of an IP address on RoCEv2. It is all zero if the family is no IP family. */
 void address_gid(const void *addr, uint8_t gid[16]);
 
-/** Get the port of an address of any family that address_len() knows. @return 0: there is none */
+/**
+ * Get the port of an address of any family that address_len() knows.
+ * @return 0: the address has no port
+ */
 uint16_t address_port(const void *addr);
 
 #endif /* UCMA_ADDRESS_H */

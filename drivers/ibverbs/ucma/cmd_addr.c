@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Commands that bind ids to addresses, and resolve addresses and routes. The older commands, whose
- * names end with IP, have room for an address of IP only.
+ * names end with IP, only have room for an IP address.
  */
 
 #include <errno.h>
@@ -46,7 +46,10 @@ ucma_bind(struct ucma_call *call, const void *in)
 	return bind_id(call, cmd->id, &cmd->addr);
 }
 
-/* @param src  NULL: none */
+/*
+ * Resolve the address `dst` for an id.
+ * @param src  the address to which the id is bound; NULL: none is given
+ */
 static int
 resolve(struct ucma_call *call, uint32_t id, const void *src, const void *dst, uint32_t timeout_ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Commands that connect and disconnect. The program moves its QP itself, with the attributes of
- * INIT_QP_ATTR.
+ * Commands that connect and disconnect. The program itself moves its QP through the states, with
+ * the attributes that the command INIT_QP_ATTR returns.
  */
 
 #include <errno.h>
@@ -14,7 +14,11 @@
 #define REASON_CONSUMER_DEFINED            28
 #define REASON_VENDOR_OPTION_NOT_SUPPORTED 35
 
-/* Define the result of a command, from that of a call of <uroce_cm.h> for its id, and end it. */
+/*
+ * End a command.
+ * @param ret  the result of a call of <uroce_cm.h>; if it is not 0, the call has set errno
+ * @return 0, or -errno
+ */
 static int
 end(struct ucma_ctx *ctx, int ret)
 {
@@ -40,7 +44,10 @@ copy_conn_param(struct rdma_conn_param *to, const struct rdma_ucm_conn_param *fr
 	};
 }
 
-/* Set the options of ECE that a request or its answer carries, if the command has some. */
+/*
+ * Set the ECE options that the request or the reply of an id is to carry, if the command has
+ * options.
+ */
 static int
 set_ece(struct ucma_ctx *ctx, const struct rdma_ucm_ece *from)
 {
@@ -94,8 +101,8 @@ set_uid(struct ucma_ctx *ctx, uint64_t uid)
 }
 
 /*
- * Accept a request, or complete the connection that the id has asked for. The id gets its cookie
- * before, since an event may follow at once.
+ * Accept a request, or complete a connection that the id has requested. The cookie of the id is set
+ * before this call, because an event of the id may follow at once.
  */
 static int
 accept_with(struct ucma_ctx *ctx, const struct rdma_ucm_accept *cmd)

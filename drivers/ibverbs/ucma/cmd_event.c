@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The command that takes an event, and the conversion of events. */
+/* The command GET_EVENT, which takes an event and converts it to the struct of the kernel. */
 
 #include <errno.h>
 #include <string.h>
@@ -41,7 +41,10 @@ is_mcast(const struct rdma_cm_event *event)
 	       event->event == RDMA_CM_EVENT_MULTICAST_ERROR;
 }
 
-/* The private data of an event of a multicast group is the cookie of uroce_cm_join_multicast(). */
+/*
+ * Copy the parameters of a UD event. An event of a multicast group has no private data: its field
+ * is the cookie of uroce_cm_join_multicast().
+ */
 static void
 copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)
 {
@@ -55,7 +58,7 @@ copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)
 	to->qkey = from->qkey;
 }
 
-/* Options of the peer come with its request or its answer. */
+/* Copy the ECE options of the peer, which come with the peer's request or reply. */
 static void
 copy_ece(struct rdma_ucm_ece *to, const struct rdma_cm_event *event)
 {
@@ -70,7 +73,7 @@ copy_ece(struct rdma_ucm_ece *to, const struct rdma_cm_event *event)
 	to->attr_mod = ece.options;
 }
 
-/* Convert an event, except for what names the id. */
+/* Convert an event, except for the fields that name the id. */
 static void
 convert(struct rdma_ucm_event_resp *to, const struct rdma_cm_event *from)
 {
@@ -86,7 +89,10 @@ convert(struct rdma_ucm_event_resp *to, const struct rdma_cm_event *from)
 
 /* --- names: the functions have ucma_lock ----------------------------------------------------------- */
 
-/* Enter the new id of a CONNECT_REQUEST. The event has the cookie of the listener. */
+/*
+ * Publish the new id of a CONNECT_REQUEST, and enter its number in the response. The cookie in the
+ * response is that of the listener.
+ */
 static void
 name_request(struct rdma_ucm_event_resp *resp, const struct rdma_cm_event *event,
 	     struct ucma_ctx *ctx, struct ucma_file *file)
@@ -120,8 +126,8 @@ name(struct rdma_ucm_event_resp *resp, const struct rdma_cm_event *event)
 /* --- the command ---------------------------------------------------------------------------------- */
 
 /*
- * Fill the response with an event that was taken from the channel, and acknowledge the event. A
- * request for a connection for which there is no memory is rejected.
+ * Fill the response with an event that was taken from the channel, and acknowledge the event. If
+ * there is no memory for the id of a CONNECT_REQUEST, the request is rejected.
  * @return 0, or -ENOMEM
  */
 static int
@@ -147,7 +153,10 @@ fill(struct rdma_ucm_event_resp *resp, struct rdma_cm_event *event, struct ucma_
 	return 0;
 }
 
-/* @return 0; or -errno: EAGAIN: there is no event */
+/*
+ * Take the oldest event of the channel, and fill the response.
+ * @return 0; -EAGAIN: there is no event; another -errno
+ */
 static int
 take(struct ucma_call *call, struct rdma_ucm_event_resp *resp)
 {
@@ -183,7 +192,10 @@ ucma_get_event(struct ucma_call *call, const void *in)
 {
 	const struct rdma_ucm_get_event *const cmd = in;
 	struct rdma_ucm_event_resp resp = { .uid = 0 };
-	/* Try the memory for the response first, since an event that was taken cannot be put back. */
+	/*
+	 * Write the response once before an event is taken: this checks the memory of the program,
+	 * and an event that was taken cannot be put back.
+	 */
 	int ret = ucma_respond(call, cmd->response, &resp, sizeof(resp));
 
 	if (ret != 0)

@@ -13,7 +13,10 @@
 /* Limit of the value of an option, which is that of the kernel. */
 #define OPTION_LEN_MAX (4u << 20)
 
-/* Only an id of RDMA_PS_IB may be of any type; the port space says it for the others. */
+/*
+ * Check whether a program may give this QP type to an id of RDMA_PS_IB. For an id of any other port
+ * space, the port space determines the QP type.
+ */
 static bool
 is_type(uint8_t qp_type)
 {

@@ -12,7 +12,7 @@
 #include "ctx.h"
 #include "file.h"
 
-/* What both commands say. */
+/* The fields that the commands JOIN_IP_MCAST and JOIN_MCAST have in common. */
 struct join {
 	uint64_t response;
 	uint64_t uid;
@@ -22,7 +22,10 @@ struct join {
 	size_t addr_len;
 };
 
-/* Join, and tell the program the number of the membership. Otherwise the group is left again. */
+/*
+ * Join a group, and write the number of the membership to the program. If the number cannot be
+ * written, leave the group again.
+ */
 static int
 join_as(struct ucma_call *call, const struct join *join, struct ucma_ctx *ctx,
 	struct ucma_mcast *mcast)
@@ -110,7 +113,10 @@ ucma_leave_mcast(struct ucma_call *call, const void *in)
 
 	if (ret != 0)
 		return ret;
-	/* The call waits for GET_EVENT, which counts an event before it acknowledges the event. */
+	/*
+	 * Read nb_events_reported after this call. The call waits until each event of the group is
+	 * acknowledged, and GET_EVENT counts an event before it acknowledges the event.
+	 */
 	(void)uroce_cm_leave_multicast(mcast->ctx->cm_id, (struct sockaddr *)&mcast->addr);
 	resp.events_reported = mcast->nb_events_reported;
 	ucma_ctx_put(mcast->ctx);

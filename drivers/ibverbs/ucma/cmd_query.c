@@ -24,7 +24,11 @@
 /* Selector of a path record: the value that follows is exact [IBA 15.2.5.16]. */
 #define SELECT_EXACTLY 2
 
-/* Query an id. @param id  bound to a device if `id->verbs` is not NULL */
+/*
+ * Query an id.
+ * @param response  address of the program's memory for the response
+ * @param id        the id, which is bound to a device if `id->verbs` is not NULL
+ */
 typedef int query_fn(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *id);
 
 static int
@@ -42,7 +46,9 @@ query_id(struct ucma_call *call, uint32_t id, uint64_t response, query_fn *query
 
 /* --- addresses and path in one response ------------------------------------------------------------ */
 
-/* The paths of an id. Before the route is resolved there is none, but the GIDs are known. */
+/*
+ * Copy the path of an id. Before the route is resolved the id has no path, but the GIDs are known.
+ */
 static void
 copy_paths(struct rdma_ucm_query_route_resp *to, const struct rdma_cm_id *id)
 {
@@ -116,7 +122,7 @@ query_addr(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 	return ucma_respond(call, response, &resp, sizeof(resp));
 }
 
-/* An address as AF_IB: the GID, and the service ID of the port. */
+/* Write an address of an id in the family AF_IB: the GID, and the service ID of the port. */
 static void
 fill_ib_addr(struct __kernel_sockaddr_storage *to, const struct rdma_cm_id *id, const void *ip)
 {
@@ -178,7 +184,7 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 {
 	union {
 		struct rdma_ucm_query_path_resp head;
-		/* room for one path */
+		/* head, and room for one path */
 		uint8_t bytes[sizeof(struct rdma_ucm_query_path_resp) +
 			      sizeof(struct ib_path_rec_data)];
 	} resp;

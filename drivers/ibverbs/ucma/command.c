@@ -16,8 +16,9 @@
  */
 static const struct command {
 	ucma_handler *handler;
-	uint16_t in_min;  /* bytes that the program must give */
-	uint16_t in_len;  /* size of the struct; further bytes are ignored */
+	uint16_t in_min; /* bytes that the program must give */
+	/* size of the struct; the program may give more bytes, which are ignored */
+	uint16_t in_len;
 	uint16_t out_min; /* room that the program must have for the response */
 } commands[] = {
 #define IN(type)               sizeof(struct type), sizeof(struct type)

@@ -17,9 +17,11 @@
 struct ucma_call {
 	struct ucma_file *file;
 	int fd; /* the descriptor of the file to which the program has written */
-	/* bytes that the program has for the response, as it says */
+	/* bytes that the program has for the response, according to the header of the command */
 	size_t out_len;
-	/* whether the thread may be cancelled while it waits, see pthread_setcancelstate(3) */
+	/*
+	 * state for pthread_setcancelstate(3) while the thread waits: whether it may be cancelled
+	 */
 	int cancel_state;
 };
 
@@ -34,20 +36,20 @@ typedef int ucma_handler(struct ucma_call *call, const void *in);
 /**
  * Execute the command that a program has written to a file.
  *
- * @param call  all but `out_len`
- * @param buf  memory of the program, which need not be mapped
- * @mt Safe; without ucma_lock. Cancellation is disabled, except while GET_EVENT waits, which it
- *	does if the descriptor is a blocking one.
- * @return `len`, or -errno. EINVAL: no such command, or it is too short; ENOSYS: a command that the
- *	kernel does not have either; EFAULT: a pointer to memory that is not mapped; ENOSPC: no
- *	room for the response. The other errors are those of the commands: ENOENT (no such id),
- *	EINVAL (the id is of another file, is not bound, or in another state), and those of the
- *	calls of <uroce_cm.h>.
+ * @param call  the caller has set all fields but `out_len`
+ * @param buf   memory of the program, which need not be mapped
+ * @mt Safe; without ucma_lock. Cancellation is disabled, except while GET_EVENT waits. GET_EVENT
+ *	waits only on a blocking descriptor.
+ * @return `len`, or -errno. EINVAL: there is no such command, or the command is too short; ENOSYS:
+ *	a command that the kernel does not have either; EFAULT: a pointer to memory that is not
+ *	mapped; ENOSPC: no room for the response. The other errors are those of the commands: ENOENT
+ *	(no such id), EINVAL (the id is of another file, is not bound, or is in another state), and
+ *	those of the calls of <uroce_cm.h>.
  */
 ssize_t ucma_command(struct ucma_call *call, const void *buf, size_t len);
 
 /**
- * Write a response, and not more of it than the program has room for.
+ * Write a response, or the first part of it for which the program has room.
  * @return 0, or -EFAULT
  */
 int ucma_respond(const struct ucma_call *call, uint64_t response, const void *from, size_t len);
@@ -56,12 +58,12 @@ int ucma_respond(const struct ucma_call *call, uint64_t response, const void *fr
 ucma_handler ucma_create_id, ucma_destroy_id, ucma_migrate_id, ucma_set_option;
 /* cmd_addr.c: addresses and routes */
 ucma_handler ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;
-/* cmd_query.c */
+/* cmd_query.c: addresses, device and path of an id */
 ucma_handler ucma_query_route, ucma_query;
 /* cmd_conn.c: connections and their QPs */
 ucma_handler ucma_connect, ucma_listen, ucma_accept, ucma_reject, ucma_disconnect, ucma_notify,
 	ucma_init_qp_attr;
-/* cmd_event.c */
+/* cmd_event.c: events */
 ucma_handler ucma_get_event;
 /* cmd_mcast.c: multicast groups */
 ucma_handler ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;

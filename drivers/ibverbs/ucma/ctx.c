@@ -9,7 +9,10 @@
 
 pthread_mutex_t ucma_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Signalled when the last command for an id has ended that is being destroyed. */
+/*
+ * Signalled when an id has no command in progress any more. A thread that destroys the id waits for
+ * this.
+ */
 static pthread_cond_t is_unused = PTHREAD_COND_INITIALIZER;
 static struct handle_table ctx_table;
 static struct handle_table mcast_table;
@@ -118,8 +121,9 @@ ucma_ctx_put(struct ucma_ctx *ctx)
 /* --- the end of an id ----------------------------------------------------------------------------- */
 
 /*
- * Take an id out of the table and of its file, so that commands and other threads that destroy do
- * not find it, and wait for the end of commands. The caller has ucma_lock.
+ * Take an id out of the table and of its file. Then commands, and other threads that destroy ids,
+ * do not find it. Wait until the commands in progress for the id have ended. The caller has
+ * ucma_lock.
  */
 static void
 take_out(struct ucma_ctx *ctx)
@@ -157,7 +161,10 @@ ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_report
 	pthread_mutex_unlock(&ucma_lock);
 	if (ret != 0)
 		return ret;
-	/* The call waits for GET_EVENT, which counts an event before it acknowledges the event. */
+	/*
+	 * Read nb_events_reported after this call. The call waits until each event of the id is
+	 * acknowledged, and GET_EVENT counts an event before it acknowledges the event.
+	 */
 	(void)uroce_cm_destroy_id(ctx->cm_id);
 	free_mcasts(ctx);
 	if (nb_events_reported != NULL)

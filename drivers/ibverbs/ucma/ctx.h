@@ -12,7 +12,7 @@
 /**
  * Create an id, which commands do not find before ucma_ctx_publish(). The caller sets `cm_id`.
  * @mt Safe; without ucma_lock.
- * @return NULL: there is no memory
+ * @return the id; NULL: there is no memory
  */
 struct ucma_ctx *ucma_ctx_new(uint64_t uid);
 
@@ -23,23 +23,29 @@ void ucma_ctx_free(struct ucma_ctx *ctx);
 void ucma_ctx_publish(struct ucma_ctx *ctx, struct ucma_file *file);
 
 /**
- * Find an id of a file, and begin a command for it. Commands for one id follow each other.
+ * Find an id of a file, and begin a command for the id. Only one command for an id is in progress
+ * at a time.
  * @mt Safe; without ucma_lock.
  * @param[out] ctx  written on success; valid until ucma_ctx_put()
- * @return 0, or -errno. ENOENT: there is no such id; EINVAL: it belongs to another file.
+ * @return 0, or -errno. ENOENT: there is no such id; EINVAL: the id belongs to another file.
  */
 int ucma_ctx_get(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx);
 
-/** As ucma_ctx_get(), but for an id that is bound to a device. EINVAL: it is not bound. */
+/**
+ * Do what ucma_ctx_get() does, but only for an id that is bound to a device. EINVAL: the id is not
+ * bound.
+ */
 int ucma_ctx_get_bound(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx);
 
-/** End a command. @mt Safe; without ucma_lock. */
+/** End a command for an id. @mt Safe; without ucma_lock. */
 void ucma_ctx_put(struct ucma_ctx *ctx);
 
 /**
- * Destroy an id with its pending events. It waits for the end of commands for the id.
+ * Destroy an id with its pending events. The function waits until the commands for the id have
+ * ended.
  * @mt Safe; without ucma_lock.
- * @param[out] nb_events_reported  NULL: not wanted
+ * @param[out] nb_events_reported  number of events of the id that GET_EVENT has returned; may be
+ *	NULL
  * @return 0, or -errno as ucma_ctx_get()
  */
 int ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_reported);
@@ -48,21 +54,22 @@ int ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_re
 void ucma_ctx_destroy_all(struct ucma_file *file);
 
 /**
- * Create a membership of an id, which LEAVE_MCAST does not find before ucma_mcast_publish().
+ * Create a membership of an id in a multicast group. LEAVE_MCAST does not find it before
+ * ucma_mcast_publish().
  * @mt Safe; without ucma_lock.
- * @return NULL: there is no memory
+ * @return the membership; NULL: there is no memory
  */
 struct ucma_mcast *ucma_mcast_new(struct ucma_ctx *ctx, uint64_t uid);
 
 /** Free a membership that was not published. @mt Safe; without ucma_lock. */
 void ucma_mcast_free(struct ucma_mcast *mcast);
 
-/** @mt Safe; without ucma_lock. */
+/** From now on LEAVE_MCAST finds this membership. @mt Safe; without ucma_lock. */
 void ucma_mcast_publish(struct ucma_mcast *mcast);
 
 /**
- * Take a membership of an id of a file. Commands do not find it any more. A command for its id
- * begins, which the caller ends by ucma_ctx_put().
+ * Take a multicast membership out of the table, so that commands do not find it any more. A command
+ * for the id of the membership begins, which the caller ends by ucma_ctx_put().
  * @mt Safe; without ucma_lock.
  * @param[out] mcast  written on success; the caller frees it by ucma_mcast_free()
  * @return 0, or -errno. ENOENT: there is no such membership; EINVAL: its id belongs to another
@@ -70,7 +77,7 @@ void ucma_mcast_publish(struct ucma_mcast *mcast);
  */
 int ucma_mcast_take(struct ucma_file *file, uint32_t id, struct ucma_mcast **mcast);
 
-/** Forget all ids, in a child of fork(). @mt One thread. */
+/** Forget all ids of all files, in a child of fork(). @mt One thread. */
 void ucma_ctx_forget_all(void);
 
 #endif /* UCMA_CTX_H */

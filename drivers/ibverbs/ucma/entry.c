@@ -7,7 +7,10 @@
 #include "command.h"
 #include "file.h"
 
-/* What a call of this file keeps for its thread. A thread is not cancelled while it has a lock. */
+/*
+ * The errno and the cancellation state of a thread at the start of a call, which end() restores. A
+ * call disables cancellation, because a thread must not be cancelled while it has a lock.
+ */
 struct saved {
 	int err;
 	int cancel_state;
@@ -22,7 +25,10 @@ begin(void)
 	return saved;
 }
 
-/* @param err  errno from now on; 0: as before */
+/*
+ * Restore the cancellation state, and set errno.
+ * @param err  the new errno; 0: restore errno from the start of the call
+ */
 static void
 end(const struct saved *saved, int err)
 {

@@ -12,26 +12,33 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/** Open the file. @param flags  of open() @return a descriptor, or -1 with errno */
+/** Open /dev/infiniband/rdma_cm. @param flags of open() @return a descriptor, or -1 with errno */
 int uroce_engine_cm_open(int flags);
 
 /**
- * Execute the command that a program writes.
- * @param[out] written  the result of write(), -1 with errno; written on true
- * @return false: the descriptor is not one of the file
+ * Execute the command that a program writes to a descriptor of /dev/infiniband/rdma_cm.
+ * @param[out] written  the result of write(), -1 with errno; set only if the function returns true
+ * @return false: the descriptor is not one of /dev/infiniband/rdma_cm
  */
 bool uroce_engine_cm_write(int fd, const void *buf, size_t len, ssize_t *written);
 
 /**
- * Hold the open file of a descriptor, for example while the descriptor is closed.
- * @return what uroce_engine_cm_release() gets; NULL: the descriptor is not one of the file
+ * Take a reference to the open file of a descriptor, for example while the descriptor is closed.
+ * @return the argument of uroce_engine_cm_release(); NULL: the descriptor is not one of
+ *	/dev/infiniband/rdma_cm
  */
 void *uroce_engine_cm_hold(int fd);
 
-/** Release an open file. If no descriptor is left, its ids are destroyed. errno stays as it is. */
+/**
+ * Drop a reference of uroce_engine_cm_hold(). If the file has no descriptor any more, its ids are
+ * destroyed. The function does not change errno.
+ */
 void uroce_engine_cm_release(void *file);
 
-/** After a range of descriptors was closed: destroy the ids of files without descriptor. */
+/**
+ * Destroy the ids of files that have no descriptor any more. Call this after a range of descriptors
+ * was closed.
+ */
 void uroce_engine_cm_sweep(void);
 
 #endif /* UCMA_ENTRY_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program closes a file by close(), but also by dup2(), by closefrom(), or in a child that has
- * inherited the descriptor. The write end of the file's pipe shows that no descriptor is left,
- * whatever closed it. The library looks when a call that closes descriptors is intercepted, and
- * when the number of files has doubled.
+ * The open files of /dev/infiniband/rdma_cm. A program closes such a file by close(), but also by
+ * dup2(), by closefrom(), or in a child that has inherited the descriptor. The write end of the
+ * file's pipe shows that no descriptor is left, whatever closed the last one. This library checks
+ * the write end when it intercepts a call that closes descriptors, and when the number of files has
+ * doubled.
  */
 
 #include "file.h"
@@ -24,7 +25,7 @@ LIST_HEAD(bucket, ucma_file);
 /* protected by ucma_lock */
 static struct bucket buckets[NB_BUCKETS];
 static unsigned nb_files;
-static unsigned sweep_at = FIRST_SWEEP_AT; /* number of files at which abandoned ones are sought */
+static unsigned sweep_at = FIRST_SWEEP_AT; /* number of files at which a sweep is due */
 
 static struct bucket *
 bucket_of(ino_t ino)
@@ -47,8 +48,8 @@ after_fork_in_parent(void)
 }
 
 /*
- * The files of the parent stay its own. The descriptors that the child has inherited keep them
- * open, as in the kernel, but commands of the child fail with EBADF.
+ * Forget the files of the parent in the child. The descriptors that the child has inherited keep
+ * these files open in the parent, as in the kernel, but commands of the child fail with EBADF.
  */
 static void
 after_fork_in_child(void)
@@ -69,8 +70,9 @@ watch_forks(void)
 /* --- events: these functions are called by the library when it adds an event to a channel ------------ */
 
 /*
- * Check whether an event is of use to the program. An id of a CONNECT_REQUEST has no cookie before
- * the program has accepted it. The program could not tell whose an event of such an id is.
+ * Check whether an event is of use to the program. The id of a CONNECT_REQUEST has no cookie before
+ * the program has accepted it. Without a cookie the program could not find out to which id an event
+ * belongs, so such an event is dropped.
  */
 static bool
 is_wanted(void *arg, const struct rdma_cm_event *event)
@@ -172,7 +174,7 @@ ucma_file_get(int fd)
 	struct ucma_file *file;
 	struct stat stat;
 
-	/* not fstat(), which the preloaded library replaces, and which leads here */
+	/* not fstat(): the preloaded library replaces fstat() by a function that calls this one */
 	if (fstatat(fd, "", &stat, AT_EMPTY_PATH) != 0 || !S_ISFIFO(stat.st_mode))
 		return NULL;
 	pthread_mutex_lock(&ucma_lock);
@@ -185,7 +187,7 @@ ucma_file_get(int fd)
 	return file;
 }
 
-/* Free a file that nobody uses, and whose descriptors are closed. */
+/* Free a file that no command uses, and whose descriptors are closed. */
 static void
 release(struct ucma_file *file)
 {

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * The open files of /dev/infiniband/rdma_cm. A descriptor leads to its file by the inode of the
- * pipe that it belongs to. So all copies that dup() and fcntl() make lead to the same file, and a
- * number that was closed and used for something else does not.
+ * The open files of /dev/infiniband/rdma_cm. Each file has a pipe, and a descriptor leads to the
+ * file by the inode of its pipe. So all copies of a descriptor that dup() and fcntl() make lead to
+ * the same file. A descriptor number that was closed and used for something else does not lead to
+ * the file.
  */
 
 #include "ucma.h"
 
 /**
- * Open a file.
+ * Open the file /dev/infiniband/rdma_cm.
  * @param flags  of open(); O_NONBLOCK and O_CLOEXEC apply
  * @mt Safe.
  * @return a descriptor, which belongs to the program, or -errno
@@ -20,9 +21,9 @@
 int ucma_file_open(int flags);
 
 /**
- * Find the file of a descriptor, and use it.
+ * Find the file of a descriptor, and begin a use of the file, which ucma_file_put() ends.
  * @mt Safe; without ucma_lock.
- * @return NULL: the descriptor is not open, or is of something else
+ * @return NULL: the descriptor is not open, or is not one of /dev/infiniband/rdma_cm
  */
 struct ucma_file *ucma_file_get(int fd);
 
@@ -33,14 +34,15 @@ struct ucma_file *ucma_file_get(int fd);
 void ucma_file_put(struct ucma_file *file);
 
 /**
- * Note whether descriptors of a file are left, after one was closed. The caller uses the file.
+ * Record that a file is closed if it has no descriptor any more. Call this after a descriptor of
+ * the file was closed, and before ucma_file_put().
  * @mt Safe; without ucma_lock.
  */
 void ucma_file_check(struct ucma_file *file);
 
 /**
- * Make the descriptors of a file readable if an event waits, and not readable otherwise. To be
- * called after events may have been taken or dropped.
+ * Make the descriptors of a file readable if an event waits, and not readable otherwise. Call this
+ * after events may have been taken or dropped.
  * @param fd  a descriptor of the file
  * @mt With ucma_lock.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Numbers that are free form a list, whose links are in an array beside that of the objects. */
+/*
+ * The free numbers of a table form a list. The links of the list are in an array beside the array
+ * of the objects.
+ */
 
 #include "handle_table.h"
 

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Numbers for objects, from 0 on, by which the commands of a program name them. The caller's lock
- * protects a table.
+ * Tables that give numbers to objects, from 0 on. A program names an object in its commands by this
+ * number. The caller's lock protects a table.
  */
 
 #include <stdint.h>
 
-/** No number. */
+/** A value that is not the number of any object. */
 #define HANDLE_NONE UINT32_MAX
 
 /* A table that is all zero is empty. */
@@ -22,7 +22,8 @@ struct handle_table {
 };
 
 /**
- * Reserve a number, for an object that is not found yet.
+ * Reserve a number. handle_table_find() returns NULL for the number until handle_table_set() sets
+ * an object.
  * @return the number; HANDLE_NONE: there is no memory
  */
 uint32_t handle_table_reserve(struct handle_table *table);

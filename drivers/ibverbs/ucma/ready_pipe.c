@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The byte is read in two places. A thread that waits reads it without the lock. A thread with the
- * lock reads it to make the pipe not ready, but only if no thread waits: its read would block if a
- * waiting thread took the byte first. If threads wait, one of them takes the byte, finds nothing
- * that is ready, and waits again.
+ * The byte of a pipe is read in two places. A thread that waits reads the byte without the lock. A
+ * thread with the lock reads the byte to make the pipe not ready, but only if no thread waits: its
+ * read would block if a waiting thread took the byte first. If threads wait, one of them takes the
+ * byte, finds nothing that is ready, and waits again.
  */
 
 #include "ready_pipe.h"
@@ -18,8 +18,9 @@
 #include <unistd.h>
 
 /*
- * Make a descriptor with the smallest free number for the program. The engine's fcntl() would give
- * it a large number (engine/descriptors.c), so this is the system call.
+ * Make a descriptor with the smallest free number for the program. This function makes the system
+ * call, because the engine's fcntl() would give the descriptor a large number
+ * (engine/descriptors.c).
  */
 static int
 give(int fd, int flags)
@@ -75,8 +76,9 @@ ready_pipe_is_abandoned(const struct ready_pipe *pipe)
 }
 
 /*
- * Write a byte. The program may have closed the read end a moment ago. The signal of such a write,
- * SIGPIPE, would end the program, so it is blocked and removed.
+ * Write a byte to a pipe whose read end the program may have closed a moment ago. Such a write
+ * raises SIGPIPE, which would end the program. So the signal is blocked, and removed if it is
+ * pending.
  */
 static bool
 put_byte(int fd)
@@ -97,7 +99,10 @@ put_byte(int fd)
 	return is_put;
 }
 
-/* Read a byte, not by read(), which the preloaded library refuses for the program's descriptors. */
+/*
+ * Read a byte. This function calls readv(), because the preloaded library refuses read() on a
+ * descriptor of the program.
+ */
 static ssize_t
 get_byte(int fd)
 {

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * A pipe that tells a program, which has its read end, whether something is ready. The pipe has one
- * byte while it is ready, and is empty otherwise. So the program's descriptor works with poll(),
- * select() and epoll. A thread waits by reading the byte, so the kernel applies O_NONBLOCK of the
- * program's descriptor, and restarts or ends the wait when a signal arrives.
+ * A pipe whose read end belongs to a program, and which is readable when something is ready. The
+ * pipe has one byte while it is ready, and is empty otherwise. So the program's descriptor works
+ * with poll(), select() and epoll. A thread waits by reading the byte, so the kernel applies
+ * O_NONBLOCK of the program's descriptor, and restarts or ends the wait when a signal arrives.
  *
- * The library keeps the write end alone. When all copies of the read end are closed, in this process
- * and in its children, the write end reports it.
+ * The library keeps only the write end. When all copies of the read end are closed, in this process
+ * and in its children, poll() on the write end reports POLLERR.
  *
  * The caller's lock protects the struct, except where a function says otherwise.
  */
@@ -38,10 +38,10 @@ struct ready_pipe {
  */
 int ready_pipe_open(struct ready_pipe *pipe, int flags);
 
-/** Close the write end. */
+/** Close the write end of a pipe. */
 void ready_pipe_close(struct ready_pipe *pipe);
 
-/** Check whether all descriptors of the read end are closed. */
+/** Check whether all descriptors of the read end of a pipe are closed. */
 bool ready_pipe_is_abandoned(const struct ready_pipe *pipe);
 
 /**
@@ -54,10 +54,9 @@ void ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready);
  * Wait until the pipe is ready. The caller has the lock, which is released during the wait. When
  * the function returns 0, the pipe is not ready, until the caller sets it again. Another thread may
  * have taken what was ready.
- *
- * @param fd  the descriptor of the read end by which the program makes the call
- * @param cancel_state  as for pthread_setcancelstate(), during the wait; cancellation is disabled
- *	before and after it. A thread that is cancelled does not have the lock.
+ * @param fd            the descriptor of the read end by which the program makes the call
+ * @param cancel_state  state for pthread_setcancelstate() during the wait; before and after the
+ *	wait cancellation is disabled. A thread that is cancelled does not have the lock.
  * @return 0, or -errno: EAGAIN, because `fd` is non-blocking; EINTR
  */
 int ready_pipe_wait(struct ready_pipe *pipe, int fd, pthread_mutex_t *lock, int cancel_state);

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The kernel's <rdma/rdma_user_cm.h> and librdmacm's <rdma/rdma_cma.h> in one source file. Both
- * define the constants below, with the same values, so those of the kernel get other names here.
+ * Lets a source file include both the kernel's <rdma/rdma_user_cm.h> and librdmacm's
+ * <rdma/rdma_cma.h>. Both headers define the constants below, with the same values. So this file
+ * gives other names to the constants of the kernel.
  */
 
 #define RDMA_PS_IPOIB                         UCMA_PS_IPOIB

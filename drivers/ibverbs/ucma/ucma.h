@@ -12,12 +12,14 @@
  * Commands create ids and make calls for them; each id belongs to one file. The command GET_EVENT
  * takes the oldest event of the ids of the file.
  *
- * Each file stands for an event channel of <uroce_cm.h>, and each id for one of its ids, whose QP
- * the program has. So events wait in the channel, and this folder keeps none.
+ * Each open file has an event channel of <uroce_cm.h>, and each id of the program has an id of
+ * <uroce_cm.h>. The QP of an id is the program's own. Events wait in the channel, and this folder
+ * keeps none.
  *
- * One lock, ucma_lock, protects all fields except where a comment says otherwise. It is never held
- * during a call of <uroce_cm.h>, because that library takes it in the functions that watch a
- * channel. The mutex of an id makes the commands for this id follow each other.
+ * One lock, ucma_lock, protects all fields except where a comment says otherwise. No thread has
+ * ucma_lock during a call of <uroce_cm.h>, because that library calls functions of this folder that
+ * take ucma_lock (uroce_cm_dv_watch_channel()). The mutex of an id makes the commands for this id
+ * follow each other.
  */
 
 #include <pthread.h>
@@ -35,14 +37,16 @@ extern pthread_mutex_t ucma_lock;
 LIST_HEAD(ucma_ctxs, ucma_ctx);
 LIST_HEAD(ucma_mcasts, ucma_mcast);
 
-/** An open file. */
+/** An open file of /dev/infiniband/rdma_cm. */
 struct ucma_file {
 	LIST_ENTRY(ucma_file) link; /* in the list of files with the same hash */
 	struct ready_pipe pipe;     /* ready while the channel has an event */
-	/* its `fd` is non-blocking; set once */
+	/* the `fd` of the channel is non-blocking; this pointer is set once */
 	struct rdma_event_channel *channel;
 	struct ucma_ctxs ctxs;
-	/* commands and closes that use the file; the last one frees a file that is closed */
+	/*
+	 * number of commands and closes that use the file; the last one frees a file that is closed
+	 */
 	unsigned nb_refs;
 	/* no descriptor of the file is left */
 	bool is_closed;
@@ -55,17 +59,20 @@ struct ucma_ctx {
 	struct ucma_file *file; /* NULL: commands do not find the id yet */
 	/* set once, before commands find the struct */
 	struct rdma_cm_id *cm_id;
-	/* held by a command for the id; not protected by ucma_lock */
+	/* a command for the id has this mutex, which ucma_lock does not protect */
 	pthread_mutex_t mutex;
 	/*
-	 * the program's cookie, in each event of the id. 0: the program has not accepted the id of a
-	 * CONNECT_REQUEST; its events are dropped, because the program could not tell whose they
-	 * are
+	 * the program's cookie, in each event of the id. 0: the program has not accepted the id of
+	 * a CONNECT_REQUEST. Events of the id are then dropped, because without a cookie the
+	 * program could not find out to which id they belong
 	 */
 	uint64_t uid;
-	/* events that GET_EVENT has returned: the program destroys an id when it has seen as many */
+	/*
+	 * number of events of the id that GET_EVENT has returned: librdmacm frees an id only when
+	 * the program has acknowledged this number of events
+	 */
 	uint32_t nb_events_reported;
-	unsigned nb_refs; /* commands in progress */
+	unsigned nb_refs; /* number of commands in progress */
 	struct ucma_mcasts mcasts;
 };
 

@@ -16,7 +16,7 @@ typedef ssize_t copy_fn(pid_t pid, const struct iovec *local, unsigned long nb_l
 
 /*
  * Copy between memory of this library, `own`, and memory of the program, `user`.
- * @return 0, -EFAULT, or another -errno if the kernel refuses any such copy
+ * @return 0; -EFAULT; another -errno if the kernel refuses the system call itself
  */
 static int
 copy(copy_fn *copy_memory, void *own, void *user, size_t len)

@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /**
- * Copy from memory of the program. The kernel makes the copy. Where a sandbox forbids that, the
- * copy is a plain one, and a bad pointer is a fault.
- *
+ * Copy from memory of the program. The kernel makes the copy, and reports a bad pointer. If a
+ * sandbox forbids the system call, the function copies the memory itself, and a bad pointer is a
+ * fault of the process.
  * @mt Safe.
  * @return 0, or -EFAULT; then a part of `to` may be written
  */

@@ -2,7 +2,8 @@
 
 /*
  * The parser of the configuration string. rte_kvargs splits the string. A table lists each key with
- * its parser and its allowed values, so that an error message can name both.
+ * its parser and its allowed values, so that an error message can name the key and the allowed
+ * values.
  */
 
 #include "datapath/device/conf.h"
@@ -244,21 +245,21 @@ static const struct key keys[] = {
 #define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket"
 
 /*
- * The key of a congestion control parameter: CC_PREFIX, and the name of the parameter in
+ * The key of a congestion control parameter consists of CC_PREFIX and the name of the parameter in
  * transport/congestion/cc.h.
  */
 #define CC_PREFIX     "cc_"
 #define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)
 
 /*
- * Each key has a bit in `seen`: first the keys of the table `keys`, then the congestion control
- * parameters.
+ * The set of the keys that the string contains has a bit for each key: first the keys of the table
+ * `keys`, then the congestion control parameters.
  */
 static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
 
 /*
  * Mark a key as seen. If the key was seen before and is not a list, an error is logged.
- * @return whether the key is allowed here
+ * @return false: the key is given twice, but is allowed once
  */
 static bool
 mark_key_seen(uint32_t *seen, size_t idx, const char *name, bool is_list)

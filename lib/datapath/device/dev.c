@@ -88,7 +88,10 @@ check_process(const struct uroce_dev_conf *conf)
 	return 0;
 }
 
-/* The largest path MTU whose frames the port carries; 0: the port carries no path MTU. */
+/*
+ * The largest path MTU whose frames the port carries; 0: the port carries the frames of no path
+ * MTU.
+ */
 static uint16_t
 largest_mtu(uint32_t frame_limit)
 {

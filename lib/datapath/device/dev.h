@@ -223,9 +223,12 @@ bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *
 void uroce_dev_grace(struct uroce_dev *dev);
 
 /**
- * Wait until no port refers to memory of a region that was invalidated a grace period ago, or
- * (uroce_dev_reclaim_qp) to memory of a QP that sends no more. Pending frames that refer to such
- * memory are dropped.
+ * uroce_dev_reclaim_mr(): wait until no port refers to memory of a region. The region must have
+ * been invalidated, and a grace period must have passed since.
+ *
+ * uroce_dev_reclaim_qp(): wait until no port refers to memory of a QP that sends no more.
+ *
+ * Both functions drop pending frames that refer to such memory.
  */
 void uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key);
 void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);

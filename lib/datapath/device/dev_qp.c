@@ -19,7 +19,10 @@
 #include "datapath/clock.h"
 #include "datapath/worker/round.h"
 
-/* How long the requests of an unreliable service are sent when their QP is destroyed. */
+/*
+ * Maximum time for which posted requests of an unreliable service are sent before the QP is
+ * destroyed.
+ */
 #define SEND_POSTED_MAX_NS UINT64_C(50000000)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
@@ -162,7 +165,8 @@ send_burst(void *arg)
 /*
  * Send what was posted to a QP of an unreliable service. A program that does not ask for
  * completions may destroy the QP right after it has posted. A NIC has then sent most datagrams, and
- * nothing repeats those that are not sent. With drive=none only the embedder uses the port's queues.
+ * nothing repeats those that are not sent. With drive=none nothing is sent, because only the
+ * embedder may use the port's queues.
  */
 static void
 send_posted(const struct uroce_dev *dev, struct uroce_worker_qp *wqp)

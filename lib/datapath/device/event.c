@@ -2,7 +2,7 @@
 
 /*
  * The event queue: an array under a lock. Events are rare, so a linear search for a pending event
- * of the same kind is fast enough. If many events are pending, each one means that a QP has failed.
+ * of the same kind is fast enough. Many events are pending only if many QPs have failed.
  */
 
 #include "datapath/device/event.h"

@@ -25,14 +25,18 @@
 #include "datapath/log.h"
 #include "datapath/device/numa.h"
 
-/* Name of the heap of NUMA node 0, or of all nodes; the heap of another node N is "uroce_N". */
+/*
+ * Name of the heap for NUMA node 0, for no particular node, and for a machine without NUMA. The
+ * heap of another node N is "uroce_N".
+ */
 #define HEAP          "uroce"
 #define HEAP_NAME_LEN 16
 #define HUGE_PAGE     ((size_t)RTE_PGSIZE_2M)
 #define GROW_MIN      (4 * HUGE_PAGE)
 /*
- * Maximum length of an allocation from the library's heap. Larger allocations are tables that the
- * user has configured; these come from EAL's heap.
+ * Maximum length of an allocation for which the library's heap is tried before EAL's heap, under
+ * --no-huge. Larger allocations are tables whose size the user has configured, and come from EAL's
+ * heap.
  */
 #define PIECE_MAX ((size_t)64 << 20)
 

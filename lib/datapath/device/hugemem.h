@@ -21,9 +21,10 @@
 void *uroce_hugemem_alloc(size_t len, int socket_id);
 
 /**
- * As uroce_hugemem_alloc(), for memory that a device guarantees independently of EAL's memory, such
- * as the entries of a CQ. If EAL's heap has no room, the memory comes from the library's own heap,
- * which grows, even where hugepages are used.
+ * Allocate memory as uroce_hugemem_alloc() does. If EAL's heap has no room, the memory comes from
+ * the library's own heap, which grows. This is also so where EAL uses hugepages. The function is
+ * for objects, such as the entries of a CQ, that a device guarantees whatever the size of EAL's
+ * memory.
  */
 void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
 

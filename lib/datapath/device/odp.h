@@ -19,7 +19,8 @@ bool uroce_odp_is_possible(void);
 
 /**
  * Make the pages of `[addr, addr + len)` present for reading, or also for writing.
- * @return 0; -EFAULT: not all of the range is mapped with that access right; -ENOMEM: no memory
+ * @return 0; -EFAULT: not all of the range is mapped with the requested access right; -ENOMEM: no
+ *   memory
  */
 int uroce_odp_page_in(const void *addr, uint64_t len, bool is_written);
 

@@ -136,7 +136,7 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 
 	assert(*taken == qpn);
 	if (qpn == UROCE_QPN_GSI) {
-		/* the slot stays reserved */
+		/* the slot of QPN 1 stays reserved */
 		table->has_gsi = false;
 		return;
 	}
@@ -151,7 +151,10 @@ uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp)
 	const uint32_t qpn = wqp->qpc.qpn;
 
 	assert(table->taken[qpn & table->mask] == qpn);
-	/* publish the QP; the release makes the fields of its context visible (Q1) */
+	/*
+	 * Publish the QP. Release Q1 pairs with acquire B1 in uroce_qpn_peek(): a thread that finds
+	 * the QP sees the fields of its context.
+	 */
 	atomic_store_explicit(&table->slot[qpn & table->mask], wqp, memory_order_release);
 }
 

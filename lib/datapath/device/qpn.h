@@ -10,8 +10,9 @@
  * slot has one owner, and a lookup is one load and one comparison of the whole QPN. The table has
  * twice as many slots as QPs, so two draws are enough on average.
  *
- * QPN 1 belongs to the QP of management (GSI, general services interface) [IBA 13.5.1]. Its slot is
- * reserved, so that it is free at any time. The QP is not one of the `max_qp` QPs of the table.
+ * QPN 1 belongs to the QP of management (GSI, general services interface) [IBA 13.5.1]. The slot of
+ * QPN 1 is reserved: no other QPN takes the slot. The GSI QP is not one of the `max_qp` QPs of the
+ * table.
  *
  * Any worker may look up a QPN without a lock. The caller serializes all other calls.
  */
@@ -77,7 +78,7 @@ int uroce_qpn_alloc_gsi(struct uroce_qpn_table *table);
 /** Free a QPN whose QP is not published. */
 void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
 
-/** Publish a QP under its QPN (Q1). From now on lookups find it. */
+/** Publish a QP under its QPN. From now on lookups of the QPN find the QP. */
 void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp);
 
 /**
@@ -100,7 +101,7 @@ uroce_qpn_fetch(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* The load makes the fields of the QP context visible; it pairs with Q1 in qpn.c (B1). */
+	/* Acquire B1 pairs with release Q1 in qpn.c: the fields of the QP context are visible. */
 	return atomic_load_explicit(&table->slot[qpn & table->mask], memory_order_acquire);
 }
 
@@ -110,7 +111,7 @@ uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* uroce_qpn_peek() makes the fields of the QP context visible (B1) */
+	/* after uroce_qpn_peek() the fields of the QP context are visible */
 	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
 
 	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;

@@ -85,7 +85,8 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 
 static const struct {
 	/*
-	 * The device's counter: enum uroce_counter; or NO_COUNTER: the device has no such counter.
+	 * The device's counter of the same name: enum uroce_counter; NO_COUNTER: the device has no
+	 * such counter.
 	 */
 	uint8_t counter;
 	uint8_t offset;

@@ -276,21 +276,28 @@ update_gids(struct uroce_dev *dev)
 	else
 		read_kernel(uroce_gid_if_index(dev), &kernel);
 	if (kernel.nb < 0)
-		/* The GID table stays as it is until the next check can read the addresses. */
+		/*
+		 * If the addresses cannot be read, the GID table stays as it is until the next
+		 * check.
+		 */
 		return false;
 	dev->has_gid_changes = false;
 	*next = *now;
 	is_changed = drop_removed(next, &kernel);
 	is_changed |= add_new(next, &kernel);
-	/* publish the new GID table; the release makes the content of the table visible (A1) */
+	/*
+	 * publish the new GID table: a thread that loads `gids` with acquire sees the table's
+	 * content
+	 */
 	if (is_changed)
 		atomic_store_explicit(&dev->gids, next, memory_order_release);
 	return is_changed;
 }
 
 /*
- * Whether the table follows the changes of the kernel interface or of uroced. If it follows the
- * kernel interface, all addresses are the kernel's, and the device resolves no neighbours.
+ * Whether the GID table follows the changes of the kernel interface or of uroced. If the table
+ * follows the kernel interface, all addresses are the kernel's, and the device resolves no
+ * neighbours.
  */
 static bool
 is_following(const struct uroce_dev *dev)
@@ -324,7 +331,7 @@ uroce_gid_follow(struct uroce_worker *worker)
 
 	/*
 	 * The thread that has the lock may wait for this worker. So this worker does not wait for
-	 * the lock; the next call tries again.
+	 * the lock; the next call of this function tries again.
 	 */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

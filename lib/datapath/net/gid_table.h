@@ -21,7 +21,7 @@
  * later entries keep their index.
  */
 struct uroce_gid_table {
-	/* The addresses by GID index; their order is that of datapath/net/gid.c. */
+	/* The addresses by GID index; datapath/net/gid.c explains their order. */
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	unsigned nb; /* one more than the index of the last used entry */
 	/*

@@ -17,7 +17,10 @@ struct icmpv6 {
 	uint8_t type;
 	uint8_t code;
 	be16 checksum;
-	/* Flags of the message type; in an echo message: identifier and sequence number. */
+	/*
+	 * Flags of a solicitation or advertisement; identifier and sequence number of an echo
+	 * message.
+	 */
 	be32 flags;
 };
 static_assert(sizeof(struct icmpv6) == 8, "an ICMPv6 header is 8 bytes");

@@ -100,7 +100,10 @@ uroce_igmp_mld_is_reported(const uint8_t group[16])
 	return (group[1] & 0xf) > 1 && memcmp(group, all_nodes, 16) != 0;
 }
 
-/* The words are summed in memory byte order, so the sum is stored without a swap. */
+/*
+ * Fold a ones' complement sum to 16 bits, and complement it. The words were added as they are in
+ * memory, so the result needs no change of byte order.
+ */
 static be16
 fold_sum(uint32_t sum)
 {
@@ -269,7 +272,7 @@ read_mld(const struct uroce_l2 *l2, uint64_t *resp_ns)
 	if (packet->mld.type != MLD_QUERY ||
 	    be16_get(checksum_mld(&packet->ip, &packet->mld, len)) != 0)
 		return false;
-	/* Only a query of version 2 is longer than this, and has a code for its response time. */
+	/* Only an MLDv2 query is longer than struct mld, and has a code for its response time. */
 	*resp_ns = NS_PER_MS * (len > sizeof(packet->mld)
 					? decode_resp_code(be16_get(packet->mld.max_resp), 12)
 					: be16_get(packet->mld.max_resp));

@@ -92,7 +92,7 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 
 	/*
 	 * The thread that has the lock may wait for this worker. So this worker does not wait for
-	 * the lock; the next call tries again.
+	 * the lock; the next call of this function tries again.
 	 */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

@@ -8,13 +8,13 @@
  * datagrams of a group.
  *
  * On an ethdev port of this library the filter accepts all multicast from the start, which
- * neighbour discovery requires. If the port cannot do this, its filter gets the MACs of the groups.
- * This library reports the groups to routers and snooping switches by IGMP and MLD. A new group is
- * reported at once, and again within ten seconds. All groups are reported after each query, and
- * when the link has come up again. Reports of many groups are spread over several calls.
+ * neighbour discovery requires. If the port cannot accept all multicast, its filter gets the MACs
+ * of the groups. This library reports the groups to routers and snooping switches by IGMP and MLD.
+ * A new group is reported at once, and again within ten seconds. All groups are reported after each
+ * query, and when the link has come up again. Reports of many groups are spread over several calls.
  *
- * If the kernel owns the interface, the kernel joins the groups, and does all of that. The filter
- * of a port that was handed over belongs to the embedder.
+ * If the kernel owns the interface, the kernel joins the groups, sets the filter and sends the
+ * reports. The filter of a port that was handed over belongs to the embedder.
  */
 
 #include <stdint.h>

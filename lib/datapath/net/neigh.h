@@ -67,8 +67,8 @@ void uroce_neigh_destroy(struct uroce_neigh *neigh);
 struct uroce_gid_table;
 
 /**
- * Replace the device's addresses by those of the table that are not the kernel's. Before the next
- * call, the caller must wait until all threads have left earlier calls of this module.
+ * Replace the device's addresses by those addresses in `gids` that are not the kernel's. Before the
+ * next call, the caller must wait until all threads have left earlier calls of this module.
  */
 void uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_table *gids);
 

@@ -42,7 +42,7 @@ struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache
 /**
  * Find or create the entry of an address. A new entry replaces an unused entry of its set, else the
  * oldest unsolicited entry, else the oldest entry.
- * @return the entry; NULL: all entries of the set were requested, and the new one is not
+ * @return the entry; NULL: all entries of the set were requested, and the new entry is unsolicited
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,
 						const uint8_t ip[16], bool is_asked,

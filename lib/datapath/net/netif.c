@@ -3,10 +3,10 @@
 /*
  * The kernel interface that a port shares.
  *
- * The guard is a socket on UDP port 4791 with a filter of one instruction that drops all packets.
- * The kernel sees copies of the received frames. Without the guard it would reply with "port
- * unreachable". If another socket already has the UDP port (rxe, or another process with this
- * library), that socket has the same effect.
+ * A guard socket prevents the kernel from replying to RoCE packets. The kernel sees copies of the
+ * received frames, and would reply with "port unreachable". The guard socket is bound to UDP port
+ * 4791, and has a filter of one instruction that drops all packets. If another socket already has
+ * the UDP port (rxe, or another process with this library), that socket has the same effect.
  */
 
 #include "datapath/net/netif.h"
@@ -252,8 +252,8 @@ join_group(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
 }
 
 /*
- * Make the kernel join a group by a socket of its own, because the kernel limits the number of
- * groups of a socket.
+ * Make the kernel join a group. Each group has a socket of its own, because the kernel limits the
+ * number of groups of a socket.
  */
 int
 uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
@@ -269,8 +269,8 @@ uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 }
 
 /*
- * Send an empty datagram to a neighbour. The kernel resolves the neighbour's MAC in order to send
- * it.
+ * Send an empty datagram to a neighbour. To send the datagram, the kernel resolves the neighbour's
+ * MAC.
  */
 static void
 send_wakeup_datagram(const struct uroce_netif *netif, const uint8_t ip[16])

@@ -27,8 +27,8 @@ struct uroce_netif {
 	int fd;
 	int fd6; /* socket like `fd`, for IPv6; -1: the host has no IPv6 */
 	/*
-	 * Socket that occupies UDP port 4791, so that the kernel does not reply with "port
-	 * unreachable"; -1: the socket is not open.
+	 * Sockets (IPv4 and IPv6) that occupy UDP port 4791, so that the kernel does not reply with
+	 * "port unreachable"; -1: the socket is not open.
 	 */
 	int guard_fd;
 	int guard_fd6;

@@ -6,9 +6,10 @@
  * @file
  * Queries to the kernel by rtnetlink: the next hop of the route to an address, and the MAC of a
  * neighbour. Each call opens its own socket, sends a request and waits for the reply, which the
- * kernel sends at once. For the control path only.
+ * kernel sends at once. These calls are for the control path only.
  *
- * Also notifications of changes of addresses and links, on a socket that stays open.
+ * This file also provides notifications of changes of addresses and links, on a socket that stays
+ * open.
  *
  * Addresses are 16 bytes; IPv4 addresses are in their IPv4-mapped form.
  */
@@ -30,7 +31,7 @@ int uroce_netlink_route(int if_index, const uint8_t dip[16], uint8_t next_hop[16
  * Query the kernel for the interface and the source address to `dip`.
  * @param if_index  the only interface that may be used; 0: any
  * @param[out] path  written on success
- * @return as uroce_netlink_route(); an address of this host is -ENETUNREACH
+ * @return as uroce_netlink_route(); -ENETUNREACH also if `dip` is an address of this host
  */
 int uroce_netlink_path(int if_index, const uint8_t dip[16], struct uroce_netlink_output *path);
 

@@ -229,8 +229,8 @@ uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int i
 	const struct nlmsghdr *hdr;
 
 	/*
-	 * The length of the last message may not be a multiple of 4. Then `at` ends greater than
-	 * `len`.
+	 * The length of the last message may not be a multiple of 4. In that case `at` exceeds
+	 * `len` at the end of the loop.
 	 */
 	for (size_t at = 0; at < len; at += NLMSG_ALIGN(hdr->nlmsg_len)) {
 		hdr = (const struct nlmsghdr *)(msg->bytes + at);

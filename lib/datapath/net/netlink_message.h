@@ -22,12 +22,14 @@ union uroce_netlink_message {
 /** How the kernel sends to an address. */
 struct uroce_netlink_output {
 	int if_index;    /* interface that the packets leave by */
-	uint8_t src[16]; /* source address that the kernel chooses; all zero: it names none */
+	uint8_t src[16]; /* source address that the kernel chooses; all zero: no address */
 };
 
 /**
- * Build a request for the route to `dip` over an interface (uroce_netlink_put_route; 0: over any),
- * or for the MAC of a neighbour on an interface.
+ * uroce_netlink_put_route(): build a request for the route to `dip` over an interface; if
+ * `if_index` is 0, over any interface.
+ *
+ * uroce_netlink_put_neigh(): build a request for the MAC of a neighbour on an interface.
  */
 void uroce_netlink_put_route(union uroce_netlink_message *msg, int if_index, const uint8_t dip[16]);
 void uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const uint8_t ip[16]);

@@ -25,7 +25,7 @@
 
 #define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve the MAC of a next hop */
 #define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for the same MAC */
-#define POLL_US            50 /* time to sleep after a check, if no frame was processed meanwhile */
+#define POLL_US            50 /* sleep between two look-ups of a MAC, if no worker had work */
 
 /* The addresses of a path, and what is needed to resolve it. */
 struct route {
@@ -146,9 +146,9 @@ look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 }
 
 /*
- * Look up the MAC of the next hop. If it is not known, a request for it is sent, unless the latest
- * one was sent a short time ago. The kernel repeats its requests itself. So the kernel is queried
- * only once in a while.
+ * Look up the MAC of the next hop. If the MAC is not known, a request for it is sent, unless the
+ * latest request was sent a short time ago. The kernel repeats its requests itself. So the kernel
+ * is queried only once in a while.
  * @param[in,out] request_ns  time from which on the next request may be sent
  * @return as look_up_mac()
  */
@@ -220,7 +220,8 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 }
 
 /*
- * Find the next hop of an address vector, and its MAC if nothing must be asked for it.
+ * Find the next hop of an address vector. Also find the MAC of the next hop if no request is
+ * needed: for a multicast group, and for an address of this device.
  * @return 0; -EAGAIN: the MAC of the next hop must be resolved; another -errno: there is no path
  */
 static int

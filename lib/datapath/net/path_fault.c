@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks address vectors, and says why a path could not be resolved. The GID table is read again for
- * the sentence. If an address has changed since the failure, the sentence describes the table of
- * now.
+ * Checks address vectors, and says why a path could not be resolved. The GID table is read again
+ * for the sentence. If an address has changed since the failure, the sentence describes the changed
+ * table.
  */
 
 #include "datapath/net/path_fault.h"

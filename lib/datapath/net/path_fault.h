@@ -13,7 +13,10 @@
 #include "datapath/net/gid_table.h"
 #include "datapath/sentence.h"
 
-/** Faults of an address vector that show without asking the network, in the order of the checks. */
+/**
+ * Faults of an address vector that are found without a request to the network, in the order of the
+ * checks.
+ */
 enum uroce_av_fault {
 	UROCE_AV_GOOD,
 	UROCE_AV_NO_GRH,

@@ -33,15 +33,18 @@ static_assert(sizeof(struct mad_hdr) == 24, "a MAD header is 24 bytes");
 #define METHOD_GET     0x01
 #define METHOD_GETRESP 0x81
 #define CLASSPORTINFO  0x0001 /* attribute ID */
-/* Offset of the attribute in a MAD of the class: behind the header and 40 reserved bytes. */
+/*
+ * Offset of the attribute in a MAD of the performance management class: behind the header and 40
+ * reserved bytes.
+ */
 #define ATTR_OFF 64
 /* Bytes of ClassPortInfo [IBA 13.4.8.1] that are not zero: versions, and time of a response. */
 #define INFO_VERSION       0
 #define INFO_CLASS_VERSION 1
 #define INFO_RESP_TIME     7
-#define RESP_TIME          8 /* code: 4.096 us * 2^8 = 1 ms */
+#define RESP_TIME          8 /* encoded response time: 4.096 us * 2^8 = 1 ms */
 
-#define QKEY_GSI           0x80010000u /* [IBA 3.5.3] */
+#define QKEY_GSI           0x80010000u /* Q_Key of QP 1 [IBA 3.5.3] */
 #define QPN_GSI            1u
 #define PKEY_BASE          0x7fff /* low 15 bits of the default P_Key */
 #define HOP_LIMIT          64
@@ -68,7 +71,7 @@ swap(uint8_t *a, uint8_t *b, size_t len)
 	memcpy(b, old, len);
 }
 
-/* Set the checksum of an IPv4 header, whose options stay. */
+/* Set the checksum of an IPv4 header, which may have options. */
 static void
 set_checksum(struct uroce_ipv4 *ip)
 {
@@ -84,7 +87,10 @@ set_checksum(struct uroce_ipv4 *ip)
 	ip->checksum = be16_make((uint16_t)~sum);
 }
 
-/* Exchange the addresses of the frame. The UDP ports stay: the destination is RoCEv2's again. */
+/*
+ * Exchange the addresses of the frame. The UDP ports do not change: the response goes to port 4791,
+ * as the request did.
+ */
 static void
 turn_addresses(struct uroce_eth *eth, uint8_t *ip, bool is_ipv6)
 {
@@ -130,7 +136,7 @@ uroce_perf_mgt_reply(const struct uroce_pkt *pkt)
 	uint8_t *const icrc = mad + MAD_LEN;
 
 	turn_addresses((struct uroce_eth *)frame, ip, pkt->is_ipv6);
-	udp->checksum = be16_make(0); /* none [IBA A17.3.2] */
+	udp->checksum = be16_make(0); /* no UDP checksum [IBA A17.3.2] */
 	bth->dest_qpn = deth->src_qpn;
 	deth->src_qpn = be24_make(QPN_GSI);
 	fill_mad(mad);

@@ -5,9 +5,9 @@
 /**
  * @file
  * The request by which a host finds out whether RoCEv2 frames reach a device: Get(ClassPortInfo) of
- * the performance management class, a MAD to QP 1 [IBA 13.4.8.1, 16.1]. Every port of InfiniBand and
- * of RoCE answers it. The kernel's RDMA core also does, for a device without this class: with the
- * status "unsupported". uroce-doctor sends the request.
+ * the performance management class, a MAD to QP 1 [IBA 13.4.8.1, 16.1]. uroce-doctor sends this
+ * request. Every port of InfiniBand and of RoCE answers the request. For a device without this
+ * class, the kernel's RDMA core answers with the status "unsupported".
  *
  * uroce has none of the class's attributes except ClassPortInfo. The device answers by itself, with
  * or without a QP 1. The frame of the request becomes the frame of the response. The response is as
@@ -28,9 +28,10 @@
 bool uroce_perf_mgt_is_get(const struct uroce_pkt *pkt);
 
 /**
- * Turn the frame of the request into the frame of its response, in place. Its length stays.
+ * Turn the frame of a Get(ClassPortInfo) into the frame of the response, in place. The length of
+ * the frame does not change.
  * @param pkt  accepted by uroce_perf_mgt_is_get(); its frame is writable, and ends with the ICRC,
- *	except for Ethernet padding
+ *   except for Ethernet padding
  */
 void uroce_perf_mgt_reply(const struct uroce_pkt *pkt);
 

@@ -117,8 +117,8 @@ uroce_pool_create(const struct uroce_pool_conf *conf)
 	if (data_room <= UINT16_MAX)
 		pool = create_pool(conf, data_room, conf->socket_id);
 	/*
-	 * Try again on any node. A NUMA node without free memory makes the port slower, but does
-	 * not make it fail.
+	 * If the preferred NUMA node has no memory, create the pool on any node: this makes the
+	 * port slower, but does not make it fail.
 	 */
 	if (!pool && data_room <= UINT16_MAX && conf->socket_id != SOCKET_ID_ANY)
 		pool = create_pool(conf, data_room, SOCKET_ID_ANY);

@@ -6,9 +6,9 @@
  * @file
  * Mempools of mbufs, one for each worker, for received and transmitted frames.
  *
- * A port may pass mbufs of this process to others (net_ring). So when a device is destroyed, some
- * of its mbufs may still be in use. Such a pool is freed later, when its last mbuf has been
- * returned.
+ * A port may pass its transmitted mbufs to the receiver without a copy (net_ring). So when a device
+ * is destroyed, some of its mbufs may still be in use. The pool of such an mbuf is freed later,
+ * when its last mbuf has been returned.
  */
 
 #include <stdbool.h>

@@ -59,13 +59,16 @@ struct uroce_port_policy {
 	/* Name of the driver, as rte_eth_dev_info.driver_name; NULL: every other driver. */
 	const char *driver;
 	/*
-	 * The longest frame has the value of the argument `limit_key`, or else `limit`. If both are
-	 * unset, the MTU determines the longest frame.
+	 * The length of the longest frame is the value of the argument `limit_key`, or else
+	 * `limit`. If both are unset, the MTU determines this length.
 	 */
 	/* Argument of the virtual device that sets the limit; NULL: there is no such argument. */
 	const char *limit_key;
 	uint16_t limit; /* limit if the argument `limit_key` is not given */
-	/* bytes of `limit` that the driver needs itself: the longest frame is shorter by these */
+	/*
+	 * bytes of `limit` that the driver needs itself: the longest frame has `limit` minus these
+	 * bytes
+	 */
 	uint16_t limit_overhead;
 	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
 	uint16_t mtu;
@@ -94,7 +97,7 @@ struct uroce_port_policy {
 	uint8_t burst; /* how frames are received and transmitted: enum uroce_burst_kind */
 	/* How a received frame wakes a sleeping thread: enum uroce_rx_wakeup_kind. */
 	uint8_t rx_wakeup;
-	/* The capabilities(7) that a process needs to create such a port; NULL: it needs none. */
+	/* The capabilities(7) that a process needs to create a port of this driver; NULL: none. */
 	const char *capability;
 };
 

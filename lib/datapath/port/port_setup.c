@@ -73,7 +73,7 @@ choose_mtu(const struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 /*
  * Configure the port. With `has_rss`, frames are distributed over the queues by their UDP ports, if
- * the port can do that.
+ * the port supports this.
  */
 static int
 configure_port(struct uroce_port *port, const struct rte_eth_dev_info *info, uint16_t mtu,
@@ -218,8 +218,8 @@ uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 	port->is_client = is_client(port, args ? args->args : NULL);
 	/*
-	 * Allow zero-copy transmit only if the driver accesses mbufs by virtual address. The
-	 * region's memory is not mapped for DMA, so a physical port could not read it.
+	 * Allow zero-copy transmit only if the driver accesses mbufs by virtual address. The memory
+	 * of a region is not mapped for DMA, so a physical port could not read it.
 	 */
 	port->can_zero_copy = port->policy->has_ext_buf && port->policy->has_multi_seg &&
 			      port->policy->is_virtual;

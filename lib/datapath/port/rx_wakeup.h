@@ -61,8 +61,9 @@ void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
 
 /**
  * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread. Frames that
- * arrived before do not. So the caller must check the queue once more, after a short time. A peer
- * that has just put a frame into a ring may have read the interrupt mask before.
+ * arrived before the call do not wake the thread. So the caller must check the queue once more,
+ * after a short time: a peer that has just put a frame into a ring may have read the interrupt mask
+ * before this call changed the mask.
  *
  * @lcore The thread that sleeps, holding the lock of the queue's worker.
  * @return whether the wake-up is armed; it ends with the link at the latest, even without a disarm
@@ -87,7 +88,7 @@ void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, shor
 bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 				 uint16_t queue);
 
-/* The functions from here to the end are in rx_wakeup_ring.c. */
+/* The functions from here to the end of this header are in rx_wakeup_ring.c. */
 
 /**
  * Unmask the interrupts of a queue's memif ring, after a search for the ring if necessary.

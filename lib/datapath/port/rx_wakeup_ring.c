@@ -60,7 +60,7 @@ struct memif_queue {
 	uint16_t last_head, last_tail;
 	void *buffers;
 	uint64_t nb_packets, nb_bytes;
-	/* Interrupt handle, perhaps behind a count: see uroce_dpdk_memif_handle(). */
+	/* interrupt handle, perhaps behind a count of errors: see uroce_dpdk_memif_handle() */
 	uint64_t handle[2];
 };
 
@@ -189,8 +189,9 @@ find_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16_
 			if (is_opened(wakeup, port->id, queue, &was))
 				continue;
 			/*
-			 * The page is the ring of another port. The RX wake-up of that port may be
-			 * armed, so the mask of the ring is restored.
+			 * If the driver does not read the eventfd, the page is the ring of another
+			 * port. The RX wake-up of that port may be armed, so the mask of the ring
+			 * is restored.
 			 */
 			(void)uroce_fault_guard_swap(wakeup->flags, was, NULL);
 			wakeup->flags = NULL;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RX wake-ups of af_packet. The driver has a packet socket for each queue, which is bound to the
- * interface and has a ring. Other packet sockets of the process may be bound to the interface too,
- * for example those of a capture. These are not in a fanout group.
+ * RX wake-ups of af_packet. The driver has a packet socket for each queue. This socket is bound to
+ * the interface, has a ring, and is in a fanout group. Other packet sockets of the process may be
+ * bound to the same interface, for example those of a capture. Such sockets are not in a fanout
+ * group.
  */
 
 #include "datapath/port/rx_wakeup.h"

@@ -364,7 +364,7 @@ run_mux_thread(void *arg)
 		close_connection(client);
 		/*
 		 * Replace sealed shared memory while uroced is away, so that a later attachment
-		 * need not wait for that.
+		 * need not wait for the replacement.
 		 */
 		(void)uroce_mux_client_prepare_shm(client);
 		nb_tries++;
@@ -440,7 +440,7 @@ create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	client->path = conf->socket;
 	client->nb_pairs = conf->nb_workers;
 	client->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
-	/* uroced leases the block of QP 1, which is number 0, to its connection manager */
+	/* only the connection manager inherits its connection: it has block 0, which has QP 1 */
 	client->nb_leases = uroce_mux_client_is_inherited(client->path);
 	client->fd = client->doorbell_fd = client->rx_wakeup_fd = -1;
 	client->work_fd = client->shm_fd = -1;

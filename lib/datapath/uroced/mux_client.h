@@ -174,7 +174,7 @@ int uroce_mux_client_connect(const char *path);
 /** Send the message HELLO to uroced. @return 0, or -errno */
 int uroce_mux_client_send_hello(int fd);
 
-/** Copy the reason why uroced refused from its message, as a string. */
+/** Copy from uroced's message, as a string, the reason why uroced refused the client. */
 void uroce_mux_client_format_refusal(const union uroce_mux_message *message, char why[256]);
 
 /**
@@ -224,7 +224,7 @@ void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_hos
 /** Make the connection's thread end the connection and connect again. */
 void uroce_mux_client_break(struct uroce_mux_client *client);
 
-/* This function is in mux_client_shm.c. */
+/* The function uroce_mux_client_prepare_shm() is in mux_client_shm.c. */
 
 /**
  * Make sure that the client has shared memory that no uroced has sealed yet. The connection's
@@ -245,7 +245,10 @@ void uroce_mux_client_allow_fork(void);
 /** Add a client to the list of those whose descriptors a child of fork() closes. */
 void uroce_mux_client_link(struct uroce_mux_client *client);
 
-/** Remove a client from the list and close its descriptors, without a fork() in between. */
+/**
+ * Remove a client from the list of those whose descriptors a child of fork() closes, and close the
+ * client's descriptors. No fork() happens between these two steps.
+ */
 void uroce_mux_client_unlink(struct uroce_mux_client *client);
 
 /*
@@ -289,9 +292,9 @@ uint32_t uroce_mux_client_sent(const struct uroce_port *port, uint16_t queue);
 bool uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
 /**
- * Wait until uroced has taken the last frames of all rings, for at most 100 ms. Called before the
- * connection is closed, because uroced drops the frames of a client that has left. The bursts have
- * ended.
+ * Wait until uroced has taken the last frames of all rings, for at most 100 ms. This function is
+ * called before the connection is closed, because uroced drops the frames of a client that has
+ * left. No thread may call bursts any more.
  */
 void uroce_mux_client_drain(struct uroce_mux_client *client);
 
@@ -330,7 +333,7 @@ void uroce_mux_client_take_leased(struct uroce_mux_client *client,
 void uroce_mux_client_take_good(struct uroce_mux_client *client,
 				const struct uroce_mux_attached *attached);
 
-/* The functions from here to the end are in mux_client_binding.c. */
+/* The functions from here to the end of this header are in mux_client_binding.c. */
 
 /** Bind a QP: report the peer in the QP's context to uroced. The QP's worker calls this. */
 void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_qpc *qpc);

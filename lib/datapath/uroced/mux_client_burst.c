@@ -261,7 +261,10 @@ bool
 uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index)
 {
 	const struct uroce_spsc_end *up = &port->mux_client->pair[queue].up;
-	/* The load acquires what uroced released after it had read the slots (R2). */
+	/*
+	 * Acquire R2 pairs with release A2 in uroce_spsc_pop(): uroced has read all slots before
+	 * `tail`.
+	 */
 	const uint32_t tail = atomic_load_explicit(&up->ring->tail, memory_order_acquire);
 
 	return (int32_t)(tail - index) >= 0;

@@ -2,8 +2,8 @@
 
 /*
  * Clients of uroced and fork(). A child of fork() would keep the connection open, and uroced would
- * take it for a client that still runs. So the child closes the descriptors that it inherits. A
- * lock prevents a fork while a descriptor is created or received.
+ * not notice when the client ends. So the child closes the descriptors that it inherits. A lock
+ * prevents a fork while a descriptor is created or received.
  */
 
 #include "datapath/uroced/mux_client.h"

@@ -26,8 +26,8 @@
 #define ARRIVED_BURSTS 64u
 
 /*
- * Maximum time to wait until uroced has passed a barrier. A working uroced needs a few of its
- * rounds for that.
+ * Maximum time to wait until uroced has passed a barrier. A working uroced passes a barrier within
+ * a few of its rounds.
  */
 #define BARRIER_MAX_NS UINT64_C(500000000)
 
@@ -69,8 +69,9 @@ run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	 */
 	uroce_publish_now(worker);
 	/*
-	 * Release the result of the call to its caller (D1). The caller returns when it sees
-	 * is_done. The command is on its stack, and so is invalid from then on.
+	 * Release D1 pairs with acquire D1 in call_and_wait(): the caller sees the result of the
+	 * call. The caller returns when it sees is_done. The command is on the caller's stack, and
+	 * so is invalid from then on.
 	 */
 	atomic_store_explicit(&cmd->is_done, true, memory_order_release);
 }
@@ -120,8 +121,8 @@ receive_passed(struct uroce_worker *worker)
 
 /*
  * Before a command ends a connection of a QP, receive the frames that have arrived, and send the
- * responses. These frames belong to the connection that ends. With drive=none this is not done.
- * There only the embedder uses the port's queues, and its thread may be inside a burst.
+ * responses. These frames belong to the connection that ends. With drive=none nothing is received,
+ * because only the embedder uses the port's queues, and its thread may be inside a burst.
  */
 static void
 settle_connection(struct uroce_worker *worker)
@@ -184,8 +185,9 @@ try_cmds_here(struct uroce_worker *worker)
 }
 
 /*
- * Push a command to a worker, and wait until the command has run. If its QP migrates meanwhile, the
- * old worker passes the command to the new one, and this loop goes on with the new one.
+ * Push a command to a worker, and wait until the command has run. If the QP of the command migrates
+ * meanwhile, the old worker passes the command to the new worker, and this loop goes on with the
+ * new worker.
  */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
@@ -195,7 +197,9 @@ call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	push_cmd(worker, cmd);
 	for (;;) {
 		try_cmds_here(worker);
-		/* acquire the result of the call, which run_cmd() has released (D1) */
+		/*
+		 * acquire D1 pairs with release D1 in run_cmd(): the result of the call is visible
+		 */
 		if (atomic_load_explicit(&cmd->is_done, memory_order_acquire))
 			break;
 		if (cmd->about)

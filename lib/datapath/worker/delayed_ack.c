@@ -19,11 +19,9 @@
 
 /* Number of polls in quick succession after which a program counts as spinning. */
 #define SOON_MIN 8
-/* Number of messages in a row with a reply after which a program counts as replying. */
+/* Number of consecutive messages with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
-/*
- * Maximum time from a poll to the next in quick succession. It includes the time of a transmission.
- */
+/* Maximum time between two polls in quick succession, including the time of a transmission. */
 #define SOON_NS UINT64_C(10000)
 /* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
@@ -38,9 +36,12 @@
  */
 #define FEW      2u
 #define KEPT_MAX 8 /* maximum number of messages that one delayed ACK acknowledges */
-/* Maximum time between a reply and the next message of a peer that does not wait for its ACK. */
+/* Maximum time from a reply to the peer's next message, if the peer does not wait for the ACK. */
 #define KEEP_NS UINT64_C(10000)
-/* Minimum and maximum (GAP_MAX) number of messages from a failed trial to the next trial. */
+/*
+ * A trial keeps an ACK behind the reply until the peer's next message. Minimum and maximum
+ * (GAP_MAX) number of messages from a failed trial to the next trial.
+ */
 #define GAP_MIN 64u
 #define GAP_MAX 32768u
 
@@ -85,8 +86,9 @@ is_only_ack(const struct uroce_worker *worker)
 }
 
 /*
- * If a trial is due after a reply of the program, keep the ACK until the peer's next message
- * arrives. The trial shows whether the peer sends this message without the ACK.
+ * A trial keeps an ACK, after a reply of the program, until the peer's next message arrives. The
+ * trial shows whether the peer sends this message without the ACK. Begin a trial if one is due;
+ * otherwise count the messages until the next trial.
  */
 static void
 delay_further(struct uroce_worker *worker)
@@ -105,8 +107,9 @@ delay_further(struct uroce_worker *worker)
 }
 
 /*
- * Find out whether the program has posted a request since the latest received message, which is
- * taken for its reply. Update the number of consecutive messages that the program replied to.
+ * Find out whether the program has posted a request since the latest received message. Such a
+ * request is taken for the reply to that message. Update the number of consecutive messages that
+ * the program replied to.
  */
 static void
 check_answered(struct uroce_worker *worker)
@@ -199,8 +202,8 @@ bool
 uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb)
 {
 	/*
-	 * A program that sees its message may inform the peer by other means, and the peer may end
-	 * the connection then. So the ACK of a message that completes something is not delayed.
+	 * A program that sees its message may inform the peer by other means, and the peer may then
+	 * end the connection. So the ACK of a message that completes a request is not delayed.
 	 */
 	if (worker->publishing.list.is_ack_pending || worker->publishing.is_waiting)
 		return false;

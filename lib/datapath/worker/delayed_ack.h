@@ -63,7 +63,7 @@ struct uroce_delayed_ack {
 	bool is_kept;    /* the ACK was kept behind the reply, and waits for the next message */
 	uint8_t nb_kept; /* number of messages that arrived while the ACK was kept */
 	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
-	uint32_t trial_gap;   /* number of messages from a failed trial to the next one */
+	uint32_t trial_gap;   /* messages from a failed trial to keep an ACK to the next trial */
 	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept behind the reply */
 	uint64_t kept_ns;     /* time at which the ACK was kept behind the reply */
 };
@@ -88,8 +88,9 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
  * Whether all pending frames must be sent with a reply that is transmitted inline. This is so if
- * the peer is known to wait for the delayed ACK. Each call that returns true counts as a message
- * before the next trial.
+ * the peer is known to wait for the delayed ACK. A call that returns true also decrements
+ * `nb_to_trial`, the number of messages until the worker tries again whether the peer sends its
+ * next message without the ACK.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
@@ -113,8 +114,8 @@ struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);
 bool uroce_delayed_ack_is_own_process(void);
 
 /**
- * Send the delayed ACKs of all workers of this process, at its end. No worker may be destroyed
- * meanwhile.
+ * Send the delayed ACKs of all workers of this process, when the process ends. No worker may be
+ * destroyed meanwhile.
  */
 void uroce_delayed_ack_flush_all(void);
 

@@ -55,7 +55,10 @@ static const struct cause causes[] = {
 				       "rnr_retry 7, which has no limit" },
 };
 
-/* Advice for a request of the peer; the verdict has a text already. */
+/*
+ * Advice to the user for a request of the peer that fails, by verdict. The verdict itself is
+ * described by uroce_verdict_text().
+ */
 static const char *const advice_of[UROCE_VERDICT_NB] = {
 	[UROCE_VERDICT_BAD_SEQUENCE] = "capture both sides by tcpdump udp port 4791",
 	[UROCE_VERDICT_BAD_REQUEST] = "check max_dest_rd_atomic, which READs and atomics need, and "

@@ -86,7 +86,8 @@ uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 		return false;
 	uroce_worker_begin_round(worker);
 	/*
-	 * Do not transmit for a QP that has migrated to another worker, or has just arrived here.
+	 * Do not transmit for a QP that has migrated to another worker, or has just migrated to
+	 * this one.
 	 */
 	is_sent = uroce_worker_qp_worker(wqp) == worker && !wqp->is_migrated &&
 		  can_send_inline(worker);

@@ -12,7 +12,7 @@
  *	target  sees this with the next frame of the QP. It queues this frame and all later ones,
  *	        and puts a request into the owner's ring, behind the frames that it has forwarded
  *	owner   reaches the request after it has processed all those frames. It removes the QP
- *	        from its lists and makes the target the owner (M1), as its last access to the QP
+ *	        from its lists and makes the target the owner, as its last access to the QP
  *	target  processes the queued frames in its next round, before new frames
  *
  * So frames stay in order, and only the worker that `worker` names touches the QP. Doorbells and
@@ -137,9 +137,9 @@ forward_frame(struct uroce_worker *worker, struct uroce_worker *owner, struct rt
 }
 
 /*
- * Handle a frame that waits for its QP to migrate: keep it, process it, or forward it. A frame is
- * also kept if an earlier frame of its QP was kept in this pass, even if the QP arrives meanwhile.
- * So the order stays.
+ * Handle a frame that waits for its QP to migrate: keep it, process it, or forward it. If an
+ * earlier frame of the QP was kept in this pass, this frame is also kept, even if the QP has
+ * arrived meanwhile. So the frames of the QP stay in order.
  * @return true: the caller must process the frame now
  */
 static bool
@@ -212,7 +212,10 @@ hand_over_qp(struct uroce_worker *worker, struct uroce_worker_qp *wqp, struct ur
 			  &target->stats.counters, &target->publishing.list);
 	wqp->nb_migrations = (uint8_t)RTE_MIN(wqp->nb_migrations + 1, UINT8_MAX);
 	wqp->is_migrated = true;
-	/* release everything that this worker wrote to the QP to the new worker (M1) */
+	/*
+	 * Release M1 pairs with acquire M1 in uroce_worker_qp_worker(): the new worker sees
+	 * everything that this worker wrote to the QP.
+	 */
 	atomic_store_explicit(&wqp->worker, target, memory_order_release);
 	/* The doorbell makes the new worker check for posts, responses and timers of the QP. */
 	uroce_worker_ring_doorbell(target, wqp);

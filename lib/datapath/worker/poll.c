@@ -56,8 +56,8 @@ run_timers(struct uroce_worker *worker)
 		const uint64_t deadline_ns = uroce_qpc_deadline(&wqp->qpc);
 
 		/*
-		 * A QP in ERR expires even before its deadline, because it may have requests to
-		 * flush.
+		 * The timer of a QP in ERR expires even before the deadline, because the QP may
+		 * have requests to flush.
 		 */
 		if (deadline_ns > now_ns && wqp->qpc.state != IBV_QPS_ERR) {
 			uroce_wheel_file(&worker->wheel, wqp, deadline_ns);
@@ -156,7 +156,7 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 	uroce_publish(worker);
 	/*
 	 * Commands run after the transmission. A command may destroy a QP whose last message the
-	 * program has just seen, and the ACK of this message must leave before.
+	 * program has just seen, and the ACK of this message must leave before the command runs.
 	 */
 	uroce_cmd_take(worker);
 	nb_expired = run_timers(worker);

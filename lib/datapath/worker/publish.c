@@ -122,9 +122,9 @@ have_left(struct uroce_worker *worker)
 
 /*
  * Whether the pending ACKs have already left. If uroced carries the frames, ACKs to another host
- * have left only when uroced has forwarded them. A peer on the same host does not need this: it
- * retrieves frames from uroced by a barrier before it ends a connection. A peer on another host
- * cannot do so.
+ * have left only when uroced has forwarded them. ACKs to a peer on the same host need not wait for
+ * uroced: such a peer retrieves frames from uroced by a barrier before it ends a connection. A peer
+ * on another host cannot do so.
  */
 static bool
 have_left_already(struct uroce_worker *worker)

@@ -62,7 +62,7 @@ enum uroce_ack_stage {
 
 struct uroce_publishing {
 	struct uroce_cq_list list; /* list of the CQs that have unpublished completions */
-	/* Count of QPs scheduled so far, when frames were received last. */
+	/* value of `nb_scheduled` (struct uroce_tx) when frames were received last */
 	uint32_t scheduled;
 	bool is_waiting; /* some completions wait until their ACKs have left */
 	bool is_far;     /* some ACKs go to another host, and must also be forwarded by uroced */

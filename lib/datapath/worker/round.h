@@ -152,7 +152,7 @@ struct uroce_cmd {
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
-	/* the call has run; stored with release, and loaded by the caller with acquire (D1) */
+	/* the call has run; release D1 and acquire D1 of this flag are in cmd.c */
 	atomic_bool is_done;
 };
 
@@ -200,8 +200,8 @@ struct uroce_worker {
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * Index of the worker that the application tried most recently to drive in addition to this
-	 * one, because no thread polls that worker. The application polls this worker.
+	 * Index of another worker, which no thread polls: the application, which polls this worker,
+	 * tried most recently to drive that worker as well.
 	 */
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
@@ -252,7 +252,7 @@ void uroce_worker_wait_round(const struct uroce_worker *worker);
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/** Handle the QP's events and file its timer. To be called after each transport call for it. */
+/** Handle the QP's events and file its timer. To be called after each transport call for the QP. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /** Move a QP to ERR because of an error outside of the QP, and raise IBV_EVENT_QP_FATAL. */
@@ -416,9 +416,9 @@ void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp 
 /* The functions from here to uroce_reorder_mbuf_reap() are in reorder_mbuf.c. */
 
 /**
- * Keep a frame that the transport has put into the reorder buffer. A frame from a mempool of others
- * is copied into the worker's pool if there is room. So the owner of the other pool gets its mbuf
- * back at once.
+ * Keep a frame that the transport has put into the reorder buffer. A frame from another mempool
+ * than the worker's is copied into the worker's pool if there is room. So the owner of the other
+ * pool gets its mbuf back at once.
  * @return true: this mbuf is kept; false: the caller still owns the mbuf, because a copy is kept
  */
 bool uroce_reorder_mbuf_keep(struct uroce_worker *worker, struct rte_mbuf *mbuf);

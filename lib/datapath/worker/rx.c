@@ -216,9 +216,9 @@ fetch_contexts(const struct uroce_worker *worker, unsigned nb)
 }
 
 /*
- * Prefetch the data to which the context points. For a WRITE this is the memory at the RETH's
- * address, because the application usually has mapped it at that address. Whether the peer may
- * write there is checked later.
+ * Prefetch the data to which the context of a QP points. For a WRITE this is the memory at the
+ * RETH's address, because the application usually has mapped it at that address. Whether the peer
+ * may write there is checked later.
  */
 static void
 prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)
@@ -314,7 +314,9 @@ enum source {
 	PORT,
 	LOOPED_BACK, /* frames from this device itself; their ICRC must be verified as for PORT */
 	FORWARDED,   /* frames from another worker, which has verified their ICRC */
-	/* Frames that waited here for their migrating QP; their ICRC has been verified. */
+	/*
+	 * Frames that waited in this worker for their migrating QP; their ICRC has been verified.
+	 */
 	MIGRATED,
 };
 
@@ -376,7 +378,7 @@ pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned
 	struct uroce_worker *owner = uroce_worker_qp_worker(wqp);
 
 	if (is_direct(source) && unlikely(uroce_migrate_is_expected(worker, wqp, qpn))) {
-		/* The collected frames are older and must be forwarded first. */
+		/* Forward the collected frames first, because they arrived before this frame. */
 		forward_frames(worker, out);
 		if (uroce_migrate_queue(worker, wqp, qpn, mbuf))
 			return;
@@ -654,7 +656,7 @@ uroce_rx_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned n
 	return input_frames(worker, frames, nb, rest, PORT);
 }
 
-/* Process the frames that waited here for QPs which have migrated to this worker meanwhile. */
+/* Process the frames that waited in this worker for QPs which have migrated to it meanwhile. */
 static void
 input_migrated(struct uroce_worker *worker)
 {

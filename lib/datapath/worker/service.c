@@ -61,16 +61,19 @@
 
 /* Minimum time without a poll after which the thread takes over; the maximum is TAKE_OVER_NS. */
 #define TAKE_OVER_MIN_NS UINT64_C(20000)
-/* Number of late takeovers from an application before its timeout becomes shorter. */
+/*
+ * Number of consecutive late takeovers after which the application's timeout becomes shorter. A
+ * takeover is late if the thread then has frames before the application polls.
+ */
 #define LATE_MAX 4
 /*
- * Number of checks in a row that found the application active, after which the number of late
- * takeovers is reset.
+ * Number of consecutive checks that found the application active, after which the number of late
+ * takeovers (LATE_MAX) is reset.
  */
 #define FORGET_CHECKS 32
 /*
- * While the application spins in poll_cq, each check costs it some microseconds of CPU. So after
- * POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
+ * While the application spins in poll_cq, each check costs the application some microseconds of
+ * CPU. So after POLLER_CHECKS checks that found it polling, checks come every POLLER_SLEEP_NS.
  */
 #define POLLER_CHECKS   8
 #define POLLER_SLEEP_NS UINT64_C(3000000)
@@ -115,8 +118,8 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
 }
 
 /*
- * Note that a check found the application active. A check while the thread spins is not counted,
- * because it proves little just after activity.
+ * Note that a check found the application active. A check that does not follow a sleep of the
+ * thread is not counted, because it proves little just after activity.
  */
 static void
 note_app_active(struct app_idle *app_idle, bool has_slept)

@@ -30,8 +30,8 @@ struct uroce_service_stats {
 	_Atomic uint64_t sleeps;     /* number of sleeps that received frames may end */
 	_Atomic uint64_t rx_wakeups; /* number of sleeps that received frames have ended */
 	/*
-	 * Number of workers whose timeout is short, because takeovers from the application were
-	 * late.
+	 * Number of workers whose timeout is short, because takeovers came too late for received
+	 * frames.
 	 */
 	_Atomic unsigned early_takeovers;
 };

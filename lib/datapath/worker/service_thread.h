@@ -21,7 +21,9 @@
 struct app_idle {
 	uint64_t ns;
 	bool was_active; /* the latest check of the worker found the application active */
-	/* The thread has taken over from the application, and no frames have arrived since. */
+	/*
+	 * The service thread has taken over from the application, and no frames have arrived since.
+	 */
 	bool awaits_frames;
 	unsigned nb_active; /* number of checks in a row that found the application active */
 	unsigned nb_late; /* number of takeovers in a row that came too late for received frames */

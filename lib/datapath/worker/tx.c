@@ -11,9 +11,9 @@
  *
  * Frames that the port does not take stay pending, in order, and are offered first in the next
  * round. Meanwhile no new frames are built, so the back-pressure reaches the QPs. If the port takes
- * nothing at all for STALL_NS, or if its link is down, it has no peer. Then the pending frames are
- * dropped, and new frames are built. QPs must be polled even then: only so do their retry timers
- * start, and their requests are flushed.
+ * nothing at all for STALL_NS, or if its link is down, the port has no peer. Then the pending
+ * frames are dropped, and new frames are built: a QP must be polled to start its retry timer and to
+ * flush its requests.
  *
  * The functions are in one file of more than 500 lines, so the compiler can inline the steps of a
  * frame.
@@ -161,7 +161,11 @@ gather_and_sum(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
 	return at;
 }
 
-/* Write zeros as padding. The ICRC is stored later over the surplus zeros. */
+/*
+ * Write the padding: four zero bytes, of which only `pad_len` are padding. The ICRC is stored over
+ * the other bytes later.
+ * @return the end of the padding
+ */
 static uint8_t *
 put_pad(const struct uroce_txd *txd, uint8_t *at)
 {
@@ -624,7 +628,7 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 		(uint8_t)uroce_qpc_send_requests(&wqp->qpc, tx->txd, INLINE_MAX, worker->now_ns);
 	uroce_stage_lap(UROCE_STAGE_HEADERS, polled->nb);
 	finish_frames(worker, 1, polled->nb);
-	/* Datagrams to multicast groups must be marked while they are pending. */
+	/* datagrams to multicast groups must get UROCE_TX_TO_GROUP while they are pending */
 	if (wqp->qpc.type == IBV_QPT_UD)
 		release_frames(worker, polled, tx->pending);
 	if (unlikely(uroce_loopback_is_open(worker->dev)))
@@ -632,7 +636,10 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	uroce_stage_lap(UROCE_STAGE_BUILD, 0);
 	if (tx->nb_pending > 0)
 		(void)flush_pending(worker);
-	/* The frame has been sent, so release it, and prepare what the next post needs. */
+	/*
+	 * The frames were offered to the port, so release the QP, and prepare what the next post
+	 * needs.
+	 */
 	if (wqp->qpc.type != IBV_QPT_UD)
 		release_frames(worker, polled, NULL);
 	(void)refill_mbufs(worker);

@@ -176,8 +176,8 @@ uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker
 /* --- the round --------------------------------------------------------------------------------- */
 
 /*
- * Make the round number odd. It stays odd from here (G1) to the end of the round (G2): see
- * uroce_dev_grace().
+ * Make the round number odd. The number stays odd until the end of the round, so that
+ * uroce_dev_grace() can wait for this end.
  */
 void
 uroce_worker_begin_round(struct uroce_worker *worker)
@@ -185,11 +185,15 @@ uroce_worker_begin_round(struct uroce_worker *worker)
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	/*
-	 * Another thread may wait for the end of the earlier round, and see this number first. So
-	 * this store must release, too (G2).
+	 * A thread that waits for the end of the earlier round may miss the even number and see
+	 * this number first. So release G2 is also needed here. It pairs with acquire G2 in
+	 * uroce_worker_wait_round().
 	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
-	/* Order the odd number before the reads of all tables (G1). */
+	/*
+	 * Fence G1 orders the store of the odd number before the reads of all tables. It pairs with
+	 * the fences G1 in uroce_worker_wait_for_others() and uroce_dev_grace().
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	worker->now_ns = uroce_clock_ns();
 	uroce_worker_count(worker, UROCE_COUNTER_ROUNDS, 1);
@@ -201,7 +205,10 @@ uroce_worker_end_round(struct uroce_worker *worker)
 	const uint64_t round = atomic_load_explicit(&worker->round, memory_order_relaxed);
 
 	uroce_publish(worker);
-	/* The even number ends the round, and releases all accesses of the round (G2). */
+	/*
+	 * The even number ends the round. Release G2 pairs with acquire G2 in
+	 * uroce_worker_wait_round(): all accesses of the round come before the number.
+	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 }
 
@@ -212,7 +219,10 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 
 	if (seen % 2 == 0)
 		return;
-	/* Wait until the round has ended: its number changes (G2). */
+	/*
+	 * Wait until the round number changes, because the round has ended. Acquire G2 pairs with
+	 * releases G2 in uroce_worker_begin_round() and uroce_worker_end_round().
+	 */
 	while (atomic_load_explicit(&worker->round, memory_order_acquire) == seen)
 		sched_yield();
 }
@@ -220,7 +230,10 @@ uroce_worker_wait_round(const struct uroce_worker *worker)
 void
 uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
-	/* Order earlier changes before the reads of the round numbers (G1). */
+	/*
+	 * Fence G1 orders earlier changes by this thread before its reads of the round numbers. It
+	 * pairs with fence G1 in uroce_worker_begin_round().
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {
 		if (worker->dev->worker[i] != worker)
@@ -231,7 +244,10 @@ uroce_worker_wait_for_others(const struct uroce_worker *worker)
 void
 uroce_dev_grace(struct uroce_dev *dev)
 {
-	/* A round that begins from here on sees that the caller has withdrawn its object (G1). */
+	/*
+	 * Fence G1 pairs with fence G1 in uroce_worker_begin_round(): a round that begins from here
+	 * on sees that the caller has withdrawn its object.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < dev->nb_workers; i++)
 		uroce_worker_wait_round(dev->worker[i]);

@@ -95,8 +95,8 @@ struct uroce_worker_qp {
 };
 
 /**
- * Get the worker that owns a QP. The load acquires what the previous worker released (M1). So
- * everything that the previous worker wrote to the QP is visible.
+ * Get the worker that owns a QP. Acquire M1 pairs with release M1 in migration.c: everything that
+ * the previous worker wrote to the QP is visible.
  */
 static inline struct uroce_worker *
 uroce_worker_qp_worker(const struct uroce_worker_qp *wqp)

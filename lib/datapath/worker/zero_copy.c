@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Zero-copy transmit. Any thread may free the last reference to a chain. This ends the TX
- * reference. A clone may outlive the mbuf of the chain. So the record of the TX reference is not
- * part of the mbuf, but an object of its own pool.
+ * Zero-copy transmit. A zero-copy frame is a chain of mbufs (zero_copy.h). Any thread may free the
+ * last reference to a chain, which ends the TX reference. A clone of an mbuf may outlive the mbuf.
+ * So the record of the TX reference is not part of the mbuf, but an object of its own pool.
  */
 
 #include "datapath/worker/zero_copy.h"
@@ -61,7 +61,10 @@ free_ext_buf(void *addr, void *arg)
 	(void)addr;
 	rte_mempool_put(ext_buf->pool, ext_buf);
 	uroce_mr_put_tx_ref(region);
-	/* The decrement releases the last access to the payload (R6). */
+	/*
+	 * Release R6 pairs with acquire A6 in uroce_qpc_has_tx_refs(): the last access to the
+	 * payload comes before the decrement.
+	 */
 	atomic_fetch_sub_explicit(&wqp->qpc.nb_tx_refs, 1, memory_order_release);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The congestion control algorithms, and the notification point and the pacer, which all of them
+ * The congestion control algorithms, and the notification point and the pacer, which all algorithms
  * share.
  *
- * Many periods of the increase timer may have passed when a QP is used again. They are processed
- * one by one until SKIP_AFTER of them in a row have had the same effect. Then the difference
- * between target and rate no longer changes, and one multiplication gives the result of all other
- * periods.
+ * When a QP is used again after a pause, many periods of the increase timer may have passed. The
+ * periods are processed one by one until SKIP_AFTER of them in a row have had the same effect. From
+ * then on the difference between target and rate no longer changes, and one multiplication gives
+ * the result of all other periods.
  */
 #include "transport/congestion/cc.h"
 
@@ -192,8 +192,9 @@ dcqcn_advance(struct uroce_cc *cc, uint64_t now_ns)
 }
 
 /*
- * Whether a CNP is plausible: it comes at least reduce_us after the last one, and a limited QP has
- * sent something since. The time of the last CNP is alpha_ns, because only a CNP updates alpha.
+ * Whether a CNP is plausible: it comes at least reduce_us after the last CNP, and a limited QP has
+ * sent something since the last CNP. The time of the last CNP is alpha_ns, because only a CNP
+ * updates alpha.
  */
 static bool
 dcqcn_may_react(const struct uroce_cc *cc, uint64_t now_ns)
@@ -301,8 +302,8 @@ uroce_cc_stop(struct uroce_cc *cc)
 }
 
 /*
- * Convert the distance of next_ns from the clock to the present rate, after the rate has changed.
- * The distance stands for a volume of data, which does not change.
+ * Adapt the distance between next_ns and the clock to the present rate, after the rate has changed.
+ * The distance is the time that some volume of data takes, and this volume does not change.
  */
 static void
 rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
@@ -318,7 +319,7 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	}
 }
 
-/* Limit the lag of next_ns behind the clock to the time of one burst. */
+/* Limit the lag of next_ns behind the clock to the time that a burst of `burst_kb` takes. */
 static void
 forget_lag(struct uroce_cc *cc, uint64_t now_ns)
 {

@@ -6,19 +6,21 @@
  * @file
  * Congestion control: limits the rate of a QP, and notifies its peer of congestion.
  *
- * An algorithm is a table of functions. There are two: `none`, and `dcqcn` [Zhu et al., "Congestion
- * Control for Large-Scale RDMA Deployments", SIGCOMM 2015; IBA A17.9]. A switch marks packets (CE)
- * when its queue grows. The QP that receives marked packets is the notification point: it sends a
- * CNP, at most one in `cnp_us`. The QP that sent the packets is the reaction point: it lowers its
- * rate. How much depends on alpha, its estimate of how congested the path is:
+ * An algorithm is a table of functions. There are two algorithms: `none`, and `dcqcn` [Zhu et al.,
+ * "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015; IBA A17.9]. A switch marks
+ * packets (CE) when its queue grows. The QP that receives marked packets is the notification point:
+ * it sends a CNP, at most one in `cnp_us`. The QP that sent the packets is the reaction point: it
+ * lowers its rate. The reduction depends on alpha, the reaction point's estimate of how congested
+ * the path is. The rules of the reaction point are:
  *
- *	CNP            target = rate, rate -= rate * alpha / 2, alpha += (1 - alpha) / gain
- *	no CNP for `alpha_us`                                   alpha -= alpha / gain
- *	every `timer_us`, and every `byte_kb` sent:  an event. The first `stages` - 1 of either kind
- *	               rate = (target + rate) / 2                          fast recovery
- *	then           target += ai_mbps,     rate as above                additive increase
- *	and, if i > 0, where i is the smaller of the two numbers of events, minus `stages`
- *	               target += i * hai_mbps, rate as above               hyper increase
+ * - At a CNP: target = rate; rate -= rate * alpha / 2; alpha += (1 - alpha) / gain.
+ * - After each `alpha_us` without a CNP: alpha -= alpha / gain.
+ * - Every `timer_us`, and every `byte_kb` sent, there is an event, which sets the rate to (target +
+ *   rate) / 2. The first `stages` - 1 events of either kind after a CNP do only this (fast
+ *   recovery).
+ * - A later event first raises the target by ai_mbps (additive increase).
+ * - Let i be the smaller of the two numbers of events, minus `stages`. If i > 0, an event first
+ *   raises the target by i * hai_mbps instead (hyper increase).
  *
  * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is
  * lowered at most once in `reduce_us`. The default is half of the default interval of notification
@@ -32,7 +34,8 @@
  *
  * The pacer advances `next_ns` with each packet by the time that the packet takes at the present
  * rate. Nothing is sent before `next_ns`. `next_ns` lags behind the clock by no more than the time
- * that `burst_kb` takes. So what could not be sent in time may follow at once, up to that volume.
+ * that `burst_kb` takes. So packets that could not be sent in time may follow at once, up to
+ * `burst_kb`.
  */
 
 #include <stdbool.h>
@@ -47,7 +50,10 @@ struct uroce_cc_conf {
 	uint32_t rate_mbps;
 	uint32_t min_mbps; /* the lowest rate of a QP */
 	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
-	/* hyper increase of the target rate at each event, to be multiplied by i */
+	/*
+	 * hyper increase of the target rate at each event, multiplied by the smaller of the two
+	 * numbers of events, minus `stages`
+	 */
 	uint32_t hai_mbps;
 	uint32_t gain;     /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
 	uint32_t alpha_us; /* alpha decreases after this time without a CNP */

@@ -27,7 +27,7 @@ uroce_ahead_note(struct uroce_qpc *qpc, uint32_t nb_psn)
 
 /**
  * Widen the window for out-of-order requests, because a READ with `nb_psn` responses was executed.
- * The peer may have as many PSNs outstanding.
+ * The peer may have this number of PSNs outstanding.
  */
 static inline void
 uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)

@@ -4,19 +4,22 @@
  * the one being received are placed on arrival.
  *
  * The reason: a buffered message takes an mbuf for each packet. The port then receives into other
- * mbufs, which are not in the cache, and each buffered packet is read once more when it has left
- * the cache, too. If the retransmission arrives behind a whole window of packets, buffering
- * is the largest cost of a loss. How it works: the length of the present WRITE says at
- * which PSN the next WRITE begins. The first packet of the next WRITE, which is buffered, has the
- * address and the length of that WRITE; and so on, as long as WRITEs follow. Any other request ends
- * this chain. Memory that a READ or an atomic reads must not change before this request is
- * executed. The length of a SEND is not known, and a SEND may invalidate the key.
+ * mbufs, which are not in the cache. In addition, each buffered packet is read a second time, when
+ * it has left the cache. If the retransmission arrives behind a whole window of packets, buffering
+ * is the largest cost of a loss.
  *
- * What the application sees stays in order: the first and the last packet of a message, and so
- * every message of one packet, are buffered. So a flag at the beginning or end of a message is not
- * visible before earlier data, and nor is a flag in a message of its own. If two WRITEs write to
- * the same memory, the later one must win. So a packet that is executed while the gap is open
- * leaves out the bytes where a later packet has been placed.
+ * How it works: the length of the present WRITE determines at which PSN the next WRITE begins. The
+ * first packet of the next WRITE, which is buffered, has the address and the length of that WRITE;
+ * and so on, as long as WRITEs follow. No WRITE behind another kind of request is placed. Memory
+ * that a READ or an atomic reads must not change before this request is executed. The length of a
+ * SEND is not known, and a SEND may invalidate the key.
+ *
+ * What the application sees stays in order, because the first and the last packet of a message, and
+ * so every message of one packet, are buffered. An application may use the first or the last bytes
+ * of a message, or a short message, as a flag that data before it has arrived. Such a flag does not
+ * become visible before the earlier data. If two WRITEs write to the same memory, the later one
+ * must win. So a packet that is executed while the gap is open leaves out the bytes where a later
+ * packet has been placed.
  */
 #include "transport/recovery/ddp.h"
 
@@ -117,7 +120,7 @@ learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
 
 /*
  * Find the WRITE in the list of later WRITEs that `psn` belongs to.
- * @return NULL: `psn` belongs to none of them
+ * @return NULL: `psn` belongs to no WRITE in the list
  */
 static const struct uroce_ddp_write *
 find_placed_write(const struct uroce_ddp *later, uint32_t psn)
@@ -139,8 +142,8 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 	if (resp->operation == UROCE_OPERATION_SEND || !(qpc->access & IBV_ACCESS_REMOTE_WRITE))
 		return NULL;
 	/*
-	 * nothing is placed if there is any mkey: the missing packets may write through it, to
-	 * memory that is not known here
+	 * nothing is placed if there is any mkey: the missing packets may write through the mkey,
+	 * to memory that is not known here
 	 */
 	if (uroce_mkey_any(qpc->mrs))
 		return NULL;
@@ -175,7 +178,7 @@ is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint
 }
 
 /*
- * Count the bytes from `dst` on, at most `len`, for which `is_taken` has the same value.
+ * Count the bytes from `dst` on, at most `len`, to which the same value of `is_taken` applies.
  * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
  */
 static uint32_t

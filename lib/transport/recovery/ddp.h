@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Direct data placement of later WRITEs, which directly follow the WRITE being received behind a
- * PSN gap. The responder knows the destination of a later WRITE as soon as the first packet of the
- * later WRITE is buffered. Direct placement saves mbufs and cache misses; ddp.c describes the
- * costs.
+ * Direct data placement of later WRITEs: WRITEs that follow the message being received, without
+ * another kind of request between them, while a PSN gap is open. The responder knows the
+ * destination of a later WRITE as soon as the first packet of the later WRITE is buffered. Direct
+ * placement saves mbufs and cache misses; ddp.c describes the costs.
  */
 
 #include <stdint.h>
@@ -37,8 +37,8 @@ struct uroce_ddp {
 struct uroce_qpc;
 
 /**
- * Find the memory of a Middle packet that arrived out of order. Its WRITE is later than a PSN gap,
- * and later than the message that is being received. The gap must be open.
+ * Find the memory of a Middle packet that arrived out of order. The WRITE of the packet is behind a
+ * PSN gap that is open, and behind the message that is being received.
  * @return NULL: the memory is not known or access is refused, so the packet has to be buffered
  */
 void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);

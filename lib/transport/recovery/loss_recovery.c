@@ -3,35 +3,36 @@
  * Selective retransmission by a requester. The peer reports nothing but the first packet that it
  * misses.
  *
- * A NAK opens a PSN gap at una_psn. That packet is retransmitted and asks for an ACK; new packets
- * follow as usual. The next response shows what the peer did with the packets behind the gap. If it
- * acknowledges more than the one packet, the peer keeps packets behind a gap (selective). If it
- * then stops short of what had been sent before the retransmission, the next gap is known without a
- * NAK. If it acknowledges exactly the one packet, the peer most likely drops packets behind a gap
- * (go-back-N). Then the requester goes back N, now and at later gaps, until a response acknowledges
- * packets before their retransmission.
+ * A NAK opens a PSN gap at una_psn. The packet at una_psn is retransmitted and asks for an ACK; new
+ * packets follow as usual. The next response shows what the peer did with the packets behind the
+ * gap. If the response acknowledges more than the one packet, the peer keeps packets behind a gap
+ * (selective). If such a response does not acknowledge everything that was sent before the
+ * retransmission, the next gap is known without a NAK. If the response acknowledges exactly the one
+ * packet, the peer most likely drops packets behind a gap (go-back-N). Then the requester goes back
+ * N, now and at later gaps, until a response acknowledges packets before their retransmission.
  *
  * Each gap is found one round trip after the gap before. From the third gap among the packets in
  * flight on, the packets behind the gaps are retransmitted, once each (opportunistic
- * retransmission). If the last round trip had as many gaps, that begins at the first gap. These
- * packets use only capacity that new packets leave: the window is full or the send queue is empty.
+ * retransmission). If the last round trip had three gaps or more, opportunistic retransmission
+ * begins at the first gap. It uses only capacity that new packets leave: the window is full or the
+ * send queue is empty.
  *
- * To a go-back-N peer, everything in flight behind a gap is wasted. Packets that only wait in a
- * queue of the path, so that round trips exceed the shortest one, do not raise the throughput
- * either. So after the first loss few packets are in flight (cwnd). cwnd grows with each round trip
- * until one is 1.5 times the shortest, and is kept there. The next QP to the same host begins with
- * the values that this QP has found.
+ * A go-back-N peer drops everything that is in flight behind a gap. Packets that only wait in a
+ * queue of the path, so that round trips exceed the shortest one, do not raise the throughput. So
+ * after the first loss few packets are in flight to such a peer (cwnd). cwnd grows with each round
+ * trip until a round trip is 1.5 times the shortest one, and then stays near this value. The next
+ * QP to the same host begins with the values that this QP has found.
  *
  * After two round trips without a response, the first packet in flight and the newest are
  * retransmitted and ask for an ACK (probe). A go-back-N peer would have reported a gap by a NAK, so
- * it can only miss the newest packets: its probe is the newest packet alone. If this peer stays
- * silent, the NAK was lost; the next probe is the first packet, and the response acknowledges all
- * that the peer has. Probes do not use retries; only the ACK timeout does.
+ * it can only miss the newest packets. The probe to such a peer is the newest packet alone. If the
+ * peer does not respond, the NAK was lost. The next probe is the first packet, and the response
+ * acknowledges all that the peer has. Probes do not use retries; only the ACK timeout does.
  *
  * If a response acknowledges the first packet and nothing behind it, the peer may not know of a
- * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If that
- * probe also brings one packet only, everything is retransmitted, because otherwise each packet
- * would wait for a probe of its own.
+ * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If the
+ * response to that probe also acknowledges only one packet, everything is retransmitted, because
+ * otherwise each packet would wait for a probe of its own.
  *
  * The file has more than 500 lines: the reactions to all events share one state machine.
  */
@@ -116,7 +117,7 @@ close_request_gap(struct uroce_loss_recovery *recovery)
 
 /*
  * Whether a response can belong to the fast retransmission, because it came at least 3/4 of the
- * shortest round trip later.
+ * shortest round trip after the retransmission.
  */
 static bool
 is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
@@ -127,7 +128,7 @@ is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
 /*
  * Decide whether the peer goes back N, after it has acknowledged only the one packet that was
  * retransmitted.
- * @return true: the requester goes back N, too
+ * @return true: the peer most likely goes back N, so the requester has to go back N
  */
 static bool
 is_go_back_n_peer(struct uroce_loss_recovery *recovery)
@@ -350,7 +351,7 @@ adjust_cwnd(struct uroce_qpc *qpc)
 /*
  * Start the probe timer, so that a probe is sent before the ACK timeout. The ACK timeout may be up
  * to four times the time that the attribute `timeout` gives. The probe timer is at most three times
- * that time, so the rest is left for the response.
+ * the time of `timeout`, so that the response to the probe can come before the ACK timeout.
  */
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -380,10 +381,10 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 }
 
 /*
- * Count a probe that has advanced una_psn by only one packet while more packets are in flight. Then
- * the next probe is sent at once. If the response came sooner than a round trip after the probe,
- * the original packet may have been late. The packets behind it may then be late, too, so the probe
- * timeout is kept.
+ * Count a probe that has advanced una_psn by only one packet while more packets are in flight.
+ * After such a probe the next probe is sent at once. There is one exception: if the response came
+ * sooner than a round trip after the probe, the original packet may have been late. The packets
+ * behind it may also be late, so the probe timeout is kept.
  */
 static void
 count_probe_step(struct uroce_qpc *qpc, uint64_t now_ns)

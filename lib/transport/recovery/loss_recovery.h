@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Loss recovery of requests. It decides what is retransmitted, and when the requester goes back N.
+ * Loss recovery of requests. These functions decide what is retransmitted, and when the requester
+ * goes back N.
  */
 
 #include "transport/context.h"
@@ -23,10 +24,10 @@ enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * React to a loss that the retransmission of a single packet cannot repair. If the peer drops
- * packets that are out of order (go-back-N), the congestion window is reduced.
+ * React to a loss from which the requester cannot recover by the retransmission of a single packet.
+ * If the peer drops packets that are out of order (go-back-N), the congestion window is reduced.
  * @return the action to go back N, at the first call for a value of una_psn; no action at further
- *   calls until una_psn advances
+ *	calls until una_psn advances
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 
@@ -54,8 +55,8 @@ void uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc);
 void uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Record that everything missing up to `psn` is being retransmitted or requested again. This is
- * either a fast retransmission or a probe.
+ * Record that everything missing up to `psn` is being retransmitted or requested again, by a fast
+ * retransmission or by a probe.
  */
 void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Processing of requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows
- * a responder to drop them.
+ * a responder to drop these requests.
  *
  * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
  * length of the WRITE are known, so all packets before the Middle packet belong to the same
@@ -10,30 +10,33 @@
  * and the last packet of a message are visible only after everything before them, and a duplicate
  * of a placed packet is not placed again.
  *
- * Many packets may be buffered, and few of them are still in the cache. So they are executed in
- * several parts. Each part is acknowledged, so that the peer can send new packets meanwhile. Until
- * the last part is executed, the packet at epsn is present and no gap is reported.
+ * Many packets may be buffered, and few of them are still in the cache. So the buffered packets are
+ * executed in several parts. Each part is acknowledged, so that the peer can send new packets
+ * meanwhile. Until the last part is executed, the packet at epsn is present and no gap is reported.
  *
  * ooo_request_state.c is the table of the states of the reception. A NAK reports the gap when a
  * packet ahead of it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
- * there may be another gap. A peer that goes back N fills it without a NAK. So the next gap is
- * reported when another packet ahead of it arrives, or after the time that the last gap was open.
+ * there may be another gap. A peer that goes back N fills this next gap without a NAK. So the next
+ * gap is reported when another packet ahead of it arrives, or after the time that the last gap was
+ * open.
  *
  * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
  * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
  * others is not the peer's. The window is UROCE_OOO_WINDOW_MIN PSNs, plus twice the largest of
  * three numbers: the PSNs that have arrived out of order, the PSNs behind an earlier gap, and the
- * responses of one READ. Packets behind a loss widen this window as they arrive, each by more than
- * it needs. A packet beyond the window is dropped and counted, and the peer retransmits it.
+ * responses of one READ. Each packet that arrives behind a gap widens this window by more than the
+ * one PSN of the packet. A packet beyond the window is dropped and counted, and the peer
+ * retransmits it.
  *
  * If two packets of one PSN differ, psn_conflict.c discards both. A buffered packet that is refused
- * at its turn might end the QP. It is discarded and requested again, too. If the packet was the
- * peer's, the peer retransmits it.
+ * when it is executed might end the QP, and may be forged. So it is also discarded, and its PSN is
+ * requested again. If the packet was the peer's, the peer retransmits it.
  *
- * Whether a gap was loss or reordering is learnt from what fills it. A packet that asks for an ACK
- * is a retransmission, or a probe that came before the NAK. Otherwise the next packet decides. If
- * that is a duplicate of the packet behind the gap, which was kept, the peer goes back N. If it is
- * a duplicate of the packet that filled the gap, or a new packet, then the gap was reordering.
+ * The responder learns whether a gap was loss or reordering from the packet that fills the gap. A
+ * packet that asks for an ACK is a retransmission, or a probe that came before the NAK. For any
+ * other packet, the packet after it decides. If that packet is a duplicate of the packet behind the
+ * gap, which was kept, the peer goes back N. If that packet is a duplicate of the packet that
+ * filled the gap, or a new packet, then the gap was reordering.
  */
 #include "transport/recovery/ooo_request.h"
 
@@ -152,7 +155,7 @@ report_loss(struct uroce_qpc *qpc)
 }
 
 /*
- * Report the PSN gap at epsn by a NAK: now if it cannot be reordering, otherwise at the end of the
+ * Report the PSN gap at epsn by a NAK: now if reordering is ruled out, otherwise at the end of the
  * reordering window.
  */
 static void
@@ -260,7 +263,7 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 		return;
 	/*
 	 * A packet that asks for an ACK is a retransmission, or a probe that the peer sent before
-	 * our NAK. So the reordering window was too long.
+	 * the NAK arrived. So the reordering window was too long.
 	 */
 	if (pkt->has_ack_req)
 		uroce_reorder_window_shrink(&resp->reorder_window);
@@ -299,7 +302,7 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 
 /*
  * Let the peer retransmit the packet at epsn, because the buffered packet is refused. If the
- * buffered packet came from the peer, its retransmission is equal.
+ * buffered packet came from the peer, the retransmission is identical to it.
  */
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -401,7 +404,7 @@ fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 
 /*
  * If a packet that was dropped is still missing, report it by a NAK, because the peer does not know
- * of this gap.
+ * that the packet is missing.
  */
 static void
 report_dropped(struct uroce_qpc *qpc)
@@ -429,8 +432,8 @@ uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, u
 	if (!has_dropped(resp))
 		return verdict;
 	/*
-	 * If a NAK reported the gap, the peer retransmits everything behind the gap, and the
-	 * dropped packets, too. Otherwise the dropped packets have to be reported.
+	 * If a NAK reported the gap, the peer retransmits everything behind the gap, including the
+	 * dropped packets. Otherwise the dropped packets have to be reported.
 	 */
 	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
 		resp->dropped_end = UROCE_OOO_PSN_NONE;

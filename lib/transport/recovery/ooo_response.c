@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Recovery of lost responses: what the requester does with responses that arrive ahead of a missing
- * one. [IBA 9.7.5.2.3] calls that an implied NAK.
+ * one. [IBA 9.7.5.2.3] calls such an arrival an implied NAK.
  *
  * A peer responds in order. So a response, an ACK or a NAK behind a missing response shows two
- * things. The peer has executed every request before it. The missing response is lost or late. The
- * requester keeps una_psn at the first missing response, and keeps the responses that follow. A
- * response from the middle of the READ at una_psn is placed in memory, because base and length are
- * known. The last response of that READ, and all responses of later requests, are buffered and
- * processed in order. A duplicate is dropped. Where there is no room, a response is dropped as if
- * it had been lost.
+ * things: the peer has executed every request before the PSN of the later response, and the missing
+ * response is lost or late. The requester keeps una_psn at the first missing response, and keeps
+ * the responses that follow. A response from the middle of the READ at una_psn is placed in memory,
+ * because base and length are known. The last response of that READ, and all responses of later
+ * requests, are buffered and processed in order. A duplicate is dropped. Where there is no room, a
+ * response is dropped as if it had been lost.
  *
  * Only missing responses are requested again. For each READ chunk one request asks for the range
  * from the first missing response to the last. An atomic, or another request that gets a single
- * response, is retransmitted, and the peer repeats its response. A chunk is requested when its end
- * has arrived or was passed by, and reordering is ruled out (reorder_window.h). While an earlier
- * part of a chunk is being requested, no later part is: a peer may remember a READ only from where
- * it was requested last.
+ * response, is retransmitted, and the peer repeats its response. The missing responses of a chunk
+ * are requested when the last response of the chunk or a later response has arrived, and reordering
+ * is ruled out (reorder_window.h). While an earlier part of a chunk is being requested, no later
+ * part is requested: a peer may remember a READ only from where it was requested last.
  *
- * Such a request, or its responses, may be lost too. The peer responds in the order of the
- * requests. So a response to a later request proves that responses which are still missing are
+ * A repeated request, or the responses to it, may also be lost. The peer responds in the order of
+ * the requests. So a response to a later request proves that responses which are still missing are
  * lost, and they are requested once more. Where no later request exists, a probe requests the
  * missing responses (loss_recovery.c).
  *
@@ -219,7 +219,7 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 /*
  * Process a response to a repeated request, which has the PSN `psn` and is ahead of una_psn. The
  * missing responses before `psn` were requested before the response that has arrived. So they are
- * lost, unless they were requested once more since.
+ * lost, unless they were requested once more in the meantime.
  */
 static void
 prove_lost(struct uroce_qpc *qpc, uint32_t psn)
@@ -283,8 +283,8 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 	uint32_t soonest_ns = qpc->req.rtt.min_rtt_ns;
 
 	/*
-	 * A response to a repeated request does not wait behind other responses. So it may come
-	 * sooner than the shortest round trip.
+	 * A response to a repeated request does not wait behind other responses. So such a response
+	 * may come sooner than the shortest round trip.
 	 */
 	if (answers->min_response_ns && (!soonest_ns || answers->min_response_ns < soonest_ns))
 		soonest_ns = answers->min_response_ns;

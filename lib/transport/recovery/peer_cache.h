@@ -5,11 +5,10 @@
 /**
  * @file
  * The peer cache: what a worker's QPs have learnt of remote hosts, for the next QP to the same
- * host, as RFC 9040 does for TCP. An entry says that the host goes back N, how many packets may be
- * in flight to it, and its shortest round trip.
- *
- * The cache is a small table without chains; a newer host replaces an older one in its slot. An
- * entry is only the initial guess of a QP. The QP measures the host itself, and corrects the entry.
+ * host, as RFC 9040 does for TCP. An entry means that the host goes back N. The entry has the
+ * number of packets that may be in flight to the host, and the shortest round trip. The cache is a
+ * small table without chains; a newer host replaces an older one in its slot. An entry is only the
+ * initial guess of a QP. The QP measures the host itself, and corrects the entry.
  */
 
 #include <stddef.h>
@@ -35,8 +34,9 @@ struct uroce_peer_cache {
 };
 
 /**
- * Hash the address of a host. Hosts of one network differ in the last bytes of their addresses
- * only. The upper bits of the product depend on all bits of the address.
+ * Hash the address of a host, by a multiplication. Hosts of one network differ in the last bytes of
+ * their addresses only. The upper bits of the hash depend on all bits of the address, so the slot
+ * is chosen by these bits.
  * @param len  length of the address: 4 or 16
  */
 static inline uint64_t

@@ -2,7 +2,7 @@
 /*
  * PSN conflicts: two different packets with the same PSN. A packet that arrived out of order is
  * trusted less than one in order. If two packets of one PSN differ, at most one is the peer's, and
- * nothing shows which. Then the kept packet is discarded, the PSN is requested again, and the next
+ * nothing shows which. So the kept packet is discarded, the PSN is requested again, and the next
  * packet in order decides. If the kept packet was already executed, the conflict is only counted.
  */
 #include "transport/recovery/psn_conflict.h"
@@ -22,8 +22,8 @@ count_conflict(struct uroce_qpc *qpc)
 }
 
 /*
- * Whether a retransmission of a request is always identical to the request. It is not for a READ,
- * because a repeated READ may ask for only a part of the data.
+ * Whether a retransmission of a request is always identical to the request. A retransmission of a
+ * READ may differ, because it may ask for only a part of the data.
  */
 static bool
 is_retransmit_identical(const struct uroce_pkt *pkt)
@@ -54,7 +54,7 @@ hash_request(const struct uroce_pkt *pkt)
 /*
  * Whether a packet differs from the kept packet with the same PSN. A packet that was placed in
  * memory can be compared only if it opened the gap, because then its hash is known. The memory
- * itself cannot be compared, because its owner may have changed it since.
+ * itself cannot be compared, because its owner may have changed it in the meantime.
  */
 static bool
 is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)

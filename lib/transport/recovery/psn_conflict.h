@@ -11,21 +11,22 @@
 #include "transport/context.h"
 
 /**
- * Compare a request ahead of epsn with the kept request with the same PSN. If they differ, the
- * conflict is counted, and both are discarded.
- * @return UROCE_VERDICT_DUPLICATE: they are equal; UROCE_VERDICT_PSN_GAP: they differ
+ * Compare a request ahead of epsn with the kept request with the same PSN. If the two differ, the
+ * conflict is counted, and both requests are discarded.
+ * @return UROCE_VERDICT_DUPLICATE: the two are equal; UROCE_VERDICT_PSN_GAP: the two differ
  */
 enum uroce_verdict uroce_psn_conflict_check(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /**
- * Discard the kept request with this PSN. If it is the first packet of a WRITE, later packets may
- * have been placed at the address in it. Then all kept requests are discarded.
+ * Discard the kept request with this PSN. If the request is the first packet of a WRITE, later
+ * packets may have been placed at the address that it names. In this case all kept requests are
+ * discarded.
  */
 void uroce_psn_conflict_discard(struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Remember the hash of a request, so that uroce_psn_conflict_compare() can compare later requests
- * with the same PSN with it.
+ * Remember the hash of a request. uroce_psn_conflict_compare() compares later requests with the
+ * same PSN to this hash.
  */
 void uroce_psn_conflict_remember(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 

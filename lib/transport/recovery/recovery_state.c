@@ -29,7 +29,7 @@ struct cell {
 		UROCE_RECOVERY_DO_##action, TO(state)                                              \
 	}
 
-/* The cells of the events LOSS and ACK_TIMEOUT, which are equal in every state but RNR_WAIT. */
+/* The cells of the events ACK_TIMEOUT and RNR_NAK, which are equal in every state but RNR_WAIT. */
 #define GO_BACK                                                                                    \
 	[UROCE_RECOVERY_ON_ACK_TIMEOUT] = GO(GO_BACK_N, OPEN), [UROCE_RECOVERY_ON_RNR_NAK] =       \
 								       GO(GO_BACK_N, RNR_WAIT)

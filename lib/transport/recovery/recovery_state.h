@@ -68,8 +68,8 @@ const char *uroce_recovery_state_name(enum uroce_recovery_state state);
 void uroce_recovery_rewound(struct uroce_req *req);
 
 /**
- * Whether the requester went back N because of a loss, not of an ACK timeout, and una_psn has not
- * moved since.
+ * Whether the requester went back N because of a loss (not because of an ACK timeout), and una_psn
+ * has not moved since.
  */
 static inline bool
 uroce_recovery_is_loss(const struct uroce_loss_recovery *recovery)

@@ -8,10 +8,10 @@
  * from packets that arrived late. The lateness of a packet is the time from the detection of the
  * gap to the arrival of the packet.
  *
- * Until one packet was late, a gap is a loss, and is reported at once. From then on the window is
- * eight times the longest lateness while few packets were late, because the next one may be much
- * later. After UROCE_REORDER_SAMPLES_MIN late packets the window is twice the longest lateness.
- * Each gap that was a loss makes the longest lateness a little shorter.
+ * As long as no packet was ever late, a gap is a loss, and is reported at once. While few packets
+ * were late, the window is eight times the longest lateness, because the next late packet may be
+ * much later. After UROCE_REORDER_SAMPLES_MIN late packets the window is twice the longest
+ * lateness. Each gap that was a loss makes the longest lateness a little shorter.
  */
 
 #include <stdbool.h>

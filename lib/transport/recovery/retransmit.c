@@ -36,7 +36,7 @@ uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,
 	req->is_ack_wanted = is_ack_wanted;
 	/*
 	 * If the packet is not built, the memory of its request is not accessible any more. The
-	 * request fails when the send position reaches it.
+	 * request fails when the send position reaches the request.
 	 */
 	if (!is_built)
 		uroce_retry_rewind(qpc);

@@ -153,9 +153,9 @@ uroce_completer_end_rd(struct uroce_req *req, uint32_t nb)
 }
 
 /*
- * Whether the opcode of a READ response fits its position. At the end of a READ chunk it must be
- * that of a last response. Elsewhere it may be that of a last response only if a part of the chunk
- * was requested again.
+ * Whether the opcode of a READ response fits the position of the response. The response at the end
+ * of a READ chunk must have the opcode of a last response. Another response may have the opcode of
+ * a last response only if a part of the chunk was requested again.
  */
 static bool
 is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool is_chunk_end)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Signature pipelining [mlx5dv_qp_cancel_posted_send_wrs(3)]. An application posts a transfer whose
- * data is checked on the way. Behind it, with a fence, the application posts the SEND that reports
- * success. If a signature is bad, the requester stops before the fence, in SQD, and the application
- * cancels that SEND before it resumes the QP.
- *
- * As in SQD, requests that were begun are finished, and no others are begun.
+ * data is checked on the way. Behind the transfer, with a fence, the application posts the SEND
+ * that reports success. If a signature is bad, the requester stops before the fence, in SQD, and
+ * the application cancels that SEND before it resumes the QP. As always in SQD, requests that were
+ * begun are finished, and no others are begun.
  */
 #include "transport/requester/pipeline.h"
 
@@ -41,8 +40,8 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 		return;
 	req->begun_idx--;
 	/*
-	 * Clear the fault, because it may be that of the request at the fence, which now counts as
-	 * not begun. The fault is found again when the request is sent, unless the request is
+	 * Clear the fault: it may be the fault of the request at the fence, which now counts as not
+	 * begun. The fault is found again when the request is sent, unless the request is
 	 * cancelled.
 	 */
 	req->fault = 0;

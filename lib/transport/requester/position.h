@@ -14,14 +14,14 @@
 #include "wire/psn.h"
 
 /**
- * Limits of the number of packets from one that asks for an ACK to the next, while there is more to
- * send. Within these limits the number is a quarter of the send queue, so that requests complete
- * well before the queue is empty.
+ * Limits of the distance, in packets, between two packets that ask for an ACK, while there is more
+ * to send. Within these limits the distance is a quarter of the send queue, so that requests
+ * complete well before the queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /**
- * One packet of this number asks for an ACK from a go-back-N peer. The number is small, because
+ * To a go-back-N peer, one packet out of this number asks for an ACK. The number is small, because
  * packets that the peer has acknowledged before a loss need not be retransmitted.
  */
 #define UROCE_ACK_EVERY_GO_BACK_N 4
@@ -145,12 +145,12 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 }
 
 /**
- * The ACK rule says which packets ask for an ACK, see req.c. The struct is the state of the rule
- * for a burst of packets from the send position on. Only RC and XRC use it.
+ * The state of the ACK rule for a burst of packets from the send position on. The ACK rule
+ * determines which packets ask for an ACK, see req.c. Only RC and XRC use the rule.
  */
 struct uroce_ack_rule {
 	uint32_t since; /* number of packets since the last packet that asks for an ACK */
-	uint32_t every; /* one packet of this number asks for an ACK */
+	uint32_t every; /* one packet out of this number asks for an ACK */
 	uint32_t room;  /* number of packets that may be sent until the window is full */
 };
 

@@ -48,7 +48,8 @@ take_single_response(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Place the original value in a packet, if `wqe` is an atomic and the packet is its response.
+ * Place the original value that a packet carries, if `wqe` is an atomic and the packet is its
+ * response.
  * @return whether the value was placed
  */
 static inline bool

@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Request packets [IBA 9.7.3, 9.7.5.2]: the requester builds them from the entries of the send
- * queue.
+ * queue. A request gets its PSNs when its first packet is built: one for each packet, or, for a
+ * READ, one for each packet of the response. The send position (next_idx, next_pkt, next_psn)
+ * advances over these PSNs. To go back N, the send position is set back to the oldest
+ * unacknowledged PSN, and advances again. Requests are not copied: a packet is built from its
+ * request each time that it is sent. A READ is sent as several READ requests of at most
+ * `chunk_psns` responses, so that the window also limits the responses in flight.
  *
- * A request gets its PSNs when its first packet is built: one for each packet, or, for a READ, one
- * for each packet of the response. The send position (next_idx, next_pkt, next_psn) advances over
- * them. To go back N, the send position is set back to the oldest unacknowledged PSN, and advances
- * again. Requests are not copied: a packet is built from its request each time that it is sent.
- *
- * A READ is sent as several READ requests of at most `chunk_psns` responses, so that the window
- * limits the responses in flight, too.
- *
- * The ACK rule: the last packet that can be sent now asks for an ACK, because no later packet
- * would. Of other packets, one in `ack_every` asks. READs and atomics get a response in any case.
- * Sometimes a packet is known to be the last only after it was sent, because the next request
- * cannot be sent, or may not be sent while the queue is being drained. Then the last packet is sent
- * once more, and asks for an ACK.
+ * The ACK rule: the last packet that can be sent now asks for an ACK, because no later packet would
+ * ask. Of the other packets, one in `ack_every` asks for an ACK. READs and atomics need not ask,
+ * because they get a response in any case. Sometimes a packet is known to be the last only after it
+ * was sent, because the next request cannot be sent, or may not be sent while the queue is being
+ * drained. Then the last packet is sent once more, and asks for an ACK.
  */
 #include "transport/requester/req.h"
 
@@ -375,7 +372,7 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 
 /*
  * The number of READs and atomics that may be sent in a burst of `max` packets, because
- * max_rd_atomic allows them. It is 0 if the burst exceeds the window.
+ * max_rd_atomic allows them. The number is 0 if the burst exceeds the window.
  */
 static uint32_t
 count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)

@@ -9,11 +9,11 @@
 
 #include "transport/requester/position.h"
 
-/** Reset the requester. After that nothing is in flight, and no timer is armed. */
+/** Reset the requester. After this call nothing is in flight, and no timer is armed. */
 void uroce_req_reset(struct uroce_qpc *qpc);
 
 /**
- * Build the packet at the send position. The caller has checked that it may be sent.
+ * Build the packet at the send position. The caller has checked that the packet may be sent.
  * @param nb  number of PSNs of the packet: for a READ the number of responses to request, which
  *	belong to one READ chunk; otherwise 1
  * @return false: the packet cannot be built, so the request will fail (`fault` is set)
@@ -34,10 +34,10 @@ uroce_req_is_fast_path(const struct uroce_qpc *qpc)
 }
 
 /**
- * Fill up to `max` descriptors with the next requests, as long as these are of one packet. The
- * caller has checked uroce_req_is_fast_path(), and the send position is at the first packet of a
- * request.
- * @return the number of descriptors that were filled; the next request may still be of one packet
+ * Fill up to `max` descriptors with the next requests, as long as each of them is a single packet.
+ * The caller has checked uroce_req_is_fast_path(), and the send position is at the first packet of
+ * a request.
+ * @return the number of descriptors that were filled; the next request may still be a single packet
  */
 unsigned uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);
 

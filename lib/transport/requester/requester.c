@@ -232,8 +232,9 @@ uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Make the next packet ask for an ACK, if none has asked for a round trip. The ACK rule counts
- * packets. So a QP that sends slowly would ask so rarely that a silent peer is noticed too late.
+ * Make the next packet ask for an ACK, if no packet has asked for one during the last round trip.
+ * The ACK rule counts packets. With this rule alone, a QP that sends slowly would ask so rarely
+ * that a silent peer is noticed too late.
  */
 static void
 schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)

@@ -17,8 +17,8 @@
 void uroce_requester_start(struct uroce_qpc *qpc);
 
 /**
- * Resume the requester when the QP goes from SQE to RTS: it continues with the next request in the
- * send queue.
+ * Resume the requester when the QP goes from SQE to RTS: the requester continues with the next
+ * request in the send queue.
  */
 void uroce_requester_resume(struct uroce_qpc *qpc);
 

@@ -2,10 +2,10 @@
 /*
  * Reception of responses by the requester [IBA 9.7.5.2, 9.7.6]: ACK, NAK, and responses with data.
  *
- * Each response is processed in two steps. First the window advances to its PSN, which completes
- * the requests that the response acknowledges (completer.c). Then the response itself is processed.
- * If a READ or an atomic before that PSN has no response yet, the first step stops there: the
- * response was lost or is late, see ooo_response.c.
+ * Each response is processed in two steps. First the window advances to the PSN of the response,
+ * which completes the requests that the response acknowledges (completer.c). Then the response
+ * itself is processed. If a READ or an atomic before that PSN has no response yet, the first step
+ * stops there: the response of the READ or atomic was lost or is late, see ooo_response.c.
  */
 #include "transport/requester/response.h"
 
@@ -70,8 +70,9 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
 	/*
-	 * An RNR NAK is ignored until rnr_ignore_ns, because earlier ones were false. It may be
-	 * true; then the peer is alive, and sends another RNR NAK when a probe repeats the request.
+	 * RNR NAKs are ignored until rnr_ignore_ns, because earlier ones were false. An ignored RNR
+	 * NAK may be true. It then shows that the peer is alive, and the peer sends another RNR NAK
+	 * when a probe repeats the request.
 	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;
@@ -149,7 +150,10 @@ take_ack(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 	const struct uroce_req *req = &qpc->req;
 	const uint8_t syndrome = uroce_pkt_aeth(pkt)->syndrome;
 	const enum uroce_aeth_kind kind = uroce_syndrome_kind(syndrome);
-	/* an ACK acknowledges its own PSN, too; a NAK acknowledges only the PSNs before its own */
+	/*
+	 * an ACK acknowledges its own PSN and all PSNs before it; a NAK acknowledges only the PSNs
+	 * before its own
+	 */
 	const uint32_t upto = uroce_psn_add(pkt->psn, kind == UROCE_AETH_ACK);
 
 	if (!uroce_completer_advance(qpc, upto, now_ns))

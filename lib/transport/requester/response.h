@@ -9,7 +9,10 @@
 
 #include "transport/context.h"
 
-/** Process a response of the peer. Its PSN may be inside the requester's window or outside. */
+/**
+ * Process a response of the peer. The PSN of the response may be inside or outside the requester's
+ * window.
+ */
 enum uroce_verdict uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 				       uint64_t now_ns);
 

@@ -69,10 +69,11 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 }
 
 /*
- * Allocate the slot of a new READ or atomic. A peer that sends a new one has received the responses
- * of the old ones, except for max_dest_rd_atomic of them. So if more are pending, either the oldest
- * is a repetition that the peer does not need, or the peer has sent more than max_dest_rd_atomic
- * allows.
+ * Allocate the slot of a new READ or atomic. A correct peer sends a new READ or atomic only if it
+ * waits for the responses of fewer than max_dest_rd_atomic others. So if more responses are
+ * pending, there are two cases. If the responses of the oldest were sent before, this repetition is
+ * dropped, because the peer does not need it. Otherwise the peer has sent more than
+ * max_dest_rd_atomic allows.
  * @param[out] out  the slot of the resource
  * @return UROCE_VERDICT_REQUEST, or why the request is refused
  */
@@ -188,7 +189,8 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 }
 
 /*
- * Remember a FLUSH or ATOMIC_WRITE like a READ of length 0, because its response has the same form.
+ * Remember a FLUSH or ATOMIC_WRITE like a READ of length 0, because the responses to all three have
+ * the same form.
  */
 static void
 remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res)
@@ -303,7 +305,7 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_REQUEST;
 	/*
 	 * put back the receive request that an earlier request may have taken from the old SRQ
-	 * before it was refused
+	 * before the earlier request was refused
 	 */
 	if (srq != qpc->srq) {
 		/* end the open batch of completions, because the new SRQ may have another CQ */
@@ -316,8 +318,8 @@ select_srq(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Handle the arrival of the request at epsn, which is not missing any more: a pending NAK for it
- * becomes an ACK.
+ * Handle the arrival of the request at epsn, which is not missing any more: a pending NAK for this
+ * request becomes an ACK.
  */
 static void
 end_gap_wait(struct uroce_qpc *qpc)

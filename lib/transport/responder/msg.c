@@ -78,8 +78,8 @@ place_send(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Begin a WRITE. Its first packet names the memory of the whole WRITE, and access to all of it is
- * checked.
+ * Begin a WRITE. Its first packet names the memory of the whole WRITE, and access to this whole
+ * memory is checked.
  */
 static enum uroce_verdict
 open_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, void **dst)
@@ -188,7 +188,7 @@ complete_message(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t no
 }
 
 /*
- * Invalidate the key that the peer names. It must be the key of a memory window or of an mkey.
+ * Invalidate the key that the peer names. The key must be that of a memory window or of an mkey.
  * @return 0; -EINVAL: the key must not be invalidated
  */
 static int
@@ -262,8 +262,9 @@ note_bad_key(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * End a message whose other packets are lost or useless. Its receive request is put back into the
- * SRQ so that any QP can use it, because this QP may not receive packets for a long time.
+ * End a message whose other packets are lost or useless. The receive request of the message is put
+ * back into the SRQ so that any QP can use it, because this QP may not receive packets for a long
+ * time.
  */
 static void
 cut_off_message(struct uroce_qpc *qpc)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fast path of the responder for READs of one packet and for atomics. Such requests often arrive in
- * bursts. They are executed in bursts, too (see single_packet.c); each uses the next resource.
- * Responses are sent in bursts, too: resources are a ring in PSN order, so the next response is
+ * bursts, and are executed in bursts (see single_packet.c). Each request uses the next resource.
+ * Responses are also sent in bursts: resources are a ring in PSN order, so the next response is
  * mostly in the next slot and reads the same region. A burst ends before a request or response that
  * is of another kind or has to be refused; resp.c processes this request or response.
  */
@@ -14,8 +14,8 @@
 #include "wire/syndrome.h"
 
 /*
- * Execute an atomic by an atomic instruction of the CPU. So all others that use atomic instructions
- * on the memory see one indivisible operation [IBA 9.4.5].
+ * Execute an atomic by an atomic instruction of the CPU. So threads and processes that use atomic
+ * instructions on the memory see one indivisible operation [IBA 9.4.5].
  */
 uint64_t
 uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is_swap)
@@ -119,7 +119,8 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 }
 
 /*
- * Whether the response of a resource is a single packet that was not yet sent in the present pass.
+ * Whether the response of a resource, which is that of a READ or an atomic, is a single packet that
+ * is still to be sent.
  */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)

@@ -5,9 +5,9 @@
  * used lie behind `nb_used`.
  *
  * A block that moved to another worker with its QP is in neither the list nor the stack, and no
- * other QP can take it. Another thread than the pool's may give such a block back. So the block
- * goes to a separate stack (`returned`): any thread may push a block, and the pool's thread takes
- * the whole stack at once. B1 is the name of the release by the push and the acquire by the taking.
+ * other QP can take it. The thread of that other worker may give the block back. So the block goes
+ * to a separate stack (`returned`): any thread may push a block (release B1), and the pool's thread
+ * takes the whole stack at once (acquire B1).
  */
 #include "transport/responder/resources.h"
 
@@ -103,7 +103,10 @@ take_returned(struct uroce_rd_pool *pool)
 	if (!atomic_load_explicit(&pool->returned, memory_order_relaxed))
 		return;
 	pool->free_blocks =
-		/* acquire B1: the links of the blocks are visible */
+		/*
+		 * acquire B1 pairs with release B1 in return_block(): the links of the blocks are
+		 * visible
+		 */
 		atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
 	for (const struct block *at = pool->free_blocks; at; at = at->newer)
 		pool->nb_held--;
@@ -194,7 +197,10 @@ return_block(struct block *block)
 	struct uroce_rd_pool *owner = block->owner;
 
 	block->newer = atomic_load_explicit(&owner->returned, memory_order_relaxed);
-	/* release B1: the link to the next block becomes visible */
+	/*
+	 * release B1: the thread that takes the stack (acquire B1 in take_returned()) sees the link
+	 * to the next block
+	 */
 	while (!atomic_compare_exchange_weak_explicit(&owner->returned, &block->newer, block,
 						      memory_order_release, memory_order_relaxed))
 		;

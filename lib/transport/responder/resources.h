@@ -5,12 +5,11 @@
 /**
  * @file
  * Resources: what responders remember of their peers' READs and atomics, in blocks from a worker's
- * pool.
- *
- * A QP that served no READ or atomic has no block. The first one takes a block, which the QP keeps
- * until it is reset or destroyed. When the pool is empty, a QP may take the block of another QP
- * that has nothing to send and did not use it for UROCE_RD_KEEP_NS. A duplicate request for a
- * resource of that block is treated as if newer requests had replaced the resource [IBA 9.7.5.1.2].
+ * pool. A QP that served no READ or atomic has no block. With its first READ or atomic, a QP takes
+ * a block, and keeps the block until the QP is reset or destroyed. When the pool is empty, a QP may
+ * take the block of another QP that has nothing to send and did not use it for UROCE_RD_KEEP_NS. A
+ * duplicate request for a resource of that block is treated as if newer requests had replaced the
+ * resource [IBA 9.7.5.1.2].
  *
  * A pool belongs to one worker, like the contexts that use it, so it needs no locks. The memory of
  * blocks that were never used is not touched.
@@ -23,8 +22,8 @@
 /**
  * The largest number of READ and atomic requests of a peer that a responder remembers, and that a
  * requester has outstanding. The number lets READs of 64 KiB at MTU 4096 fill the default window.
- * With half of this number, responses would be received while they are still in the private cache
- * of the core that wrote them, which is slower to read.
+ * With half of this number, a receiver would read responses so soon that they are still in the
+ * private cache of the core that wrote them, which is slower to read than the shared cache.
  */
 #define UROCE_RD_ATOMIC_MAX 32
 
@@ -38,8 +37,8 @@ struct uroce_rd_pool;
 
 /**
  * A READ, atomic, FLUSH or ATOMIC_WRITE of the peer, kept until newer ones replace it. The struct
- * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in passes. A pass
- * sends all responses, or, for a duplicate request, those that it asks for.
+ * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in passes: a pass
+ * sends all responses, or, for a duplicate request, the responses that the duplicate asks for.
  */
 struct uroce_rd_res {
 	union {
@@ -47,20 +46,24 @@ struct uroce_rd_res {
 		uint64_t orig; /* atomic: the value of the memory before the execution */
 	};
 	uint32_t rkey; /* READ: key of the memory */
-	/* READ: the protection domain in which access was granted; an XRC target has several */
+	/*
+	 * READ: the protection domain in which access was granted; for an XRC target it depends on
+	 * the SRQ that the request named
+	 */
 	uint32_t pdn;
 	uint32_t len; /* READ: length in bytes; otherwise 0 */
 	uint32_t psn; /* PSN of the request, and of the first response to it */
-	/*
-	 * index of the response that the present pass sends next; the PSN of this response is psn +
-	 * sent
-	 */
+	/* index of the response that is sent next; the PSN of this response is psn + sent */
 	uint32_t sent;
-	/* index behind the last response of the present pass; 0: the slot was never used */
+	/*
+	 * index behind the last response that the peer has asked for and that is to be sent; 0: the
+	 * slot was never used
+	 */
 	uint32_t end;
 	uint32_t msn : 24; /* the message sequence number of the responses */
 	uint32_t is_atomic : 1;
-	uint32_t is_begun : 1; /* the present pass has sent its first response */
+	/* a response was sent since the peer last asked for responses of this resource */
+	uint32_t is_begun : 1;
 	/* all responses were sent at least once, so further responses are repetitions */
 	uint32_t was_answered : 1;
 };

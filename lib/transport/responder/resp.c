@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1].
- *
- * The PSN of a request tells whether it is a duplicate, expected, or ahead of a PSN gap. The
- * expected request is executed. The response to a duplicate is repeated: a READ is executed again,
- * an atomic gets its saved result, and other requests get an ACK. A request that is ahead shows a
- * gap, for which one NAK is sent.
+ * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1]. The PSN of a request shows whether the request
+ * is a duplicate, expected, or ahead of a PSN gap. The expected request is executed. The response
+ * to a duplicate is repeated: a READ is executed again, an atomic gets its saved result, and other
+ * requests get an ACK. A request that is ahead shows a gap, for which one NAK is sent.
  *
  * Responses leave in PSN order, because every response acknowledges all requests before it. READ
  * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for
  * everything so far, or a NAK for the expected request. An ACK that was not sent yet also covers
- * the requests that arrive meanwhile: so ACKs are coalesced.
+ * the requests that arrive meanwhile, so that ACKs are coalesced.
  */
 #include "transport/responder/resp.h"
 
@@ -132,7 +130,7 @@ repeat_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 
 /*
  * Repeat the response of a FLUSH or ATOMIC_WRITE. The request is not executed again, because the
- * memory may have been overwritten since.
+ * memory may have been overwritten after the first execution.
  */
 static enum uroce_verdict
 repeat_empty(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -191,8 +189,8 @@ begin_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t low, uint32
 }
 
 /*
- * Opcodes of READ responses. The first index is 1 if a response was sent before in the present
- * pass. The second index is 1 if the packet is the last of the pass.
+ * Opcodes of READ responses. The first index is 1 if the packet follows another response to the
+ * same request. The second index is 1 if the packet is the last response to the request.
  */
 static const uint8_t read_opcodes[2][2] = {
 	{ UROCE_OP_READ_RESPONSE_FIRST, UROCE_OP_READ_RESPONSE_ONLY },
@@ -201,7 +199,7 @@ static const uint8_t read_opcodes[2][2] = {
 
 /*
  * Build the payload of a READ through an mkey in the frame, behind the headers. A bad signature is
- * not reported here, because the owner of the mkey can query it.
+ * not reported here, because the owner of the mkey can query the result of the check.
  * @return NULL: access is refused
  */
 static __attribute__((noinline)) const void *
@@ -249,10 +247,11 @@ put_read_packet(struct uroce_qpc *qpc, const struct uroce_rd_res *res, struct ur
 }
 
 /*
- * Stop a READ whose memory is not accessible any more. If all responses were sent once, this pass
- * serves a duplicate request. Then the peer most likely has its data, and the region was
- * deregistered because of that, so no NAK is sent: a late duplicate must not put the peer's QP into
- * ERR. Otherwise a NAK has the PSN of the first response that cannot be sent.
+ * Stop a READ whose memory is not accessible any more. If all responses were sent once, the
+ * responses to a duplicate request were being sent. In this case the peer most likely has its data,
+ * and the region was deregistered because the READ had ended. So no NAK is sent: a late duplicate
+ * must not put the peer's QP into ERR. Otherwise a NAK has the PSN of the first response that
+ * cannot be sent.
  */
 static void
 give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now_ns)
@@ -330,10 +329,10 @@ count_nak(struct uroce_qpc *qpc)
 
 /*
  * Find the PSN for an ACK: the newest PSN before epsn, without READs and atomics at the end. An ACK
- * must not acknowledge these, because a requester has to repeat a READ whose responses are missing
- * when such an ACK arrives [IBA 9.7.5.1.1]. The kernel's rxe takes an ACK of a READ's last PSN for
- * its last response. READs and atomics before a request that an ACK has named are not looked at,
- * because PSNs wrap around.
+ * must not acknowledge READs and atomics at the end, because a requester has to repeat a READ whose
+ * responses are missing when such an ACK arrives [IBA 9.7.5.1.1]. In addition, the rxe driver of
+ * Linux takes an ACK with the last PSN of a READ for the last response of the READ. READs and
+ * atomics before a request that an ACK has named are not examined, because PSNs wrap around.
  */
 static uint32_t
 find_ack_psn(const struct uroce_qpc *qpc)
@@ -358,8 +357,8 @@ find_ack_psn(const struct uroce_qpc *qpc)
 }
 
 /*
- * Whether the response to the newest READ or atomic was just sent, and acknowledges everything that
- * the ACK would.
+ * Whether the pending ACK is unnecessary: the response to the newest READ or atomic was just sent,
+ * and acknowledges everything that the ACK would.
  */
 static bool
 is_ack_implied(const struct uroce_qpc *qpc, uint32_t was_pending)
@@ -406,7 +405,9 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 		if (put_response(qpc, &out[nb], now_ns))
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 		else
-			/* an ACK is needed, because no response was sent that could replace it */
+			/*
+			 * an ACK is needed, because no response was sent that could replace the ACK
+			 */
 			was_pending = 0;
 	}
 	if (resp->has_aeth && !resp->pending && is_ack_implied(qpc, was_pending))

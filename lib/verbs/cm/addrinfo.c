@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Names of hosts and services become addresses, by getaddrinfo(3). */
+/* Translation of names of hosts and services to addresses, by getaddrinfo(3). */
 
 #include <errno.h>
 #include <netdb.h>
@@ -12,7 +12,10 @@
 
 #define KNOWN_FLAGS (RAI_PASSIVE | RAI_NUMERICHOST | RAI_NOROUTE | RAI_FAMILY)
 
-/* Port space of a program that names none. */
+/*
+ * Get the port space from the hints. If the hints name none, their QP type determines the port
+ * space.
+ */
 static int
 space_of_hints(const struct rdma_addrinfo *hints)
 {
@@ -31,7 +34,7 @@ type_of_hints(const struct rdma_addrinfo *hints, int ps)
 	return ps == RDMA_PS_UDP || ps == RDMA_PS_IPOIB ? IBV_QPT_UD : IBV_QPT_RC;
 }
 
-/* Copy an address into memory of its own. @return 0; -EAFNOSUPPORT; -ENOMEM */
+/* Copy an address into newly allocated memory. @return 0; -EAFNOSUPPORT; -ENOMEM */
 static int
 copy_sockaddr(const struct sockaddr *from, struct sockaddr **to, socklen_t *len)
 {
@@ -47,7 +50,7 @@ copy_sockaddr(const struct sockaddr *from, struct sockaddr **to, socklen_t *len)
 	return 0;
 }
 
-/* Copy the addresses of the hints that the names have not given. */
+/* Copy addresses from the hints to `info`, but only those that getaddrinfo(3) has not set. */
 static int
 copy_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *info)
 {
@@ -63,7 +66,7 @@ copy_hints(const struct rdma_addrinfo *hints, struct rdma_addrinfo *info)
 	return ret;
 }
 
-/* Take over one address of getaddrinfo(3). */
+/* Copy the address and the name from a result of getaddrinfo(3) to `info`. */
 static int
 fill_from_ai(const struct addrinfo *ai, struct rdma_addrinfo *info)
 {
@@ -79,7 +82,11 @@ fill_from_ai(const struct addrinfo *ai, struct rdma_addrinfo *info)
 			  : copy_sockaddr(ai->ai_addr, &info->ai_dst_addr, &info->ai_dst_len);
 }
 
-/* @return 0, or -errno; `*eai` is an error of getaddrinfo(3), or 0 */
+/*
+ * Resolve the names of a host and a service by getaddrinfo(3), and store the first address in
+ * `info`.
+ * @return 0, or -errno; `*eai` is the error of getaddrinfo(3), or 0
+ */
 static int
 resolve_names(const char *node, const char *service, const struct rdma_addrinfo *hints,
 	      struct rdma_addrinfo *info, int *eai)
@@ -114,7 +121,7 @@ check_hints(const struct rdma_addrinfo *hints)
 	return 0;
 }
 
-/* Fill an empty result. `*eai` is an error of getaddrinfo(3), or 0. */
+/* Fill in `info`, which is zeroed. `*eai` becomes the error of getaddrinfo(3), or stays 0. */
 static int
 fill_info(const char *node, const char *service, const struct rdma_addrinfo *hints,
 	  struct rdma_addrinfo *info, int *eai)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent of a device: its life, its thread and its turns.
+ * The agent of a device: its creation and end, its thread, and the turns in which it works
+ * (agent.h).
  */
 
 #include "verbs/cm/agent.h"
@@ -25,7 +26,10 @@
 
 #define MAX_BACKLOG 4096u
 
-/* Most turns of transmission that a caller's thread does for its call. */
+/*
+ * Maximum number of batches of messages that one call to the engine transmits in the caller's
+ * thread. The agent's thread transmits the rest.
+ */
 #define CALL_TURNS 4
 
 #define SEC_NS     UINT64_C(1000000000)
@@ -38,7 +42,10 @@ wake_agent(const struct uroce_cm_agent *agent)
 	(void)eventfd_write(agent->wake_fd, 1);
 }
 
-/* Make the descriptors unreadable that woke the agent. The one of QP 1 follows in each turn. */
+/*
+ * Clear the eventfd and the timer that may have woken the agent. do_turn() clears the event
+ * descriptor of QP 1.
+ */
 static void
 clear_wakeups(struct uroce_cm_agent *agent)
 {
@@ -59,8 +66,9 @@ nearest_deadline(const struct uroce_cm_agent *agent)
 }
 
 /*
- * Arm the timer for the nearest deadline. A timer that expires earlier is left as it is: most
- * deadlines are cancelled, and a wake-up is cheaper than a system call for each of them.
+ * Arm the timer for the nearest deadline. A timer that is armed for an earlier time is not changed.
+ * Most deadlines are cancelled before they expire, and a wake-up that is too early costs less than
+ * a system call for each change.
  */
 static void
 arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
@@ -80,7 +88,10 @@ arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
 
 /* --- turns ------------------------------------------------------------------------------------- */
 
-/* Tell the consumers that have events, unless they were told and have not taken all of them. */
+/*
+ * Notify each consumer that has events. A consumer that was notified before is not notified until
+ * it has found its queue of events empty.
+ */
 static void
 notify_clients(struct uroce_cm_agent *agent)
 {
@@ -95,7 +106,7 @@ notify_clients(struct uroce_cm_agent *agent)
 	}
 }
 
-/* Whether notify_clients() would tell a consumer. */
+/* Whether notify_clients() would notify any consumer. */
 static bool
 has_pending_notice(const struct uroce_cm_agent *agent)
 {
@@ -109,7 +120,11 @@ has_pending_notice(const struct uroce_cm_agent *agent)
 	return false;
 }
 
-/* Do one turn under the lock. @return whether there is more to do at once */
+/*
+ * Do one turn: receive and transmit a bounded number of messages, run timers, and notify consumers.
+ * The caller holds the lock.
+ * @return whether there is more to do at once
+ */
 static bool
 do_turn(struct uroce_cm_agent *agent)
 {
@@ -171,7 +186,10 @@ run_agent(void *arg)
 	for (;;) {
 		const bool has_more = uroce_cm_agent_process(agent);
 
-		/* a turn takes wake-ups back, so whether the thread ends is checked after it */
+		/*
+		 * The turn also clears the wake-up of stop_agent_thread(), so `is_stopping` is
+		 * checked after the turn, and not before.
+		 */
 		if (atomic_load(&agent->is_stopping))
 			return NULL;
 		if (!has_more)
@@ -344,11 +362,17 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 	if (agent == NULL)
 		return;
 	uroce_cm_telemetry_remove(agent);
-	/* without the thread the program moves the packets, too, and waits here */
+	/*
+	 * If the agent has no thread, the program drives the agent and the workers. The program is
+	 * in this call, so no worker could transmit during a drain.
+	 */
 	const bool can_drain = agent->has_thread;
 
 	stop_agent_thread(agent);
-	/* peers of ids that were destroyed a moment ago are told that the connections end */
+	/*
+	 * wait until the messages are sent that tell the peers of ids destroyed just now that their
+	 * connections end
+	 */
 	if (can_drain)
 		uroce_gsi_drain(&agent->gsi);
 	device->agent = NULL;

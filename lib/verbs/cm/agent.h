@@ -7,15 +7,17 @@
  * The agent of a device: the engine of connection management (lib/cm/cm.h) with QP 1, a clock, a
  * lock and a thread.
  *
- * The first manager of a device creates the agent. It lives as long as the device, because an id
- * that was destroyed continues until the peer knows, and TIMEWAIT goes on.
+ * The first manager of a device creates the agent, which exists as long as the device, because an
+ * id that its program has destroyed stays in the agent until the peer knows about the end, and
+ * until TIMEWAIT is over.
  *
  * The thread sleeps until a message arrives, a timer of the engine expires, or another thread wakes
- * it. Then it works in turns. A turn takes a bounded number of messages under the lock, so that a
- * flood of messages keeps no caller waiting. A call of a manager runs in the caller's thread under
- * the lock, and transmits what it caused. The lock is never held while a thread waits for a peer.
+ * it. Then the thread works in turns. A turn takes a bounded number of messages under the lock, so
+ * that a flood of messages does not make callers wait. A call of a manager runs in the caller's
+ * thread under the lock, and transmits the messages that the call has caused. The lock is never
+ * held while a thread waits for a peer.
  *
- * An embedder whose loop does everything may do the work of the thread, too:
+ * A program whose own loop drives the workers may also do the work of the agent's thread:
  * uroce_cm_agent_take_over() ends the thread.
  *
  * In a child of fork() the agent stays with the parent. The child's calls must not take the lock,
@@ -34,8 +36,9 @@
 #include "verbs/cm/sender.h"
 
 /**
- * Number of ids of an agent: 20,000 connections, and as many that have ended a short time ago. Ids
- * are smaller than this number. The memory of an id is used when the id is created.
+ * Number of ids of an agent: enough for 20,000 connections, and for as many that have ended a short
+ * time ago. Ids are smaller than this number. The memory of an id is not used before the id is
+ * created.
  */
 #define UROCE_CM_AGENT_IDS 65536u
 
@@ -46,28 +49,42 @@
  */
 #define UROCE_CM_SHARED_AGENT_IDS 131072u
 
-/** Most consumers of an agent at a time. */
+/** Maximum number of consumers of an agent at a time. */
 #define UROCE_CM_CONSUMERS_MAX 1024u
 
 struct ibv_context;
 struct uroce_cm_manager;
 
-/** A user of the agent. Its number is the owner of its ids in the engine. */
+/**
+ * A consumer of the agent. The index of its entry in `clients` is the number by which the engine
+ * knows the owner of the consumer's ids.
+ */
 struct uroce_cm_client {
-	struct uroce_cm_manager *manager; /* its notify() is called; NULL: the number is free */
-	/* notify() was called, and the consumer has not found its queue of events empty since */
+	/* manager whose notify() is called for events; NULL: the entry is free */
+	struct uroce_cm_manager *manager;
+	/*
+	 * notify() was called, and since then the consumer has not found its queue of events empty
+	 */
 	bool is_notified;
 };
 
-/** The lock guards the fields from `cm` to `clients`. */
+/** The agent of a device. Its `lock` guards the fields from `cm` to `clients`. */
 struct uroce_cm_agent {
 	struct uroce_vdevice *device;
 	struct uroce_dpdk_thread thread;
-	bool has_thread; /* changed by uroce_cm_agent_take_over() alone, under the lock */
+	/*
+	 * only uroce_cm_agent_take_over() and the end of the agent change this field, under the
+	 * lock
+	 */
+	bool has_thread;
 	atomic_bool is_stopping;
-	int epoll_fd; /* readable while there is work: one of the following three is readable */
-	int timer_fd; /* timerfd of the nearest deadline */
-	int wake_fd;  /* eventfd by which other threads wake the thread */
+	/*
+	 * epoll descriptor of `gsi.event_fd`, `timer_fd` and `wake_fd`: readable while there is
+	 * work
+	 */
+	int epoll_fd;
+	int timer_fd; /* timerfd, armed for the nearest deadline */
+	int wake_fd;  /* eventfd by which other threads wake the agent's thread */
 	void *mem;    /* memory of the engine */
 	size_t mem_len;
 	struct uroce_fair_lock lock;
@@ -75,48 +92,56 @@ struct uroce_cm_agent {
 	struct uroce_gsi gsi;
 	struct uroce_cm_sender sender;
 	struct uroce_cm_receiver_stats received;
-	uint64_t armed_ns;   /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
-	unsigned nb_clients; /* clients from 0 on that have been used */
+	uint64_t armed_ns; /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
+	/* number of entries of `clients` that have been used at any time: the first ones */
+	unsigned nb_clients;
 	struct uroce_cm_client clients[UROCE_CM_CONSUMERS_MAX];
-	/* next agent of the list of cm/cm_telemetry.c, which has a lock of its own */
+	/* next agent in the list of cm_telemetry.c, which has its own lock */
 	struct uroce_cm_agent *telemetry_next;
 };
 
 /**
- * Get the agent of a device, which is created by the first call.
+ * Get the agent of a device. The first call for a device creates the agent.
  * @return 0, or -errno: ENOMEM; the errors of uroce_gsi_open(); the thread was not created
  */
 int uroce_cm_agent_get(struct uroce_vdevice *device, struct uroce_cm_agent **agent);
 
-/** End the agent of a device without managers. A device without agent is allowed. */
+/**
+ * End the agent of a device, which must not have managers. If the device has no agent, the call
+ * does nothing.
+ */
 void uroce_cm_agent_end(struct uroce_vdevice *device);
 
 /**
  * Add a consumer.
- * @param[out] number  its number
- * @return 0; -ENOMEM: there are UROCE_CM_CONSUMERS_MAX
+ * @param[out] number  number of the consumer
+ * @return 0; -ENOMEM: the agent has UROCE_CM_CONSUMERS_MAX consumers
  */
 int uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manager,
 		       uint16_t *number);
 
-/** Remove a consumer. Its ids are destroyed. On return its notify() is not called any more. */
+/**
+ * Remove a consumer, and destroy its ids. After this call the agent does not call the consumer's
+ * notify().
+ */
 void uroce_cm_agent_remove(struct uroce_cm_agent *agent, uint16_t number);
 
 /**
- * Begin a call to the engine, which nobody else uses until uroce_cm_agent_end_call().
+ * Begin a call to the engine. No other thread uses the engine before uroce_cm_agent_end_call().
  * @return the present time
  */
 uint64_t uroce_cm_agent_begin_call(struct uroce_cm_agent *agent);
 
 /**
- * End a call to the engine. Messages that it caused are transmitted, as far as they fit. Everything
- * else that it caused is left to the thread.
+ * End a call to the engine. The call transmits a bounded number of messages of the engine. The
+ * agent's thread does the rest of the work that the call to the engine has caused.
  */
 void uroce_cm_agent_end_call(struct uroce_cm_agent *agent);
 
 /**
- * Let the caller do the work of the agent's thread, which ends. The caller waits until the
- * descriptor polls readable, and then calls uroce_cm_agent_process(). This cannot be undone.
+ * End the agent's thread, so that the program does its work. The program waits until the returned
+ * descriptor polls readable, and then calls uroce_cm_agent_process(). The thread cannot be started
+ * again.
  * @return the descriptor, which belongs to the agent
  */
 int uroce_cm_agent_take_over(struct uroce_cm_agent *agent);

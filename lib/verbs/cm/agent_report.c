@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an agent tells about itself. The engine is read under the agent's lock, for a bounded time:
- * its thread and the calls of programs go on between two parts of a list.
+ * Reports of an agent for tools. Each call reads the engine under the agent's lock for a bounded
+ * time. Between two calls for parts of one list, the agent's thread and the calls of programs use
+ * the engine.
  */
 
 #include "datapath/dpdk.h"

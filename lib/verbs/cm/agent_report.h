@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What an agent tells tools about itself: its counters, and its ids. Any thread may call these
- * functions while the agent exists, except for threads of a child of fork().
+ * Reports of an agent for tools: its counters, and its ids. Any thread may call these functions
+ * while the agent exists, except for threads of a child of fork().
  */
 
 #include <stdint.h>
@@ -17,7 +17,7 @@ struct uroce_cm_agent;
 
 /** Counters of an agent. */
 struct uroce_cm_agent_stats {
-	struct uroce_cm_stats cm; /* of the engine */
+	struct uroce_cm_stats cm; /* counters of the engine */
 	uint64_t nb_refused;      /* MADs that are no messages of communication management */
 	uint64_t nb_no_source;    /* MADs whose IP header has no source to which a reply may go */
 	uint64_t nb_no_mad;       /* datagrams to QP 1 that do not have the length of a MAD */
@@ -25,7 +25,7 @@ struct uroce_cm_agent_stats {
 
 void uroce_cm_agent_read_stats(struct uroce_cm_agent *agent, struct uroce_cm_agent_stats *stats);
 
-/** List ids, see uroce_cme_list(). */
+/** List ids of an agent as uroce_cme_list() does, under the agent's lock. */
 unsigned uroce_cm_agent_list(struct uroce_cm_agent *agent, uint32_t *next,
 			     struct uroce_cm_row *rows, unsigned max);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binding. The wildcard is bound at the connection manager of each device, to the same port. Devices
- * that are attached to one uroced have one connection manager: they have the same addresses, and
- * the first of them is enough.
+ * Binding of ids to addresses. An id that is bound to the wildcard is bound at the connection
+ * manager of each device, to the same port at all of them. Devices that are attached to one uroced
+ * have equal addresses, and share the connection manager of uroced. So the id is bound at only one
+ * of these devices.
  */
 
 #include "verbs/cm/cm_bind.h"
@@ -16,10 +17,15 @@
 #include "verbs/cm/id_new.h"
 #include "verbs/cm/sockaddr.h"
 
-/* How often another port is tried, if the first device's choice is taken at another device. */
+/*
+ * Maximum number of ports that are tried for a wildcard with any port. The port that the first
+ * device chooses may be taken at another device.
+ */
 #define PORT_TRIES 16
 
-/* Bind the newest end of an id, and learn its port. */
+/*
+ * Bind the newest end of an id to `addr`, and store the port to which the end was bound in `addr`.
+ */
 static int
 bind_end(struct uroce_vcm_id *id, struct uroce_cm_addr *addr)
 {
@@ -43,7 +49,10 @@ bind_at(struct uroce_vcm_id *id, struct uroce_vcm_device *device, struct uroce_c
 	return ret != 0 ? ret : bind_end(id, addr);
 }
 
-/* Whether a device has the same addresses as one at which the id is bound already. */
+/*
+ * Whether the id is bound at a device that has the same addresses as `device`. Such devices are
+ * attached to one uroced, and share its connection manager.
+ */
 static bool
 shares_manager(const struct uroce_vcm_id *id, const struct uroce_vcm_device *device)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Binding of an id to a local address and port, at the connection managers of one device or of all.
- * The caller holds uroce_vcm_lock.
+ * Binding of an id to a local address and port, at the connection manager of one device or at those
+ * of all devices. The caller holds uroce_vcm_lock.
  */
 
 #include "verbs/cm/id.h"
@@ -13,14 +13,14 @@
 /**
  * Bind an id in state IDLE as its program asks, and move it to BOUND.
  * @param addr  an address of a device, a loopback address, or the wildcard
- * @return 0, or -errno as uroce_cm_bind_addr(): then the id is as before
+ * @return 0, or -errno as uroce_cm_bind_addr(): the id is not bound
  */
 int uroce_vcm_bind(struct uroce_vcm_id *id, const struct uroce_cm_addr *addr, uint32_t scope);
 
 /**
  * Bind an id to the source address of a route. An id that is bound to the wildcard keeps its port.
- * An id that is bound to this device already is left alone.
- * @return 0, or -errno: then the id is not bound any more
+ * If the id is bound to a device already, the call does nothing.
+ * @return 0, or -errno: the id is not bound any more
  */
 int uroce_vcm_bind_to_route(struct uroce_vcm_id *id, const struct uroce_vcm_route *route);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event channels. */
+/* Public calls for event channels of connection management. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Channels with the service that fills them. The lock must not be held.
+ * Creating and destroying event channels, which the service of cm_service.h fills with events. The
+ * caller must not hold uroce_vcm_lock.
  */
 
 #include "verbs/cm/event_queue.h"
 
-/** Create a channel. @return NULL with errno, as uroce_cm_create_event_channel() */
+/** Create a channel. @return the channel, or NULL with errno as uroce_cm_create_event_channel() */
 struct uroce_vcm_channel *uroce_vcm_channel_create(void);
 
 /** Destroy a channel that has no ids. */

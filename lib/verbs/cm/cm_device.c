@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices of connection management, and the ends of ids at them. A device is opened twice: the
- * program gets one context with its objects and their events, the other one is for this library.
+ * Devices of connection management, and the ends of ids at the devices. Each device is opened
+ * twice. One context is for the program, its objects and their events. The other context is for the
+ * library itself.
  */
 
 #include "verbs/cm/cm_device.h"
@@ -59,7 +60,10 @@ open_cm_device(struct ibv_device *ibv, struct uroce_vcm_device **out)
 	return ret;
 }
 
-/* The place in the list where the device is, or where a new one is added. */
+/*
+ * Find the link to the device `ibv` in the list of open devices. If the device is not open, the
+ * link is the end of the list.
+ */
 static struct uroce_vcm_device **
 place_of(const struct ibv_device *ibv)
 {
@@ -101,7 +105,7 @@ close_manager(struct uroce_vcm_device *device)
 	device->manager = NULL;
 }
 
-/* Close both contexts, if the program has no objects in its one. */
+/* Close both contexts of a device. @return 0; -EBUSY: the program has objects in its context */
 static int
 close_contexts(struct uroce_vcm_device *device)
 {
@@ -182,7 +186,10 @@ uroce_vcm_device_if_index(const struct uroce_vcm_device *device)
 	return uroce_gid_if_index(uroce_vcontext_dev(device->own));
 }
 
-/* If the program does all work, it does that of the agent's thread, too. */
+/*
+ * Let the program do the work of the agent's thread, if the program does all work of connection
+ * management (UROCE_CM_DRIVE_NONE).
+ */
 static int
 take_over_agent(struct uroce_vcm_device *device)
 {
@@ -194,7 +201,10 @@ take_over_agent(struct uroce_vcm_device *device)
 	return uroce_vcm_wakeup_watch(uroce_cm_agent_take_over(agent));
 }
 
-/* A manager that was lost is closed when no end uses it, and opened again by the next end. */
+/*
+ * Open the connection manager of a device, if it is not open. A connection manager that was lost is
+ * closed and opened again only when the device has no ends.
+ */
 static int
 open_manager(struct uroce_vcm_device *device)
 {
@@ -304,7 +314,10 @@ uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end *kep
 		}
 		*link = end->next;
 		unlink_end(end);
-		/* -EIO: the connection manager is lost, and the id with it */
+		/*
+		 * destroy() fails with -EIO if the connection manager is lost: then the id does not
+		 * exist any more
+		 */
 		(void)manager->ops->destroy(manager, end->number);
 		free(end);
 	}

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The devices of the process as connection management sees them: each is opened once, for all ids.
+ * The devices of the process as connection management sees them. All ids of a device share one
+ * struct uroce_vcm_device.
  *
  * The caller holds uroce_vcm_lock, except where a comment says otherwise.
  */
@@ -14,14 +15,15 @@
 
 struct uroce_vcm_device {
 	struct uroce_vcm_device *next;
-	struct ibv_context *context; /* `verbs` of the ids; its events belong to the program */
-	/* a second context, for the connection manager and for the events of the port */
+	struct ibv_context *context; /* `verbs` of the ids; programs get its asynchronous events */
+	/* the library's own context, for the connection manager and for the events of the port */
 	struct ibv_context *own;
 	struct uroce_cm_manager *manager; /* NULL: no id has been bound to the device yet */
-	struct ibv_pd *pd;                /* default PD; NULL: as `manager` */
-	struct ibv_xrcd *xrcd;            /* default XRC domain; NULL: no id has used it yet */
+	/* default PD; NULL: no id has been bound to the device yet */
+	struct ibv_pd *pd;
+	struct ibv_xrcd *xrcd; /* default XRC domain; NULL: no id has used it yet */
 	struct uroce_vcm_end *ends;
-	unsigned nb_resolutions; /* resolutions of addresses that have not ended */
+	unsigned nb_resolutions; /* number of resolutions of addresses that have not ended */
 	bool drives_agent; /* the program does the work of the agent, see uroce_cm_set_drive() */
 	bool is_gone;      /* the connection manager or the port is lost */
 };
@@ -29,54 +31,66 @@ struct uroce_vcm_device {
 /**
  * Open the devices that exist now and are not open.
  * @param[out] first  list of the open devices; NULL: there is none
- * @return 0, or -errno of uroce_open_device(): then some devices may be missing in the list
+ * @return 0, or -errno of uroce_open_device(): some devices may be missing in the list
  */
 int uroce_vcm_device_open_all(struct uroce_vcm_device **first);
 
-/** Whether the program does all work, see uroce_cm_set_drive(). It is changed while no id exists. */
+/**
+ * Whether the program does all work of connection management, see uroce_cm_set_drive(). The value
+ * changes only while no id exists.
+ */
 extern bool uroce_vcm_drive_is_none;
 
 /** Do the work of the agents that the program has taken over. */
 void uroce_vcm_device_drive_agents(void);
 
-/** The list of the open devices. */
+/** Get the first device in the list of open devices. */
 struct uroce_vcm_device *uroce_vcm_device_first(void);
 
 /**
- * Close the context of a device, if neither an id nor an object of the program uses it. The lock
- * must not be held.
+ * Close the contexts of a device, if neither an id nor an object of the program uses the device.
+ * The caller must not hold uroce_vcm_lock.
  */
 void uroce_vcm_device_release(const struct ibv_device *ibv);
 
-/** Get the default XRC domain of a device. The lock must not be held. @return NULL with errno */
+/**
+ * Get the default XRC domain of a device. The caller must not hold uroce_vcm_lock.
+ * @return the domain, or NULL with errno
+ */
 struct ibv_xrcd *uroce_vcm_device_xrcd(struct uroce_vcm_device *device);
 
 /** Copy the GID table of a device. */
 void uroce_vcm_device_gids(const struct uroce_vcm_device *device, struct uroce_gid_table *gids);
 
-/** Index of a GID of a device; -1: the device does not have it. */
+/** Get the index of a GID in the GID table of a device; -1: the device does not have the GID. */
 int uroce_vcm_device_find_gid(const struct uroce_vcm_device *device, const union ibv_gid *gid);
 
-/** Index of the kernel interface of the device's port; 0: it has none. */
+/**
+ * Get the index of the kernel interface of the device's port; 0: the port has no kernel interface.
+ */
 unsigned uroce_vcm_device_if_index(const struct uroce_vcm_device *device);
 
 /**
- * Make an end of an id at the connection manager of a device, the first one of its list.
+ * Make an end of an id: create an id at the connection manager of a device. The end becomes the
+ * first one in the list of the id's ends.
  * @return 0, or -errno of uroce_cm_manager_open() or of create()
  */
 int uroce_vcm_end_open(struct uroce_vcm_id *id, struct uroce_vcm_device *device);
 
 /**
- * Make an end of an id for a CONNECT_REQUEST.
- * @param number  name of the new id at the connection manager
- * @return 0, or -errno: then the caller destroys the new id
+ * Make the end of a new id, which a CONNECT_REQUEST of the device's connection manager has made.
+ * @param number  number of the new id at the connection manager
+ * @return 0, or -errno: the caller destroys the new id
  */
 int uroce_vcm_end_adopt(struct uroce_vcm_id *id, struct uroce_vcm_device *device, uint32_t number);
 
 /** Destroy all ends of an id, except `kept`, which may be NULL. */
 void uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end *kept);
 
-/** State of an id at its connection manager. @return 0; -EINVAL: the id has no device; -EIO */
+/**
+ * Query the state of an id at its connection manager.
+ * @return 0; -EINVAL: the id has no device; -EIO: the connection manager is lost
+ */
 int uroce_vcm_end_query(const struct uroce_vcm_id *id, struct uroce_cm_info *info);
 
 #endif /* UROCE_VERBS_CM_CM_DEVICE_H */

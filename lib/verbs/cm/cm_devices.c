@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The list of opened devices, for the program. */
+/* Public calls that list the devices of connection management. */
 
 #include <errno.h>
 #include <stdlib.h>

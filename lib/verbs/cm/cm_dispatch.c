@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events of connection managers and of ports become events of ids. A connection manager names an
- * id by its cookie, which is the end of the id. A cookie is valid: an end is freed after its id has
- * been destroyed at the connection manager, and both happen under the lock.
+ * Events of connection managers and of ports become events of ids. A connection manager names an id
+ * by a cookie, which is the address of a struct uroce_vcm_end (id.h). The cookie is always valid: a
+ * struct uroce_vcm_end is freed only after its id was destroyed at the connection manager, and both
+ * happen under uroce_vcm_lock.
  */
 
 #include "verbs/cm/cm_dispatch.h"
@@ -44,7 +45,10 @@ type_of_transport(const struct uroce_cm_info *info)
 	}
 }
 
-/* A request without IP header names the hosts by their GIDs alone. */
+/*
+ * Set the addresses of an id for a request. A request without an IP header (RDMA IP CM) names the
+ * hosts only by their GIDs, which are converted to addresses.
+ */
 static void
 fill_addresses(struct uroce_vcm_id *id, const struct uroce_cm_info *info)
 {
@@ -82,7 +86,10 @@ new_passive_id(struct uroce_vcm_id *listener, struct uroce_vcm_device *device,
 	return id;
 }
 
-/* @return 0, or -errno: then the caller refuses the request */
+/*
+ * Make an id for the request of a peer, and add a CONNECT_REQUEST to the channel of the listener.
+ * @return 0, or -errno: the caller refuses the request
+ */
 static int
 add_request(struct uroce_vcm_id *listener, struct uroce_vcm_device *device,
 	    const struct uroce_cm_event *from)
@@ -225,7 +232,10 @@ lose_device(struct uroce_vcm_device *device)
 			uroce_vcm_raise(end->id, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
 }
 
-/* Tell the ids whose local address the device does not have any more, once. */
+/*
+ * Raise ADDR_CHANGE for each id whose local address the device does not have any more, but only
+ * once for an id.
+ */
 static void
 check_addresses(struct uroce_vcm_device *device)
 {

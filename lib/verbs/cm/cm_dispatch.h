@@ -4,11 +4,14 @@
 
 /**
  * @file
- * From the events of the connection managers and of the ports to the channels of the ids. The
+ * Conversion of the events of connection managers and ports to events in the channels of ids. The
  * caller holds uroce_vcm_lock.
  */
 
-/** Take the events of all devices, and add those of the ids to their channels. */
+/**
+ * Take the events of all connection managers and ports, and add the resulting events to the
+ * channels of the ids.
+ */
 void uroce_vcm_dispatch(void);
 
 #endif /* UROCE_VERBS_CM_CM_DISPATCH_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events and their parameters. */
+/* Making events of connection management, and filling in their parameters. */
 
 #include "verbs/cm/cm_event.h"
 
@@ -82,7 +82,10 @@ uroce_vcm_event_fill_ud(struct uroce_vcm_event *event, const struct uroce_cm_inf
 {
 	struct rdma_ud_param *const ud = &event->cm.param.ud;
 
-	/* if the device has lost the local address, the program gets ADDR_CHANGE, too */
+	/*
+	 * the conversion fails if the device has lost the local address; then the program also gets
+	 * ADDR_CHANGE
+	 */
 	(void)uroce_vcm_path_to_ah(uroce_vcm_id(event->cm.id), &info->av, &ud->ah_attr);
 	ud->qp_num = info->remote_qpn;
 	ud->qkey = info->remote_qkey;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Multicast groups of ids. RoCE has no subnet manager that would be asked for a group: a join ends
- * at once. The QP is attached when the program takes the event, and the device then reports the
- * membership to routers and switches.
+ * Multicast groups of ids. RoCE has no subnet manager that must accept a member, so a join ends at
+ * once, with an event. When the program takes this event, the QP of the id is attached to the
+ * group. Then the device reports the membership to routers and switches.
  */
 
 #include "verbs/cm/cm_group.h"
@@ -48,7 +48,10 @@ uroce_vcm_group_leave_all(struct uroce_vcm_id *id)
 	}
 }
 
-/* The place in the list where the group with this GID is; `*link` is NULL: it is not there. */
+/*
+ * Find the link to the group with this GID in the list of the id's groups. If the id has no such
+ * group, the link is the end of the list.
+ */
 static struct uroce_vcm_group **
 place_of_group(struct uroce_vcm_id *id, const union ibv_gid *gid)
 {
@@ -84,7 +87,7 @@ new_join_event(struct uroce_vcm_id *id, struct uroce_vcm_group *group)
 	return event;
 }
 
-/* Add a group to an id, with its event. */
+/* Add a group to an id, and raise the event that ends the join. */
 static int
 add_group(struct uroce_vcm_id *id, const struct uroce_vcm_group *from)
 {
@@ -146,7 +149,10 @@ uroce_cm_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
 			      attr->join_flags == RDMA_MC_JOIN_FLAG_SENDONLY_FULLMEMBER, context));
 }
 
-/* Take a group out of the list of its id, and wait until its events are acknowledged. */
+/*
+ * Remove a group from the list of its id, drop the group's pending events, and wait until the
+ * program has acknowledged the events of the group that it took.
+ */
 static struct uroce_vcm_group *
 remove_group(struct uroce_vcm_id *id, const union ibv_gid *gid)
 {

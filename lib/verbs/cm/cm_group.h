@@ -4,15 +4,18 @@
 
 /**
  * @file
- * The multicast groups of an id. The lock must not be held.
+ * The multicast groups of an id. The caller must not hold uroce_vcm_lock.
  */
 
 #include "verbs/cm/id.h"
 
-/** Leave all groups of an id that has no events. */
+/**
+ * Leave all groups of an id. No event of the id may be pending or unacknowledged, because events
+ * refer to the groups, which are freed.
+ */
 void uroce_vcm_group_leave_all(struct uroce_vcm_id *id);
 
-/** The QP of an id is about to be destroyed: detach it from all groups. */
+/** Detach the QP of an id from all groups of the id, because the QP is about to be destroyed. */
 void uroce_vcm_group_detach_all(struct uroce_vcm_id *id);
 
 #endif /* UROCE_VERBS_CM_CM_GROUP_H */

@@ -62,7 +62,10 @@ uroce_vcm_log_listen(const struct uroce_vcm_id *id)
 		  id->backlog);
 }
 
-/* A positive status is a reason of the peer, a negative one is an errno. */
+/*
+ * Get the text for the status of an event. A positive status is the reason of a REJ, or the status
+ * of a SIDR_REP; a negative one is an errno.
+ */
 static const char *
 explain_status(const struct uroce_vcm_id *id, int status)
 {
@@ -72,7 +75,10 @@ explain_status(const struct uroce_vcm_id *id, int status)
 					 : uroce_cm_reason_text((unsigned)status);
 }
 
-/* What the user may look at, by the event. */
+/*
+ * What the user may check after an event, indexed by the event. Events that report a failure have a
+ * text.
+ */
 static const char *const advice[] = {
 	[RDMA_CM_EVENT_ADDR_ERROR] = "check the address and the route, and that the host is up",
 	[RDMA_CM_EVENT_ROUTE_ERROR] = "check the address and the route",

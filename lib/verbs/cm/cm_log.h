@@ -5,7 +5,8 @@
 /**
  * @file
  * Log lines about ids of connection management. A connection that fails has a line at level
- * WARNING, which says why; these lines are limited in number. The others have the level DEBUG.
+ * WARNING, which gives the reason; the number of these lines is limited. All other lines have the
+ * level DEBUG.
  *
  * The caller holds uroce_vcm_lock.
  */

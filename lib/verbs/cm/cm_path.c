@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Paths of ids. A path of RoCE needs no resolution by a subnet manager: it follows from the
- * addresses, the traffic class and the port.
+ * Paths of ids. A RoCE path needs no resolution by a subnet manager: the addresses, the traffic
+ * class and the port determine the path.
  */
 
 #include "verbs/cm/cm_path.h"
@@ -13,10 +13,10 @@
 #include "verbs/cm/sockaddr.h"
 #include "verbs/uroce.h"
 
-/* Life time of a packet that Linux assumes for Ethernet, encoded: 1.07 s. */
+/* Code of the packet lifetime that Linux assumes for Ethernet: 1.07 s. */
 #define PACKET_LIFE_TIME_CODE 18
 
-#define SELECTOR_EXACTLY      2 /* of a path record: the value is exact [IBA 15.2.5.16] */
+#define SELECTOR_EXACTLY      2 /* selector in a path record: the value is exact [IBA 15.2.5.16] */
 #define FLOW_LABEL_MASK       0xfffffu
 
 static void
@@ -44,8 +44,8 @@ uroce_vcm_path_fill_gids(struct uroce_vcm_id *id)
 }
 
 /*
- * The flow label that Linux computes for a connection. Networks distribute flows by it, and for
- * IPv4 it determines the UDP source port.
+ * Compute the flow label of a connection as Linux does. Networks distribute flows by the flow
+ * label. For IPv4 the flow label determines the UDP source port.
  */
 static uint32_t
 flow_label_of(const struct uroce_vcm_id *id)
@@ -57,13 +57,17 @@ flow_label_of(const struct uroce_vcm_id *id)
 	return (sport * 31 + dport) & FLOW_LABEL_MASK;
 }
 
-/* Code of a rate in Mb/s, the next lower one that verbs have. */
+/*
+ * Get the rate of a port: the highest value of enum ibv_rate that is not above the speed of the
+ * port.
+ */
 static enum ibv_rate
 rate_of_port(const struct ibv_port_attr *port)
 {
-	/* Mb/s of a width of 1, by the bit of active_speed [IBA 14.2.5.6] */
+	/* Mb/s of a link of width 1, indexed by the bit number of active_speed [IBA 14.2.5.6] */
 	static const uint32_t mbps[] = { 2500, 5000, 10000, 10000, 14000, 25000, 50000 };
-	static const uint32_t widths[] = { 1, 4, 8, 12, 2 }; /* by the bit of active_width */
+	/* indexed by the bit number of active_width */
+	static const uint32_t widths[] = { 1, 4, 8, 12, 2 };
 	static const struct {
 		uint32_t mbps;
 		enum ibv_rate rate;
@@ -86,7 +90,7 @@ rate_of_port(const struct ibv_port_attr *port)
 	return rates[row].rate;
 }
 
-/* Fill what is the same for all paths of the port. */
+/* Fill in the fields of the path record that do not depend on addresses. */
 static void
 fill_port_part(struct uroce_vcm_id *id)
 {
@@ -102,7 +106,7 @@ fill_port_part(struct uroce_vcm_id *id)
 		.packet_life_time_selector = SELECTOR_EXACTLY,
 		.packet_life_time = PACKET_LIFE_TIME_CODE,
 	};
-	/* the ACK timeout is twice the life time of a packet, so the code is one more */
+	/* the ACK timeout is twice the packet lifetime, so the code of the lifetime is one less */
 	if (id->ack_timeout_code > 0)
 		path->packet_life_time = id->ack_timeout_code - 1;
 	if (uroce_query_port(id->device->own, 1, &port) == 0) {

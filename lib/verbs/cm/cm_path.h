@@ -5,7 +5,8 @@
 /**
  * @file
  * The path of an id in its three forms: the path record that the program sees, the address vector
- * of the connection manager, and that of a QP or an AH. The caller holds uroce_vcm_lock.
+ * of the connection manager, and the address vector of a QP or an AH. The caller holds
+ * uroce_vcm_lock.
  */
 
 #include "verbs/cm/id.h"
@@ -14,7 +15,7 @@
 void uroce_vcm_path_fill_gids(struct uroce_vcm_id *id);
 
 /**
- * Fill the path record of an id from its addresses and options, and make it the only one of
+ * Fill in the path record of an id from its addresses and options, and make it the only record of
  * `route.path_rec`.
  */
 void uroce_vcm_path_fill(struct uroce_vcm_id *id);
@@ -22,11 +23,11 @@ void uroce_vcm_path_fill(struct uroce_vcm_id *id);
 /** Fill the path record of an id from the address vector of its connection manager. */
 void uroce_vcm_path_fill_from(struct uroce_vcm_id *id, const struct uroce_cm_av *av);
 
-/** The address vector for the connection manager, from the path record. */
+/** Convert the path record of an id to the address vector for the connection manager. */
 void uroce_vcm_path_to_av(const struct uroce_vcm_id *id, struct uroce_cm_av *av);
 
 /**
- * The address vector for a QP or an AH, from that of the connection manager.
+ * Convert the address vector of the connection manager to the address vector of a QP or an AH.
  * @return 0; -EADDRNOTAVAIL: the device has lost the local GID
  */
 int uroce_vcm_path_to_ah(const struct uroce_vcm_id *id, const struct uroce_cm_av *av,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The attributes with which the QP of an id moves from state to state. The masks are those of Linux,
- * so that a program may add attributes of its own.
+ * Moving the QP of an id from state to state: the attributes, and the masks of ibv_modify_qp(). The
+ * masks are those that Linux uses, so that a program may add attributes of its own.
  */
 
 #include "verbs/cm/cm_qp_state.h"
@@ -15,7 +15,10 @@
 
 #define PSN_MASK 0xffffffu
 
-/* Attributes of a QP type for a state, in addition to those that each type has. */
+/*
+ * Masks of the attributes that a QP type needs for RTR and RTS, in addition to the attributes that
+ * all connected types need.
+ */
 static const struct {
 	int rtr;
 	int rts;
@@ -48,7 +51,10 @@ fill_init(const struct uroce_vcm_id *id, struct ibv_qp_attr *attr, int *mask)
 	return 0;
 }
 
-/* Attributes of a connection: those that the two hosts have agreed on. */
+/*
+ * Fill in the attributes for RTR. For a connection these are the values on which the two hosts have
+ * agreed.
+ */
 static int
 fill_rtr(const struct uroce_vcm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
@@ -100,7 +106,7 @@ fill_rts(const struct uroce_vcm_id *id, struct ibv_qp_attr *attr, int *mask)
 	return 0;
 }
 
-/* Fill the attributes for the state that `attr` names. */
+/* Fill in the attributes for the state `attr->qp_state`, and their mask. */
 static int
 fill_attr(struct uroce_vcm_id *id, struct ibv_qp_attr *attr, int *mask)
 {
@@ -136,7 +142,10 @@ uroce_cm_init_qp_attr(struct rdma_cm_id *cm, struct ibv_qp_attr *qp_attr, int *q
 	return uroce_vcm_ret(ret);
 }
 
-/* Move a QP to a state, with the attributes for it; the two limits are the caller's. */
+/*
+ * Move a QP to a state, with the attributes that the state needs. The caller gives
+ * `responder_resources` and `initiator_depth`.
+ */
 static int
 move_qp(struct uroce_vcm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
 	uint8_t responder_resources, uint8_t initiator_depth)
@@ -170,7 +179,10 @@ uroce_vcm_qp_connect(struct uroce_vcm_id *id, uint8_t responder_resources, uint8
 
 	if (qp == NULL)
 		return 0;
-	/* the access rights depend on the responder resources, which are known only now */
+	/*
+	 * INIT sets the access rights again: they depend on the responder resources, which are
+	 * known only now
+	 */
 	ret = move_qp(id, qp, IBV_QPS_INIT, 0, 0);
 	if (ret == 0)
 		ret = move_qp(id, qp, IBV_QPS_RTR, responder_resources, initiator_depth);

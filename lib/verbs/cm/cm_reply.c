@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replies of telemetry about connection management. A dictionary inside of a reply is allocated,
- * and is freed with the reply.
+ * and is freed together with the reply.
  */
 
 #include "datapath/dpdk.h"
@@ -25,10 +25,10 @@ static const char *const message_names[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST] 
 	"req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr",
 };
 
-/* The kernel's groups of counters, each with a counter for each message. */
+/* The kernel's groups of counters. Each group has a counter for each type of message. */
 static const struct {
 	const char *name;
-	size_t offset; /* of the counters in the statistics of the engine */
+	size_t offset; /* offset of the group's counters in struct uroce_cm_stats */
 } groups[] = {
 	{ "cm_tx_msgs", offsetof(struct uroce_cm_stats, nb_tx) },
 	{ "cm_tx_retries", offsetof(struct uroce_cm_stats, nb_tx_retries) },
@@ -48,7 +48,10 @@ put_text(struct rte_tel_data *dict, const char *name, const char *text)
 	(void)rte_tel_data_add_dict_string(dict, name, text);
 }
 
-/* Add an empty dictionary to a reply. @return the dictionary; NULL: no memory, or no room */
+/*
+ * Add an empty dictionary to a reply.
+ * @return the dictionary; NULL: no memory, or no room in the reply
+ */
 static struct rte_tel_data *
 put_group(struct rte_tel_data *reply, const char *name)
 {
@@ -65,7 +68,7 @@ put_group(struct rte_tel_data *reply, const char *name)
 
 /* --- counters ---------------------------------------------------------------------------------- */
 
-/* The counters that the kernel does not have. */
+/* Add the group of counters for dropped messages, which the kernel's ib_cm does not have. */
 static void
 put_drops(struct rte_tel_data *reply, const struct uroce_cm_agent_stats *stats)
 {
@@ -99,7 +102,7 @@ uroce_cm_reply_stats(struct rte_tel_data *reply, const struct uroce_cm_agent_sta
 
 /* --- ids --------------------------------------------------------------------------------------- */
 
-/* Add an address and its port, unless there is none. */
+/* Add an address and its port to a dictionary, unless the address is not set. */
 static void
 put_addr(struct rte_tel_data *dict, const char *name, const struct uroce_cm_addr *addr)
 {
@@ -113,7 +116,7 @@ put_addr(struct rte_tel_data *dict, const char *name, const struct uroce_cm_addr
 	}
 }
 
-/* Add a number that is not known if it is 0. */
+/* Add a number to a dictionary, unless the number is 0, which means that it is not known. */
 static void
 put_known(struct rte_tel_data *dict, const char *name, uint64_t value)
 {
@@ -129,7 +132,10 @@ side_of(const struct uroce_cm_row *row)
 	return row->is_active ? "active" : "passive";
 }
 
-/* Add what only a listener has, and the listener of a request that waits. */
+/*
+ * Add the length and the limit of the backlog of a listener. For a request that waits in a backlog,
+ * add its listener.
+ */
 static void
 put_backlog(struct rte_tel_data *dict, const struct uroce_cm_row *row)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Replies of telemetry about connection management: the counters of an agent, and its ids. A
- * process that owns its port, and uroced, have the same replies.
+ * Replies of telemetry about connection management: the counters of an agent, and its ids. uroced,
+ * and a process that owns its port, make the same replies.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 struct rte_tel_data;
 
-/** Most ids of a reply, which has at most 16 KiB. */
+/** Maximum number of ids in a reply, because a reply of telemetry has at most 16 KiB. */
 #define UROCE_CM_REPLY_ROWS 32u
 
 /** The process that owns an id. */
@@ -27,23 +27,24 @@ struct uroce_cm_row_owner {
 };
 
 /**
- * Make a reply of the counters: a dictionary of groups. The groups cm_tx_msgs, cm_tx_retries,
- * cm_rx_msgs and cm_rx_duplicates, and the names in them, are those of the kernel's ib_cm.
+ * Make a reply with the counters of an agent: a dictionary of groups. The groups cm_tx_msgs,
+ * cm_tx_retries, cm_rx_msgs and cm_rx_duplicates, and the names in these groups, are those of the
+ * kernel's ib_cm.
  */
 void uroce_cm_reply_stats(struct rte_tel_data *reply, const struct uroce_cm_agent_stats *stats);
 
 /**
- * Make a reply of ids: a dictionary with a dictionary for each id, whose name is the number. (DPDK
- * 22.11 has no arrays of dictionaries.)
- * @param owners  the owner of each id; NULL: this process
+ * Make a reply with ids: a dictionary that has a dictionary for each id. The name of an id's
+ * dictionary is the number of the id. (DPDK 22.11 has no arrays of dictionaries.)
+ * @param owners  the owner of each id; NULL: all ids belong to this process
  * @param nb  number of ids, at most UROCE_CM_REPLY_ROWS
  */
 void uroce_cm_reply_rows(struct rte_tel_data *reply, const struct uroce_cm_row *rows,
 			 const struct uroce_cm_row_owner *owners, unsigned nb);
 
 /**
- * Get the first id of a list from the parameters of a request: the id behind the number at their
- * beginning, or 0 if there is no number.
+ * Get the id with which a list begins, from the parameters of a request. If the parameters begin
+ * with a number, the list begins after the id with this number; otherwise it begins with id 0.
  */
 uint32_t uroce_cm_reply_first(const char *params);
 

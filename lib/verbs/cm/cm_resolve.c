@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Resolutions of addresses. The MAC that is found is not kept here: the neighbour cache of the
- * device, or of the kernel, has it when the QP is connected.
+ * Resolutions of addresses. A resolution does not store the MAC that it finds: when the QP is
+ * connected, the MAC is in the neighbour cache of the device or of the kernel.
  */
 
 #include "verbs/cm/cm_resolve.h"
@@ -20,7 +20,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Time between two looks for a MAC. */
+/* Time between two look-ups of a MAC. */
 #define STEP_NS NS_PER_MS
 
 static struct uroce_vcm_id *resolving; /* list of the ids that resolve an address */
@@ -67,7 +67,10 @@ uroce_vcm_resolve_cancel(struct uroce_vcm_id *id)
 		remove_resolution(id);
 }
 
-/* The end of a resolution that failed: the program may try again. */
+/*
+ * End a resolution that failed. The id returns to its former state, so that the program may try
+ * again.
+ */
 static void
 fail_resolution(struct uroce_vcm_id *id, int error)
 {
@@ -100,8 +103,9 @@ is_port_active(const struct uroce_vcm_device *device)
 }
 
 /*
- * Look for the MAC once. The MAC of a group is always known. Its resolution ends when the link is
- * up, as that of a host does, since nothing repeats the datagrams that a program sends then.
+ * Look up the MAC of the destination once. The MAC of a multicast group follows from its address.
+ * But the resolution of a group also waits until the link is up, because datagrams that the program
+ * sends earlier are lost, and nothing repeats them.
  * @return 0; -EAGAIN: the MAC is not known yet, or the link is down; another -errno
  */
 static int

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Choice of the device and the source address.
+ * Choice of the device and the source address for a destination.
  *
- * Each device is rated for a destination, and the best rating wins: an address of the device
- * itself, then the longest network that contains the destination, then a gateway. If the
- * device's addresses are those of a kernel interface, the kernel's route says whether this interface
- * leads to the destination, and with which source address; it counts as the longest network.
+ * Each device is rated for a destination, and the device with the best rating is chosen. The
+ * ratings are, from the best to the worst: the destination is an address of the device; the kernel
+ * has a route; a network of the device contains the destination, where a longer prefix is better;
+ * the device has a gateway. The kernel's route counts only if it leads through the kernel interface
+ * whose addresses the device has. The route also determines the source address.
  */
 
 #include "verbs/cm/cm_route.h"
@@ -21,21 +22,21 @@
 enum {
 	RATING_NONE = 0,
 	RATING_GATEWAY = 1,
-	RATING_GROUP = 1,   /* any device reaches a group */
-	RATING_NETWORK = 2, /* plus the length of the network's prefix */
+	RATING_GROUP = 1,   /* any device reaches a multicast group */
+	RATING_NETWORK = 2, /* the length of the network's prefix is added */
 	RATING_KERNEL = 200,
 	RATING_SELF = 300,
 };
 
-/* A destination, and what is known of the device that is rated. */
+/* A destination, and the device that is rated for this destination. */
 struct candidate {
 	const struct uroce_cm_addr *dst;
-	const struct uroce_cm_addr *src; /* NULL: to be chosen */
+	const struct uroce_cm_addr *src; /* source address that must be used; NULL: any */
 	uint32_t scope;
 	union ibv_gid dip;
 	struct uroce_gid_table gids;
 	unsigned if_index;
-	unsigned src_idx; /* output: index of the source address */
+	unsigned src_idx; /* output: index of the source address in `gids` */
 	int error;        /* output: -errno of the kernel, if there is no route */
 };
 
@@ -51,7 +52,7 @@ is_link_local_gid(const uint8_t gid[16])
 	return gid[0] == 0xfe && (gid[1] & 0xc0) == 0x80;
 }
 
-/* Whether the address at an index may be the source. */
+/* Whether the address at index `idx` of the GID table may be the source address. */
 static bool
 may_be_source(const struct candidate *of, unsigned idx)
 {
@@ -67,7 +68,7 @@ may_be_source(const struct candidate *of, unsigned idx)
 	return memcmp(of->gids.addr[idx].ip, src.raw, 16) == 0;
 }
 
-/* Number of leading bits that are equal. */
+/* Count the leading bits in which two addresses of 128 bits are equal. */
 static unsigned
 equal_bits(const uint8_t *a, const uint8_t *b)
 {
@@ -84,7 +85,10 @@ is_in_network(const struct uroce_addr *addr, const uint8_t *ip)
 	return equal_bits(addr->ip, ip) >= addr->prefix_len;
 }
 
-/* Rate by the networks and the gateway of the device. */
+/*
+ * Rate a device by its configured networks and gateway. Addresses of a kernel interface are left
+ * out.
+ */
 static int
 rate_own_networks(const struct uroce_dev *dev, struct candidate *of)
 {
@@ -110,7 +114,11 @@ rate_own_networks(const struct uroce_dev *dev, struct candidate *of)
 	return best;
 }
 
-/* Index of the source address that the kernel prefers, or of the first one that is the kernel's. */
+/*
+ * Get the index of the source address that the kernel prefers. If this address may not be the
+ * source, get the first address of the kernel interface that may be.
+ * @return the index; -1: no address may be the source
+ */
 static int
 kernels_source(const struct candidate *of, const uint8_t preferred[16])
 {
@@ -124,12 +132,12 @@ kernels_source(const struct candidate *of, const uint8_t preferred[16])
 	return -1;
 }
 
-/* Rate by the kernel's route. */
+/* Rate a device by the kernel's route to the destination. */
 static int
 rate_kernels_route(struct candidate *of)
 {
 	struct uroce_netlink_output path;
-	/* with a source or a scope the interface is given */
+	/* a source address or a scope determines the kernel interface */
 	const bool is_given = of->src != NULL || of->scope != 0;
 	int ret, idx;
 
@@ -164,7 +172,7 @@ rate_self(struct candidate *of)
 	return RATING_SELF;
 }
 
-/* Rate a device for a group: each address of the family can send to it. */
+/* Rate a device for a multicast group: any address of the group's IP version can be the source. */
 static int
 rate_group(struct candidate *of)
 {
@@ -196,7 +204,11 @@ rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 	return rating;
 }
 
-/* Choose among the addresses of a device for a loopback destination. */
+/*
+ * Choose the address of a device that replaces a loopback address. The first address of the IP
+ * version that is not link-local is preferred to a link-local one.
+ * @return the index of the address; -1: the device has no address of the IP version
+ */
 static int
 first_of_family(const struct uroce_vcm_device *device, uint8_t ip_version)
 {
@@ -264,7 +276,11 @@ uroce_vcm_route_find_local(struct uroce_cm_addr *addr, uint32_t scope,
 	return -EADDRNOTAVAIL;
 }
 
-/* A loopback destination is the address of the source, or of the first device of the family. */
+/*
+ * Choose the route to a loopback destination. The destination becomes the source address. Without a
+ * source address it becomes an address of `device`, or, if `device` is NULL, of the first device
+ * that has an address of the IP version.
+ */
 static int
 choose_loopback(const struct uroce_cm_addr *dst, struct uroce_vcm_device *device,
 		const struct uroce_cm_addr *src, struct uroce_vcm_route *route)

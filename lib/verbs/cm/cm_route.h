@@ -4,28 +4,29 @@
 
 /**
  * @file
- * Which device has an address, and which device and source address lead to a destination. The
- * caller holds uroce_vcm_lock.
+ * Choice of the device that has a local address, and of the device and the source address that lead
+ * to a destination. The caller holds uroce_vcm_lock.
  */
 
 #include "verbs/cm/id.h"
 
 /**
- * Find the device that has an address. 127.0.0.0/8 and ::1 are addresses of the first device that
- * has one of the family.
- * @param scope  of a link-local address: index of the kernel interface; 0: any
- * @param[in,out] addr  becomes the address of the device; the port stays
+ * Find the device that has an address. A loopback address (127.0.0.0/8, ::1) means the first device
+ * that has an address of the IP version.
+ * @param scope  for a link-local address: index of the kernel interface; 0: any
+ * @param[in,out] addr  a loopback address is replaced by an address of the device; the port stays
  * @return 0; -EADDRNOTAVAIL: no device has the address; -ENODEV: there is no device; another -errno
  */
 int uroce_vcm_route_find_local(struct uroce_cm_addr *addr, uint32_t scope,
 			       struct uroce_vcm_device **device);
 
 /**
- * Choose the device and the source address to a destination.
+ * Choose the device and the source address for a destination.
  * @param device  the only device that may be used; NULL: any
  * @param src  the source address; NULL: to be chosen
- * @param scope  of a link-local destination: index of the kernel interface; 0: any
- * @param[out] route  written on success; a loopback address has become one of the device
+ * @param scope  for a link-local destination: index of the kernel interface; 0: any
+ * @param[out] route  written on success; a loopback destination is replaced by an address of the
+ *	device
  * @return 0; -ENETUNREACH: no device has a route; -EHOSTUNREACH: the kernel refuses the
  *	destination; -ENODEV: there is no device; another -errno
  */

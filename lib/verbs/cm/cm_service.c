@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread of connection management, or the calls of a program that does its work. */
+/*
+ * The work of connection management that is due. A thread of the library does this work, or the
+ * program does it by calls.
+ */
 
 #include "verbs/cm/cm_service.h"
 
@@ -16,12 +19,15 @@
 #include "verbs/cm/wakeup.h"
 #include "verbs/uroce_cm.h"
 
-/* Guards the members of `service`, and is held while the thread is started and ended. */
+/*
+ * Guards the members of `service`. A thread holds this lock while it starts or ends the service
+ * thread.
+ */
 static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
 	unsigned nb_channels;
-	pthread_t thread; /* runs if there are channels, unless the program does the work */
+	pthread_t thread; /* exists while there are channels, unless the program does the work */
 	atomic_bool is_ending;
 } service;
 
@@ -47,13 +53,19 @@ serve(void *unused)
 	struct pollfd pollfd = { .fd = uroce_vcm_wakeup_fd(), .events = POLLIN };
 
 	(void)unused;
-	/* a turn takes wake-ups back, so whether the thread ends is checked after the turn */
+	/*
+	 * uroce_vcm_service_run() also clears the wake-up of uroce_vcm_service_put(), so
+	 * `is_ending` is checked after each run
+	 */
 	while (uroce_vcm_service_run(), !atomic_load(&service.is_ending))
 		(void)poll(&pollfd, 1, -1);
 	return NULL;
 }
 
-/* Start the thread. It takes no signals, which are the program's. */
+/*
+ * Start the thread of connection management. All signals are blocked in the thread, because they
+ * are for the program's threads.
+ */
 static int
 start_thread(void)
 {
@@ -136,7 +148,7 @@ uroce_cm_poll(void)
 {
 	struct pollfd pollfd = { .fd = uroce_vcm_wakeup_fd(), .events = POLLIN };
 
-	/* the descriptor tells without a lock that nothing is due */
+	/* poll() shows without a lock whether work is due */
 	return pollfd.fd >= 0 && poll(&pollfd, 1, 0) > 0 ? uroce_vcm_service_run() : 0;
 }
 

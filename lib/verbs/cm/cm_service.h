@@ -4,27 +4,31 @@
 
 /**
  * @file
- * Who does the work that is due without a call of the program: a thread of the library, or the
- * program itself. The lock must not be held.
+ * Work of connection management that is due without a call of the program. A thread of the library
+ * does this work, or the program itself. The caller must not hold uroce_vcm_lock.
  */
 
 #include <stdbool.h>
 
 /**
- * Count a channel. The first one starts the thread, unless the program does the work.
+ * Count a new channel. The first channel starts the thread, unless the program does the work.
  * @return 0, or -errno
  */
 int uroce_vcm_service_get(void);
 
-/** Take a channel back from the count. The last one ends the thread. */
+/** Subtract a channel from the number of channels. The last channel ends the thread. */
 void uroce_vcm_service_put(void);
 
-/** Do the work that is due. @return number of events that were added to channels */
+/**
+ * Do the work of connection management that is due.
+ * @return number of events that were added to channels
+ */
 unsigned uroce_vcm_service_run(void);
 
 /**
- * Wait until an event of the channel with this descriptor may be pending. If the program does the
- * work, the call does it meanwhile.
+ * Wait until the channel with the descriptor `channel_fd` may have an event. If the program does
+ * the work of connection management, this call does the work that is due before it waits, and also
+ * returns when more work is due.
  * @return 0, or -errno: EINTR
  */
 int uroce_vcm_service_wait(int channel_fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking of events. The QP of an id is moved in the thread that takes the event: a move may wait
- * for the MAC of the peer, and the thread of connection management must not wait.
+ * Taking events from channels. The QP of an id is moved in the thread that takes the event: a move
+ * may wait for the MAC of the peer, and the thread of connection management must not wait.
  */
 
 #include "verbs/cm/cm_take.h"
@@ -15,7 +15,7 @@
 #include "verbs/cm/cm_service.h"
 #include "verbs/uroce.h"
 
-/* Tell the peer, and the program, that the connection cannot be used. */
+/* Reject a connection whose QP could not be moved, and turn the event into CONNECT_ERROR. */
 static void
 fail_connection(struct uroce_vcm_id *id, struct uroce_vcm_event *event, int error)
 {
@@ -34,7 +34,10 @@ fail_connection(struct uroce_vcm_id *id, struct uroce_vcm_event *event, int erro
 	event->cm.status = error;
 }
 
-/* Tell the peer that the QP is ready. Another thread may destroy the id meanwhile. */
+/*
+ * Tell the peer by an RTU that the QP is ready.
+ * @return 0; -EINVAL: another thread destroys the id; another -errno
+ */
 static int
 establish_end(struct uroce_vcm_id *id)
 {
@@ -52,7 +55,10 @@ establish_end(struct uroce_vcm_id *id)
 	return ret;
 }
 
-/* The peer has accepted: the QP becomes ready, and the peer is told. */
+/*
+ * Complete a connection that the peer has accepted: move the QP to RTS, then tell the peer. The
+ * event becomes ESTABLISHED or CONNECT_ERROR.
+ */
 static void
 finish_response(struct uroce_vcm_event *event)
 {
@@ -94,7 +100,10 @@ finish_join(struct uroce_vcm_event *event)
 	event->cm.status = -ret;
 }
 
-/* What an event means for the QP of its id; NULL: nothing. */
+/*
+ * What is done with the QP of an id when the program takes an event, indexed by the event. NULL:
+ * nothing.
+ */
 static void (*const finish[])(struct uroce_vcm_event *) = {
 	[RDMA_CM_EVENT_CONNECT_RESPONSE] = finish_response,
 	[RDMA_CM_EVENT_REJECTED] = finish_rejection,
@@ -102,7 +111,9 @@ static void (*const finish[])(struct uroce_vcm_event *) = {
 	[RDMA_CM_EVENT_TIMEWAIT_EXIT] = NULL,
 };
 
-/* Whether the program has been told already that the connection failed. */
+/*
+ * Whether an event reports the end of a connection for which the program got CONNECT_ERROR before.
+ */
 static bool
 is_repeated_end(const struct uroce_vcm_event *event)
 {
@@ -181,11 +192,11 @@ uroce_vcm_take_end(struct uroce_vcm_id *id)
 		if (ret != 0)
 			return ret;
 		id->cm.event = &event->cm;
-		/* this event ends no call */
+		/* TIMEWAIT_EXIT ends no call, so the wait goes on */
 	} while (event->cm.event == RDMA_CM_EVENT_TIMEWAIT_EXIT &&
 		 (uroce_vcm_take_forget(id), true));
 	if (event->cm.status == 0)
 		return 0;
-	/* a positive status is a reason of the peer */
+	/* a positive status is the reason why the peer has rejected */
 	return event->cm.status < 0 ? event->cm.status : -ECONNREFUSED;
 }

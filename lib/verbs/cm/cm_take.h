@@ -4,15 +4,15 @@
 
 /**
  * @file
- * Taking an event from a channel, with what the event means for the QP of its id. The lock must not
- * be held.
+ * Taking an event from a channel, and moving the QP of the event's id. The caller must not hold
+ * uroce_vcm_lock.
  */
 
 #include "verbs/cm/event_queue.h"
 
 /**
  * Take the oldest event of a channel, and move the QP of its id.
- * @return NULL: there is none
+ * @return the event; NULL: the channel has no event
  */
 struct uroce_vcm_event *uroce_vcm_take(struct uroce_vcm_channel *channel);
 
@@ -26,13 +26,16 @@ int uroce_vcm_take_wait(struct uroce_vcm_channel *channel, struct uroce_vcm_even
 void uroce_vcm_take_ack(struct uroce_vcm_event *event);
 
 /**
- * Of a synchronous id: wait for the end of a call, and keep the event as `cm.event`. Of another id
- * the call does nothing.
- * @return 0, or -errno: the status of the event; -ECONNREFUSED: rejected; -EINTR
+ * If an id is synchronous, wait for the event that ends a call, and keep the event as `cm.event`.
+ * If the id is not synchronous, do nothing.
+ * @return 0, or -errno: the status of the event; -ECONNREFUSED: the peer has rejected; -EINTR
  */
 int uroce_vcm_take_end(struct uroce_vcm_id *id);
 
-/** Of a synchronous id: acknowledge the event that is left from an earlier call. */
+/**
+ * Acknowledge the event that an earlier call has left in `cm.event` of a synchronous id, if there
+ * is one.
+ */
 void uroce_vcm_take_forget(struct uroce_vcm_id *id);
 
 #endif /* UROCE_VERBS_CM_CM_TAKE_H */

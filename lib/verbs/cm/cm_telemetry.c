@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of agents. The thread that builds a reply holds `agents_lock`, without which no agent
- * ends.
+ * Telemetry of agents. A thread that builds a reply holds `agents_lock`. No agent can end while a
+ * thread holds this lock.
  */
 
 #include "datapath/dpdk.h"

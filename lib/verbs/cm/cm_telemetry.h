@@ -9,17 +9,17 @@
  *
  *	/uroce/cm,DEVICE           counters of messages
  *	/uroce/cm_ids,DEVICE       ids: listeners, connections, resolutions of services
- *	/uroce/cm_ids,DEVICE,ID    ids after this one
+ *	/uroce/cm_ids,DEVICE,ID    ids that follow ID
  *
- * A reply has at most UROCE_CM_REPLY_ROWS ids. The list ends with an empty reply.
+ * A reply has at most UROCE_CM_REPLY_ROWS ids. An empty reply means that no more ids follow.
  */
 
 struct uroce_cm_agent;
 
-/** Show an agent, until uroce_cm_telemetry_remove(). */
+/** Show an agent in replies of telemetry, until uroce_cm_telemetry_remove() is called. */
 void uroce_cm_telemetry_add(struct uroce_cm_agent *agent);
 
-/** Hide an agent. On return no reply reads it any more. */
+/** Remove an agent from telemetry. On return no thread of telemetry reads the agent. */
 void uroce_cm_telemetry_remove(struct uroce_cm_agent *agent);
 
 #endif /* UROCE_VERBS_CM_CM_TELEMETRY_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A consumer of the agent: each call checks the id, and is a call of the engine under the agent's
+ * A consumer of the agent. Each call checks the id, and then calls the engine under the agent's
  * lock.
  */
 
@@ -16,9 +16,9 @@
 
 struct uroce_cm_consumer {
 	struct uroce_cm_manager manager;
-	struct ibv_context *context; /* one of its users is this consumer */
+	struct ibv_context *context; /* context of which this consumer is one user */
 	struct uroce_cm_agent *agent;
-	uint16_t number; /* owner of the consumer's ids in the engine */
+	uint16_t number; /* number by which the engine knows the owner of the consumer's ids */
 };
 
 static struct uroce_cm_consumer *
@@ -27,7 +27,7 @@ consumer_of(struct uroce_cm_manager *manager)
 	return (struct uroce_cm_consumer *)manager;
 }
 
-/* A call of the engine, from begin_id_call() to end_id_call(). */
+/* A call to the engine about an id, from begin_id_call() to end_id_call(). */
 struct id_call {
 	struct uroce_cm_agent *agent;
 	struct uroce_cm *cm;
@@ -35,9 +35,9 @@ struct id_call {
 };
 
 /*
- * Begin a call about an id.
+ * Begin a call to the engine about an id.
  * @return 0; -EIO: this process is a child of fork(); -EINVAL: the consumer does not have the id.
- *	After an error the call has ended
+ *	After an error end_id_call() must not be called
  */
 static int
 begin_id_call(struct uroce_cm_manager *manager, uint32_t id, struct id_call *call)
@@ -237,7 +237,7 @@ close_consumer(struct uroce_cm_manager *manager)
 {
 	struct uroce_cm_consumer *const consumer = consumer_of(manager);
 
-	/* in a child of fork() agent and context are the parent's */
+	/* in a child of fork() the agent and the context belong to the parent */
 	if (!uroce_is_fork_child()) {
 		uroce_cm_agent_remove(consumer->agent, consumer->number);
 		uroce_users_drop(consumer->context, &uroce_vcontext(consumer->context)->nb_users);

@@ -6,8 +6,7 @@
  * @file
  * A consumer of the agent in this process: an implementation of verbs/cm/manager.h.
  *
- * An id of another consumer is unknown to a consumer, and its calls with such a number return
- * -EINVAL.
+ * A consumer cannot use the ids of other consumers: its calls with such an id return -EINVAL.
  */
 
 #include "verbs/cm/manager.h"

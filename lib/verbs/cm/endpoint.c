@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints: synchronous ids that are made in one call. Each step is a public call, so its error is
- * in errno.
+ * Endpoints: synchronous ids that one call creates and prepares. The steps of this call are public
+ * calls, so errno has the error of a step.
  */
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #define RESOLVE_TIMEOUT_MS 2000
 
-/* The QPs of new connections of a listener will have these attributes. */
+/* Store the attributes of the QPs that new connections of a listener get. */
 static int
 keep_qp_init(struct uroce_vcm_id *id, struct ibv_pd *pd, const struct ibv_qp_init_attr *init)
 {
@@ -38,7 +38,10 @@ prepare_passive(struct uroce_vcm_id *id, const struct rdma_addrinfo *res, struct
 	return keep_qp_init(id, pd, init);
 }
 
-/* The route is the one of the address info, if it has one. */
+/*
+ * Set the route of an id to the route in the address info, or resolve the route if the address info
+ * has none.
+ */
 static int
 resolve_route_of(struct uroce_vcm_id *id, const struct rdma_addrinfo *res)
 {
@@ -101,7 +104,10 @@ uroce_cm_destroy_ep(struct rdma_cm_id *id)
 	(void)uroce_cm_destroy_id(id);
 }
 
-/* Make the new id of a request synchronous; its event belongs to it from now on. */
+/*
+ * Make the new id of a CONNECT_REQUEST synchronous, create its QP if the listener has QP
+ * attributes, and make the new id the owner of the event.
+ */
 static int
 adopt_request(struct uroce_vcm_id *listener, struct uroce_vcm_event *event)
 {

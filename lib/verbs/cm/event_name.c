@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The names of events. */
+/* Names of the events of connection management. */
 
 #include "verbs/uroce_cm.h"
 
@@ -19,6 +19,6 @@ uroce_cm_event_str(enum rdma_cm_event_type event)
 	};
 #undef NAME
 
-	/* the type may be signed: a negative value becomes a large one */
+	/* the enum may be signed: the cast turns a negative value into a large one */
 	return (unsigned)event < sizeof(names) / sizeof(names[0]) ? names[event] : "UNKNOWN EVENT";
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Queues of events. Each event makes the descriptor of its channel readable anew, so that a program
- * with an edge-triggered epoll notices each.
+ * with an edge-triggered epoll notices each event.
  */
 
 #include "verbs/cm/event_queue.h"
@@ -62,7 +62,7 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	*link = event->next;
 	if (event->next == NULL)
 		channel->end = link;
-	/* the descriptor is readable, since there was an event, so the call does not wait */
+	/* the queue had an event, so the descriptor is readable, and the read does not block */
 	if (channel->first == NULL)
 		(void)eventfd_read(channel->cm.fd, &count);
 	event->next = NULL;
@@ -71,7 +71,7 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	return event;
 }
 
-/* Whether the program wants an event. */
+/* Whether the functions that watch the channel want an event to be added to it. */
 static bool
 is_event_wanted(const struct uroce_vcm_channel *channel, const struct uroce_vcm_event *event)
 {
@@ -159,7 +159,10 @@ uroce_vcm_event_migrate(struct uroce_vcm_id *id, struct uroce_vcm_channel *to)
 		struct uroce_vcm_event *const next = event->next;
 		struct uroce_vcm_id *const child = uroce_vcm_id(event->cm.id);
 
-		/* an id that the program does not know yet follows its listener */
+		/*
+		 * an id whose CONNECT_REQUEST is pending moves to the new channel together with its
+		 * listener
+		 */
 		if (child != id) {
 			uroce_vcm_event_migrate(child, to);
 		}

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The queue of a channel's events that the program has not taken, and the count of those that it
- * took and has not acknowledged.
+ * The queue of a channel's events that the program has not taken, and the count of events that the
+ * program took and has not acknowledged.
  *
  * The caller holds uroce_vcm_lock, except where a comment says otherwise.
  */
@@ -14,11 +14,11 @@
 #include "verbs/uroce_cm_dv.h"
 
 struct uroce_vcm_event {
-	struct rdma_cm_event cm; /* what the program gets */
+	struct rdma_cm_event cm; /* event that the program gets */
 	struct uroce_vcm_event *next;
-	/* the id whose queue entry this is: of CONNECT_REQUEST the listener, else `cm.id` */
+	/* id to which the event belongs: the listener for CONNECT_REQUEST, otherwise `cm.id` */
 	struct uroce_vcm_id *owner;
-	/* group of MULTICAST_JOIN and MULTICAST_ERROR; NULL: another event */
+	/* group of a MULTICAST_JOIN or MULTICAST_ERROR; NULL for other events */
 	struct uroce_vcm_group *group;
 	/* memory for the private data of the event */
 	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
@@ -27,7 +27,7 @@ struct uroce_vcm_event {
 struct uroce_vcm_channel {
 	struct rdma_event_channel cm; /* `fd`: eventfd, readable while `first` is not NULL */
 	struct uroce_vcm_event *first, **end;
-	unsigned nb_ids; /* ids whose channel this is */
+	unsigned nb_ids; /* number of ids that use this channel */
 	/* functions that watch the channel, and their argument; NULL: none */
 	const struct uroce_cm_dv_watch *watch;
 	void *watch_arg;
@@ -39,41 +39,48 @@ uroce_vcm_channel(struct rdma_event_channel *cm)
 	return (struct uroce_vcm_channel *)cm;
 }
 
-/** Create a channel. The lock need not be held. @return NULL with errno */
+/**
+ * Create a channel. The caller need not hold uroce_vcm_lock.
+ * @return the channel, or NULL with errno
+ */
 struct uroce_vcm_channel *uroce_vcm_channel_new(void);
 
 /** Free a channel and the events in it. */
 void uroce_vcm_channel_free(struct uroce_vcm_channel *channel);
 
 /**
- * Append an event to the channel of its owner. An event that the functions which watch the channel
- * do not want is freed.
+ * Append an event to the channel of the event's owner. If the functions that watch the channel do
+ * not want the event, it is freed.
  */
 void uroce_vcm_event_push(struct uroce_vcm_event *event);
 
 /**
- * Take the oldest event, which is then counted as not acknowledged.
- * @return NULL: there is none
+ * Take the oldest event of a channel, and count the event as not acknowledged.
+ * @return the event; NULL: the channel has no event
  */
 struct uroce_vcm_event *uroce_vcm_event_pop(struct uroce_vcm_channel *channel);
 
-/** Take back an acknowledged event from the count of its owner. The caller frees the event. */
+/**
+ * Subtract an event that the program acknowledges from its owner's count of unacknowledged events.
+ * The caller frees the event.
+ */
 void uroce_vcm_event_ack(struct uroce_vcm_event *event);
 
-/** Count an event that was taken, and not acknowledged, for another id from now on. */
+/** Make another id the owner of an event that the program took and has not acknowledged. */
 void uroce_vcm_event_rehome(struct uroce_vcm_event *event, struct uroce_vcm_id *owner);
 
 /**
- * Remove the events of an id from its channel; with a group, only the events of this group.
- * @return the list of them, linked by `next`
+ * Remove the pending events of an id from its channel. If `group` is not NULL, remove only the
+ * events of this group.
+ * @return the list of the removed events, linked by `next`
  */
 struct uroce_vcm_event *uroce_vcm_event_purge(struct uroce_vcm_id *id,
 					      const struct uroce_vcm_group *group);
 
-/** Move the events of an id to another channel, and make it the channel of the id. */
+/** Move an id and its pending events to another channel. */
 void uroce_vcm_event_migrate(struct uroce_vcm_id *id, struct uroce_vcm_channel *to);
 
-/** Wait until `*nb_unacked` is 0. The lock is released while the call waits. */
+/** Wait until `*nb_unacked` is 0. uroce_vcm_lock is released while the call waits. */
 void uroce_vcm_event_await_acks(const unsigned *nb_unacked);
 
 #endif /* UROCE_VERBS_CM_EVENT_QUEUE_H */

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * A lock for a thread that takes it again and again. The next one that gets the lock is the thread
- * that waits, and not the one that has just released it, which would win otherwise.
+ * A fair lock, for a thread that takes the lock again and again. When this thread releases the
+ * lock, a waiting thread gets the lock next. With a plain mutex the thread that has just released
+ * the mutex would often take it first again.
  */
 
 #include <pthread.h>

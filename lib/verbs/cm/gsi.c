@@ -2,9 +2,10 @@
 /*
  * QP 1. Only its number and its Q_Key differ from those of other UD QPs.
  *
- * The completion queue is polled and armed below the calls for programs. Those calls drive the
- * worker and tell the service thread that the program sleeps. Here a program may drive the worker
- * at the same time, which the thread of connection management must not disturb.
+ * The completion queue is polled and armed by internal functions, and not by the calls for
+ * programs. The calls for programs also drive the worker, and tell the service thread that the
+ * program sleeps. A program may drive the worker at the same time, and the thread of connection
+ * management must not disturb this program.
  */
 
 #include "verbs/cm/gsi.h"
@@ -23,19 +24,20 @@
 #include "verbs/xrc.h"
 
 /*
- * Buffers of received datagrams. A thousand clients may connect at a time, and each has up to two
- * messages in flight. The thread that takes them may wait some milliseconds for a CPU.
+ * Number of buffers for received datagrams (NB_RECV) and of send requests. A thousand clients may
+ * connect at a time, and each client has up to two messages in flight. The thread that takes the
+ * messages may wait some milliseconds for a CPU.
  */
 #define NB_RECV 4096u
 #define NB_SEND 512u
 
 #define GRH_LEN sizeof(struct ibv_grh)
-/* A longer datagram is no MAD, and is dropped because it does not fit. */
+/* Length of a receive buffer. A longer datagram is no MAD: it does not fit, and is dropped. */
 #define BUFFER_LEN (GRH_LEN + UROCE_MAD_LEN)
-/* distance of two buffers, so that each begins at a cache line */
+/* distance of two receive buffers, a multiple of 64, so that each buffer begins at a cache line */
 #define BUFFER_STRIDE 320u
 
-/* uroce_gsi_drain() looks this often whether all MADs are sent, for 100 ms at most. */
+/* uroce_gsi_drain() checks every 100 us whether all MADs are sent, for 100 ms at most. */
 #define DRAIN_PAUSE_NS 100000
 #define DRAIN_PAUSES   1000u
 
@@ -44,7 +46,7 @@ open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *devi
 {
 	*context = (struct uroce_vcontext){
 		.device = device,
-		/* no descriptor: events of the context's objects are dropped */
+		/* no descriptor: asynchronous events of the objects of this context are dropped */
 		.event_fd = -1,
 		.events_end = &context->events,
 		.verbs.context = {
@@ -55,7 +57,10 @@ open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *devi
 		},
 	};
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
-	/* only the start of an announced device makes its number of workers known */
+	/*
+	 * start the device if it is only announced, because its number of workers is not known
+	 * before
+	 */
 	return uroce_vcontext_start(&context->verbs.context);
 }
 
@@ -144,7 +149,7 @@ post_buffers(struct uroce_gsi *gsi, const uint32_t *number, unsigned nb)
 			.num_sge = 1,
 		};
 	}
-	/* the queue has room for all buffers, so this cannot fail */
+	/* the receive queue has room for all buffers, so the post cannot fail */
 	if (nb > 0)
 		(void)uroce_post_recv(&gsi->qp->ibv, wr, &bad);
 }
@@ -227,8 +232,8 @@ uroce_gsi_arm(struct uroce_gsi *gsi)
 }
 
 /*
- * Look at a completion of the receive queue.
- * @return whether it is a datagram with the length of a MAD and a header in front of it
+ * Whether a completion of the receive queue is a datagram with an IP header and the length of a
+ * MAD.
  */
 static bool
 is_mad(const struct ibv_wc *wc)
@@ -250,8 +255,8 @@ make_rx(const struct uroce_gsi *gsi, const struct ibv_wc *wc)
 }
 
 /*
- * Note that the QP has failed. Its requests are flushed. They are not posted again, because they
- * would be flushed again.
+ * Note that QP 1 has failed. Its flushed receive requests are not posted again, because they would
+ * be flushed again.
  */
 static void
 note_failure(struct uroce_gsi *gsi, const struct ibv_wc *wc)
@@ -316,7 +321,7 @@ uroce_gsi_send(struct uroce_gsi *gsi, const struct uroce_path *path,
 		.wr.ud = {
 			.ah = &ah.ibv,
 			.remote_qpn = UROCE_QPN_GSI,
-			/* the high bit says: the Q_Key of the QP itself */
+			/* the high bit is set, so the packet carries the Q_Key of QP 1 itself */
 			.remote_qkey = UROCE_GSI_QKEY,
 		},
 	};

@@ -5,8 +5,8 @@
 /**
  * @file
  * QP 1 of a device: the QP of the general services interface (GSI), which sends and receives MADs
- * [IBA 13.5.1]. It is a UD QP with a number and a Q_Key that programs cannot have. It belongs to a
- * context of the library, which no program sees.
+ * [IBA 13.5.1]. QP 1 is a UD QP with a number and a Q_Key that QPs of programs cannot have. QP 1
+ * belongs to a context of the library, which no program sees.
  *
  * A MAD is sent as inline data, so no buffer waits for its completion. Received MADs lie in a pool
  * of buffers. A MAD that finds no free buffer is dropped, and the sender repeats it.
@@ -25,32 +25,33 @@
 /** Q_Key of QP 1 [IBA 3.5.3]. */
 #define UROCE_GSI_QKEY 0x80010000u
 
-/** Most MADs that one call takes. */
+/** Maximum number of MADs that one call of uroce_gsi_recv() takes. */
 #define UROCE_GSI_BATCH 64u
 
 struct uroce_gsi {
-	struct uroce_vcontext context; /* the context of the objects */
+	struct uroce_vcontext context; /* context of the objects below */
 	struct ibv_pd *pd;
-	struct ibv_cq *cq; /* of the send queue and of the receive queue */
+	struct ibv_cq *cq; /* CQ of the send queue and of the receive queue */
 	struct uroce_vqp *qp;
 	struct ibv_mr *mr;
-	uint8_t *buffers; /* memory of the region: buffers of received datagrams */
-	/* eventfd, readable when the armed QP has completions */
+	uint8_t *buffers; /* memory of `mr`: buffers for received datagrams */
+	/* eventfd, readable when the armed CQ has completions */
 	int event_fd;
-	bool is_dead;       /* the QP has failed; it neither sends nor receives any more */
-	uint64_t nb_no_mad; /* datagrams that were dropped because they have another length */
+	bool is_dead; /* the QP has failed; it neither sends nor receives any more */
+	/* datagrams that were dropped because they do not have the length of a MAD */
+	uint64_t nb_no_mad;
 };
 
 /** A received MAD. */
 struct uroce_gsi_rx {
 	uint32_t buffer;     /* number of the buffer */
 	struct ibv_grh *grh; /* IP header of the datagram, in the buffer */
-	const uint8_t *mad;  /* in the buffer; valid until uroce_gsi_give_back() */
-	struct ibv_wc wc;    /* the completion */
+	const uint8_t *mad;  /* the MAD, in the buffer; valid until uroce_gsi_give_back() */
+	struct ibv_wc wc;    /* completion of the receive request */
 };
 
 /**
- * Create QP 1. The buffers are posted, and the QP is armed.
+ * Create QP 1 of a device, post its receive buffers, and arm its CQ.
  * @return 0, or -errno: ENOMEM; the errors of uroce_dev_alloc_gsi(); the start of an announced
  *	device failed
  */
@@ -65,14 +66,15 @@ void uroce_gsi_drain(struct uroce_gsi *gsi);
 void uroce_gsi_close(struct uroce_gsi *gsi);
 
 /**
- * Make the descriptor `event_fd` unreadable, and arm the QP: the next completion makes the
- * descriptor readable. The caller polls afterwards, because earlier completions do not.
+ * Make the descriptor `event_fd` unreadable, and arm the CQ of QP 1: the next completion makes the
+ * descriptor readable. A completion that is already in the CQ does not, so the caller polls the CQ
+ * afterwards.
  */
 void uroce_gsi_arm(struct uroce_gsi *gsi);
 
 /**
  * Take received MADs.
- * @param[out] has_more  whether there may be more
+ * @param[out] has_more  whether more MADs may have arrived
  * @return number of MADs in `rx`, at most `max`
  */
 unsigned uroce_gsi_recv(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, unsigned max,
@@ -81,12 +83,12 @@ unsigned uroce_gsi_recv(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, unsigned
 /** Post the buffers of received MADs again, at most UROCE_GSI_BATCH of them. */
 void uroce_gsi_give_back(struct uroce_gsi *gsi, const struct uroce_gsi_rx *rx, unsigned nb);
 
-/** Number of MADs that can be sent now, at least; 0: none. */
+/** Get the number of MADs that can be sent now. It may grow at any time, as completions arrive. */
 unsigned uroce_gsi_room(struct uroce_gsi *gsi);
 
 /**
- * Send a MAD to QP 1 of another host, or of this one. There must be room. If no room is left, the
- * completion of the MAD makes `event_fd` readable, if the QP is armed.
+ * Send a MAD to QP 1 of another host, or of this host. The caller has checked uroce_gsi_room(). If
+ * the MAD takes the last room, its completion makes `event_fd` readable, if the CQ is armed.
  */
 void uroce_gsi_send(struct uroce_gsi *gsi, const struct uroce_path *path,
 		    const uint8_t mad[UROCE_MAD_LEN]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The addresses of an id: binding, resolving, listening. */
+/* Public calls for the addresses of an id: bind, resolve, listen. */
 
 #include <errno.h>
 
@@ -26,7 +26,7 @@ bind_id(struct uroce_vcm_id *id, const struct sockaddr *sa)
 
 	if (ret != 0)
 		return ret;
-	/* a group is no address of a host */
+	/* an id is bound only once; a multicast address is not the address of a host */
 	if (id->state != UROCE_VCM_IDLE)
 		return -EINVAL;
 	return uroce_vcm_addr_is_group(&addr) ? -EADDRNOTAVAIL : uroce_vcm_bind(id, &addr, scope);
@@ -46,7 +46,10 @@ uroce_cm_bind_addr(struct rdma_cm_id *cm, struct sockaddr *addr)
 	return uroce_vcm_ret(ret);
 }
 
-/* The address that an id is bound to; NULL: none, or the wildcard. */
+/*
+ * Get the address to which an id is bound.
+ * @return NULL: the id is not bound, or is bound to the wildcard
+ */
 static const struct uroce_cm_addr *
 source_of(const struct uroce_vcm_id *id, struct uroce_cm_addr *src)
 {
@@ -59,7 +62,7 @@ source_of(const struct uroce_vcm_id *id, struct uroce_cm_addr *src)
 	return src;
 }
 
-/* Whether the wildcard of an id includes addresses of this version. */
+/* Whether an id that is not bound, or is bound to a wildcard, may use the IP version of `dst`. */
 static bool
 is_same_family(const struct uroce_vcm_id *id, const struct uroce_cm_addr *dst)
 {
@@ -85,7 +88,7 @@ begin_resolution(struct uroce_vcm_id *id, const struct sockaddr *src_sa,
 	if (timeout_ms <= 0 || uroce_vcm_addr_is_any(&dst) ||
 	    (id->state != UROCE_VCM_IDLE && id->state != UROCE_VCM_BOUND))
 		return -EINVAL;
-	/* an id that is bound keeps its address, as in Linux */
+	/* an id that is bound keeps its address, as in Linux, and `src_sa` is ignored */
 	if (id->state == UROCE_VCM_IDLE && src_sa != NULL && src_sa->sa_family != 0)
 		ret = bind_id(id, src_sa);
 	if (ret != 0)

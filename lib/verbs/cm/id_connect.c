@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connections and resolutions of datagram services: both sides. */
+/* Public calls of both sides for connections and for resolutions of datagram services. */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,9 @@
 #include "verbs/uroce.h"
 #include "verbs/uroce_cm.h"
 
-/* Retry counts of a program that names none; both fields have three bits. */
+/*
+ * Retry counts if the program gives none, and their maximum, because both fields have three bits.
+ */
 #define DEFAULT_RETRIES 7
 
 /* --- parameters ---------------------------------------------------------------------------------- */
@@ -26,9 +28,9 @@ lower_of(int a, int b)
 }
 
 /*
- * A depth that the program has given: RDMA_MAX_RESP_RES stands for the limit of the device, or for
- * what the peer has asked for.
- * @return 0; -EINVAL: beyond the limit of the device
+ * Check a depth that the program has given. RDMA_MAX_RESP_RES stands for `instead`: the limit of
+ * the device, or the lower value that the peer has requested.
+ * @return 0; -EINVAL: the depth is beyond the limit of the device
  */
 static int
 check_depth(uint8_t given, uint8_t instead, int limit, uint8_t *depth)
@@ -40,8 +42,9 @@ check_depth(uint8_t given, uint8_t instead, int limit, uint8_t *depth)
 }
 
 /*
- * Fill the depths of READs and atomics.
- * @param asked  what the peer asks for, within the limits of the device; NULL: the limits
+ * Fill in the depths of READs and atomics.
+ * @param asked  parameters that the peer has requested, which lower the limits; NULL: only the
+ *	limits of the device count
  */
 static int
 fill_depths(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
@@ -66,7 +69,9 @@ fill_depths(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 				      &param->initiator_depth);
 }
 
-/* Fill what depends on the QP: the QP of the id, or the one that the program names. */
+/*
+ * Fill in the parameters that depend on the QP: the QP of the id, or the QP that the program names.
+ */
 static int
 fill_qp_part(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 	     struct uroce_cm_param *param)
@@ -111,7 +116,7 @@ transport_of_type(enum ibv_qp_type type)
 	}
 }
 
-/* Parameters of connect(). */
+/* Fill in the parameters for the connection manager from those of uroce_cm_connect(). */
 static int
 fill_connect_param(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 		   struct uroce_cm_param *param)
@@ -130,7 +135,7 @@ fill_connect_param(const struct uroce_vcm_id *id, const struct rdma_conn_param *
 	return ret != 0 ? ret : fill_qp_part(id, conn, param);
 }
 
-/* Parameters of accept(). */
+/* Fill in the parameters for the connection manager from those of uroce_cm_accept(). */
 static int
 fill_accept_param(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 		  const struct uroce_cm_info *info, struct uroce_cm_param *param)
@@ -195,7 +200,7 @@ uroce_cm_connect(struct rdma_cm_id *cm, struct rdma_conn_param *conn_param)
 	return uroce_vcm_ret(ret != 0 ? ret : uroce_vcm_take_end(id));
 }
 
-/* Tell the peer that the connection is ready; of an id without QP. */
+/* Tell the peer that the connection of an id without QP is ready. */
 static int
 establish_response(struct uroce_vcm_id *id)
 {
@@ -239,7 +244,7 @@ prepare_accept(struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 	ret = uroce_vcm_end_query(id, &info);
 	if (ret == 0)
 		ret = fill_accept_param(id, conn, &info, param);
-	/* the private data is checked here, since the QP is moved before the message is sent */
+	/* the private data is checked here, because the QP is moved before the reply is sent */
 	if (ret == 0 &&
 	    param->private_len > (uroce_vcm_is_datagram(id) ? UROCE_CM_SIDR_REP_PRIVATE_LEN
 							    : UROCE_CM_REP_PRIVATE_LEN))
@@ -260,7 +265,10 @@ send_accept(struct uroce_vcm_id *id, const struct uroce_cm_param *param)
 	return ret;
 }
 
-/* Accept a request: the QP is ready when the peer learns of it. */
+/*
+ * Accept a request of a peer. The QP is moved to RTS before the reply is sent, so that the peer's
+ * first packet finds the QP ready.
+ */
 static int
 accept_request(struct uroce_vcm_id *id, const struct rdma_conn_param *conn)
 {
@@ -279,7 +287,7 @@ accept_request(struct uroce_vcm_id *id, const struct rdma_conn_param *conn)
 	pthread_mutex_unlock(&uroce_vcm_lock);
 	if (ret != 0)
 		(void)uroce_vcm_qp_end(id);
-	/* the accepting side of a datagram service gets no event */
+	/* after an accept the id of a datagram service gets no event */
 	return ret != 0 || uroce_vcm_is_datagram(id) ? ret : uroce_vcm_take_end(id);
 }
 
@@ -340,7 +348,10 @@ uroce_cm_reject_ece(struct rdma_cm_id *id, const void *private_data, uint8_t pri
 			   private_data_len);
 }
 
-/* Data of the peer arrived before its message, which proves that the connection is established. */
+/*
+ * Establish a connection whose data arrived before the RTU. The data proves that the peer has
+ * established the connection.
+ */
 static int
 note_data(struct uroce_vcm_id *id)
 {
@@ -369,7 +380,7 @@ uroce_cm_notify(struct rdma_cm_id *cm, enum ibv_event_type event)
 
 /* --- both sides ---------------------------------------------------------------------------------- */
 
-/* @param[out] has_event  DISCONNECTED is pending, or follows */
+/* Begin to disconnect. @param[out] has_event  whether DISCONNECTED is pending, or will follow */
 static int
 end_connection(struct uroce_vcm_id *id, bool *has_event)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* CQs that an id makes. */
+/* CQs that the library makes for an id. */
 
 #include "verbs/cm/id_cq.h"
 
@@ -47,7 +47,7 @@ uroce_vcm_id_make_recv_cq(struct uroce_vcm_id *id, uint32_t nb_wr)
 	return ret;
 }
 
-/* @return whether the CQ is destroyed; otherwise the QP or the SRQ uses it */
+/* Destroy a CQ and its channel. @return false: a QP or an SRQ uses the CQ, which stays */
 static bool
 free_cq_of_id(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {

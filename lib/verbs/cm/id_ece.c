@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * ECE options of programs that own their QP. The library carries them in REQ and REP, and knows no
- * vendor's options.
+ * ECE options of programs that own their QP. The library carries the options in REQ and REP, and
+ * does not interpret them.
  */
 
 #include <errno.h>

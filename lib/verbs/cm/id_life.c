@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ids: creating, destroying and migrating them. */
+/* Public calls that create, destroy and migrate ids. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,10 @@
 #include "verbs/cm/id_new.h"
 #include "verbs/uroce_cm.h"
 
-/* Type of the QPs of a port space; RDMA_PS_IB may have another one. -1: no such port space. */
+/*
+ * Get the QP type of a port space. In RDMA_PS_IB an id may have another type.
+ * @return -1: unknown port space
+ */
 static int
 type_of_space(enum rdma_port_space ps)
 {
@@ -83,9 +86,10 @@ uroce_cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **cm, v
 }
 
 /*
- * End what the id has at connection managers and in queues. Afterwards no event of the id is made,
- * and those that the program has taken are acknowledged.
- * @return the ids that the program has not been told of, in the events of a listener
+ * Destroy the ends of an id, remove its pending events, and wait until the program has acknowledged
+ * the events that it took. Afterwards no event of the id is raised.
+ * @return the removed events. For a listener they may include CONNECT_REQUESTs with ids that the
+ *	program does not know.
  */
 static struct uroce_vcm_event *
 end_id(struct uroce_vcm_id *id)

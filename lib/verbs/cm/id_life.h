@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Creating of ids with another QP type than that of their port space. The lock must not be held.
+ * Creating ids. In RDMA_PS_IB the caller chooses the QP type of an id. The caller must not hold
+ * uroce_vcm_lock.
  */
 
 #include "verbs/cm/id.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The memory of ids. */
+/* Allocating and freeing ids. */
 
 #include "verbs/cm/id_new.h"
 

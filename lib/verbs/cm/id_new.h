@@ -4,14 +4,14 @@
 
 /**
  * @file
- * The memory of an id. The caller holds uroce_vcm_lock.
+ * Allocating and freeing ids. The caller holds uroce_vcm_lock.
  */
 
 #include "verbs/cm/event_queue.h"
 
 /**
- * Make an id in state IDLE, whose events go to a channel.
- * @return NULL: no memory
+ * Allocate an id in state IDLE, whose events go to `channel`.
+ * @return the id; NULL: there is no memory
  */
 struct uroce_vcm_id *uroce_vcm_id_new(struct uroce_vcm_channel *channel, void *context,
 				      enum rdma_port_space ps, enum ibv_qp_type qp_type);
@@ -19,7 +19,10 @@ struct uroce_vcm_id *uroce_vcm_id_new(struct uroce_vcm_channel *channel, void *c
 /** Free an id that has neither ends nor events. */
 void uroce_vcm_id_free(struct uroce_vcm_id *id);
 
-/** Bind an id to a device, as its program sees it. */
+/**
+ * Set the device of an id, and the fields by which the program sees the device: context, PD and
+ * port.
+ */
 void uroce_vcm_id_set_device(struct uroce_vcm_id *id, struct uroce_vcm_device *device);
 
 #endif /* UROCE_VERBS_CM_ID_NEW_H */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of an id. A table has the length of each, and the function that sets it. */
+/*
+ * Options of an id. A table has for each option the length of its value, and the function that sets
+ * the option.
+ */
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -59,8 +62,9 @@ set_ack_timeout(struct uroce_vcm_id *id, const void *value)
 }
 
 /*
- * The program gives the path instead of resolving it. The addresses of the id are what is reached;
- * the flow label, the traffic class and the hop limit of the path are used.
+ * Set the path of an id to the path that the program gives, instead of resolving the route. Only
+ * the flow label, the traffic class, the hop limit and the SL of the given path are used. The
+ * addresses are those of the id.
  */
 static int
 set_path(struct uroce_vcm_id *id, const void *value)

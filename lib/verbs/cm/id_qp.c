@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The QP of an id. */
+/* Creating and destroying the QP of an id. */
 
 #include <errno.h>
 #include <stddef.h>
@@ -12,7 +12,10 @@
 #include "verbs/uroce.h"
 #include "verbs/uroce_cm.h"
 
-/* Fill what the program has left out: PD or XRC domain, and the SRQ. */
+/*
+ * Fill in attributes of the QP that the program has left out: the PD or the XRC domain, and the
+ * SRQ.
+ */
 static int
 fill_defaults(struct uroce_vcm_id *id, struct ibv_qp_init_attr_ex *init)
 {
@@ -34,7 +37,7 @@ fill_defaults(struct uroce_vcm_id *id, struct ibv_qp_init_attr_ex *init)
 	return 0;
 }
 
-/* Make the CQs that the program has left out, and that the QP needs. */
+/* Make the CQs that the QP needs and that the program has left out. */
 static int
 fill_cqs(struct uroce_vcm_id *id, struct ibv_qp_init_attr_ex *init)
 {
@@ -101,7 +104,7 @@ uroce_cm_create_qp_ex(struct rdma_cm_id *cm, struct ibv_qp_init_attr_ex *qp_init
 	return uroce_vcm_ret(create_qp_of_id(uroce_vcm_id(cm), qp_init_attr));
 }
 
-/* The plain attributes are the beginning of the extended ones. */
+/* uroce_cm_create_qp() copies a struct ibv_qp_init_attr to the beginning of the extended struct. */
 _Static_assert(offsetof(struct ibv_qp_init_attr_ex, sq_sig_all) ==
 		       offsetof(struct ibv_qp_init_attr, sq_sig_all),
 	       "both structs begin with the same members");

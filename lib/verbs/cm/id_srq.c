@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The shared receive queue of an id. */
+/* Creating and destroying the shared receive queue of an id. */
 
 #include <errno.h>
 
@@ -8,7 +8,7 @@
 #include "verbs/uroce.h"
 #include "verbs/uroce_cm.h"
 
-/* Fill what the program has left out of an XRC SRQ: the XRC domain and the CQ. */
+/* Fill in attributes of an XRC SRQ that the program has left out: the XRC domain and the CQ. */
 static int
 fill_xrc_part(struct uroce_vcm_id *id, struct ibv_srq_init_attr_ex *init)
 {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The choice between the connection managers of a device.
- */
+/* The choice of the connection manager of a device: an agent in this process, or that of uroced. */
 
 #include "verbs/cm/manager.h"
 
@@ -15,8 +13,9 @@
 #include "verbs/object.h"
 
 /*
- * Whether the connection manager of a device is that of uroced. The device of uroced's connection
- * manager itself is attached over a connection that the process has inherited.
+ * Whether the connection manager of a device is in another process, that of uroced's connection
+ * manager. In that process itself, the device is attached to uroced over an inherited connection,
+ * and the connection manager is an agent.
  */
 static bool
 is_of_uroced(const struct uroce_dev *dev)

@@ -9,8 +9,8 @@
  * The port space of a host has one owner. If this process owns the port of the device, the
  * connection manager is an agent in this process (cm/agent.h). If the device is attached to uroced,
  * the connection manager is that of uroced, and serves all clients. Both have the same calls: those
- * of the engine (lib/cm/cm.h) without their time. The meaning of each call, its arguments and its
- * errors are described there. In addition each call may return -EIO: the connection to uroced was
+ * of the engine without the parameter `now_ns`. lib/cm/cm.h describes the meaning, the arguments
+ * and the errors of each call. In addition each call may return -EIO: the connection to uroced was
  * lost, or the device is being closed.
  *
  * Any thread may make the calls. No call waits for a peer.
@@ -47,20 +47,23 @@ struct uroce_cm_manager_ops {
 	int (*query)(struct uroce_cm_manager *manager, uint32_t id, struct uroce_cm_info *info);
 	/* Take the oldest event. @return 1: there was an event; 0: there is none; -EIO */
 	int (*next_event)(struct uroce_cm_manager *manager, struct uroce_cm_event *event);
-	/* See uroce_cme_qpn_busy_until(), in nanoseconds from now. */
+	/*
+	 * Get the time from now on, in nanoseconds, in which the QP number must not be used for
+	 * another QP, see uroce_cme_qpn_busy_until().
+	 */
 	int (*qpn_busy_ns)(struct uroce_cm_manager *manager, uint32_t qpn, uint64_t *busy_ns);
 	/* Destroy the ids that the user has not destroyed, and free the manager. */
 	void (*close)(struct uroce_cm_manager *manager);
 };
 
-/** The first member of an implementation. */
+/** A connection manager. The struct of each implementation begins with this struct. */
 struct uroce_cm_manager {
 	const struct uroce_cm_manager_ops *ops;
 	/*
-	 * Tells the user that next_event() has something. A thread of the connection manager calls
-	 * it. The function must not wait, and must not call the connection manager. After a call
-	 * there is no other one before next_event() has returned 0. So the user takes events until
-	 * there is none.
+	 * Tells the user that next_event() has an event. A thread of the connection manager calls
+	 * notify(). The function must not wait, and must not call the connection manager. After a
+	 * call, notify() is not called again before next_event() has returned 0. So the user takes
+	 * events until next_event() returns 0.
 	 */
 	void (*notify)(void *arg);
 	void *arg;
@@ -72,7 +75,7 @@ struct uroce_cm_manager {
  * @param context  an open device; it must stay open until the manager is closed
  * @return 0, or -errno: ENOMEM; EINVAL: an argument is NULL; ECONNREFUSED (uroced serves no
  *	connection management); EIO: this process is a child of fork(), and the device is the
- *	parent's; another error of the creation of QP 1
+ *	parent's; or another error of the creation of QP 1
  */
 int uroce_cm_manager_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
 			  struct uroce_cm_manager **manager);

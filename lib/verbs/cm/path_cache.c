@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The cache is four-way associative. A resolved path is replaced when its set is full, an address
- * in resolution is not. So a flood of messages from invented hosts cannot end the resolutions of
- * others, and causes a bounded number of requests for MACs.
+ * A cache of paths, which is four-way associative. When a set is full, a new entry replaces a
+ * resolved path, but not an address that is being resolved. So a flood of messages from invented
+ * hosts cannot end the resolutions of other addresses, and causes a bounded number of requests for
+ * MACs.
  */
 
 #include "verbs/cm/path_cache.h"
@@ -15,15 +16,18 @@
 #include "verbs/sport.h"
 
 /*
- * How long a resolved path is used. A neighbour may change its MAC at any time, and until then its
- * messages are lost.
+ * Time for which a resolved path is used. If a neighbour changes its MAC in this time, messages to
+ * the neighbour are lost until the time is over.
  */
 #define FRESH_NS UINT64_C(2000000000)
 
-/* How long an address that has not been resolved keeps its place. */
+/* Time for which an address that is being resolved keeps its entry. */
 #define RESOLUTION_NS UINT64_C(100000000)
 
-/* Hop limits below that of new paths are not used: the way back may be longer. */
+/*
+ * Minimum hop limit of a path. The hop limit of a received request may be lower, but the way of the
+ * reply may be longer than that of the request.
+ */
 #define HOP_LIMIT_MIN 64
 
 int
@@ -54,9 +58,9 @@ set_of(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av)
 }
 
 /*
- * Find the entry of an address vector, or make one. A new entry takes an unused or expired one, else
- * that of the resolved path which expires first.
- * @return NULL: all entries of the set are in resolution
+ * Find the entry of an address vector, or make one. A new entry replaces an unused or expired
+ * entry, or else the resolved path that expires first.
+ * @return the entry; NULL: all entries of the set are in resolution
  */
 static struct uroce_cm_path_entry *
 get_entry(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av, uint64_t now_ns)

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Paths to the hosts with which connection management exchanges messages. To resolve an address
- * costs a look-up of the neighbour, or several calls of the kernel. So resolved paths are kept for
- * some seconds, in a bounded cache.
+ * Paths to the hosts with which connection management exchanges messages. Resolving an address
+ * costs a look-up of the neighbour, or several system calls. So resolved paths are kept for some
+ * seconds, in a bounded cache.
  *
- * One thread at a time calls these functions. None of them waits.
+ * One thread at a time calls the functions of this file, which do not wait.
  */
 
 #include <stdbool.h>
@@ -22,30 +22,35 @@
 #define UROCE_CM_PATH_SETS 128u
 #define UROCE_CM_PATH_WAYS 4u
 
-/** A destination: resolved, or in resolution. */
+/** An entry of the cache: an address vector that is resolved to a path, or is being resolved. */
 struct uroce_cm_path_entry {
 	struct uroce_cm_av av;
-	/* end of the entry's life; until then the entry is not replaced; 0: the entry is unused */
+	/*
+	 * time until which the entry is valid; an entry in resolution is not replaced earlier; 0:
+	 * unused
+	 */
 	uint64_t end_ns;
 	bool is_resolved;
-	uint64_t request_ns; /* see uroce_dev_try_resolve() */
+	uint64_t request_ns; /* time of the next request for the MAC, see uroce_dev_try_resolve() */
 	struct uroce_path path;
 };
 
 struct uroce_cm_path_cache {
 	struct uroce_dev *dev;
-	struct uroce_siphash_key key; /* so that peers cannot choose addresses of one set */
+	/* key of the hash that selects a set: peers cannot choose addresses of one set */
+	struct uroce_siphash_key key;
 	struct uroce_cm_path_entry entry[UROCE_CM_PATH_SETS][UROCE_CM_PATH_WAYS];
 };
 
-/** @return 0; -EIO: no random numbers */
+/** Initialize an empty cache. @return 0; -EIO: no random numbers */
 int uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *dev);
 
 /**
- * Find the path of a message, or go on with its resolution.
+ * Find the path for an address vector, or continue the resolution of the address.
  * @param[out] path  valid until the next call
- * @return 0; -EAGAIN: the address is being resolved, to be repeated in a millisecond; -ENOBUFS: too
- *   many addresses are being resolved; another -errno: there is no path
+ * @return 0; -EAGAIN: the address is being resolved, so the caller repeats the call after a
+ *	millisecond; -ENOBUFS: too many addresses are being resolved; another -errno: there is no
+ *	path
  */
 int uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av,
 			     uint64_t now_ns, const struct uroce_path **path);

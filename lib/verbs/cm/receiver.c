@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reception of messages. The address vector of the sender comes from the IP header of its datagram.
- * A message names the hosts in its payload, too; the engine compares the two.
+ * Reception of messages. The address vector of the sender comes from the IP header of the datagram.
+ * A message may also name the hosts in its payload. The engine compares the payload with the
+ * address vector.
  */
 
 #include "verbs/cm/receiver.h"
@@ -13,8 +14,8 @@
 #include "verbs/uroce.h"
 
 /*
- * Fill the address vector of the reply to a MAD.
- * @return false: the header is none, or its source is no host
+ * Fill in the address vector of the reply to a MAD.
+ * @return false: the datagram has no valid IP header, or its source address is not that of a host
  */
 static bool
 make_reply_av(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, struct uroce_cm_av *av)

@@ -20,9 +20,9 @@ struct uroce_cm_receiver_stats {
 };
 
 /**
- * Give the engine messages that have arrived, at most a batch of them. The caller is the one
- * thread that uses the engine and QP 1.
- * @return whether there may be more
+ * Pass received messages to the engine, at most UROCE_GSI_BATCH of them. Only the caller's thread
+ * uses the engine and QP 1 during the call.
+ * @return whether more messages may have arrived
  */
 bool uroce_cm_receive(struct uroce_gsi *gsi, struct uroce_cm *cm,
 		      struct uroce_cm_receiver_stats *stats, uint64_t now_ns);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The calls of a connection manager as requests to that of uroced. The numbers of ids are those of
- * this process; remote_ids.c has the numbers of the connection manager. The cookie of an id stays in
- * this process.
+ * The calls of a connection manager as requests to the connection manager of uroced. The calls use
+ * numbers of ids that this process has chosen. remote_ids.c translates them to the numbers of the
+ * connection manager. The cookie of an id stays in this process.
  *
- * The file has more than 500 lines: it has a function for each call of verbs/cm/manager.h, and what
- * they share.
+ * The file has more than 500 lines: it has a function for each call of verbs/cm/manager.h, and the
+ * helpers that these functions share.
  */
 
 #include "verbs/cm/remote.h"
@@ -23,16 +23,16 @@
 #include "verbs/cm/remote_link.h"
 #include "verbs/fork.h"
 
-/* ids of a connection manager that a client believes in */
+/* Limit of the numbers of ids at the connection manager, which bounds a table of this process. */
 #define SERVER_IDS_MAX (1u << 24)
 
 struct uroce_cm_remote {
 	struct uroce_cm_manager base;
 	struct uroce_dev *dev;
 	struct uroce_remote_link link;
-	/* guarded by link.lock */
+	/* link.lock guards the fields from `ids` to `has_news` */
 	struct uroce_remote_ids ids;
-	/* notify() was called, and next_event() has not returned 0 since */
+	/* notify() was called, and since then next_event() has not returned 0 */
 	bool is_notified;
 	bool has_news; /* there may be events that came after the last request NEXT_EVENT */
 };
@@ -68,8 +68,8 @@ unlock_remote(struct uroce_cm_remote *remote)
 /* --- requests ----------------------------------------------------------------------------------- */
 
 /*
- * Wait until an id that is not lost has a number at the connection manager. The id has none while the
- * connection manager is away.
+ * Make a request about an id that is not lost. The call first waits for a connection, because
+ * without a connection the id has no number at the connection manager.
  */
 static int
 make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm_request *request,
@@ -83,7 +83,7 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 	if (id->phase == UROCE_REMOTE_LOST)
 		return -EIO;
 	ret = uroce_remote_link_await(&remote->link);
-	/* the wait may have moved the table, and the id may be lost by now */
+	/* during the wait the table may have moved, and the id may have been lost */
 	id = uroce_remote_ids_get(&remote->ids, local);
 	if (ret < 0 || !id || id->phase == UROCE_REMOTE_LOST)
 		return -EIO;
@@ -118,7 +118,7 @@ token_of(const struct uroce_cm_remote *remote, uint32_t qpn)
 {
 	const struct uroce_port *port = remote->dev->port;
 
-	/* an announced device has no port yet, and then no QP either */
+	/* an announced device that is not started has no port, and so no QP */
 	return port && port->mux_client ? uroce_mux_client_token(port->mux_client, qpn) : 0;
 }
 
@@ -169,8 +169,9 @@ fill_bind(struct uroce_mux_cm_request *request, const struct uroce_cm_addr *addr
 }
 
 /*
- * Note what an id is bound to. If the connection manager has chosen the port, it is asked for. The
- * binding is noted first, since a connection manager that is started meanwhile binds the id again.
+ * Store the address to which an id is bound. If the connection manager has chosen the port, a query
+ * gets the port. The address is stored before the query: if the connection manager is started again
+ * during the query, the id is bound again to the stored address.
  */
 static void
 note_binding(struct uroce_cm_remote *remote, uint32_t local, const struct uroce_cm_addr *addr,
@@ -381,7 +382,7 @@ add_requested(struct uroce_cm_remote *remote, uint32_t listener, uint32_t server
 		return UROCE_CM_NO_ID;
 	local = uroce_remote_ids_add(&remote->ids, server_id);
 	id = uroce_remote_ids_get(&remote->ids, local);
-	/* the table may have moved */
+	/* uroce_remote_ids_add() may have moved the table */
 	from = uroce_remote_ids_get(&remote->ids, listener);
 	if (!id)
 		return UROCE_CM_NO_ID;
@@ -392,8 +393,8 @@ add_requested(struct uroce_cm_remote *remote, uint32_t listener, uint32_t server
 }
 
 /*
- * Replace the numbers of the connection manager in an event by those of this process.
- * @return false: the event is not for the user
+ * Replace the connection manager's numbers of ids in an event by the numbers of this process.
+ * @return false: the event belongs to no id of this process, and is dropped
  */
 static bool
 translate_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
@@ -419,7 +420,10 @@ translate_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 	return true;
 }
 
-/* Ask the connection manager for an event. @return 1: there was one; 0: there is none; -EIO */
+/*
+ * Request an event from the connection manager.
+ * @return 1: there was an event; 0: there is none; -EIO
+ */
 static int
 request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 {
@@ -486,7 +490,10 @@ remote_close(struct uroce_cm_manager *manager)
 {
 	struct uroce_cm_remote *remote = remote_of(manager);
 
-	/* A thread of the parent may have been changing the table of ids at the time of the fork. */
+	/*
+	 * In a child of fork() the table of ids is not freed, because a thread of the parent may
+	 * have been changing the table at the time of the fork.
+	 */
 	const bool has_tables = !is_in_child(remote);
 
 	uroce_remote_link_close(&remote->link);

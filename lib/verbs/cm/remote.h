@@ -7,18 +7,21 @@
  * The connection manager of uroced, for a device that is attached to uroced. Each call is a request
  * to the connection manager's process.
  *
- * That process may end, with uroced or alone, and be started again. Connections go on, since their
- * frames do not pass through it. What happens to an id then:
+ * The connection manager's process may end, with uroced or alone, and be started again. The QPs of
+ * connections continue to work, because their frames do not pass through this process. When the
+ * process ends, it depends on the state of an id what happens to the id:
  *
- *	not connected, or bound only   the id is created and bound again
- *	listener                       it listens again
- *	connected                      event DISCONNECTED, status -EIO
- *	before that                    event UNREACHABLE, status -EIO
+ *	no peer knows the id           the id is created and bound again
+ *	listener                       the id is created and bound, and listens again
+ *	connected                      the id is lost; event DISCONNECTED, status -EIO
+ *	connecting                     the id is lost; event UNREACHABLE, status -EIO
+ *	ended                          the id is lost, without an event
  *
- * Of a lost id the calls return -EIO, except for destroy() and set_user(). Calls of other ids wait
- * for some seconds until there is a connection manager, and then return -EIO. Two calls do not wait:
- * destroy(), and next_event(), which finds no event then. If a listener cannot be bound again because
- * another client has taken its port, a line is logged. This id is lost without an event.
+ * Calls for a lost id return -EIO, except for destroy() and set_user(). Without a connection
+ * manager, calls for other ids wait some seconds for one, and then return -EIO. Two calls do not
+ * wait: destroy(), and next_event(), which returns 0. If an id cannot be created or bound again,
+ * for example because another client has taken its port, a line is logged, and the id is lost
+ * without an event.
  *
  * In a child of fork() all calls return -EIO.
  */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Two tables that grow: the ids of the process, and their numbers by those of the manager. */
+/*
+ * Two tables that grow: the ids of the process, and the process's numbers of the ids, indexed by
+ * the connection manager's numbers.
+ */
 
 #include "verbs/cm/remote_ids.h"
 
@@ -98,7 +101,7 @@ uroce_remote_ids_rename(struct uroce_remote_ids *ids, uint32_t local, uint32_t s
 	return 0;
 }
 
-/* The number of an id at its connection manager means nothing any more. */
+/* Delete the number that an id has at the connection manager. */
 static void
 forget_server_id(struct uroce_remote_ids *ids, uint32_t local)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The connection to the connection manager. The thread that opens it sends HELLO and waits for the
- * reply. From then on only the thread of the connection receives. It passes the reply to the thread
- * that has made the request.
+ * The connection of a process to the connection manager of uroced. The thread that opens the
+ * connection sends HELLO and waits for the reply. Afterwards only the connection's own thread
+ * receives messages. This thread passes each reply to the thread that has made the request.
  *
- * A child of fork() closes the sockets that it inherits. Otherwise the connection manager would take
- * the parent for alive as long as a child lives.
+ * A child of fork() closes the sockets that it inherits. Otherwise the connection manager would not
+ * see the end of the parent as long as a child lives.
  */
 
 #include "verbs/cm/remote_link.h"
@@ -30,8 +30,8 @@
  */
 #define RESTART_S 10
 #define RETRY_MS  10  /* time between two attempts to connect */
-#define SELDOM_MS 100 /* the same after many attempts, or if the connection manager refuses */
-#define NB_OFTEN  300 /* number of attempts after which they become seldom */
+#define SELDOM_MS 100 /* time between two attempts after NB_OFTEN attempts, or after a refusal */
+#define NB_OFTEN  300 /* number of attempts to connect before SELDOM_MS applies */
 
 /* --- fork() ------------------------------------------------------------------------------------- */
 
@@ -60,15 +60,18 @@ close_fd(int *fd)
 	*fd = -1;
 }
 
-/* In a child of fork(): a thread that does not exist here may hold the lock of a connection. */
+/*
+ * Close all connections in a child of fork(). Their locks are initialized again, because a thread
+ * that does not exist in the child may have held them.
+ */
 static void
 close_in_child(void)
 {
 	for (struct uroce_remote_link *link = links; link; link = link->next) {
 		pthread_mutex_init(&link->lock, NULL);
 		/*
-		 * Threads of the parent may have waited for the condition. They do not exist in the
-		 * child.
+		 * The condition is initialized again, because threads of the parent, which do not
+		 * exist in the child, may have waited for it.
 		 */
 		pthread_cond_init(&link->changed, NULL);
 		close_fd(&link->fd);
@@ -114,7 +117,10 @@ unlist_link(struct uroce_remote_link *link)
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-/* Log that the connection manager refused, once until the next successful HELLO. */
+/*
+ * Log that the connection manager has refused this client. After that nothing is logged until a
+ * HELLO succeeds.
+ */
 static void
 log_refusal(struct uroce_remote_link *link)
 {
@@ -128,7 +134,8 @@ log_refusal(struct uroce_remote_link *link)
 
 /*
  * Receive a message into `incoming`.
- * @return 1: there was one; -EAGAIN: there is none; other -errno: the connection must be ended
+ * @return 1: there was a message; -EAGAIN: there is none; other -errno: the connection must be
+ *	ended
  */
 static int
 receive_reply(struct uroce_remote_link *link)
@@ -236,11 +243,14 @@ set_ready(struct uroce_remote_link *link)
 	link->is_ready = true;
 	pthread_cond_broadcast(&link->changed);
 	pthread_mutex_unlock(&link->lock);
-	/* connected() may have received a notice about events, instead of a reply */
+	/*
+	 * connected() drops an EVENTS message that it receives instead of a reply, so the user
+	 * looks for events
+	 */
 	link->ops->notify(link->arg);
 }
 
-/* The connection has ended. Its ids are lost. */
+/* Close a connection that has ended, and notify its user. */
 static void
 lose_connection(struct uroce_remote_link *link)
 {
@@ -268,7 +278,7 @@ is_link_stopping(struct uroce_remote_link *link)
 	return is_stopping;
 }
 
-/* Pass a reply to the thread that waits for it. */
+/* Pass the received reply to the thread that waits for it. */
 static void
 pass_reply(struct uroce_remote_link *link)
 {
@@ -281,7 +291,7 @@ pass_reply(struct uroce_remote_link *link)
 	pthread_mutex_unlock(&link->lock);
 }
 
-/* Receive messages until the connection ends, or the thread must stop. */
+/* Receive messages until the connection ends, or the connection's thread must stop. */
 static void
 serve_link(struct uroce_remote_link *link)
 {
@@ -400,7 +410,10 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 
 		if (is_late && !link->is_ready)
 			break;
-		/* requests of other threads end, each in a bounded time */
+		/*
+		 * The connection is ready, but another thread makes a request. Each request ends in
+		 * a bounded time, so the wait begins anew.
+		 */
 		if (is_late)
 			end = deadline_in(RESTART_S);
 	}
@@ -408,8 +421,9 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 }
 
 /*
- * Wait for the reply to a request. If none arrives in REPLY_S, the connection is closed. A reply is
- * ignored if the connection has ended meanwhile, because the ids in it do not exist any more.
+ * Wait for the reply to a request. If no reply arrives in REPLY_S seconds, the connection is
+ * closed. A reply is ignored if the connection has ended meanwhile, because the ids in the reply do
+ * not exist any more.
  */
 static int
 await_reply(struct uroce_remote_link *link)

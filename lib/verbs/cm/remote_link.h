@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The connection of a process to the connection manager of uroced (mux/cm_message.h). A thread
- * receives all messages. When the connection has ended, the thread connects again.
+ * The connection of a process to the connection manager of uroced (mux/cm_message.h). A thread of
+ * the connection receives all messages. When the connection has ended, this thread connects again.
  *
- * One request is made at a time. Any thread may make it.
+ * Any thread may make a request. One request is made at a time.
  */
 
 #include <pthread.h>
@@ -19,7 +19,7 @@
 
 struct uroce_remote_link;
 
-/** What the user of a connection does. */
+/** Functions of the user of a connection. */
 struct uroce_remote_link_ops {
 	/* The connection has ended. The caller holds `lock`. */
 	void (*lost)(void *arg);
@@ -35,30 +35,35 @@ struct uroce_remote_link_ops {
 struct uroce_remote_link {
 	const struct uroce_remote_link_ops *ops;
 	void *arg;
-	struct uroce_remote_link *next; /* in the list of the connections of this process */
+	/* next connection in the list of all connections of this process */
+	struct uroce_remote_link *next;
 	char path[sizeof(((struct uroce_mux_cm_reply *)NULL)->why)];
 	struct uroce_dpdk_thread thread;
 	bool has_thread;
-	int work_fd; /* eventfd that wakes the thread */
-	/* The lock guards the fields behind it, and those of the user of the connection. */
+	int work_fd; /* eventfd that wakes the connection's thread */
+	/*
+	 * Guards the fields from `is_ready` to `reply`, and the fields of the user of the
+	 * connection.
+	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd;        /* -1: not connected */
+	int fd;        /* socket; -1: not connected */
 	bool is_ready; /* requests can be made */
 	bool is_stopping;
 	bool is_child;    /* this process is a child of fork() that has no connection */
-	bool is_calling;  /* a thread makes a request */
-	bool is_answered; /* `reply` is the reply to the request */
-	uint64_t number;  /* of the last request */
+	bool is_calling;  /* a thread has made a request that has not ended */
+	bool is_answered; /* `reply` is the reply to the present request */
+	uint64_t number;  /* number of the last request */
 	uint64_t epoch;   /* number of connections that have ended */
 	struct uroce_mux_cm_reply reply;
-	/* Only the thread that receives uses this field: the last message. */
+	/* The last message that was received. Only the thread that receives uses this field. */
 	struct uroce_mux_cm_reply incoming;
-	bool is_refused; /* it was logged why the connection manager refused */
+	bool is_refused; /* the reason why the connection manager refused was logged */
 };
 
 /**
- * Connect to the connection manager of the uroced at `socket`, and start the thread.
+ * Connect to the connection manager of the uroced at `socket`, and start the thread of the
+ * connection.
  * @return 0, or -errno: ECONNREFUSED: there is no connection manager
  */
 int uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
@@ -75,14 +80,17 @@ int uroce_remote_link_await(struct uroce_remote_link *link);
 /**
  * Make a request and wait for the reply. The caller holds `lock`, which is released meanwhile. If
  * there is no connection, the call waits for some seconds until there is one.
- * @param request  the call sets its number
- * @param[out] reply  the reply; NULL: only its result is of interest
+ * @param request  the call sets the number of the request
+ * @param[out] reply  the reply; NULL: the caller needs only the result
  * @return result of the request; -EIO: there is no connection
  */
 int uroce_remote_link_call(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
 			   struct uroce_mux_cm_reply *reply);
 
-/** As uroce_remote_link_call(), for connected() of `ops`. The lock is held all the time. */
+/**
+ * Make a request as uroce_remote_link_call() does. Only connected() of `ops` may call this
+ * function. `lock` is not released during the call.
+ */
 int uroce_remote_link_exchange(struct uroce_remote_link *link, struct uroce_mux_cm_request *request,
 			       struct uroce_mux_cm_reply *reply);
 

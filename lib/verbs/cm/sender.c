@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Transmission of messages.
- */
+/* Transmission of messages of communication management by QP 1. */
 
 #include "verbs/cm/sender.h"
 
@@ -14,7 +12,7 @@
 /* Time between two look-ups of the destinations that are being resolved. */
 #define RETRY_NS UINT64_C(1000000)
 
-/* How long a message waits for the resolution of its destination. */
+/* Maximum time for which a message waits for the resolution of its destination. */
 #define WAIT_NS UINT64_C(100000000)
 
 int
@@ -36,8 +34,9 @@ is_waiting(const struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx)
 }
 
 /*
- * Let a message wait. Its repetition, which has the same bytes, need not wait beside it. Replies use
- * only half of the list, because peers cause them, and may invent the hosts to which they go.
+ * Let a message wait for the resolution of its destination. If a message with the same bytes waits
+ * already, the new one is its repetition, and is not added. Replies use only half of the list,
+ * because peers cause them, and may invent the hosts to which the replies go.
  */
 static void
 add_unresolved(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint64_t now_ns)

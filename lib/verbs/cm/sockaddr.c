@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conversions between the forms of an address, and its kinds. */
+/* Conversions between the forms of an address, and functions that tell the kind of an address. */
 
 #include "verbs/cm/sockaddr.h"
 
@@ -8,7 +8,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#define IPV4_AT 12 /* place of an IPv4 address in 16 bytes */
+#define IPV4_AT 12 /* offset of an IPv4 address in the 16 bytes of an IP address */
 
 static const uint8_t mapped_prefix[IPV4_AT] = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff };
 
@@ -66,7 +66,7 @@ uroce_vcm_sockaddr_len(int family)
 __be16
 uroce_vcm_sockaddr_port(const struct sockaddr *sa)
 {
-	/* the port has the same place in both families */
+	/* the port is at the same offset in struct sockaddr_in and struct sockaddr_in6 */
 	struct sockaddr_in sin;
 
 	if (uroce_vcm_sockaddr_len(sa->sa_family) == 0)

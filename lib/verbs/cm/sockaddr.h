@@ -16,7 +16,7 @@
 #include "cm/cm.h"
 
 /**
- * Parse an address of a program. An IPv4-mapped IPv6 address is that IPv4 address.
+ * Parse an address of a program. An IPv4-mapped IPv6 address becomes an IPv4 address.
  * @param[out] scope  scope ID of an IPv6 address; 0: none
  * @return 0; -EAFNOSUPPORT: neither AF_INET nor AF_INET6
  */
@@ -27,7 +27,7 @@ int uroce_vcm_sockaddr_parse(const struct sockaddr *sa, struct uroce_cm_addr *ad
 void uroce_vcm_sockaddr_put(struct sockaddr_storage *sa, const struct uroce_cm_addr *addr,
 			    uint32_t scope);
 
-/** Length of a sockaddr of this family; 0: another family than AF_INET and AF_INET6. */
+/** Length of a sockaddr of an address family; 0: the family is neither AF_INET nor AF_INET6. */
 socklen_t uroce_vcm_sockaddr_len(int family);
 
 /** Port of an address of a program, in network byte order. */
@@ -36,7 +36,10 @@ __be16 uroce_vcm_sockaddr_port(const struct sockaddr *sa);
 void uroce_vcm_addr_to_gid(const struct uroce_cm_addr *addr, union ibv_gid *gid);
 void uroce_vcm_addr_from_gid(const uint8_t gid[16], uint16_t port, struct uroce_cm_addr *addr);
 
-/** Whether the address is the wildcard, 127.0.0.0/8 or ::1, link-local, or a multicast group. */
+/**
+ * Whether an address is the wildcard, a loopback address (127.0.0.0/8 or ::1), a link-local
+ * address, or a multicast address.
+ */
 bool uroce_vcm_addr_is_any(const struct uroce_cm_addr *addr);
 bool uroce_vcm_addr_is_loopback(const struct uroce_cm_addr *addr);
 bool uroce_vcm_addr_is_link_local(const struct uroce_cm_addr *addr);

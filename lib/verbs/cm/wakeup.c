@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The descriptor that tells that work is due: see wakeup.h. */
+/* The descriptor that polls readable when work of connection management is due (wakeup.h). */
 
 #include "verbs/cm/wakeup.h"
 
@@ -14,10 +14,10 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Guards the making of the descriptors. */
+/* Guards the creation of the three descriptors below. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int epoll_fd = -1; /* written last, when all is made */
+static int epoll_fd = -1; /* written last, when all three descriptors exist */
 static int notify_fd = -1;
 static int timer_fd = -1;
 
@@ -91,7 +91,7 @@ uroce_vcm_wakeup_clear(void)
 	uint64_t expirations;
 
 	(void)eventfd_read(notify_fd, &count);
-	/* EAGAIN: the timer has not expired */
+	/* read() fails with EAGAIN if the timer has not expired */
 	if (read(timer_fd, &expirations, sizeof(expirations)) < 0)
 		return;
 }
@@ -101,7 +101,7 @@ uroce_vcm_wakeup_in(uint64_t ns)
 {
 	struct itimerspec time = { 0 };
 
-	/* a time of zero would turn the timer off */
+	/* a time of zero would disarm the timer, so it becomes one nanosecond */
 	if (ns != UROCE_CM_NEVER) {
 		time.it_value.tv_sec = (time_t)(ns / NS_PER_S);
 		time.it_value.tv_nsec = (long)(ns % NS_PER_S) + (ns == 0);

@@ -5,29 +5,37 @@
 /**
  * @file
  * The descriptor that polls readable when work of connection management is due: a connection
- * manager has events, a device has an asynchronous event, or a time has come.
+ * manager has events, a device has an asynchronous event, or a timer has expired.
  *
- * It is an epoll descriptor, made once in the life of the process.
+ * The descriptor is an epoll descriptor, which is made once in the life of the process.
  */
 
 #include <stdint.h>
 
-/** Make the descriptors, if that has not been done. @return 0, or -errno */
+/** Make the descriptor and what it watches, if they do not exist. @return 0, or -errno */
 int uroce_vcm_wakeup_open(void);
 
-/** The descriptor to poll; -1: it has not been made. */
+/** Get the descriptor that polls readable when work is due; -1: it does not exist yet. */
 int uroce_vcm_wakeup_fd(void);
 
-/** Make the descriptor readable. Any thread, and no lock is taken: it is a manager's notify(). */
+/**
+ * Make the descriptor readable. Any thread may call this function, which takes no lock. It is the
+ * function notify() of connection managers.
+ */
 void uroce_vcm_wakeup_notify(void *unused);
 
-/** Take back notifications and the expired timer. What is due must be looked for afterwards. */
+/**
+ * Clear notifications and the expired timer. After this call the caller does all work that is due.
+ */
 void uroce_vcm_wakeup_clear(void);
 
-/** Make the descriptor readable in this time; UROCE_CM_NEVER: the timer is off. */
+/** Make the descriptor readable after `ns` nanoseconds; UROCE_CM_NEVER: disarm the timer. */
 void uroce_vcm_wakeup_in(uint64_t ns);
 
-/** Make it readable whenever `fd` is, until `fd` is closed. @return 0, or -errno */
+/**
+ * Make the descriptor readable whenever `fd` is readable, until `fd` is closed.
+ * @return 0, or -errno
+ */
 int uroce_vcm_wakeup_watch(int fd);
 
 #endif /* UROCE_VERBS_CM_WAKEUP_H */

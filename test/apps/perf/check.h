@@ -4,7 +4,7 @@
 
 /**
  * @file
- * cmocka, with the headers that it needs before it.
+ * Includes cmocka.h, after the headers that cmocka.h requires.
  */
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Layouts of uroce-perf: slots must not overlap, must be inside their area, and must be the same on
- * both sides.
+ * The layouts of the buffers of uroce-perf. The slots of messages must not overlap, must be inside
+ * their area, and must be the same on both sides.
  */
 
 #include "check.h"
@@ -56,7 +56,10 @@ layout__verify_has_a_slot_for_each_outstanding_message(void **state)
 
 	(void)state;
 	assert_int_equal(layout_of(&opt, MTU, 4096).slots, 128);
-	/* for large messages as many slots as fit in 64 MiB, for all QPs together */
+	/*
+	 * messages of 8 MiB: the slots of all QPs together take at most 64 MiB, but each QP has a
+	 * slot
+	 */
 	assert_int_equal(layout_of(&opt, MTU, 8 << 20).slots, 2);
 	opt.nb_qp = 64;
 	assert_int_equal(layout_of(&opt, MTU, 8 << 20).slots, 1);
@@ -96,7 +99,10 @@ layout__without_verify_slots_fill_a_page(void **state)
 	assert_int_equal(layout_of(&opt, MTU, 65536).slots, 1);
 }
 
-/* With 100,000 QPs, slots share pages: otherwise TLB misses would dominate the result. */
+/*
+ * With more than 1024 QPs, the slots of several QPs share a page: otherwise TLB misses would
+ * dominate the result.
+ */
 static void
 layout__of_many_qps_is_compact(void **state)
 {

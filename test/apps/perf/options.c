@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command line of uroce-perf: options have the meaning of perftest's, and wrong ones are
+ * The command line of uroce-perf. Options mean the same as in perftest, and wrong options are
  * refused. Error messages go to stderr, which perf-loopback.sh reads.
  */
 
@@ -13,7 +13,10 @@
 
 #define WORDS_MAX 16
 
-/* Parse a command line with single blanks. A device is added unless it has --loopback. */
+/*
+ * Parse a command line whose words are separated by single blanks. A device is added unless the
+ * command line has --loopback or --uroce.
+ */
 static int
 parse(struct options *opt, const char *text)
 {
@@ -99,7 +102,10 @@ parse__rdma_cm_connects_any_type_of_two_processes(void **state)
 	assert_int_equal(parse(&opt, "--loopback write_bw -R"), -1);
 }
 
-/* Only completions reduce the number in flight, so each list must end with a signaled request. */
+/*
+ * With QPs in random order, only completions reduce the number of requests in flight. So the last
+ * request of each list that is posted must be signaled.
+ */
 static void
 parse__random_order_completes_each_list(void **state)
 {
@@ -150,7 +156,7 @@ parse__atomics_have_one_size(void **state)
 
 /*
  * The moderation of completions leaves room for a list of requests in the send queue. Otherwise a
- * full send queue could contain no signaled request, and wait for ever.
+ * full send queue could have no signaled request, and uroce-perf would wait for ever.
  */
 static void
 parse__moderation_leaves_room_for_a_list(void **state)

@@ -63,7 +63,10 @@ message__poisoned_is_wrong_in_every_byte(void **state)
 	assert_int_equal(verify.wrong, 1000 + LEN);
 }
 
-/* A byte may agree by chance, with a probability of 1/256. */
+/*
+ * A message with another seed is wrong in most bytes. A byte may be right by chance, with a
+ * probability of 1/256.
+ */
 static void
 message__another_one_is_wrong(void **state)
 {

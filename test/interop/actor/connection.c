@@ -15,16 +15,19 @@
 #define WAIT_MS_MAX 3600000
 
 struct connection {
-	struct rdma_cm_id *id; /* NULL: there is no id of this number */
+	struct rdma_cm_id *id; /* NULL: no id has the number of this entry */
 	struct end *end;       /* NULL: no QP was created for the id */
-	/* The program moves the QP itself, and librdmacm knows only its number. */
+	/*
+	 * The QP was created by verbs and is modified by cm-modify; librdmacm only knows its
+	 * number.
+	 */
 	bool is_own_qp;
 };
 
 static struct connection connections[ENDS_MAX];
 static struct rdma_event_channel *channel;
-static struct sockaddr_storage local; /* address of the last cm-open */
-static struct rdma_cm_id *anchor;     /* its id is bound to an address, so its device is known */
+static struct sockaddr_storage local; /* address of the latest cm-open */
+static struct rdma_cm_id *anchor;     /* an id that is bound to `local`, which gives its device */
 
 static const struct word_bit spaces[] = {
 	{ "TCP", RDMA_PS_TCP }, { "UDP", RDMA_PS_UDP }, { "IB", RDMA_PS_IB }, { NULL, 0 }
@@ -56,7 +59,7 @@ connection_of(const struct words *words)
 	return at;
 }
 
-/* Respond to a call of librdmacm, which returns 0, or -1 and errno. */
+/* Print the response for a call of librdmacm, which has returned 0, or -1 and set errno. */
 static void
 respond(int rc, const char *call)
 {
@@ -95,8 +98,9 @@ port_of(const struct words *words)
 /* ------------------------------------------------------------------------------------------------ ids */
 
 /*
- * Arguments: address=. The address of all further ids. The device is found by an id that is bound
- * to the address.
+ * The operation cm-open sets the address of all further ids, and opens the device that has this
+ * address. An id is bound to the address, because librdmacm finds the device of a bound id.
+ * Arguments: address=
  */
 void
 op_cm_open(const struct words *words)
@@ -114,7 +118,7 @@ op_cm_open(const struct words *words)
 	op_open(words);
 }
 
-/* Arguments: id= ps=TCP|UDP|IB */
+/* The operation cm-id creates an id. Arguments: id= ps=TCP|UDP|IB */
 void
 op_cm_id(const struct words *words)
 {
@@ -124,7 +128,10 @@ op_cm_id(const struct words *words)
 	respond(rdma_create_id(channel, &at->id, at, ps), "rdma_create_id");
 }
 
-/* Arguments: id= port= backlog=. Binds the id to the address of cm-open, and listens. */
+/*
+ * The operation cm-listen binds an id to the address of cm-open and a port, and listens. Arguments:
+ * id= port= backlog=
+ */
 void
 op_cm_listen(const struct words *words)
 {
@@ -140,7 +147,7 @@ op_cm_listen(const struct words *words)
 	respond(rdma_listen(id, (int)words_number(words, "backlog", 0, 4096)), "rdma_listen");
 }
 
-/* Arguments: id= address= port= ms= */
+/* The operation cm-resolve resolves an address. Arguments: id= address= port= ms= */
 void
 op_cm_resolve(const struct words *words)
 {
@@ -161,8 +168,9 @@ op_cm_route(const struct words *words)
 }
 
 /*
- * Arguments: those of create, and own=1: the QP is created by verbs, and the program moves it from
- * state to state by cm-modify.
+ * The operation cm-create creates an end for an id. Arguments: those of create, and own=. With
+ * own=1 verbs creates the QP, and cm-modify moves it from state to state. Otherwise librdmacm does
+ * both.
  */
 void
 op_cm_create(const struct words *words)
@@ -187,7 +195,10 @@ op_cm_create(const struct words *words)
 	end_print(end);
 }
 
-/* Arguments: id= state=. The attributes are those of rdma_init_qp_attr(). */
+/*
+ * The operation cm-modify moves the QP of an id to a state, with the attributes that
+ * rdma_init_qp_attr() returns. Arguments: id= state=
+ */
 void
 op_cm_modify(const struct words *words)
 {
@@ -209,7 +220,10 @@ op_cm_modify(const struct words *words)
 
 /* ----------------------------------------------------------------------------------------- connecting */
 
-/* Private data is text, without its final zero byte. */
+/*
+ * Make the connection parameters from the arguments private= and rd=. The private data is a text
+ * without its final zero byte.
+ */
 static struct rdma_conn_param
 param_of(const struct words *words, const struct connection *at)
 {
@@ -227,7 +241,7 @@ param_of(const struct words *words, const struct connection *at)
 	};
 }
 
-/* Arguments: id= private= rd= */
+/* The operation cm-connect requests a connection. Arguments: id= private= rd= */
 void
 op_cm_connect(const struct words *words)
 {
@@ -237,7 +251,7 @@ op_cm_connect(const struct words *words)
 	respond(rdma_connect(at->id, &param), "rdma_connect");
 }
 
-/* Arguments: id= private= rd= */
+/* The operation cm-accept accepts a connection. Arguments: id= private= rd= */
 void
 op_cm_accept(const struct words *words)
 {
@@ -253,7 +267,7 @@ op_cm_establish(const struct words *words)
 	respond(rdma_establish(connection_of(words)->id), "rdma_establish");
 }
 
-/* Arguments: id= private= */
+/* The operation cm-reject rejects a connection. Arguments: id= private= */
 void
 op_cm_reject(const struct words *words)
 {
@@ -269,14 +283,17 @@ op_cm_disconnect(const struct words *words)
 	respond(rdma_disconnect(connection_of(words)->id), "rdma_disconnect");
 }
 
-/* Tell librdmacm that data has arrived before the connection was established. */
+/*
+ * The operation cm-notify tells librdmacm that data has arrived before the connection is
+ * established. Arguments: id=
+ */
 void
 op_cm_notify(const struct words *words)
 {
 	respond(rdma_notify(connection_of(words)->id, IBV_EVENT_COMM_EST), "rdma_notify");
 }
 
-/* Arguments: id= group=ADDRESS */
+/* The operation cm-join joins a multicast group. Arguments: id= group=ADDRESS */
 void
 op_cm_join(const struct words *words)
 {
@@ -310,7 +327,10 @@ close_connection(struct connection *at)
 	memset(at, 0, sizeof(*at));
 }
 
-/* Arguments: id= keep=1: the end stays for cm-adopt */
+/*
+ * The operation cm-destroy destroys an id and its end. With keep=1 the end remains, and cm-adopt
+ * can give it to another id. Arguments: id= keep=
+ */
 void
 op_cm_destroy(const struct words *words)
 {
@@ -325,7 +345,10 @@ op_cm_destroy(const struct words *words)
 	printf("{}\n");
 }
 
-/* Arguments: id= from=. The end of an id that was destroyed with keep=1 becomes that of this id. */
+/*
+ * The operation cm-adopt gives an id the end of an id that was destroyed with keep=1. Arguments:
+ * id= from=
+ */
 void
 op_cm_adopt(const struct words *words)
 {
@@ -370,7 +393,7 @@ print_private(const void *data, uint8_t len)
 	printf("\"");
 }
 
-/* The name without the prefix of rdma_cma.h. */
+/* The name of an event without the prefix RDMA_CM_EVENT_. */
 static const char *
 event_name(enum rdma_cm_event_type type)
 {
@@ -404,7 +427,10 @@ print_param(const struct rdma_cm_event *event)
 	print_private(event->param.conn.private_data, event->param.conn.private_data_len);
 }
 
-/* The number of the id of an event. An id of a peer's request gets the number `as`. */
+/*
+ * Get the number of the id to which an event belongs. The id that a CONNECT_REQUEST creates gets
+ * the number of `as`.
+ */
 static long
 number_of(const struct rdma_cm_event *event, struct connection *as)
 {
@@ -417,8 +443,8 @@ number_of(const struct rdma_cm_event *event, struct connection *as)
 }
 
 /*
- * Arguments: ms= as=. The response has the next event; "" is the event if none occurs in time. The
- * id of a CONNECT_REQUEST gets the number `as`.
+ * The operation cm-event takes the next event of librdmacm. The event in the response is "" if none
+ * occurs within ms=. The id that a CONNECT_REQUEST creates gets the number as=. Arguments: ms= as=
  */
 void
 op_cm_event(const struct words *words)
@@ -440,7 +466,10 @@ op_cm_event(const struct words *words)
 		fail("rdma_ack_cm_event: %s", strerror(errno));
 }
 
-/* Arguments: ms=. The response has the next asynchronous event of the device; "": none. */
+/*
+ * The operation async takes the next asynchronous event of the device. The event in the response is
+ * "" if none occurs within ms=. Arguments: ms=
+ */
 void
 op_async(const struct words *words)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Operations of ids of librdmacm. An id has the number of its end. Each operation is one call, so
- * that the runner decides the order of all steps, and where a program stops. No operation waits for
- * an event: cm-event does. doc/guides/interop.md describes the arguments.
+ * Operations of ids of librdmacm. An id has the same number as its end. Each operation makes one
+ * call, so that the runner decides the order of all steps, and where a program stops. Only cm-event
+ * waits for events. doc/guides/interop.md describes the arguments.
  */
 
 #ifndef ACTOR_CONNECTION_H_
@@ -31,7 +31,7 @@ void op_cm_destroy(const struct words *words);
 void op_cm_adopt(const struct words *words);
 void op_async(const struct words *words);
 
-/* Destroy all ids, and their QPs. */
+/* Destroy all ids and their QPs. */
 void connections_close(void);
 
 #endif

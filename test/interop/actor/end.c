@@ -77,7 +77,7 @@ end_memory(const struct end *end, uint64_t offset, uint64_t length)
 	return end->memory + offset;
 }
 
-/* The GID of an IP address, as RoCE v2 defines it. */
+/* Get the GID of an IP address, as RoCE v2 defines it. */
 union ibv_gid
 gid_of(const char *text)
 {
@@ -110,7 +110,7 @@ open_named(const char *name)
 	return context;
 }
 
-/* Find the index of a GID of type RoCE v2. */
+/* Find the index of a GID of type RoCE v2 in the GID table of the device. */
 static int
 find_gid(struct ibv_context *context, const union ibv_gid *gid)
 {
@@ -165,7 +165,7 @@ op_open(const struct words *words)
 void
 end_free(struct end *end)
 {
-	/* A window of type 2 belongs to the QP, so the window is deallocated first. */
+	/* A memory window of type 2 is bound to the QP, so deallocate the window first. */
 	if (end->mw)
 		ibv_dealloc_mw(end->mw);
 	if (end->qp)
@@ -188,7 +188,10 @@ end_free(struct end *end)
 void
 ends_close(void)
 {
-	/* Ends that created an SRQ are freed after the ends that use it. */
+	/*
+	 * An SRQ cannot be destroyed while QPs use it: first free the ends that have not created
+	 * their SRQ.
+	 */
 	for (int is_owner = 0; is_owner < 2; is_owner++)
 		for (int i = 0; i < ENDS_MAX; i++)
 			if (ends[i].qp && (is_owner || ends[i].srq_owner != &ends[i]))
@@ -199,7 +202,10 @@ ends_close(void)
 		ibv_close_device(device.context);
 }
 
-/* Choose the SRQ of end `owner`, which may be the same end. */
+/*
+ * Choose the SRQ of an end: a new one if `owner` is the end itself; the SRQ of `owner`; none if
+ * `owner` is NULL.
+ */
 static bool
 choose_srq(struct end *end, struct end *owner, uint32_t depth)
 {
@@ -386,7 +392,7 @@ to_rts(struct end *end, const struct words *words)
 	modify(end, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN | rc, "RTS");
 }
 
-/* Move the QP from RESET to RTS. */
+/* The operation connect moves the QP of an end from RESET to RTS. */
 void
 op_connect(const struct words *words)
 {
@@ -431,8 +437,9 @@ op_state(const struct words *words)
 }
 
 /*
- * Join or leave the group with a socket. The kernel's IP accepts no frame to a group that no socket
- * has joined on the interface; devices with an IP of their own do not need this.
+ * Join or leave a multicast group with a socket. If the kernel's IP receives the frames of a
+ * device, it accepts no frame to a group that no socket has joined on the interface. Devices with
+ * an IP of their own do not need the socket.
  */
 static void
 join(const char *interface, const union ibv_gid *group, bool is_leaving)
@@ -455,7 +462,10 @@ join(const char *interface, const union ibv_gid *group, bool is_leaving)
 		fail("%s: its membership: %s", interface, strerror(errno));
 }
 
-/* Arguments: group=ADDRESS [leave=1] [interface=NAME] */
+/*
+ * The operation attach attaches the QP of an end to a multicast group, or detaches it. Arguments:
+ * id= group=ADDRESS [leave=1] [interface=NAME]
+ */
 void
 op_attach(const struct words *words)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An end of a connection: a QP, its CQs, and its memory. A number that the runner chooses
- * identifies it.
+ * An end of a connection: a QP, its CQs, and its memory. The runner identifies an end by a number,
+ * which the runner has chosen.
  */
 
 #ifndef ACTOR_END_H_
@@ -18,22 +18,22 @@
 
 struct device {
 	struct ibv_context *context;
-	bool is_borrowed; /* the context belongs to librdmacm, which closes it */
+	bool is_borrowed; /* librdmacm has opened the context, and closes it */
 	struct ibv_pd *pd;
-	int gid_idx; /* index of the address that the runner named */
+	int gid_idx; /* index in the GID table of the address that the runner gave */
 	union ibv_gid gid;
 	struct ibv_device_attr attr;
 };
 
 struct end {
-	struct ibv_qp *qp; /* NULL: there is no end of this number */
+	struct ibv_qp *qp; /* NULL: no end has the number of this entry */
 	struct ibv_srq *srq;
-	struct end *srq_owner; /* the end that created the SRQ */
+	struct end *srq_owner; /* the end that created `srq`, which may be this end; NULL: no SRQ */
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[2]; /* CQs of send requests and of receive requests */
 	struct ibv_mr *mr;
 	struct ibv_mw *mw;
-	struct ibv_ah *ah; /* address handle of the last destination of datagrams */
+	struct ibv_ah *ah; /* address handle of the latest destination of datagrams */
 	union ibv_gid ah_gid;
 	enum ibv_qp_type type;
 	uint8_t *memory;
@@ -46,36 +46,46 @@ enum { ON_SEND, ON_RECV };
 extern struct device device;
 
 /*
- * Use a device that is already open, unless one is in use. librdmacm opens devices itself, and
- * objects of two contexts cannot be mixed.
+ * Use a context that librdmacm has opened, unless the actor has opened a device. librdmacm opens
+ * devices itself, and objects of two contexts cannot be used together.
  */
 void device_borrow(struct ibv_context *context);
 
-/* The place for an end, whether or not it was created: by its number, or as id= names it. */
+/*
+ * Get the entry of an end in the table of ends: by its number, or by the number that the argument
+ * id= has. The end need not exist.
+ */
 struct end *end_at(uint64_t number);
 struct end *end_place(const struct words *words);
 
 /*
- * Make everything of an end but its QP, by the words of `create`. `init` gets what the QP needs.
- * Calls fail() and leaves nothing.
+ * Create all objects of an end but its QP, by the arguments of `create`. If that fails, free the
+ * objects and call fail().
+ * @param[out] init attributes with which the caller creates the QP
  */
 void end_prepare(struct end *end, const struct words *words, struct ibv_qp_init_attr *init);
 
-/* Print the response of `create`. */
+/* Print the response of the operation `create`. */
 void end_print(const struct end *end);
 
-/* Free what the end has; it may be incomplete. */
+/* Free all objects that an end has. Some may be missing. */
 void end_free(struct end *end);
 
-/* The end that id= names; calls fail() if there is none. */
+/* Get the end that the argument id= names. Calls fail() if there is no such end. */
 struct end *end_of(const struct words *words);
 
-/* Calls fail() unless offset and length are in the memory of the end. */
+/*
+ * Get the address of [offset, offset + length) in an end's memory. Calls fail() if the range is not
+ * inside this memory.
+ */
 uint8_t *end_memory(const struct end *end, uint64_t offset, uint64_t length);
 
 union ibv_gid gid_of(const char *text);
 
-/* Operations: each prints its response, or calls fail() and has changed nothing. */
+/*
+ * The operations of ends. Each function prints its response. If it cannot do so, it changes nothing
+ * and calls fail().
+ */
 void op_open(const struct words *words);
 void op_create(const struct words *words);
 void op_connect(const struct words *words);

@@ -2,9 +2,9 @@
 
 /*
  * Executes the requests of the interop runner with libibverbs. A request is a line on standard
- * input, `OPERATION key=value...`. Its response is a line of JSON on standard output. The response
- * has "error" if the request failed, and then nothing was changed. doc/guides/interop.md describes
- * the operations and their arguments.
+ * input, `OPERATION key=value...`. Its response is a line of JSON on standard output. If a request
+ * fails, its response has "error", and nothing is changed. doc/guides/interop.md describes the
+ * operations and their arguments.
  */
 
 #include <stddef.h>

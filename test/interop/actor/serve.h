@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Executes requests from standard input until its end, or until `quit`. */
+/* Executes the requests of standard input until its end, or until the request `quit`. */
 
 #ifndef ACTOR_SERVE_H_
 #define ACTOR_SERVE_H_
@@ -8,11 +8,14 @@
 #include "words.h"
 
 struct operation {
-	const char *name; /* NULL ends a table */
+	const char *name; /* name of the operation in requests; NULL ends a table */
 	void (*run)(const struct words *words);
 };
 
-/* Serve the operations of ends, and those of a further table, which may be empty. */
+/*
+ * Execute requests with the operations of ends, and with those of the table `more`, which may be
+ * empty.
+ */
 void serve(const struct operation *more);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Both ends send to each other for some time, with a window of requests each: SENDs and READs,
- * whose every byte the receiver checks; WRITEs of fixed data; FETCH_ADDs, which are counted.
- *
- * The memory of an end consists of slots of `size` bytes:
+ * Both ends send to each other for some time. Each end has at most `window` requests in flight:
+ * SENDs and READs, whose every byte the receiver checks; WRITEs of fixed data; FETCH_ADDs, which
+ * are counted. The memory of an end consists of slots of `size` bytes:
  *
  * - `window` slots to send from, and `window` slots to receive into
  * - `window` slots that the peer writes: slot i gets the pattern of WRITTEN + i
@@ -36,8 +35,8 @@ struct stream {
 	uint64_t nb_peer;     /* number of requests of the peer */
 	uint64_t nb_receives; /* number of SENDs among the peer's requests */
 	uint64_t posted, done, posted_receives, received;
-	uint64_t wrong[KINDS]; /* number of messages with wrong bytes, by kind */
-	const char *broken;    /* status of the first failed completion */
+	uint64_t wrong[KINDS]; /* number of messages with wrong bytes, for each kind of request */
+	const char *broken;    /* status of the first failed completion; NULL: none has failed */
 };
 
 enum part { FROM, INTO, PEER_WRITES, READ_INTO, PEER_READS, PEER_ADDS };
@@ -58,7 +57,9 @@ slot(const struct stream *stream, enum part part, uint64_t i)
 	return stream->end->memory + offset_of(stream, part, i);
 }
 
-/* The kind of the i-th request; SENDs have numbers of their own. */
+/*
+ * The kind of the request with index `i`. RC QPs take the kinds in turn, other QPs only have SENDs.
+ */
 static enum kind
 kind_of(const struct stream *stream, uint64_t i)
 {
@@ -119,7 +120,7 @@ post_request(struct stream *stream)
 		stream->broken = "post_send";
 }
 
-/* The number of requests of which one is a SEND. */
+/* One of so many requests is a SEND. */
 static uint32_t
 stride(const struct stream *stream)
 {
@@ -134,7 +135,7 @@ take(struct stream *stream, int side)
 	if (ibv_poll_cq(stream->end->cq[side], 1, &wc) <= 0)
 		return false;
 	if (wc.status != IBV_WC_SUCCESS) {
-		/* the failed completion may come after flushed ones of the other queue */
+		/* a flush on one CQ may be polled before the failed request on the other CQ */
 		if (!stream->broken || wc.status != IBV_WC_WR_FLUSH_ERR)
 			stream->broken = words_name_of(wc_statuses, wc.status);
 		return true;
@@ -155,7 +156,10 @@ take(struct stream *stream, int side)
 	return true;
 }
 
-/* Prepare the memory that the peer uses, before the peer begins. */
+/*
+ * Fill the slots that the peer's requests use, and post receive requests. This must end before the
+ * peer sends.
+ */
 static void
 prepare(struct stream *stream)
 {
@@ -196,8 +200,8 @@ run(struct stream *stream, uint64_t timeout_us)
 }
 
 /*
- * Number of slots without the data that the peer wrote. If the stream has failed, WRITEs may still
- * be in flight.
+ * Number of slots that do not have the data that the peer has written; 0 if the stream has failed,
+ * because WRITEs may then be in flight.
  */
 static uint64_t
 wrong_writes(const struct stream *stream)
@@ -213,10 +217,10 @@ wrong_writes(const struct stream *stream)
 }
 
 /*
- * Arguments: phase=prepare, on both ends, before phase=run on both. n= requests of this end, m= of
- * the peer, window= size= raddr= rkey= ms= (maximum time without progress). The response of `run`
- * has the results. After both runs, the response of `end` tells whether the data that the peer
- * wrote and added is right.
+ * The operation stream. Arguments: phase=prepare|run|end n= (requests of this end) m= (requests of
+ * the peer) window= size= raddr= rkey= ms= (maximum time without progress). The runner calls
+ * `prepare` on both ends, then `run` on both, then `end`. The response of `run` has the results.
+ * The response of `end` says whether the data is right that the peer has written and added.
  */
 void
 op_stream(const struct words *words)

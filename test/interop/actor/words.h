@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A request is a line of words: the name of an operation, then key=value pairs. */
+/* Words of a request. A request is a line: the name of an operation, and then pairs key=value. */
 
 #ifndef ACTOR_WORDS_H_
 #define ACTOR_WORDS_H_
@@ -19,21 +19,25 @@ struct words {
 	} pairs[WORDS_MAX];
 };
 
-/* Respond with an error, and end the request. */
+/* Print a response with an error, and end the execution of the request. */
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Split a line into words, in place. */
+/* Split the line of a request into its words. The line is changed, and must remain in memory. */
 void words_parse(struct words *words, char *line);
 
-/* The value of a key; NULL if there is none. */
+/* Get the value of a key as text; NULL: the request does not have the key. */
 const char *words_text(const struct words *words, const char *key);
 
-/* The value of a key as a number. Calls fail() if it is not a number, or larger than `most`. */
+/*
+ * Get the value of a key as a number; `otherwise`: the request does not have the key. Calls fail()
+ * if the value is no number, or larger than `most`.
+ */
 uint64_t words_number(const struct words *words, const char *key, uint64_t otherwise,
 		      uint64_t most);
 
 /*
- * The bits of a list NAME+NAME. Calls fail() if a name is not in the table, which ends with NULL.
+ * A table of names and their bits, which ends with the name NULL. words_bits() gets the bits of a
+ * value NAME+NAME, and calls fail() if a name is not in the table.
  */
 struct word_bit {
 	const char *name;
@@ -42,11 +46,11 @@ struct word_bit {
 uint64_t words_bits(const struct words *words, const char *key, uint64_t otherwise,
 		    const struct word_bit *table);
 
-/* The value of one name. */
+/* Get the entry of the table for a value that is one name. */
 uint64_t words_one(const struct words *words, const char *key, uint64_t otherwise,
 		   const struct word_bit *table);
 
-/* The name of a value, or "?". */
+/* Get the name of a value from a table; "?": the table does not have the value. */
 const char *words_name_of(const struct word_bit *table, uint64_t value);
 
 #endif

@@ -97,8 +97,8 @@ pattern_check(const uint8_t *at, uint64_t length, uint32_t seed)
 }
 
 /*
- * Fill memory with a pattern, or with zeros if zero= is given. Arguments: offset= length= seed=
- * zero=
+ * The operation fill fills memory of an end with the pattern of a seed, or with zeros if there is
+ * zero=. Arguments: offset= length= seed= zero=
  */
 void
 op_fill(const struct words *words)
@@ -114,7 +114,10 @@ op_fill(const struct words *words)
 	printf("{}\n");
 }
 
-/* Arguments as for op_fill(). "at" is the first byte that differs from the pattern; -1: none. */
+/*
+ * The operation check compares memory of an end with a pattern. The arguments are those of
+ * op_fill(). "at" in the response is the index of the first byte that differs; -1: none differs.
+ */
 void
 op_check(const struct words *words)
 {
@@ -134,7 +137,10 @@ op_check(const struct words *words)
 	printf("{\"at\": %" PRId64 "}\n", wrong);
 }
 
-/* The 64-bit word at offset=, in the byte order of the machine; value= writes it first. */
+/*
+ * The operation word reads the 64-bit word at offset= in an end's memory, in the byte order of the
+ * machine. With value= it writes the word first.
+ */
 void
 op_word(const struct words *words)
 {
@@ -152,7 +158,10 @@ op_word(const struct words *words)
 
 /* ----------------------------------------------------------------------------------------- requests */
 
-/* The address handle of a destination; the last one is kept for the next call. */
+/*
+ * Get an address handle for the destination `text`. The end keeps the latest address handle, which
+ * is used again if the destination is the same.
+ */
 static struct ibv_ah *
 handle_to(struct end *end, const char *text)
 {
@@ -203,7 +212,7 @@ fill_target(struct end *end, struct ibv_send_wr *wr, const struct words *words, 
 	wr->wr.ud.remote_qkey = (uint32_t)words_number(words, "qkey", 0x11111111, UINT32_MAX);
 }
 
-/* Common values of the requests in one list, and the memory of each. */
+/* The common values of the requests that are posted in one call, and the memory of each. */
 struct batch {
 	int n;
 	uint64_t size, step, wr_id;
@@ -228,9 +237,9 @@ read_batch(struct batch *batch, const struct end *end, const struct words *words
 }
 
 /*
- * Posts n= similar requests in one list, each `step=` bytes further at both ends. Arguments: op=
- * offset= size= raddr= rkey= imm= flags= wr= (of the first request); for atomics compare_add=
- * swap=; for datagrams dgid= dqpn= qkey=.
+ * The operation send posts n= send requests in one call. Each request is `step=` bytes further than
+ * the one before, at both ends. Arguments: n= op= offset= size= step= raddr= rkey= imm= flags= wr=
+ * (wr_id of the first request); for atomics compare_add= swap=; for datagrams dgid= dqpn= qkey=
  */
 void
 op_send(const struct words *words)
@@ -262,7 +271,10 @@ op_send(const struct words *words)
 	printf("{}\n");
 }
 
-/* Arguments: n= offset= size= step= wr=. Posts to the SRQ if the end has one. */
+/*
+ * The operation recv posts receive requests to the end's SRQ, if it has one, or to its QP.
+ * Arguments: n= offset= size= step= wr=
+ */
 void
 op_recv(const struct words *words)
 {
@@ -290,8 +302,8 @@ op_recv(const struct words *words)
 }
 
 /*
- * Arguments: type=1|2 offset= length= access= key= (the low byte, for type 2). Binds a memory
- * window of the end; its completion is in the send CQ.
+ * The operation bind binds the memory window of an end; the completion is in the send CQ.
+ * Arguments: type=1|2 offset= length= access= key= (low byte of the rkey, for type 2)
  */
 void
 op_bind(const struct words *words)
@@ -351,7 +363,10 @@ print_completion(const struct ibv_wc *wc, bool is_first)
 	printf("}");
 }
 
-/* Arguments: of=send|recv n= ms=. Polls until n completions have come, or the time has passed. */
+/*
+ * The operation poll polls a CQ until n= completions have come, or ms= have passed. Arguments:
+ * of=send|recv n= ms=
+ */
 void
 op_poll(const struct words *words)
 {
@@ -376,7 +391,7 @@ op_poll(const struct words *words)
 	printf("]}\n");
 }
 
-/* Arguments: of=send|recv solicited=0|1 */
+/* The operation arm arms a CQ. Arguments: of=send|recv solicited=0|1 */
 void
 op_arm(const struct words *words)
 {
@@ -389,7 +404,10 @@ op_arm(const struct words *words)
 	printf("{}\n");
 }
 
-/* Argument: ms=. The response has whether an event occurred in that time. */
+/*
+ * The operation event waits up to ms= for a completion event. The response says whether one has
+ * come. Arguments: ms=
+ */
 void
 op_event(const struct words *words)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Operations of ends: requests, completions, and the bytes in their memory. */
+/* Operations of ends that post requests, poll completions, and fill and check memory. */
 
 #ifndef ACTOR_WORK_H_
 #define ACTOR_WORK_H_
 
 #include "end.h"
 
-/* Byte `i` of the message of a seed. Every peer can compute it. */
+/* Compute byte `i` of the pattern of a seed, with which messages are filled and checked. */
 static inline uint8_t
 pattern(uint32_t seed, uint64_t i)
 {
@@ -16,7 +16,10 @@ pattern(uint32_t seed, uint64_t i)
 
 void pattern_fill(uint8_t *at, uint64_t length, uint32_t seed);
 
-/* Offset of the first byte that differs; -1: none. */
+/*
+ * Compare memory with the pattern of a seed. Returns the offset of the first byte that differs; -1:
+ * none differs.
+ */
 int64_t pattern_check(const uint8_t *at, uint64_t length, uint32_t seed);
 
 extern const struct word_bit wc_statuses[];

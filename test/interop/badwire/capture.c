@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writes captures. The time of a frame is that of its read from the socket, so that times never
- * decrease.
+ * Writes captures. The time of a frame is the time at which this program reads it from its socket,
+ * so times never decrease.
  */
 
 #include "capture.h"
@@ -13,9 +13,12 @@
 #include <string.h>
 #include <sys/time.h>
 
-#define SNAPLEN 262144 /* the usual snapshot length: no frame is longer */
+#define SNAPLEN 262144 /* snapshot length in the file header; no frame is longer */
 
-/* Open both files. If the second one fails, the first one remains open. */
+/*
+ * Open the capture file and the file of the verdicts. If the second open fails, the first file
+ * remains open.
+ */
 static bool
 open_files(struct capture *capture, struct reason *why)
 {
@@ -34,7 +37,7 @@ open_files(struct capture *capture, struct reason *why)
 	       refuse(why, "%s: %s: allowed is a file that can be written", path, strerror(errno));
 }
 
-/* @return whether all written data is in the files */
+/* Close both files of a capture. @return whether all data is in the files */
 static bool
 close_files(struct capture *capture)
 {
@@ -69,7 +72,7 @@ capture_begin(struct capture *capture, const char *path, struct reason *why)
 		(void)close_files(&begun);
 		return false;
 	}
-	/* an error of the previous capture is not an error of the new one */
+	/* ignore an error of the previous capture: this command begins a new one */
 	(void)capture_end(capture, why);
 	*capture = begun;
 	return true;

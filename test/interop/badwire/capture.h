@@ -4,11 +4,10 @@
 
 /**
  * @file
- * A capture of the received frames, and a text file of the faults that were applied to them.
- *
- * FILE has each frame as it was received, before any fault. FILE.verdicts has a line for each
+ * A capture of the received frames, and a text file of the faults that were applied to them. FILE
+ * has each frame as it was received, before a fault is applied. FILE.verdicts has a line for each
  * frame: `INDEX DIRECTION VERDICT`. The first frame has index 1, as in Wireshark. The verdict is
- * pass, drop, duplicate, corrupt, delay or reorder. Both files are complete when the capture is
+ * pass, drop, duplicate, corrupt, delay or reorder. Both files are complete when the capture has
  * ended.
  */
 
@@ -23,7 +22,7 @@
 #define CAPTURE_PATH_MAX 4096
 
 struct capture {
-	struct pcap *kind; /* NULL: no capture, and the other fields have no meaning */
+	struct pcap *kind; /* NULL: there is no capture, and the other fields have no meaning */
 	struct pcap_dumper *frames;
 	FILE *verdicts;
 	uint64_t nb;
@@ -31,21 +30,21 @@ struct capture {
 };
 
 /**
- * Begin a capture; a previous one is ended.
- * @return false: nothing has changed
+ * Begin a capture, and end the previous capture, if there is one.
+ * @return false: the capture has not begun, and the previous one continues
  */
 bool capture_begin(struct capture *capture, const char *path, struct reason *why);
 
 /**
  * End the capture, if there is one.
- * @return false: its files are not complete
+ * @return false: the files of the capture are not complete
  */
 bool capture_end(struct capture *capture, struct reason *why);
 
-/** Write a frame as it was received. */
+/** Write a frame to the capture, as it was received. */
 void capture_frame(struct capture *capture, const uint8_t *frame, uint32_t len);
 
-/** Write the fault of the last written frame. */
+/** Write the verdict of the frame that was written last. */
 void capture_verdict(struct capture *capture, enum direction direction, enum fault fault);
 
 #endif /* BADWIRE_CAPTURE_H */

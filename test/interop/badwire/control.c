@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The control socket. The wire never waits for a client: a client that does not read its responses
- * is disconnected.
+ * The control socket. The wire never waits for a client: a client whose socket has no room for a
+ * response is disconnected.
  */
 
 #include "control.h"
@@ -75,7 +75,10 @@ control_poll(const struct control *control, struct pollfd *fds)
 
 /* --- commands ---------------------------------------------------------------------------------- */
 
-/* The rest of a line behind its first word, if that is `word`, without blanks; otherwise NULL. */
+/*
+ * If the first word of a line is `word`, return the rest of the line, without the blanks before it;
+ * otherwise NULL.
+ */
 static const char *
 behind(const char *line, const char *word)
 {
@@ -132,7 +135,10 @@ answer(struct control *control, const char *line, struct wire *wire, FILE *out)
 
 /* --- clients ----------------------------------------------------------------------------------- */
 
-/* @return false: the response cannot be written to the client */
+/*
+ * Execute a line, and send the response to the client.
+ * @return false: the response could not be sent
+ */
 static bool
 do_line(struct control *control, struct client *client, const char *line, struct wire *wire)
 {
@@ -150,7 +156,7 @@ do_line(struct control *control, struct client *client, const char *line, struct
 }
 
 /*
- * Execute the complete lines.
+ * Execute the complete lines of a client.
  * @return false: the client must be disconnected
  */
 static bool

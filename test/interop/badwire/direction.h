@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The direction of a frame. The command line names the ends in the order A, B.
+ * The direction of a frame between the ends A and B. The command line names the interface of A, and
+ * then that of B.
  */
 
 enum direction { A_TO_B, B_TO_A, DIRECTION_NB };

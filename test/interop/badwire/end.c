@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * An end of the wire. The kernel removes a VLAN tag from a frame before a socket receives it, and
- * passes the tag beside the frame. So each frame is received with room for a tag in front of it,
- * and the tag is inserted again.
+ * An end of the wire. Before a socket receives a frame, the kernel removes its VLAN tag and passes
+ * the tag in ancillary data. So each frame is received behind room for a tag, and the tag is
+ * inserted again.
  */
 
 #include "end.h"
@@ -23,13 +23,14 @@
 
 #include "wire/hdr.h"
 
-#define TAG_LEN   sizeof(struct uroce_vlan)
-#define FRAME_MAX (64 * 1024) /* maximum length of a frame: that of IP, with headers */
+#define TAG_LEN sizeof(struct uroce_vlan)
+/* maximum length of a frame: that of an IP packet, with all headers */
+#define FRAME_MAX (64 * 1024)
 #define SLOT_LEN  (TAG_LEN + FRAME_MAX)
-/* bytes in each direction; the kernel allows twice as many */
+/* size of the socket's receive and send buffers; the kernel allows twice as many bytes */
 #define SOCKET_BYTES (64 * 1024 * 1024)
 
-/* Ancillary data of a received frame. */
+/* Ancillary data of a received frame: it has the VLAN tag. */
 union beside {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(struct tpacket_auxdata))];
@@ -41,7 +42,7 @@ set(int fd, int option, const void *value, socklen_t len)
 	return setsockopt(fd, SOL_PACKET, option, value, len) == 0;
 }
 
-/* Make the socket buffers as large as possible. Frames that are lost nevertheless are counted. */
+/* Make the buffers of a socket as large as possible, so that few frames are lost. */
 static void
 set_room(int fd)
 {
@@ -69,7 +70,9 @@ attach(int fd, unsigned index)
 	       bind(fd, (const struct sockaddr *)&at, sizeof(at)) == 0;
 }
 
-/* Frames that the interface has dropped instead of sending them, since its creation. */
+/*
+ * The number of frames that the interface has dropped instead of sending them, since its creation.
+ */
 static uint32_t
 tx_dropped(const struct end *end)
 {
@@ -98,7 +101,7 @@ end_open(struct end *end, const char *name, struct reason *why)
 	if (index == 0)
 		return refuse(why, "%s: no such interface: allowed are those that ip link lists",
 			      name);
-	/* protocol 0: the socket receives nothing before it is bound */
+	/* with protocol 0 the socket receives nothing until it is bound to an interface */
 	end->fd = socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (end->fd < 0)
 		return refuse(why, "%s: a raw socket: %s: allowed is who has CAP_NET_RAW, as root",
@@ -189,7 +192,7 @@ end_receive(struct end *end)
 						       .msg_control = &beside[i],
 						       .msg_controllen = sizeof(beside[i]) };
 	}
-	/* an error means that the link went down: nothing arrives until it is up */
+	/* on an error the link is down, and there are no frames */
 	nb_received = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
 	for (int i = 0; i < nb_received; i++) {
 		if (messages[i].msg_hdr.msg_flags & MSG_TRUNC)
@@ -225,7 +228,7 @@ end_flush(struct end *end)
 			at += (unsigned)nb;
 			end->nb_sent += (unsigned)nb;
 		} else if (nb == 0 || errno != EINTR) {
-			/* the first frame was refused, but later ones may be accepted */
+			/* skip the frame that was refused; the frames behind it may be accepted */
 			at++;
 			end->nb_unsent++;
 		}
@@ -239,7 +242,7 @@ void
 end_count_losses(struct end *end)
 {
 	const uint32_t dropped = tx_dropped(end);
-	struct tpacket_stats stats; /* counts since the last query */
+	struct tpacket_stats stats; /* the kernel's counts since the previous getsockopt() */
 	socklen_t len = sizeof(stats);
 
 	end->nb_dropped += dropped - end->tx_dropped;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of faults. The limits of amounts keep delays and blackouts shorter than the timeouts of
+ * The table of faults. The maximum amounts keep delays and blackouts shorter than the timeouts of
  * tests.
  */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A list of delayed frames. A frame is mostly due after all others in the list, so its place is
- * searched from the end.
+ * A sorted list of delayed frames. A new frame is mostly due after all other frames, so its place
+ * is searched from the end of the list.
  */
 
 #include "hold.h"

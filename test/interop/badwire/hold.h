@@ -4,40 +4,45 @@
 
 /**
  * @file
- * Frames of one direction that wait for a time, or for a number of later frames.
+ * A list of frames of one direction that wait for a time, or for a number of later frames.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#define HOLD_NEVER UINT64_MAX /* a time that is never reached */
+/* the time at which a frame is due that waits for later frames only */
+#define HOLD_NEVER UINT64_MAX
 
 struct held {
 	TAILQ_ENTRY(held) entry;
 	uint64_t due_ns;
-	uint64_t after; /* number of frames at which it has waited long enough */
+	/* the frame is sent when the direction has received this number of frames */
+	uint64_t after;
 	uint32_t len;
 	uint8_t frame[];
 };
 
-/** Waiting frames, sorted by time; frames with the same time are in the order of arrival. */
+/**
+ * Waiting frames, sorted by the time at which they are due. Frames that are due at the same time
+ * are in the order of arrival.
+ */
 TAILQ_HEAD(hold, held);
 
 /**
- * Add a copy of a frame.
- * @return false: no memory, and the frame was not added
+ * Add a copy of a frame to the list.
+ * @return false: there is no memory, and the frame was not added
  */
 bool hold_put(struct hold *hold, const uint8_t *frame, uint32_t len, uint64_t due_ns,
 	      uint64_t after);
 
-/** Remove a frame that waits for at most `nb_come` frames; the caller frees it. NULL: none */
+/** Remove a frame whose `after` is at most `nb_come`. The caller frees it. NULL: there is none */
 struct held *hold_take_overtaken(struct hold *hold, uint64_t nb_come);
 
-/** Remove a frame that is due; the caller frees it. NULL: none */
+/** Remove a frame that is due. The caller frees it. NULL: there is none */
 struct held *hold_take_due(struct hold *hold, uint64_t now_ns);
 
-/** The time at which the next frame is due, or HOLD_NEVER. */
+/** The time at which the first frame of the list is due; HOLD_NEVER: no frame. */
 uint64_t hold_due(const struct hold *hold);
 
 #endif /* BADWIRE_HOLD_H */

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * badwire: a wire between two network interfaces that drops, duplicates, corrupts, delays and
- * reorders RoCEv2 frames by rules.
+ * badwire: a wire between two network interfaces. By rules it drops, duplicates, corrupts, delays
+ * and reorders RoCEv2 frames.
  *
  *	badwire [--seed N] [--pcap FILE] [--control SOCKET] A B
  *
  * Frames that arrive at interface A leave by B, and the reverse. Frames that are not RoCEv2 (UDP
- * port 4791, IPv4 or IPv6, with or without a VLAN tag) are never changed, whatever the rules say.
- * Neither are frames that do not parse. Without rules all frames pass unchanged.
+ * port 4791, IPv4 or IPv6, with or without a VLAN tag) and frames that do not parse are never
+ * changed, whatever the rules say. Without rules all frames pass unchanged.
  *
- * The program prints `badwire: A and B are joined, seed N` when it is ready. Commands come over its
- * control socket (control.h), among them rules (rule.h); captures are described in capture.h. With
- * the same seed, rules and frames, the verdicts are the same. The program sleeps while no frames
- * arrive. Both interfaces must have no addresses, or the host would respond, too. At the other end
- * of an interface the kernel may leave checksums or segmentation to a device that does not exist:
+ * The program prints `badwire: A and B are joined, seed N` when it is ready. It gets commands from
+ * its control socket (control.h), among them rules (rule.h). capture.h describes captures. With the
+ * same seed, rules and frames, the verdicts are the same. The program sleeps while no frames
+ * arrive.
+ *
+ * Both interfaces must have no addresses, or this host would respond, too. At the sender of a frame
+ * the kernel may leave checksums or segmentation to a device that does not exist, so turn that off:
  * ethtool -K DEV tx off.
  *
  *	ip netns exec lab badwire --control /tmp/bw x0w t-b &
@@ -182,7 +184,7 @@ sleep_until_something(struct pollfd *fds, uint64_t wait_ns)
 	(void)ppoll(fds, POLL_NB, wait_ns == HOLD_NEVER ? NULL : &wait, NULL);
 }
 
-/* A descriptor that is readable when an interface was changed or removed. */
+/* Open a descriptor that is readable when an interface was changed or removed. */
 static int
 listen_to_links(void)
 {
@@ -194,7 +196,7 @@ listen_to_links(void)
 	return fd;
 }
 
-/* Read the kernel's messages, whose content does not matter, and check the interfaces. */
+/* Discard the kernel's messages about interfaces, and check that both interfaces exist. */
 static bool
 look_at_links(const struct wire *wire, int links, struct reason *why)
 {
@@ -208,7 +210,10 @@ look_at_links(const struct wire *wire, int links, struct reason *why)
 	return true;
 }
 
-/* Run until the end. Frames that arrived before a command are forwarded before its execution. */
+/*
+ * Forward frames and execute commands until the program must end. Frames that arrived before a
+ * command are forwarded before the command is executed.
+ */
 static bool
 run(struct wire *wire, struct control *control, int signals, int links, struct reason *why)
 {
@@ -232,8 +237,8 @@ run(struct wire *wire, struct control *control, int signals, int links, struct r
 }
 
 /*
- * A descriptor that is readable when the program must end; also set timers to their best
- * resolution.
+ * Set the timers of this process to their best resolution, and open a descriptor that is readable
+ * when the process gets SIGTERM or SIGINT.
  */
 static int
 prepare(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Formats reasons. Quoted text comes from a client or from the command line; text that is too long
- * is truncated.
+ * Formats the reasons of refusals. Text of a client or of the command line may be quoted in a
+ * reason; a reason that is too long is truncated.
  */
 
 #include "reason.h"

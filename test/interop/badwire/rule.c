@@ -18,9 +18,9 @@
 #include "wire/opcode.h"
 
 #define NS_PER_MS 1000000ull
-#define TEXT_MAX  4096 /* maximum length of a rule */
+#define TEXT_MAX  4096 /* size of the memory for the text of a rule */
 #define CM                                                                                         \
-	"cm" /* beginning of a rule's word for messages of connection management, such as cm:REQ */
+	"cm" /* the word, or the start of the word, of rules for CM messages: cm, or cm:REQ etc. */
 
 static_assert(UROCE_CM_ATTR_END <= 32, "a rule has a bit for each attribute");
 
@@ -53,7 +53,10 @@ is_in_class(const struct uroce_opcode *op, const char *word)
 	return op->flags & UROCE_OPF_VALID && strcasecmp(op->name, word) == 0;
 }
 
-/* Parse what follows `cm` in a rule: nothing for all messages, or a colon and a name such as REQ. */
+/*
+ * Parse the part of a rule's word behind `cm`: nothing for all messages, or a colon and a name such
+ * as REQ.
+ */
 static bool
 set_messages(struct rule *rule, const char *word, struct reason *why)
 {
@@ -98,7 +101,10 @@ set_fault(struct rule *rule, const char *word, struct reason *why)
 		      word);
 }
 
-/* Parse digits up to `end`, which may be in the middle of a list. */
+/*
+ * Parse a number from 1 to `max`.
+ * @param[out] end the first byte behind the digits, which may be the comma of a list
+ */
 static bool
 read_number(const char *text, const char **end, uint64_t max, uint64_t *number)
 {
@@ -171,7 +177,7 @@ set_script(struct rule *rule, const char *list, struct reason *why)
 
 typedef bool set_word(struct rule *rule, const char *word, struct reason *why);
 
-/* Parse the next word of a rule, whose name is `what`. */
+/* Parse the next word of a rule by `set`. `what` is the name of the word in error messages. */
 static bool
 take(struct rule *rule, char **rest, const char *what, set_word *set, struct reason *why)
 {
@@ -214,7 +220,7 @@ read_rule(struct rule *rule, char *text, struct reason *why)
 bool
 rules_add(struct rules *rules, const char *text, struct reason *why)
 {
-	static struct rule rule; /* static: too large for a stack */
+	static struct rule rule; /* static, because the rule is too large for a stack */
 	char copy[TEXT_MAX];
 
 	rule = (struct rule){ .fault = FAULT_NONE };
@@ -238,7 +244,7 @@ rules_clear(struct rules *rules)
 
 /* --- chance ------------------------------------------------------------------------------------ */
 
-/* The finalizer of SplitMix64. */
+/* Mix the bits of a number as SplitMix64 does, so that the result is a hash of the number. */
 static uint64_t
 mix(uint64_t x)
 {
@@ -254,7 +260,7 @@ is_in_script(const struct rule *rule, uint64_t ordinal)
 	return bsearch(&ordinal, rule->script, rule->nb_script, sizeof(ordinal), compare_ordinals);
 }
 
-/* Whether the rule's fault applies to the frame that was just counted. */
+/* Whether a rule applies its fault to the frame that it has just counted. */
 static bool
 strikes(struct rule *rule, uint64_t random, uint64_t now_ns)
 {

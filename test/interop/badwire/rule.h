@@ -14,12 +14,12 @@
  *		   cm: any message of connection management; or one, as lib/cm names it:
  *		   cm:REQ
  *	FAULT      drop, duplicate, corrupt, delay US, reorder N, blackout MS
- *	HOW        a probability, 0 to 1; or `script LIST`: ordinals of matching frames, from 1: 3,7,8
+ *	HOW        a probability, 0 to 1; or `script LIST`: ordinals of matching frames from 1: 3,7
  *
- * A rule counts the frames that match it since it was set, whatever happens to them. A rule for
- * both directions counts both together. A hash of the seed, the rule's index and the frame's
- * ordinal decides whether a rule applies. Only the end of a blackout depends on the clock. The
- * first rule that applies determines the fault.
+ * A rule counts the frames that match it since it was set, whatever happens to the frames. A rule
+ * for both directions has one count for both. A hash of the seed, the rule's index and the frame's
+ * ordinal decides whether a rule applies to a frame. Only the end of a blackout depends on the
+ * clock. The first rule that applies to a frame determines its fault.
  */
 
 #include <stdbool.h>
@@ -33,25 +33,25 @@
 #define SCRIPT_MAX 512
 #define OPCODE_NB  256
 
-/** What a rule sees of a frame. */
+/** The properties of a frame that rules compare. */
 struct traits {
-	uint8_t opcode; /* the whole opcode byte */
-	uint8_t attr;   /* enum uroce_cm_attr; 0: no message of connection management */
+	uint8_t opcode; /* opcode byte of the BTH, with the service */
+	uint8_t attr;   /* attribute of the MAD; 0: no message of connection management */
 };
 
 struct rule {
 	bool is_on[DIRECTION_NB];
-	bool opcodes[OPCODE_NB]; /* the opcodes that match, by the whole opcode byte */
-	uint32_t attrs;          /* a bit for each enum uroce_cm_attr that matches */
+	bool opcodes[OPCODE_NB]; /* for each opcode byte, whether it matches */
+	uint32_t attrs;          /* a bit for each attribute (enum uroce_cm_attr) that matches */
 	enum fault fault;
 	/* amount in the unit of the fault; 0: the fault has no amount */
 	uint32_t amount;
-	double probability;          /* probability of the fault, if there is no script */
+	double probability;          /* probability of the fault; not used if there is a script */
 	uint32_t nb_script;          /* number of entries in `script`; 0: there is no script */
-	uint64_t script[SCRIPT_MAX]; /* numbers of frames in ascending order */
+	uint64_t script[SCRIPT_MAX]; /* ordinals of matching frames, in ascending order */
 	uint64_t nb_matched;
-	uint64_t nb_struck;     /* frames to which this rule has applied its fault */
-	uint64_t dark_until_ns; /* end of a blackout; 0 before the first one */
+	uint64_t nb_struck;     /* number of frames to which this rule has applied its fault */
+	uint64_t dark_until_ns; /* end of the latest blackout; 0: there was none */
 };
 
 struct rules {
@@ -60,22 +60,25 @@ struct rules {
 	struct rule rule[RULES_MAX];
 };
 
-/** The fault of a frame. */
+/** The fault that is applied to a frame. */
 struct verdict {
-	enum fault fault; /* never FAULT_BLACKOUT, which is reported as FAULT_DROP */
+	enum fault fault; /* FAULT_DROP for a frame in a blackout */
 	uint32_t amount;
-	uint64_t random; /* random number for further choices: which bit */
+	uint64_t random; /* random number that selects the bit to corrupt */
 };
 
 /**
- * Add a rule behind the others.
- * @return false, and nothing has changed
+ * Add a rule at the end of the list.
+ * @return false: `why` has the reason, and nothing has changed
  */
 bool rules_add(struct rules *rules, const char *text, struct reason *why);
 
 void rules_clear(struct rules *rules);
 
-/** Count a frame, and return its verdict. */
+/**
+ * Count a frame in the rules that match it.
+ * @return the fault of the frame
+ */
 struct verdict rules_classify(struct rules *rules, enum direction direction, struct traits traits,
 			      uint64_t now_ns);
 

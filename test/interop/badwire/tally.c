@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Prints the counters. Names of opcodes are those of lib/wire, which need no quoting in JSON.
+ * Prints the counters as JSON. The names of opcodes are those of lib/wire, which need no quoting in
+ * JSON.
  */
 
 #include "tally.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Counters of one direction since the start.
+ * Counters of one direction of the wire, since the start of the program.
  */
 
 #include <stdint.h>
@@ -15,19 +15,21 @@
 struct tally {
 	uint64_t nb_frames; /* number of received frames of any kind */
 	uint64_t nb_bytes;
-	uint64_t nb_roce;              /* number of frames to UDP port 4791 */
-	uint64_t nb_malformed;         /* RoCE frames that do not parse; no rule matches them */
-	uint64_t nb_bad_icrc;          /* valid RoCE frames with an invalid ICRC at reception */
-	uint64_t nb_opcode[OPCODE_NB]; /* valid RoCE frames by the whole opcode byte */
-	uint64_t nb_fault[FAULT_NB];   /* RoCE frames by fault; FAULT_NONE: passed */
-	/* reordered frames that were sent because too few frames followed in time */
+	uint64_t nb_roce;      /* number of frames to UDP port 4791 */
+	uint64_t nb_malformed; /* RoCE frames that do not parse; no rule matches them */
+	/* RoCE frames that parse, and had an invalid ICRC when they were received */
+	uint64_t nb_bad_icrc;
+	uint64_t nb_opcode[OPCODE_NB]; /* for each opcode byte, the number of frames that parse */
+	uint64_t nb_fault[FAULT_NB];   /* number of frames with each fault; FAULT_NONE: none */
+	/* reordered frames that were sent after a time limit, because too few frames followed */
 	uint64_t nb_let_go;
-	uint64_t nb_sent, nb_unsent, nb_device_drops; /* counters of the end to which frames go */
-	/* counter of the end from which frames come */
+	/* counters of the end that sends the frames of this direction */
+	uint64_t nb_sent, nb_unsent, nb_device_drops;
+	/* counter of the end that receives the frames of this direction */
 	uint64_t nb_overflow;
 };
 
-/** Print as a JSON object on one line. */
+/** Print the counters as a JSON object on one line. */
 void tally_print(const struct tally *tally, FILE *out);
 
 #endif /* BADWIRE_TALLY_H */

@@ -2,8 +2,8 @@
 
 /*
  * Forwards bursts. The frames of a burst get their verdicts one by one, in the order of arrival,
- * and are sent together. Their bytes stay in the receive memory until then. So a frame is corrupted
- * in place, and a frame that must wait is copied.
+ * and are sent together. Until then the bytes of a frame remain in the memory into which the frame
+ * was received. So a frame is corrupted in place, and a frame that must wait is copied.
  */
 
 #include "wire.h"
@@ -17,11 +17,12 @@
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
-#define NS_PER_S       1000000000ull
-#define NS_PER_US      1000ull
-#define REORDER_MAX_NS 50000000ull /* maximum time that a reordered frame waits for others */
-#define MAD_QPN        1u          /* the QP of management datagrams */
-/* maximum number of bursts of each end before commands are executed */
+#define NS_PER_S  1000000000ull
+#define NS_PER_US 1000ull
+/* maximum time that a reordered frame waits for later frames */
+#define REORDER_MAX_NS 50000000ull
+#define MAD_QPN        1u /* the QP number of management datagrams */
+/* maximum number of bursts that are forwarded from each end before commands are executed */
 #define ROUNDS_MAX 64u
 
 static uint64_t
@@ -66,8 +67,8 @@ send_held(struct pipe *pipe, struct held *held)
 }
 
 /*
- * Flip any bit that the ICRC covers, or a bit of the ICRC: from the BTH on, except the fifth byte
- * of the BTH, which routers may change [IBA A17.3.3].
+ * Flip a bit from the BTH on: a bit that the ICRC covers, or a bit of the ICRC. The fifth byte of
+ * the BTH is not changed, because the ICRC does not cover it [IBA A17.3.3].
  */
 static void
 damage(uint8_t *bytes, const struct uroce_pkt *pkt, uint64_t random)
@@ -115,7 +116,7 @@ forward_as(struct pipe *pipe, const struct frame *frame, const struct uroce_pkt 
 
 /*
  * Count a frame, and parse it if it is RoCEv2.
- * @return whether rules apply to it
+ * @return whether rules apply to the frame
  */
 static bool
 count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
@@ -124,7 +125,7 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 
 	tally->nb_frames++;
 	tally->nb_bytes += frame->len;
-	/* a frame that ends before its UDP port may be of any protocol */
+	/* not RoCEv2, or perhaps not: the frame may end before its UDP port */
 	if (is == UROCE_VERDICT_NOT_ROCE || is == UROCE_VERDICT_TRUNCATED ||
 	    is == UROCE_VERDICT_BAD_IP)
 		return false;
@@ -139,7 +140,10 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 	return true;
 }
 
-/* The message of connection management that a packet is, as enum uroce_cm_attr; 0: none. */
+/*
+ * The attribute of a packet that is a message of connection management (enum uroce_cm_attr); 0: the
+ * packet is none.
+ */
 static uint8_t
 message_of(const struct uroce_pkt *pkt)
 {

@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The wire between two ends: each frame that arrives at one end leaves by the other, unless a rule
- * applies a fault. Rules match valid RoCEv2 frames only; all others pass unchanged.
+ * The wire between two ends. Each frame that arrives at one end leaves by the other end, unless a
+ * rule applies a fault to it. Rules match valid RoCEv2 frames only. All other frames pass
+ * unchanged.
  */
 
 #include <stdbool.h>
@@ -19,16 +20,16 @@
 #include "rule.h"
 #include "tally.h"
 
-/** One direction of the wire. */
+/** A direction of the wire: its two ends, and the frames that wait. */
 struct pipe {
 	struct end *from, *to;
-	struct hold late;      /* frames that wait because of a delay */
-	struct hold reordered; /* frames that wait for later frames */
+	struct hold late;      /* frames that wait because of FAULT_DELAY */
+	struct hold reordered; /* frames that wait because of FAULT_REORDER */
 	struct tally tally;
 };
 
 struct wire {
-	/* A and B, indexed by the direction of the frames that arrive there */
+	/* the ends A and B; the index is the direction of the frames that the end receives */
 	struct end end[DIRECTION_NB];
 	struct pipe pipe[DIRECTION_NB];
 	struct rules rules;
@@ -36,22 +37,22 @@ struct wire {
 };
 
 /**
- * Open both ends.
+ * Open the raw sockets of both ends.
  * @return false: `why` has the reason, and nothing is open
  */
 bool wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t seed,
 	       struct reason *why);
 
 /**
- * Send all waiting frames, and end the capture.
- * @return false: the capture is not complete
+ * Send all waiting frames, close the ends, and end the capture.
+ * @return false: the files of the capture are not complete
  */
 bool wire_close(struct wire *wire, struct reason *why);
 
 /** Forward the frames that have arrived, and waiting frames that are due. */
 void wire_forward(struct wire *wire);
 
-/** Time until a waiting frame is due: HOLD_NEVER for none, 0 for now. */
+/** Time until the next waiting frame is due; 0: a frame is due; HOLD_NEVER: no frame waits. */
 uint64_t wire_wait_ns(const struct wire *wire);
 
 /** Print the counters of both directions and of the rules as JSON on one line. */

@@ -40,7 +40,8 @@ cut(const char *from, const char *to)
 }
 
 /*
- * Read one case: from its "== " to the next one, or to the end of the file.
+ * Read one case: from the line that begins with "== " to the next such line, or to the end of the
+ * file.
  * @return the end of the case
  */
 static const char *
@@ -74,7 +75,7 @@ ladder_read(struct ladder *ladder, const char *path)
 	free(text);
 }
 
-/* Write the file. Text before the first case is kept. */
+/* Write the file again. Text before the first case remains. */
 void
 ladder_write(struct ladder *ladder, struct world *world)
 {

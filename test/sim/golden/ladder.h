@@ -5,8 +5,8 @@
 /**
  * @file
  * Ladder diagrams as text: a file of cases. Each case has a name, the rule that it tests, and a
- * transcript of commands and their results. A case passes if its commands give its transcript,
- * character by character.
+ * transcript of commands and their results. A case passes if its commands produce exactly this
+ * transcript.
  *
  *	== write__lost_middle
  *	# [IBA 9.7.5.2.4] the NAK names the first packet that is missing
@@ -16,8 +16,8 @@
  *	0us A>B WRITE_FIRST psn 0
  *	...
  *
- * There are two hosts, A and B, with a QP each and a delay of one microsecond between them. Rounds
- * of the hosts take no time. play.c has the table of commands.
+ * There are two hosts, A and B, with one QP on each. A frame takes one microsecond from host to
+ * host, and a round of a host takes no time. play.c has the table of commands.
  */
 
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct ladder {
 /** Read a file; ends the program with a line on stderr if it cannot be read. */
 void ladder_read(struct ladder *ladder, const char *path);
 
-/** Write the file again, with the transcripts that the present code gives. */
+/** Write the file again, with the transcripts that the code of today produces. */
 void ladder_write(struct ladder *ladder, struct world *world);
 
 void ladder_free(struct ladder *ladder);

@@ -3,8 +3,9 @@
 /*
  * Golden traces: each case of the given files is a test.
  *
- *	test-golden FILE...             execute and compare
- *	test-golden --update FILE...    write the present behaviour; read it, line by line
+ *	test-golden FILE...             execute the cases and compare
+ *	test-golden --update FILE...    write the transcripts that the code produces; read each
+ *	                                changed line before you commit it
  */
 
 #include <setjmp.h>

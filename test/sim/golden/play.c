@@ -4,8 +4,9 @@
  * Executes the commands of a case: a table of commands, each of which writes its results into the
  * transcript.
  *
- * Words are separated by spaces; a word with a `=` is an option of its command, in any order.
- * Packets are numbered from 0, starting with the next one.
+ * The words of a command are separated by spaces. A word with a `=` is an option of its command;
+ * options have no fixed order. A command that names a packet by a number counts from 0, beginning
+ * with the next packet that the host sends.
  */
 
 #include <assert.h>
@@ -33,7 +34,7 @@ struct stage {
 	struct world *world;
 	FILE *out;
 	struct qp *ends[2]; /* the two ends: A, B */
-	bool is_open;       /* the case ends with work that is pending */
+	bool is_open;       /* requests may be pending when the case ends */
 	char *words[WORDS_MAX];
 	unsigned nb_words;
 };
@@ -74,7 +75,7 @@ word(const struct stage *stage, unsigned nth)
 	return nth < stage->nb_words ? stage->words[nth] : "";
 }
 
-/* The end that the first word names. */
+/* The end, A or B, that the first word after the name of the command names. */
 static struct qp *
 end_of(const struct stage *stage)
 {
@@ -103,7 +104,10 @@ mtu_of(uint64_t bytes)
 	return mtu;
 }
 
-/* Congestion control on links of 100 Gb/s; options set its parameters by name. */
+/*
+ * Create parameters of congestion control. An option with the name of a parameter sets that
+ * parameter; the others have their defaults.
+ */
 static const struct uroce_cc_conf *
 make_cc(const struct stage *stage)
 {
@@ -120,7 +124,8 @@ make_cc(const struct stage *stage)
 }
 
 /*
- * Create shared queues: two for an XRC target, one for other types if the stage has the option srq.
+ * Create the shared receive queues of a host: two for an XRC target, one for other types if the
+ * stage has the option srq.
  */
 static void
 make_shared(const struct stage *stage, const struct qp_conf *conf, struct host *host)
@@ -200,7 +205,7 @@ set_stage(struct stage *stage)
 		qp_connect(stage->ends[0], stage->ends[1]);
 		return;
 	}
-	/* B stays in RTR */
+	/* with the option rtr, A moves to RTS and B stays in RTR */
 	qp_link(stage->ends[0], stage->ends[1]);
 	for (int state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++) {
 		qp_modify(stage->ends[0], (enum ibv_qp_state)state);
@@ -250,8 +255,8 @@ static const struct {
 	{ "range", BAD_RANGE },
 	{ "right", BAD_RIGHT },
 	{ "align", BAD_ALIGN },
-	{ "dead_window", BAD_DEAD_KEY }, /* the key stays: the window was invalidated */
-	{ "refused", BAD_RIGHT },        /* the key stays: the QP does not allow the operation */
+	{ "dead_window", BAD_DEAD_KEY }, /* do not change the rkey: its window was invalidated */
+	{ "refused", BAD_RIGHT },        /* do not change the rkey: the QP refuses the operation */
 	{ "lkey", BAD_LKEY },
 	{ "too_long", BAD_TOO_LONG },
 	{ "recv_key", BAD_RECV_KEY },
@@ -271,7 +276,8 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 		return;
 	if (req->bad == BAD_KEY)
 		req->rkey ^= 0x77;
-	if (!req->len && req->bad == BAD_KEY) /* the key of an empty request is not checked */
+	/* the responder does not check the rkey of an empty request */
+	if (!req->len && req->bad == BAD_KEY)
 		req->bad = BAD_NONE;
 	if (req->bad == BAD_DEAD_KEY || req->bad == BAD_PD || req->bad == BAD_RIGHT) {
 		req->remote = NOISE_IOVA;
@@ -285,7 +291,10 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 		req->remote += 4;
 }
 
-/* Set the additional fields that windows, ATOMIC_WRITE and FLUSH need. */
+/*
+ * Set the fields of a request that depend on its opcode, or on the options window, mortal, srq,
+ * tag.
+ */
 static void
 aim(const struct stage *stage, const struct qp *qp, struct request *req)
 {
@@ -385,7 +394,7 @@ do_draining(struct stage *stage)
 	fprintf(stage->out, "%s\n", attr.sq_draining ? "yes" : "no");
 }
 
-/* The shared queue that a command names. */
+/* The shared receive queue that a command names. */
 static struct shared *
 shared_of(const struct stage *stage)
 {
@@ -427,7 +436,10 @@ do_post(struct stage *stage)
 
 	req->opcode = opcode_of(word(stage, 2));
 	req->len = request_is_atomic(req) ? 8 : (uint32_t)strtoul(word(stage, 3), NULL, 0);
-	/* a READ of memory that a WRITE has written must return the bytes of that WRITE */
+	/*
+	 * the option src: a READ must name the src of the WRITE that has written the memory, to get
+	 * the bytes of that WRITE
+	 */
 	req->src = SRC_AT + (uint32_t)number(stage, "src", nth) * 5000;
 	req->imm = (uint32_t)number(stage, "imm", 0x01020304);
 	req->flags = (has_word(stage, "fence") ? IBV_SEND_FENCE : 0) |
@@ -596,7 +608,10 @@ do_events(struct stage *stage)
 	}
 }
 
-/* Print the rate of an end, without a call that would change it. */
+/*
+ * Print the rate of an end. The fields are read directly, because a call of the transport might
+ * change them.
+ */
 static void
 do_rate(struct stage *stage)
 {
@@ -610,7 +625,7 @@ do_rate(struct stage *stage)
 		fputs("full\n", stage->out);
 }
 
-/* Print the word that atomics change. */
+/* Print a word of the memory on which atomics operate. */
 static void
 do_word(struct stage *stage)
 {
@@ -648,43 +663,64 @@ static const struct {
 	void (*act)(struct stage *stage);
 } commands[] = {
 	{ "stage",
-	  set_stage }, /* stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [cc=dcqcn [min_mbps=100] ...] [forged] [open] */
-	{ "post", do_post }, /* post A WRITE 3000 [fence] [solicited] [bad=key] ... */
+	  /*
+	   * stage [type=RC] [mtu=1024] [psn=0] [timeout=4] ... [hold=32] [mbps=1000] [cc=dcqcn
+	   * [min_mbps=100] ...] [forged] [open]: create A and B; must be the first command
+	   */
+	  set_stage },
+	/* post A WRITE 3000 [fence] [solicited] [bad=key] ...: A posts this request */
+	{ "post", do_post },
 	{ "windows",
-	  do_windows }, /* windows B [kind=2B] [zero_based]: one for A to WRITE through, one for B to bind */
+	  /*
+	   * windows B [kind=2B] [zero_based]: B creates one window for WRITEs of A, and one that B
+	   * binds
+	   */
+	  do_windows },
 	{ "mortal",
-	  /* mortal B [kind=1] [zero_based]: a key of a region or a window for A, to be withdrawn */
+	  /*
+	   * mortal B [kind=1] [zero_based]: B gives A a key of a region, or with kind of a window,
+	   * for the command `withdraw`
+	   */
 	  do_mortal },
-	{ "withdraw", do_withdraw }, /* withdraw B: withdraw the key that `mortal` made */
-	{ "cancel", do_cancel },     /* cancel A 1: the request with this wr_id */
-	/* tune A timeout=5 [retry=1] [mig=1]: modify attributes and no state */
+	/* withdraw B: B withdraws the key that the command `mortal` created */
+	{ "withdraw", do_withdraw },
+	{ "cancel", do_cancel }, /* cancel A 1: A cancels its request with wr_id 1 */
+	/*
+	 * tune A timeout=5 [retry=1] [mig=1]: modify attributes of A without a change of its state
+	 */
 	{ "tune", do_tune },
-	{ "draining", do_draining }, /* draining A: print the state that a query returns */
-	{ "arm", do_arm },           /* arm B 2 [srq=1]: set the limit of a shared queue */
-	{ "leave", do_leave },       /* leave B: B leaves its multicast group */
-	/* recv B [4] [bad]: post 4 receive requests; `bad`: the first has a bad lkey */
+	/* draining A: print sq_draining (yes or no) of A, as a query returns it */
+	{ "draining", do_draining },
+	/* arm B 2 [srq=1]: set the limit of a shared queue of B to 2 */
+	{ "arm", do_arm },
+	{ "leave", do_leave }, /* leave B: B leaves its multicast group */
+	/*
+	 * recv B [4] [bad]: B posts 4 receive requests; with `bad` the first one has an invalid
+	 * lkey
+	 */
 	{ "recv", do_recv },
-	/* lose A 1 [nb=2]: lose 2 frames that A sends, from frame 1 on */
+	/* lose A 1 [nb=2]: 2 frames that A sends are lost, from frame 1 on */
 	{ "lose", do_fault },
-	/* twice A 1 [us=10]: the frame arrives twice, the second time so much later */
+	/* twice A 1 [us=10]: frame 1 of A arrives twice, the second time 10 microseconds later */
 	{ "twice", do_fault },
-	{ "late", do_fault },  /* late A 1 [us=10]: the frame arrives so much later */
-	{ "spoil", do_fault }, /* spoil A 1: a byte is changed */
-	{ "mark", do_fault },  /* mark A 1: the switch sets CE */
+	{ "late", do_fault },  /* late A 1 [us=10]: frame 1 of A arrives 10 microseconds late */
+	{ "spoil", do_fault }, /* spoil A 1: a byte of frame 1 of A is changed */
+	{ "mark", do_fault },  /* mark A 1: the switch sets CE in frame 1 of A */
 	/* rate A: print the current rate and the target rate of congestion control */
 	{ "rate", do_rate },
-	/* run [50]: advance time until no events are left, or by so many microseconds */
+	/* run [50]: advance time by 50 microseconds; without a number: until no events are left */
 	{ "run", do_run },
-	{ "modify", do_modify }, /* modify A SQD: move the QP to SQD */
-	{ "state", do_state },   /* state A: print the state of the QP */
-	{ "done", do_done },     /* done A: print the completions since the last `done` */
-	{ "events", do_events }, /* events A: print the events of the QP */
-	{ "word", do_word },     /* word B 0: print the nth word of B's memory */
-	{ "stall", do_stall },   /* stall B 20: B's host runs no rounds for so many microseconds */
-	/* block A 20: the port accepts no frames for so many microseconds */
+	{ "modify", do_modify }, /* modify A SQD: A moves its QP to SQD */
+	{ "state", do_state },   /* state A: print the state of A's QP */
+	{ "done", do_done },     /* done A: print the completions of A since the last `done` */
+	{ "events", do_events }, /* events A: print the events of A since the last `events` */
+	/* word B 0: print word 0 of B's memory, on which atomics operate */
+	{ "word", do_word },
+	{ "stall", do_stall }, /* stall B 20: B's host runs no rounds for 20 microseconds */
+	/* block A 20: the port of A's host accepts no frames for 20 microseconds */
 	{ "block", do_block },
-	{ "destroy", do_destroy }, /* destroy B: destroy the QP */
-	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a forged frame arrives */
+	{ "destroy", do_destroy }, /* destroy B: B destroys its QP */
+	{ "forge", do_forge },     /* forge B SEND_ONLY psn=3 len=8: a forged frame arrives at B */
 };
 
 static void
@@ -708,7 +744,7 @@ obey(struct stage *stage, const char *line, size_t len)
 	text[len] = '\0';
 	fprintf(stage->out, "> %s\n", text);
 	split(stage, text);
-	/* most cases use the default stage */
+	/* a case whose first command is not `stage` uses the default stage */
 	if (!stage->ends[0] && strcmp(word(stage, 0), "stage")) {
 		const unsigned nb = stage->nb_words;
 
@@ -744,7 +780,10 @@ ladder_play(const struct ladder_case *c, struct world *world)
 			obey(&stage, at + 2, line - 2);
 		at += line + (at[line] == '\n');
 	}
-	/* if no events are left, no work may be pending */
+	/*
+	 * check that no request is pending, if no events are left and the case allows no pending
+	 * requests
+	 */
 	if (!world->heap.nb && !stage.is_open)
 		oracle_end(world);
 	if (!world_is_well(world))

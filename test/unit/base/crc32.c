@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * CRC-32: every kernel that this processor can run, and the chosen one, are compared with the
- * scalar kernel. The scalar kernel is compared with an implementation in the test. Lengths and
- * alignments are around every block size.
+ * CRC-32. Every kernel that this processor can run, and the kernel that the library chooses, are
+ * compared with the scalar kernel. The scalar kernel is compared with an implementation in this
+ * test. The lengths and alignments are those just below and above each block size.
  */
 
 #include "base/crc32.h"
@@ -183,7 +183,9 @@ crc32__chains_at_every_cut(void **state)
 	}
 }
 
-/* Each bit of the state must affect the result, also where the state is longer than the data. */
+/*
+ * Each bit of the initial state must affect the result, also if the state is longer than the data.
+ */
 static void
 crc32__every_bit_of_the_state(void **state)
 {
@@ -202,7 +204,10 @@ crc32__every_bit_of_the_state(void **state)
 	}
 }
 
-/* Copy `len` bytes to `dst + at`; check the result, the copy and the bytes around the copy. */
+/*
+ * Copy `len` bytes to `dst + at` with a kernel. Check the sum, the copied bytes, and that the bytes
+ * around them are unchanged.
+ */
 static void
 expect_copy(const struct kernel *kernel, const uint8_t *src, uint8_t *dst, size_t at, size_t len)
 {
@@ -277,7 +282,7 @@ crc32_masked__ors_the_mask_into_the_first_bytes(void **state)
 		uint8_t *exact = exact_copy(data, len);
 		uint32_t expected;
 
-		/* another mask for each length; 0 in the last len % 16 bytes */
+		/* a different mask for each length; its last len % 16 bytes are 0 */
 		memset(mask, 0, sizeof(mask));
 		for (size_t i = 0; i < sizeof(mask) && i < len - len % 16; i++)
 			mask[i] = (uint8_t)(data[i + len % 7] & data[3 * i]);

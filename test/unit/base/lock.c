@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The spinlock: there is one holder at a time, and the next holder sees what the previous one
- * wrote.
+ * The spinlock: only one thread at a time owns the lock, and the next owner sees what the previous
+ * one wrote.
  */
 
 #include "base/lock.h"
@@ -18,7 +18,7 @@
 
 struct shared {
 	struct uroce_lock lock;
-	unsigned count; /* protected by `lock` alone */
+	unsigned count; /* protected by `lock` only */
 };
 
 static void
@@ -64,7 +64,10 @@ lock_take__keeps_threads_apart(void **state)
 	assert_int_equal(shared.count, 3 * NB_ROUNDS);
 }
 
-/* Take the lock and return the value that is visible then. */
+/*
+ * Take the lock.
+ * @return the value of `count` that the owner of the lock sees
+ */
 static void *
 wait_for_lock(void *arg)
 {

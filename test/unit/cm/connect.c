@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Connect, establish and disconnect, without loss: what is sent, what the user learns, and that a
- * duplicate of a message does no harm.
+ * Connect, establish and disconnect without loss: which messages are sent, which events the user
+ * gets, and that a duplicate of a message has no effect.
  */
 
 #include <setjmp.h>
@@ -34,7 +34,7 @@ connect__request_response_and_ready(void **state)
 	assert_memory_equal(event.private_data, "ping\0", 5);
 	uroce_cme_query(ends->b.cm, b, &info);
 	assert_int_equal(info.remote_qpn, 0x11);
-	assert_int_equal(info.responder_resources, 2); /* what A has in flight */
+	assert_int_equal(info.responder_resources, 2); /* the initiator depth of A */
 	assert_int_equal(info.initiator_depth, 3);
 	assert_int_equal(info.mtu_code, 3);
 	assert_int_equal(info.retry_count, 6);
@@ -65,12 +65,15 @@ connect__request_response_and_ready(void **state)
 	expect_no_event(&ends->a);
 	expect_no_event(&ends->b);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B RTU\n");
-	/* nothing is due while the connection stands */
+	/* no timer runs while a connection is established */
 	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
 	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
 
-/* A peer whose device has more answers with what its own device has. */
+/*
+ * The passive side accepts with more READs and atomics than the REQ allows: the active side uses
+ * the values of its REQ.
+ */
 static void
 rep__gives_no_more_than_the_req_offers(void **state)
 {
@@ -180,7 +183,7 @@ disconnect__request_and_reply(void **state)
 	ends_move(ends, &ends->b, UROCE_CM_DREP);
 	assert_memory_equal(ends->last.drep.private_data, "bye\0", 4);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a).status, 0);
-	/* a second disconnect is no error */
+	/* the active side of the disconnection may call disconnect once more */
 	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_pass(ends, 3000 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_TIMEWAIT_EXIT, ids.a);
@@ -269,7 +272,8 @@ duplicate__rep_is_answered_by_the_same_rtu(void **state)
 	end_accept(ends, &ends->b, b, 0x22);
 	assert_true(end_take(ends, &ends->b, &rep));
 	end_give(ends, &ends->a, &rep);
-	end_give(ends, &ends->a, &rep); /* the user has not answered */
+	/* a duplicate of the REP, before the user of A has established the connection */
+	end_give(ends, &ends->a, &rep);
 	assert_false(uroce_cme_has_tx(ends->a.cm));
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	assert_int_equal(uroce_cme_establish(ends->a.cm, a, "ready", 5, 0), 0);
@@ -278,7 +282,7 @@ duplicate__rep_is_answered_by_the_same_rtu(void **state)
 	ends_move(ends, &ends->a, UROCE_CM_RTU);
 	assert_memory_equal(&ends->last, &rtu, sizeof(rtu));
 	expect_no_event(&ends->a);
-	/* the second RTU is no second event */
+	/* B gets the RTU twice and reports the event once */
 	end_give(ends, &ends->b, &rtu);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_ESTABLISHED, b);
 	expect_no_event(&ends->b);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Two engines and the wire between them.
- */
+/* Two CM engines, A and B, and the wire between them. */
 
 #include "ends.h"
 
@@ -133,7 +131,7 @@ ends_lose(struct ends *ends, struct end *from, enum uroce_cm_attr attr)
 	mark_lost(ends);
 }
 
-/* Deliver all messages, except for those that `deaf` sends, which are lost. */
+/* Deliver all messages, except that those sent by `deaf` are lost. */
 static void
 settle_deaf(struct ends *ends, const struct end *deaf)
 {

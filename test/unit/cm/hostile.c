@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A peer that lies, floods or never ends: what it can do to its own connections, to the calls of
- * the user, and to other hosts.
+ * A peer that sends wrong messages, too many messages, or never ends a connection: what it can do
+ * to its own connections, to the calls of this side's user, and to other hosts.
  */
 
 #include <errno.h>
@@ -25,7 +25,7 @@ take_req(struct ends *ends, uint32_t qpn)
 	return req;
 }
 
-/* Deliver a message to B as one of the host 192.0.2.`host`. */
+/* Deliver a message to B with the source address 192.0.2.`host`. */
 static void
 give_from(struct ends *ends, uint8_t host, const struct uroce_cm_msg *msg)
 {
@@ -37,7 +37,7 @@ give_from(struct ends *ends, uint8_t host, const struct uroce_cm_msg *msg)
 	uroce_cme_recv(ends->b.cm, msg, &av, ends->now_ns);
 }
 
-/* Deliver A's REQ to B, as one of the host 192.0.2.`host` with another comm id and another QP. */
+/* Deliver A's REQ to B from 192.0.2.`host`, with a comm id and a QP that `number` selects. */
 static void
 give_req_of(struct ends *ends, uint8_t host, const struct uroce_cm_msg *req, uint32_t number)
 {
@@ -50,7 +50,7 @@ give_req_of(struct ends *ends, uint8_t host, const struct uroce_cm_msg *req, uin
 	give_from(ends, host, &other);
 }
 
-/* The next message of B is this REJ, or another one. */
+/* @return the reason of B's next message, which must be a REJ; 0: B sends no message */
 static uint16_t
 take_reason(struct ends *ends)
 {
@@ -64,7 +64,7 @@ take_reason(struct ends *ends)
 	return msg.rej.reason;
 }
 
-/* States of A's id, or of B's, in which a liar finds it. */
+/* The state of an id of A (the last two: of B) when a wrong message arrives. */
 enum stage {
 	STAGE_REQ_SENT,
 	STAGE_REP_RCVD,
@@ -75,7 +75,7 @@ enum stage {
 	STAGE_NB
 };
 
-/* Bring the ids to a stage. @return the id of A, and that of B in `b` */
+/* Restart A and B, and bring ids to a stage. @return the id of A; `b` receives that of B */
 static uint32_t
 bring_to(struct ends *ends, enum stage stage, uint32_t *b)
 {
@@ -104,7 +104,7 @@ bring_to(struct ends *ends, enum stage stage, uint32_t *b)
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, *b);
 	if (stage == STAGE_DREQ_SENT)
 		return a;
-	/* from here on the lies are told to B, which is in DREQ_RCVD or TIMEWAIT */
+	/* in the last two stages B receives the wrong messages: it is in DREQ_RCVD or TIMEWAIT */
 	if (stage == STAGE_TIMEWAIT) {
 		assert_int_equal(uroce_cme_disconnect(ends->b.cm, *b, NULL, 0, ends->now_ns), 0);
 		ends_lose(ends, &ends->b, UROCE_CM_DREP);
@@ -112,13 +112,13 @@ bring_to(struct ends *ends, enum stage stage, uint32_t *b)
 	return a;
 }
 
-/* A message that belongs to an id, except for what the liar changes. */
+/* A valid message to the id that `info` describes. The caller makes one field wrong. */
 static struct uroce_cm_msg
 message_to(const struct uroce_cm_info *info, enum uroce_cm_attr attr)
 {
 	struct uroce_cm_msg msg = { .attr = attr, .tid = 1234 };
 
-	/* the comm ids of sender and receiver are the first fields of all these messages */
+	/* the comm ids are at the same place in all messages that are used here */
 	msg.rtu.local_comm_id = info->remote_comm_id;
 	msg.rtu.remote_comm_id = info->local_comm_id;
 	if (attr == UROCE_CM_REP)
@@ -152,11 +152,14 @@ lie__in_each_state_changes_nothing(void **state)
 
 			uroce_cme_query(end->cm, id, &info);
 			msg = message_to(&info, attrs[i]);
-			msg.rtu.remote_comm_id++; /* no id of the receiver */
+			msg.rtu.remote_comm_id++; /* the receiver has no id with this comm id */
 			end_give(ends, end, &msg);
 			expect_state(end, id, info.state);
 			msg = message_to(&info, attrs[i]);
-			/* another id of the sender; if none is known yet, the TID is the lie */
+			/*
+			 * another comm id of the sender; if none is known yet, only the TID is
+			 * wrong
+			 */
 			msg.rtu.local_comm_id += info.remote_comm_id ? 1 : 0;
 			if (attrs[i] == UROCE_CM_MRA)
 				msg.mra.about = UROCE_CM_ABOUT_OTHER;
@@ -178,7 +181,7 @@ req__that_is_wrong_ends_no_connection(void **state)
 	struct uroce_cm_msg good;
 	struct uroce_cm_msg bad;
 
-	/* a REQ with the QP of the connection would prove that A has lost it */
+	/* A restarted: a valid REQ with the old QP would end B's connection */
 	end_restart(&ends->a);
 	good = take_req(ends, 0x11);
 	bad = good;
@@ -204,7 +207,7 @@ rep__with_another_guid_ends_no_connection_of_its_owner(void **state)
 	struct uroce_cm_msg rep = { .attr = UROCE_CM_REP, .tid = req.tid };
 	struct uroce_cm_av av = { 0 };
 
-	/* a REP for the comm id, with B's GUID and B's QP, from another host */
+	/* a REP to A's REQ from another host, with the GUID and the QP of B */
 	rep.rep = (struct uroce_cm_rep){ .local_comm_id = 5,
 					 .remote_comm_id = req.req.local_comm_id,
 					 .local_qpn = 0x22,
@@ -231,7 +234,7 @@ rep__with_a_huge_ack_delay_does_not_prolong_timewait(void **state)
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	end_accept(ends, &ends->b, b, 0x22);
 	assert_true(end_take(ends, &ends->b, &rep));
-	rep.rep.ack_delay_code = 31; /* 2.4 hours */
+	rep.rep.ack_delay_code = 31; /* ACK delay of 2.4 hours */
 	end_give(ends, &ends->a, &rep);
 	uroce_cme_destroy(ends->a.cm, a, 0);
 	ends_settle(ends);
@@ -262,7 +265,7 @@ rej__does_not_linger_as_long_as_the_peer_repeats(void **state)
 	end_give(ends, &ends->b, &req);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
 	uroce_cme_destroy(ends->b.cm, b, 0);
-	/* the peer repeats its REQ for longer than it may, and gets the REJ each time */
+	/* the peer repeats its REQ for too long, and gets the REJ each time */
 	for (unsigned i = 0; i < 40; i++) {
 		assert_int_equal(take_reason(ends), UROCE_CM_REASON_CONSUMER_DEFINED);
 		ends->now_ns += 5000 * MSEC;
@@ -271,7 +274,7 @@ rej__does_not_linger_as_long_as_the_peer_repeats(void **state)
 		if (uroce_cme_next_event(ends->b.cm, &event))
 			break;
 	}
-	/* 16 timeouts, and three more */
+	/* after 16 + 3 response timeouts B takes the REQ as a new one */
 	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
 	assert_in_range(ends->now_ns / MSEC, 80000, 90000);
 }
@@ -309,7 +312,7 @@ backlog__of_one_host_leaves_room_for_others(void **state)
 	uint32_t number;
 
 	(void)end_listen(&ends->b, PORT);
-	/* the backlog is 4: the host X has so many, and is refused then */
+	/* the backlog is 4: host X fills it, and its further REQs are rejected */
 	for (number = 0; number < 4; number++)
 		give_req_of(ends, 'X', &req, number);
 	assert_false(uroce_cme_has_tx(ends->b.cm));
@@ -317,7 +320,7 @@ backlog__of_one_host_leaves_room_for_others(void **state)
 		give_req_of(ends, 'X', &req, number);
 		assert_int_equal(take_reason(ends), UROCE_CM_REASON_NO_RESOURCES);
 	}
-	/* two others get half, and half of the rest */
+	/* 8 requests of all hosts may wait: Y gets half of the remaining 4, Z half of the rest */
 	for (number = 0; number < 2; number++)
 		give_req_of(ends, 'Y', &req, number);
 	give_req_of(ends, 'Z', &req, 0);
@@ -339,7 +342,7 @@ half_open__of_one_host_leave_ids_for_others(void **state)
 	unsigned nb = 0;
 
 	(void)end_listen(&ends->b, PORT);
-	/* B takes and accepts each request, and X never sends an RTU */
+	/* the user of B accepts each request, and host X never sends an RTU */
 	for (uint32_t number = 0; number < 64; number++) {
 		give_req_of(ends, 'X', &req, number);
 		if (!uroce_cme_next_event(ends->b.cm, &event))
@@ -347,11 +350,11 @@ half_open__of_one_host_leave_ids_for_others(void **state)
 		ids[nb++] = event.id;
 		end_accept(ends, &ends->b, event.id, 0x400 + number);
 	}
-	/* of 64 ids, 8 are the user's own, and one listens: X gets one half */
+	/* of 64 ids, 8 are reserved for the user and 1 is the listener: X gets half of 55 */
 	assert_int_equal(nb, 28);
 	give_req_of(ends, 'Y', &req, 0);
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
-	/* a connection that is established does not count */
+	/* established connections do not count for the limit of half open ids of X */
 	give_req_of(ends, 'X', &req, 100);
 	expect_no_event(&ends->b);
 	for (unsigned i = 0; i < 3; i++) {
@@ -371,13 +374,13 @@ replies__to_one_host_leave_room_for_others(void **state)
 	struct uroce_cm_tx tx;
 	bool is_answered = false;
 
-	/* X ends connections that do not exist, faster than B transmits */
+	/* host X sends DREQs for unknown connections, and B transmits no DREP meanwhile */
 	for (uint32_t i = 1; i < 2000; i++) {
 		dreq.dreq.local_comm_id = i;
 		dreq.dreq.remote_comm_id = i;
 		give_from(ends, 'X', &dreq);
 	}
-	give_req_of(ends, 'Y', &req, 0); /* nobody listens */
+	give_req_of(ends, 'Y', &req, 0); /* no listener: B has to send a REJ to host Y */
 	while (uroce_cme_send(ends->b.cm, &tx, 1, 0))
 		is_answered |= tx.av.remote_gid[15] == 'Y';
 	assert_true(is_answered);
@@ -391,7 +394,7 @@ requests__have_a_share_of_each_burst(void **state)
 	struct uroce_cm_msg msg;
 
 	(void)end_connect(ends, &ends->b, 0x11);
-	/* while X keeps B busy, B transmits single messages */
+	/* host X keeps B busy with DREQs, and B transmits one message at a time */
 	for (unsigned i = 0; i < 10; i++) {
 		struct uroce_cm_tx tx;
 

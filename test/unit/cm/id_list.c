@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Lists of ids: which ids they have, what they say of an id, and that a list that is read in parts
- * has each id once.
+ * The list of ids: which ids are in it, what a row contains, and that each id appears once if the
+ * list is read in parts.
  */
 
 #include <setjmp.h>
@@ -23,7 +23,7 @@ struct list {
 	unsigned nb;
 };
 
-/* Read the whole list of an end, in parts of `step` ids. */
+/* Read the whole list of ids of an end, with at most `step` ids in a call. */
 static struct list
 list_in_steps(struct ends *ends, const struct end *end, unsigned step)
 {
@@ -120,7 +120,7 @@ repetitions__are_counted_and_the_time_to_the_next_is_known(void **state)
 	assert_int_equal(a.row[0].nb_retries, 1);
 }
 
-/* An id that was destroyed is shown until the peer has answered, and TIMEWAIT is over. */
+/* A destroyed id stays in the list until the peer has confirmed the DREQ and TIMEWAIT is over. */
 static void
 destroyed_id__is_shown_without_owner(void **state)
 {
@@ -161,7 +161,10 @@ list__in_parts_has_each_id_once(void **state)
 	}
 }
 
-/* A number that no id has had yet is the end, and not an error: a client may send any number. */
+/*
+ * Reading the list from a number that no id has is the end of the list and no error: the number may
+ * come from a client, which may send any number.
+ */
 static void
 list__from_an_unknown_id_is_empty(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Loss: when messages are repeated, and when an end gives up. The logs are the ladders of the
- * standard, with their times.
+ * Loss of messages: when a message is repeated, and when an end gives up. The expected logs are the
+ * ladder diagrams of the standard, with times.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "ends.h"
 
-/* From REQ to CONNECT_RESPONSE without loss. */
+/* Take the request at B, accept it, and return the id of B. */
 static uint32_t
 accept_request(struct ends *ends)
 {
@@ -55,7 +55,7 @@ lost_rep__is_repeated_after_10_ms(void **state)
 	ends_lose(ends, &ends->b, UROCE_CM_REP);
 	ends_pass(ends, 10 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
-	/* both ends repeat: the REQ and the REP cross */
+	/* both ends repeat their message after 10 ms, so the REQ and the REP cross */
 	expect_log(ends, "0 A>B REQ\n0 B>A REP LOST\n10 A>B REQ\n10 B>A REP\n");
 }
 
@@ -101,7 +101,7 @@ silent_peer__req_is_repeated_15_times(void **state)
 	const uint64_t *nb_tx = uroce_cme_stats(ends->a.cm)->nb_tx;
 
 	a = end_connect(ends, &ends->a, 0x11);
-	/* 16 times the response timeout of 4.3 s: 68.7 s */
+	/* 16 times the response timeout of 4.3 s is 68.7 s */
 	ends_pass_deaf(ends, 68700 * MSEC, &ends->a);
 	assert_int_equal(nb_tx[UROCE_CM_REQ - UROCE_CM_ATTR_FIRST], 16);
 	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx_retries[0], 15);
@@ -115,7 +115,7 @@ silent_peer__req_is_repeated_15_times(void **state)
 			    "630 A>B REQ LOST\n1270 A>B REQ LOST\n2550 A>B REQ LOST\n"
 			    "5110 A>B REQ LOST\n",
 			    150);
-	/* in the end a peer that has heard something is told */
+	/* A sends a REJ when it gives up, because the peer may have received a REQ */
 	assert_int_equal(ends->last.attr, UROCE_CM_REJ);
 	assert_int_equal(ends->last.rej.reason, UROCE_CM_REASON_TIMEOUT);
 }
@@ -132,7 +132,7 @@ silent_peer__rep_is_given_up(void **state)
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);
 	ends_pass_deaf(ends, 68800 * MSEC, &ends->a);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_UNREACHABLE, b).status, -ETIMEDOUT);
-	/* A is not half open: it gets the REJ */
+	/* B sends a REJ when it gives up, so the connection of A ends */
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, a);
 }
 
@@ -222,7 +222,10 @@ rtu__after_the_end_is_rejected(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	/* an active side that confirms a DREQ without knowing the connection, as Linux does */
+	/*
+	 * an active side that confirms a DREQ for a connection which it does not know, as Linux
+	 * does
+	 */
 	(void)end_listen(&ends->b, PORT);
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
@@ -248,7 +251,10 @@ first_interval__follows_the_round_trip(void **state)
 	const struct connected ids = ends_connect(ends, 0x11, 0x22);
 	struct uroce_cm_msg drep;
 
-	/* a round trip of 30 ms, measured by DREQ and DREP; the first samples were 0 */
+	/*
+	 * the DREQ and the DREP measure a round trip of 30 ms; the samples of the messages before
+	 * were 0
+	 */
 	for (uint32_t i = 0; i < 2; i++)
 		end_restart(&ends->b);
 	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
@@ -279,7 +285,7 @@ mra__stretches_the_timer_once(void **state)
 		.local_comm_id = 99,
 		.remote_comm_id = ends->last.req.local_comm_id,
 		.about = UROCE_CM_ABOUT_REQ,
-		.timeout_code = 20, /* 4.3 s */
+		.timeout_code = 20, /* service timeout of 4.3 s */
 	};
 	end_give(ends, &ends->a, &mra);
 	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_ACKED);
@@ -320,12 +326,12 @@ unsent_message__waits_for_the_caller(void **state)
 	struct ends *ends = *state;
 	const uint32_t a = end_connect(ends, &ends->a, 0x11);
 
-	/* the caller does not call uroce_cme_send() */
+	/* timers expire, but uroce_cme_send() is not called */
 	for (uint64_t ms = 0; ms < 5000; ms++)
 		uroce_cme_expire(ends->a.cm, ms * MSEC);
 	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx[0], 0);
 	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
-	/* nothing has left, so the peer need not be told */
+	/* no message was sent, so no REJ has to be sent to the peer */
 	uroce_cme_destroy(ends->a.cm, a, 5000 * MSEC);
 	assert_false(uroce_cme_has_tx(ends->a.cm));
 	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
@@ -362,9 +368,9 @@ returned_host__rejects_what_it_does_not_know(void **state)
 }
 
 /*
- * The DREQ overtakes the REP at a peer that confirms a DREQ which it cannot assign, as Linux does.
- * Then the peer gets the REP and is established. Its RTU overtakes its DREP. That DREP does not
- * end the connection.
+ * B ends a connection whose REP is still on the way. The DREQ arrives before the REP, and the peer
+ * confirms it without knowing the connection, as Linux does. Then the peer gets the REP and sends
+ * an RTU. If the RTU arrives at B before the DREP, this DREP does not end the connection.
  */
 static void
 drep__behind_a_late_rtu_is_not_the_end(void **state)
@@ -390,7 +396,10 @@ drep__behind_a_late_rtu_is_not_the_end(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
 }
 
-/* Lose the DREQ of B, after both ends were established. @return the DREP of A to this DREQ */
+/*
+ * Establish a connection that B ends, and lose the DREQ of B.
+ * @return a DREP of A that confirms this DREQ
+ */
 static struct uroce_cm_msg
 lose_dreq_of_an_established_end(struct ends *ends)
 {
@@ -409,7 +418,7 @@ lose_dreq_of_an_established_end(struct ends *ends)
 	return drep;
 }
 
-/* The peer is established before the DREQ leaves, so its DREP counts. */
+/* The RTU of the peer arrives before B sends its DREQ, so a DREP ends the connection. */
 static void
 drep__behind_an_early_rtu_is_the_end(void **state)
 {
@@ -421,7 +430,10 @@ drep__behind_an_early_rtu_is_the_end(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
 }
 
-/* A DREP that confirms another DREQ, which an attacker has sent to the peer in this side's name. */
+/*
+ * A DREP with another TID confirms a DREQ that B has not sent: an attacker may have sent that DREQ
+ * to the peer in B's name.
+ */
 static void
 drep__of_another_dreq_is_dropped(void **state)
 {
@@ -436,7 +448,7 @@ drep__of_another_dreq_is_dropped(void **state)
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) != UROCE_CM_NEVER);
 }
 
-/* A DREQ with the QPN of neither end, before the REP has come, is not answered. */
+/* A waits for the REP. A DREQ that names a QPN which is not A's is not answered. */
 static void
 dreq__before_the_rep_must_name_our_qp(void **state)
 {

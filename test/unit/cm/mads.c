@@ -25,7 +25,7 @@ const char mad_linux_drep[] = LINUX_HEADER("0016") "8454a6a1 a0e55d29";
 
 #define FULL_HEADER(attr) "01 07 02 03 0000 0000 0123456789abcdef " attr " 0000 a1b2c3d4 "
 
-/* 72 bytes of additional information */
+/* the 72 bytes of additional information in a message */
 #define INFO \
 	"d0d1d2d3 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 00000000 " \
 	"00000000 00000000 00000000 00000000 00000000 00000000 00000000 d4d5d6d7 "
@@ -40,7 +40,7 @@ const char mad_full_req[] = FULL_HEADER("0010")
 	"4b " /* 0100 1 011 */
 	"59 " /* 0101 1 001 */
 	"b1b2 b3b4 c0c1c2c3c4c5c6c7c8c9cacbcccdcecf d0d1d2d3d4d5d6d7d8d9dadbdcdddedf "
-	"e1e2f 03 5 " /* flow label:20 resv:6 rate:6 */
+	"e1e2f 03 5 " /* flow label (20 bits), reserved (6 bits), rate (6 bits) */
 	"f1 f2 "
 	"98 " /* 1001 1 000 */
 	"a8 " /* 10101 000 */
@@ -82,7 +82,7 @@ const char mad_full_lap[] = FULL_HEADER("0019")
 	"88 " /* 10001 000 */
 	"00000000 b1b2 b3b4 c0c1c2c3c4c5c6c7c8c9cacbcccdcecf d0d1d2d3d4d5d6d7d8d9dadbdcdddedf "
 	"e1e2f 0 f1 f2 "
-	"35 " /* resv:2 rate:6 */
+	"35 " /* reserved (2 bits), rate (6 bits) */
 	"98 " /* 1001 1 000 */
 	"a8 " /* 10101 000 */
 	"77 7879";

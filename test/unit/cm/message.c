@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The codec of communication management: MADs of another implementation, MADs written after the
- * standard, each bit of each message alone, and MADs that are refused.
+ * The codec of CM messages: MADs of another implementation, MADs written after the standard, each
+ * bit of each message alone, and MADs that are refused.
  */
 
 #include "cm/message.h"
@@ -21,7 +21,10 @@
 
 #define MAD_BITS (UROCE_MAD_LEN * 8)
 
-/* Parse a MAD, and expect that the message that was parsed is built into the same bytes. */
+/*
+ * Parse a MAD, and check that building the parsed message gives the same bytes.
+ * @return the parsed message
+ */
 static struct uroce_cm_msg
 parse_and_rebuild(const char *hex)
 {
@@ -49,7 +52,7 @@ set_bit(uint8_t *bytes, unsigned bit)
 	bytes[bit / 8] |= (uint8_t)(0x80 >> bit % 8);
 }
 
-/* A MAD with this attribute whose other bits are zero. */
+/* Make a MAD that has a valid header with attribute `attr`; all other bits are zero. */
 static void
 make_empty_mad(unsigned attr, uint8_t mad[UROCE_MAD_LEN])
 {
@@ -346,7 +349,7 @@ nb_fields_of_bit(unsigned attr, unsigned bit)
 	return nb_covering;
 }
 
-/* No two fields have a bit in common, and private data is the end of each message. */
+/* No two fields have a bit in common, and the private data extends to the end of each message. */
 static void
 fields__do_not_overlap(void **state)
 {
@@ -368,7 +371,10 @@ fields__do_not_overlap(void **state)
 	}
 }
 
-/* Each bit of a MAD behind the attribute ID: kept if a field has it, and ignored otherwise. */
+/*
+ * Set each bit of a MAD alone, except in the first four bytes and the attribute ID. A bit that
+ * belongs to a field must be in the rebuilt MAD, and no other bit may be.
+ */
 static void
 build__keeps_each_bit_of_a_field_and_no_other(void **state)
 {
@@ -391,7 +397,10 @@ build__keeps_each_bit_of_a_field_and_no_other(void **state)
 	}
 }
 
-/* Bytes of a message that are not zero, besides the attribute and those of one member. */
+/*
+ * @return the number of bytes of a message that are not zero, without its attribute and the member
+ * of `field`
+ */
 static unsigned
 nb_other_bytes(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field)
 {
@@ -405,7 +414,7 @@ nb_other_bytes(const struct uroce_cm_msg *msg, const struct uroce_cm_field *fiel
 	return nb;
 }
 
-/* The number that a member has if all bits of this row are set. */
+/* Check that the member of `field` has the value that consists of ones in all bits of the field. */
 static void
 expect_all_ones(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field)
 {
@@ -476,8 +485,8 @@ parse__reserved_bits_are_ignored(void **state)
 	(void)state;
 	mad_from_hex(mad_linux_req, mad);
 	assert_int_equal(uroce_cm_parse(mad, &msg), UROCE_CM_VERDICT_ACCEPTED);
-	memset(mad + 4, 0xff, 4);  /* status, class specific */
-	memset(mad + 18, 0xff, 2); /* reserved in the header */
+	memset(mad + 4, 0xff, 4);  /* status and class-specific fields */
+	memset(mad + 18, 0xff, 2); /* reserved field of the MAD header */
 	mad[24 + 4] = 0xff;
 	mad[24 + 94] |= 0x07;
 	mad[24 + 139] |= 0x03;
@@ -494,7 +503,7 @@ parse__wrong_headers_are_refused(void **state)
 	} refused[] = {
 		{ 0, 0, UROCE_CM_VERDICT_BAD_BASE_VERSION },
 		{ 0, 2, UROCE_CM_VERDICT_BAD_BASE_VERSION },
-		{ 0, 0x80, UROCE_CM_VERDICT_BAD_BASE_VERSION }, /* of another architecture */
+		{ 0, 0x80, UROCE_CM_VERDICT_BAD_BASE_VERSION }, /* base version of OPA */
 		{ 1, 0x03, UROCE_CM_VERDICT_OTHER_CLASS },      /* subnet administration */
 		{ 1, 0x04, UROCE_CM_VERDICT_OTHER_CLASS },      /* performance management */
 		{ 1, 0x87, UROCE_CM_VERDICT_OTHER_CLASS },

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Several users that share an engine: each gets the events of its own ids only, and has at most as
- * many ids as its account allows.
+ * Several users (owners) that share a CM engine: each gets the events of its own ids only, and has
+ * at most as many ids as its account allows.
  */
 
 #include <errno.h>
@@ -29,7 +29,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Listen at B for an owner. */
+/* Create a listener at B that belongs to `owner`. */
 static uint32_t
 listen_for(struct ends *ends, uint16_t port, uint16_t owner)
 {
@@ -57,7 +57,7 @@ request__goes_to_the_owner_of_its_listener(void **state)
 	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
 	assert_int_equal(event.listener, listener);
 	assert_false(uroce_cme_has_owner_event(ends->b.cm, 2));
-	/* later events of the new id go there, too */
+	/* the new id belongs to owner 2, who also gets its later events */
 	assert_true(uroce_cme_is_owner(ends->b.cm, event.id, 2));
 	end_accept(ends, &ends->b, event.id, 0x22);
 	ends_settle(ends);
@@ -78,7 +78,7 @@ is_owner__of_ids_that_the_user_knows(void **state)
 	assert_false(uroce_cme_is_owner(ends->b.cm, listener, 0));
 	assert_false(uroce_cme_is_owner(ends->b.cm, UROCE_CM_NO_ID, 1));
 	assert_false(uroce_cme_is_owner(ends->b.cm, ends->b.conf.max_ids, 1));
-	/* the id of a request is unknown to the user until the event was taken */
+	/* the id of a request belongs to no user before the event of the request is taken */
 	(void)end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);
 	for (uint32_t id = 0; id < ends->b.conf.max_ids; id++)
@@ -99,7 +99,7 @@ destroy_owned__leaves_the_ids_of_others(void **state)
 	struct uroce_cm_event event;
 	uint32_t a[2];
 
-	/* one request was taken, the other was not */
+	/* two requests arrive, and the owner takes the event of one of them */
 	for (unsigned i = 0; i < 2; i++)
 		a[i] = end_connect(ends, &ends->a, 0x11 + i);
 	ends_settle(ends);
@@ -121,7 +121,9 @@ destroy_owned__leaves_the_ids_of_others(void **state)
 #define NB_IDS      64u
 #define NB_REQUESTS 40u /* more than an account may have, and fewer than NB_IDS */
 
-/* B has accounts: owner 1 has one, and owner 2 has another one. */
+/*
+ * Setup function: the engine of B limits the ids of accounts; owners 1 and 2 have one account each.
+ */
 static int
 setup_accounts(void **state)
 {
@@ -138,7 +140,10 @@ setup_accounts(void **state)
 	return 0;
 }
 
-/* Create ids for an owner until its account allows no more. @return their number */
+/*
+ * Create ids for an owner until its account allows no more.
+ * @return the number of ids that were created
+ */
 static unsigned
 create_all(struct ends *ends, uint16_t owner)
 {
@@ -161,7 +166,10 @@ account__has_as_many_ids_as_are_free(void **state)
 
 	assert_int_equal(create_all(ends, 1), NB_IDS / 2);
 	assert_int_equal(create_all(ends, 2), NB_IDS / 4);
-	/* owner 0 has an account of its own until it gets that of owner 1 */
+	/*
+	 * owner 0 has its own account at first; then it shares the account of owner 1, which is
+	 * full
+	 */
 	assert_int_equal(uroce_cme_check_account(ends->b.cm, 0), 0);
 	uroce_cme_set_account(ends->b.cm, 0, 1000);
 	assert_int_equal(uroce_cme_check_account(ends->b.cm, 0), -EDQUOT);
@@ -184,7 +192,10 @@ account__is_not_limited_by_default(void **state)
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), -ENOMEM);
 }
 
-/* A destroyed id counts until the peer has confirmed the DREQ, or until the DREQ times out. */
+/*
+ * A destroyed id counts for its account until the peer has confirmed the DREQ, or the DREQ has
+ * timed out.
+ */
 static void
 account__has_destroyed_ids_that_wait_for_the_peer(void **state)
 {
@@ -203,7 +214,7 @@ account__has_destroyed_ids_that_wait_for_the_peer(void **state)
 		assert_int_equal(uroce_cme_establish(ends->a.cm, a, NULL, 0, ends->now_ns), 0);
 		ends_settle(ends);
 		uroce_cme_destroy(ends->b.cm, event.id, ends->now_ns);
-		/* the peer never answers */
+		/* lose the messages of B, so that the peer never confirms */
 		while (uroce_cme_has_tx(ends->b.cm)) {
 			struct uroce_cm_msg msg;
 
@@ -220,8 +231,8 @@ account__has_destroyed_ids_that_wait_for_the_peer(void **state)
 }
 
 /*
- * A request counts for the account of the listener before the owner takes it. So requests at one
- * listener do not use up the ids that listeners of other accounts need.
+ * A request counts for the account of its listener, also before the owner takes the event. So
+ * requests to one listener do not use up the ids that other accounts need.
  */
 static void
 account__has_the_requests_of_its_listeners(void **state)
@@ -239,10 +250,16 @@ account__has_the_requests_of_its_listeners(void **state)
 		assert_int_equal(event.status, UROCE_CM_REASON_NO_RESOURCES);
 		nb_rejected++;
 	}
-	/* an eighth of the ids is not given to peers */
+	/*
+	 * an eighth of the ids is reserved for users; one account gets half of the rest, and the
+	 * listener uses one
+	 */
 	assert_int_equal(NB_REQUESTS - nb_rejected, (NB_IDS - NB_IDS / 8) / 2 - 1);
 	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_no_id, nb_rejected);
-	/* the former listener of the port, and its requests, belong to the first account */
+	/*
+	 * free the port and the ids of the first account: a listener of the second account gets
+	 * requests
+	 */
 	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
 	(void)listen_for(ends, PORT, 2);
 	(void)end_connect(ends, &ends->a, 0x100);
@@ -251,7 +268,9 @@ account__has_the_requests_of_its_listeners(void **state)
 	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
 }
 
-/* An id that nobody has used costs nothing: its memory keeps the bytes that it had. */
+/*
+ * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
+ */
 static void
 init__does_not_write_ids_that_are_not_used(void **state)
 {

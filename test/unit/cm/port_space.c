@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Port spaces: which ids may have a port, and which listener a request finds.
- */
+/* Port spaces: which ids may bind a port, and which listener gets a request. */
 
 #include <errno.h>
 #include <setjmp.h>
@@ -42,7 +40,10 @@ bind_new(struct end *end, uint16_t space, const struct uroce_cm_addr *addr, bool
 	return ret;
 }
 
-/* Whether the second address can be bound beside the first one. */
+/*
+ * Bind address `first`, and then try to bind address `second`.
+ * @return 0: both addresses can be bound; else the error of the second bind
+ */
 static int
 bind_beside(struct ends *ends, const struct uroce_cm_addr *first, bool is_v6only,
 	    const struct uroce_cm_addr *second)
@@ -139,7 +140,10 @@ bind__any_port_is_a_free_one(void **state)
 	assert_int_equal(bind_new(&ends->b, UROCE_CM_PS_TCP, &any, false, false, NULL), 0);
 }
 
-/* Who gets A's request at B's address: the listener, or UROCE_CM_NO_ID. */
+/*
+ * Send a request from A to B's address.
+ * @return the listener that gets the request; UROCE_CM_NO_ID: none
+ */
 static uint32_t
 find_listener(struct ends *ends, uint32_t qpn)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Texts for users, and encoded times.
- */
+/* The texts of reject reasons, and times in the encoding of CM messages. */
 
 #include "cm/reason.h"
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Refusals: REJs and their reasons, stale connections, floods, alternate paths.
- */
+/* Refusals: REJs and their reasons, stale connections, floods of requests, alternate paths. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -58,7 +56,7 @@ every_reason__reaches_the_user(void **state)
 		uint32_t a;
 		uint32_t b;
 
-		/* this reason leads to another attempt */
+		/* after this reason A tries again, and reports no event */
 		if (reason == UROCE_CM_REASON_STALE_CONN)
 			continue;
 		a = end_connect(ends, &ends->a, 0x100u + reason);
@@ -91,7 +89,7 @@ bad_req__is_refused(void **state)
 	end_give(ends, &ends->b, &bad);
 	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
 	bad = good;
-	bad.req.private_data[19]++; /* source address in the IP header */
+	bad.req.private_data[19]++; /* last byte of the source address in the IP header */
 	end_give(ends, &ends->b, &bad);
 	expect_rej(ends, UROCE_CM_REASON_INVALID_GID);
 	bad = good;
@@ -123,7 +121,7 @@ response__can_be_rejected(void **state)
 	uint32_t b;
 
 	ends_accept(ends, &a, &b);
-	/* the QP cannot be brought to RTR */
+	/* A rejects the REP, as a user does whose QP cannot be moved to RTR */
 	assert_int_equal(
 		uroce_cme_reject(ends->a.cm, a, UROCE_CM_REASON_CONSUMER_DEFINED, NULL, 0, 0), 0);
 	ends_lose(ends, &ends->a, UROCE_CM_REJ);
@@ -131,11 +129,14 @@ response__can_be_rejected(void **state)
 	ends_pass(ends, 10 * MSEC);
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status, 28);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B REJ 28 LOST\n10 B>A REP\n10 A>B REJ 28\n");
-	/* A has seen the QP of B */
+	/* A has received B's QPN, so B's QP must not be reused for a time */
 	assert_true(uroce_cme_qpn_busy_until(ends->b.cm, 0x22) > 2147 * MSEC);
 }
 
-/* A REJ that ends a connection is reported without private data. It takes none from other events. */
+/*
+ * A REJ that ends a connection is reported without private data. The private data of an event that
+ * was reported before does not change.
+ */
 static void
 response__keeps_its_data_when_a_rej_follows(void **state)
 {
@@ -184,7 +185,7 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
 	}
 	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_backlog_full, 0x1c);
-	/* a user who takes a request makes room for another one */
+	/* the user takes the event of one request: the backlog has room for another request */
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	{
 		struct uroce_cm_msg req = take_req(ends, 0x200);
@@ -192,7 +193,7 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		end_give(ends, &ends->b, &req);
 		assert_false(uroce_cme_has_tx(ends->b.cm));
 	}
-	/* the user can connect and listen as before */
+	/* although the backlog is full, the user can connect and listen */
 	other = end_connect(ends, &ends->b, 0x300);
 	ends_lose(ends, &ends->b, UROCE_CM_REQ);
 	uroce_cme_destroy(ends->b.cm, other, 0);
@@ -212,7 +213,9 @@ peers__do_not_take_the_last_ids(void **state)
 		struct uroce_cm_event event;
 		struct uroce_cm_av av = { 0 };
 
-		/* each from another host, since a single one gets one half */
+		/*
+		 * each request comes from another host, because one host gets only half of the ids
+		 */
 		memcpy(av.local_gid, ends->b.gid, 16);
 		memcpy(av.remote_gid, ends->a.gid, 16);
 		av.remote_gid[15] = req.req.primary.local_gid[15] = req.req.private_data[19] =
@@ -223,7 +226,7 @@ peers__do_not_take_the_last_ids(void **state)
 			break;
 		}
 		nb++;
-		/* A forgets, so that its own ids suffice */
+		/* restart A, so that its own ids suffice for all requests */
 		end_restart(&ends->a);
 	}
 	assert_int_equal(nb, 64 - 64 / 8 - 1);
@@ -237,7 +240,7 @@ lingering_ids__give_way(void **state)
 {
 	struct ends *ends = *state;
 
-	/* each rejected id remembers its REJ for 13 s; 200 rejections need more ids than exist */
+	/* B remembers each REJ in an id for 13 s; 200 rejections need more ids than exist */
 	(void)end_listen(&ends->b, PORT);
 	for (uint32_t qpn = 0x100; qpn < 0x1c8; qpn++) {
 		struct uroce_cm_msg req = take_req(ends, qpn);
@@ -281,7 +284,7 @@ stale__comm_id_in_timewait(void **state)
 	struct connected ids;
 	struct uroce_cm_msg req;
 
-	/* a late duplicate of the REQ of a connection that has ended */
+	/* a late duplicate of the REQ arrives after the connection has ended */
 	ids.listener = end_listen(&ends->b, PORT);
 	ids.a = end_connect(ends, &ends->a, 0x11);
 	assert_true(end_take(ends, &ends->a, &req));
@@ -306,7 +309,7 @@ stale__qp_that_is_believed_connected(void **state)
 	struct uroce_cm_event event;
 	uint32_t a;
 
-	/* A has died and returned, and uses the QPN again */
+	/* A restarts and connects again with the same QPN */
 	end_restart(&ends->a);
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_pass(ends, 10 * MSEC);
@@ -343,7 +346,10 @@ stale__comm_id_changes_for_each_attempt(void **state)
 		ends->now_ns = uroce_cme_deadline(ends->a.cm);
 		uroce_cme_expire(ends->a.cm, ends->now_ns);
 	}
-	/* the user has to bring another QP */
+	/*
+	 * after the fourth REJ with reason "stale connection" A gives up: the user has to use
+	 * another QP
+	 */
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status,
 			 UROCE_CM_REASON_STALE_CONN);
 	expect_log(ends, "0 A>B REQ\n10 A>B REQ\n30 A>B REQ\n70 A>B REQ\n");
@@ -356,7 +362,7 @@ stale__late_rej_delays_the_next_attempt_by_10_ms(void **state)
 	struct uroce_cm_msg rej = { .attr = UROCE_CM_REJ };
 
 	(void)end_connect(ends, &ends->a, 0x11);
-	/* after many repetitions, the interval of repetitions is long */
+	/* after many repetitions of the REQ the interval between repetitions is long */
 	ends_pass_deaf(ends, 60000 * MSEC, &ends->a);
 	rej.tid = ends->last.tid;
 	rej.rej.remote_comm_id = ends->last.req.local_comm_id;
@@ -376,7 +382,7 @@ stale__rep_is_not_accepted_later(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	/* B has died and returned, and uses the QPN again in an answer to A */
+	/* B restarts, and its REP names a QPN with which A has a connection */
 	end_restart(&ends->b);
 	(void)end_listen(&ends->b, PORT);
 	a = end_connect(ends, &ends->a, 0x12);
@@ -389,7 +395,10 @@ stale__rep_is_not_accepted_later(void **state)
 	assert_int_equal(expect_event(&ends->b, UROCE_CM_EVENT_REJECTED, b).status,
 			 UROCE_CM_REASON_STALE_CONN);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
-	/* the old connection has ended now, but B has ended the new one */
+	/*
+	 * the old connection has ended, but A must not accept the REP that it has rejected: B has
+	 * ended that connection, too
+	 */
 	end_give(ends, &ends->a, &rep);
 	expect_no_event(&ends->a);
 	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
@@ -407,7 +416,7 @@ stale__no_more_after_a_rejection(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		const uint32_t a = end_connect(ends, &ends->a, 0x11);
 
-		/* B remembers each REJ for 13 s, and A tries again with the QP */
+		/* A connects several times with one QP, while B remembers each REJ for 13 s */
 		ends_settle(ends);
 		event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 		uroce_cme_destroy(ends->b.cm, event.id, ends->now_ns);
@@ -426,7 +435,7 @@ stale__of_another_host_is_no_business(void **state)
 	struct uroce_cm_msg req = take_req(ends, 0x11);
 	struct uroce_cm_av av = { 0 };
 
-	/* another host, with the GUID of A and a QP of the same number */
+	/* a REQ of another host, which has the GUID of A and a QP with the same number */
 	req.req.primary.local_gid[15] = 'C';
 	req.req.private_data[19] = 'C';
 	memcpy(av.local_gid, ends->b.gid, 16);
@@ -545,7 +554,7 @@ calls__in_a_wrong_state_are_refused(void **state)
 	assert_int_not_equal(uroce_cme_disconnect(ends->a.cm, id, NULL, 0, 0), 0);
 	uroce_cme_destroy(ends->a.cm, id, 0);
 	id = ends_connect(ends, 0x11, 0x22).a;
-	/* more private data than a DREQ has room for */
+	/* a DREQ has room for 220 bytes of private data */
 	assert_int_not_equal(uroce_cme_disconnect(ends->a.cm, id, data, 221, 0), 0);
 	assert_int_equal(uroce_cme_disconnect(ends->a.cm, id, data, 220, 0), 0);
 }

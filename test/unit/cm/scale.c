@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Many ids: 20,000 connections at a time. No clock is used: what is checked is the number of ids
- * that a call may have to look at, which is the length of the chains of the tables and the depth of
- * the timers' heap, and the number of ports that are tried.
+ * 20,000 connections at a time. The test uses no clock. It checks how many ids a call may have to
+ * look at (the length of hash chains, the depth of the timer heap), and how many ports are tried.
  */
 
 #include <errno.h>
@@ -21,7 +20,9 @@
 #define NB_CONNS 20000u
 #define MAX_IDS  65536u
 
-/* Of so many ids in as many buckets, no bucket has more than a few by chance. */
+/*
+ * Maximum length of a chain: if there are as many buckets as ids, longer chains are very unlikely.
+ */
 #define MAX_CHAIN 12u
 
 static unsigned
@@ -60,7 +61,10 @@ make_large(struct ends *ends)
 	end_restart(&ends->b);
 }
 
-/* Deliver all messages, without a log. Events are answered, and their number is counted. */
+/*
+ * Deliver all messages without a log. Respond to each event as a user would do, and count the
+ * events.
+ */
 static void
 exchange(struct ends *ends, unsigned nb_events[UROCE_CM_EVENT_NB])
 {
@@ -112,7 +116,9 @@ connections__20000_at_a_time(void **state)
 	listener = end_listen(&ends->b, PORT);
 	for (uint32_t i = 0; i < NB_CONNS; i++)
 		ids[i] = end_connect(ends, &ends->a, 0x1000 + i);
-	/* a timer for each of them: the heap is as deep as the logarithm says */
+	/*
+	 * each connection has a timer; the depth of the timer heap is the logarithm of their number
+	 */
 	assert_int_equal(ends->a.cm->timers.nb, NB_CONNS);
 	exchange(ends, nb_events);
 	assert_int_equal(nb_events[UROCE_CM_EVENT_CONNECT_REQUEST], NB_CONNS);
@@ -125,7 +131,10 @@ connections__20000_at_a_time(void **state)
 		uroce_cme_destroy(ends->a.cm, ids[i], ends->now_ns);
 	exchange(ends, nb_events);
 	assert_int_equal(nb_events[UROCE_CM_EVENT_DISCONNECTED], NB_CONNS);
-	/* A has timed out in DREQ_SENT nowhere: B's DREPs come without its user after 100 ms */
+	/*
+	 * the user of B does not react: B sends its DREPs after 100 ms, before a DREQ of A times
+	 * out
+	 */
 	ends->now_ns = 100 * MSEC;
 	uroce_cme_expire(ends->b.cm, ends->now_ns);
 	exchange(ends, nb_events);
@@ -208,7 +217,10 @@ bind__finds_the_last_free_port(void **state)
 		if (i == nb_ports / 2)
 			first = id;
 	}
-	/* each port was given once, so the bitmap tells the only one that becomes free */
+	/*
+	 * all ports are in use once: when one port becomes free, the next bind finds it in the
+	 * bitmap
+	 */
 	expect_short_chains(ends->b.cm);
 	uroce_cme_query(ends->b.cm, first, &info);
 	uroce_cme_destroy(ends->b.cm, first, 0);
@@ -222,7 +234,7 @@ bind__finds_the_last_free_port(void **state)
 	}
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), -EADDRNOTAVAIL);
-	/* another address may have the ports, too, and another port space */
+	/* another address may use the ports as well, and another port space may use them */
 	any.ip[15]++;
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_UDP, true, 0, &id), 0);

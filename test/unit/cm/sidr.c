@@ -93,7 +93,7 @@ lost_sidr_messages__are_repeated(void **state)
 	ends_lose(ends, &ends->a, UROCE_CM_SIDR_REQ);
 	ends_pass(ends, 200 * MSEC);
 	b = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID).id;
-	/* a duplicate is dropped while the user has not answered */
+	/* before the user has answered, a duplicate of the SIDR_REQ is dropped */
 	end_give(ends, &ends->b, &ends->last);
 	expect_no_event(&ends->b);
 	assert_int_equal(uroce_cme_accept(ends->b.cm, b, &param, ends->now_ns), 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timer heap, the table of ids, SipHash, and the table of states.
+ * The tables of the CM engine: the timer heap, the table of ids, SipHash, and the table of states.
  */
 
 #include <setjmp.h>
@@ -70,7 +70,7 @@ id_table__finds_what_was_added(void **state)
 	(void)state;
 	assert_non_null(mem);
 	uroce_id_table_init(&table, mem, NB_IDS);
-	/* few hashes, so that chains are long */
+	/* only 7 hash values, so that chains are long */
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint32_t id = (uint32_t)next_random() % NB_IDS;
 		const uint64_t hash = id % 7;
@@ -97,7 +97,7 @@ id_table__finds_what_was_added(void **state)
 static void
 siphash__values_of_the_paper(void **state)
 {
-	/* the key is 00 01 .. 0f, the input 00 01 .. */
+	/* key 00 01 .. 0f and input 00 01 .. 07, as in the paper */
 	const struct uroce_siphash_key key = { { UINT64_C(0x0706050403020100),
 						 UINT64_C(0x0f0e0d0c0b0a0908) } };
 	const uint64_t words[] = { UINT64_C(0x0706050403020100) };
@@ -135,7 +135,7 @@ state_table__destroy_leads_to_the_end(void **state)
 
 		assert_non_null(step);
 		at = step->next_plus_one - 1u;
-		/* by timers alone, without any message, the id comes to its end */
+		/* a destroyed id must get to CLOSED by timeouts alone, without a message */
 		for (unsigned i = 0; i < 5 && at != UROCE_CM_STATE_CLOSED; i++) {
 			step = uroce_cm_state_step(at, UROCE_CM_ON_TIMEOUT);
 			assert_non_null(step);

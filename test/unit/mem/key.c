@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Keys: the permutation maps each index to a key of its own, the inverse gives the index back, and
- * keys of neighbouring indexes look unrelated.
+ * Keys: the permutation maps each index to a different key, the inverse maps the key to the index,
+ * and keys of neighbouring indexes look unrelated.
  */
 
 #include "mem/key.h"
@@ -68,7 +68,8 @@ key_make__undoes_index(void **state)
 }
 
 /*
- * Half of the 24 bits change from one index to the next, and each bit changes in some of the steps.
+ * From one index to the next, half of the 24 bits of the key change on average, and each bit
+ * changes in some of the steps.
  */
 static void
 key_make__neighbours_look_unrelated(void **state)
@@ -93,8 +94,8 @@ key_make__neighbours_look_unrelated(void **state)
 }
 
 /*
- * The distance between the keys of neighbours varies, so that an attacker cannot learn it from one
- * pair.
+ * The distance between the keys of neighbouring indexes varies, so that an attacker cannot learn it
+ * from one pair.
  */
 static void
 key_make__distances_do_not_repeat(void **state)

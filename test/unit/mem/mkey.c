@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mkeys. An oracle (stream.h) computes streams of data and signatures. What mkeys make of the same
- * data, packet by packet, is compared with the streams. Further tests cover the states of an mkey,
- * its rights, and the reports of bad blocks.
+ * Mkeys. An oracle (stream.h) computes whole streams of data and signatures. They are compared with
+ * what mkeys make of the data packet by packet. Further tests cover the states of an mkey, its
+ * rights, and the reports of bad blocks.
  */
 
 #include "../../draw.h"
@@ -29,7 +29,7 @@
 
 static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
-static uint8_t *memory; /* memory with one region over each half */
+static uint8_t *memory; /* MEM_LEN bytes; each half is a region */
 static uint32_t key[2];
 static void *mkey_mem;
 static uint32_t mkey;
@@ -125,7 +125,7 @@ configure(const struct uroce_mkey_conf *conf)
 
 /* --- layouts --- */
 
-/* The address in memory of byte `at` of a layout. */
+/* The address of byte `at` of a layout. */
 static uint8_t *
 byte_of(const struct uroce_mkey_conf *conf, uint32_t at)
 {
@@ -140,7 +140,7 @@ byte_of(const struct uroce_mkey_conf *conf, uint32_t at)
 		}
 }
 
-/* Create a layout of `len` bytes, in pieces of all lengths. */
+/* Create a layout of `len` bytes in pieces of random length. */
 static void
 make_layout(struct uroce_mkey_conf *conf, uint32_t len)
 {
@@ -162,7 +162,10 @@ make_layout(struct uroce_mkey_conf *conf, uint32_t len)
 
 static uint8_t data[DATA_MAX], wire[2 * DATA_MAX], mem_side[2 * DATA_MAX], packet[4096];
 
-/* Read all bytes of the wire with `uroce_mkey_read()`, in packets of random length. */
+/*
+ * Read all bytes of the wire with uroce_mkey_read() in packets of random length, and compare them
+ * with `wire`.
+ */
 static void
 read_all(uint32_t len, bool *is_bad)
 {
@@ -199,8 +202,8 @@ error_now(void)
 static const uint16_t blocks[] = { 512, 520, 4048, 4096, 4160 };
 
 /*
- * Signature bytes are either copied or computed. If both sides have the same format, both ways give
- * the same result.
+ * Convert random data between two formats in both directions. If both sides have one format,
+ * signatures are copied at random instead of computed: the result must be the same.
  */
 static void
 try_domains(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind)
@@ -291,8 +294,8 @@ layout__pieces_of_nothing_are_stepped_over(void **state)
 }
 
 /*
- * A block without room for its signature at the end of the layout does not count. Memory behind the
- * layout does not change.
+ * If the layout ends inside the signature of a block, the block does not belong to the layout.
+ * Memory behind the last complete block does not change.
  */
 static void
 layout__ends_before_a_signature(void **state)
@@ -324,7 +327,7 @@ layout__ends_before_a_signature(void **state)
 
 #define NB_BLOCKS 6u
 
-/* Make six blocks of 512 bytes on one side. */
+/* Make NB_BLOCKS blocks of 512 bytes, with signatures of these kinds in memory and on the wire. */
 static void
 make_blocks(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind, uint8_t check_mask)
 {
@@ -342,8 +345,8 @@ make_blocks(enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind, uint8_t
 }
 
 /*
- * The bytes of a bad block are delivered. The error of the first bad block is kept until it is
- * queried.
+ * The bytes of a bad block are delivered. The mkey keeps the error of the first bad block until the
+ * error is queried.
  */
 static void
 read__tells_of_a_bad_block_in_memory(void **state)
@@ -356,7 +359,7 @@ read__tells_of_a_bad_block_in_memory(void **state)
 	memory[4 * 516 + 512] ^= 1;
 	wire[2 * 512 + 7] ^= 1;
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1535, 0, packet, &is_bad), 0);
-	assert_false(is_bad); /* the last byte of the block has not arrived yet */
+	assert_false(is_bad); /* the bad block is read except for its last byte */
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 1535, 1537, 0, packet, &is_bad), 0);
 	assert_true(is_bad);
 	assert_memory_equal(packet, wire + 1535, 1537);
@@ -389,8 +392,8 @@ write__tells_of_a_bad_block_on_the_wire(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_T10_CRC, 0xff);
-	wire[3 * 520 + 514] ^= 0x40;     /* change the application tag */
-	wire[4 * 520 + 512 + 7] ^= 0x40; /* the reference tag, which is a second error */
+	wire[3 * 520 + 514] ^= 0x40;     /* change the application tag of block 3 */
+	wire[4 * 520 + 512 + 7] ^= 0x40; /* change the reference tag of block 4: a second error */
 	write_all(NB_BLOCKS * 520, &is_bad);
 	assert_true(is_bad);
 	assert_memory_equal(memory, data, NB_BLOCKS * 512);
@@ -402,7 +405,7 @@ write__tells_of_a_bad_block_on_the_wire(void **state)
 	assert_int_equal(error.offset, 3 * 520);
 }
 
-/* A packet ends inside a signature, at each of its bytes. */
+/* The first packet ends inside a signature, after each possible number of bytes. */
 static void
 write__puts_cut_signatures_together(void **state)
 {
@@ -439,7 +442,8 @@ write__checks_whole_blocks_alone(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_CRC32, 0xf0);
-	memory[5] ^= 1; /* the other bytes of the block do not fit its signature */
+	/* this byte, which is not sent again, does not fit the signature of the block */
+	memory[5] ^= 1;
 	assert_int_equal(uroce_mkey_write(table, mkey, PDN, 100, wire + 100, 516 - 100,
 					  IBV_ACCESS_LOCAL_WRITE, &is_bad),
 			 0);
@@ -457,7 +461,8 @@ write__checks_whole_blocks_alone(void **state)
 }
 
 /*
- * Bytes that are not known in advance are preserved [mlx5dv_wr_set_mkey_sig_block(3), copy_mask].
+ * Signature bytes that the copy mask selects are passed on, although the mkey does not know them in
+ * advance [mlx5dv_wr_set_mkey_sig_block(3), copy_mask].
  */
 static void
 copy_mask__passes_bytes_on(void **state)
@@ -468,12 +473,12 @@ copy_mask__passes_bytes_on(void **state)
 	make_blocks(UROCE_SIG_T10_CRC, UROCE_SIG_T10_CRC, 0xcf);
 	made.conf.copy_mask = 0x30;
 	configure(&made.conf);
-	/* convert from memory to the wire */
+	/* copy the two bytes from memory to the wire */
 	memcpy(memory + 514, "\x12\x34", 2);
 	memcpy(wire + 514, "\x12\x34", 2);
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1040, 0, packet, &is_bad), 0);
 	assert_memory_equal(packet, wire, 1040);
-	/* convert from the wire to memory */
+	/* copy the two bytes from the wire to memory */
 	memset(memory, 0, 1040);
 	memcpy(mem_side + 514, "\x12\x34", 2);
 	assert_int_equal(
@@ -481,7 +486,10 @@ copy_mask__passes_bytes_on(void **state)
 		0);
 	assert_memory_equal(memory, mem_side, 1040);
 	assert_false(is_bad);
-	/* bytes that are not copied are computed, whatever the received bytes were */
+	/*
+	 * signature bytes that are not copied are computed: a wrong byte on the wire does not get
+	 * into memory
+	 */
 	wire[512] ^= 1;
 	assert_int_equal(
 		uroce_mkey_write(table, mkey, PDN, 0, wire, 1040, IBV_ACCESS_LOCAL_WRITE, &is_bad),
@@ -491,8 +499,8 @@ copy_mask__passes_bytes_on(void **state)
 }
 
 /*
- * Bytes of a signature that arrived in part are not copied, because the remaining bytes would
- * belong to another block.
+ * If only a part of a signature arrives, none of its bytes are copied: the other bytes may belong
+ * to another block.
  */
 static void
 copy_mask__parts_of_a_signature_are_not_passed_on(void **state)
@@ -558,7 +566,8 @@ configure__parts_that_are_not_set_stay(void **state)
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512, IBV_ACCESS_REMOTE_READ));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 1, IBV_ACCESS_REMOTE_WRITE));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512 + 1, 0));
-	conf->parts = UROCE_MKEY_SIG; /* switch the signatures off */
+	/* mem and wire have no signatures here, so this switches signatures off */
+	conf->parts = UROCE_MKEY_SIG;
 	configure(conf);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 516, IBV_ACCESS_REMOTE_READ));
 	conf->parts = UROCE_MKEY_LAYOUT;
@@ -587,7 +596,7 @@ configure__refused_changes_nothing(void **state)
 	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), -EINVAL);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, 100, 0));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 101, 0));
-	/* an mkey that was created without room for signatures */
+	/* this mkey was created without room for signatures */
 	assert_int_equal(posix_memalign(&mem, 64, uroce_mkey_memsize(1)), 0);
 	assert_int_equal(uroce_mkey_add(table, mem, 1, 0, PDN, &plain), 0);
 	conf->repeat = 1;
@@ -620,7 +629,7 @@ use__is_refused_beyond_rights_ranges_and_regions(void **state)
 		-EFAULT);
 	conf->access = ALL;
 	configure(conf);
-	/* the second region is invalidated: nothing may be written to the first one either */
+	/* invalidate the second region: a write to both regions must not change the first one */
 	assert_int_equal(uroce_mr_invalidate(table, key[1]), 0);
 	memset(packet, 0x55, 200);
 	assert_int_equal(
@@ -633,7 +642,7 @@ use__is_refused_beyond_rights_ranges_and_regions(void **state)
 	assert_int_equal(memory[99], 0x55);
 }
 
-/* If the memory of a signature may not be written, nothing of its block is written. */
+/* If the memory for the signature of a block cannot be written, no byte of the block is written. */
 static void
 use__is_refused_where_a_signature_cannot_be_stored(void **state)
 {
@@ -646,7 +655,7 @@ use__is_refused_where_a_signature_cannot_be_stored(void **state)
 		conf->copy_mask = turn ? 0xff : 0;
 		add_piece(conf, 0, 512, 0);
 		add_piece(conf, MEM_LEN / 2, 4, 0);
-		conf->piece[1].lkey = 0; /* the key is not that of a region */
+		conf->piece[1].lkey = 0; /* no region has this key */
 		configure(conf);
 		memset(memory, 0, 512);
 		memset(packet, 0x55, 516);
@@ -678,7 +687,8 @@ sge__an_mkey_among_others(void **state)
 	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 0, 60, NULL, slice), -EFAULT);
 	assert_int_equal(uroce_sge_gather(table, PDN, sge, 3, 5, 50, &room, slice), 3);
 	assert_ptr_equal(slice[0].addr, memory + 8005);
-	assert_ptr_equal(slice[1].addr, packet + 5); /* converted bytes are in the packet buffer */
+	/* bytes that the mkey converts are put into the packet buffer */
+	assert_ptr_equal(slice[1].addr, packet + 5);
 	assert_int_equal(slice[1].key, 0);
 	assert_memory_equal(slice[1].addr, wire + 500, 40);
 	assert_ptr_equal(slice[2].addr, memory + 9000);
@@ -692,14 +702,16 @@ sge__an_mkey_among_others(void **state)
 	assert_memory_equal(memory + 9000, "ABCDEFGHIJ", 10);
 	assert_true(uroce_sge_is_ordered(table, sge, 3));
 	assert_false(uroce_sge_is_ordered(table, sge, 1));
-	/* an element that ends behind the end of the address space */
+	/* an SGE that wraps around the end of the address space */
 	const struct ibv_sge wild = { UINT64_MAX - 3, 8, mkey };
 
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 4, 4, &room, slice), -EFAULT);
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 0, 4, &room, slice), -EFAULT);
 }
 
-/* An mkey allows no TX reference, because the bytes to send are computed when they are sent. */
+/*
+ * An mkey allows no TX reference, because the bytes on the wire are computed when a frame is sent.
+ */
 static void
 lend__of_an_mkey_is_refused(void **state)
 {

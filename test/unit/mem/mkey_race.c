@@ -23,11 +23,14 @@
 
 static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
-static uint8_t *memory; /* the memory of two layouts */
+static uint8_t *memory; /* the memory of both layouts, one behind the other */
 static uint32_t region, mkey;
 static atomic_uint nb_used, nb_wrong;
 
-/* Layout 0 contains ones, without signatures. Layout 1 contains twos, with signatures in memory. */
+/*
+ * Configure the mkey with one of two layouts: layout 0 is bytes of value 1 without signatures,
+ * layout 1 is bytes of value 2 with signatures in memory.
+ */
 static void
 configure(unsigned which)
 {
@@ -54,7 +57,10 @@ configure(unsigned which)
 	(void)uroce_mkey_configure(table, mkey, PDN, &made.conf);
 }
 
-/* The functions below are run by one thread each. */
+/*
+ * Read through the mkey. Each thread calls one of the functions from here to make_another()
+ * repeatedly.
+ */
 static void
 read_some(unsigned turn)
 {
@@ -93,7 +99,10 @@ ask(unsigned turn)
 	(void)uroce_mkey_any(table);
 }
 
-/* Control calls, one at a time. No other thread has this key, so no grace period is needed. */
+/*
+ * Create and remove a further mkey. Only this thread creates and removes mkeys, and no other thread
+ * knows the key, so no grace period is needed.
+ */
 static void
 make_another(unsigned turn)
 {
@@ -124,7 +133,10 @@ run(void *arg)
 	return NULL;
 }
 
-/* Fill memory with ones, and with twos and their signatures, which are written through the mkey. */
+/*
+ * Fill the memory of layout 0 with bytes of value 1. Write bytes of value 2 through the mkey into
+ * layout 1, which adds the signatures.
+ */
 static void
 fill(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory regions: which keys and ranges resolve, which are refused, and the states of a table
- * entry.
+ * Memory regions: which keys and ranges resolve to memory, which are refused, and the states of a
+ * table entry.
  */
 
 #include "mem/key.h"
@@ -157,7 +157,7 @@ mr_add__wrapping_ranges_are_einval(void **state)
 		assert_int_equal(uroce_mr_add(table, &bad[i], &key), -EINVAL);
 	assert_int_equal(key, 0xdead);
 	assert_int_equal(uroce_mr_table_count(table), 0);
-	/* refused calls have used no entries */
+	/* the calls that were refused have used no entries of the table */
 	for (unsigned i = 0; i < NB_MR; i++)
 		add(table);
 }
@@ -196,8 +196,8 @@ mr_add__an_entry_never_gets_the_same_key_twice_in_a_row(void **state)
 }
 
 /*
- * Find a secret that gives upper bits 0 to an entry of a small table, and let this entry use some
- * thousand keys: key 0 is never among them.
+ * Find a secret with which an entry of a small table has keys whose upper bits are 0. Of the
+ * thousands of keys that this entry gets, none is 0.
  */
 static void
 mr_add__key_0_is_not_given(void **state)
@@ -364,8 +364,8 @@ mr_resolve__only_the_very_key(void **state)
 }
 
 /*
- * Keys of the first index behind the table, and of the last possible index. The table's allocation
- * ends with the table, so that a sanitizer detects a read behind it.
+ * Keys of the first index behind the table, and of the last possible index. The table is at the end
+ * of its allocation, so that a sanitizer detects a read behind it.
  */
 static void
 mr_resolve__index_behind_the_table(void **state)
@@ -383,7 +383,7 @@ mr_resolve__index_behind_the_table(void **state)
 		assert_null(uroce_mr_resolve(table, keys[i], PDN, 0x1000, 1, 0));
 		assert_int_equal(uroce_mr_invalidate(table, keys[i]), -EINVAL);
 	}
-	/* the key derivation of this test gives the key of an existing region */
+	/* check that this test computes keys as the table does */
 	assert_int_equal(add(table) >> 8, uroce_key_make(&perm, 0, 0) >> 8);
 }
 
@@ -410,10 +410,7 @@ mr_invalidate__unknown_key_is_einval(void **state)
 	const uint32_t key = add(table);
 
 	assert_int_equal(uroce_mr_invalidate(table, key ^ 1), -EINVAL);
-	/*
-	 * 256 keys with other upper bits: their index is outside of a table of four, or has no
-	 * region
-	 */
+	/* 255 keys with other upper bits: their index is outside of the table, or has no region */
 	for (uint32_t i = 1; i < 256; i++)
 		assert_int_equal(uroce_mr_invalidate(table, key + (i << 24)), -EINVAL);
 	assert_int_equal(uroce_mr_invalidate(table, key), 0);
@@ -452,7 +449,7 @@ mr_get_tx_ref__counts_until_the_loans_end(void **state)
 	assert_non_null(first);
 	assert_non_null(second);
 	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
-	/* references that exist stay counted, but no new one is given */
+	/* after the invalidation, existing TX references still count, and no new one is given */
 	assert_int_equal(uroce_mr_invalidate(table, key), 0);
 	assert_null(uroce_mr_get_tx_ref(table, key));
 	assert_int_equal(uroce_mr_nb_tx_refs(table, key), 2);
@@ -507,7 +504,10 @@ mr_free__queue_may_run_empty(void **state)
 }
 
 #ifndef NDEBUG
-/* The signal that ends a child process which frees `key`. */
+/*
+ * Free `key` in a child process.
+ * @return the signal that ends the child process; 0: none
+ */
 static int
 signal_of_free(struct uroce_mr_table *table, uint32_t key)
 {
@@ -540,10 +540,12 @@ mr_free__without_invalidate_is_an_error_of_ours(void **state)
 #endif
 
 /*
- * One thread registers and deregisters, another resolves all the time. It must get the memory of
- * the region whose key it has, or nothing. The grace period is that of a worker: `round` is odd
- * while the reader is inside a round. The key is passed to the reader with relaxed order, so that
- * only the table's own ordering (R1/A1) makes the entry visible.
+ * One thread registers and deregisters regions. Another thread, the reader, resolves the current
+ * key all the time. The reader must get the memory of the region whose key it has, or nothing.
+ *
+ * The grace period is that of a worker: `round` is odd while the reader is inside a round. The key
+ * is passed to the reader with relaxed order, so only the order of the table itself makes the entry
+ * visible: release R1 in publish_entry() and acquire A1 of the lookups (mr.c).
  */
 struct race {
 	struct uroce_mr_table *table;

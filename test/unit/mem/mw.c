@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory windows: the rules of a bind, the use of a bound window, and the ways in which a binding
- * ends.
+ * Memory windows: the rules for a bind, the use of a bound window, and the events that end a
+ * binding.
  */
 
 #include "mem/mw.h"
@@ -73,7 +73,7 @@ add_window(enum uroce_mw_kind kind)
 	return rkey;
 }
 
-/* A bind of bytes 256..1279 of the region, readable and writable. */
+/* A bind of window `rkey` to bytes 256..1279 of the region, with the rights to READ and WRITE. */
 static struct uroce_mw_bind
 bind_of(uint32_t rkey)
 {
@@ -204,7 +204,7 @@ mw_bind__region_must_allow_it(void **state)
 	assert_int_equal(uroce_mw_bind(table, &bind), -EACCES);
 	bind.access = IBV_ACCESS_REMOTE_ATOMIC;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EACCES);
-	/* a window may grant its peer a remote READ right that the region does not grant */
+	/* a window may allow remote READs although its region does not allow them */
 	bind.access = IBV_ACCESS_REMOTE_READ;
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	assert_non_null(resolve(bind.rkey, IOVA + 256, 1));
@@ -237,7 +237,7 @@ mw_bind__bad_keys_domains_and_flags(void **state)
 	bind.access |= IBV_ACCESS_MW_BIND;
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
 	bind = bind_of(window);
-	/* this right has no effect on a window, and is not refused */
+	/* IBV_ACCESS_LOCAL_WRITE is accepted, and has no effect on a window */
 	bind.access |= IBV_ACCESS_LOCAL_WRITE;
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 }
@@ -267,7 +267,7 @@ mw_bind__length_0_unbinds_type_1_alone(void **state)
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	assert_null(resolve(rkey, IOVA + 256, 0));
 	assert_null(resolve(rkey + 1, IOVA + 256, 0));
-	bind.rkey = rkey + 2; /* a second unbind leaves the window unbound */
+	bind.rkey = rkey + 2; /* unbinding an unbound window succeeds */
 	assert_int_equal(uroce_mw_bind(table, &bind), 0);
 	bind.rkey = add_window(UROCE_MW_2A);
 	assert_int_equal(uroce_mw_bind(table, &bind), -EINVAL);
@@ -351,8 +351,8 @@ mr_invalidate__a_window_is_not_taken_for_a_region(void **state)
 }
 
 /*
- * The count of a region's windows is unchanged after a failed bind. A rebind to another region
- * moves the count.
+ * A failed bind does not change the number of windows that are bound to a region. A bind to another
+ * region moves the window's count to that region.
  */
 static void
 mw_bind__region_is_counted_as_often_as_it_is_bound(void **state)
@@ -385,7 +385,7 @@ mw_remove__bound_or_not(void **state)
 	assert_int_equal(uroce_mw_remove(table, idle, &last), 0);
 	assert_int_equal(last, idle);
 	uroce_mr_free(table, last);
-	/* the number of the window identifies it, with any tag */
+	/* remove() finds the window by the index in its key, whatever the tag is */
 	assert_int_equal(uroce_mw_remove(table, bound ^ 0x11, &last), 0);
 	assert_int_equal(last, bound);
 	assert_null(resolve(bound, IOVA + 256, 1));
@@ -419,7 +419,10 @@ mw__keys_that_lead_past_the_table(void **state)
 static atomic_bool is_over;
 static uint32_t raced_rkey;
 
-/* What resolves is one of the two ranges as a whole, never a mixture of both. */
+/*
+ * Resolve the window while another thread changes its binding. The result must be memory of one of
+ * the two bindings as a whole, never of a mixture.
+ */
 static void *
 read_window(void *arg)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Null regions: in a scatter/gather list they read as zeros, and data that is written to them is
- * discarded. Every other use of their key is refused.
+ * Null regions: as an element of a scatter/gather list a null region is read as zeros, and data
+ * written to it is discarded. Every other use of its key is refused.
  */
 
 #include <errno.h>
@@ -75,7 +75,7 @@ sge_gather__reads_zeros(void **state)
 
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 4096, NULL, slice), 1);
 		assert_int_equal(slice[0].len, 4096);
-		assert_int_equal(slice[0].key, 0); /* no TX reference is possible */
+		assert_int_equal(slice[0].key, 0); /* key 0: no TX reference can be taken */
 		assert_true(is_zero(slice));
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 4000, 96, NULL, slice), 1);
 		assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 4096, &view, slice), 1);

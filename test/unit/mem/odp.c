@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * On-demand regions: memory that is not mapped is refused when it is used, not at registration, and
- * without a signal.
+ * On-demand regions: memory that is not mapped is refused without a signal when it is used, not
+ * when it is registered.
  */
 
 #include "mem/odp.h"
@@ -22,7 +22,7 @@
 #define NB_MR    8
 #define PDN      7
 #define QPN      0x1234
-#define NB_PAGES 1024u /* more pages than one call makes present */
+#define NB_PAGES 1024u /* more pages than one call of the table makes present */
 #define ALL                                                                                        \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_MW_BIND | IBV_ACCESS_ON_DEMAND)
@@ -31,7 +31,7 @@ static const uint8_t secret[16] = "fifteen letters";
 static struct uroce_mr_table *table;
 static uint8_t *pages;
 static size_t page_len;
-static int ends[2]; /* the two ends of a pipe */
+static int ends[2]; /* the read end and the write end of a pipe */
 
 static void
 map(unsigned first, unsigned nb, int prot)
@@ -49,8 +49,9 @@ unmap(unsigned first, unsigned nb)
 }
 
 /*
- * Write a byte of each page into a pipe, and read it back: the kernel reports pages that cannot be
- * read or written.
+ * Make pages present: write a byte of each page into a pipe; if `is_written`, read the byte back
+ * into the page. The kernel reports pages that cannot be read or written.
+ * @return 0, or a negative errno
  */
 static int
 page_in(const void *addr, uint64_t len, bool is_written)
@@ -155,7 +156,7 @@ mr_resolve__follows_the_mapping(void **state)
 	assert_null(read_at(key, page_len, 1));
 }
 
-/* Protection domain, rights and range are checked as for any region. */
+/* An on-demand region is checked for protection domain, rights and range like any other region. */
 static void
 mr_resolve__domain_rights_and_range_hold(void **state)
 {
@@ -171,7 +172,10 @@ mr_resolve__domain_rights_and_range_hold(void **state)
 	assert_null(read_at(key, 0, 1));
 }
 
-/* A large range is not made present as a whole, but the part that the next packets use is. */
+/*
+ * Of a large range only the first UROCE_ODP_MAX bytes, which the next packets use, are made
+ * present.
+ */
 static void
 mr_resolve__makes_so_much_ready_at_a_time(void **state)
 {
@@ -181,12 +185,12 @@ mr_resolve__makes_so_much_ready_at_a_time(void **state)
 
 	unmap(nb, 1);
 	assert_non_null(read_at(key, 0, NB_PAGES * page_len));
-	/* the first MiB reaches the unmapped page */
+	/* a range from byte 1 on: its first UROCE_ODP_MAX bytes end in the unmapped page */
 	assert_null(read_at(key, 1, NB_PAGES * page_len - 1));
 	assert_null(read_at(key, nb * page_len, 1));
 }
 
-/* The skipped part of a list element need not be present. */
+/* The bytes of an SGE before the requested offset need not be present. */
 static void
 mr_resolve_sge__asks_for_the_piece_alone(void **state)
 {
@@ -199,7 +203,7 @@ mr_resolve_sge__asks_for_the_piece_alone(void **state)
 	assert_ptr_equal(uroce_mr_resolve_sge(table, PDN, &sge, page_len - 1, page_len, 0),
 			 pages + page_len);
 	assert_null(uroce_mr_resolve_sge(table, PDN, &sge, page_len - 2, 1, 0));
-	/* an element that wraps around the address space is refused from its first byte on */
+	/* an SGE that wraps around the end of the address space is refused at any offset */
 	const struct ibv_sge wrapping = { .addr = UINT64_MAX - 10, .length = 100, .lkey = key };
 
 	assert_null(uroce_mr_resolve_sge(table, PDN, &wrapping, 50, 1, 0));
@@ -220,7 +224,7 @@ mr_get_view__is_not_for_such_regions(void **state)
 	assert_false(uroce_mr_get_view(table, key, PDN, 0, &view));
 	assert_int_equal(view.key, 0);
 	assert_null(uroce_mr_get_tx_ref(table, key));
-	/* a list with an on-demand region can still be gathered */
+	/* uroce_sge_gather_all() can still gather a list with an SGE of the region */
 	assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 100, &none, slice), 1);
 	assert_ptr_equal(slice[0].addr, pages);
 	unmap(0, 1);
@@ -270,7 +274,8 @@ mr_add__implicit(void **state)
 	const uint32_t key = add(NULL, 0, UINT64_MAX);
 
 	assert_ptr_equal(write_at(key, (uintptr_t)pages, page_len), pages);
-	assert_null(write_at(key, (uintptr_t)&secret, 1)); /* a constant, which cannot be written */
+	/* a constant in read-only memory, which cannot be written */
+	assert_null(write_at(key, (uintptr_t)&secret, 1));
 	assert_non_null(read_at(key, (uintptr_t)&secret, 1));
 	assert_null(read_at(key, 0, 1));
 	assert_null(read_at(key, UINT64_MAX - 8, 8));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Control calls on the region table: query of a region, and replacement of a region under the same
- * key.
+ * Control calls on the table of regions: querying a region, and replacing a region under its key.
  */
 
 #include <errno.h>
@@ -81,7 +80,7 @@ mr_query__tells_why_not(void **state)
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
 	uroce_mr_free(table, key);
 	assert_int_equal(uroce_mr_query(table, key, &out), -EFAULT);
-	/* most of the indexes 0..15 are outside of a table of two */
+	/* indexes 0..15, of which most are outside of this table with two entries */
 	for (uint32_t i = 0; i < 16; i++) {
 		const uint32_t any = i << 28 | 0x00abcd00;
 

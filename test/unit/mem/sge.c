@@ -20,7 +20,7 @@
 #define LEN     256
 #define BAD_KEY 0xffffffff
 
-/** Two regions with memory of their own; `ro` is read-only. */
+/** Two regions, each with its own memory: `rw` may be written, `ro` may only be read. */
 struct fixture {
 	struct uroce_mr_table *mrs;
 	uint8_t rw_mem[LEN];
@@ -81,7 +81,7 @@ ro(const struct fixture *f, unsigned at, uint32_t len)
 	return (struct ibv_sge){ (uintptr_t)f->ro_mem + at, len, f->ro };
 }
 
-/* An element of length zero, whose other fields are not checked. */
+/* An element of length 0 with an invalid address and key, which must not be checked. */
 static struct ibv_sge
 nothing(void)
 {
@@ -112,7 +112,10 @@ sge_len__sums_beyond_32_bits(void **state)
 	assert_true(uroce_sge_len(list, UROCE_SGE_MAX) == 32 * (uint64_t)UINT32_MAX);
 }
 
-/* Copy the bytes of all slices, one after the other, to `to`. */
+/*
+ * Copy the bytes of all slices to `to`, one slice behind the other.
+ * @return the number of bytes
+ */
 static uint32_t
 flatten(const struct uroce_slice *slice, int nb, uint8_t *to)
 {
@@ -254,7 +257,7 @@ sge_gather__bad_elements_are_refused(void **state)
 				 -EFAULT);
 		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 8, NULL, slice),
 				 -EFAULT);
-		/* an element outside of the requested range is not checked */
+		/* the range ends before the invalid element, so that element is not checked */
 		assert_int_equal(uroce_sge_gather(f->mrs, PDN, list, 2, 0, 4, NULL, slice), 1);
 	}
 }
@@ -283,8 +286,8 @@ sge_gather__deregistered_between_two_packets(void **state)
 }
 
 /*
- * A region begins at address 0. An element that begins before the end of the address space must not
- * wrap around into that region.
+ * A region begins at address 0. An element that begins shortly before the end of the address space
+ * must not wrap around into the region.
  */
 static void
 sge_gather__element_that_wraps_is_refused(void **state)
@@ -378,9 +381,10 @@ sge_scatter__bad_last_element_writes_nothing(void **state)
 {
 	const struct fixture *f = *state;
 	const struct ibv_sge bad[] = {
-		ro(f, 0, 4),                            /* element whose region is read-only */
-		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 }, /* element whose key does not exist */
-		/* an element that ends outside of its region */
+		/* the region of this element is read-only */
+		ro(f, 0, 4),
+		{ (uintptr_t)f->rw_mem, 4, f->rw ^ 1 }, /* no region has this key */
+		/* this element ends outside of its region */
 		{ (uintptr_t)f->rw_mem + LEN - 3, 4, f->rw },
 	};
 	const uint8_t src[16] = "123456789012345";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Block signatures: guards against published check values, tags of T10-DIF, check masks, and the
- * report of a bad block.
+ * Block signatures: guards are compared with published check values; tags of T10-DIF, check masks,
+ * and the report of a bad block.
  */
 
 #include <setjmp.h>
@@ -28,7 +28,10 @@ domain_of(enum uroce_sig_kind kind, uint64_t seed)
 	};
 }
 
-/* Compute the signature of some bytes as block `nth`, in two parts. */
+/*
+ * Compute the signature of `len` bytes as block number `nth`. The first `first` bytes are added in
+ * one call, the others in a second call.
+ */
 static void
 sign(const struct uroce_sig_domain *domain, const void *data, uint32_t len, uint32_t first,
      uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
@@ -68,7 +71,7 @@ fault_guard__of_nine_digits(void **state)
 	}
 }
 
-/* The sum of these bytes is ddf2 [RFC 1071, section 3]. */
+/* The ones' complement sum of these bytes is ddf2 [RFC 1071, section 3]. */
 static void
 fault_guard__checksum(void **state)
 {
@@ -95,7 +98,7 @@ fault_guard__begins_as_the_seed(void **state)
 		struct uroce_sig_domain domain = domain_of(crcs[i], 0);
 		uint8_t sig[UROCE_SIG_LEN_MAX] = { 1, 1, 1, 1, 1, 1, 1, 1 };
 
-		/* with seed 0 the guard of zeros is 0 and shows nothing */
+		/* with seed 0 the guard of zeros is 0 for each CRC */
 		sign(&domain, zeros, 512, 100, 0, sig);
 		assert_int_equal(sig[0], 0);
 		assert_int_equal(sig[1], 0);
@@ -124,13 +127,16 @@ end__reference_tag_goes_up_if_it_is_to(void **state)
 	assert_memory_equal(sig + 2, "\xab\xcd\x00\x00\x00\x01", 6);
 }
 
-/* Bit i of a mask is byte i of the number [mlx5dv_wr_set_mkey_sig_block(3), check_mask]. */
+/*
+ * Bit i of a check mask stands for byte i of the signature as a number
+ * [mlx5dv_wr_set_mkey_sig_block(3), check_mask].
+ */
 static void
 check__each_bit_of_the_mask_is_a_byte(void **state)
 {
 	static const struct {
 		enum uroce_sig_kind kind;
-		unsigned low; /* lowest bit that is checked */
+		unsigned low; /* lowest bit of the mask that stands for a byte of this signature */
 		bool is_big_endian;
 	} rows[] = {
 		{ UROCE_SIG_T10_CRC, 0, true }, { UROCE_SIG_T10_CSUM, 0, true },
@@ -163,7 +169,10 @@ check__each_bit_of_the_mask_is_a_byte(void **state)
 	}
 }
 
-/* The order of the checks is guard, application tag, reference tag [mlx5dv_mkey_check(3)]. */
+/*
+ * The parts of a signature are checked in the order guard, application tag, reference tag
+ * [mlx5dv_mkey_check(3)].
+ */
 static void
 check__tells_the_first_part_that_is_bad(void **state)
 {
@@ -208,8 +217,8 @@ check__of_a_crc_tells_all_of_it(void **state)
 }
 
 /*
- * Escape values of T10-DIF disable the check of the guard only [mlx5dv_wr_set_mkey_sig_block(3),
- * flags].
+ * Escape values in the tags of T10-DIF disable only the check of the guard
+ * [mlx5dv_wr_set_mkey_sig_block(3), flags].
  */
 static void
 check__escapes_the_guard_alone(void **state)

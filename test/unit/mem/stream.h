@@ -4,8 +4,8 @@
 
 /**
  * @file
- * An oracle of signed streams, independent of lib/mem: it computes CRCs bit by bit, and a whole
- * stream at once.
+ * An oracle for streams of data with block signatures. It is independent of lib/mem: it computes
+ * CRCs bit by bit, and a stream as a whole.
  */
 
 #include <stdint.h>
@@ -13,8 +13,9 @@
 #include "mem/sig.h"
 
 /**
- * Write to `out` the bytes of a side that carries `len` bytes of data.
- * @return their number
+ * Write `len` bytes of data and their signatures to `out`.
+ * @param domain  the format of the signatures
+ * @return the number of bytes written
  */
 uint32_t stream_make(const struct uroce_sig_domain *domain, const uint8_t *data, uint32_t len,
 		     uint8_t *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages between client and uroced: each type in both directions, malformed messages, unexpected
- * descriptors, full sockets, paths of sockets.
+ * Messages between client and uroced: each type of message in both directions, malformed messages,
+ * unexpected descriptors, full sockets, paths of sockets.
  */
 
 #ifndef _GNU_SOURCE
@@ -89,7 +89,7 @@ message__goes_and_comes(void **state)
 	assert_int_equal(uroce_mux_receive(end[1], &in, &fd), -EAGAIN);
 }
 
-/* Send the first `len` bytes of `out` with `nb_fds` descriptors. */
+/* Send the first `len` bytes of `out` with `nb_fds` file descriptors. */
 static void
 send_raw(size_t len, unsigned nb_fds)
 {
@@ -200,7 +200,7 @@ socket__path_is_of_one_who_lives(void **state)
 	client = uroce_mux_connect(path);
 	assert_true(client >= 0);
 	(void)close(client);
-	(void)close(server); /* the path remains, as after a kill */
+	(void)close(server); /* the path of the socket remains, as after a kill of uroced */
 	assert_int_equal(uroce_mux_connect(path), -ECONNREFUSED);
 	other = uroce_mux_listen(path, 0600);
 	assert_true(other >= 0);

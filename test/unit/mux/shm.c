@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared memory: its layout does not overlap, every rule of a layout is checked, and mapped memory
- * causes no fault.
+ * Shared memory: the parts of a layout do not overlap, each rule for a layout is checked, and
+ * mapped memory causes no fault.
  */
 
 #ifndef _GNU_SOURCE
@@ -99,7 +99,10 @@ shm__is_shared(void **state)
 	(void)close(fd);
 }
 
-/* The binding of a QP is found by its QP number, and not by another number of the same slot. */
+/*
+ * The binding of a QP is found by its whole QP number. Another number that uses the same slot does
+ * not find it.
+ */
 static void
 binding__is_of_one_number(void **state)
 {
@@ -127,8 +130,8 @@ binding__is_of_one_number(void **state)
 }
 
 /*
- * After uroced has taken the file, its pages stay, although the client has mapped them, and no
- * further process can map the file.
+ * After uroced has sealed the file, the client, which has mapped it, cannot remove its pages, and
+ * no further process can map the file.
  */
 static void
 shm__that_is_taken_keeps_its_pages(void **state)
@@ -176,8 +179,8 @@ shm__with_a_hole_is_not_taken(void **state)
 }
 
 /*
- * The content of the rings of a pair, in any slot, is unchanged afterwards, in memory of the new
- * file.
+ * Moving a pair of rings to a new file does not change the content of the rings, whichever slots
+ * are in use.
  */
 static void
 shm__is_renewed_pair_by_pair(void **state)
@@ -195,7 +198,7 @@ shm__is_renewed_pair_by_pair(void **state)
 	for (uint32_t pair = 0; pair < 2; pair++) {
 		up = (struct uroce_spsc_end){ uroce_shm_up(&shm, pair), 64, 100 };
 		down = (struct uroce_spsc_end){ uroce_shm_down(&shm, pair), 64, 60 };
-		/* the index of the second pair is invalid */
+		/* in the second pair the tail is invalid: it is ahead of the head */
 		atomic_store(&up.ring->tail, pair == 0 ? 98 : 200);
 		atomic_store(&up.ring->head, 100);
 		atomic_store(&down.ring->tail, 60);
@@ -232,7 +235,7 @@ shm__is_renewed_pair_by_pair(void **state)
 			assert_int_equal(
 				theirs.mem[uroce_shm_buffer(&plan, pair, true, i % 64) + FRAME - 1],
 				64 + i % 64);
-		/* the client maps the new memory at its old addresses */
+		/* the client's mapping of this pair now shows the new file at the old address */
 		atomic_store(&uroce_shm_up(&shm, pair)->head, 123);
 		assert_int_equal(atomic_load(&uroce_shm_up(&theirs, pair)->head), 123);
 	}
@@ -243,8 +246,9 @@ shm__is_renewed_pair_by_pair(void **state)
 }
 
 /*
- * The result of the layout check for a valid layout that `spoil` has changed, and for a file with
- * these seals that is `missing` bytes too short.
+ * Make a valid layout, change it with `spoil`, and check it against a file that has these seals and
+ * is `missing` bytes too short.
+ * @return the result of the check
  */
 static const char *
 check_layout(void (*spoil)(struct uroce_shm_layout *), unsigned seals, int64_t missing)

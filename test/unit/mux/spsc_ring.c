@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SPSC rings: full and empty rings, indexes that wrap at 2^32, values written by a hostile process,
- * two threads, sleeping consumers.
+ * SPSC rings: full and empty rings, indexes that wrap at 2^32, values that a hostile process
+ * writes, two threads, and sleeping consumers.
  */
 
 #include "mux/spsc_ring.h"
@@ -98,7 +98,10 @@ spsc_ring__tells_indexes_that_cannot_be(void **state)
 	free(pair.ring);
 }
 
-/* The consumer sleeps whenever it may; the producer that must wake it increments `doorbell`. */
+/*
+ * Number of wake-ups: the consumer sleeps whenever the ring allows it, and the producer increments
+ * `doorbell` when it must wake the consumer.
+ */
 static atomic_uint doorbell;
 
 static void

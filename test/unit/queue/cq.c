@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues: order, batches, events, overrun, purge and resize. Tests with threads are in
- * race.c.
+ * Completion queues: order, batches, events, overrun, purge and resize. Tests with several threads
+ * are in race.c.
  */
 
 #include "make_cq.h"
@@ -39,7 +39,10 @@ put(struct uroce_cq *cq, uint64_t wr_id)
 	cqe->wr_id = wr_id;
 }
 
-/* Complete a batch of `nb` entries, numbered from `wr_id`. */
+/*
+ * Add a batch of `nb` entries, whose wr_id counts up from `wr_id`.
+ * @return whether the batch causes an event
+ */
 static bool
 complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
 {
@@ -49,7 +52,7 @@ complete(struct uroce_cq *cq, uint64_t wr_id, unsigned nb)
 	return uroce_cq_end(cq);
 }
 
-/* Complete a batch of `nb` entries that is published with its list. */
+/* Add a batch of `nb` entries, which are published when `list` is published. */
 static void
 complete_later(struct uroce_cq *cq, struct uroce_cq_list *list, uint64_t wr_id, unsigned nb)
 {
@@ -59,7 +62,10 @@ complete_later(struct uroce_cq *cq, struct uroce_cq_list *list, uint64_t wr_id, 
 	uroce_cq_end_later(cq, list);
 }
 
-/* Complete one entry, solicited or with an error status. */
+/*
+ * Add one entry that is solicited or has an error status.
+ * @return whether the entry causes an event
+ */
 static bool
 complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
 {
@@ -72,7 +78,10 @@ complete_as(struct uroce_cq *cq, bool is_solicited, enum ibv_wc_status status)
 	return uroce_cq_end(cq);
 }
 
-/* Poll until the queue is empty, and expect the numbers in `wr_id`, which ends with 0. */
+/*
+ * Poll until the queue is empty, and compare the entries with the numbers in `wr_id`, whose end is
+ * marked by 0.
+ */
 static void
 expect_polled(struct uroce_cq *cq, const uint64_t *wr_id)
 {
@@ -248,7 +257,7 @@ cq_end__event_as_it_was_asked_for(void **state)
 			uroce_cq_arm(cq, rows[i].arm == UROCE_CQ_ARMED_SOLICITED);
 		assert_int_equal(complete_as(cq, rows[i].is_solicited, rows[i].status),
 				 rows[i].is_event);
-		/* an event disarms the queue; without an event it stays armed */
+		/* an event disarms the queue; a queue that caused no event stays armed */
 		assert_int_equal(atomic_load(&cq->arm),
 				 rows[i].is_event ? UROCE_CQ_UNARMED : rows[i].arm);
 		free_cq(cq);
@@ -273,8 +282,8 @@ cq_end__any_entry_of_the_batch_may_be_the_solicited_one(void **state)
 }
 
 /*
- * A solicited completion of an earlier batch existed before the consumer armed the queue, so it
- * causes no event.
+ * Only the entries of a batch itself can cause its event: a solicited entry of an earlier batch was
+ * there before the consumer armed the queue.
  */
 static void
 cq_end__only_the_batch_itself_counts(void **state)
@@ -316,7 +325,7 @@ cq_put__full_queue_overruns(void **state)
 	assert_null(uroce_cq_put(cq));
 	uroce_cq_end(cq);
 	assert_true(atomic_load(&cq->is_overrun));
-	/* entries that fitted are delivered first, then every poll reports the overrun */
+	/* entries that found room are delivered first; then every poll reports the overrun */
 	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), 4);
 	assert_int_equal(wc[3].wr_id, 4);
 	assert_int_equal(uroce_cq_poll(cq, NB_CQE, wc), -EOVERFLOW);
@@ -335,11 +344,14 @@ cq_put__overrun_with_nothing_that_fits(void **state)
 	assert_null(uroce_cq_put(cq));
 	assert_false(uroce_cq_end(cq));
 	assert_true(atomic_load(&cq->is_overrun));
-	/* the next batch begins without the overrun */
+	/* an empty batch afterwards does not report the overrun again */
 	assert_false(complete(cq, 0, 0));
 }
 
-/* While the batch that overran is open, its first entries are not published yet. */
+/*
+ * A batch that overruns the queue: its first entries, which found room, are not published before
+ * the batch ends.
+ */
 static void
 cq_poll__overrun_shows_after_the_entries_that_fitted(void **state)
 {
@@ -423,8 +435,8 @@ cq_put__room_that_came_free_meanwhile(void **state)
 }
 
 /*
- * Fill a queue, whose indexes wrap, with one entry for each letter of `owners`, and purge the
- * entries of owner 'x'.
+ * Fill a queue with one entry for each letter of `owners`, from index `at` on. Purge the entries of
+ * owner 'x', and check the rest.
  */
 static void
 expect_purged(const char *owners, uint32_t at)
@@ -450,7 +462,7 @@ expect_purged(const char *owners, uint32_t at)
 		assert_int_equal(wc.wr_id, i);
 	}
 	assert_int_equal(uroce_cq_poll(cq, 1, &wc), 0);
-	/* all of the room is free again */
+	/* after the purge and the polls all 8 slots are free */
 	complete(cq, 0, 8);
 	assert_false(atomic_load(&cq->is_overrun));
 	free_cq(cq);
@@ -558,17 +570,19 @@ cq_end_later__is_seen_when_the_list_is_published(void **state)
 	complete_later(cq, &list, 1, 2);
 	complete_later(cq, &list, 3, 1);
 	assert_true(uroce_cq_has_nothing(cq));
-	uroce_cq_arm(cq, false); /* armed in time, because no entry is published yet */
+	/* armed in time for all three entries, of which none is published yet */
+	uroce_cq_arm(cq, false);
 	assert_ptr_equal(uroce_cq_list_take(&list), cq);
 	assert_null(uroce_cq_publish(cq, &list, true, &is_awaited));
 	assert_true(is_awaited);
 	assert_null(list.first);
 	expect_polled(cq, (uint64_t[]){ 1, 2, 3, 0 });
-	assert_false(complete(cq, 4, 1)); /* the queue is no longer armed */
+	assert_false(complete(cq, 4, 1)); /* the queue was disarmed by the event */
 }
 
 /*
- * Entries that are put after the mark are published the next time; the CQ is put on the list again.
+ * Entries that are added after uroce_cq_list_mark_due() are not published by the next call, but by
+ * the one after it: the CQ is put on the list again.
  */
 static void
 cq_list_mark_due__leaves_what_comes_later(void **state)
@@ -590,8 +604,8 @@ cq_list_mark_due__leaves_what_comes_later(void **state)
 }
 
 /*
- * A program may sleep for the event of one CQ and poll another one. Events come in the order of the
- * oldest entries.
+ * CQs on a list are published in the order of their oldest entries: a program may sleep for the
+ * event of one CQ and then poll another one.
  */
 static void
 cq_list__has_cqs_in_the_order_of_their_oldest_entry(void **state)
@@ -613,8 +627,8 @@ cq_list__has_cqs_in_the_order_of_their_oldest_entry(void **state)
 }
 
 /*
- * Two producers, each with a list. Entries have one order, so the second producer publishes those
- * of the first, and the event covers both.
+ * Two producers, each with a list, add entries to one CQ. The order of the entries must remain, so
+ * the second producer publishes the entries of both, and one event covers both.
  */
 static void
 cq_end_later__of_two_lists_is_published_at_once(void **state)
@@ -632,7 +646,10 @@ cq_end_later__of_two_lists_is_published_at_once(void **state)
 	assert_true(is_awaited);
 }
 
-/* A purged entry is never published. The consumer still gets the event of the remaining entries. */
+/*
+ * A purge before the entries are published: the purged entry is never published, and the consumer
+ * still gets the event for the other entries.
+ */
 static void
 cq_purge__between_end_and_publication(void **state)
 {
@@ -654,7 +671,7 @@ cq_purge__between_end_and_publication(void **state)
 	assert_true(uroce_cq_has_nothing(cq));
 }
 
-/* The overrun is reported after the entries that fitted. */
+/* An overrun is reported after the entries that found room, not before they are published. */
 static void
 cq_end_later__an_overrun_is_seen_with_the_last_entry(void **state)
 {

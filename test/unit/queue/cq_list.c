@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues on lists, which are published later: random operations, compared with a model
- * that has no ring and no list. Entries come in order, none is lost or published early, and each
- * armed queue gets one event.
+ * Completion queues whose entries are published later, with a list. Random operations are compared
+ * with a model that has neither a ring nor a list. Entries come in order, none is lost or published
+ * early, and each armed queue gets one event.
  */
 
 #include "make_cq.h"
@@ -22,11 +22,12 @@
 #define NB_STEPS 200000
 #define NO_LIST  (-1)
 
-/* A CQ, and the state that the model expects. */
+/* A CQ, and the state of this CQ in the model. */
 struct pair {
 	struct uroce_cq *cq;
-	uint64_t nb_put, nb_seen, nb_polled; /* numbers of entries so far; seen: published */
-	uint64_t nb_due; /* number of entries that the next publication makes visible */
+	/* numbers of entries that were added, published, polled so far */
+	uint64_t nb_put, nb_seen, nb_polled;
+	uint64_t nb_due; /* value of nb_seen after the next publication */
 	int list;
 	bool is_armed, is_awaited;
 	bool has_overrun, is_overrun;
@@ -158,7 +159,10 @@ arm(struct pair *pair)
 	pair->is_armed = true;
 }
 
-/* Purge a QP that has no entries, or resize to other memory of the same size: both publish. */
+/*
+ * Purge a QP that has no entries, or resize to other memory of the same size. Both calls publish
+ * all entries.
+ */
 static void
 purge_or_resize(struct pair *pair)
 {
@@ -203,7 +207,9 @@ step(void)
 	}
 }
 
-/* Check what a consumer sees, and whether it will get its event. */
+/*
+ * Compare a CQ with the model: what the consumer sees, and whether the consumer will get an event.
+ */
 static void
 check(const struct pair *pair)
 {
@@ -212,7 +218,7 @@ check(const struct pair *pair)
 	assert_int_equal(uroce_cq_is_empty(cq), pair->nb_seen == pair->nb_polled);
 	assert_int_equal(cq->nb_open, pair->nb_put - pair->nb_seen);
 	assert_int_equal(cq->arm != UROCE_CQ_UNARMED, pair->is_armed);
-	/* a CQ with unpublished entries or a pending event is on a list */
+	/* a CQ with unpublished entries or with an event to be sent is on a list */
 	if (pair->nb_seen < pair->nb_put || pair->is_awaited || pair->has_overrun)
 		assert_int_not_equal(pair->list, NO_LIST);
 	assert_ptr_equal(cq->list, pair->list == NO_LIST ? NULL : &lists[pair->list]);
@@ -240,7 +246,10 @@ run(uint64_t first_seed)
 	}
 }
 
-/* Publish all lists: each CQ gets its events, and all its entries are visible. */
+/*
+ * At the end of a run: check that all entries were published, poll the remaining ones, and free the
+ * CQs.
+ */
 static void
 end(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Creates completion queues for tests. A test fails when there is no memory for its queue. */
+/* Creates completion queues for tests. If there is no memory, the test fails. */
 
 #include "make_cq.h"
 

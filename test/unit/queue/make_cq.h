@@ -4,14 +4,17 @@
 
 /**
  * @file
- * Completion queues for tests, in memory of their own.
+ * Completion queues for tests, each in memory of its own.
  */
 
 #include <stdint.h>
 
 #include "queue/cq.h"
 
-/** Create an empty CQ of `nb_cqe` entries. Its memory is filled with a pattern before. */
+/**
+ * Create an empty CQ of `nb_cqe` entries. Before the initialization its memory is filled with a
+ * pattern.
+ */
 struct uroce_cq *make_cq(uint32_t nb_cqe);
 
 void free_cq(struct uroce_cq *cq);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completion queues with several threads: no entry is lost or doubled, and no consumer sleeps while
- * there is a completion.
+ * Completion queues with several threads: no entry is lost or appears twice, and no consumer sleeps
+ * while there is a completion.
  */
 
 #include "make_cq.h"
@@ -17,9 +17,10 @@
 #include <cmocka.h>
 
 /*
- * Each producer numbers its entries and waits while the queue is full. The consumer arms the queue,
- * polls once more, and sleeps on a semaphore that is raised when uroce_cq_end() requests it. A lost
- * wake-up would leave the consumer asleep until the time limit of the test.
+ * Test of producers and a consumer. Each producer numbers its entries, and waits while the queue is
+ * full. The consumer arms the queue, polls once more, and sleeps on a semaphore, which a producer
+ * raises if uroce_cq_end() asks for an event. After a lost wake-up the consumer would sleep until
+ * the time limit of the test.
  */
 #define NB_ENTRIES       200000
 #define NB_PRODUCERS_MAX 2
@@ -35,16 +36,20 @@ struct race {
 	struct producer producer[NB_PRODUCERS_MAX];
 	unsigned nb_producers;
 	unsigned limit;
-	/* entries that were put and not polled yet; kept below the size of the queue */
+	/* entries that were added and not polled yet; always fewer than the size of the queue */
 	atomic_uint in_flight;
 	sem_t event;
 	bool solicited_only;
-	uint64_t next[NB_PRODUCERS_MAX]; /* consumer: the next number of each producer */
+	/* for each producer, the number that the consumer expects next */
+	uint64_t next[NB_PRODUCERS_MAX];
 	unsigned nb_wrong;
 	unsigned nb_polled;
 };
 
-/* Reserve room for up to `nb` entries; wait for room for at least one. */
+/*
+ * Reserve room for 1 to `nb` entries. Wait while there is room for none.
+ * @return the number of entries for which room was reserved
+ */
 static unsigned
 reserve(struct race *race, unsigned nb)
 {
@@ -112,7 +117,7 @@ drain(struct race *race)
 static void
 consume(struct race *race)
 {
-	/* the queue was armed before the first producer began, so there is at least this event */
+	/* the queue was armed before the producers began, so the first entry causes an event */
 	sem_wait(&race->event);
 	while (race->nb_polled < NB_ENTRIES) {
 		if (drain(race) > 0)
@@ -182,16 +187,20 @@ cq_poll__beside_two_producers(void **state)
 }
 
 /*
- * The critical moment: one thread publishes an entry while another one arms the queue and polls. In
- * each round either the consumer finds the entry, or the producer must wake it.
+ * Test of the moment between arming and sleeping: one thread publishes an entry while another one
+ * arms the queue and polls. In each round either the consumer finds the entry, or the producer gets
+ * the order to wake the consumer.
  */
 #define NB_ROUNDS 50000
 
 struct duel {
 	struct uroce_cq *cq;
-	/* number of arrivals at all meeting points so far: both threads arrive at each */
+	/*
+	 * number of arrivals at meeting points so far; a meeting point is passed when both threads
+	 * have arrived
+	 */
 	atomic_uint nb_arrived;
-	bool is_event; /* result of the producer, read at a meeting point */
+	bool is_event; /* result of the producer; the consumer reads it after a meeting point */
 };
 
 static void
@@ -249,7 +258,7 @@ cq_arm__beside_the_end_of_a_batch(void **state)
 	free_cq(duel.cq);
 }
 
-/* A control thread purges and resizes the queue while it is in use. */
+/* Purge and resize the queue from a control thread while other threads use the queue. */
 static void *
 purge_and_resize(void *arg)
 {
@@ -268,7 +277,7 @@ purge_and_resize(void *arg)
 			return arg;
 		sched_yield();
 	}
-	/* the last resize was to mem[1] */
+	/* the queue uses mem[1] since the last resize, so the other memory can be freed */
 	free(mem[0]);
 	free(first);
 	return NULL;

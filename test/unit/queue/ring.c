@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The ring: exact limits, indexes that wrap at 2^32, and two threads.
- */
+/* The ring: exact limits of its capacity, indexes that wrap at 2^32, and two threads. */
 
 #include "queue/ring.h"
 
@@ -124,7 +122,7 @@ ring_push__limit_is_exact(void **state)
 	}
 }
 
-/* The cached tail leaves no room for a second entry, but the current tail does. */
+/* uroce_ring_has_room() reads the current tail if the cached tail says that there is no room. */
 static void
 ring_has_room__looks_again_before_it_says_no(void **state)
 {
@@ -209,7 +207,10 @@ ring_reset__forgets_all(void **state)
 	free(ring.slots);
 }
 
-/* The slot is so wide that a premature read would see a partly written entry. */
+/*
+ * Words of a slot: a slot is so wide that a consumer which reads too early would see a partly
+ * written entry.
+ */
 #define NB_ENTRIES 200000
 #define WORDS      8
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues: order, limits, slots that are returned in any order, and the limit event.
+ * Shared receive queues: order of requests, capacity, slots that are released in any order, and the
+ * limit event.
  */
 
 #include "queue/srq.h"
@@ -99,7 +100,7 @@ srq_post__full_until_a_slot_is_given_back(void **state)
 	assert_int_equal(post(9), -ENOMEM);
 	struct uroce_recv_wqe *wqe = take();
 
-	/* the slot was taken and is still in use */
+	/* the request was taken, but its slot is still in use */
 	assert_int_equal(post(9), -ENOMEM);
 	uroce_srq_give(&srq, wqe);
 	assert_int_equal(post(9), 0);
@@ -135,7 +136,7 @@ srq_give__in_another_order_than_taken(void **state)
 	assert_int_equal(post(20), 0);
 	assert_int_equal(post(21), 0);
 	assert_int_equal(post(22), -ENOMEM);
-	/* slots in use were not overwritten */
+	/* the slots that are still in use were not overwritten */
 	assert_int_equal(wqe[1]->wr_id, 1);
 	assert_int_equal(wqe[3]->wr_id, 3);
 	assert_int_equal(take()->wr_id, 20);
@@ -167,7 +168,7 @@ srq_arm__tells_once_when_fewer_are_posted(void **state)
 		assert_int_equal(post(i), 0);
 	assert_false(uroce_srq_arm(&srq, 3));
 	assert_int_equal(uroce_srq_limit(&srq), 3);
-	assert_false(take_hits_limit()); /* 3 requests are left */
+	assert_false(take_hits_limit()); /* 3 requests remain, which is not below the limit */
 	assert_true(take_hits_limit());
 	assert_int_equal(uroce_srq_limit(&srq), 0);
 	assert_false(take_hits_limit());
@@ -304,7 +305,7 @@ srq_resize__what_a_qp_has_stays_where_it_is(void **state)
 	assert_int_equal(uroce_srq_resize(&srq, mem, MAX_WR), 0);
 	assert_true(uroce_srq_has_stale(&srq));
 	assert_int_equal(put->wr_id, 1);
-	/* the slots of both requests are in use */
+	/* the slots of both taken requests are still in use */
 	assert_int_equal(post(99), -ENOMEM);
 	uroce_srq_put_back(&srq, put);
 	assert_int_equal(post(99), -ENOMEM);

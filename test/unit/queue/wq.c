@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Posting of work requests: what each opcode allows, the content of the slot afterwards, and every
- * refusal.
+ * Posting of work requests: which flags and lengths each opcode allows, the content of the slot
+ * afterwards, and every refusal.
  */
 
 #include "queue/wq.h"
@@ -79,7 +79,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Fill the first free slot. */
+/* Fill the first free slot of a send queue. */
 static int
 fill(struct uroce_wq *sq, const struct ibv_send_wr *wr)
 {
@@ -125,7 +125,7 @@ wq_begin__takes_the_lock_unless_its_poster_is_alone(void **state)
 	assert_false(uroce_lock_try(&sq->lock));
 	uroce_wq_end(sq);
 	assert_true(uroce_lock_try(&sq->lock));
-	/* the lock is held by the test, and a sole poster does not take it */
+	/* the test owns the lock: a queue with a single poster does not take the lock */
 	sq->is_single_threaded = true;
 	uroce_wq_begin(sq);
 	uroce_wq_end(sq);
@@ -208,7 +208,7 @@ sq_fill__send_with_scatter_list(void **state)
 	assert_int_equal(wqe->nb_psn, 0);
 	assert_ptr_equal(uroce_send_wqe_data(wqe), &wqe->sge);
 	assert_memory_equal(uroce_send_wqe_data(wqe), list, sizeof(list));
-	/* lists and inline data of neighbouring slots do not overlap */
+	/* the SGE lists and inline data of two adjacent slots do not overlap */
 	assert_ptr_equal(uroce_ring_free_slot(&sq->ring, 1),
 			 (uint8_t *)wqe + uroce_send_wqe_stride(MAX_SGE, MAX_INLINE, false));
 }
@@ -262,7 +262,9 @@ sq_fill__send_names_no_remote_memory(void **state)
 	struct uroce_wq *sq = *state;
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND_WITH_INV, .invalidate_rkey = 0xbeef };
 
-	/* fields of the union that the opcode does not use are not copied */
+	/*
+	 * the fields of the union `wr`, which the opcode does not use, are not copied to the slot
+	 */
 	memset(&wr.wr, 0xee, sizeof(wr.wr));
 	assert_int_equal(fill(sq, &wr), 0);
 	assert_int_equal(filled(sq)->remote_addr, 0);
@@ -325,7 +327,10 @@ sq_fill__flags(void **state)
 		{ IBV_WR_SEND, IBV_SEND_SIGNALED, true, UROCE_WQE_SEND | UROCE_WQE_SIGNALED },
 		{ IBV_WR_SEND, IBV_SEND_SOLICITED, false, UROCE_WQE_SEND | UROCE_WQE_SOLICITED },
 		{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_SEND_SOLICITED, false, UROCE_WQE_SOLICITED },
-		/* no receive request completes there, so no event is solicited [IBA 9.2.3] */
+		/*
+		 * WRITE and READ complete no receive request at the peer, so IBV_SEND_SOLICITED has
+		 * no effect [IBA 9.2.3]
+		 */
 		{ IBV_WR_RDMA_WRITE, IBV_SEND_SOLICITED, false, 0 },
 		{ IBV_WR_RDMA_READ, IBV_SEND_SOLICITED | IBV_SEND_FENCE, false, UROCE_WQE_FENCE },
 		{ IBV_WR_SEND_WITH_IMM, 0, false, UROCE_WQE_SEND },
@@ -404,7 +409,7 @@ sq_fill__inline_limit_is_exact(void **state)
 	list[0].length = MAX_INLINE + 1;
 	wr.num_sge = 1;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
-	/* a sum of lengths that exceeds 32 bits */
+	/* the sum of the lengths exceeds 32 bits */
 	list[0].length = UINT32_MAX;
 	list[1].length = 2;
 	wr.num_sge = 2;
@@ -443,7 +448,7 @@ sq_fill__message_length_is_at_most_2_to_the_31(void **state)
 	assert_int_equal(filled(sq)->len, 1u << 31);
 	list[1].length = 1;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
-	/* 2^32 + 8, which 32 bits would reduce to 8 */
+	/* the sum is 2^32 + 8, which must not be truncated to 8 */
 	list[0].length = UINT32_MAX;
 	list[1].length = 9;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
@@ -505,7 +510,7 @@ sq_fill__bind_of_a_window(void **state)
 	assert_int_equal(filled(sq)->bind.len, UINT64_C(1) << 40);
 	assert_int_equal(filled(sq)->bind.mr_key, 0x77);
 	assert_int_equal(filled(sq)->bind.access, 2);
-	/* the program must not change the number of the window */
+	/* a program may change only the low 8 bits of the window's key */
 	wr.bind_mw.rkey = 0x12345700;
 	assert_int_equal(fill(sq, &wr), -EINVAL);
 	wr.bind_mw.rkey = 0x12345601;
@@ -609,7 +614,7 @@ sq_fill__a_chain_up_to_the_limit(void **state)
 		assert_int_equal(wqe->wr_id, i);
 	}
 	assert_int_equal(fill(sq, &wr), -ENOMEM);
-	/* a released slot can be used by the next chain, also behind a filled slot */
+	/* a slot that was released can be filled again, also if another filled slot precedes it */
 	uroce_ring_pop(&sq->ring, 2);
 	assert_int_equal(uroce_sq_fill(sq, 0, &wr, NULL, false), 0);
 	assert_int_equal(uroce_sq_fill(sq, 1, &wr, NULL, false), 0);
@@ -658,7 +663,7 @@ sq_fill__ud_inline_goes_behind_the_path(void **state)
 	assert_int_equal(fill(sq, &wr), 0);
 	assert_memory_equal(uroce_send_wqe_path(filled(sq)), &path, sizeof(path));
 	assert_memory_equal(uroce_send_wqe_data(filled(sq)), data, MAX_INLINE);
-	/* inline data of the maximum length stays inside the slot */
+	/* inline data of the maximum length ends inside the slot */
 	assert_in_range((uint8_t *)uroce_send_wqe_data(filled(sq)) + MAX_INLINE -
 				(uint8_t *)filled(sq),
 			0, uroce_send_wqe_stride(MAX_SGE, MAX_INLINE, true));

@@ -2,8 +2,8 @@
 
 /*
  * Modify and query [IBA 11.2.5.2, 11.2.5.3]: the valid values of each attribute, the effect of a
- * modify, and a failed modify, which changes nothing. The attributes that each transition allows
- * are tested in qp_state.c.
+ * modify, and that a failed modify changes nothing. qp_state.c tests which attributes each
+ * transition allows.
  */
 
 #include "rc.h"
@@ -117,11 +117,14 @@ set_field(struct ibv_qp_attr *attr, enum field field, uint32_t value)
 	}
 }
 
-/* Each attribute at both ends of its range, and the transition that sets it. */
+/*
+ * Valid and invalid values at the limits of each attribute, and the transition that sets the
+ * attribute.
+ */
 static const struct row {
 	enum field field;
-	enum ibv_qp_state to; /* the transition goes from the state before `to` */
-	int mask;             /* attributes in addition to those that the transition requires */
+	enum ibv_qp_state to; /* the transition is the one that leads to state `to` */
+	int mask;             /* further attributes, beside those that the transition requires */
 	uint32_t good[3];
 	uint32_t bad[3];
 } rows[] = {
@@ -246,7 +249,7 @@ attr_modify__current_state_must_be_the_current_state(void **state)
 		assert_int_equal(pair_modify(&pair, A, &attr, mask),
 				 cur == IBV_QPS_RTS ? 0 : -EINVAL);
 	}
-	/* the attribute must also be one of the states that it may name */
+	/* cur_qp_state may name only some states: ERR is refused, although the QP is in ERR */
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 	attr.cur_qp_state = IBV_QPS_ERR;
 	attr.qp_state = IBV_QPS_RESET;
@@ -299,7 +302,7 @@ attr_query__tells_what_was_set(void **state)
 }
 
 /*
- * Padding between the fields is not left uninitialized, because programs compare attributes with
+ * A query also writes the padding between the attributes, because programs compare attributes with
  * memcmp().
  */
 static void
@@ -331,7 +334,10 @@ attr_query__psns_move_with_the_traffic(void **state)
 		pair_flush(&pair, A);
 		uroce_qpc_query(&pair.host[A].qpc, &attr);
 		assert_int_equal(attr.sq_psn, 1);
-		/* the query returns the next new PSN, also while an old packet is retransmitted */
+		/*
+		 * the query returns the PSN of the next new packet, also while an older packet is
+		 * retransmitted
+		 */
 		pair_wait(&pair, A, uroce_ack_timeout_ns(14));
 		uroce_qpc_query(&pair.host[A].qpc, &attr);
 		assert_int_equal(attr.sq_psn, 1);
@@ -382,7 +388,10 @@ attr_modify__a_drained_queue_takes_new_timers(void **state)
 		pair_lose(&pair, A, nth);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
-	/* the first counter is in use already */
+	/*
+	 * the timeout of 2^3 * 4.096 us and retry_cnt 2 have an effect: the request fails after the
+	 * third timeout
+	 */
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 3);
 	assert_int_equal(pair.now_ns, 3 * (UINT64_C(4096) << 3));
 }
@@ -443,7 +452,10 @@ attr_modify__reset_forgets_everything_and_works_again(void **state)
 			pair_post(&pair, B, &send);
 		}
 		pair_run(&pair);
-		/* one request is posted, one in flight, one acknowledged, one completed */
+		/*
+		 * A has one request that is posted and one that is sent; others are acknowledged
+		 * and completed
+		 */
 		pair_post(&pair, A, &send);
 		pair_post_recv(&pair, A, 0, 2000);
 		pair_flush(&pair, A);
@@ -492,8 +504,8 @@ attr_modify__reset_of_a_qp_in_the_middle_of_everything(void **state)
 {
 	(void)state;
 	/*
-	 * the QP waits for a receiver, has a READ and an ACK to respond to, and is in the middle of
-	 * a message
+	 * QP A waits for a receive request of B, has to respond to a READ, has to send an ACK, and
+	 * receives a message of which the end is missing
 	 */
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
 	pair_flush(&pair, A);
@@ -535,7 +547,7 @@ attr_modify__to_err_flushes_and_is_no_event(void **state)
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 	pair_expect_done(&pair, A, "send 0 WR_FLUSH_ERR\nrecv 0 WR_FLUSH_ERR\n");
 	assert_int_equal(pair_events(&pair, A), 0);
-	/* a transition from ERR to ERR is legal */
+	/* a transition from ERR to ERR is allowed */
 	pair_set_state(&pair, A, IBV_QPS_ERR);
 }
 
@@ -574,17 +586,17 @@ attr_modify__sqe_and_back(void **state)
 		assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
 		pair_expect_done(&pair, A,
 				 "send 0 SEND SUCCESS\nsend 1 LOC_PROT_ERR\nsend 2 WR_FLUSH_ERR\n");
-		/* posted send requests are flushed */
+		/* in SQE a posted send request is flushed */
 		pair_post(&pair, A, &send);
 		pair_run(&pair);
 		pair_expect_done(&pair, A, "send 3 WR_FLUSH_ERR\n");
-		/* the receive queue works */
+		/* in SQE the receive queue works */
 		pair_post(&pair, B, &send);
 		pair_run(&pair);
 		assert_non_null(strstr(pair_completions(&pair, A), "recv 0 RECV SUCCESS"));
 		/*
-		 * requests posted before the transition to RTS are flushed, requests posted after
-		 * it are sent
+		 * requests that were posted before the transition to RTS are flushed; later ones
+		 * are sent
 		 */
 		pair_post(&pair, A, &send);
 		pair_set_state(&pair, A, IBV_QPS_RTS);

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #define NB      5u
-#define ODD_ONE 2u /* the frame in the middle */
+#define ODD_ONE 2u /* index of the frame in the middle */
 #define LEN     8u
 #define SLOT(i) (64u * (i))
 
@@ -50,7 +50,7 @@ close_pair(void **state)
 	return 0;
 }
 
-/** Parse the five frames on the wire. */
+/** Parse the five frames on the wire, for each of which the parser must return `verdict`. */
 static inline void
 parse_flights(enum uroce_verdict verdict)
 {
@@ -60,7 +60,7 @@ parse_flights(enum uroce_verdict verdict)
 				 verdict);
 }
 
-/** Deliver all frames to this end, as many in each call as it accepts. */
+/** Deliver all five frames to side `end`, in each call as many as the QP accepts. */
 static inline void
 arrive_at(unsigned end)
 {
@@ -72,7 +72,7 @@ arrive_at(unsigned end)
 	assert_int_equal(n, NB);
 }
 
-/** Check that the first `nb` messages are in memory, and no others. */
+/** Check that the payloads of the first `nb` frames are in B's memory, and no others. */
 static inline void
 expect_placed(unsigned nb)
 {

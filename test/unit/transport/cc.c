@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Congestion control alone: the arithmetic of DCQCN, the pacer, the notification point. */
+/* Congestion control without a QP: the arithmetic of DCQCN, the pacer, the notification point. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@
 static struct uroce_cc_conf conf;
 static struct uroce_cc cc;
 
-/* 100 Gb/s, with the published parameters. */
+/* Setup function: DCQCN with the published parameters, at a link of 100 Gb/s. */
 static int
 begin(void **state)
 {
@@ -33,7 +33,10 @@ begin(void **state)
 	return 0;
 }
 
-/* A CNP arrives, and at least one byte was sent since the last CNP. */
+/*
+ * A CNP arrives; a byte was sent since the previous CNP.
+ * @return whether the CNP has an effect
+ */
 static bool
 notify(uint64_t now_ns)
 {
@@ -41,7 +44,7 @@ notify(uint64_t now_ns)
 	return uroce_cc_notified(&cc, now_ns);
 }
 
-/* Send one frame, which the pacer must allow. */
+/* Send one frame, which the pacer must allow at this time. */
 static void
 send(uint32_t len, uint64_t now_ns)
 {
@@ -93,7 +96,7 @@ cc_conf_check__each_parameter_has_a_range(void **state)
 		uint32_t *field = (uint32_t *)(void *)((uint8_t *)&conf + param->offset);
 
 		uroce_cc_conf_init(&conf);
-		/* set other parameters so that they do not restrict the tested parameter */
+		/* set the other parameters so that the tested one is not restricted by them */
 		conf.min_mbps = 1;
 		conf.cnp_us = 1;
 		conf.alpha_us = 1000000;
@@ -119,7 +122,7 @@ cc_conf_check__parameters_that_bound_each_other(void **state)
 	assert_non_null(strstr(uroce_cc_conf_check(&conf), "cc_min_mbps"));
 	conf.min_mbps = 100000;
 	assert_null(uroce_cc_conf_check(&conf));
-	/* if the rate of the port is unknown, 100 Gb/s is assumed */
+	/* with an unknown rate of the port, a rate of 100 Gb/s is assumed */
 	conf.rate_mbps = 0;
 	assert_null(uroce_cc_conf_check(&conf));
 	conf.min_mbps = 100001;
@@ -183,8 +186,8 @@ dcqcn_notified__never_below_the_least_rate(void **state)
 }
 
 /*
- * CNPs may arrive closer together than they were sent, but not much closer: earlier ones are
- * ignored.
+ * CNPs may arrive a little closer together than the peer sent them. A CNP that arrives less than
+ * reduce_us after the last effective one is ignored.
  */
 static void
 dcqcn_notified__many_at_once_count_as_one(void **state)
@@ -197,7 +200,7 @@ dcqcn_notified__many_at_once_count_as_one(void **state)
 	assert_false(notify(T0 + 25 * US - 1));
 	assert_true(notify(T0 + 25 * US));
 	assert_int_equal(cc.rate_bps, 25 * GBPS);
-	/* ignored CNPs do not delay the next reaction */
+	/* a CNP that is ignored does not delay the effect of the next one */
 	assert_false(notify(T0 + 49 * US));
 	assert_true(notify(T0 + 50 * US));
 }
@@ -215,7 +218,10 @@ dcqcn_notified__nothing_was_sent_since_the_last(void **state)
 	assert_false(uroce_cc_notified(&cc, T0 + 50050 * US));
 }
 
-/* At the full rate no bytes are counted, so the first CNP always has an effect. */
+/*
+ * At the full rate bytes are not counted, so the first CNP always has an effect, also if nothing
+ * was sent.
+ */
 static void
 dcqcn_notified__at_full_rate_the_first_is_heeded(void **state)
 {
@@ -234,12 +240,15 @@ dcqcn_alpha__sinks_without_cnps_and_makes_cuts_smaller(void **state)
 
 	(void)state;
 	notify(T0);
-	/* 256 periods: (255/256)^256 is 0.367 */
+	/*
+	 * after 256 periods without a CNP alpha is (255/256)^256, which is 0.367; then the CNP
+	 * raises alpha
+	 */
 	notify(T0 + quiet_ns);
 	assert_in_range(cc.alpha, UROCE_CC_ALPHA_ONE * 368 / 1000, UROCE_CC_ALPHA_ONE * 371 / 1000);
-	/* the rate was cut by half of the previous alpha */
+	/* the CNP has cut the rate by half of the alpha before the CNP */
 	assert_in_range(cc.rate_bps * 1000 / cc.target_bps, 815, 818);
-	/* less than one period has passed, so that only the CNP changes alpha */
+	/* the next CNP comes before the next period ends, so only the CNP changes alpha */
 	const uint32_t alpha = cc.alpha;
 
 	notify(T0 + quiet_ns + 55 * US - 1);
@@ -260,7 +269,10 @@ dcqcn_alpha__is_nothing_after_a_long_time(void **state)
 static void
 dcqcn_timer__fast_recovery_then_additive_increase(void **state)
 {
-	/* the rate goes half the way to the target four times; the fifth event raises the target */
+	/*
+	 * rates after the first four events: each goes half the way to the target; the fifth event
+	 * raises the target
+	 */
 	static const uint64_t rates_mbps[] = { 75000, 87500, 93750, 96875 };
 
 	(void)state;
@@ -309,7 +321,7 @@ dcqcn_bytes__count_like_the_timer(void **state)
 	uroce_cc_charge(&cc, 1, T0);
 	assert_int_equal(cc.nb_bytes, 1);
 	assert_int_equal(cc.rate_bps, 75 * GBPS);
-	/* bytes beyond one byte-counter event count for the next event */
+	/* bytes in excess of a byte-counter event count for the next event */
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
@@ -331,11 +343,17 @@ dcqcn__hyper_increase_when_time_and_volume_agree(void **state)
 	cc.rate_bps = 100 * GBPS;
 	for (unsigned i = 0; i < 6; i++)
 		uroce_cc_charge(&cc, 10000, T0);
-	/* the fifth and the sixth event were additive, because the timer has no event yet */
+	/*
+	 * events 5 and 6 of the byte counter were additive increases, because the timer has had no
+	 * event
+	 */
 	assert_int_equal(cc.target_bps, 100020 * MBPS);
 	uroce_cc_begin(&cc, T0 + 5 * 55 * US);
 	assert_int_equal(cc.target_bps, 100070 * MBPS);
-	/* now both counters are above five: by 1, and by 2 */
+	/*
+	 * both counters exceed 5 now: each event raises the target by 100 Mb/s times the smaller
+	 * excess, which is 1, 1, 2
+	 */
 	uroce_cc_begin(&cc, T0 + 6 * 55 * US);
 	assert_int_equal(cc.target_bps, 100170 * MBPS);
 	uroce_cc_charge(&cc, 10000, T0);
@@ -365,7 +383,7 @@ dcqcn__at_full_rate_it_is_not_limited_any_more(void **state)
 	assert_in_range(cc.rate_bps, 50 * GBPS + 1, 60 * GBPS);
 }
 
-/* One call after a long time has the same result as frequent calls. */
+/* One call after a long time has the same result as a call after each period. */
 static void
 dcqcn_advance__leaps_are_steps(void **state)
 {
@@ -414,13 +432,13 @@ pacer__packets_leave_at_the_rate(void **state)
 {
 	(void)state;
 	notify(T0);
-	/* 5000 bytes at 50 Gb/s take 800 ns */
+	/* at 50 Gb/s, 5000 bytes take 800 ns */
 	send(5000, T0);
 	assert_false(uroce_cc_may_send(&cc, T0 + 799));
 	assert_true(uroce_cc_may_send(&cc, T0 + 800));
 	send(5000, T0 + 800);
 	assert_false(uroce_cc_may_send(&cc, T0 + 1599));
-	/* times are rounded up: 1 byte takes 0.16 ns */
+	/* next_ns is rounded up: at 50 Gb/s, 1 byte takes 0.16 ns */
 	send(1, T0 + 1600);
 	assert_int_equal(cc.next_ns, T0 + 1601);
 }
@@ -434,7 +452,10 @@ pacer__what_was_late_is_caught_up_with_up_to_the_burst(void **state)
 	conf.burst_kb = 20;
 	conf.timer_us = 1000000;
 	notify(T0);
-	/* an idle millisecond is worth 6.25 MB, of which 20 kB are credited */
+	/*
+	 * in a millisecond without traffic 6.25 MB might be sent, but only the burst of 20 kB is
+	 * credited
+	 */
 	uroce_cc_begin(&cc, T0 + 1000 * US);
 	while (uroce_cc_may_send(&cc, T0 + 1000 * US)) {
 		uroce_cc_charge(&cc, 1000, T0 + 1000 * US);
@@ -451,8 +472,8 @@ pacer__a_rising_rate_does_not_raise_what_was_late(void **state)
 	cc.rate_bps = 10 * GBPS;
 	cc.target_bps = 30 * GBPS;
 	/*
-	 * 10 us at 10 Gb/s are 12.5 kB; at 20 Gb/s, which is the rate from the next event on, they
-	 * take 5 us
+	 * the credit is 12.5 kB: 10 us at 10 Gb/s, but 5 us at 20 Gb/s, to which the next event
+	 * raises the rate
 	 */
 	cc.next_ns = T0 + 45 * US;
 	uroce_cc_begin(&cc, T0 + 55 * US);
@@ -468,8 +489,8 @@ pacer__a_rising_rate_shortens_the_wait(void **state)
 	cc.rate_bps = 10 * MBPS;
 	cc.target_bps = 30 * MBPS;
 	/*
-	 * 1250 bytes at 10 Mb/s take a millisecond; the timer is set to the time at which the rate
-	 * may rise
+	 * at 10 Mb/s, 1250 bytes take a millisecond; the timer is set to the earlier time of the
+	 * next rate increase
 	 */
 	send(1250, T0);
 	assert_int_equal(cc.next_ns, T0 + 1000 * US);
@@ -477,9 +498,12 @@ pacer__a_rising_rate_shortens_the_wait(void **state)
 	assert_int_equal(cc.pace_deadline, T0 + 55 * US);
 	uroce_cc_begin(&cc, T0 + 55 * US);
 	assert_int_equal(cc.rate_bps, 20 * MBPS);
-	/* half of the remaining 945 us is left */
+	/* the rate has doubled, so half of the remaining 945 us is left */
 	assert_int_equal(cc.next_ns, T0 + 55 * US + 472500);
-	/* if the packet may be sent before the rate rises, the timer is set to that time */
+	/*
+	 * a packet that may be sent before the next rate increase: the timer is set to the time of
+	 * the packet
+	 */
 	cc.next_ns = T0 + 60 * US;
 	uroce_cc_wait(&cc);
 	assert_int_equal(cc.pace_deadline, T0 + 60 * US);
@@ -490,7 +514,7 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 {
 	(void)state;
 	notify(T0);
-	/* 6250 bytes at 50 Gb/s take a microsecond, and two microseconds at half of that rate */
+	/* 6250 bytes take 1 us at 50 Gb/s, and 2 us after the CNP halves the rate */
 	send(6250, T0);
 	assert_int_equal(cc.next_ns, T0 + 1000);
 	notify(T0);
@@ -499,8 +523,8 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 }
 
 /*
- * When the rate falls, the credit for unused time gets longer. It may then be longer than the time
- * since the clock began, and must not underflow.
+ * When the rate falls, the same credit in bytes is a longer time. That time may be longer than the
+ * time since 0, from which it is subtracted, and must not underflow.
  */
 static void
 pacer__a_clock_that_has_just_begun_loses_nothing(void **state)
@@ -525,7 +549,7 @@ pacer__a_full_second_of_frames_is_a_second_of_the_rate(void **state)
 	conf.byte_kb = 1000000;
 	notify(T0);
 	cc.rate_bps = GBPS;
-	/* polled every 10 us, like by a worker with other work */
+	/* poll the pacer every 10 us only, as a worker with much other work does */
 	for (unsigned i = 0; i < 100000 - 1; i++, now_ns += 10 * US) {
 		uroce_cc_begin(&cc, now_ns);
 		while (uroce_cc_may_send(&cc, now_ns)) {
@@ -545,7 +569,10 @@ notification__at_once_then_not_before_its_time(void **state)
 	uroce_cc_cnp_sent(&cc, T0);
 	assert_false(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, NEVER);
-	/* a second mark: the CNP follows as soon as it is allowed, without a further mark */
+	/*
+	 * after a second mark the CNP is sent as soon as the interval has passed, without a further
+	 * mark
+	 */
 	uroce_cc_marked(&cc, T0 + 1);
 	assert_false(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, T0 + 50 * US);
@@ -556,7 +583,7 @@ notification__at_once_then_not_before_its_time(void **state)
 	assert_true(cc.has_cnp);
 	assert_int_equal(cc.cnp_deadline, NEVER);
 	uroce_cc_cnp_sent(&cc, T0 + 60 * US);
-	/* no mark arrived since then, so no CNP follows */
+	/* no mark has arrived since the last CNP, so no CNP is sent */
 	uroce_cc_expire(&cc, T0 + 500 * US);
 	assert_false(cc.has_cnp);
 	uroce_cc_marked(&cc, T0 + 110 * US - 1);
@@ -578,7 +605,7 @@ cc_stop__nothing_is_left(void **state)
 	assert_int_equal(cc.pace_deadline, NEVER);
 	assert_int_equal(cc.cnp_deadline, NEVER);
 	assert_true(uroce_cc_is_reacting(&cc));
-	/* the next CNP has the effect of a first one */
+	/* after uroce_cc_stop() the next CNP acts like the first CNP of a QP */
 	notify(T0 + 1);
 	assert_int_equal(cc.rate_bps, 50 * GBPS);
 }

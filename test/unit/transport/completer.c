@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The completer and the retries [IBA 9.7.5.2, 9.7.6, 9.7.7]: the effect of responses, lost
- * responses and duplicate responses on the requester. Where the order of frames matters, the test
- * plays the responder.
+ * The completer and retries [IBA 9.7.5.2, 9.7.6, 9.7.7]: the effect of responses, of lost responses
+ * and of duplicate responses on the requester. Where the order of frames matters, the test itself
+ * builds the responses.
  */
 
 #include "response.h"
@@ -29,7 +29,7 @@ completer_recv__ack_completes_what_is_before_it(void **state)
 		post_and_flush(IBV_WR_RDMA_WRITE, 2048);
 	assert_int_equal(ack(3), UROCE_VERDICT_RESPONSE);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
-	/* an ACK in the middle of a message */
+	/* this ACK is for a packet in the middle of the third message */
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE);
 	pair_expect_done(&pair, A, "");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) != UROCE_NEVER);
@@ -44,7 +44,7 @@ completer_recv__responses_to_nothing_outstanding_are_ghosts(void **state)
 	static const uint32_t psns[] = { 1, 2, 0x7fffff, 0x800000, 0xffffff };
 
 	(void)state;
-	/* the ACK is for a packet that was not sent */
+	/* no packet was sent yet, so every response is a ghost */
 	assert_int_equal(ack(0), UROCE_VERDICT_GHOST);
 	assert_int_equal(nak(0, UROCE_NAK_REM_OP), UROCE_VERDICT_GHOST);
 	post_and_flush(IBV_WR_RDMA_WRITE, 10);
@@ -57,7 +57,7 @@ completer_recv__responses_to_nothing_outstanding_are_ghosts(void **state)
 	}
 	pair_expect_done(&pair, A, "");
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE);
-	/* the packet was acknowledged before */
+	/* PSN 0 is acknowledged already, so a further response to it is a ghost */
 	assert_int_equal(ack(0), UROCE_VERDICT_GHOST);
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_GHOST);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
@@ -87,9 +87,12 @@ completer_recv__response_ahead_is_an_implied_nak(void **state)
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_FIRST, 1, 1024), UROCE_VERDICT_RESPONSE);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_LAST, 3, 952), UROCE_VERDICT_RESPONSE_GAP);
-	/* the rest of the READ is requested, and later packets are retransmitted */
+	/* the requester requests the rest of the READ and retransmits the later packets */
 	expect_sent("A>B READ_REQUEST psn 2 len 1976\nA>B WRITE_ONLY psn 4 A\n");
-	/* a gap is closed by one retransmission: the ACK of the WRITE reports the same gap */
+	/*
+	 * the ACK of the WRITE shows the same gap again, but the gap is closed by only one
+	 * retransmission
+	 */
 	assert_int_equal(ack(4), UROCE_VERDICT_RESPONSE_GAP);
 	expect_sent("");
 	assert_int_equal(pair.host[A].qpc.stats.implied_naks, 2);
@@ -117,7 +120,7 @@ completer_recv__answers_overtake_the_position_that_was_set_back(void **state)
 	post_and_flush(IBV_WR_RDMA_WRITE, 4096);
 	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
 	pair_expect_trace(&pair, "A TIMEOUT\n");
-	/* a late ACK: the first three packets need no retransmission */
+	/* a late ACK arrives after the timeout: the first three packets are not retransmitted */
 	assert_int_equal(ack(2), UROCE_VERDICT_RESPONSE);
 	expect_sent("A>B WRITE_LAST psn 3 A\n");
 	assert_int_equal(ack(3), UROCE_VERDICT_RESPONSE);
@@ -320,7 +323,7 @@ completer_recv__atomic_response_lost(void **state)
 				 "A>B FETCH_ADD psn 0\n"
 				 "B>A ATOMIC_ACK psn 0\n");
 	pair_expect_done(&pair, A, "send 0 FETCH_ADD SUCCESS\n");
-	/* the atomic was executed once */
+	/* the atomic was executed only once */
 	assert_int_equal(pair.host[B].mem[0], 3);
 }
 
@@ -426,7 +429,8 @@ completer_recv__repeated_sequence_nak_is_one_repair(void **state)
 	expect_sent("");
 	assert_int_equal(pair.host[A].qpc.req.retry_left, 7);
 	/*
-	 * a NAK of another PSN starts another retransmission; the PSNs before it count as progress
+	 * a NAK of a later PSN starts another retransmission; it acknowledges the PSNs before,
+	 * which is progress
 	 */
 	assert_int_equal(nak(2, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("A>B WRITE_MIDDLE psn 2\nA>B WRITE_LAST psn 3 A\n");
@@ -459,7 +463,10 @@ completer_recv__sequence_naks_do_not_use_up_the_retries(void **state)
 	pair_flush(&pair, A);
 	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
 	pair_expect_done(&pair, A, "");
-	/* a peer that sends nothing but these NAKs is given up like a silent one */
+	/*
+	 * a peer that sends nothing but sequence NAKs of one PSN does not stop the retries from
+	 * running out
+	 */
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_flush(&pair, A);
 	pair_wait(&pair, A, uroce_ack_timeout_ns(14));
@@ -485,19 +492,19 @@ static void
 completer_recv__response_that_does_not_fit_its_request(void **state)
 {
 	(void)state;
-	/* a response with data to a request that needs an ACK, and the reverse */
+	/* READ or atomic responses to a WRITE or SEND, and to each other's requests */
 	expect_bad_response(IBV_WR_RDMA_WRITE, 10, UROCE_OP_READ_RESPONSE_ONLY, 10);
 	expect_bad_response(IBV_WR_RDMA_WRITE, 10, UROCE_OP_ATOMIC_ACK, 0);
 	expect_bad_response(IBV_WR_SEND, 10, UROCE_OP_READ_RESPONSE_ONLY, 10);
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_ATOMIC_ACK, 0);
 	expect_bad_response(IBV_WR_ATOMIC_FETCH_AND_ADD, 8, UROCE_OP_READ_RESPONSE_ONLY, 8);
-	/* responses of wrong lengths */
+	/* READ responses whose length does not fit the READ */
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_READ_RESPONSE_ONLY, 9);
 	expect_bad_response(IBV_WR_RDMA_READ, 10, UROCE_OP_READ_RESPONSE_ONLY, 11);
 	expect_bad_response(IBV_WR_RDMA_READ, 0, UROCE_OP_READ_RESPONSE_ONLY, 4);
 	expect_bad_response(IBV_WR_RDMA_READ, 1025, UROCE_OP_READ_RESPONSE_FIRST, 1020);
 	expect_bad_response(IBV_WR_RDMA_READ, 1025, UROCE_OP_READ_RESPONSE_FIRST, 1028);
-	/* a Last or Only response before the end, and a First response at the end */
+	/* an Only response before the end of the READ, and a First response at its end */
 	expect_bad_response(IBV_WR_RDMA_READ, 1025, UROCE_OP_READ_RESPONSE_ONLY, 1024);
 	expect_bad_response(IBV_WR_RDMA_READ, 1024, UROCE_OP_READ_RESPONSE_FIRST, 1024);
 }
@@ -620,7 +627,7 @@ completer_recv__piece_that_ends_too_early_is_a_bad_response(void **state)
 	post_and_flush(IBV_WR_RDMA_READ, 65 * 1024);
 	for (uint32_t psn = 0; psn < 63; psn++)
 		response(UROCE_OP_READ_RESPONSE_MIDDLE, psn, 1024);
-	/* the 64th packet ends the READ chunk */
+	/* the 64th packet ends the READ chunk, so its response must be a Last */
 	assert_int_equal(response(UROCE_OP_READ_RESPONSE_MIDDLE, 63, 1024),
 			 UROCE_VERDICT_BAD_RESPONSE);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions: the content of an entry, the order of entries, completion events, and a full
- * completion queue.
+ * Completions: the content of an entry, the order of entries, events, and a full completion queue.
  */
 
 #include "rc.h"
@@ -142,7 +141,7 @@ completion_send__entries_that_do_not_fit_are_an_overrun(void **state)
 	pair_post(&pair, A, &write_10);
 	pair_run(&pair);
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SEND_CQ_OVERRUN);
-	/* the owner of the QP does this after an overrun */
+	/* fail the QP, as its owner must do after an overrun */
 	uroce_qpc_fail(&pair.host[A].qpc, pair.now_ns);
 	pair_expect_done(&pair, A,
 			 "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n"

@@ -2,7 +2,7 @@
 
 /*
  * The counters of the transport. Each test causes events and compares all counters of both hosts
- * that are not 0, so that it also shows what is not counted.
+ * that are not 0. So a counter that should not have changed fails the test as well.
  */
 
 #include "request.h"
@@ -104,7 +104,7 @@ messages__are_counted_when_they_complete(void **state)
 	pair_run(&pair);
 	expect_counted(A, "rdma_sends 8\n");
 	expect_counted(B, "rdma_recvs 8\n");
-	/* a message of many packets uses one receive request */
+	/* a message of several packets counts once */
 	pair_post_recv(&pair, B, 0, 5 * MTU);
 	post(IBV_WR_SEND_WITH_IMM, 5 * MTU);
 	pair_run(&pair);
@@ -167,7 +167,7 @@ fetches__are_counted_as_they_ask(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		post(IBV_WR_ATOMIC_FETCH_AND_ADD, 8);
 	post((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE, 8);
-	/* a READ is requested in two chunks */
+	/* this READ is sent as two READ requests, because it is longer than one chunk */
 	post(IBV_WR_RDMA_READ, (UROCE_READ_CHUNK_PSNS + 1) * MTU);
 	pair_run(&pair);
 	expect_counted(A, "");
@@ -189,7 +189,10 @@ loss__of_a_request(void **state)
 		pair_lose(&pair, A, 1);
 		post(IBV_WR_RDMA_WRITE, 4 * MTU);
 		pair_run(&pair);
-		/* without a reorder buffer all packets behind the lost one are retransmitted */
+		/*
+		 * without a reorder buffer the lost packet and the two packets behind it are
+		 * retransmitted
+		 */
 		expect_counted(A, nb_hold ? "retransmitted_pkts 1\npacket_seq_err 1\n"
 					  : "retransmitted_pkts 3\npacket_seq_err 1\n");
 		expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n"
@@ -264,7 +267,7 @@ loss__unreliable(void **state)
 	post(IBV_WR_RDMA_WRITE, 4 * MTU);
 	pair_run(&pair);
 	expect_counted(A, "");
-	/* the remaining packets of the message are dropped */
+	/* after a loss UC drops the remaining packets of the message */
 	expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n");
 }
 
@@ -286,7 +289,10 @@ refusal__no_receive_request(void **state)
 	assert_int_equal(pair.host[B].qpc.stats.naks_rnr_sent, 2);
 }
 
-/* A request behind a gap is executed when the gap is filled, and refused only then. */
+/*
+ * A request behind a PSN gap is checked when the gap is filled, so it is refused, and counted as
+ * refused, only then.
+ */
 static void
 refusal__of_what_was_held(void **state)
 {
@@ -379,7 +385,7 @@ congestion__notifications(void **state)
 	struct uroce_cc_conf cc;
 
 	(void)state;
-	/* without congestion control CNPs are ignored */
+	/* a QP without congestion control ignores a CNP */
 	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
 	expect_counted(A, "rp_cnp_ignored 1\n");
 	close_pair(state);
@@ -396,8 +402,8 @@ congestion__notifications(void **state)
 	expect_counted(A, "rp_cnp_handled 1\n");
 	expect_counted(B, "rx_write_requests 2\nnp_cnp_sent 1\n");
 	/*
-	 * forged CNPs: one arrives sooner than a peer may send it, the other at a QP that has sent
-	 * nothing
+	 * two forged CNPs: the CNP to A arrives sooner than a peer may send it, the CNP to B at a
+	 * QP that has sent nothing
 	 */
 	assert_int_equal(pair_inject(&pair, A, &cnp), UROCE_VERDICT_CNP);
 	assert_int_equal(pair_inject(&pair, B, &cnp), UROCE_VERDICT_CNP);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Direct data placement of WRITEs behind a PSN gap: which packets are placed on arrival, and what
- * must not be visible.
+ * Direct data placement of WRITEs behind a PSN gap: which packets are placed on arrival, and which
+ * are not.
  */
 
 #include <assert.h>
@@ -73,7 +73,7 @@ message(uint32_t psn, uint32_t nb, uint32_t from, uint32_t to)
 	return (struct message){ psn, nb, from, to, pair.host[B].key };
 }
 
-/* Deliver packet `nth` of a message. */
+/* Deliver packet `nth` of a message to B. */
 static enum uroce_verdict
 arrive(const struct message *msg, uint32_t nth)
 {
@@ -110,14 +110,14 @@ arrive_opcode(uint8_t opcode, uint32_t psn, uint32_t len)
 	return pair_inject(&pair, B, &pkt);
 }
 
-/* Whether packet `nth` is in B's memory. */
+/* Whether the payload of packet `nth` is in B's memory. */
 static bool
 is_there(const struct message *msg, uint32_t nth)
 {
 	return pair_is_equal(&pair, msg->from + nth * MTU, msg->to + nth * MTU, MTU);
 }
 
-/* Deliver all packets of the message but packet `hole`. */
+/* Deliver all packets of a message to B, except for packet `hole`. */
 static void
 arrive_but(const struct message *msg, uint32_t hole)
 {
@@ -159,7 +159,7 @@ ddp__the_middle_is_placed_and_both_ends_wait(void **state)
 }
 
 /*
- * Two WRITEs to the same place: the later WRITE determines the result, in whatever order packets
+ * Two WRITEs to one place: the result is that of the later WRITE, in whatever order the packets
  * arrive.
  */
 static void
@@ -171,8 +171,8 @@ ddp__the_repair_of_an_earlier_write_loses(void **state)
 	arrive_but(&first, 1);
 	arrive_but(&second, 2);
 	/*
-	 * the retransmitted packet and the last packet are placed only where the second WRITE has
-	 * no packet
+	 * the gap is filled: the packets of the first WRITE must not overwrite what was placed of
+	 * the second
 	 */
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
 	assert_true(is_there(&second, 0) && is_there(&second, 1));
@@ -187,8 +187,8 @@ static void
 ddp__the_repair_loses_no_more_than_what_is_covered(void **state)
 {
 	/*
-	 * packets 1 and 2 of the second WRITE are at offsets 356..868, in the middle of the first
-	 * WRITE's packets
+	 * the second WRITE begins at offset 100: its packets 1 and 2, which are placed on arrival,
+	 * are at offsets 356..868
 	 */
 	const struct message first = message(0, 5, 0, 0), second = message(5, 4, 4096, 100);
 
@@ -197,7 +197,7 @@ ddp__the_repair_loses_no_more_than_what_is_covered(void **state)
 	arrive_but(&second, 4);
 	pair_fill(&pair, B, 0, 356, 3);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 3);
-	/* late packets that are placed ahead of the gap must not overwrite bytes 356..868 */
+	/* packets of the first WRITE that are executed now must not change bytes 356..868 */
 	assert_int_equal(arrive(&first, 3), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
 	assert_true(pair_is_equal(&pair, 4096, 100, 4 * MTU));
@@ -215,8 +215,8 @@ ddp__what_is_placed_late_leaves_out_what_is_covered(void **state)
 	arrive(&first, 3);
 	arrive_but(&second, 4);
 	/*
-	 * packet 2 of the first WRITE is at offsets 512..768, which packets 1 and 2 of the second
-	 * WRITE cover
+	 * packet 2 of the first WRITE, at offsets 512..768, must not change the bytes of the second
+	 * WRITE, which were placed before it
 	 */
 	assert_int_equal(arrive(&first, 2), UROCE_VERDICT_OOO_PLACED);
 	assert_true(pair_is_equal(&pair, 4096 + MTU, 100 + MTU, 2 * MTU));
@@ -227,8 +227,8 @@ ddp__what_is_placed_late_leaves_out_what_is_covered(void **state)
 }
 
 /*
- * A packet that arrived before the First packet of its message is kept in the reorder buffer, so it
- * covers nothing.
+ * A packet that arrives before the First packet of its message waits in the reorder buffer, so it
+ * does not protect its bytes.
  */
 static void
 ddp__before_the_first_packet_nothing_is_placed(void **state)
@@ -261,7 +261,7 @@ ddp__a_hole_at_the_first_packet(void **state)
 	arrive_but(&third, 1);
 	assert_int_equal(arrive(&third, 1), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_REQUEST);
-	/* epsn is now inside the third message, whose First packet has arrived */
+	/* epsn is in the second message; the First packet of the third one has arrived */
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 6);
 	const struct message fourth = message(12, 4, 12288, 12288);
 
@@ -317,7 +317,7 @@ ddp__single_packets_wait_and_lead_on(void **state)
 	expect_nothing_held(9);
 }
 
-/* Memory that another request changes or reads in its turn is not changed before its turn. */
+/* Behind a READ or SEND no WRITE is placed early: they may use the same memory. */
 static void
 ddp__nothing_is_placed_behind_another_request(void **state)
 {
@@ -371,8 +371,8 @@ ddp__a_key_that_is_refused_places_nothing(void **state)
 	assert_int_equal(arrive(&second, 1), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(is_there(&second, 1));
 	/*
-	 * refused in its turn, the packet is requested again; when the peer repeats it, the QP goes
-	 * to ERR
+	 * when the gap is filled, the packet is refused and requested again; its repetition moves
+	 * the QP to ERR
 	 */
 	arrive(&first, 1);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
@@ -391,7 +391,7 @@ ddp__a_range_that_is_refused_places_nothing(void **state)
 	(void)state;
 	arrive_but(&first, 1);
 	assert_int_equal(arrive(&second, 0), UROCE_VERDICT_OOO_BUFFERED);
-	/* this packet is inside the range, but its message is not */
+	/* this packet would be inside the region, but the range of its message is not */
 	assert_int_equal(arrive(&second, 1), UROCE_VERDICT_OOO_BUFFERED);
 }
 
@@ -442,7 +442,7 @@ ddp__as_many_are_known_as_there_is_room_for(void **state)
 	expect_nothing_held(4 + 3 * (UROCE_DDP_WRITES_MAX + 1));
 }
 
-/* A gap entry that is used again has no state of the earlier gap. */
+/* A gap entry that is used for another gap has no state of the earlier gap. */
 static void
 ddp__is_forgotten_with_its_gap(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * SQD [IBA 10.3.1.5]: the send queue finishes the requests that were begun, reports that it has
- * drained if the program asked for the event, and waits.
+ * SQD [IBA 10.3.1.5]: the send queue finishes the requests that it has begun, and waits. When it
+ * has drained, it raises an event if the program has asked for the event.
  */
 
 #include "rc.h"
@@ -54,7 +54,7 @@ req_send__drain_finishes_what_was_begun(void **state)
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
 	assert_false(is_draining());
-	/* after RTS the queue continues in order */
+	/* back in RTS, the queue continues with the next request */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
@@ -78,7 +78,7 @@ req_send__drain_behind_a_packet_that_did_not_ask(void **state)
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 1 A\nB>A ACK psn 1\n");
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-	/* afterwards requests are sent as usual */
+	/* back in RTS, requests are sent as before */
 	post_writes(1, 10);
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_run(&pair);
@@ -114,7 +114,7 @@ attr_modify__event_of_a_drained_queue_is_asked_for_each_time(void **state)
 	set_sqd(true);
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
 	pair_set_state(&pair, A, IBV_QPS_RTS);
-	/* without the attribute no event is raised */
+	/* without en_sqd_async_notify no event is raised */
 	pair_set_state(&pair, A, IBV_QPS_SQD);
 	assert_int_equal(pair_events(&pair, A), 0);
 	pair_close(&pair);

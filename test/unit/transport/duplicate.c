@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Duplicates of READs and atomics [IBA 9.7.5.1.2]: what a responder saves, and for how many
- * requests.
+ * Duplicates of READs and atomics [IBA 9.7.5.1.2]: what a responder saves of a request, and for how
+ * many requests.
  */
 
 #include "request.h"
@@ -32,11 +32,11 @@ resp_recv__duplicate_read_is_read_again(void **state)
 	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
 		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");
-	/* a duplicate of the READ from its second packet on */
+	/* the duplicate requests the READ from its second packet on */
 	assert_int_equal(read_request(1, MTU, 2 * MTU), UROCE_VERDICT_DUPLICATE);
 	expect_answer("B>A READ_RESPONSE_FIRST psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n");
-	/* the middle packet of the READ alone */
+	/* the duplicate requests only the middle packet of the READ */
 	assert_int_equal(read_request(1, MTU, MTU), UROCE_VERDICT_DUPLICATE);
 	expect_answer("B>A READ_RESPONSE_ONLY psn 1\n");
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
@@ -67,8 +67,8 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
 	/*
-	 * other address, other key, longer than the READ, shorter than the READ, not at a packet
-	 * boundary
+	 * READs that differ from the original one: another address (two), longer (two), shorter
+	 * (two)
 	 */
 	assert_int_equal(read_request(0, 0, 3 * MTU - 8), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64, 2 * MTU - 8), UROCE_VERDICT_STALE);
@@ -76,7 +76,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	assert_int_equal(read_request(0, 64, UINT32_MAX), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, 3 * MTU - 9), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, MTU - 1), UROCE_VERDICT_STALE);
-	/* a duplicate of length 0 of a READ that has data */
+	/* a duplicate of length 0, although the READ has data */
 	assert_int_equal(read_request(0, 64, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64 + MTU, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(pair_inject(&pair, B,
@@ -85,7 +85,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 							 .rkey = pair.host[B].key + 1,
 							 .dma_len = 3 * MTU - 8 }),
 			 UROCE_VERDICT_STALE);
-	/* a READ at the PSN of another request */
+	/* a READ with the PSN of no READ, and an atomic with the PSN of a READ */
 	assert_int_equal(read_request(0xffffff, 64, MTU), UROCE_VERDICT_STALE);
 	assert_int_equal(fetch_add(0, va(64), 1), UROCE_VERDICT_STALE);
 	expect_answer("");
@@ -103,8 +103,8 @@ resp_recv__duplicate_read_of_nothing(void **state)
 }
 
 /*
- * A late duplicate, after the peer has received the response: the region may be deregistered by
- * now.
+ * A late duplicate of a READ is no error although its region is deregistered: the peer has the
+ * response already.
  */
 static void
 resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
@@ -121,7 +121,8 @@ resp_recv__duplicate_read_of_memory_that_is_gone_harms_nobody(void **state)
 }
 
 /*
- * An ACK is omitted if the data of the newest request acknowledges as much. Here there is no data.
+ * A pending ACK is omitted if a READ response, which acknowledges as much, follows. A duplicate
+ * READ of a deregistered region gets no response, so the ACK must be sent.
  */
 static void
 resp_recv__duplicate_read_of_memory_that_is_gone_takes_no_ack_along(void **state)
@@ -165,8 +166,8 @@ resp_send__duplicates_are_answered_in_psn_order(void **state)
 {
 	(void)state;
 	/*
-	 * more requests than the ring of resources has slots, so that their order and their slots
-	 * differ
+	 * send more requests than the ring of resources has entries, so that the index of an entry
+	 * no longer follows the PSN
 	 */
 	for (uint32_t psn = 0; psn < 36; psn++) {
 		read_request(psn, 0, 1);
@@ -215,7 +216,10 @@ resp_recv__more_atomics_at_a_time_than_agreed_change_nothing(void **state)
 	close_pair(state);
 }
 
-/* A peer may repeat a READ, receive the first response, and continue with a new READ. */
+/*
+ * A peer may repeat a READ, get the response to the original READ, and send a new READ: the
+ * repetition does not count as outstanding.
+ */
 static void
 resp_recv__repetitions_do_not_count_as_outstanding(void **state)
 {

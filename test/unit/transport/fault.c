@@ -16,7 +16,10 @@
 
 /* --- requests that cannot be sent --- */
 
-/* Post five requests; the third has an element whose key does not exist. */
+/*
+ * Post five requests. The third one has an SGE with an invalid key, behind `bad_offset` valid
+ * bytes.
+ */
 static void
 post_five_third_is_bad(uint32_t bad_offset)
 {
@@ -52,8 +55,8 @@ req_send__third_of_five_cannot_be_sent(void **state)
 	post_five_third_is_bad(0);
 	pair_run(&pair);
 	/*
-	 * the preceding request was sent without an ACK request, because it was not known to be the
-	 * last; it is retransmitted at once, without a timeout
+	 * PSN 1 was sent without an ACK request, because more requests followed; when it turns out
+	 * to be the last packet, it is retransmitted at once
 	 */
 	pair_expect_trace(&pair, "A>B SEND_ONLY psn 0\n"
 				 "A>B SEND_ONLY psn 1\n"
@@ -180,7 +183,7 @@ req_send__what_uc_does_not_have_is_refused(void **state)
 
 #define NB_TXD 8
 
-/* Provide header buffers for a burst. */
+/* Provide a header buffer for each descriptor of a burst. */
 static void
 make_room(struct uroce_txd txd[NB_TXD])
 {
@@ -233,8 +236,8 @@ qpc_sent__flush_waits_for_the_packets_before_it(void **state)
 	pkt.rkey = pair.host[B].key;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	/*
-	 * the region of the second READ is invalidated before its response is sent in the same
-	 * burst
+	 * invalidate the region of the second READ: its response fails in the burst that also sends
+	 * a request
 	 */
 	pkt.psn = 4;
 	pkt.rkey = pair_register(&pair, B, pair.host[B].mem, 4096, IBV_ACCESS_REMOTE_READ);
@@ -243,7 +246,7 @@ qpc_sent__flush_waits_for_the_packets_before_it(void **state)
 	assert_int_equal(pair_post(&pair, B, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 }),
 			 0);
 	make_room(txd);
-	/* four responses, the request, and the NAK */
+	/* the burst has four READ responses, the SEND, and a NAK for the second READ */
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, NB_TXD, 0), 6);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 	assert_ptr_equal(txd[4].slice[0].addr, pair.host[B].mem);

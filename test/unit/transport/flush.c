@@ -95,7 +95,7 @@ atomic_write__lost_either_way_is_done_once(void **state)
 	pair_lose(&pair, B, 0);
 	pair_run_for(&pair, 3 * PAIR_LATENCY_NS);
 	assert_int_equal(*word(B, 64), 7);
-	*word(B, 64) = 9; /* another program writes later */
+	*word(B, 64) = 9; /* another program overwrites the word */
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B ATOMIC_WRITE psn 0\n"
 				 "B>A READ_RESPONSE_ONLY psn 0 LOST\n"

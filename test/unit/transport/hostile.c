@@ -26,18 +26,20 @@
 #define NB_SEEDS   150
 #define NB_PACKETS 1500
 #define MEM_LEN    (1u << 16)
-#define PRIVATE    (MEM_LEN / 2) /* from this offset on the peer has no access rights */
+#define PRIVATE    (MEM_LEN / 2) /* memory from this offset on gives the peer no access rights */
 
 struct attack {
 	uint64_t random;
 	struct pair pair;
 	/*
-	 * keys of the victim with all rights, READ only, no rights; the first half of memory each
+	 * rkeys of the victim: [0] has all rights, [1] only READ, both for memory below PRIVATE;
+	 * [2] has no rights, and is for all of memory
 	 */
 	uint32_t keys[3];
-	struct ibv_mw window;                   /* a window of the victim on the first region */
-	uint64_t next_done[2];                  /* wr_id of the next completion: send, receive */
-	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* sums over all runs */
+	struct ibv_mw window; /* a window of the victim */
+	/* wr_id that the next completion must have: send, receive */
+	uint64_t next_done[2];
+	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* counts of verdicts over all runs */
 };
 
 static struct attack attack;
@@ -51,7 +53,7 @@ draw(uint32_t limit)
 	return (uint32_t)((link_random(&attack.random) >> 8) % limit);
 }
 
-/* Draw a PSN: close to a PSN of the QP's state, or any. */
+/* Draw a PSN: often close to a PSN of the QP's state, else any PSN. */
 static uint32_t
 draw_psn(void)
 {
@@ -103,7 +105,7 @@ draw_va(void)
 	return base + draw(PRIVATE / 8) * 8;
 }
 
-/* Draw an opcode: mostly of the QP's service, often one that continues a message. */
+/* Draw a valid opcode, mostly of the QP's transport service. */
 static uint8_t
 draw_opcode(void)
 {
@@ -163,7 +165,10 @@ draw_packet(struct pair_pkt *pkt)
 	};
 	const struct uroce_opcode *op = &uroce_opcode_table[pkt->opcode];
 
-	/* the parser would drop these, so they would test nothing */
+	/*
+	 * give the packet a payload length that its opcode allows: the parser would drop a packet
+	 * with any other length, and the test would not reach the QP
+	 */
 	if (!(op->flags & UROCE_OPF_PAYLOAD))
 		pkt->payload_len = 0;
 	if (!(op->flags & UROCE_OPF_LAST))
@@ -171,7 +176,10 @@ draw_packet(struct pair_pkt *pkt)
 	pkt->dma_len = draw_dma_len(pkt->payload_len);
 }
 
-/* Check that requests complete once and in order. */
+/*
+ * Poll a completion queue, and check that requests complete once and in order.
+ * @param next  the wr_id that the next completion must have; advanced
+ */
 static void
 poll_cq(struct uroce_cq *cq, uint64_t *next)
 {
@@ -191,7 +199,8 @@ poll_victim(void)
 }
 
 /*
- * Modify the QP to any state with any attributes and values. The call may be refused or executed.
+ * Call modify with a random state and random attributes. If the call is refused, the QP must not
+ * change.
  */
 static void
 modify_at_random(void)
@@ -219,14 +228,14 @@ start_again(void)
 	pair_flush(pair, B);
 	poll_victim();
 	assert_int_equal(attack.next_done[0], pair->host[B].next_send_id);
-	/* requests in a shared receive queue stay there */
+	/* requests that were posted to a shared receive queue are not flushed */
 	if (pair->host[B].qpc.rq)
 		assert_int_equal(attack.next_done[1], pair->host[B].next_recv_id);
 	pair_set_state(pair, B, IBV_QPS_RESET);
 	pair_bring_up(pair, B, IBV_QPS_RTS);
 }
 
-/* Post a request that sends nothing, or cancel a request while the queue drains. */
+/* Post a request that sends no packet. If the QP is in SQD, cancel the request. */
 static void
 post_local(void)
 {
@@ -254,7 +263,7 @@ post_local(void)
 		assert_true(uroce_qpc_cancel(&host->qpc, host->next_send_id - 1) >= 0);
 }
 
-/* The victim's application posts requests and changes states. */
+/* Let the victim's application post requests, modify its QP, and poll completions. */
 static void
 let_victim_act(void)
 {
@@ -334,13 +343,13 @@ hostile__whatever_the_peer_sends(void **state)
 			attack.nb_verdicts[pair_inject(&attack.pair, B, &pkt)]++;
 			let_victim_act();
 		}
-		/* memory without access rights is unchanged */
+		/* memory to which the peer has no access rights is unchanged */
 		assert_true(pair_is_equal(&attack.pair, PRIVATE, PRIVATE, PRIVATE));
 		pair_close(&attack.pair);
 	}
 }
 
-/* The random frames were good enough: every verdict that a QP can return was returned. */
+/* Check the quality of the random frames: every verdict that a QP can return was returned. */
 static void
 hostile__every_verdict_is_reached(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The wire of a pair. Frames are built as the data path builds them: headers from the descriptor,
- * payload from its slices, pad, ICRC. The receiving side gets nothing but the bytes.
+ * The wire between the two QPs of a pair. Frames are built as the data path builds them: headers
+ * from the descriptor, payload from its slices, padding, ICRC. The receiver gets nothing but the
+ * bytes of the frame.
  */
 
 #include "link.h"
@@ -81,7 +82,7 @@ trace_frame(struct pair *pair, enum pair_side from, const uint8_t *frame, uint32
 	struct uroce_pkt pkt;
 	const enum uroce_verdict verdict = uroce_parse(frame, len, &pkt);
 
-	/* every frame that is sent must be valid for any receiver, with a valid ICRC */
+	/* every frame that a QP sends must be valid, with a correct ICRC */
 	assert_true(verdict <= UROCE_VERDICT_DATAGRAM);
 	assert_true(uroce_pkt_check_icrc(&pkt));
 	if (pair->conf.is_quiet)
@@ -128,7 +129,7 @@ choose_action(struct pair *pair, enum pair_side from, uint32_t nth)
 	return pair->noise.seed ? draw_action(&pair->noise) : PAIR_PASS;
 }
 
-/* Put a copy of a frame on the wire, behind all frames that arrive earlier or at the same time. */
+/* Put a copy of a frame on the wire, behind all frames that arrive before or at `due_ns`. */
 static void
 launch(struct pair *pair, enum pair_side to, const uint8_t *frame, uint32_t len, uint64_t due_ns)
 {
@@ -150,7 +151,7 @@ launch(struct pair *pair, enum pair_side to, const uint8_t *frame, uint32_t len,
 	pair->nb_flights++;
 }
 
-/* Flip a bit behind the Ethernet header. */
+/* Flip a random bit of a frame, but not in its Ethernet header. */
 static void
 spoil(struct pair *pair, uint8_t *frame, uint32_t len)
 {
@@ -190,7 +191,7 @@ link_reap(struct pair_host *host)
 		free(frame);
 }
 
-/* Adjacent frames for one host. */
+/* Adjacent frames for one host, which the QP receives in one call. */
 struct run {
 	struct pair_host *host; /* destination of the frames; NULL: no frame yet */
 	unsigned nb;
@@ -224,8 +225,8 @@ hand_over(struct pair *pair, struct run *run)
 }
 
 /*
- * Handle a frame as the data path does: parse, check the ICRC, find the QP, deliver adjacent frames
- * together.
+ * Handle a frame as the data path does: parse it, verify its ICRC, find its QP, and collect
+ * adjacent frames for one host in `run`.
  */
 static void
 deliver(struct pair *pair, const struct pair_flight *flight, struct run *run)
@@ -334,7 +335,10 @@ link_forge(const struct pair *pair, enum pair_side to, const struct pair_pkt *pk
 	const uint8_t pad_len = (uint8_t)(-pkt->payload_len & 3);
 	const uint32_t payload_len = pkt->payload_len + pad_len;
 	const struct pair_host *host = &pair->host[to];
-	/* frames of a third host come from the receiver's own address */
+	/*
+	 * the source address of a third host: here it is the address of the receiver, which differs
+	 * from the peer's address
+	 */
 	const struct uroce_path *path =
 		pkt->is_from_stranger ? &host->path : &pair->host[to == A ? B : A].path;
 	struct pair_flight flight = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests that send nothing: binds and invalidations of windows by the owner; invalidations by the
- * peer's SEND; cancelled requests. The tests check when they are executed, and in which order they
- * complete.
+ * Requests that send no packet: binds and invalidations of a window by its owner. Also invalidation
+ * by the peer's SEND, and cancelled requests. The tests check when these requests are executed, and
+ * in which order they complete.
  */
 
 #include "pair.h"
@@ -121,7 +121,10 @@ post_writes(enum pair_side side, unsigned nb, uint32_t len)
 			  &(struct pair_wr){ .opcode = IBV_WR_RDMA_WRITE, .len = len });
 }
 
-/* B binds its window. */
+/*
+ * Bind B's window.
+ * @return the new rkey of the window
+ */
 static uint32_t
 bind(void)
 {
@@ -190,7 +193,10 @@ bind_mw__that_is_refused_ends_the_queue(void **state)
 {
 	(void)state;
 	bind();
-	/* the window is already bound: type 2 must be invalidated first */
+	/*
+	 * the second bind is refused: a window of type 2 must be invalidated before it is bound
+	 * again
+	 */
 	assert_int_equal(post_bind(window.rkey, 4096, 0), 0);
 	post_writes(B, 1, 8);
 	pair_run(&pair);
@@ -208,8 +214,8 @@ bind_mw__refused_behind_what_is_not_acknowledged(void **state)
 	post_writes(B, 1, 8);
 	pair_run(&pair);
 	/*
-	 * the preceding WRITE is retransmitted with an ACK request when it turns out to be the last
-	 * one
+	 * the WRITE was sent without an ACK request, because more requests followed; when the bind
+	 * fails, the WRITE is retransmitted with an ACK request
 	 */
 	pair_expect_trace(&pair, "B>A WRITE_ONLY psn 1000\n"
 				 "B>A WRITE_ONLY psn 1000 A\n"
@@ -248,7 +254,10 @@ local__completes_behind_what_is_before_it(void **state)
 	post_local_inv(B, window.rkey, 0);
 	post_writes(B, 1, 8);
 	pair_run_for(&pair, PAIR_LATENCY_NS / 2);
-	/* both were executed, and neither has completed */
+	/*
+	 * the bind and the invalidation were executed, but wait for the WRITE and have not
+	 * completed
+	 */
 	assert_int_equal(uroce_mw_invalidate(pair.host[B].mrs, window.rkey, pair.host[B].qpc.pdn,
 					     pair.host[B].qpc.qpn),
 			 -EINVAL);
@@ -296,7 +305,10 @@ local__is_done_once_however_often_the_requester_goes_back(void **state)
 			 "send 2 LOCAL_INV SUCCESS\nsend 3 RDMA_WRITE SUCCESS\n");
 }
 
-/* The ACK of the original packet arrives while the packets are retransmitted after a timeout. */
+/*
+ * A bind between two WRITEs: the ACK of the first WRITE arrives while the WRITEs are retransmitted
+ * after a timeout.
+ */
 static void
 local__ack_that_overtakes_the_position(void **state)
 {
@@ -310,7 +322,7 @@ local__ack_that_overtakes_the_position(void **state)
 	post_writes(B, 1, 8);
 	pair_flush(&pair, B);
 	pair_wait(&pair, B, uroce_qpc_ack_timeout_ns(&pair.host[B].qpc));
-	pair_run_for(&pair, 0); /* the first WRITE is retransmitted */
+	pair_run_for(&pair, 0); /* this round retransmits the first WRITE */
 	pair_inject(&pair, B,
 		    &(struct pair_pkt){ .opcode = UROCE_OP_ACK, .psn = 1000, .syndrome = 0x1f });
 	pair_expect_done(&pair, B, "send 0 RDMA_WRITE SUCCESS\nsend 1 BIND_MW SUCCESS\n");
@@ -320,8 +332,8 @@ local__ack_that_overtakes_the_position(void **state)
 }
 
 /*
- * The preceding packet was sent without an ACK request but was acknowledged, so no retransmission
- * is needed.
+ * The QP drains while a bind waits behind a fence. The WRITE before the bind was sent without an
+ * ACK request, but is acknowledged, so it is not retransmitted.
  */
 static void
 local__last_that_was_begun_when_the_queue_drains(void **state)
@@ -349,7 +361,7 @@ local__last_that_was_begun_when_the_queue_drains(void **state)
 	assert_false(pair.host[B].qpc.req.is_draining);
 }
 
-/* On UC a local request completes only when the frames of earlier requests have been built. */
+/* On UC a bind completes only after the frames of the requests before it were built. */
 static void
 local__on_uc_waits_for_the_frames_before_it(void **state)
 {
@@ -410,7 +422,7 @@ static void
 local_inv__of_what_is_not_ours_to_invalidate(void **state)
 {
 	(void)state;
-	post_local_inv(B, pair.host[B].key, 0); /* invalidate the key of a region */
+	post_local_inv(B, pair.host[B].key, 0); /* the key belongs to a region, not to a window */
 	pair_run(&pair);
 	pair_expect_done(&pair, B, "send 0 MW_BIND_ERR\n");
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
@@ -620,7 +632,7 @@ qpc_cancel__on_unreliable_services(void **state)
 		pair_expect_done(&pair, A,
 				 "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\n"
 				 "send 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
-		/* the request is the only one in the queue */
+		/* cancel a request that is the only one in the queue */
 		pair_set_state(&pair, A, IBV_QPS_SQD);
 		pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 8 });
 		assert_int_equal(cancel(A, 4), 1);

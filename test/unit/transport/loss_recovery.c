@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a requester retransmits, to a peer with a reorder buffer (selective) and to one that drops
- * out-of-order packets (go-back-N).
+ * Loss recovery of the requester: what it retransmits to a peer with a reorder buffer (selective),
+ * and to a peer that drops out-of-order packets (go-back-N).
  */
 
 #include <setjmp.h>
@@ -108,8 +108,8 @@ loss_recovery__one_hole_costs_one_packet(void **state)
 }
 
 /*
- * The packets that were in flight when the missing packet was retransmitted do not count against
- * the window, so new packets follow (window inflation).
+ * To a selective peer, the packets that were in flight when the missing packet was retransmitted do
+ * not count for the window, so new packets follow (window inflation).
  */
 static void
 loss_recovery__a_window_more_follows_it(void **state)
@@ -142,8 +142,8 @@ loss_recovery__a_window_more_follows_it(void **state)
 }
 
 /*
- * A peer that may have dropped the packets behind the gap needs them again, so the window is not
- * inflated.
+ * If the peer ARQ is unknown, the peer may have dropped the packets behind the gap and need them
+ * again, so the window is not inflated.
  */
 static void
 loss_recovery__no_more_follows_it_where_the_peer_is_unknown(void **state)
@@ -182,7 +182,8 @@ loss_recovery__a_second_hole_is_known_from_the_ack(void **state)
 	pair_lose(&pair, A, 3);
 	pair_lose(&pair, A, 29);
 	/*
-	 * a retransmission fills the second gap; the packets behind the gap are retransmitted, too
+	 * the first loss costs one retransmission; the second at most three: the missing packet and
+	 * the two behind it
 	 */
 	assert_true(run() <= 2 + 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
@@ -195,10 +196,13 @@ loss_recovery__a_peer_that_drops_is_found_out_and_gets_everything_again(void **s
 	(void)state;
 	write_packets(32);
 	pair_lose(&pair, A, 3);
-	/* one retransmission, then packets 4 to 31 */
+	/*
+	 * one retransmission of packet 3; when its ACK shows that the peer is go-back-N, packets 4
+	 * to 31
+	 */
 	assert_int_equal(run(), 1 + 28);
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
-	/* the peer is now known to be go-back-N, so all packets are retransmitted at once */
+	/* the peer is known to be go-back-N, so packets 3 to 31 are retransmitted at once */
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	assert_int_equal(run(), 29 + 29);
@@ -214,9 +218,9 @@ loss_recovery__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 	pair_lose(&pair, A, 3);
 	(void)run();
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
-	/* half of the packets were acknowledged before the other half was sent */
+	/* cwnd began with 16, and has doubled, because it was used */
 	assert_int_equal(uroce_req_window(qpc), 2 * 16);
-	/* cwnd grows only as far as it was used */
+	/* single packets do not use cwnd, so cwnd does not grow */
 	for (unsigned i = 0; i < 8; i++) {
 		write_packets(1);
 		(void)run();
@@ -230,8 +234,11 @@ loss_recovery__a_peer_that_drops_has_little_in_flight_at_first(void **state)
 }
 
 /*
- * The cwnd after an ACK. The round trip of the ACK is the shortest one, or longer because of
- * queueing. `is_filled`: half of cwnd was in flight.
+ * Compute cwnd after an ACK.
+ * @param psns         cwnd before the ACK
+ * @param is_filled    half of cwnd was in flight
+ * @param is_queueing  the round trip is longer than the shortest one because of queueing
+ * @return cwnd after the ACK
  */
 static unsigned
 psns_after_answer(unsigned psns, bool is_filled, bool is_queueing)
@@ -258,18 +265,24 @@ loss_recovery__as_much_is_in_flight_as_waits_in_line_nowhere(void **state)
 	(void)run();
 	assert_int_equal(psns_after_answer(16, true, false), 32);
 	assert_int_equal(psns_after_answer(window / 2 + 1, true, false), window);
-	/* an unused part of cwnd does not let it grow */
+	/*
+	 * an ACK while less than half of cwnd was in flight, or with queueing, does not let cwnd
+	 * grow
+	 */
 	assert_int_equal(psns_after_answer(16, false, false), 16);
 	assert_int_equal(psns_after_answer(16, true, true), 16);
-	/* queueing was seen once, so cwnd grows slowly from now on */
+	/* an ACK with queueing reduces a larger cwnd; from this time on cwnd grows slowly */
 	assert_int_equal(psns_after_answer(64, false, true), 56);
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64);
 	assert_int_equal(psns_after_answer(56, true, false), 63);
 	assert_int_equal(psns_after_answer(window, true, false), window);
-	/* 16 packets cause no queue, so the path has become longer */
+	/*
+	 * a cwnd of 16 cannot cause queueing, so a longer round trip means that the path has become
+	 * longer
+	 */
 	assert_int_equal(psns_after_answer(16, true, true), 16);
 	assert_int_equal(qpc->req.rtt.min_rtt_ns, 64 + 2 + 1);
-	/* cwnd does not limit a selective peer */
+	/* cwnd 0: to a selective peer cwnd is no limit, and does not change */
 	assert_int_equal(psns_after_answer(0, true, true), 0);
 }
 
@@ -286,10 +299,14 @@ loss_recovery__one_that_drops_is_asked_more_often(void **state)
 				 "A>B WRITE_MIDDLE psn 3 A\n"
 				 "A>B WRITE_MIDDLE psn 4\n"
 				 "A>B WRITE_LAST psn 5 A\n"
-				 "B>A ACK psn 5\n"); /* a burst gets one ACK */
+				 "B>A ACK psn 5\n"); /* one ACK for the whole burst */
 }
 
-/* The cwnd after a loss, given the cwnd before and whether there was queueing. */
+/*
+ * Compute cwnd after a loss.
+ * @param psns  cwnd before the loss; 0: no limit
+ * @return cwnd after the loss
+ */
 static unsigned
 psns_after(unsigned psns, bool is_queueing)
 {
@@ -314,7 +331,7 @@ loss_recovery__what_waits_in_line_is_halved_by_each_loss(void **state)
 	assert_int_equal(psns_after(64, true), 32);
 	assert_int_equal(psns_after(64, false), 64);
 	assert_int_equal(psns_after(24, true), 16);
-	/* the window to a selective peer is not reduced by a loss */
+	/* a loss does not reduce the window to a selective peer */
 	qpc->req.loss_recovery.peer = UROCE_PEER_ARQ_SELECTIVE;
 	qpc->req.rtt.cwnd = 0;
 	qpc->req.rtt.is_queueing = true;
@@ -323,9 +340,11 @@ loss_recovery__what_waits_in_line_is_halved_by_each_loss(void **state)
 }
 
 /*
- * The window after an ACK that shows a retransmission to be spurious. The peer was believed to be
- * go-back-N, and the requester went back. The ACK acknowledges `nb_psns` packets that were not
- * retransmitted; `nb_behind` are in flight behind them.
+ * Compute the window after an ACK that shows a retransmission to be spurious. The requester took
+ * the peer for go-back-N, and retransmits everything.
+ * @param nb_psns    number of acknowledged packets that were not retransmitted yet
+ * @param nb_behind  number of packets in flight behind the acknowledged ones
+ * @return the window
  */
 static unsigned
 window_after_answer_to(unsigned nb_psns, unsigned nb_behind)
@@ -346,16 +365,19 @@ static void
 loss_recovery__a_peer_holds_that_answers_what_was_not_sent_again(void **state)
 {
 	(void)state;
-	/* few packets were reordered, which says nothing about the peer */
+	/* so few packets may have been reordered: this does not show that the peer is selective */
 	assert_int_equal(window_after_answer_to(0, 0), 16);
 	assert_int_equal(window_after_answer_to(3, 0), 16);
-	/* all packets in flight were retransmitted before, and the missing packet arrived late */
+	/*
+	 * only an ACK of all packets in flight, of which more than 3 were not retransmitted, shows
+	 * that the peer is selective
+	 */
 	assert_int_equal(window_after_answer_to(8, 1), 16);
 	assert_int_equal(window_after_answer_to(4, 0), pair.host[A].qpc.window_psns);
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_SELECTIVE);
 }
 
-/* Let the requester learn by a loss that the peer is go-back-N. */
+/* Lose a packet, so that the requester finds out that the peer is go-back-N. */
 static void
 find_out(void)
 {
@@ -387,7 +409,10 @@ loss_recovery__the_next_qp_to_a_host_that_drops_knows_it(void **state)
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
 	assert_int_equal(uroce_req_window(qpc), 64);
 	assert_true(qpc->req.rtt.min_rtt_ns > 0);
-	/* until the peer is found to be selective */
+	/*
+	 * when the peer is found to be selective, the peer cache forgets what it knew about the
+	 * host
+	 */
 	(void)window_after_answer_to(4, 0);
 	connect_again();
 	assert_int_equal(qpc->req.loss_recovery.peer, UROCE_PEER_ARQ_UNKNOWN);
@@ -412,8 +437,8 @@ loss_recovery__a_new_path_leads_to_a_host_that_is_not_known(void **state)
 }
 
 /*
- * The peer has become selective. A QP that still believes it to be go-back-N does not write that to
- * the peer cache.
+ * The peer has become selective. A QP that still takes the peer for go-back-N does not write this
+ * into the peer cache.
  */
 static void
 loss_recovery__who_still_believes_that_a_host_drops_tells_nobody(void **state)
@@ -448,7 +473,10 @@ loss_recovery__a_longer_path_is_believed_in(void **state)
 	assert_true(uroce_req_window(qpc) >= 64);
 }
 
-/* An ACK of packets that were sent before the timed packet is no sample of the round trip. */
+/*
+ * A round-trip sample ends only when the packet that requests its ACK is acknowledged: an ACK of
+ * earlier packets is no sample.
+ */
 static void
 loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 {
@@ -463,7 +491,7 @@ loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 	req->max_psn = uroce_psn_add(psn, 20);
 	req->next_psn = req->max_psn;
 	req->since_ack_req = 0;
-	/* four new packets behind the packets that were sent before */
+	/* send four new packets; 16 packets before them are not acknowledged */
 	uroce_loss_recovery_sent(qpc, uroce_psn_add(psn, 16), uroce_psn_add(psn, 16), pair.now_ns);
 	assert_int_equal(req->rtt.sample_ns, pair.now_ns);
 	req->una_psn = uroce_psn_add(psn, 16);
@@ -475,7 +503,10 @@ loss_recovery__the_first_sample_is_of_what_was_sent_with_it(void **state)
 	req->una_psn = req->max_psn = req->next_psn = psn;
 }
 
-/* A go-back-N peer reports gaps by NAKs. Without a NAK only the last packet can be missing. */
+/*
+ * A go-back-N peer reports each gap by a NAK. If no NAK comes, only the last packet can be missing,
+ * so the probe is the last packet.
+ */
 static void
 loss_recovery__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
 {
@@ -506,8 +537,8 @@ loss_recovery__a_peer_that_drops_and_is_silent_is_probed_with_the_first_packet(v
 	write_packets(12);
 	before = run();
 	/*
-	 * the first of three packets and the NAK are lost: the probe with the last packet has no
-	 * response, so all three are retransmitted
+	 * the first of three packets and the NAK for it are lost: the probe with the last packet
+	 * gets no response, so all three packets are retransmitted
 	 */
 	write_packets(3);
 	pair_lose(&pair, A, 0);
@@ -516,8 +547,8 @@ loss_recovery__a_peer_that_drops_and_is_silent_is_probed_with_the_first_packet(v
 }
 
 /*
- * All packets are retransmitted in one burst, of which a part is lost again. A probe detects that
- * loss.
+ * All packets behind a loss are retransmitted in one burst, and a part of that burst is lost. A
+ * probe finds that loss.
  */
 static void
 loss_recovery__what_goes_again_at_once_is_probed_for(void **state)
@@ -535,7 +566,8 @@ loss_recovery__the_first_answer_of_all_measures_the_round_trip(void **state)
 {
 	(void)state;
 	/*
-	 * of 40 packets, the 32nd and the last request an ACK; the last one is lost and probed for
+	 * of 40 packets, number 32 and the last one request an ACK; the last packet is lost, and is
+	 * sent again as a probe
 	 */
 	write_packets(40);
 	pair_lose(&pair, A, 39);
@@ -550,14 +582,14 @@ loss_recovery__a_lost_tail_is_probed_for_before_the_timeout(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, A, 2);
-	/* no earlier packet requested an ACK, so the probe includes the first packet */
+	/* the first two packets requested no ACK, so the probe includes the first packet */
 	assert_int_equal(run(), 2);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 }
 
 /*
- * An ambiguous round trip is longer than the ACK timeout: the probe must still be sent before the
- * last timeout.
+ * The last ambiguous round trip is longer than the ACK timeout. The probe must still be sent before
+ * the last timeout.
  */
 static void
 loss_recovery__a_probe_comes_before_the_last_timeout(void **state)
@@ -584,7 +616,7 @@ loss_recovery__a_lost_ack_is_probed_for(void **state)
 	(void)run();
 	write_packets(3);
 	pair_lose(&pair, B, 0);
-	/* a probe sends the first and the last packet that may be lost */
+	/* a probe consists of the first and the last packet that may be lost */
 	assert_int_equal(run(), 2);
 }
 
@@ -612,12 +644,12 @@ loss_recovery__a_lost_repair_is_sent_again(void **state)
 	assert_true(run() <= 3);
 }
 
-/* The maximum time of so many probes, including the first. */
+/* The maximum time in which loss recovery may finish if it needs `n` probes. */
 #define PROBES_NS(n) ((n)*4 * 2 * PAIR_LATENCY_NS)
 
 /*
- * A whole burst is lost, so the peer sees no gap and sends no NAK. Two responses to probes, one
- * round trip apart, show the loss; then all packets are retransmitted.
+ * A whole burst is lost, so the peer sees no gap and sends no NAK. The responses to two probes, one
+ * round trip apart, show the loss. Then all packets are retransmitted.
  */
 static void
 loss_recovery__a_lost_burst_is_not_probed_for_packet_by_packet(void **state)
@@ -632,8 +664,8 @@ loss_recovery__a_lost_burst_is_not_probed_for_packet_by_packet(void **state)
 	for (uint32_t i = 0; i < 17; i++)
 		pair_lose(&pair, A, i);
 	/*
-	 * each probe sends the first and the newest packet; if the newest is an atomic, only the
-	 * first
+	 * each of two probes is two packets: here twice the first packet, because the newest one is
+	 * an atomic; after the probes 15 packets are still missing
 	 */
 	assert_int_equal(run(), 2 * 2 + 15);
 	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
@@ -659,7 +691,7 @@ loss_recovery__lost_answers_are_not_probed_for_one_by_one(void **state)
 	assert_true(pair.now_ns - begin_ns <= PROBES_NS(2));
 }
 
-/* After an RNR NAK the peer drops later packets silently. The RNR NAK itself is lost. */
+/* An RNR NAK is lost. After an RNR NAK the peer drops later packets without a NAK. */
 static void
 loss_recovery__a_lost_rnr_nak_is_made_up_for_by_a_probe(void **state)
 {
@@ -679,8 +711,8 @@ loss_recovery__a_lost_rnr_nak_is_made_up_for_by_a_probe(void **state)
 }
 
 /*
- * Responses that are all delayed arrive at shorter intervals than responses to probes, so nothing
- * else is requested again.
+ * All responses are delayed. They arrive at shorter intervals than responses to probes would, so
+ * the requester requests nothing again except by probes.
  */
 static void
 loss_recovery__late_answers_are_not_asked_for_again(void **state)
@@ -696,15 +728,15 @@ loss_recovery__late_answers_are_not_asked_for_again(void **state)
 		pair_run_for(&pair, PAIR_LATENCY_NS / 2);
 	}
 	/*
-	 * the first probe after no response came; the second because the first response might have
-	 * been the only one
+	 * the first probe is sent because no response came; the second one because the first
+	 * response might have been the only one
 	 */
 	assert_int_equal(run(), 2);
 }
 
 /*
- * On a path that became shorter, responses seem too early to belong to the retransmission. That
- * must not last for ever.
+ * When a path has become shorter, responses arrive sooner than the shortest round trip, so they
+ * seem not to belong to the retransmission. Loss recovery must end nevertheless.
  */
 static void
 loss_recovery__a_lost_burst_is_sent_again_on_a_path_that_became_shorter(void **state)

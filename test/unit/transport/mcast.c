@@ -61,7 +61,7 @@ detach(const uint8_t gid[16], unsigned who)
 	return ret;
 }
 
-/* The members of a group as bits; each must be found once. */
+/* The members of a group as a bit mask. Each member must be found once. */
 static unsigned
 members(const uint8_t gid[16])
 {
@@ -147,7 +147,10 @@ mcast_detach__first_middle_and_last(void **state)
 	}
 }
 
-/* A walk over a group continues with the next member after the current member has left. */
+/*
+ * While a caller iterates over the members of a group, the current member leaves: the iteration
+ * continues with the next member.
+ */
 static void
 mcast_walk__goes_on_behind_a_member_that_leaves(void **state)
 {

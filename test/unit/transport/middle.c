@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for the Middle packets of long messages. The packets of one message arrive as one
- * burst, and the Middle packets are handled together. A packet that differs in any way must be
- * handled as if it had arrived alone.
+ * The fast path for the Middle packets of long messages. The packets of a message arrive as one
+ * burst, and the Middle packets are handled together. A packet that differs from its neighbours in
+ * any way must be handled as if it had arrived alone.
  */
 
 #include "pair.h"
@@ -25,7 +25,10 @@ static struct pair pair;
 static struct uroce_pkt pkts[NB];
 static uint8_t verdicts[NB];
 
-/* The message types: the operation, the receiving side, the verdict. */
+/*
+ * The types of messages: the operation, the side that receives the packets, and the verdict for
+ * them.
+ */
 static const struct way {
 	enum ibv_wr_opcode opcode;
 	enum pair_side taker;
@@ -47,7 +50,7 @@ small_mtu(void)
 	return conf;
 }
 
-/* Send a message between the hosts, and parse its packets. */
+/* Send a message (for a READ: its responses) between the hosts, and parse its packets. */
 static void
 send_message(const struct pair_conf *conf, const struct way *way)
 {
@@ -76,7 +79,9 @@ arrive(const struct way *way)
 	assert_int_equal(n, NB);
 }
 
-/* Check that the first `nb` packets were received, and that no other memory has changed. */
+/*
+ * Check that the first `nb` packets were received and are in memory, and that the others are not.
+ */
 static void
 expect_taken(const struct way *way, unsigned nb)
 {
@@ -140,7 +145,7 @@ middle__of_a_shared_queue(void **state)
 	land(&conf);
 }
 
-/* A READ whose response goes to two elements. */
+/* The responses of a READ go to two SGEs. */
 static void
 middle__in_two_pieces(void **state)
 {
@@ -223,7 +228,8 @@ middle__what_is_different_is_asked_everything(void **state)
 	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		for (unsigned way = 0; way < NB_WAYS; way++) {
-			conf.is_req_gbn = true; /* no packet is placed ahead of a gap */
+			/* without direct data placement, packets behind a gap change no memory */
+			conf.is_req_gbn = true;
 			send_message(&conf, &ways[way]);
 			rows[i].make();
 			arrive(&ways[way]);
@@ -267,7 +273,8 @@ middle__owes_an_ack(void **state)
 /* --- memory --- */
 
 /*
- * Check the PSNs with an ACK request in a message of 128 packets, for a send queue of this length.
+ * Send a message of 128 packets with a send queue of `sq_len` entries, and compare the PSNs of the
+ * packets that request an ACK.
  */
 static void
 expect_asking(uint32_t sq_len, const char *psns)
@@ -315,7 +322,7 @@ middle__longer_than_announced(void **state)
 	pair_close(&pair);
 }
 
-/* A packet at the announced end of a message that is not its Last packet. */
+/* The packet at the announced end of a message is a Middle and not a Last packet. */
 static void
 middle__is_no_end(void **state)
 {
@@ -347,7 +354,7 @@ middle__receive_too_short(void **state)
 	pair_close(&pair);
 }
 
-/* The region is invalidated between two packets. */
+/* The region is invalidated after the first packets of a message. */
 static void
 middle__key_is_gone(void **state)
 {
@@ -398,7 +405,10 @@ middle__stops_at_the_window(void **state)
 	pair_close(&pair);
 }
 
-/* A slice of zero-copy transmission names its region. A retransmitted packet is copied. */
+/*
+ * A packet that is sent for the first time is sent without a copy: its slice has the key of the
+ * region. A retransmitted packet is copied: its slice has key 0.
+ */
 static void
 middle__names_its_region(void **state)
 {
@@ -427,8 +437,8 @@ middle__names_its_region(void **state)
 }
 
 /*
- * The memory of a request ends inside the message: packets before the end are sent, then the
- * request fails.
+ * The region of a request ends inside the message: the packets before that end are sent, and then
+ * the request fails.
  */
 static void
 middle__payload_is_not_there(void **state)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests through mkeys on both ends, over a wire that loses frames. Signature pipelining: a QP
- * stops behind a bad block, and continues when its program says so. The conversion of bytes by
- * mkeys is tested in mem/mkey.
+ * Requests through mkeys at both ends, over a wire that loses frames. Also signature pipelining: a
+ * QP stops behind a bad block, and continues when its program tells it to. mem/mkey.c tests how
+ * mkeys convert bytes.
  */
 
 #include "pair.h"
@@ -36,7 +36,7 @@ domain_of(enum uroce_sig_kind kind)
 	};
 }
 
-/* Configure the mkey of a host over the first bytes of its memory, in two pieces. */
+/* Configure the mkey of a host: its layout begins with the host's memory and has two pieces. */
 static void
 configure(enum pair_side side, enum uroce_sig_kind mem_kind, enum uroce_sig_kind wire_kind)
 {
@@ -90,7 +90,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Open a pair with large reorder buffers. */
+/* Setup function: a pair with reorder buffers that are large enough for all frames. */
 static int
 setup_holding(void **state)
 {
@@ -113,7 +113,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Fill A's memory with data and its signatures: the bytes that B sends through its own mkey. */
+/* Write blocks of data into A's memory through A's mkey, which adds signatures of this kind. */
 static void
 fill_signed(enum uroce_sig_kind kind)
 {
@@ -145,7 +145,7 @@ post(enum ibv_wr_opcode opcode, uint32_t len, unsigned flags)
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
-/* Run, and compare the completions of A's requests. */
+/* Run until nothing is in flight, and compare the completions of A's requests. */
 static void
 expect_done(const char *done)
 {
@@ -162,7 +162,7 @@ error_of(enum pair_side side)
 	return error;
 }
 
-/* Signatures in A's memory, on the wire and in B's memory; or none. */
+/* The kinds of signatures in A's memory, on the wire, and in B's memory. */
 static const struct {
 	enum uroce_sig_kind a, wire, b;
 } ways[] = {
@@ -178,7 +178,10 @@ wire_len(unsigned way)
 	return BLOCKS * (512 + domain_of(ways[way].wire).len);
 }
 
-/* Check that both hosts have the same data with their own signatures, and that no block was bad. */
+/*
+ * Check that both memories have the same data, each with signatures of its own kind, and that no
+ * block was bad.
+ */
 static void
 expect_same_data(unsigned way)
 {
@@ -206,7 +209,7 @@ configure_both(unsigned way)
 	configure(B, ways[way].b, ways[way].wire);
 }
 
-/* Try every opcode with data; lose one frame, at every position. */
+/* Start a transfer with each row of `ways`, and lose another frame of side `loser` in each run. */
 static void
 try_ways(const char *done, void (*start)(unsigned way), enum pair_side loser)
 {
@@ -256,7 +259,10 @@ write__through_mkeys(void **state)
 	try_ways("send 0 RDMA_WRITE SUCCESS\n", start_write, A);
 }
 
-/* Try READs of B's data by A; lose one frame, at every position. */
+/*
+ * READ data of B's memory with each row of `ways`, and lose another frame of side `loser` in each
+ * run.
+ */
 static void
 try_reads(enum pair_side loser)
 {
@@ -316,7 +322,10 @@ atomic__on_an_mkey_is_refused(void **state)
 	expect_done("send 0 REM_ACCESS_ERR\n");
 }
 
-/* A bad block fails no transfer. The mkey on the side of the data's source keeps the error. */
+/*
+ * A bad block does not fail its transfer. The mkey that checks the block has the error: first A's
+ * mkey, which checks the signatures in A's memory, then B's mkey, which checks those on the wire.
+ */
 static void
 write__with_a_bad_block_is_delivered(void **state)
 {
@@ -328,10 +337,10 @@ write__with_a_bad_block_is_delivered(void **state)
 	post(IBV_WR_RDMA_WRITE, BLOCKS * 520, 0);
 	expect_done("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).offset, 5 * 516);
-	/* B's signatures are computed from the data as it arrived */
+	/* A sends new signatures, which fit the data as it is, so B's mkey finds no error */
 	assert_int_equal(error_of(B).sig.fault, UROCE_SIG_GOOD);
 	assert_int_equal(pair.host[B].mem[5 * 512 + 100], pair.host[A].mem[5 * 516 + 100]);
-	/* a bad block on the wire, which B's mkey checks */
+	/* A sends bytes without valid signatures, which B's mkey checks */
 	configure(A, UROCE_SIG_NONE, UROCE_SIG_NONE);
 	post(IBV_WR_RDMA_WRITE, 5200, 0);
 	expect_done("send 1 RDMA_WRITE SUCCESS\n");
@@ -339,7 +348,10 @@ write__with_a_bad_block_is_delivered(void **state)
 	assert_int_equal(error_of(B).offset, 0);
 }
 
-/* The error was queried before the retransmission: it is not reported a second time. */
+/*
+ * The bad block is retransmitted after its error was queried: the error is not reported a second
+ * time.
+ */
 static void
 write__sent_again_is_not_judged_again(void **state)
 {
@@ -383,7 +395,7 @@ configure__is_a_request_in_its_turn(void **state)
 	(void)state;
 	fill_signed(UROCE_SIG_NONE);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	/* configuration requests must be inline */
+	/* a request that configures an mkey must be inline */
 	assert_int_equal(post_conf(&none, mkey[A], 0), -EINVAL);
 	pair.host[A].next_send_id = 0;
 	post(IBV_WR_RDMA_READ, 2048, 0);
@@ -418,7 +430,7 @@ invalidate__by_the_owner_and_by_the_peer(void **state)
 	assert_int_equal(pair_post_raw(&pair, A, &send), 0);
 	expect_done("send 1 SEND SUCCESS\n");
 	assert_false(uroce_mkey_may(pair.host[B].mrs, mkey[B], pair.host[B].qpc.pdn, 0, 1, 0));
-	/* a second invalidation fails */
+	/* the mkey is already invalidated, so a second invalidation fails */
 	assert_int_equal(pair_post_raw(&pair, A, &inv), 0);
 	expect_done("send 2 MW_BIND_ERR\n");
 }
@@ -437,19 +449,26 @@ post_plain(enum ibv_wr_opcode opcode, unsigned flags)
 			 0);
 }
 
-/* Enable signature pipelining at A; no block is bad yet. `a`: signatures in A's memory. */
+/*
+ * Enable signature pipelining at A, with good blocks in both memories.
+ * @param a  the kind of signatures in A's memory
+ */
 static void
 open_pipeline(enum uroce_sig_kind a)
 {
 	pair.host[A].qpc.is_pipelined = true;
 	fill_signed(a);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	pair_fill(&pair, B, 0, DATA_LEN, 1); /* the signature of zeros would be zero */
+	/* not zeros, because the signature of zeros may be zero */
+	pair_fill(&pair, B, 0, DATA_LEN, 1);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pair_post_recv(&pair, B, 65536, 16), 0);
 }
 
-/* Post a READ whose data is bad, which is detected when the data has arrived. */
+/*
+ * Post a READ of data without valid signatures. A's mkey detects the bad block when the data
+ * arrives.
+ */
 static void
 open_bad_read(void)
 {
@@ -459,8 +478,8 @@ open_bad_read(void)
 }
 
 /*
- * Check the completions, that nothing behind the fence was sent, and that the event SQ_DRAINED was
- * raised.
+ * Check the completions, that B received nothing, that A is in SQD, and that the event SQ_DRAINED
+ * was raised.
  */
 static void
 expect_stop(const char *done)
@@ -471,7 +490,7 @@ expect_stop(const char *done)
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, UROCE_QPC_SQ_DRAINED);
 }
 
-/* Cancel the request behind the fence. */
+/* Cancel request 1, which has the fence. */
 static void
 cancel(void)
 {
@@ -497,7 +516,10 @@ pipeline__good_data_stops_nothing(void **state)
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
 
-/* Stop, check, cancel, go on [mlx5dv_qp_cancel_posted_send_wrs(3)]. */
+/*
+ * The sequence of mlx5dv_qp_cancel_posted_send_wrs(3): the QP stops, the program queries the error,
+ * cancels the request with the fence, and moves the QP to RTS.
+ */
 static void
 pipeline__a_bad_write_stops_before_the_fence(void **state)
 {
@@ -510,14 +532,17 @@ pipeline__a_bad_write_stops_before_the_fence(void **state)
 	expect_stop("send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_BAD_GUARD);
 	cancel();
-	post_plain(IBV_WR_SEND, 0); /* posts are allowed in SQD */
+	post_plain(IBV_WR_SEND, 0); /* posting is allowed in SQD */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	expect_done("send 1 SEND SUCCESS\nsend 2 SEND SUCCESS\nsend 3 SEND SUCCESS\n");
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 16\nrecv 1 RECV SUCCESS 16\n");
 	assert_int_equal(pair_events(&pair, A) & UROCE_QPC_SQ_DRAINED, 0);
 }
 
-/* The SEND was begun and waits at its fence for the READ: it must not be sent. */
+/*
+ * The QP has begun the SEND, which waits at its fence for the READ. The READ finds a bad block, so
+ * the SEND must not be sent.
+ */
 static void
 pipeline__a_bad_read_stops_before_the_fence(void **state)
 {
@@ -532,8 +557,8 @@ pipeline__a_bad_read_stops_before_the_fence(void **state)
 }
 
 /*
- * The request behind the fence was already found to be faulty: it counts as not begun again, and
- * may be cancelled.
+ * The request behind the READ has an invalid key, which was already detected. When the READ finds a
+ * bad block, that request counts as not begun again, and may be cancelled.
  */
 static void
 pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
@@ -552,8 +577,8 @@ pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)
 }
 
 /*
- * The program itself had moved the QP to SQD when the READ is found to be bad: the request behind
- * the fence is not sent.
+ * The program has moved the QP to SQD before the READ finds a bad block: the request with the fence
+ * is still not sent.
  */
 static void
 pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
@@ -561,7 +586,7 @@ pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 	(void)state;
 	open_bad_read();
 	post_plain(IBV_WR_SEND, IBV_SEND_FENCE);
-	pair_run_for(&pair, 1); /* both requests are begun */
+	pair_run_for(&pair, 1); /* run until the QP has begun both requests */
 	assert_int_equal(pair.host[A].qpc.req.begun_idx, 2);
 	pair_set_state(&pair, A, IBV_QPS_SQD);
 	expect_stop("send 0 RDMA_READ SUCCESS\n");
@@ -570,7 +595,10 @@ pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 	pair_expect_done(&pair, B, "");
 }
 
-/* Lose each frame of the transfer in turn, in both directions: the QP always stops. */
+/*
+ * Lose another frame of a transfer with a bad block in each turn, in both directions: the QP must
+ * always stop.
+ */
 static void
 pipeline__stops_whatever_is_lost(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Receive requests through an mkey, for every kind of receive queue: A's memory has the signatures
- * of the wire, and the data must arrive in B's memory with the signatures of memory. Also
- * datagrams.
+ * Receive requests whose memory is an mkey, for each kind of receive queue, and for datagrams. A
+ * sends data with the signatures of the wire. In B's memory the data must have the signatures that
+ * the mkey has for memory.
  */
 
 #include "pair.h"
@@ -21,7 +21,7 @@
 #define WIRE_UNIT (BLOCK_LEN + 4)
 #define MEM_UNIT  (BLOCK_LEN + 8)
 #define GRH_LEN   40u
-/* offset of the GRH of datagrams in B's memory, if it is not in the mkey's memory */
+/* offset in B's memory of the GRH of datagrams, if the GRH is not in the memory of the mkey */
 #define GRH_AT 65536u
 #define QKEY   0x11111111u
 
@@ -39,7 +39,7 @@ static struct pair pair;
 static void *mem;
 static uint32_t mkey;
 
-/* Configure B's mkey from the beginning of its memory, in two pieces. */
+/* Configure B's mkey: its layout begins with B's memory and has two pieces. */
 static void
 configure(const struct uroce_sig_domain *memory, const struct uroce_sig_domain *wire, uint32_t len)
 {
@@ -96,7 +96,7 @@ put_sig(const struct uroce_sig_domain *domain, const uint8_t *block, uint32_t nt
 	memcpy(to, sig, domain->len);
 }
 
-/* Fill A's memory with the bytes for the wire. */
+/* Fill A's memory with random blocks and the signatures of the wire. */
 static void
 fill(uint32_t seed)
 {
@@ -138,7 +138,10 @@ expect_blocks(uint32_t nb)
 	}
 }
 
-/* Check that this bad block was reported, or none, and no other. */
+/*
+ * Query the mkey twice: the first query must return this error, and the second one none.
+ * @param fault  UROCE_SIG_GOOD: no error is expected
+ */
 static void
 expect_error(uint8_t fault, uint64_t offset)
 {
@@ -153,7 +156,10 @@ expect_error(uint8_t fault, uint64_t offset)
 
 /* --- messages ------------------------------------------------------------------------------------- */
 
-/* Send one message for each frame that may be lost, and one with a bad block. */
+/*
+ * Send messages through one kind of receive queue: in each of them another frame is lost. Then send
+ * a message with a bad block.
+ */
 static void
 try_queue(struct pair_conf conf)
 {
@@ -200,8 +206,7 @@ recv__of_an_xrc_queue_through_an_mkey(void **state)
 }
 
 /*
- * If a message loses a packet, the message is dropped, and the mkey's state of its incomplete block
- * is discarded.
+ * UC drops a message that has lost a packet, and discards the mkey's state of an incomplete block.
  */
 static void
 recv__of_uc_through_an_mkey(void **state)
@@ -260,7 +265,7 @@ open_ud(void)
 	fill(1);
 }
 
-/* The GRH goes to an element of its own, so that the blocks of the mkey are those of the sender. */
+/* The GRH is placed in a separate SGE, so the blocks of the mkey are the blocks of the sender. */
 static void
 recv__of_datagrams_through_an_mkey(void **state)
 {
@@ -283,7 +288,7 @@ recv__of_datagrams_through_an_mkey(void **state)
 	close_pair();
 }
 
-/* A GRH that is placed in the mkey's memory is data like any other. */
+/* A GRH that is placed in the memory of the mkey counts as data. */
 static void
 recv__of_datagrams_with_their_header_in_the_mkey(void **state)
 {

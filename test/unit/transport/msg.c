@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Reception of messages on UC [IBA 9.8.2]: without acknowledgements a PSN gap loses the message in
- * which it is, and nothing else. The additional rules of RC are in resp.c.
+ * Reception of messages on UC [IBA 9.8.2]. There are no acknowledgements: a PSN gap loses the
+ * message in which it occurs, and no other. resp.c tests the additional rules of RC.
  */
 
 #include "pair.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#define UC  0x20 /* upper bits of an opcode: the service UC */
+#define UC  0x20 /* upper bits of the opcodes of UC */
 #define MTU 1024u
 
 static struct pair pair;
@@ -59,7 +59,10 @@ write_under(uint32_t rkey)
 					       .payload_len = 8 });
 }
 
-/* An attacker forges the peer's address and tries keys; the right key is among them. */
+/*
+ * An attacker, who forges the peer's address, tries keys. After 16 bad keys even the right key is
+ * refused.
+ */
 static void
 msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 {
@@ -70,16 +73,16 @@ msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 		assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
 		assert_int_equal(write_under(key + i), UROCE_VERDICT_NO_ACCESS);
 	}
-	/* further keys are refused without a check */
+	/* after 16 bad keys every packet with a key is refused without a check */
 	for (uint32_t i = 1; i <= 1000; i++)
 		assert_int_equal(write_under(key ^ i), UROCE_VERDICT_NO_ACCESS);
 	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
 	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RESP_REMOTE_ACCESS_ERRORS], 16);
 	assert_int_equal(pair.host[B].counters.nb[UROCE_COUNTER_RX_WRITE_UNREAD], 1001);
-	/* a SEND has no key, so it is accepted */
+	/* a SEND has no rkey, so it is still accepted */
 	pair_post_recv(&pair, B, 100000, 8);
 	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 0, 0, 8), UROCE_VERDICT_REQUEST);
-	/* a second after the first bad key, keys are checked again: 16 more guesses */
+	/* keys are checked again one second after the first bad key */
 	pair.now_ns += 999999999;
 	assert_int_equal(write_under(key), UROCE_VERDICT_NO_ACCESS);
 	pair.now_ns++;
@@ -88,7 +91,7 @@ msg_recv_uc__keys_are_not_guessed_at_wire_speed(void **state)
 	assert_int_equal(write_under(key), UROCE_VERDICT_REQUEST);
 }
 
-/* Bad keys of an earlier connection of the QP are not counted for the next one. */
+/* After a reset of the QP the bad keys of the earlier connection do not count. */
 static void
 msg_recv_uc__guesses_end_with_a_reset(void **state)
 {
@@ -150,8 +153,8 @@ msg_recv_uc__long_message_needs_no_window(void **state)
 }
 
 /*
- * Whichever packet of the first message is lost, the second message arrives, in the same receive
- * request.
+ * If any packet of the first message is lost, the second message arrives, and uses the receive
+ * request of the first one.
  */
 static void
 msg_recv_uc__a_gap_loses_its_message_and_no_other(void **state)
@@ -194,7 +197,7 @@ msg_recv_uc__first_begins_anew_whatever_came_before(void **state)
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 1, 0, MTU), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 2, 0, 4), UROCE_VERDICT_REQUEST);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 1028\n");
-	/* a new message may begin at any PSN */
+	/* on UC a new message may begin with any PSN */
 	assert_int_equal(packet(UROCE_OP_WRITE_ONLY, 0x812345, 4, 4), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_WRITE_FIRST, 0xffffff, 2 * MTU, MTU),
 			 UROCE_VERDICT_REQUEST);
@@ -209,13 +212,13 @@ msg_recv_uc__rest_of_a_lost_message_is_dropped(void **state)
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_REQUEST);
 	assert_int_equal(packet(UROCE_OP_SEND_MIDDLE, 2, 0, MTU), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 3, 0, MTU), UROCE_VERDICT_PSN_GAP);
-	/* the missing packet arrives too late: its message is lost */
+	/* the missing packet arrives too late, because its message is dropped already */
 	assert_int_equal(packet(UROCE_OP_SEND_MIDDLE, 1, 0, MTU), UROCE_VERDICT_BAD_SEQUENCE);
 	pair_expect_done(&pair, B, "");
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
 }
 
-/* A fault of the peer loses the message, not the QP. There is no response. */
+/* A message that breaks a rule is dropped. The QP stays in RTS and sends no response. */
 static void
 msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 {
@@ -238,7 +241,10 @@ msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 	(void)state;
 	pair_post_recv(&pair, B, 0, 100);
 	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		/* the expected PSN, for packets that do not begin a message */
+		/*
+		 * use the expected PSN: a Middle or Last packet with another PSN would be dropped
+		 * as a gap
+		 */
 		const uint32_t psn = pair.host[B].qpc.resp.epsn;
 
 		assert_int_equal(packet(rows[i].low, psn, rows[i].dma_len, rows[i].len),
@@ -270,7 +276,7 @@ msg_recv_uc__nothing_posted_drops_the_message(void **state)
 	(void)state;
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_NO_RECEIVE);
 	pair_post_recv(&pair, B, 0, 5000);
-	/* a receive request that is posted in the middle of the message does not help */
+	/* the message is lost although a receive request is posted before its end */
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 2, 0, 4), UROCE_VERDICT_REQUEST);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 4\n");
@@ -333,8 +339,8 @@ msg_recv_uc__fault_in_the_middle_of_a_message(void **state)
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 LOC_PROT_ERR\n");
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_SQE);
 	/*
-	 * after the transition to RTS the next message begins at the PSN where the failed one
-	 * stopped
+	 * after the transition from SQE to RTS the next message has the PSN behind the last packet
+	 * that was sent
 	 */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Names for statuses and syndromes, so that the traces of all tests use the same words. */
+/*
+ * Names of completion statuses and AETH syndromes, so that the traces of all tests use the same
+ * words.
+ */
 
 #include "names.h"
 

@@ -5,11 +5,11 @@
  * duplicates, delays and corrupts frames. Every byte must arrive where it should and nowhere else.
  * Every request must complete once and in order, and every run must end.
  *
- *	test-transport-noise [--seed N]    one seed, with the trace when it fails
- *	UROCE_SEEDS=N test-transport-noise  that many seeds
+ *	test-transport-noise [--seed N]    run one seed, and print the trace if it fails
+ *	UROCE_SEEDS=N test-transport-noise  run N seeds
  *
- * Each request uses memory of its own on both sides, so that all of it can be compared at the end.
- * Atomics share a counter, whose values show their order.
+ * Each request has memory of its own on both sides, so that all memory can be compared at the end.
+ * The atomics of a side share one counter; the values that they return show their order.
  */
 
 #include "pair.h"
@@ -34,25 +34,26 @@
 #define ATOMIC_WRITE ((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE)
 #define FLUSH        ((enum ibv_wr_opcode)UROCE_WR_FLUSH)
 
-/* A request and the places of its data. */
+/* A request, and where its data is at both ends. */
 struct op {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 	uint32_t local;
-	/* remote address; that of a SEND is known once its receive request is known */
+	/* offset in the peer's memory; for a SEND it is set when the receive request is planned */
 	uint32_t remote;
 	uint32_t imm;
 	uint64_t orig; /* atomics: value of the counter before the operation */
 	bool is_signaled;
 };
 
-/* The requests of one side, and their state. */
+/* The requests that one side posts, and the state of the side. */
 struct side {
 	struct op ops[OPS_MAX];
 	uint32_t nb_ops;
 	uint32_t nb_posted;
-	uint32_t nb_done;         /* requests below this index are known to be complete */
-	uint32_t takers[OPS_MAX]; /* requests of the peer that use a receive request, in order */
+	uint32_t nb_done; /* requests below this index are complete */
+	/* indexes of the peer's requests that use a receive request of this side, in order */
+	uint32_t takers[OPS_MAX];
 	uint32_t nb_takers;
 	uint32_t nb_recv_posted;
 	uint32_t nb_recv_done;
@@ -65,7 +66,7 @@ struct side {
 struct trial {
 	uint64_t seed;
 	uint64_t random;
-	uint32_t recv_delay; /* larger values post receive requests later */
+	uint32_t recv_delay; /* delay of receive requests: 0 is the shortest, 2 the longest */
 	struct pair pair;
 	struct side sides[2];
 };
@@ -86,7 +87,10 @@ draw_between(struct trial *t, uint32_t from, uint32_t to)
 	return from + draw(t, to - from + 1);
 }
 
-/* Allocate unused memory of a side, at any alignment, with a gap behind it that must not change. */
+/*
+ * Allocate unused memory of a side at a random alignment. Behind it is a gap, which must not
+ * change.
+ */
 static uint32_t
 take_mem(struct trial *t, struct side *side, uint32_t len)
 {
@@ -97,7 +101,7 @@ take_mem(struct trial *t, struct side *side, uint32_t len)
 	return at;
 }
 
-/* Draw a length, which is close to a multiple of the MTU more often than at random. */
+/* Draw a length; lengths close to a multiple of the MTU are drawn often. */
 static uint32_t
 draw_len(struct trial *t)
 {
@@ -178,7 +182,10 @@ is_send(const struct op *op)
 	return op->opcode == IBV_WR_SEND || op->opcode == IBV_WR_SEND_WITH_IMM;
 }
 
-/* Allocate memory for each receive request, and note it in the SEND that will use it. */
+/*
+ * Allocate memory for each receive request of `side`, and record its offset in the SEND that will
+ * use it.
+ */
 static void
 plan_rooms(struct trial *t, struct side *side, struct side *peer)
 {
@@ -194,7 +201,7 @@ static void
 plan(struct trial *t)
 {
 	const uint32_t nb = draw_between(t, 1, OPS_MAX);
-	/* an XRC target posts no send requests */
+	/* side B posts only on RC, because an XRC target has no send queue */
 	const bool is_both = draw(t, 2) && t->pair.conf.type == IBV_QPT_RC;
 	const uint32_t budget = MEM_LEN - 4 * LEN_MAX;
 
@@ -228,7 +235,7 @@ open_trial(struct trial *t, uint64_t seed)
 	t->random = seed * UINT64_C(0x9e3779b97f4a7c15) | 1;
 	conf.mtu = (enum ibv_mtu)draw_between(t, IBV_MTU_256, IBV_MTU_4096);
 	conf.is_ipv6 = draw(t, 2);
-	/* every other trial has reorder buffers, some of them too small */
+	/* runs with an odd seed have reorder buffers, of which some are too small */
 	conf.nb_hold = seed % 2 ? 1 + draw(t, 200) : 0;
 	conf.is_quiet = !is_single;
 	conf.is_unsignaled = true;
@@ -237,7 +244,7 @@ open_trial(struct trial *t, uint64_t seed)
 	conf.mem_len = MEM_LEN;
 	conf.sq_len = draw_between(t, 1, 64);
 	conf.burst = draw(t, 2) ? PAIR_BURST_MAX : draw_between(t, 1, 8);
-	/* timeouts from 16 us on: they are often shorter than a round trip */
+	/* timeouts of 16 us and more, of which many are shorter than a round trip */
 	conf.timeout = (uint8_t)draw_between(t, 2, 14);
 	conf.min_rnr_timer = (uint8_t)draw_between(t, 1, 10);
 	conf.max_rd_atomic = (uint8_t)draw_between(t, 1, 16);
@@ -265,10 +272,7 @@ open_trial(struct trial *t, uint64_t seed)
 	pair_fill(&t->pair, B, 64, MEM_LEN - 64, 2);
 }
 
-/*
- * Post a bind of the side's own window, each time to another part of memory; or a FLUSH of the
- * peer's memory.
- */
+/* Post a bind of the side's window to a new range of memory, or a FLUSH of the peer's memory. */
 static int
 post_raw(struct trial *t, enum pair_side at, const struct op *op, unsigned flags)
 {
@@ -357,8 +361,8 @@ check_bytes(const struct trial *t, unsigned at, const struct op *op)
 }
 
 /*
- * Handle the completion of a send request. Requests complete in order; an unsignaled one is
- * complete when a later one is.
+ * Handle the completion of a send request. The unsignaled requests before it are complete, too,
+ * because requests complete in order.
  */
 static void
 take_send_completion(struct trial *t, unsigned at, const struct ibv_wc *wc)
@@ -418,7 +422,7 @@ is_over(const struct trial *t)
 	return true;
 }
 
-/* Check that unused memory has not changed. */
+/* Check that memory of a side that no request uses has not changed. */
 static void
 check_gaps(struct trial *t, enum pair_side at)
 {
@@ -448,7 +452,7 @@ check_gaps(struct trial *t, enum pair_side at)
 	free(is);
 }
 
-/* Drain a queue for a while, at random. */
+/* At random, move a QP to SQD, or back to RTS. */
 static void
 drain_or_resume(struct trial *t, enum pair_side at)
 {
@@ -484,7 +488,10 @@ run_trial(struct trial *t)
 		for (uint32_t i = 0; i < t->sides[at].nb_ops; i++)
 			check_bytes(t, at, &t->sides[at].ops[i]);
 		assert_memory_equal(mem(t, at, 0), &t->sides[at].counter, 8);
-		/* a request that the wire duplicates may be refused first, and then accepted */
+		/*
+		 * the event RNR_FALSE is allowed: of a frame that the wire duplicates, one copy may
+		 * get an RNR NAK and the other an ACK
+		 */
 		assert_int_equal(pair_events(&t->pair, (enum pair_side)at) & ~UROCE_QPC_RNR_FALSE,
 				 0);
 	}
@@ -554,7 +561,10 @@ open_unreliable(struct trial *t, enum ibv_qp_type type, uint64_t seed)
 	pair_fill(&t->pair, A, 0, MEM_LEN, 1);
 }
 
-/* Post a message with its number as immediate data, which identifies its memory and its length. */
+/*
+ * Post a message whose immediate data is its number, by which the receiver finds its expected bytes
+ * and length.
+ */
 static void
 post_numbered(struct trial *t, uint32_t nth, uint32_t len)
 {
@@ -634,7 +644,9 @@ noise__what_arrives_unreliably_is_whole(void **state)
 	}
 }
 
-/* A failed assertion does not close the trial, so its state can be printed. */
+/*
+ * Teardown function: if a test has failed, its pair is still open, so print the seed and the trace.
+ */
 static int
 report(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Out-of-order requests: which packets are placed, which wait in the reorder buffer, and when the
- * gap is reported.
+ * Requests that arrive out of order: which packets are placed in memory, which wait in the reorder
+ * buffer, and when the gap is reported.
  */
 
 #include <assert.h>
@@ -39,7 +39,10 @@ open_pair(void **state)
 	return 0;
 }
 
-/* Open a pair with a larger reorder buffer, whose frames are executed 32 at a time. */
+/*
+ * Setup function: a reorder buffer for 40 frames, so that one call does not execute all of them (a
+ * call executes at most 32).
+ */
 static int
 open_pair_that_holds_much(void **state)
 {
@@ -88,7 +91,7 @@ ooo_request__middle_of_the_present_write_is_placed_and_its_last_packet_waits(voi
 	assert_int_equal(inject(UROCE_OP_WRITE_LAST, 3, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(pair_is_equal(&pair, 768, 768, 256));
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 1);
-	/* the gap is filled, so everything is executed at once */
+	/* this packet fills the gap, so all packets are executed */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 1, 256), UROCE_VERDICT_REQUEST);
 	assert_true(pair_is_equal(&pair, 0, 0, 1024));
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 4);
@@ -115,7 +118,7 @@ ooo_request__nothing_is_placed_beyond_the_present_message(void **state)
 {
 	(void)state;
 	inject(UROCE_OP_WRITE_FIRST, 0, 256);
-	/* a Middle packet where the Last packet must be */
+	/* a Middle packet at the end of the announced message */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 3, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 4, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(pair_is_equal(&pair, 1024, 1024, 256));
@@ -162,11 +165,14 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A READ_RESPONSE_FIRST psn 1\nB>A READ_RESPONSE_LAST psn 2\n"
 				 "B>A ATOMIC_ACK psn 3\n");
-	/* READs and atomics are answered by their data only, so the ACK does not cover them */
+	/*
+	 * the READ and the atomic behind PSN 0 get responses of their own, so the ACK must not have
+	 * a PSN of theirs
+	 */
 	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 0\n");
-	/* if the saved resources are gone, an ACK covers them */
+	/* without saved resources of the READ and the atomic, the ACK may have the newest PSN */
 	struct uroce_resp *resp = &pair.host[B].qpc.resp;
 	struct uroce_rd_res *res = resp->res;
 
@@ -174,7 +180,7 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	assert_int_equal(pair_inject(&pair, B, &write), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 3\n");
-	/* new resources are all zero, which must not count as a READ of PSN 0 */
+	/* resources that are all zero must not count as a READ with PSN 0 */
 	resp->passed_head = 0;
 	resp->res = (struct uroce_rd_res[UROCE_RD_ATOMIC_MAX]){ 0 };
 	resp->epsn = 1;
@@ -184,7 +190,10 @@ ooo_request__read_and_atomic_wait_behind_the_hole(void **state)
 	resp->res = res;
 }
 
-/* After 2^24 packets a WRITE has the PSN of an old READ: the READ must not be found. */
+/*
+ * After 2^24 packets a WRITE has the PSN of an old READ: its ACK must not be taken for a response
+ * to that READ.
+ */
 static void
 ooo_request__a_read_that_was_passed_by_is_not_found_again(void **state)
 {
@@ -217,7 +226,7 @@ ooo_request__a_full_pool_drops(void **state)
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 9, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, UROCE_PSN_GAP_SPAN, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 8);
-	/* the end of the QP releases all frames */
+	/* in ERR the QP releases all frames of the reorder buffer */
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 0);
 }
@@ -229,7 +238,7 @@ expire(void)
 	uroce_qpc_expire(&pair.host[B].qpc, pair.now_ns);
 }
 
-/* Whether an empty WRITE so many PSNs ahead of epsn is accepted. */
+/* Whether the QP accepts an empty WRITE whose PSN is `ahead` PSNs behind epsn. */
 static bool
 is_taken(uint32_t ahead)
 {
@@ -242,7 +251,10 @@ is_taken(uint32_t ahead)
 	return is_buffered;
 }
 
-/* An attacker who guesses PSNs must guess one close to epsn. */
+/*
+ * Packets far ahead of epsn are dropped, so an attacker who guesses PSNs must guess one close to
+ * epsn.
+ */
 static void
 ooo_request__far_ahead_of_all_else_is_dropped(void **state)
 {
@@ -250,16 +262,16 @@ ooo_request__far_ahead_of_all_else_is_dropped(void **state)
 	assert_false(is_taken(UROCE_PSN_GAP_SPAN - 1));
 	assert_false(is_taken(128));
 	assert_true(is_taken(127));
-	/* each accepted packet allows two more PSNs */
+	/* each accepted packet extends the range of accepted PSNs by two */
 	assert_false(is_taken(130));
 	assert_true(is_taken(129));
 	assert_false(is_taken(132));
-	/* the gap was reported by a NAK, so retransmissions bring the dropped packets */
+	/* the gap is reported by a NAK, so that the peer retransmits the dropped packets */
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
 }
 
-/* Packets that follow a loss in sequence are all accepted, however many there are. */
+/* Packets that follow a lost packet in order are all accepted, however many they are. */
 static void
 ooo_request__all_that_follows_a_loss_is_taken(void **state)
 {
@@ -267,7 +279,7 @@ ooo_request__all_that_follows_a_loss_is_taken(void **state)
 	for (uint32_t ahead = 1; ahead <= 39; ahead++)
 		assert_true(is_taken(ahead));
 	assert_false(is_taken(128 + 2 * 39));
-	/* the next gap accepts twice as many packets as this gap had behind it */
+	/* the range of the next gap is as wide as the range of this gap became */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	expire();
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 40);
@@ -275,7 +287,10 @@ ooo_request__all_that_follows_a_loss_is_taken(void **state)
 	assert_true(is_taken(128 + 2 * 39 - 1));
 }
 
-/* The request behind a READ is as many PSNs ahead as the READ has responses. */
+/*
+ * An accepted READ extends the range of accepted PSNs by twice the number of its responses, because
+ * the next request has a PSN behind these.
+ */
 static void
 ooo_request__reads_widen_what_is_taken(void **state)
 {
@@ -285,14 +300,14 @@ ooo_request__reads_widen_what_is_taken(void **state)
 	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(is_taken(128 + 2 * 101));
 	assert_true(is_taken(128 + 2 * 101 - 1));
-	/* the READ is executed with PSN 0; a READ that is lost later may have been as long */
+	/* PSN 0 fills the gap, so the READ is executed */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 }
 
 /*
- * A forged READ without a valid key must not widen the window: otherwise one packet would allow any
- * PSN.
+ * A forged READ without a valid key must not extend the range of accepted PSNs by its length:
+ * otherwise one packet would let the QP accept any PSN.
  */
 static void
 ooo_request__a_forged_read_widens_nothing(void **state)
@@ -302,7 +317,7 @@ ooo_request__a_forged_read_widens_nothing(void **state)
 	(void)state;
 	read.rkey++;
 	assert_int_equal(pair_inject(&pair, B, &read), UROCE_VERDICT_OOO_BUFFERED);
-	/* two PSNs for the packet itself */
+	/* the READ extends the range by only two PSNs, like any packet */
 	assert_false(is_taken(128 + 2));
 	assert_true(is_taken(128 + 1));
 }
@@ -329,7 +344,10 @@ ooo_request__much_that_is_held_is_executed_in_slices(void **state)
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 33);
 	assert_true(uroce_reorder_buffer_has_ready(reorder_buffer));
-	/* frames that arrived and wait for execution are not missing; later frames wait, too */
+	/*
+	 * frames in the reorder buffer that wait for execution count as received, and later frames
+	 * wait behind them
+	 */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 33, 0), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 40, 0), UROCE_VERDICT_OOO_BUFFERED);
 	pair_flush(&pair, B);
@@ -383,14 +401,14 @@ ooo_request__what_is_held_is_checked_when_its_turn_comes(void **state)
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 2, 4), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_WRITE_FIRST, 0, 256), UROCE_VERDICT_REQUEST);
 	/*
-	 * a SEND inside a WRITE is refused in its turn, and the packet is requested again, because
-	 * it may have been forged
+	 * the SEND inside a WRITE is refused when PSN 0 fills the gap; it may be forged, so its PSN
+	 * is requested again
 	 */
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 1);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 1\n");
-	/* the peer sends the same packet again, so the packet was not forged */
+	/* the peer sends the same packet again, so it was not forged, and the QP enters ERR */
 	assert_int_equal(inject(UROCE_OP_SEND_ONLY, 1, 4), UROCE_VERDICT_BAD_SEQUENCE);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 0);
@@ -398,8 +416,8 @@ ooo_request__what_is_held_is_checked_when_its_turn_comes(void **state)
 }
 
 /*
- * The refused packet was forged. The peer's own packet of the same PSN replaces it, and the QP
- * stays in RTS.
+ * A refused packet was forged: the peer's packet with this PSN replaces it, and the QP stays in
+ * RTS.
  */
 static void
 ooo_request__a_forged_packet_that_is_refused_costs_one_repetition(void **state)
@@ -417,8 +435,8 @@ ooo_request__a_forged_packet_that_is_refused_costs_one_repetition(void **state)
 }
 
 /*
- * Two different packets of one PSN are in conflict: both are dropped, and the packet is requested
- * again.
+ * Two different packets with one PSN: one of them is forged, so both are dropped, and the PSN is
+ * requested again.
  */
 static void
 ooo_request__two_that_differ_are_both_forgotten(void **state)
@@ -431,7 +449,7 @@ ooo_request__two_that_differ_are_both_forgotten(void **state)
 	right.va += 256;
 	forged.va += 256;
 	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_OOO_BUFFERED);
-	/* an identical packet is a duplicate */
+	/* a second packet with the same content is a duplicate and no conflict */
 	assert_int_equal(pair_inject(&pair, B, &forged), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 0);
 	assert_int_equal(pair_inject(&pair, B, &right), UROCE_VERDICT_PSN_GAP);
@@ -444,7 +462,7 @@ ooo_request__two_that_differ_are_both_forgotten(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, 512));
 }
 
-/* A placed packet is compared by a checksum. */
+/* A packet that was placed in memory is compared with a second packet of its PSN by a checksum. */
 static void
 ooo_request__a_placed_one_that_differs_is_asked_for_again(void **state)
 {
@@ -462,8 +480,8 @@ ooo_request__a_placed_one_that_differs_is_asked_for_again(void **state)
 }
 
 /*
- * The forged packet was executed before the right one arrived: the damage remains, and the conflict
- * is counted.
+ * A forged packet was executed before the peer's packet with its PSN arrives: memory stays wrong,
+ * but the conflict is counted.
  */
 static void
 ooo_request__a_forged_packet_that_was_executed_is_counted(void **state)
@@ -477,12 +495,12 @@ ooo_request__a_forged_packet_that_was_executed_is_counted(void **state)
 	assert_int_equal(nb_conflicts(), 0);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
-	/* a conflict is counted once */
+	/* a third packet with this PSN is not counted as another conflict */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 2, 256), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(nb_conflicts(), 1);
 }
 
-/* A packet that is duplicated in flight is no conflict. */
+/* A packet that the network duplicates is no conflict. */
 static void
 ooo_request__a_repetition_of_what_came_ahead_is_none(void **state)
 {
@@ -511,8 +529,8 @@ ooo_request__held_send_without_a_receive_is_an_rnr_nak(void **state)
 }
 
 /*
- * epsn goes back over more PSNs than a gap can span. The frames of the reorder buffer are released
- * nevertheless.
+ * When a READ cannot be sent, epsn goes back to its PSN, here over more PSNs than a gap can span.
+ * The frames in the reorder buffer must be released nevertheless.
  */
 static void
 ooo_request__what_is_held_is_given_back_when_a_long_read_fails(void **state)
@@ -546,12 +564,12 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A NAK_SEQ psn 0\n");
-	/* the packet was late by 100 ns, not lost */
+	/* the missing packet was not lost: it arrives 100 ns late */
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "B>A ACK psn 1\n");
-	/* the gap was reported without a delay; the next gap is reported after a delay */
+	/* after a late packet the next gap is reported with a delay */
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
@@ -564,9 +582,9 @@ ooo_request__a_loss_is_reported_at_once_until_a_packet_was_late(void **state)
 }
 
 /*
- * An attacker's packet that arrives long before the peer sends its next packet makes that packet
- * look late. The delay has a limit, so that an attacker cannot delay the report of each loss by
- * seconds.
+ * The delay before a gap is reported has a limit. An attacker can forge a packet long before the
+ * peer sends it: the peer's packets then look late by a second, and without a limit each loss would
+ * be reported a second late.
  */
 static void
 ooo_request__a_hole_waits_10_ms_at_most(void **state)
@@ -583,7 +601,7 @@ ooo_request__a_hole_waits_10_ms_at_most(void **state)
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
-	/* a frame arrives after another gap */
+	/* this packet is behind another gap */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "");
@@ -596,7 +614,10 @@ ooo_request__a_repair_does_not_count_as_late(void **state)
 	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
 
 	(void)state;
-	/* one packet with an ACK request, or the whole window, are retransmissions */
+	/*
+	 * a packet that fills a gap is no late packet if it has an ACK request, or if the packets
+	 * behind it are repeated: then it is a retransmission
+	 */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	again.has_ack_req = true;
@@ -635,14 +656,17 @@ ooo_request__a_probe_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	struct pair_pkt probe = write_pkt(UROCE_OP_WRITE_ONLY, 3, 0, 4, 4);
 
 	(void)state;
-	/* a packet was late by 100 ns, so the next gap is reported after 800 ns */
+	/* one packet is 100 ns late, so the next gap is reported after 800 ns */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &late);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
 	assert_int_equal(uroce_reorder_window_delay_ns(&pair.host[B].qpc.resp.reorder_window), 800);
-	/* the peer sends a probe before the gap is reported */
+	/*
+	 * before the gap is reported, the peer sends the missing packet as a probe, with an ACK
+	 * request
+	 */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	probe.has_ack_req = true;
@@ -658,13 +682,16 @@ ooo_request__a_rewind_does_not_count_as_late_when_no_nak_was_sent(void **state)
 	struct pair_pkt again = write_pkt(UROCE_OP_WRITE_ONLY, 0, 0, 4, 4);
 
 	(void)state;
-	/* a packet was late by 100 ns, so the next gap is reported after 800 ns */
+	/* one packet is 100 ns late, so the next gap is reported after 800 ns */
 	inject(UROCE_OP_WRITE_ONLY, 1, 0);
 	pair_flush(&pair, B);
 	pair.now_ns += 100;
 	pair_inject(&pair, B, &again);
 	inject(UROCE_OP_WRITE_ONLY, 2, 0);
-	/* the peer retransmits the whole window before the gap is reported */
+	/*
+	 * before the gap is reported, the peer retransmits the missing packet and the packets
+	 * behind it
+	 */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair.now_ns += 500;
 	inject(UROCE_OP_WRITE_ONLY, 3, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Out-of-order responses at a requester with a reorder buffer: where each one goes, what is
- * requested again, and responses that cannot be right. The test plays the responder.
+ * Responses that arrive out of order at a requester with a reorder buffer: where each one goes,
+ * what is requested again, and which responses are invalid. The test itself builds the responses.
  */
 
 #include "response.h"
@@ -56,7 +56,7 @@ ooo_response_recv__middle_is_placed_and_last_is_held(void **state)
 	assert_int_equal(response(LAST, 3, MTU), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(pair.host[A].mem[3 * MTU], 0);
 	assert_int_equal(nb_held(), 1);
-	/* a duplicate of a placed or buffered response is dropped */
+	/* a second copy of a placed or buffered response is dropped */
 	pair.host[A].mem[MTU] = 77;
 	assert_int_equal(response(MID, 1, MTU), UROCE_VERDICT_GHOST);
 	assert_int_equal(response(LAST, 3, MTU), UROCE_VERDICT_GHOST);
@@ -102,8 +102,8 @@ ooo_response_recv__only_what_was_sent_is_answered(void **state)
 }
 
 /*
- * Post a READ of four packets and another one behind it, and inject an out-of-order response that
- * cannot be right.
+ * Post a READ of four packets and a READ of one packet, and inject an out-of-order response that is
+ * invalid.
  */
 static void
 expect_bad(uint8_t opcode, uint32_t psn, uint32_t len)
@@ -123,7 +123,7 @@ ooo_response_recv__that_does_not_fit_ends_the_request(void **state)
 {
 	(void)state;
 	expect_bad(MID, 1, MTU - 4);
-	/* a Last response in the middle, although no READ chunk was requested alone */
+	/* a Last or Only response in the middle of a READ that was not requested in parts */
 	expect_bad(LAST, 1, MTU);
 	expect_bad(ONLY, 2, MTU);
 }
@@ -141,8 +141,8 @@ ooo_response_recv__of_another_kind_is_refused_in_its_turn(void **state)
 }
 
 /*
- * A response with data to a WRITE is a ghost, and is not buffered. Otherwise a later response could
- * complete the WRITE.
+ * A READ or atomic response with the PSN of a WRITE is a ghost and is not buffered. Otherwise a
+ * buffered response might complete the WRITE later.
  */
 static void
 ooo_response_recv__to_what_only_an_ack_answers_is_not_kept(void **state)
@@ -172,7 +172,7 @@ ooo_response_note_executed__ack_ahead_completes_when_the_answer_is_here(void **s
 	expect_sent("A>B READ_REQUEST psn 0 len 512\n");
 	response(FIRST, 0, MTU);
 	response(LAST, 1, MTU);
-	/* the READ response does not acknowledge the second WRITE */
+	/* the out-of-order ACK of PSN 2 acknowledges the first WRITE, but not the second one */
 	pair_expect_done(&pair, A, "send 0 RDMA_READ SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(ack(3), UROCE_VERDICT_RESPONSE);
 	pair_expect_done(&pair, A, "send 2 RDMA_WRITE SUCCESS\n");
@@ -223,7 +223,7 @@ ooo_response_put__fault_of_an_atomic_write_ends_it(void **state)
 	post_and_flush((enum ibv_wr_opcode)UROCE_WR_ATOMIC_WRITE, 8);
 	post_and_flush(IBV_WR_RDMA_READ, MTU);
 	uroce_mr_invalidate(pair.host[A].mrs, pair.host[A].key);
-	/* the request must be retransmitted, but its memory is no longer registered */
+	/* the ATOMIC_WRITE must be retransmitted, but the region of its data is deregistered */
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE_GAP);
 	pair_flush(&pair, A);
 	pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\nsend 1 WR_FLUSH_ERR\n");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The two hosts, and the loop that advances time. The loop delivers the frames that have arrived,
- * expires timers and lets both hosts send a burst. It then advances to the time of the next event.
+ * The two hosts, and the loop that advances time. In a round the loop delivers the frames that have
+ * arrived, expires timers, and lets both hosts send a burst. Then it advances the time to the next
+ * event.
  */
 
 #include "pair.h"
@@ -83,7 +84,7 @@ allocate(struct pair_host *host, size_t len)
 	return NULL;
 }
 
-/* The type of a side's QP. An XRC connection has an initiator, A, and a target, B. */
+/* The type of a side's QP. On an XRC connection A is the initiator and B the target. */
 static enum ibv_qp_type
 type_of(const struct pair_conf *conf, enum pair_side side)
 {
@@ -91,8 +92,8 @@ type_of(const struct pair_conf *conf, enum pair_side side)
 }
 
 /*
- * Create the shared receive queue of a host; for XRC also the table of such queues, with a queue of
- * another domain.
+ * Create the shared receive queue of a host. For XRC, also create the table of shared receive
+ * queues, and add a second queue, which belongs to another XRC domain.
  */
 static void
 make_srq(struct pair_host *host, const struct pair_conf *conf)
@@ -256,7 +257,7 @@ pair_close(struct pair *pair)
 
 /* --- states --- */
 
-/* The attributes that move a QP to each state, by transport service. */
+/* The attributes that are modified with each state, by type of QP. */
 static const struct {
 	int mask[IBV_QPS_ERR + 1];
 } steps[IBV_QPT_XRC_RECV + 1] = {
@@ -313,7 +314,7 @@ pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 	return IBV_QP_STATE | steps[type_of(conf, side)].mask[state];
 }
 
-/* Collect the events of a call, as the owner of the QP would. */
+/* Add the events of the last call to host->events, as the owner of the QP would do. */
 static void
 collect(struct pair_host *host)
 {
@@ -501,7 +502,7 @@ pair_make_noise(struct pair *pair, const struct pair_noise *noise)
 
 /* --- going on --- */
 
-/* Check the invariants of a host, which hold between any two calls. */
+/* Check invariants of a host's QP that must be true between any two calls. */
 static void
 check_host(const struct pair_host *host)
 {
@@ -516,15 +517,15 @@ check_host(const struct pair_host *host)
 	    (qpc->state != IBV_QPS_RTS && qpc->state != IBV_QPS_SQD))
 		return;
 	/*
-	 * next_psn is inside the packets in flight, which are at most a window, or two windows
-	 * during a fast retransmission
+	 * next_psn is between una_psn and max_psn; the packets in flight are at most two windows
+	 * (fast retransmission) and a READ chunk
 	 */
 	const uint32_t window = uroce_psn_dist(req->una_psn, req->max_psn);
 
 	assert_true(window < 2u * qpc->window_psns + UROCE_READ_CHUNK_PSNS);
 	assert_true(uroce_psn_dist(req->una_psn, req->next_psn) <= window);
 	assert_true(req->nb_rd_out <= qpc->attr.max_rd_atomic);
-	/* the indexes of the send queue are in order */
+	/* the indexes of the send queue are in this order: una, next, begun, head */
 	const uint32_t tail = uroce_ring_tail(&host->sq.ring);
 	const uint32_t head = uroce_ring_head(&host->sq.ring);
 
@@ -532,7 +533,7 @@ check_host(const struct pair_host *host)
 	assert_true(req->next_idx - tail <= req->begun_idx - tail);
 	assert_true(req->begun_idx - tail <= head - tail);
 	assert_true(req->retry_left <= qpc->attr.retry_cnt);
-	/* a QP that waits for its peer has a timer */
+	/* a QP with packets in flight has a timer */
 	if (window && uroce_qpc_ack_timeout_ns(qpc))
 		assert_true(uroce_qpc_deadline(qpc) != UROCE_NEVER);
 	assert_true(__builtin_popcount(qpc->resp.pending) <= UROCE_RD_ATOMIC_MAX);
@@ -540,7 +541,7 @@ check_host(const struct pair_host *host)
 
 /*
  * Send a burst of one side.
- * @return whether there may be more to send now
+ * @return whether the side may have more to send now
  */
 static bool
 send_burst(struct pair *pair, enum pair_side side, bool is_wired)
@@ -584,11 +585,11 @@ expire(struct pair *pair, enum pair_side side)
 			 host->qpc.stats.timeouts != nb_timeouts ? "TIMEOUT" : "RNR_TIMER");
 	collect(host);
 	check_host(host);
-	/* a timer that expired is not set to a time in the past again */
+	/* a timer that has expired must not be due again at once */
 	assert_true(uroce_qpc_deadline(&host->qpc) > pair->now_ns);
 }
 
-/* Execute all events of the present time. */
+/* Execute all events that are due now. */
 static void
 go_round(struct pair *pair)
 {
@@ -608,7 +609,7 @@ min_ns(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The time of the next event. */
+/* The time of the next event; UROCE_NEVER: there is none. */
 static uint64_t
 next_ns(const struct pair *pair)
 {
@@ -715,7 +716,7 @@ static void
 note_completion(struct pair *pair, const struct ibv_wc *wc, bool is_recv)
 {
 	text_add(&pair->done, "%s %u", is_recv ? "recv" : "send", (unsigned)wc->wr_id);
-	/* the opcode and the other fields of a failed request are undefined */
+	/* verbs define only wr_id, status, qp_num and vendor_err of a failed request */
 	if (wc->status == IBV_WC_SUCCESS)
 		text_add(&pair->done, " %s", opcode_name(wc->opcode));
 	text_add(&pair->done, " %s", name_of_status(wc->status));

@@ -42,27 +42,30 @@
 
 enum pair_side { A, B };
 
-/** The fault of a frame on the wire. */
+/** What happens to a frame on the wire. */
 enum pair_action {
 	PAIR_PASS,
 	PAIR_LOSE,
 	PAIR_REPEAT, /* the frame arrives twice */
-	PAIR_DELAY,  /* the frame arrives after later frames */
+	PAIR_DELAY,  /* the frame arrives PAIR_DELAY_NS late, after later frames */
 	PAIR_SPOIL,  /* a bit of the frame is flipped */
 };
 
-/** The configuration of a pair; start from pair_conf(). */
+/** The configuration of a pair; tests start from the defaults of pair_conf(). */
 struct pair_conf {
-	/* XRC_SEND: A is the initiator, B an XRC_RECV with two shared queues */
+	/*
+	 * type of both QPs; IBV_QPT_XRC_SEND: A is the initiator, and B the target with two shared
+	 * queues
+	 */
 	enum ibv_qp_type type;
 	enum ibv_mtu mtu;
 	bool is_ipv6;
-	bool is_quiet;      /* record no trace: for long random runs */
-	bool has_srq;       /* the receive requests of each host are in a shared queue */
-	bool is_unsignaled; /* only signaled requests have a completion entry */
+	bool is_quiet;      /* record no trace, as for long random runs */
+	bool has_srq;       /* the hosts take receive requests from shared receive queues */
+	bool is_unsignaled; /* requests complete with an entry only if IBV_SEND_SIGNALED is set */
 	uint32_t psn[2];    /* first PSN of each side's requests */
 	uint32_t mem_len;   /* bytes of registered memory of each host */
-	uint32_t sq_len;    /* number of entries of the send queue */
+	uint32_t sq_len;    /* entries of each send queue */
 	uint32_t rq_len;
 	uint32_t cq_len;
 	uint32_t max_sge;
@@ -76,54 +79,64 @@ struct pair_conf {
 	uint8_t max_rd_atomic;      /* max_rd_atomic of both sides */
 	uint8_t max_dest_rd_atomic; /* max_dest_rd_atomic of both sides */
 	unsigned access;            /* qp_access_flags of both sides */
-	/* frames in the reorder buffer of each host; 0: both recover by go-back-N */
+	/*
+	 * number of frames in the reorder buffer of each host; 0: no buffer, both recover by
+	 * go-back-N
+	 */
 	uint32_t nb_hold;
-	uint16_t window_psns; /* maximum number of packets in flight; 0: the default */
-	bool is_req_gbn;      /* requesters recover by go-back-N nevertheless */
-	bool is_resp_gbn;     /* responders drop out-of-order packets nevertheless */
-	/* traffic class of all frames; ECN bits of 3 are a congestion mark */
+	uint16_t window_psns; /* maximum number of packets in flight; 0: the transport's default */
+	/* requesters recover by go-back-N, although there are reorder buffers */
+	bool is_req_gbn;
+	/* responders drop out-of-order packets, although there are reorder buffers */
+	bool is_resp_gbn;
+	/* traffic class of all frames; its two ECN bits are 3 for congestion experienced */
 	uint8_t tclass;
-	const struct uroce_cc_conf *cc; /* parameters; NULL: no congestion control */
+	/* parameters of congestion control; NULL: no congestion control */
+	const struct uroce_cc_conf *cc;
 };
 
-/** A host. Its queues and memory do not move while the pair is open. */
+/** A host. Its queues and memory stay at their addresses while the pair is open. */
 struct pair_host {
 	enum pair_side side;
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	struct uroce_srq srq;         /* the shared queue, with conf.has_srq or at an XRC target */
-	struct uroce_srq other_srq;   /* XRC: a queue of another domain, without memory */
-	struct uroce_srq_table *srqs; /* XRC: table of the shared queues */
+	/* shared receive queue, if conf.has_srq or at an XRC target */
+	struct uroce_srq srq;
+	/* XRC: a shared receive queue of another XRC domain, which has no memory */
+	struct uroce_srq other_srq;
+	struct uroce_srq_table *srqs; /* XRC: the table of both shared receive queues */
 	struct uroce_cq send_cq;
 	struct uroce_cq recv_cq;
 	struct uroce_mr_table *mrs;
-	/* buffers for requests that arrive out of order; NULL: none */
+	/* reorder buffer of the host; NULL: none */
 	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_rd_pool *rd_pool;
-	struct uroce_counters counters; /* counters as in a worker */
+	struct uroce_counters counters; /* counters of the QP, which a worker has otherwise */
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* path to the other host */
-	uint8_t *mem;           /* memory, registered with all rights, at iova = address */
+	uint8_t *mem;           /* memory, registered with all rights; the IOVA is the address */
 	uint32_t key;           /* key of `mem` */
 	uint32_t events;        /* events since the last pair_events(), enum uroce_qpc_event */
-	uint32_t nb_sent;       /* frames sent: index of the next frame for the script */
-	uint64_t next_send_id;  /* wr_id of the next request: 0, 1, 2 ... */
+	uint32_t nb_sent;       /* number of frames sent; scripted faults count from this number */
+	uint64_t next_send_id;  /* wr_id of the next send request: 0, 1, 2 ... */
 	uint64_t next_recv_id;
-	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* counts of received frames by verdict */
-	bool has_more;                          /* the last burst was full */
-	void *blocks[12];                       /* memory to be freed */
+	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* number of received frames, by verdict */
+	/* the last burst was full, so there may be more to send */
+	bool has_more;
+	void *blocks[12]; /* memory that is freed when the pair is closed */
 };
 
 /** A frame in flight. */
 struct pair_flight {
 	uint64_t due_ns;
-	uint8_t *frame; /* exactly `len` bytes, so that a sanitizer detects a read behind the end */
+	/* allocated with exactly `len` bytes, so that a sanitizer detects a read behind the end */
+	uint8_t *frame;
 	uint32_t len;
 	enum pair_side to;
 };
 
-/** Random faults, each a number of frames in 1000. */
+/** Random faults: how many of 1000 frames have each fault. */
 struct pair_noise {
 	uint64_t seed; /* seed of the random faults; 0: no random faults */
 	unsigned lose;
@@ -136,7 +149,7 @@ struct pair {
 	struct pair_conf conf;
 	struct pair_host host[2];
 	uint64_t now_ns;
-	struct pair_flight *flights; /* sorted by time of arrival */
+	struct pair_flight *flights; /* frames in flight, sorted by time of arrival */
 	unsigned nb_flights;
 	unsigned room_flights;
 	struct {
@@ -147,10 +160,13 @@ struct pair {
 	unsigned nb_actions;
 	struct pair_noise noise;
 	struct text trace;
-	struct text done; /* buffer of pair_completions() */
+	struct text done; /* text that pair_completions() returns */
 };
 
-/** Default configuration: MTU 1024, timeout 14, 7 retries, 16 READs, 64 entries, 1 MiB. */
+/**
+ * The default configuration: MTU 1024, timeout 14, 7 retries, 16 READs, queues of 64 entries, 1 MiB
+ * of memory.
+ */
 struct pair_conf pair_conf(enum ibv_qp_type type);
 
 /** Create both hosts and connect them: both are in RTS. */
@@ -163,17 +179,17 @@ void pair_close(struct pair *pair);
 
 /* --- states --- */
 
-/** Move a host from RESET, or from its present state, to INIT, RTR and RTS, up to `state`. */
+/** Move a host's QP from RESET to INIT, RTR and RTS, up to `state`. */
 void pair_bring_up(struct pair *pair, enum pair_side side, enum ibv_qp_state state);
 
 int pair_modify(struct pair *pair, enum pair_side side, const struct ibv_qp_attr *attr, int mask);
 
-/** Modify only the state, which must succeed. */
+/** Modify only the state of a QP. The call must succeed. */
 void pair_set_state(struct pair *pair, enum pair_side side, enum ibv_qp_state state);
 
 /**
- * The attributes that move a side of this pair to `state` from the preceding state.
- * @return their mask
+ * Set the attributes that move the QP of a side to `state` from the state before.
+ * @return the mask of the attributes
  */
 int pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 	      struct ibv_qp_attr *attr);
@@ -181,52 +197,61 @@ int pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state st
 /* --- memory --- */
 
 /**
- * Register another region of a host.
- * @return its key
+ * Register a further region of a host.
+ * @return the key of the region
  */
 uint32_t pair_register(struct pair *pair, enum pair_side side, void *addr, uint64_t len,
 		       unsigned access);
 
-/** Fill memory with bytes that depend on their address and on `seed`. */
+/** Fill memory of a host with pseudo-random bytes, which `seed` determines. */
 void pair_fill(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len,
 	       uint32_t seed);
 
-/** Whether `len` bytes at offset `a` of A equal those at offset `b` of B. */
+/** Whether `len` bytes at offset `a` of A's memory equal those at offset `b` of B's memory. */
 bool pair_is_equal(const struct pair *pair, uint32_t a, uint32_t b, uint32_t len);
 
 /* --- posting: wr_id counts from 0 in each queue --- */
 
-/** A send request with one element of the host's memory. */
+/** A send request whose only SGE is in the host's memory. */
 struct pair_wr {
 	enum ibv_wr_opcode opcode;
 	uint32_t len;
 	uint32_t local;  /* offset of the data in the memory of the host that posts */
 	uint32_t remote; /* offset in the other host's memory */
-	unsigned flags;  /* enum ibv_send_flags, in addition to SIGNALED */
-	uint32_t imm;    /* as written in wire order */
+	/* enum ibv_send_flags; IBV_SEND_SIGNALED is added unless conf.is_unsignaled */
+	unsigned flags;
+	uint32_t imm; /* immediate data in network byte order */
 	uint64_t compare_add;
 	uint64_t swap;
-	uint32_t srqn; /* XRC; 0: the queue of the peer */
+	uint32_t srqn; /* XRC: number of the shared receive queue; 0: the peer's queue */
 };
 
-/** @return 0 or the error of uroce_sq_fill() */
+/**
+ * Post a send request.
+ * @return 0 or the error of uroce_sq_fill()
+ */
 int pair_post(struct pair *pair, enum pair_side side, const struct pair_wr *wr);
 
-/** Post a send request of the caller. Its wr_id is set. */
+/** Post a send request that the caller has filled in, except for its wr_id. */
 int pair_post_raw(struct pair *pair, enum pair_side side, struct ibv_send_wr *wr);
 
-/** Post a receive request for `len` bytes at `offset`. */
+/**
+ * Post a receive request for `len` bytes at `offset` of the host's memory, or one of the caller.
+ */
 int pair_post_recv(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len);
 int pair_post_recv_raw(struct pair *pair, enum pair_side side, struct ibv_recv_wr *wr);
 
 /* --- the wire --- */
 
-/** Set the fault of the `nth` frame (0, 1 ...) that `from` sends, counted from now. */
+/**
+ * Set the fault of a frame that `from` will send.
+ * @param nth  0: the next frame
+ */
 void pair_script(struct pair *pair, enum pair_side from, uint32_t nth, enum pair_action action);
 
 void pair_lose(struct pair *pair, enum pair_side from, uint32_t nth);
 
-/** From now on all faults are random. */
+/** From now on, frames without a scripted fault have random faults. */
 void pair_make_noise(struct pair *pair, const struct pair_noise *noise);
 
 /* --- going on --- */
@@ -234,7 +259,7 @@ void pair_make_noise(struct pair *pair, const struct pair_noise *noise);
 /** Run until no frame is in flight and no timer is set. */
 void pair_run(struct pair *pair);
 
-/** Run for so many nanoseconds, and advance the clock to the end of them. */
+/** Run for `ns` nanoseconds. Afterwards the clock is at the end of that time. */
 void pair_run_for(struct pair *pair, uint64_t ns);
 
 /**
@@ -249,7 +274,7 @@ bool pair_step(struct pair *pair);
  */
 void pair_flush(struct pair *pair, enum pair_side side);
 
-/** Advance the clock and expire the timers of that host. */
+/** Advance the clock by `ns` nanoseconds, and expire the timers of one host. */
 void pair_wait(struct pair *pair, enum pair_side side, uint64_t ns);
 
 /* --- frames made by hand --- */
@@ -267,14 +292,14 @@ struct pair_pkt {
 	uint64_t va;         /* virtual address in RETH or AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add; /* field of the AtomicETH */
+	uint64_t swap_add; /* field Swap (or Add) Data of the AtomicETH */
 	uint64_t compare;
 	uint8_t syndrome; /* field of the AETH */
 	uint32_t msn;
 	uint64_t orig; /* field of the AtomicAckETH */
 	uint32_t qkey; /* field of the DETH */
 	uint32_t src_qpn;
-	uint32_t imm;      /* as written in wire order */
+	uint32_t imm;      /* immediate data in network byte order */
 	uint32_t inv_rkey; /* field of the IETH */
 	uint32_t srqn;     /* field of the XRCETH */
 	uint32_t sel_plt;  /* selectivity level and placement type of the FETH */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The slots of the peer cache: hosts of one network do not replace one another. */
+/* The slots of the peer cache: the hosts of one network use different slots. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,10 @@
 
 #include "transport/recovery/peer_cache.h"
 
-/* Number of slots that the first hosts of a network have, which differ in the last byte of their addresses. */
+/*
+ * Number of slots that the first `nb_hosts` hosts of a network use. Their addresses differ in the
+ * last byte.
+ */
 static unsigned
 count_slots(uint8_t *ip, size_t len, unsigned nb_hosts)
 {

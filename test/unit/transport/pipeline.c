@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Signature pipelining with random faults of the wire. Groups of transfers are posted, each with a
- * SEND behind a fence that reports the whole group as good. The program follows the manual page:
- * when the queue stops it waits for the event, finds the bad mkey, cancels the SEND of that group,
- * and continues. In every case the peer must receive the reports of the good groups, in order, and
- * no others.
+ * Signature pipelining with random faults of the wire.
+ *
+ * The program posts groups of transfers, each with a SEND behind a fence that reports the whole
+ * group as good. It follows mlx5dv_qp_cancel_posted_send_wrs(3): when the queue stops, the program
+ * waits for the event, finds the group with the bad block, cancels the SEND of that group, and
+ * continues. In every case the peer must receive the reports of the good groups, in order, and no
+ * others.
  */
 
 #include "../../draw.h"
@@ -19,19 +21,20 @@
 
 #include "mem/mkey.h"
 
-#define NB_GROUPS    60u
-#define NB_BLOCKS    12u /* maximum number of blocks of a transfer */
-#define BLOCK        512u
-#define SIGNED       (BLOCK + 4)
-#define SLOT         (NB_BLOCKS * SIGNED) /* bytes of a group in memory */
-#define ANSWERS      (NB_GROUPS * SLOT)   /* offset of the SENDs, and of their receive buffers */
+#define NB_GROUPS 60u
+#define NB_BLOCKS 12u /* maximum number of blocks of a group */
+#define BLOCK     512u
+#define SIGNED    (BLOCK + 4)
+#define SLOT      (NB_BLOCKS * SIGNED) /* bytes in memory for the blocks of a group */
+/* offset of the payload of A's SENDs, and of B's receive buffers */
+#define ANSWERS      (NB_GROUPS * SLOT)
 #define ANSWER_LEN   16u
-#define TAKEN        (512u << 10) /* offset of the destination of A's READs */
+#define TAKEN        (512u << 10) /* offset in A's memory of the destination of READs */
 #define GROUP_WR_MAX 4u
 
 /*
- * The mkeys of A: signatures in memory, for outgoing data; signatures on the wire, for incoming
- * data. The mkey of B: signatures on the wire.
+ * The mkeys. OUT is A's mkey for outgoing data, with signatures in memory. IN is A's mkey for
+ * incoming data, with signatures on the wire. PEER is B's mkey, with signatures in memory.
  */
 enum { OUT, IN, PEER, NB_MKEYS };
 
@@ -118,8 +121,9 @@ close_all(void)
 /* --- the two programs ------------------------------------------------------------------------------ */
 
 /*
- * Fill the blocks of a transfer in the memory of its source, with signatures. At random one block
+ * Fill the blocks of a transfer, with signatures, in the memory of side `side`. At random one block
  * is damaged.
+ * @return whether a block is damaged
  */
 static bool
 fill(enum pair_side side, uint32_t group, uint32_t first, uint32_t nb)
@@ -161,8 +165,8 @@ post(uint32_t group, enum ibv_wr_opcode opcode, const struct ibv_sge *sge, uint6
 }
 
 /*
- * Post a transfer: blocks leave A without their signatures, or arrive at A with signatures on the
- * wire.
+ * Post a transfer of `nb` blocks: a WRITE, whose data A sends without signatures, or a READ, whose
+ * data arrives at A with signatures.
  */
 static void
 transfer(uint32_t group, uint32_t first, uint32_t nb)
@@ -183,7 +187,7 @@ transfer(uint32_t group, uint32_t first, uint32_t nb)
 		     (uintptr_t)b->mem + at * SIGNED, b->key, 0);
 }
 
-/* Post the transfers of a group, and the SEND that reports it. */
+/* Post the transfers of a group, and the SEND that reports the group as good. */
 static void
 post_group(uint32_t group)
 {
@@ -204,7 +208,10 @@ post_group(uint32_t group)
 	     0, 0, IBV_SEND_FENCE);
 }
 
-/* Handle a stopped queue [mlx5dv_qp_cancel_posted_send_wrs(3), steps 1 to 4]. */
+/*
+ * Handle a stopped send queue, as steps 1 to 4 of mlx5dv_qp_cancel_posted_send_wrs(3) say.
+ * @param nb_done  number of the last group that is handled; updated
+ */
 static void
 go_on(uint32_t *nb_done)
 {
@@ -217,7 +224,7 @@ go_on(uint32_t *nb_done)
 		assert_int_equal(wc.status, IBV_WC_SUCCESS);
 		last = (uint32_t)wc.wr_id;
 	}
-	/* the last group that was begun is bad, and stopped the queue */
+	/* the queue stopped because of a bad block in the last group that has a completion */
 	assert_true(is_bad[last]);
 	assert_int_equal(uroce_qpc_cancel(&a->qpc, last) > 0, true);
 	*nb_done = last;
@@ -225,7 +232,7 @@ go_on(uint32_t *nb_done)
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 }
 
-/* Post receive requests singly, and often too late. */
+/* Post one receive request. The test calls this rarely, so that B often sends RNR NAKs. */
 static void
 post_recv(uint32_t *nb)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The state table, compared with the same table as the specification writes it, in words. Every
- * transition is tried for every type of QP: with its required attributes, without each of them,
- * with all optional ones, and with each attribute that it does not allow.
+ * The state table of QPs. It is compared with the table of the specification, which is written here
+ * in words. Every transition is tried for every type of QP: with its required attributes, without
+ * each of them, with all optional ones, and with each attribute that is not allowed.
  */
 
 #include "transport/qp_state.h"
@@ -19,7 +19,7 @@
 
 #define NB_BITS 26
 
-/* @return 0 if the table allows a modify with this mask, else -EINVAL */
+/* @return 0 if the state table allows a modify with this mask, else -EINVAL */
 static int
 check_mask(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {

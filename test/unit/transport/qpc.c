@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The contract of a QP context as a whole: which frames it accepts, what it reports about its work
- * and its timers, and how it ends. In every test pair.c checks has_work and the deadline after each
- * round.
+ * The contract of a QP context as a whole: which frames it accepts, what it reports about pending
+ * work and timers, and how it ends. In every test pair.c checks uroce_qpc_has_work() and the
+ * deadline after each round.
  */
 
 #include "pair.h"
@@ -31,8 +31,8 @@ static const struct pair_wr send_1k = { .opcode = IBV_WR_SEND, .len = 1024 };
 /* --- runs --- */
 
 /*
- * Receive completions are published at the end of a burst. An ACK inside the burst may complete a
- * send request in the same queue.
+ * One completion queue for both directions: receive completions are published at the end of a
+ * burst, while an ACK inside the burst may complete a send request.
  */
 static void
 qpc_recv_burst__one_queue_for_both_kinds(void **state)
@@ -45,8 +45,8 @@ qpc_recv_burst__one_queue_for_both_kinds(void **state)
 	pair_post(&pair, A, &send_1k);
 	pair_post(&pair, B, &write_1k);
 	pair_post(&pair, A, &send_1k);
-	pair_step(&pair); /* both packets are in flight */
-	/* the third SEND arrives together with the ACK of the WRITE */
+	pair_step(&pair); /* one round: the first packets of both sides are in flight */
+	/* this SEND arrives at B in one burst with the ACK of B's WRITE */
 	pair_post(&pair, A, &send_1k);
 	pair_run(&pair);
 	struct ibv_wc wc[8];
@@ -62,8 +62,8 @@ qpc_recv_burst__one_queue_for_both_kinds(void **state)
 }
 
 /*
- * Completions before the error are published before the flushed ones. Frames behind the error are
- * not accepted.
+ * An error in the middle of a burst: completions before the error are published before the flushed
+ * requests, and frames behind the error are not accepted.
  */
 static void
 qpc_recv_burst__error_in_its_middle(void **state)
@@ -100,8 +100,8 @@ qpc_recv_burst__error_in_its_middle(void **state)
 }
 
 /*
- * Frames behind one that the reorder buffer keeps belong to the next burst, because the caller must
- * handle that frame first.
+ * A burst ends with a frame that the reorder buffer keeps, because the caller must handle that
+ * frame first. The remaining frames are passed in the next call.
  */
 static void
 qpc_recv_burst__ends_with_a_frame_that_is_held(void **state)
@@ -220,7 +220,7 @@ qpc_recv__frames_from_another_address_are_refused(void **state)
 					     &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY,
 								 .is_from_stranger = true }),
 				 UROCE_VERDICT_WRONG_PEER);
-		/* the expected source has an address of the other family */
+		/* let the QP expect a source address of the other IP version */
 		pair.host[B].qpc.path.is_ipv6 = !is_ipv6;
 		assert_int_equal(
 			pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY }),
@@ -232,7 +232,7 @@ qpc_recv__frames_from_another_address_are_refused(void **state)
 static void
 qpc_recv__pkeys_match_when_not_both_are_limited(void **state)
 {
-	/* pkey 0xffff of the QP: a full member of the default partition */
+	/* the P_Key table of the QP: 0xffff (full member), 0x7fff (limited member), 0x8001 */
 	static const struct {
 		uint16_t pkey_index;
 		uint16_t pkey;
@@ -298,15 +298,15 @@ qpc_recv__first_packet_in_rtr_raises_comm_est_once(void **state)
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY, .psn = 1 });
 	assert_int_equal(pair_events(&pair, B), 0);
 	/*
-	 * The QP stays in RTR. The text of IBA lets it go to RTS by itself; then the program's own
-	 * transition from RTR to RTS would be refused.
+	 * The QP stays in RTR after COMM_EST. IBA allows a QP to move to RTS by itself; but then
+	 * the program's own transition from RTR to RTS would be refused.
 	 */
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTR);
 	struct ibv_qp_attr attr;
 	const int mask = pair_attr(&pair, B, IBV_QPS_RTS, &attr);
 
 	assert_int_equal(pair_modify(&pair, B, &attr, mask), 0);
-	/* a second event is raised after a reset */
+	/* after a reset the event COMM_EST can occur again */
 	pair_set_state(&pair, B, IBV_QPS_RESET);
 	pair_bring_up(&pair, B, IBV_QPS_RTR);
 	pair_inject(&pair, B, &(struct pair_pkt){ .opcode = UROCE_OP_WRITE_ONLY });
@@ -338,7 +338,7 @@ qpc_has_work__idle_is_idle_in_every_state(void **state)
 
 		pair_open(&pair, &conf);
 		assert_false(uroce_qpc_has_work(qpc));
-		/* some traffic, so that no index is 0 */
+		/* send a few messages, so that no index of a queue is 0 */
 		for (unsigned nb = 0; nb < 3; nb++) {
 			pair_post_recv(&pair, B, 0, 2048);
 			pair_post(&pair, A, &send_1k);
@@ -380,7 +380,7 @@ qpc_send__posts_in_err_are_flushed(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		open_pair(types[i]);
 		pair_set_state(&pair, B, IBV_QPS_ERR);
-		/* a receive request on a QP that has never sent anything */
+		/* post a receive request to a QP in ERR that has never sent a frame */
 		pair_post_recv(&pair, B, 0, 100);
 		assert_true(uroce_qpc_has_work(&pair.host[B].qpc));
 		pair_run(&pair);
@@ -413,7 +413,7 @@ qpc_fail__flushes_both_queues_in_order(void **state)
 			 "recv 0 WR_FLUSH_ERR\nrecv 1 WR_FLUSH_ERR\nrecv 2 WR_FLUSH_ERR\n");
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_ERR);
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
-	/* a second call has no effect */
+	/* a second call of uroce_qpc_fail() has no effect */
 	uroce_qpc_fail(&pair.host[A].qpc, pair.now_ns);
 	pair_expect_done(&pair, A, "");
 	pair_close(&pair);
@@ -471,8 +471,8 @@ qpc_send__responses_do_not_starve_requests(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		txd[i] = (struct uroce_txd){ .hdr = hdr[i] };
 	/*
-	 * responses and requests each have enough for a burst: the burst is full and has some of
-	 * both
+	 * there is more to send than a burst: READ responses and one request; the burst is full and
+	 * contains the request
 	 */
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, txd, 8, 0), 8);
 	for (unsigned i = 0; i < 8; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A pair of RC QPs, which the tests of a program use one after the other. */
+/* The pair of RC QPs that all tests of a program use, one test after the other. */
 
 #include "rc.h"
 

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A pair of RC QPs with default attributes, created before each test and freed after it.
+ * A pair of RC QPs with default attributes. It is created before each test and freed after the
+ * test.
  */
 
 #include "pair.h"
@@ -15,7 +16,7 @@ extern struct pair pair;
 int open_pair(void **state);
 int close_pair(void **state);
 
-/** A posts `nb` WRITEs of `len` bytes each. */
+/** Post `nb` WRITEs of `len` bytes each at side A. */
 void post_writes(unsigned nb, uint32_t len);
 
 void post_read(uint32_t len);

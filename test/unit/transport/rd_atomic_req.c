@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for bursts of single-packet READs and atomics at the requester. The tests check
- * where a burst ends. They also check that a request or response that differs is handled as if it
- * were alone.
+ * The fast path of the requester for bursts of single-packet READs and atomics. The tests check
+ * where a burst ends, and that a request or response which differs from its neighbours is handled
+ * as if it were alone.
  */
 
 #include "burst.h"
@@ -32,7 +32,7 @@ post_reads(unsigned nb)
 		post(IBV_WR_RDMA_READ, i % NB, 0);
 }
 
-/* Send the responses to five READs, and parse them. */
+/* Let B send the responses to five READs, and parse their frames. */
 static void
 let_answer(void)
 {
@@ -208,7 +208,7 @@ fetch_put__write_and_atomics_in_its_middle(void **state)
 			 "send 4 RDMA_READ SUCCESS\n");
 }
 
-/* The peer allows no outstanding READ, so none is sent. */
+/* max_rd_atomic is 0: no READ may be outstanding, so the READ fails. */
 static void
 fetch_put__none_agreed(void **state)
 {
@@ -368,7 +368,10 @@ fetch_recv__one_is_lost_in_its_middle(void **state)
 			 "send 4 RDMA_READ SUCCESS\n");
 }
 
-/* The memory of a response in the middle may not be written: the earlier READs complete. */
+/*
+ * The memory for a response in the middle of the burst may not be written: the READs before it
+ * complete, and its own READ fails.
+ */
 static void
 fetch_recv__refused_in_its_middle(void **state)
 {
@@ -401,7 +404,7 @@ fetch_recv__refused_in_its_middle(void **state)
 			 "send 2 LOC_PROT_ERR\nsend 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n");
 }
 
-/* Responses in the middle go to two elements. */
+/* The response in the middle of the burst goes to two SGEs. */
 static void
 fetch_recv__in_pieces_in_its_middle(void **state)
 {
@@ -426,7 +429,7 @@ fetch_recv__in_pieces_in_its_middle(void **state)
 	expect_placed(NB);
 }
 
-/* A local request behind a burst completes when the burst has completed, and not later. */
+/* A bind behind a burst of READs completes together with the burst. */
 static void
 fetch_recv__local_behind_it_completes(void **state)
 {

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for READs and atomics that arrive as one burst. The first request takes the general
- * path. The following requests must be executed, refused, answered and repeated as if they had
- * taken that path.
+ * The fast path of the responder for READs and atomics that arrive as one burst. The first request
+ * takes the general path. The following requests must be executed, refused, answered and repeated
+ * as if they had taken the general path.
  */
 
 #include "burst.h"
 
 #include "wire/syndrome.h"
 
-/* Send five requests of A, and parse them: READs of one slot each, or additions to one word. */
+/*
+ * Let A send five requests, and parse their frames. READs read different slots; atomics add to one
+ * word.
+ */
 static void
 send_all(enum ibv_wr_opcode opcode)
 {
@@ -87,7 +90,9 @@ reply_run__atomics_are_executed_in_order(void **state)
 	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	assert_int_equal(*word(), 100 + NB);
-	/* pair_run() delivers the same frames once more, which B must treat as duplicates */
+	/*
+	 * pair_run() delivers the frames of the requests once more: B must treat them as duplicates
+	 */
 	pair_run(&pair);
 	for (unsigned i = 0; i < NB; i++)
 		assert_int_equal(*(uint64_t *)(pair.host[A].mem + SLOT(i)), 100 + i);
@@ -99,7 +104,7 @@ reply_run__swaps_compare_each(void **state)
 {
 	(void)state;
 	*word() = 0;
-	/* the comparison of the fourth atomic fails: the word has another value than 77 */
+	/* the fourth atomic compares the word with 77, so it does not swap */
 	for (unsigned i = 0; i < NB; i++)
 		pair_post(&pair, A,
 			  &(struct pair_wr){ .opcode = IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -131,7 +136,7 @@ reply_run__psn_wraps(void **state)
 	pair_close(&pair);
 }
 
-/* More requests than the ring of resources has slots. */
+/* More requests than the ring of resources has entries, so that entries are used again. */
 static void
 reply_run__goes_round_the_ring(void **state)
 {
@@ -150,7 +155,7 @@ reply_run__goes_round_the_ring(void **state)
 	}
 }
 
-/* Responses acknowledge the earlier requests, so a pending ACK is not sent. */
+/* A READ response acknowledges the requests before it, so their pending ACK is not sent. */
 static void
 reply_run__makes_an_ack_unnecessary(void **state)
 {
@@ -267,7 +272,10 @@ reply_run__what_is_different_is_asked_everything(void **state)
 	}
 }
 
-/* Responses to READs that were accepted are sent before the NAK. */
+/*
+ * A READ in the middle of a burst is refused: the responses to the READs before it are sent before
+ * the NAK.
+ */
 static void
 reply_run__answers_before_it_refuses(void **state)
 {
@@ -298,7 +306,7 @@ reply_run__read_of_nothing_in_its_middle(void **state)
 	(void)state;
 	send_all(IBV_WR_RDMA_READ);
 	reth(ODD_ONE)->dma_len = be32_make(0);
-	reth(ODD_ONE)->rkey = be32_make(0); /* a READ of no bytes is not checked for a key */
+	reth(ODD_ONE)->rkey = be32_make(0); /* the rkey of a READ of length 0 is not checked */
 	arrive_at(B);
 	expect_verdicts(NB, UROCE_VERDICT_REQUEST);
 	expect_answers("B>A READ_RESPONSE_ONLY psn 0\n"
@@ -369,7 +377,7 @@ reply_run__no_more_than_agreed(void **state)
 	pair_close(&pair);
 }
 
-/* Each READ uses another region. */
+/* The READ in the middle of the burst uses another region than its neighbours. */
 static void
 reply_run__keys_change(void **state)
 {
@@ -396,7 +404,7 @@ reply_run__keys_change(void **state)
 				 i == ODD_ONE ? other : pair.host[B].mem + SLOT(i));
 }
 
-/* One READ uses memory that the peer may not read. */
+/* The READ in the middle of the burst uses a region that the peer may not read. */
 static void
 reply_run__right_is_asked_of_each_region(void **state)
 {
@@ -412,7 +420,9 @@ reply_run__right_is_asked_of_each_region(void **state)
 	assert_int_equal(verdicts[ODD_ONE], UROCE_VERDICT_NO_ACCESS);
 }
 
-/* The region is invalidated between request and response. */
+/*
+ * The region of a READ is invalidated after the READ was accepted and before its response is sent.
+ */
 static void
 reply_run__memory_goes(void **state)
 {
@@ -432,7 +442,7 @@ reply_run__memory_goes(void **state)
 		       "B>A NAK_REM_ACCESS psn 2\n");
 }
 
-/* Responses of a burst are repeated together, and only those that are requested again. */
+/* If two READs of a burst are repeated, only their responses are sent again, in one burst. */
 static void
 reply_run__repeats_what_was_lost(void **state)
 {
@@ -448,7 +458,10 @@ reply_run__repeats_what_was_lost(void **state)
 		       "B>A READ_RESPONSE_ONLY psn 2\n");
 }
 
-/* A burst of responses that is shorter than the burst of requests takes its beginning. */
+/*
+ * If the burst of responses is shorter than the burst of requests, the first responses are sent in
+ * it, and the others later.
+ */
 static void
 reply_run__ends_with_the_burst(void **state)
 {

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The tables of recovery states, compared with the same tables in words: a row for each state, a
- * column for each event. "." is an event without effect. Otherwise a cell has the action and the
- * next state. The actions are "!" retransmit, request or NAK, "?" probe or arm a timer, "<"
- * go-back-N, "x" cancel a NAK.
- * Rules that all rows share are tested for each row, too.
+ * The tables of recovery states, compared with the tables in words that are written here. A table
+ * has a row for each state and a column for each event. "." is an event without effect; any other
+ * cell has the action and the next state. The actions are:
+ *
+ *	!  retransmit; request; send a NAK
+ *	?  send a probe; arm the timer
+ *	<  go-back-N
+ *	x  cancel a NAK
+ *
+ * Rules that are true for all rows are tested for each row as well.
  */
 
 #include "transport/recovery/recovery_state.h"
@@ -21,8 +26,8 @@
 #include "transport/recovery/ooo_response_state.h"
 
 /*
- * Events: gap, gap closed, PTO, probe sent, probe acked, progress, loss, ACK timeout, RNR NAK, RNR
- * expired, rewound.
+ * The recovery of requests. Columns, by event: gap, gap closed, PTO, probe sent, probe
+ * acknowledged, progress, loss, ACK timeout, RNR NAK, RNR timer expired, rewound (go-back-N).
  */
 static const char *const recovery_rows[UROCE_RECOVERY_STATE_NB][UROCE_RECOVERY_EVENT_NB] = {
 	[UROCE_RECOVERY_OPEN] = { "!FAST_RETX", ".", "?OPEN", "PROBE", ".", ".", "<LOSS", "<OPEN",
@@ -41,7 +46,10 @@ static const char *const recovery_rows[UROCE_RECOVERY_STATE_NB][UROCE_RECOVERY_E
 					    "FAST_RETX", ".", "<OPEN", "<RNR_WAIT", ".", "LOSS" },
 };
 
-/* Events: gap, more, lost, asked, rewound, filled. */
+/*
+ * Responses out of order. Columns, by event: gap, more responses, lost, requested, rewound
+ * (go-back-N), gap filled.
+ */
 static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESPONSE_EVENT_NB] = {
 	[UROCE_OOO_RESPONSE_IN_ORDER] = { "GAP", ".", ".", ".", ".", "." },
 	[UROCE_OOO_RESPONSE_GAP] = { ".", "?REORDERING", "!LOST", ".", ".", "IN_ORDER" },
@@ -49,7 +57,10 @@ static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESP
 	[UROCE_OOO_RESPONSE_LOST] = { ".", ".", "!LOST", "GAP", "GAP", "IN_ORDER" },
 };
 
-/* Events: gap, lost, expected, RNR, filled, discarded. */
+/*
+ * Requests out of order. Columns, by event: gap, lost, expected packet, RNR, gap filled, frames
+ * discarded.
+ */
 static const char *const reception_rows[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_REQUEST_EVENT_NB] = {
 	[UROCE_OOO_REQUEST_IN_ORDER] = { "?REORDERING", "!NAK_SENT", ".", "RNR_NAK_SENT",
 					 "?DRAINING", "." },
@@ -61,14 +72,18 @@ static const char *const reception_rows[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_RE
 					 "?DRAINING", "IN_ORDER" },
 };
 
-/* Compare the effect of an event, in words, with the expected cell. */
+/*
+ * Compare the effect of an event in state `row` with the expected cell `want`.
+ * @param mark  the sign of the action that was returned
+ * @param next  the state after the event
+ */
 static void
 expect_cell(const char *row, unsigned event, const char *mark, const char *next, const char *want)
 {
 	char got[64];
 
 	snprintf(got, sizeof(got), "%s%s", mark, next);
-	/* the event had no effect */
+	/* the cell "." is right if the state has not changed and no action was returned */
 	if (!strcmp(want, ".") && !strcmp(got, row))
 		return;
 	if (strcmp(got, want))
@@ -124,7 +139,7 @@ ooo_response_step__each_cell(void **state)
 				uroce_ooo_response_state_name(
 					(enum uroce_ooo_response_state)answers.state),
 				answer_rows[from][event]);
-			/* the timer is set in one state only */
+			/* the timer may be set only in the state REORDERING */
 			assert_true(
 				answers.deadline ==
 				(answers.state == UROCE_OOO_RESPONSE_REORDERING ? 1 : UROCE_NEVER));
@@ -132,7 +147,10 @@ ooo_response_step__each_cell(void **state)
 	}
 }
 
-/* Process an event in a state, and compare the effect with the row of the table in words. */
+/*
+ * Process an event in a state of the out-of-order requests, and compare the effect with the
+ * expected cell.
+ */
 static void
 expect_reception_cell(struct uroce_reorder_buffer *reorder_buffer, unsigned from, unsigned event)
 {
@@ -156,7 +174,10 @@ expect_reception_cell(struct uroce_reorder_buffer *reorder_buffer, unsigned from
 	expect_cell(uroce_ooo_request_state_name((enum uroce_ooo_request_state)from), event,
 		    marks[action], uroce_ooo_request_state_name((enum uroce_ooo_request_state)next),
 		    reception_rows[from][event]);
-	/* the timer is set in two states only, and the buffer counts QPs in DRAINING */
+	/*
+	 * the timer may be set only in REORDERING and DRAINING, and the buffer counts the QPs in
+	 * DRAINING
+	 */
 	assert_true(qpc.resp.nak_deadline ==
 		    (is_draining || next == UROCE_OOO_REQUEST_REORDERING ? 1 : UROCE_NEVER));
 	assert_int_equal(uroce_reorder_buffer_has_ready(reorder_buffer), is_draining);
@@ -177,7 +198,7 @@ ooo_request_step__each_cell(void **state)
 	free(mem);
 }
 
-/* After go-back-N, in any state, nothing is in flight for which the state waits. */
+/* After go-back-N no packet is in flight, so no state of recovery may wait for one. */
 static void
 recovery_rewound__leaves_nothing_due(void **state)
 {

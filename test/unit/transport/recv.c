@@ -2,7 +2,7 @@
 
 /*
  * Receive requests of a shared queue: when a request is taken, when it is returned, and which
- * events are raised.
+ * events occur.
  */
 
 #include "pair.h"
@@ -146,7 +146,7 @@ recv__error_flushes_what_was_taken_and_no_more(void **state)
 	pair_expect_done(&pair, B, "recv 0 WR_FLUSH_ERR\n");
 	assert_int_equal(pair_events(&pair, B), UROCE_QPC_LAST_WQE);
 	assert_int_equal(nb_posted(), 1);
-	/* the event is raised once */
+	/* a second transition to ERR raises no second event */
 	pair_set_state(&pair, B, IBV_QPS_ERR);
 	assert_int_equal(pair_events(&pair, B), 0);
 }
@@ -214,7 +214,7 @@ recv__uc_leaves_the_request_of_a_lost_message_to_others(void **state)
 		    &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 | UROCE_OP_SEND_FIRST,
 					.payload_len = 1024 });
 	assert_int_equal(nb_posted(), 0);
-	/* a frame arrives after a PSN gap */
+	/* the end of the message arrives behind a PSN gap, so the message is lost */
 	assert_int_equal(pair_inject(&pair, B,
 				     &(struct pair_pkt){ .opcode = UROCE_SERVICE_UC << 5 |
 								   UROCE_OP_SEND_LAST,
@@ -222,7 +222,7 @@ recv__uc_leaves_the_request_of_a_lost_message_to_others(void **state)
 							 .payload_len = 8 }),
 			 UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(nb_posted(), 1);
-	/* a message that is longer than the receive buffer */
+	/* send a message that is longer than the receive buffer */
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 2048 });
 	pair_run(&pair);
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_TOO_LONG], 1);

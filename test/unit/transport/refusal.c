@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Why a modify is refused: each reason, with the attributes and the range that a user is told. The
- * ranges of all values are tested in attr.c, and all masks in qp_state.c.
+ * The reasons why a modify is refused: each reason, with the attributes and the range of values
+ * that are reported to the user. attr.c tests the ranges of all values, and qp_state.c all masks.
  */
 
 #include "transport/refusal.h"
@@ -18,7 +18,7 @@
 
 static struct pair pair;
 
-/* Open a pair of RC QPs. A is in the state before `to`. */
+/* Open a pair of RC QPs, and bring A to the state before `to`. */
 static void
 open_before(enum ibv_qp_state to)
 {
@@ -28,7 +28,10 @@ open_before(enum ibv_qp_state to)
 	pair_bring_up(&pair, A, (enum ibv_qp_state)(to - 1));
 }
 
-/* Ask for the reason, which must be the expected one; the context must not change. */
+/*
+ * Ask why a modify would be refused. The reason must be `expected`, and the QP context must not
+ * change.
+ */
 static struct uroce_refusal
 ask(const struct ibv_qp_attr *attr, int mask, enum uroce_refusal_reason expected)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The reorder buffer: which frames it keeps, finds, moves to another owner and releases. */
+/* The reorder buffer: which frames it keeps, finds, moves to another gap and releases. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,7 +98,7 @@ reorder_buffer__a_gap_that_is_given_back_frees_its_frames_alone(void **state)
 	assert_true(uroce_reorder_buffer_insert(reorder_buffer, gap, &mine[0]));
 	assert_true(uroce_reorder_buffer_insert(reorder_buffer, gap, &mine[1]));
 	assert_true(uroce_reorder_buffer_insert(reorder_buffer, other, &theirs));
-	/* frames on both sides of the PSN wrap */
+	/* free the frames of a gap whose PSNs are on both sides of the wrap at 2^24 */
 	uroce_reorder_buffer_free_gap(reorder_buffer, gap, UROCE_PSN_MASK - 1);
 	assert_int_equal(uroce_reorder_buffer_count(reorder_buffer), 1);
 	assert_int_equal(uroce_reorder_buffer_reap(reorder_buffer, owners, NB_FRAMES), 2);

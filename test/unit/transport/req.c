@@ -187,7 +187,7 @@ move(enum ibv_wr_opcode opcode, enum ibv_mtu mtu, uint32_t len, uint32_t psn)
 	pair_run(&pair);
 	assert_non_null(strstr(pair_completions(&pair, A), "SUCCESS"));
 	assert_true(pair_is_equal(&pair, 0, 0, len));
-	/* no further byte is written */
+	/* no byte behind the message is written */
 	assert_false(pair_is_equal(&pair, len, len, 8));
 	assert_int_equal(pair.host[A].qpc.req.una_psn,
 			 uroce_psn_add(psn, len ? (len + (128u << mtu) - 1) / (128u << mtu) : 1));
@@ -235,7 +235,9 @@ req_send__gathers_from_many_elements(void **state)
 	open_pair(NULL);
 	pair_fill(&pair, A, 0, 8192, 1);
 	for (unsigned i = 0; i < 8; i++) {
-		/* the address and key of an empty element are not checked */
+		/*
+		 * an element of length 0 has an invalid address and key, which must not be checked
+		 */
 		sge[i] = (struct ibv_sge){ lens[i] ? (uintptr_t)pair.host[A].mem + offset : 1,
 					   lens[i], lens[i] ? pair.host[A].key : 0 };
 		memcpy(expected + len, pair.host[A].mem + offset, lens[i]);
@@ -308,7 +310,7 @@ req_send__inline_data_is_taken_when_posted(void **state)
 	assert_int_equal(pair.host[B].mem[698], 'x');
 	assert_int_equal(pair.host[B].mem[699], 'y');
 	assert_int_equal(pair.host[B].mem[700], 0);
-	/* an inline request has no data at all */
+	/* an inline request without any data */
 	wr.num_sge = 0;
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 	pair_run(&pair);
@@ -418,7 +420,7 @@ req_send__asks_once_in_a_while_and_at_the_window_end(void **state)
 		nb_ack_reqs += strchr(at, '\n')[-1] == 'A';
 	assert_int_equal(nb, UROCE_WINDOW_PSNS);
 	assert_int_equal(nb_ack_reqs, UROCE_WINDOW_PSNS / 32);
-	/* the last packet of the window requests an ACK */
+	/* the last packet that the window allows requests an ACK */
 	assert_non_null(strstr(text_get(&pair.trace), "WRITE_MIDDLE psn 511 A\n"));
 	assert_int_equal(pair.host[A].qpc.req.next_psn, UROCE_WINDOW_PSNS);
 	pair_close(&pair);
@@ -440,7 +442,7 @@ req_send__asks_at_the_window_end_wherever_it_falls(void **state)
 	pair_close(&pair);
 }
 
-/* Short requests are sent as one burst, up to the window. */
+/* Single-packet requests are sent as one burst, which ends with the window. */
 static void
 req_send__run_ends_with_the_window(void **state)
 {
@@ -455,7 +457,7 @@ req_send__run_ends_with_the_window(void **state)
 	pair_flush(&pair, A);
 	assert_int_equal(uroce_psn_dist(req->una_psn, req->next_psn), 8);
 	assert_non_null(strstr(text_get(&pair.trace), "WRITE_ONLY psn 7 A\n"));
-	/* the window has room for three more */
+	/* this ACK makes room for three packets in the window */
 	pair_inject(&pair, A,
 		    &(struct pair_pkt){
 			    .opcode = UROCE_OP_ACK, .psn = 2, .syndrome = UROCE_SYNDROME_ACK });
@@ -466,8 +468,8 @@ req_send__run_ends_with_the_window(void **state)
 }
 
 /*
- * The ACK of the original packet may be in flight during the retransmission. So memory is not read
- * after the completion: retransmissions are copied.
+ * A retransmission is sent from a copy of its payload. The ACK of the original packet may complete
+ * the request meanwhile, and after the completion its memory must not be read.
  */
 static void
 req_send__what_is_retransmitted_is_copied(void **state)
@@ -588,7 +590,10 @@ req_send__long_read_leaves_in_pieces(void **state)
 	pair_open(&pair, &conf);
 	post_read(2 * 64 * 1024 + 1);
 	pair_flush(&pair, A);
-	/* one READ chunk may be outstanding: it fills the window */
+	/*
+	 * one READ chunk may be outstanding (max_rd_atomic), so the chunk is as long as the window
+	 * allows
+	 */
 	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 131073\n");
 	pair_close(&pair);
 	conf.max_rd_atomic = 3;
@@ -627,7 +632,7 @@ req_send__message_of_2_to_the_31_bytes(void **state)
 	conf.psn[A] = 0xffff00;
 	pair_open(&pair, &conf);
 	req = &pair.host[A].qpc.req;
-	/* registered but not present: the test compares addresses before anything is read */
+	/* register 2 GiB, more than the memory that exists: the test only compares addresses */
 	mr.addr = pair.host[A].mem;
 	mr.pdn = pair.host[A].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[A].mrs, &mr, &sge.lkey), 0);
@@ -639,7 +644,7 @@ req_send__message_of_2_to_the_31_bytes(void **state)
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);
 	assert_int_equal(hdr[txd.bth_off], UROCE_OP_WRITE_FIRST);
 	assert_memory_equal(hdr + txd.bth_off + 12 + 12, "\x80\0\0\0", 4);
-	/* the peer has acknowledged all but the last packet */
+	/* set the state as if the peer had acknowledged all packets but the last one */
 	req->next_pkt = (1u << 23) - 1;
 	req->next_psn = req->una_psn = req->max_psn = 0x7ffeff;
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, &txd, 1, 0), 1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Builds requests to B and checks B's responses. */
+/*
+ * Helpers for tests of the responder: they build requests to side B of the pair, and compare B's
+ * responses.
+ */
 
 #include "request.h"
 

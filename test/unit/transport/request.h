@@ -4,7 +4,8 @@
 
 /**
  * @file
- * For tests that play the requester: they build requests to B, and compare B's responses.
+ * Helpers for tests of the responder: the test builds requests to side B of the pair, and compares
+ * B's responses.
  */
 
 #include "rc.h"

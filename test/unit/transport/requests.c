@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Features of all requests: up to 32 elements, no bytes at all, inline data, an event at the other
- * end, no completion entry. Another is the order in which requests of different kinds take effect
- * [IBA 10.8.3].
+ * Properties of all requests: up to 32 SGEs, messages of length 0, inline data, an event at the
+ * peer, unsignaled requests. Also the order in which requests of different kinds take effect [IBA
+ * 10.8.3].
  */
 
 #include "pair.h"
@@ -47,8 +47,8 @@ close_pair(void **state)
 }
 
 /*
- * Make elements of 1, 2, 3 .. bytes, from the last to the first, with gaps between them.
- * @return the sum of their lengths
+ * Make NB_SGE SGEs of 1, 2, 3 .. bytes. Their addresses decrease, with gaps between them.
+ * @return the sum of the lengths
  */
 static uint32_t
 make_list(enum pair_side side, uint32_t offset, struct ibv_sge *sge)
@@ -257,7 +257,8 @@ inline__several_elements_and_packets_and_again_after_a_loss(void **state)
 	for (unsigned i = 0; i < sizeof(data); i++)
 		sent[i] = data[i] = (uint8_t)(i * 7);
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
-	memset(data, 0, sizeof(data)); /* the program may change its inline data after the post */
+	/* after a post with inline data the program may change the data */
+	memset(data, 0, sizeof(data));
 	pair_lose(&pair, A, 2);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
@@ -283,7 +284,7 @@ solicited__wakes_who_waits_for_it(void **state)
 	uroce_cq_arm(&pair.host[B].recv_cq, true);
 	assert_int_equal(events_of(IBV_WR_SEND, 0), 0);
 	assert_int_equal(events_of(IBV_WR_RDMA_WRITE_WITH_IMM, 0), 0);
-	/* a WRITE causes no completion at the receiver, so no event */
+	/* a WRITE completes no receive request, so it causes no event at the peer */
 	assert_int_equal(events_of(IBV_WR_RDMA_WRITE, IBV_SEND_SOLICITED), 0);
 	assert_int_equal(events_of(IBV_WR_SEND_WITH_IMM, IBV_SEND_SOLICITED),
 			 UROCE_QPC_RECV_CQ_EVENT);
@@ -301,7 +302,7 @@ word(enum pair_side side, uint32_t offset)
 	return (uint64_t *)(pair.host[side].mem + offset);
 }
 
-/* Each request sees the effects of all earlier ones, of whatever kind. */
+/* Requests of all kinds: each request sees the effects of all requests before it. */
 static void
 order__requests_take_effect_one_after_the_other(void **state)
 {
@@ -342,8 +343,8 @@ order__requests_take_effect_one_after_the_other(void **state)
 }
 
 /*
- * Without a fence a WRITE may be executed before an earlier READ. Its completion never comes before
- * that of the READ.
+ * Without a fence a WRITE may be executed before an earlier READ. The WRITE must not complete
+ * before the READ.
  */
 static void
 order__completions_are_in_the_order_of_posting(void **state)

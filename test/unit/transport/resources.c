@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The pool of READ and atomic resources: which QP gets a block, keeps it, and loses it when others
- * need one.
+ * The pool of blocks of resources for READs and atomics: which QP gets a block, keeps it, and loses
+ * it when another QP needs one.
  */
 
 #include <setjmp.h>
@@ -187,8 +187,8 @@ qpc_fini__gives_the_block_back(void **state)
 }
 
 /*
- * The request was not executed. The peer sends it again, when other QPs may have released their
- * blocks [IBA 9.7.5.2.8].
+ * Without a free block a READ or atomic is not executed, and gets an RNR NAK. The peer repeats the
+ * request later, when another QP may have released a block [IBA 9.7.5.2.8].
  */
 static void
 resp_recv__read_and_atomic_wait_while_the_pool_is_empty(void **state)
@@ -232,15 +232,18 @@ resp_recv__duplicate_of_what_was_taken_away_is_stale(void **state)
 }
 
 /*
- * The size of an idle connected QP. The size of the worker's record beside it is checked where the
- * record is defined.
+ * Check the size of a QP context without other memory, as an idle connected QP has it. The size of
+ * the worker's record of the QP is checked in another place, where the record is defined.
  */
 static void
 qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)
 {
 	(void)state;
 	print_message("# sizeof(struct uroce_qpc): %zu bytes\n", sizeof(struct uroce_qpc));
-	/* the worker's record: one cache line of lists and timers, and rarely used data */
+	/*
+	 * 1 KiB must have room for the worker's record as well: one cache line of lists and timers,
+	 * and 32 bytes of other data
+	 */
 	assert_true(sizeof(struct uroce_qpc) <= 1024 - 64 - 32);
 }
 
@@ -254,10 +257,14 @@ rd_pool_migrate__a_block_is_nobodys_to_take(void **state)
 	assert_true(take(0, 0));
 	assert_true(take(1, 0));
 	uroce_rd_pool_migrate(pool, holder[0].res);
-	uroce_rd_pool_migrate(pool, holder[0].res); /* migrate the block to a third worker */
+	/* a second migration moves the block to a third worker */
+	uroce_rd_pool_migrate(pool, holder[0].res);
 	uroce_rd_pool_touch(pool, holder[0].res, 1);
 	holder[0].res[2].end = 7;
-	/* the other block was used more recently, but belongs to this worker */
+	/*
+	 * take the block of holder 1, although it was used more recently: the block of holder 0 has
+	 * migrated
+	 */
 	assert_true(take(2, UROCE_RD_KEEP_NS));
 	assert_non_null(holder[0].res);
 	assert_null(holder[1].res);
@@ -275,11 +282,12 @@ rd_pool_migrate__a_block_comes_home(void **state)
 	block = holder[0].res;
 	uroce_rd_pool_migrate(pool, block);
 	assert_false(take(2, 0));
-	uroce_rd_pool_give(NULL, block); /* a worker with another pool releases the block */
+	/* another worker, which has another pool, releases the migrated block */
+	uroce_rd_pool_give(NULL, block);
 	assert_true(take(2, 0));
 	assert_ptr_equal(holder[2].res, block);
 	assert_int_equal(uroce_rd_pool_count(pool), 2);
-	/* the block belongs to `pool` again, so uroce_rd_pool_give() accepts it */
+	/* the block is back in `pool`, which accepts it like any other block */
 	uroce_rd_pool_give(pool, holder[2].res);
 	uroce_rd_pool_give(pool, holder[1].res);
 	assert_int_equal(uroce_rd_pool_count(pool), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The responder of RC [IBA 9.7.4, 9.7.5.1]. The test plays the requester, frame by frame, and
- * compares B's responses. B expects PSN 0 at first.
+ * The responder of RC [IBA 9.7.4, 9.7.5.1]. The test builds the requests, frame by frame, and
+ * compares B's responses. At the beginning B expects PSN 0.
  */
 
 #include "request.h"
@@ -66,7 +66,7 @@ qpc_send_responses__is_the_ack_and_no_request(void **state)
 	assert_int_equal(send_responses(txd, hdr, 4), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_ACK);
 	assert_int_equal(send_responses(txd, hdr, 4), 0);
-	/* a call that also sends requests sends the request */
+	/* uroce_qpc_send(), which sends requests as well, sends the WRITE */
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 4, 0), 1);
 	assert_int_equal(opcode_of(&txd[0]), UROCE_OP_WRITE_ONLY);
 }
@@ -118,7 +118,7 @@ resp_recv__past_write_is_acked_not_rewritten(void **state)
 	expect_answer("B>A ACK psn 1\n");
 	memset(pair.host[B].mem, 0, 100);
 	assert_int_equal(write_only(0, 16, 5), UROCE_VERDICT_DUPLICATE);
-	/* the ACK has the newest PSN, not that of the duplicate */
+	/* the ACK of a duplicate has the newest PSN, not the PSN of the duplicate */
 	expect_answer("B>A ACK psn 1\n");
 	assert_int_equal(pair.host[B].mem[16], 0);
 	assert_int_equal(pair.host[B].qpc.resp.msn, 2);
@@ -130,13 +130,13 @@ resp_recv__write_ahead_gets_one_nak(void **state)
 	(void)state;
 	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("B>A NAK_SEQ psn 0\n");
-	/* no further NAK until the missing packet has arrived */
+	/* until the missing packet arrives, no second NAK is sent */
 	assert_int_equal(write_only(3, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("");
 	assert_int_equal(pair.host[B].mem[0], 0);
 	assert_int_equal(write_only(0, 0, 5), UROCE_VERDICT_REQUEST);
 	expect_answer("B>A ACK psn 0\n");
-	/* the next gap gets a NAK of its own */
+	/* another gap gets its own NAK */
 	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("B>A NAK_SEQ psn 1\n");
 }
@@ -157,7 +157,7 @@ resp_recv__nak_that_did_not_leave_asks_for_what_is_still_missing(void **state)
 	(void)state;
 	write_only(1, 0, 5);
 	write_only(0, 0, 5);
-	/* PSN 1 was dropped, and only this NAK reports that */
+	/* PSN 1 was dropped behind the gap: a NAK must tell the peer */
 	expect_answer("B>A NAK_SEQ psn 1\n");
 	write_only(1, 0, 5);
 	expect_answer("B>A ACK psn 1\n");
@@ -179,7 +179,7 @@ resp_recv__nak_goes_instead_of_the_ack_before_it(void **state)
 	(void)state;
 	write_only(0, 0, 5);
 	write_only(2, 0, 5);
-	/* the NAK acknowledges all packets before PSN 1 */
+	/* no ACK of PSN 0 is sent, because the NAK of PSN 1 acknowledges PSN 0 */
 	expect_answer("B>A NAK_SEQ psn 1\n");
 }
 
@@ -230,7 +230,7 @@ static void
 resp_recv__opcode_out_of_sequence_is_an_invalid_request(void **state)
 {
 	static const struct {
-		uint8_t first; /* opcode of the preceding packet; 0xff: there is no such packet */
+		uint8_t first; /* opcode of the packet before the bad one; 0xff: there is none */
 		uint8_t second;
 	} rows[] = {
 		{ 0xff, UROCE_OP_SEND_MIDDLE },
@@ -285,8 +285,8 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		uint32_t len;
 	} rows[] = {
 		/*
-		 * First and Middle are full, Last and Only are not longer than the MTU, Last is not
-		 * empty
+		 * wrong lengths: First and Middle must be full; Last and Only must not exceed the
+		 * MTU; Last must not be empty
 		 */
 		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU - 4 },
 		{ 0xff, UROCE_OP_SEND_FIRST, 0, MTU + 4 },
@@ -297,7 +297,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		{ 0xff, UROCE_OP_WRITE_FIRST, 3 * MTU, MTU - 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, MTU + 4, MTU + 4 },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 0 },
-		/* the data of a WRITE has the announced length */
+		/* the payload of these WRITEs does not have the length that the RETH announces */
 		{ 0xff, UROCE_OP_WRITE_ONLY, 5, 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, 3, 4 },
 		{ 0xff, UROCE_OP_WRITE_ONLY, 0, 4 },
@@ -308,7 +308,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, 0, MTU },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 99 },
 		{ UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_LAST, 0, 101 },
-		/* messages longer than 2^31 bytes */
+		/* messages of more than 2^31 bytes */
 		{ 0xff, UROCE_OP_WRITE_FIRST, 0x80000001, MTU },
 		{ 0xff, UROCE_OP_WRITE_FIRST, UINT32_MAX, MTU },
 		{ 0xff, UROCE_OP_READ_REQUEST, 0x80000001, 0 },
@@ -331,7 +331,7 @@ resp_recv__length_that_does_not_fit_its_place_is_an_invalid_request(void **state
 	}
 }
 
-/* Each reason for which a key, a range or an access right is refused. */
+/* Requests are refused for each reason: the key, the range, and the access right. */
 static void
 resp_recv__refused_memory_is_a_remote_access_error(void **state)
 {
@@ -482,12 +482,10 @@ resp_recv__send_without_a_receive_gets_rnr_nak(void **state)
 	(void)state;
 	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
 	expect_answer("B>A RNR_NAK psn 0\n");
-	/* the next packet is out of order and gets no response */
+	/* after an RNR NAK the next packet is out of order, and gets no response */
 	assert_int_equal(write_only(1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	expect_answer("");
-	/*
-	 * the retransmitted SEND gets an RNR NAK as well, because there is no receive request yet
-	 */
+	/* the repeated SEND gets another RNR NAK, because there is still no receive request */
 	assert_int_equal(send_packet(UROCE_OP_SEND_ONLY, 0, 10), UROCE_VERDICT_NO_RECEIVE);
 	expect_answer("B>A RNR_NAK psn 0\n");
 	pair_post_recv(&pair, B, 0, 10);
@@ -560,7 +558,10 @@ resp_send__read_spans_its_psns(void **state)
 	assert_int_equal(read_request(0, 0, 2 * MTU + 1), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 3);
 	assert_int_equal(write_only(3, 0, 4), UROCE_VERDICT_REQUEST);
-	/* responses are in PSN order, whatever arrived in between */
+	/*
+	 * responses are sent in the order of PSNs, although the WRITE arrived before the READ
+	 * responses were sent
+	 */
 	expect_answer("B>A READ_RESPONSE_FIRST psn 0\n"
 		      "B>A READ_RESPONSE_MIDDLE psn 1\n"
 		      "B>A READ_RESPONSE_LAST psn 2\n"
@@ -614,7 +615,7 @@ resp_send__region_that_goes_in_the_middle_of_a_read(void **state)
 	txd[1].hdr = hdr[1];
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, txd, 2, 0), 2);
 	uroce_mr_invalidate(pair.host[B].mrs, pair.host[B].key);
-	/* the NAK has the PSN of the first response that cannot be sent */
+	/* the NAK has the PSN of the first READ response that cannot be sent */
 	expect_answer("B>A NAK_REM_ACCESS psn 2\n");
 	expect_err(UROCE_QPC_ACCESS_ERR);
 }
@@ -633,13 +634,17 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	conf.mtu = IBV_MTU_256;
 	conf.psn[A] = 0xfffff0;
 	pair_open(&pair, &conf);
-	mr.addr = pair.host[B].mem; /* register memory that is never read */
+	/* register 2 GiB, more than the memory that exists: nothing is read */
+	mr.addr = pair.host[B].mem;
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
 	pkt.psn = 0xfffff0;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 0x7ffff0);
-	/* the duplicate of the READ counts as past, and its resource is found */
+	/*
+	 * a READ of 2^23 packets: its duplicate counts as a past request, and its saved resource is
+	 * found
+	 */
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
 	pkt.psn = 0x7fffef;
 	pkt.va = (1u << 31) - 256;
@@ -648,7 +653,9 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	txd.hdr = hdr;
 	assert_int_equal(uroce_qpc_send(&pair.host[B].qpc, &txd, 1, 0), 1);
 	assert_int_equal(txd.payload_len, 256);
-	/* responses that are still to be sent are not shortened by the duplicate */
+	/*
+	 * the duplicate of the last packet does not shorten the responses that are still to be sent
+	 */
 	assert_ptr_equal(txd.slice[0].addr, pair.host[B].mem);
 	assert_int_equal(pair.host[B].qpc.resp.res[0].end, 1u << 23);
 	close_pair(state);
@@ -667,7 +674,10 @@ resp_recv__write_of_2_to_the_31_bytes(void **state)
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
-	/* as if all but the last packet had arrived and were written elsewhere */
+	/*
+	 * set the state as if all packets but the last one had arrived, and the message had begun
+	 * at another address
+	 */
 	pair.host[B].qpc.resp.msg_len = (1u << 31) - MTU;
 	pair.host[B].qpc.resp.write_va = (uint64_t)0 - ((1u << 31) - MTU);
 	pkt.opcode = UROCE_OP_WRITE_LAST;

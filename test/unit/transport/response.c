@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Lets A send requests, and builds B's responses. */
+/*
+ * Helpers for tests of the requester: side A of the pair sends requests, and the test builds the
+ * responses of side B.
+ */
 
 #include "response.h"
 
@@ -14,7 +17,7 @@ post(enum ibv_wr_opcode opcode, uint32_t len)
 	assert_int_equal(pair_post(&pair, A, &(struct pair_wr){ .opcode = opcode, .len = len }), 0);
 }
 
-/* Post a request and drop its packets; the test builds the responses. */
+/* Let A post a request, and drop its packets. The test builds the responses itself. */
 void
 post_and_flush(enum ibv_wr_opcode opcode, uint32_t len)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * For tests that play the responder: A posts requests, their packets are dropped, and the test
- * builds the responses.
+ * Helpers for tests of the requester: side A of the pair posts requests, their packets are dropped,
+ * and the test builds the responses of side B.
  */
 
 #include "rc.h"

@@ -62,7 +62,7 @@ completer_recv__rnr_retry_7_never_gives_up(void **state)
 {
 	(void)state;
 	post(IBV_WR_SEND, 10);
-	/* timer code 12 is 640 us */
+	/* the RNR timer code of B is 12: 640 us */
 	pair_run_for(&pair, 100 * 640 * US);
 	assert_in_range(pair.host[A].qpc.stats.naks_rnr, 99, 100);
 	pair_expect_done(&pair, A, "");
@@ -106,7 +106,7 @@ completer_recv__rnr_nak_in_the_middle_of_others(void **state)
 		post(IBV_WR_SEND, 10);
 	pair_run_for(&pair, 100 * US);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
-	/* progress sets the retry counter to its maximum again */
+	/* the acknowledgement of the first SEND has reset the RNR retry counter */
 	pair_post_recv(&pair, B, 0, 10);
 	pair_post_recv(&pair, B, 0, 10);
 	pair_run(&pair);
@@ -128,7 +128,9 @@ completer_recv__sequence_nak_behind_an_rnr_nak_for_the_same_psn(void **state)
 	post_and_flush(IBV_WR_SEND, 10);
 	post_and_flush(IBV_WR_SEND, 10);
 	assert_int_equal(rnr_nak(0, 1), UROCE_VERDICT_NAK_RNR);
-	/* the peer sees the next packet and sends a NAK, without regard to its earlier RNR NAK */
+	/*
+	 * a peer may also send a sequence NAK for the next packet, although it has sent an RNR NAK
+	 */
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	assert_int_equal(nak(0, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("");
@@ -150,7 +152,7 @@ completer_recv__repeated_rnr_nak_counts_once(void **state)
 	rnr_nak(0, 1);
 	rnr_nak(0, 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
-	/* a late ACK ends the wait */
+	/* a late ACK ends the RNR wait */
 	assert_int_equal(ack(0), UROCE_VERDICT_RESPONSE);
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
@@ -178,7 +180,7 @@ completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	conf.timeout = 1; /* 8 us; the RNR wait is 655 ms */
+	conf.timeout = 1; /* ACK timeout of 8 us, much shorter than the RNR wait of 655 ms */
 	conf.retry_cnt = 0;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_SEND, 10);
@@ -192,21 +194,23 @@ completer_recv__ack_timer_rests_during_an_rnr_wait(void **state)
 }
 
 /*
- * After a false RNR NAK further ones are ignored for some time. Here the peer's RNR NAKs are true,
- * and every packet gets one. So the peer is not silent, and an RNR retry counter of 7 has no end.
+ * After a false RNR NAK the requester ignores RNR NAKs for a time. Here the ignored RNR NAKs are
+ * true, and every packet gets one. The peer is not silent, so the retries do not run out (rnr_retry
+ * 7: no limit).
  */
 static void
 completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
 {
 	struct pair_conf conf = pair_conf(IBV_QPT_RC);
 
-	conf.timeout = 8; /* timer code 8 is 1 ms */
+	conf.timeout = 8; /* ACK timeout of 1 ms */
 	conf.retry_cnt = 1;
 	pair_open(&pair, &conf);
 	post_and_flush(IBV_WR_SEND, 10);
 	rnr_nak(0, 0);
 	/*
-	 * the packet was acknowledged without a retransmission, so RNR NAKs are ignored for 10 ms
+	 * an ACK arrives without a retransmission: the RNR NAK was false, so RNR NAKs are ignored
+	 * for 10 ms
 	 */
 	pair_wait(&pair, A, 6000 * US);
 	ack(0);
@@ -244,9 +248,7 @@ completer_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 				post(IBV_WR_RDMA_WRITE, 10);
 			for (uint32_t nth = 0; nth < PAIR_ACTIONS; nth++)
 				pair_lose(&pair, A, nth);
-			/*
-			 * the request fails after (retry_cnt + 1) to (retry_cnt + 1) x 4 timeouts
-			 */
+			/* the request must fail after 1 to 4 times (retry_cnt + 1) timeouts */
 			pair_run_for(&pair, nb * timeout_ns - 1);
 			pair_expect_done(&pair, A, "");
 			assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
@@ -274,11 +276,13 @@ completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 	post_and_flush(IBV_WR_RDMA_WRITE, 10);
 	pair_wait(&pair, A, timeout_ns);
 	assert_int_equal(pair.host[A].qpc.req.retry_left, 0);
-	/* no packet is in flight, so a missing response is not the peer's fault */
+	/*
+	 * the retransmission is not sent yet, so the peer cannot respond, and no timeout is counted
+	 */
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 1);
 	expect_sent("A TIMEOUT\nA RNR_TIMER\nA>B WRITE_ONLY psn 0 A\n");
-	/* a packet is in flight during this time */
+	/* the retransmission is in flight, so a timeout is counted */
 	pair_wait(&pair, A, 4 * timeout_ns);
 	assert_int_equal(pair.host[A].qpc.stats.timeouts, 2);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\n");
@@ -286,8 +290,8 @@ completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)
 }
 
 /*
- * Open a pair whose requester retransmits only the missing packet of each gap, with a retry counter
- * of 0.
+ * Open a pair with reorder buffers, so that the requester retransmits only the missing packet of a
+ * gap. The retry counter is 0.
  */
 static void
 open_repairing(void)
@@ -313,8 +317,8 @@ completer_expire__repair_that_waits_for_its_turn_uses_no_retry(void **state)
 	text_clear(&pair.trace);
 	expect_sent("A>B WRITE_ONLY psn 0 A\n");
 	/*
-	 * the retransmission was sent: the peer has one timeout to respond, which a pending probe
-	 * does not extend
+	 * after the retransmission the peer has one timeout to respond; a probe that is to be sent
+	 * does not extend that time
 	 */
 	pair_wait(&pair, A, timeout_ns - 1);
 	assert_int_equal(pair.host[A].qpc.state, IBV_QPS_RTS);
@@ -375,7 +379,7 @@ completer_expire__waiting_ends_with_an_answer(void **state)
 	nak(0, UROCE_NAK_PSN_SEQ);
 	pair_wait(&pair, A, timeout_ns);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 1);
-	/* this ACK is for one of the original packets, which was not lost */
+	/* the ACK of an original packet arrives: that packet was not lost */
 	assert_int_equal(ack(1), UROCE_VERDICT_RESPONSE);
 	assert_int_equal(pair.host[A].qpc.req.port_retry_left, 0);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
@@ -404,8 +408,8 @@ completer_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			nak(0, UROCE_NAK_PSN_SEQ);
 			/*
-			 * a timeout shows that the port sends nothing, then the port has its time;
-			 * a long pause counts as one timeout
+			 * after the first timeout the port, which sends nothing, has the time of
+			 * all retries; one long pause counts as one timeout
 			 */
 			pair_wait(&pair, A, timeout_ns);
 			for (unsigned k = 0; k < retry_cnts[i]; k++)
@@ -440,7 +444,7 @@ completer_expire__what_fails_is_not_complete_while_it_has_tx_refs(void **state)
 	pair_run(&pair);
 	assert_int_equal(qpc->state, IBV_QPS_ERR);
 	pair_expect_done(&pair, A, "");
-	/* the port frees the frame */
+	/* the port releases the last frame of the QP */
 	atomic_store(&qpc->nb_tx_refs, 0);
 	uroce_qpc_sent(qpc, pair.now_ns);
 	pair_expect_done(&pair, A, "send 0 RETRY_EXC_ERR\nsend 1 WR_FLUSH_ERR\n");
@@ -484,11 +488,11 @@ completer_expire__timeout_0_waits_for_ever(void **state)
 	pair_run(&pair);
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 0 A LOST\n");
 	assert_true(uroce_qpc_deadline(&pair.host[A].qpc) == UROCE_NEVER);
-	/* a later request repairs the loss */
+	/* the next request shows the peer the gap, so the lost packet is retransmitted */
 	post(IBV_WR_RDMA_WRITE, 10);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
-	/* an RNR wait does not set the ACK timer either */
+	/* with timeout 0 an RNR wait does not set the ACK timer */
 	post_and_flush(IBV_WR_SEND, 10);
 	rnr_nak(2, 1);
 	pair_wait(&pair, A, 10 * US);

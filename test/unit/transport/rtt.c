@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The round-trip time, and the times that are derived from it. */
+/* The estimator of the round-trip time, and the timeouts that are derived from it. */
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,7 +51,10 @@ rtt_update__doubtful_sample_is_a_bound_until_there_is_a_better_one(void **state)
 	assert_true(uroce_rtt_pto_ns(&rtt) < 32000);
 }
 
-/* An empty path has a round trip of 8000. A mean that is longer by half means queueing. */
+/*
+ * The shortest round trip is 8000 ns. A sample that is longer by more than half of it means
+ * queueing.
+ */
 static void
 rtt_update__long_samples_say_that_packets_stand_in_line(void **state)
 {
@@ -60,7 +63,7 @@ rtt_update__long_samples_say_that_packets_stand_in_line(void **state)
 	(void)state;
 	sample(&rtt, 8000, false);
 	assert_false(rtt.is_queueing);
-	sample(&rtt, 80000, true); /* an ambiguous sample is ignored */
+	sample(&rtt, 80000, true); /* an ambiguous sample, which is ignored */
 	assert_false(rtt.is_queueing);
 	sample(&rtt, 12000, false);
 	assert_false(rtt.is_queueing);
@@ -87,12 +90,15 @@ rtt_update__what_comes_too_soon_after_it_was_sent_again_says_nothing(void **stat
 	rtt.is_retransmit = true;
 	uroce_rtt_update(&rtt, 16000);
 	assert_int_equal(rtt.srtt_ns, 9000);
-	/* the path has become shorter */
+	/* a shorter sample of a new packet: the path has become shorter */
 	sample(&rtt, 4000, false);
 	assert_int_equal(rtt.min_rtt_ns, 4000);
 }
 
-/* The shortest round trip after a sample of a new packet or of a retransmission. */
+/*
+ * Add a sample of a new packet or of a retransmission.
+ * @return the shortest round trip after the sample
+ */
 static unsigned
 shortest_after(struct uroce_rtt *rtt, uint64_t ns, bool is_retransmit)
 {
@@ -109,13 +115,16 @@ rtt_update__the_shortest_is_guessed_from_what_is_sent_again(void **state)
 
 	(void)state;
 	/*
-	 * an estimate from retransmissions decreases with the queue; a much shorter sample belongs
-	 * to the original packet
+	 * min_rtt_ns from retransmissions is a guess, which decreases with shorter samples; a
+	 * sample of less than half belongs to the original packet
 	 */
 	assert_int_equal(shortest_after(&rtt, 1000, true), 1000);
 	assert_int_equal(shortest_after(&rtt, 600, true), 600);
 	assert_int_equal(shortest_after(&rtt, 299, true), 600);
-	/* a sample of a new packet replaces the estimate */
+	/*
+	 * after a sample of a new packet min_rtt_ns is no guess any more: shorter samples of
+	 * retransmissions are ignored
+	 */
 	assert_int_equal(shortest_after(&rtt, 1200, false), 600);
 	assert_int_equal(shortest_after(&rtt, 599, true), 600);
 	assert_int_equal(shortest_after(&rtt, 500, false), 500);

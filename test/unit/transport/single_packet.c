@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fast path for bursts of small messages. The frames of five messages arrive as one burst. The
- * first frame takes the general path. The following frames must be handled as if they had taken
- * that path, whatever is different about them.
+ * The fast path for bursts of single-packet messages. The frames of five messages arrive as one
+ * burst. The first frame takes the general path. The following frames must be handled as if they
+ * had taken the general path, whatever is different about them.
  */
 
 #include "burst.h"
@@ -15,7 +15,7 @@ post_recvs(unsigned nb)
 		assert_int_equal(pair_post_recv(&pair, B, SLOT(i), 64), 0);
 }
 
-/* Send five messages of A, and parse their frames. */
+/* Let A send five messages, and parse their frames. */
 static void
 send_all(enum ibv_wr_opcode opcode)
 {
@@ -283,7 +283,7 @@ single_packet__receive_too_short(void **state)
 			 "recv 3 WR_FLUSH_ERR\nrecv 4 WR_FLUSH_ERR\n");
 }
 
-/* Post a receive request of 64 bytes for message `i`, with another key. */
+/* Post a receive request of 64 bytes for message `i`, whose memory is named by `key`. */
 static void
 post_under(uint32_t key, unsigned i)
 {
@@ -326,8 +326,8 @@ single_packet__key_without_the_right_to_write(void **state)
 }
 
 /*
- * Receive requests of two elements, and of none: a message of eight bytes crosses the first
- * element, or does not fit.
+ * Receive requests of two SGEs, and without an SGE: a message of eight bytes continues in the
+ * second SGE, or is too long.
  */
 static void
 single_packet__receive_of_two_elements(void **state)
@@ -372,7 +372,7 @@ single_packet__overruns_the_completion_queue(void **state)
 
 /* --- what is not plain --- */
 
-/* Behind a PSN gap nothing is executed. */
+/* The frames behind a PSN gap must not be executed by the fast path. */
 static void
 single_packet__behind_a_hole(void **state)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * A string that grows. A test that runs out of memory may crash.
- */
+/* A string that grows. If there is no memory, the test crashes. */
 
 #include "text.h"
 

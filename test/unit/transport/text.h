@@ -4,21 +4,22 @@
 
 /**
  * @file
- * A text that grows: the events of a test, line by line, to be compared.
+ * A string that grows. A test records events in it, line by line, and compares it with the expected
+ * text.
  */
 
 #include <stddef.h>
 
-/** A text. All zero: empty. */
+/** A string that grows. All zero: an empty string. */
 struct text {
-	char *at; /* zero-terminated; NULL while nothing was added */
+	char *at; /* zero-terminated; NULL: nothing was added yet */
 	size_t len;
 	size_t room;
 };
 
 void text_add(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/** The text; never NULL. */
+/** The string. The result is never NULL. */
 const char *text_get(const struct text *text);
 
 void text_clear(struct text *text);

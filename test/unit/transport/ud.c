@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Datagrams of UD [IBA 9.8.3].
- */
+/* Sending and receiving UD datagrams [IBA 9.8.3]. */
 
 #include "pair.h"
 
@@ -81,7 +79,7 @@ ud_send__arrives_behind_its_grh(void **state)
 		pair_expect_done(&pair, A, "send 0 SEND SUCCESS\n");
 		pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 1040 from aaaaa1\n");
 		assert_true(pair_is_equal(&pair, 0, 40, 1000));
-		/* the IP header is at the end of the GRH area, before the payload */
+		/* in the 40 bytes of the GRH, the IP header ends directly before the payload */
 		const uint8_t *ip = pair.host[B].mem + 40 - ip_len;
 
 		assert_int_equal(ip[0] >> 4, is_ipv6 ? 6 : 4);
@@ -127,7 +125,7 @@ ud_send__sizes_up_to_the_mtu_of_the_port(void **state)
 		assert_non_null(strstr(pair_completions(&pair, B), "RECV SUCCESS"));
 		assert_true(pair_is_equal(&pair, 0, 40, lens[i]));
 	}
-	/* each datagram has a PSN of its own */
+	/* each datagram has used one PSN */
 	assert_int_equal(pair.host[A].qpc.req.next_psn, sizeof(lens) / sizeof(lens[0]));
 }
 
@@ -164,7 +162,7 @@ ud_send__key_with_the_high_bit_is_the_qps_own(void **state)
 	assert_int_equal(post_to(pair.host[B].qpc.qpn, 0x80000000, 4), 0);
 	pair_run(&pair);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 44 from aaaaa1\n");
-	/* a key whose high bit is 0 is sent as it was posted */
+	/* a Q_Key whose high bit is 0 is sent as posted, so the receiver refuses it */
 	assert_int_equal(post_to(pair.host[B].qpc.qpn, QKEY + 1, 4), 0);
 	pair_run(&pair);
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_BAD_QKEY], 1);
@@ -225,7 +223,7 @@ ud_send__completes_when_the_frames_are_built(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(post_send(10), 0);
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, txd, 2, 0), 2);
-	/* the slices are still needed to build the frames */
+	/* the requests do not complete yet, because the frames are still built from their memory */
 	pair_expect_done(&pair, A, "");
 	uroce_qpc_sent(&pair.host[A].qpc, 0);
 	pair_expect_done(&pair, A, "send 0 SEND SUCCESS\nsend 1 SEND SUCCESS\n");
@@ -300,7 +298,7 @@ ud_recv__what_does_not_fit_takes_no_receive(void **state)
 	assert_int_equal(datagram(QKEY, 10), UROCE_VERDICT_DATAGRAM);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 50 from 123456\n");
 	assert_int_equal(datagram(QKEY, 10), UROCE_VERDICT_NO_RECEIVE);
-	/* a receive buffer that is too small for the GRH */
+	/* this receive buffer is too small for the GRH */
 	pair_post_recv(&pair, B, 0, 39);
 	assert_int_equal(datagram(QKEY, 0), UROCE_VERDICT_TOO_LONG);
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_RTS);
@@ -344,7 +342,7 @@ ud_recv__memory_of_our_own_that_is_refused(void **state)
 	struct ibv_sge sge[2] = { { 0 } };
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 };
 
-	/* the memory of the GRH, then the memory of the payload */
+	/* an invalid key: first for the memory of the GRH, then for that of the payload */
 	for (unsigned i = 0; i < 2; i++) {
 		open_ud(state);
 		sge[0] = (struct ibv_sge){ (uintptr_t)pair.host[B].mem, 40, pair.host[B].key + !i };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * XRC [IBA A14]: an initiator that names a shared receive queue in each request, and a target that
- * serves all queues of its domain, with their keys.
+ * XRC [IBA A14]: an initiator, which names a shared receive queue in each request, and a target,
+ * which serves all shared receive queues of its XRC domain with the keys of each queue's PD.
  */
 
 #include "pair.h"
@@ -166,7 +166,7 @@ xrc__keys_are_of_the_queues_domain(void **state)
 	pair_expect_done(&pair, A, "send 0 REM_ACCESS_ERR\n");
 }
 
-/* A READ response is repeated with the access right under which the READ was accepted. */
+/* A READ response is repeated with the protection domain with which the READ was accepted. */
 static void
 xrc__read_is_repeated_in_the_domain_that_granted_it(void **state)
 {
@@ -181,7 +181,7 @@ xrc__read_is_repeated_in_the_domain_that_granted_it(void **state)
 	(void)state;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_REQUEST);
 	pair_flush(&pair, B);
-	/* a request for another queue, which has another PD, changes pdn in this way */
+	/* change pdn of the QP, as a request for a shared receive queue with another PD does */
 	pair.host[B].qpc.pdn++;
 	assert_int_equal(pair_inject(&pair, B, &pkt), UROCE_VERDICT_DUPLICATE);
 	pair_flush(&pair, B);
@@ -214,7 +214,7 @@ xrc__states_of_a_target_without_a_send_queue(void **state)
 	assert_int_equal(pair_modify(&pair, B, &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), 0);
 	assert_int_equal(pair_events(&pair, B), UROCE_QPC_SQ_DRAINED);
 	assert_int_equal(uroce_qpc_cancel(&pair.host[B].qpc, 0), 0);
-	/* the target still receives */
+	/* the target still receives in SQD */
 	pair_post_recv(&pair, B, 0, 100);
 	pair_post(&pair, A, &(struct pair_wr){ .opcode = IBV_WR_SEND, .len = 10 });
 	pair_run(&pair);
@@ -249,7 +249,7 @@ xrc__reset_of_a_target_takes_its_completions_along(void **state)
 	pair_expect_done(&pair, B, "");
 	assert_int_equal(pair.host[B].srq.nb_posted, 1);
 	assert_null(pair.host[B].qpc.srq);
-	/* the target can be connected again */
+	/* after RESET the target can be connected again */
 	pair_bring_up(&pair, B, IBV_QPS_RTS);
 	pkt.opcode = UROCE_SERVICE_XRC << 5 | UROCE_OP_SEND_ONLY;
 	pkt.psn = 0;

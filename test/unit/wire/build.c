@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Paths: a frame that is built from a template equals, byte for byte, the frame that the
+ * Paths: a frame that is built from the headers of a path equals, byte for byte, the frame that the
  * specification describes.
  */
 
@@ -18,7 +18,7 @@
 
 #define CANARY 0x5a
 
-/* Create the path of the frames that frame_make() writes. */
+/* Create a path with the header fields of the frames that frame_make() writes. */
 static void
 init_path(struct uroce_path *path, const struct frame_conf *frame)
 {
@@ -46,7 +46,10 @@ static const struct frame_conf kinds[] = {
 };
 #define NB_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Build the frame of an RC WRITE_ONLY as a sender does: path, BTH, RETH, payload, pad, ICRC. */
+/*
+ * Build an RC WRITE_ONLY frame as a sender does: path, BTH, RETH, payload, padding, ICRC.
+ * @param like  the expected frame, from which extension headers and payload are copied
+ */
 static size_t
 send_frame(const struct frame_conf *conf, const struct frame *like, uint8_t *out)
 {
@@ -90,7 +93,7 @@ path_put__frames_are_as_specified(void **state)
 			conf.ext_len = 16;
 			conf.payload_len = len;
 			conf.pad_len = (uint8_t)(-len & 3);
-			conf.bth_flags = 0x40; /* the MigReq bit */
+			conf.bth_flags = 0x40; /* the bit MigReq */
 			frame_make(&expected, &conf);
 			out_len = send_frame(&conf, &expected, out);
 			assert_int_equal(out_len, expected.len);
@@ -163,8 +166,8 @@ path_put__ipv4_id_0_and_no_fragments(void **state)
 }
 
 /*
- * The 16-bit words of the IPv4 header must sum to 0xffff for every length, so that the incremental
- * checksum update is right.
+ * The checksum of the IPv4 header is updated incrementally for the length: for every length the
+ * 16-bit words of the header must sum to 0xffff.
  */
 static void
 path_put__ipv4_checksum_for_all_lengths(void **state)
@@ -224,7 +227,9 @@ path_set_len__copies_are_what_put_writes(void **state)
 			assert_memory_equal(copied, put, plain.hdr_len);
 			assert_int_equal(icrc_set, icrc);
 			assert_ptr_equal(bth, copied + plain.bth_off);
-			/* a path that was prepared for one length still serves other lengths */
+			/*
+			 * after uroce_path_set_len() the path can still be used for other lengths
+			 */
 			uroce_path_put(&plain, put, 1000, &icrc);
 			uroce_path_put(&set, copied, 1000, &icrc_put_again);
 			assert_memory_equal(copied, put, plain.hdr_len);
@@ -233,7 +238,10 @@ path_set_len__copies_are_what_put_writes(void **state)
 	}
 }
 
-/* A path whose traffic class was changed equals a path that was created with that class. */
+/*
+ * uroce_path_set_tclass() gives the headers that a path has which was created with this traffic
+ * class.
+ */
 static void
 path_set_tclass__is_as_if_made_with_it(void **state)
 {

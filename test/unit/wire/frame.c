@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Writes frames byte by byte. The offsets are constants from the drawings of the specification.
- */
+/* Writes frames byte by byte. The offsets are constants from the figures of the specification. */
 
 #include "frame.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ICRC: which bytes are masked; computation in parts and at once; the table of length terms
- * compared with the CRC; a frame that the kernel's driver sent.
+ * The ICRC: which bytes are masked; computation in parts and as a whole; the table for length
+ * fields, compared with the CRC; a frame that Linux (rxe) sent.
  */
 
 #include "wire/icrc.h"
@@ -16,7 +16,7 @@
 #include "frame.h"
 #include "wire/hdr.h"
 
-/* The CRC state after the masked headers of a frame, computed from the bytes of the frame. */
+/* Compute the CRC state after bytes up to `end` of a frame, with the variant fields masked. */
 static uint32_t
 masked_crc(const struct frame *frame, size_t end)
 {
@@ -136,7 +136,10 @@ icrc_frame__every_length(void **state)
 	}
 }
 
-/* A frame of the kernel's driver, not built by this project: RC ACK, syndrome 0x1f. */
+/*
+ * A frame that was not built by this project: an RC ACK with syndrome 0x1f, sent by the Linux
+ * driver rxe.
+ */
 static const uint8_t rxe_ack[] = {
 	0x52, 0x54, 0x0a, 0x4d, 0x00, 0x02, 0x52, 0x54, 0x0a, 0x4d, 0x00, 0x01, 0x08,
 	0x00, 0x45, 0x00, 0x00, 0x30, 0x40, 0xca, 0x40, 0x00, 0x40, 0x11, 0xe5, 0x56,
@@ -168,7 +171,7 @@ icrc_store__least_significant_byte_first(void **state)
 	assert_int_equal(uroce_icrc_load(at), 0x11223344);
 }
 
-/* The CRC state after the headers of a frame whose length fields are set to these values. */
+/* Set the length fields of a frame, and compute the CRC state after its IP and UDP headers. */
 static uint32_t
 prefix_with_len(struct frame *frame, uint32_t ip_len, uint32_t udp_len)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The opcode table, compared row by row with that of the specification.
- */
+/* The opcode table, compared row by row with the table of the specification (spec.h). */
 
 #include "wire/opcode.h"
 
@@ -54,8 +52,8 @@ opcode_table__names_services_and_operations(void **state)
 }
 
 /*
- * Write the headers of a row as words, in the order of their offsets; each header begins where the
- * previous one ends.
+ * Write the names of the extension headers of a row in the order of their offsets, and check that
+ * each header begins where the previous one ends.
  */
 static void
 write_exts(const struct uroce_opcode *op, char *text)

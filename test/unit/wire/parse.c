@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser: valid frames of every kind are accepted with the right fields, and each error of a
- * frame gets its verdict. Frames are in buffers of exactly their size, so that a sanitizer detects
- * any read behind the end.
+ * The parser: valid frames of every kind are accepted and give the right fields, and each kind of
+ * invalid frame gets its verdict. Frames are in buffers of exactly their size, so that a sanitizer
+ * detects any read behind the end.
  */
 
 #include "wire/parse.h"
@@ -18,7 +18,10 @@
 #include "frame.h"
 #include "spec.h"
 
-/* The verdict on the first `len` bytes of a frame, in a buffer of that size. */
+/*
+ * Parse the first `len` bytes of a frame, in a buffer of exactly `len` bytes.
+ * @return the verdict
+ */
 static enum uroce_verdict
 verdict_of(const uint8_t *data, size_t len)
 {
@@ -111,7 +114,10 @@ parse__vlan_tci_is_0_without_a_tag(void **state)
 	assert_int_equal(pkt.vlan_tci, 0);
 }
 
-/* Each flag alone, with reserved and undecoded bits set, which must not affect the flag. */
+/*
+ * Each flag of the BTH is parsed from its own bit. Reserved bits, and bits that the parser ignores,
+ * must not affect it.
+ */
 static void
 parse__flag_bits_one_by_one(void **state)
 {
@@ -164,7 +170,7 @@ parse__traffic_class_of_both_families(void **state)
 	}
 }
 
-/* Parse a frame whose extension headers are the bytes 0x40, 0x41 ... */
+/* Parse a frame of the opcode `name`, whose extension headers have the bytes 0x40, 0x41 ... */
 static void
 parse_ext(struct frame *frame, const char *name, struct uroce_pkt *pkt)
 {
@@ -250,8 +256,8 @@ parse__other_traffic_is_not_roce(void **state)
 		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
 			spec_make(&frame, &frame_kinds[k], spec_find("RC_SEND_ONLY"), 4);
 			/*
-			 * a second VLAN tag is not accepted; 0x8100 in an untagged frame would turn
-			 * the rest into a tag
+			 * a second VLAN tag is refused; in an untagged frame 0x8100 is no error,
+			 * but makes the following bytes a VLAN tag
 			 */
 			if (types[i] == 0x8100 && !frame_kinds[k].has_vlan)
 				continue;
@@ -426,8 +432,8 @@ parse_udp__length_must_be_the_ip_length(void **state)
 }
 
 /*
- * IP and UDP lengths agree on every value from 0 to the maximum: the headers inside must fit into
- * it.
+ * If the IP and UDP lengths are consistent, but the UDP payload is too short for the headers of its
+ * opcode, the frame is refused.
  */
 static void
 parse_bth__headers_must_fit_the_udp_payload(void **state)
@@ -478,7 +484,10 @@ parse_bth__unknown_opcodes(void **state)
 	}
 }
 
-/* Whether an opcode may have this length of payload and pad together, and this pad count. */
+/*
+ * Whether an opcode allows a payload with padding of `len` bytes in total, of which `pad_len` are
+ * padding.
+ */
 static bool
 may_have(const struct spec_opcode *spec, uint16_t len, uint8_t pad_len)
 {
@@ -538,7 +547,10 @@ parse_payload__largest_path_mtu(void **state)
 	assert_true(uroce_pkt_check_icrc(&pkt));
 }
 
-/* Whether the ICRC excludes this byte: the Ethernet header, and fields that routers change. */
+/*
+ * Whether the ICRC does not cover this byte: a byte of the Ethernet header, or of a field that
+ * routers change.
+ */
 static bool
 is_masked(const struct frame *frame, const struct frame_conf *kind, size_t off)
 {
@@ -571,8 +583,8 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 			const uint8_t flip = (uint8_t)(1 << bit % 8);
 
 			/*
-			 * the IP version and header length determine how the ICRC is computed; the
-			 * parser checks them
+			 * skip the byte with the IP version and header length: the way in which the
+			 * ICRC is computed depends on it, and the parser checks it
 			 */
 			if (off == frame.ip_off)
 				continue;
@@ -584,7 +596,10 @@ pkt_check_icrc__sees_every_bit_but_the_masked(void **state)
 	}
 }
 
-/* Hostile frames: valid ones with a few changed bytes, truncated at random. The seed is fixed. */
+/*
+ * Hostile frames: valid frames in which a few bytes are changed, and which are truncated at random.
+ * The seed is fixed.
+ */
 static void
 parse__mutated_frames_are_never_read_past_their_end(void **state)
 {

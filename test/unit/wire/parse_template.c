@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser's fast path: a frame that matches the template of an earlier frame gives the result
- * that the full parser gives. Frames are in buffers of exactly their size, so that a sanitizer
+ * The parser's fast path: for a frame that matches the template of an earlier frame, it must give
+ * the result of the full parser. Frames are in buffers of exactly their size, so that a sanitizer
  * detects any read behind the end.
  */
 
@@ -19,8 +19,8 @@
 #include "spec.h"
 
 /*
- * Whether the first `len` bytes of `data`, in a buffer of that size, match the template frame
- * `model`. If so, the parser must give the same result.
+ * Whether the first `len` bytes of `data`, in a buffer of exactly this size, match the template of
+ * the earlier frame `model`. If so, the full parser must give the same result.
  */
 static bool
 matches_template(const struct uroce_pkt *model, enum uroce_verdict accepted_as, const uint8_t *data,
@@ -42,8 +42,8 @@ matches_template(const struct uroce_pkt *model, enum uroce_verdict accepted_as, 
 }
 
 /*
- * For frames without extension headers: only the Ethernet addresses, the byte of the ACK bit, the
- * PSN and the bytes behind the BTH may differ.
+ * Change each bit of a frame of every opcode: the frame must still match the template if the bit is
+ * in the Ethernet addresses, in the byte of the AckReq bit or behind it, and not otherwise.
  */
 static void
 parse_by_template__every_byte_of_every_opcode(void **state)

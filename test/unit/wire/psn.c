@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Serial number arithmetic [IBA 9.7.2]: every case also where PSNs wrap at 2^24.
+ * Serial number arithmetic of PSNs [IBA 9.7.2]. Each case is also tested where PSNs wrap at 2^24.
  */
 
 #include "wire/psn.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A parsed frame is built again from its fields: the bytes must be the same, for every opcode on
- * every kind of frame. Fields of the frame that can be computed from others are corrected if they
- * were wrong.
+ * A parsed frame is built again from its parsed fields. The bytes must be the same, for every
+ * opcode and every kind of frame. A wrong value of a field that is computed from other fields is
+ * corrected.
  */
 
 #include "wire/build.h"
@@ -74,7 +74,10 @@ rebuild__fields_that_are_not_decoded_stand_as_they_came(void **state)
 	assert_memory_equal(again, frame.data, frame.len);
 }
 
-/* Change a byte that is computed from others: the rebuilt frame must have the right value. */
+/*
+ * Change a byte of a field that is computed from other fields: the rebuilt frame must have the
+ * right value.
+ */
 static void
 expect_correction(const struct frame_conf *kind, size_t (*off)(const struct frame *))
 {
@@ -127,7 +130,7 @@ rebuild__wrong_derived_fields_come_out_right(void **state)
 	expect_correction(&kinds[1], icrc_off);
 }
 
-/* A UDP checksum that comes to 0 is sent as 0xffff [RFC 768]. */
+/* A UDP checksum whose computed value is 0 is sent as 0xffff [RFC 768]. */
 static void
 rebuild__udp_checksum_of_0_is_sent_as_ffff(void **state)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The opcode table of the specification, one line for each opcode.
- */
+/* The opcodes of the specification, one line for each opcode. */
 
 #include "spec.h"
 

@@ -17,8 +17,8 @@
 
 enum spec_payload {
 	NO_PAYLOAD,
-	ANY_PAYLOAD,  /* any length including 0; may be padded */
-	FULL_PAYLOAD, /* the payload is exactly one path MTU: more than 0, never padded */
+	ANY_PAYLOAD,  /* any payload length including 0, with padding if needed */
+	FULL_PAYLOAD, /* a full path MTU: more than 0 bytes, never with padding */
 	PAYLOAD_8,
 	PAYLOAD_16,
 };
@@ -26,7 +26,7 @@ enum spec_payload {
 struct spec_opcode {
 	uint8_t code;
 	const char *name;
-	const char *exts; /* names of the headers in wire order */
+	const char *exts; /* names of the extension headers in wire order */
 	uint8_t ext_len;
 	enum spec_payload payload;
 	/* place of the packet in its message: "first", "middle", "last", "only" */
@@ -39,15 +39,15 @@ struct spec_opcode {
 extern const struct spec_opcode spec_opcodes[];
 extern const size_t spec_nb_opcodes;
 
-/* A payload length that the opcode allows, without padding: `len` if possible. */
+/* A payload length that the opcode allows and that needs no padding: `len` if possible. */
 uint16_t spec_payload_len(const struct spec_opcode *spec, uint16_t len);
 
-/* @return the opcode with this name; it must exist */
+/* @return the opcode with this name, which must exist */
 const struct spec_opcode *spec_find(const char *name);
 
 /*
- * Make a frame of an opcode with about `len` bytes of payload, and with padding where the opcode
- * allows it. `conf` gives everything else.
+ * Make a frame of an opcode with about `len` bytes of payload, and with padding if the opcode
+ * allows padding. All other parameters are taken from `conf`.
  */
 void spec_make(struct frame *frame, const struct frame_conf *conf, const struct spec_opcode *spec,
 	       uint16_t len);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The list of verdicts: each has a name for counters and a text for users.
- */
+/* The list of verdicts: each verdict has a name for its counter and a text for users. */
 
 #include "wire/verdict.h"
 
