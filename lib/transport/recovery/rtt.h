@@ -111,19 +111,19 @@ uroce_rtt_pto_ns(const struct uroce_rtt *rtt)
 
 /**
  * The ACK timeout: how long the requester waits for a response. It lies between the time T that the
- * attribute `timeout` gives and 4T [IBA 9.7.6.1.3]. Where two probe timeouts are longer than T, the
- * ACK timeout is as long as these. While no round trip is known, each timeout in a row doubles T.
+ * attribute `timeout` gives and 4T [IBA 9.7.6.1.3]. Each timeout in a row doubles it [RFC 6298
+ * section 5.5]: a peer that its operating system does not run for some multiples of T is not lost.
+ * Where two probe timeouts are longer, the ACK timeout is as long as these.
  * @param nb_timeouts  number of timeouts in a row before the present one
  */
 static inline uint64_t
 uroce_rtt_timeout_ns(const struct uroce_rtt *rtt, uint64_t timeout_ns, unsigned nb_timeouts)
 {
 	const bool is_known = rtt->srtt_ns || rtt->ambiguous_rtt_ns;
-	const uint64_t ns = is_known ? 2 * uroce_rtt_pto_ns(rtt)
-				     : timeout_ns << (nb_timeouts < 2 ? nb_timeouts : 2);
+	const uint64_t two_pto_ns = is_known ? 2 * uroce_rtt_pto_ns(rtt) : 0;
+	const uint64_t backoff_ns = timeout_ns << (nb_timeouts < 2 ? nb_timeouts : 2);
+	const uint64_t ns = two_pto_ns > backoff_ns ? two_pto_ns : backoff_ns;
 
-	if (ns <= timeout_ns)
-		return timeout_ns;
 	return ns < 4 * timeout_ns ? ns : 4 * timeout_ns;
 }
 
