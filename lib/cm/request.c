@@ -58,7 +58,7 @@ names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct 
  * Read the addresses of a request: those of the IP header in its private data if there is one,
  * otherwise those of the GIDs of both hosts.
  * @return 0; INVALID_GID: the IP header names other hosts than the GIDs; CONSUMER_DEFINED, as Linux
- *         says: the service ID announces an IP header, and the private data has no valid one
+ *         says: the service ID needs an IP header, and the private data has no valid one
  */
 static enum uroce_cm_reason
 read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
@@ -70,13 +70,14 @@ read_addresses(uint64_t service_id, const uint8_t *private_data, const struct ur
 
 	addr->offset = 0;
 	addr->dst.port = dst.port = uroce_cm_service_port(service_id);
-	if (uroce_cm_service_has_ip(service_id)) {
-		if (uroce_cm_ip_parse(private_data, &ip) != UROCE_CM_VERDICT_ACCEPTED)
-			return UROCE_CM_REASON_CONSUMER_DEFINED;
+	if (uroce_cm_service_has_ip(service_id) &&
+	    uroce_cm_ip_parse(private_data, &ip) == UROCE_CM_VERDICT_ACCEPTED) {
 		if (!names_host(&ip, ip.src, &src) || !names_host(&ip, ip.dst, &dst))
 			return UROCE_CM_REASON_INVALID_GID;
 		src.port = ip.src_port;
 		addr->offset = UROCE_CM_IP_LEN;
+	} else if (uroce_cm_service_needs_ip(service_id)) {
+		return UROCE_CM_REASON_CONSUMER_DEFINED;
 	}
 	addr->src = src;
 	addr->dst = dst;

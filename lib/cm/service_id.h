@@ -48,14 +48,25 @@ uroce_cm_service_port(uint64_t service_id)
 /**
  * Whether private data for this service ID may begin with the header of cm/ip_header.h. Service IDs
  * with this header are 0x0000000001xxxxxx [IBA A11]. Linux sends the header in the port space of
- * IPoIB, too, which is outside of this range. A program that addresses by GID may use a service ID
- * of the range without the header. So private data that does not parse as the header belongs to the
- * consumer.
+ * IPoIB, too, which is outside of this range.
  */
 static inline bool
 uroce_cm_service_has_ip(uint64_t service_id)
 {
 	return service_id >> 24 == 1 || service_id >> 16 == UROCE_CM_PS_IPOIB;
+}
+
+/**
+ * Whether private data for this service ID must begin with the header of cm/ip_header.h. In the
+ * other port spaces a program may address by GID. Private data that does not parse as the header
+ * then belongs to the consumer.
+ */
+static inline bool
+uroce_cm_service_needs_ip(uint64_t service_id)
+{
+	const uint64_t space = uroce_cm_service_port_space(service_id);
+
+	return space == UROCE_CM_PS_TCP || space == UROCE_CM_PS_UDP || space == UROCE_CM_PS_IPOIB;
 }
 
 /** Name of a port space, as in RDMA_PS_TCP ("TCP"). Never NULL; "?" for another value. */
