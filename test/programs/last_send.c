@@ -27,6 +27,8 @@
 
 #define TCP_PORT "18519"
 #define LEN      64
+/* code of the ACK timeout, 1.07 s: on a busy machine the peer may get no CPU for some time */
+#define ACK_TIMEOUT 18
 
 struct address {
 	union ibv_gid gid;
@@ -175,7 +177,7 @@ connect_qp(int fd, struct ibv_cq *cq)
 	      "to RTR");
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 				     .sq_psn = ours.psn,
-				     .timeout = 14,
+				     .timeout = ACK_TIMEOUT,
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .max_rd_atomic = 1 };
