@@ -106,8 +106,8 @@ struct client {
 	 */
 	int64_t credit_ns;
 	/*
-	 * a ring down has frames for a client that sleeps, so the client's next turn begins with a
-	 * WAKE message
+	 * a ring down has frames for a client that sleeps, so the client's next turn with credit
+	 * begins with a WAKE message
 	 */
 	bool is_wake_due;
 	/*

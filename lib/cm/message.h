@@ -154,7 +154,8 @@ struct uroce_cm_mra {
 struct uroce_cm_rej {
 	uint32_t local_comm_id; /* communication ID of the sender; 0 if the sender has none */
 	/*
-	 * communication ID of the receiver; 0 if the sender does not know it, in a REJ by timeout
+	 * communication ID of the receiver; 0 in a REJ with reason TIMEOUT whose sender does not
+	 * know it
 	 */
 	uint32_t remote_comm_id;
 	uint8_t about;    /* 2 bits: enum uroce_cm_about, the message that is rejected */

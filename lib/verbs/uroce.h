@@ -651,7 +651,7 @@ struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 /**
  * Get the attributes of an address handle for the response to a received datagram. The response
  * goes back to the source address of the datagram, from its destination address. It has the flow
- * label, traffic class and hop limit of the datagram.
+ * label and hop limit of the datagram, and its traffic class, in which ECN-CE is replaced by ECT(0).
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The programs of a foreign host (foreign.h), which decide at random, and the timers of its ids.
+ * A foreign host, whose connection management behaves as that of Linux (foreign.h): its programs,
+ * which connect, accept, reject and disconnect at random, and the timers of its ids.
  */
 
 #include "foreign.h"

@@ -243,7 +243,10 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	for (unsigned i = 1; i <= 3; i++)
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
-	/* a has received no ACK yet: the call below processes the ACKs before the QP of a ends */
+	/*
+	 * qp_a has received no ACK yet: uroce_worker_qp_quiesce() processes the ACKs before it moves
+	 * qp_a to ERR
+	 */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
 	uroce_lock_release(&worker_a->lock);
 	assert_int_equal(uroce_worker_qp_quiesce(&qp_a->wqp, to_error, &qp_a->wqp.qpc), 0);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The rounds of a host. A host that sends faster than its cable continues when the cable is free
- * again.
+ * Runs the rounds of a host. A host may build frames faster than its link transmits them. If a
+ * frame would wait for longer than TX_AHEAD_NS, the host stops sending until the wait is down to
+ * TX_AHEAD_NS.
  */
 
 #include "host.h"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Draws bursts of frames. A burst consists of a few runs of similar frames. A run of requests
- * begins at the PSN that the twin expects. A run of responses begins with the response to the
- * oldest request. So the twin accepts most frames, and a frame that differs slightly is in the
- * middle of a run.
+ * Draws bursts of frames for the twins: two equal QPs, of which one receives the frames one by one
+ * and the other receives them in bursts (twin.h). A burst consists of a few runs of similar frames.
+ * The first run of requests begins at the PSN that the QPs expect, and each later one continues
+ * behind the run before. A run of responses begins with the response to the oldest request. So the
+ * QPs accept most frames, and a frame that differs slightly is in the middle of a run.
  */
 
 #include "draw.h"

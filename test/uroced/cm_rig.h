@@ -59,7 +59,7 @@ int rig_set_up(void **state);
 /** End both programs and the server, and check that nothing of any program is left. For cmocka. */
 int rig_tear_down(void **state);
 
-/** Run the server until it has done all that it can do. */
+/** Run the server of the connection manager for so many rounds that it has nothing left to do. */
 void rig_settle(void);
 
 /** Connect `ann` to a listener of `bob` at PORT. The ids of both ends are returned. */

@@ -4,8 +4,8 @@
  * A hostile client of the soak: it runs attacks that it chooses at random, one after the other.
  *
  * Each attack is a process of its own. The process ends when uroced refuses it, when the attack is
- * complete, or after two seconds by SIGKILL. So a client also dies at any moment. Attackers know
- * the QPNs of the good clients.
+ * complete, or by SIGKILL after a random time of 0.1 to 2.1 s. So a client may die at any moment.
+ * Attackers know the QPNs of the good clients.
  */
 
 #include "soak.h"

@@ -3,7 +3,7 @@
 /*
  * Tests the turns of clients in the data path. The clients have no process: their rings are memory
  * of this program. The clock is computed from the work that was done: each frame, each copied byte
- * and each WAKE has a price. So deficit round robin gives each client an amount of work that the
+ * and each WAKE message has a price. So deficit round robin gives each client an amount of work that the
  * test knows to the nanosecond.
  */
 

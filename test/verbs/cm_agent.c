@@ -169,7 +169,8 @@ consumers__have_their_own_ids_and_events(void **state)
 	assert_int_equal(ops->destroy(other.manager, of_b), -EINVAL);
 	assert_int_equal(ops->query(other.manager, UROCE_CM_NO_ID, &info), -EINVAL);
 	/*
-	 * each consumer gets the request to its own listener, even if the other one takes no event
+	 * each user of the agent gets the request to its own listener, even if the other user takes
+	 * no event
 	 */
 	refused = user_connect(&a, &b.gid, PORT, QPN);
 	id = user_connect(&a, &b.gid, PORT + 1, QPN + 1);

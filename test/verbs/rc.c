@@ -71,7 +71,10 @@ static const uint32_t lens[] = { 0,       1,       2,           3,     MTU - 1, 
 				 MTU + 1, 2 * MTU, 3 * MTU + 7, 65536, BUF_LEN / 2 };
 #define NB_LENS (sizeof(lens) / sizeof(lens[0]))
 
-/* Offset of the message in the buffer. As many bytes behind the message must not change either. */
+/*
+ * Offset of the message in the buffer. The AT bytes before the message and the AT bytes behind it
+ * must not change.
+ */
 #define AT 64u
 
 static void

@@ -51,9 +51,10 @@ bool ready_pipe_is_abandoned(const struct ready_pipe *pipe);
 void ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready);
 
 /**
- * Wait until the pipe is ready. The caller has the lock, which is released during the wait. When
- * the function returns 0, the pipe is not ready, until the caller sets it again. Another thread may
- * have taken what was ready.
+ * Wait until the pipe is ready, and make it not ready: the wait reads the byte in the pipe. The
+ * caller holds `lock`, which is released during the wait. After a return of 0 the caller checks
+ * whether something is ready, because another thread may have taken it first, and calls
+ * ready_pipe_set().
  * @param fd            the descriptor of the read end by which the program makes the call
  * @param cancel_state  state for pthread_setcancelstate() during the wait; before and after the
  *	wait cancellation is disabled. A thread that is cancelled does not have the lock.

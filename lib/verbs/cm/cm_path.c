@@ -58,8 +58,8 @@ flow_label_of(const struct uroce_vcm_id *id)
 }
 
 /*
- * Get the rate of a port: the highest value of enum ibv_rate that is not above the speed of the
- * port.
+ * Get the rate of a port: the highest of eight values of enum ibv_rate that is not above the speed
+ * of the port.
  */
 static enum ibv_rate
 rate_of_port(const struct ibv_port_attr *port)

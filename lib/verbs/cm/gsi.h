@@ -62,7 +62,7 @@ int uroce_gsi_open(struct uroce_gsi *gsi, struct uroce_vdevice *device);
  */
 void uroce_gsi_drain(struct uroce_gsi *gsi);
 
-/** Destroy QP 1. */
+/** Destroy QP 1, its CQ, MR and PD, and free its buffers. */
 void uroce_gsi_close(struct uroce_gsi *gsi);
 
 /**

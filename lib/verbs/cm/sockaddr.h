@@ -4,8 +4,9 @@
 
 /**
  * @file
- * Addresses in their three forms: the sockaddr of programs, the address and port of a connection
- * manager (IPv4 in the last four of 16 zero bytes), and the GID (IPv4 in the IPv4-mapped form).
+ * Conversions between the three forms of an address: the sockaddr of programs; struct uroce_cm_addr
+ * of lib/cm, an IP address and a port, in which an IPv4 address follows twelve zero bytes; and the
+ * GID, in which an IPv4 address has its IPv4-mapped form.
  */
 
 #include <stdbool.h>

@@ -24,7 +24,7 @@
 #include "wire/hdr.h"
 
 #define TAG_LEN sizeof(struct uroce_vlan)
-/* maximum length of a frame: that of an IP packet, with all headers */
+/* size of a receive buffer; longer frames are counted in `nb_overflow` */
 #define FRAME_MAX (64 * 1024)
 #define SLOT_LEN  (TAG_LEN + FRAME_MAX)
 /* size of the socket's receive and send buffers; the kernel allows twice as many bytes */

@@ -197,7 +197,10 @@ ddp__the_repair_loses_no_more_than_what_is_covered(void **state)
 	arrive_but(&second, 4);
 	pair_fill(&pair, B, 0, 356, 3);
 	assert_int_equal(uroce_reorder_buffer_count(pair.host[B].reorder_buffer), 3);
-	/* packets of the first WRITE that are executed now must not change bytes 356..868 */
+	/*
+	 * packets 1 and 2 of the second WRITE are already in bytes 356..868 of B's memory; the
+	 * first WRITE, which is executed now, is older and must not change these bytes
+	 */
 	assert_int_equal(arrive(&first, 3), UROCE_VERDICT_DUPLICATE);
 	assert_int_equal(arrive(&first, 1), UROCE_VERDICT_REQUEST);
 	assert_true(pair_is_equal(&pair, 4096, 100, 4 * MTU));

@@ -17,7 +17,7 @@
 #include "mem/mw.h"
 
 static struct pair pair;
-static struct ibv_mw window; /* a window of B */
+static struct ibv_mw window; /* a type 2 memory window in the key table of pair.host[B] */
 
 static void
 open_conf(const struct pair_conf *conf)

@@ -197,8 +197,8 @@ loss_recovery__a_peer_that_drops_is_found_out_and_gets_everything_again(void **s
 	write_packets(32);
 	pair_lose(&pair, A, 3);
 	/*
-	 * one retransmission of packet 3; when its ACK shows that the peer is go-back-N, packets 4
-	 * to 31
+	 * packet 3 is retransmitted once; when its ACK shows that the peer is go-back-N, packets 4
+	 * to 31 are retransmitted
 	 */
 	assert_int_equal(run(), 1 + 28);
 	assert_int_equal(pair.host[A].qpc.req.loss_recovery.peer, UROCE_PEER_ARQ_GO_BACK_N);
