@@ -344,7 +344,10 @@ sig__on_the_wire(void **state)
 	begin(1, 1);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(1), &(struct uroce_dv_sig_block_attr){ 0 });
 	end(1);
-	assert_memory_equal(net.b.buf, net.a.buf, 4 * LEN);
+	/* b now receives the bytes of the wire: each block is followed by its signature */
+	run_send(2 * (LEN + 8));
+	assert_memory_equal(net.b.buf, net.a.buf, LEN);
+	assert_memory_equal(net.b.buf + LEN + 8, net.a.buf + LEN, LEN);
 }
 
 static void
