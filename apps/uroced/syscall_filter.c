@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Makes a program of classic BPF from two lists: calls that are allowed, and calls that are allowed
- * with certain arguments. The kernel (5.11 and newer) evaluates the program once for each call that
+ * Makes a program of classic BPF from lists: calls that are allowed, and calls that are allowed with
+ * certain arguments. The kernel (5.11 and newer) evaluates the program once for each call that
  * is allowed with any arguments, and caches the result. So the length of the list costs the data
  * path nothing.
  *
@@ -15,10 +15,13 @@
 #include "syscall_filter.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
@@ -40,8 +43,10 @@
 #error "the kernel's name of this architecture (AUDIT_ARCH_...) is wanted here"
 #endif
 
-#define VALUES_MAX  6u
-#define PROGRAM_MAX 512u
+#define VALUES_MAX     12u
+#define CONDITIONS_MAX 3u
+#define PROGRAM_MAX    1024u
+#define SOCKET_TYPES   0xfu /* the bits of a socket's type that are no flags */
 
 /* System calls that are allowed with any arguments. */
 static const int calls[] = {
@@ -94,7 +99,6 @@ static const int calls[] = {
 	SYS_close,
 	SYS_dup,
 	SYS_dup3,
-	SYS_fcntl,
 	SYS_flock,
 	SYS_openat,
 	SYS_fstat,
@@ -139,7 +143,6 @@ static const int calls[] = {
 	SYS_sysinfo,
 	SYS_getcpu,
 	SYS_sched_getaffinity,
-	SYS_sched_setaffinity,
 	SYS_sched_getparam,
 	SYS_sched_getscheduler,
 	SYS_getrusage,
@@ -189,13 +192,19 @@ static const int not_for_cm[] = {
 #endif
 };
 
-/* A rule matches if argument `arg` of `call`, masked, has one of these values. */
-struct rule {
-	int call;
+/* A condition holds if argument `arg`, masked, has one of these values. */
+struct condition {
 	uint32_t arg;
-	uint32_t mask;
+	uint64_t mask;
 	uint32_t nb_values;
 	uint32_t value[VALUES_MAX];
+};
+
+/* A rule matches a call for which all of its conditions hold. */
+struct rule {
+	int call;
+	uint32_t nb;
+	struct condition condition[CONDITIONS_MAX];
 };
 
 static const struct rule rules[] = {
@@ -203,36 +212,90 @@ static const struct rule rules[] = {
 	 * only threads may be created: telemetry has one for each connection, and uroced makes no
 	 * process after its start
 	 */
-	{ SYS_clone, 0, CLONE_THREAD, 1, { CLONE_THREAD } },
+	{ SYS_clone, 1, { { 0, CLONE_THREAD, 1, { CLONE_THREAD } } } },
 	/* memory must not be both writable and executable */
-	{ SYS_mmap, 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } },
-	{ SYS_mprotect, 2, PROT_EXEC, 1, { 0 } },
+	{ SYS_mmap, 1, { { 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } } } },
+	{ SYS_mprotect, 1, { { 2, PROT_EXEC, 1, { 0 } } } },
 	/*
 	 * AF_UNIX: the port memif connects again; the other families: addresses, multicast groups
 	 * and queries of interfaces
 	 */
-	{ SYS_socket, 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } },
-	/* uroced makes a socket pair for each new reader */
-	{ SYS_socketpair, 0, UINT32_MAX, 1, { AF_UNIX } },
-	{ SYS_prctl, 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } },
-	/* resource limits may be read but not set: the pointer to new limits has to be NULL */
-	{ SYS_prlimit64, 2, UINT32_MAX, 1, { 0 } },
+	{ SYS_socket, 1, { { 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } } } },
+	/*
+	 * uroced makes a socket pair for each new reader; a socket of datagrams would send to any
+	 * address, although it has a peer
+	 */
+	{ SYS_socketpair,
+	  2,
+	  { { 0, UINT32_MAX, 1, { AF_UNIX } },
+	    { 1, SOCKET_TYPES, 2, { SOCK_SEQPACKET, SOCK_STREAM } } } },
+	{ SYS_prctl, 1, { { 0, UINT32_MAX, 3, { PR_SET_NAME, PR_GET_NAME, PR_SET_TIMERSLACK } } } },
+	/*
+	 * resource limits of the process itself may be read but not set: the pointer to new limits
+	 * has to be NULL in both halves
+	 */
+	{ SYS_prlimit64, 2, { { 0, UINT32_MAX, 1, { 0 } }, { 2, UINT64_MAX, 1, { 0 } } } },
+	/*
+	 * Neither owner nor signal of a descriptor may be set, since by them the kernel sends any
+	 * signal to any process of the same user. Leases and notices of folders send signals, too.
+	 */
+	{ SYS_fcntl,
+	  1,
+	  { { 1,
+	      UINT32_MAX,
+	      10,
+	      { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD, F_GETFL, F_GETLK, F_SETLK, F_SETLKW,
+		F_ADD_SEALS, F_GET_SEALS } } } },
+	{ SYS_fcntl, 2, { { 1, UINT32_MAX, 1, { F_SETFL } }, { 2, O_ASYNC, 1, { 0 } } } },
+};
+
+/* The calls of the programs that are no connection manager. */
+static const struct rule uroced_rules[] = {
+	/* a thread may place itself, but no thread of another process */
+	{ SYS_sched_setaffinity, 1, { { 0, UINT32_MAX, 1, { 0 } } } },
+};
+
+/* The calls of the connection manager. */
+static const struct rule cm_rules[] = {
+	/*
+	 * EAL places a new thread by its thread ID, and the connection manager starts threads in
+	 * its sandbox
+	 */
+	{ SYS_sched_setaffinity, 0, { { .arg = 0 } } },
+	/* the C library asks whether a stream is a terminal */
+	{ SYS_ioctl, 1, { { 1, UINT32_MAX, 1, { TCGETS } } } },
 };
 
 static const struct rule xdp_rules[] = {
-	{ SYS_socket, 0, UINT32_MAX, 1, { AF_XDP } },
-	{ SYS_bpf, 0, 0, 1, { 0 } },
-	{ SYS_mkdirat, 0, 0, 1, { 0 } }, /* libxdp makes a folder for its lock file */
+	{ SYS_socket, 1, { { 0, UINT32_MAX, 1, { AF_XDP } } } },
+	{ SYS_bpf, 0, { { .arg = 0 } } },
+	{ SYS_mkdirat, 0, { { .arg = 0 } } }, /* libxdp makes a folder for its lock file */
 #ifdef __x86_64__
-	{ SYS_mkdir, 0, 0, 1, { 0 } },
+	{ SYS_mkdir, 0, { { .arg = 0 } } },
 #endif
 };
 
 /*
- * ioctl() is allowed with all requests, since each driver has its own, except for TIOCSTI, which
- * puts characters into the input of a terminal.
+ * uroced may make ioctl() with all requests, since each driver has its own, except for those of
+ * these rules.
  */
-static const struct rule typing = { SYS_ioctl, 1, UINT32_MAX, 1, { TIOCSTI } };
+static const struct rule refused_requests[] = {
+	/*
+	 * requests that set the owner of a descriptor, or let the kernel send the owner signals, as
+	 * fcntl() does
+	 */
+	{ SYS_ioctl, 1, { { 1, UINT32_MAX, 3, { FIOSETOWN, SIOCSPGRP, FIOASYNC } } } },
+	/*
+	 * requests that put characters into the input of a terminal, or let a terminal send signals
+	 * to the processes of its session
+	 */
+	{ SYS_ioctl,
+	  1,
+	  { { 1,
+	      UINT32_MAX,
+	      7,
+	      { TIOCSTI, TIOCLINUX, TIOCSIG, TIOCSCTTY, TIOCNOTTY, TIOCSPGRP, TIOCSWINSZ } } } },
+};
 
 struct program {
 	uint16_t len;
@@ -253,13 +316,13 @@ emit_load(struct program *program, size_t offset)
 	emit(program, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
-/* Get the offset, in struct seccomp_data, of the lower half of an argument. */
+/* Get the offset, in struct seccomp_data, of a half of an argument. */
 static size_t
-offset_of_arg(uint32_t arg)
+offset_of_half(uint32_t arg, bool is_upper)
 {
-	const size_t half = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : 4;
+	const bool is_second = is_upper == (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
 
-	return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t) + half;
+	return offsetof(struct seccomp_data, args) + arg * sizeof(uint64_t) + (is_second ? 4 : 0);
 }
 
 static void
@@ -279,6 +342,41 @@ emit_call(struct program *program, int call, uint32_t verdict)
 	emit_return(program, verdict);
 }
 
+static bool
+has_upper_half(const struct condition *condition)
+{
+	return condition->mask > UINT32_MAX;
+}
+
+/* Get the number of instructions of a condition. */
+static uint32_t
+length_of(const struct condition *condition)
+{
+	return (has_upper_half(condition) ? 4 : 0) + 2 + condition->nb_values + 1;
+}
+
+/*
+ * Add the instructions of a condition. If the condition does not hold, they jump over the next
+ * `rest` instructions behind them. The upper half of an argument that is checked must be 0.
+ */
+static void
+emit_condition(struct program *program, const struct condition *condition, uint32_t rest)
+{
+	const uint8_t nb = (uint8_t)condition->nb_values;
+
+	if (has_upper_half(condition)) {
+		emit_load(program, offset_of_half(condition->arg, true));
+		emit(program, BPF_ALU | BPF_AND | BPF_K, (uint32_t)(condition->mask >> 32), 0, 0);
+		emit(program, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0);
+		emit(program, BPF_JMP | BPF_JA, 2u + nb + 1u + rest, 0, 0);
+	}
+	emit_load(program, offset_of_half(condition->arg, false));
+	emit(program, BPF_ALU | BPF_AND | BPF_K, (uint32_t)condition->mask, 0, 0);
+	for (uint8_t i = 0; i < nb; i++)
+		emit(program, BPF_JMP | BPF_JEQ | BPF_K, condition->value[i], (uint8_t)(nb - i), 0);
+	emit(program, BPF_JMP | BPF_JA, rest, 0, 0);
+}
+
 /*
  * Add the instructions of a rule. The number of the system call is loaded before them, and is
  * loaded again at their end.
@@ -286,21 +384,51 @@ emit_call(struct program *program, int call, uint32_t verdict)
 static void
 emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 {
-	const uint8_t nb = (uint8_t)(3 + 2 * rule->nb_values);
+	uint32_t rest = 1; /* the instruction that returns the verdict */
 
-	emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->call, 0, nb);
-	emit_load(program, offset_of_arg(rule->arg));
-	emit(program, BPF_ALU | BPF_AND | BPF_K, rule->mask, 0, 0);
-	for (uint32_t i = 0; i < rule->nb_values; i++)
-		emit_call(program, (int)rule->value[i], verdict);
+	for (uint32_t i = 0; i < rule->nb; i++)
+		rest += length_of(&rule->condition[i]);
+	emit(program, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)rule->call, 0, (uint8_t)(rest + 1));
+	for (uint32_t i = 0; i < rule->nb; i++) {
+		rest -= length_of(&rule->condition[i]);
+		emit_condition(program, &rule->condition[i], rest);
+	}
+	emit_return(program, verdict);
 	emit_load(program, offsetof(struct seccomp_data, nr));
+}
+
+static void
+emit_rules(struct program *program, const struct rule *rule, size_t nb, uint32_t verdict)
+{
+	for (size_t i = 0; i < nb; i++)
+		emit_rule(program, &rule[i], verdict);
+}
+
+#define EMIT_RULES(program, rules, verdict)                                                        \
+	emit_rules(program, rules, sizeof(rules) / sizeof((rules)[0]), verdict)
+
+/* Add the rules that not all programs have. */
+static void
+emit_rules_of(struct program *program, enum syscall_filter filter)
+{
+	if (filter == SYSCALL_FILTER_CM) {
+		EMIT_RULES(program, cm_rules, SECCOMP_RET_ALLOW);
+		return;
+	}
+	EMIT_RULES(program, uroced_rules, SECCOMP_RET_ALLOW);
+	if (filter == SYSCALL_FILTER_XDP)
+		EMIT_RULES(program, xdp_rules, SECCOMP_RET_ALLOW);
+	EMIT_RULES(program, refused_requests, SECCOMP_RET_ERRNO | EPERM);
+	emit_call(program, SYS_ioctl, SECCOMP_RET_ALLOW);
 }
 
 static void
 write_program(struct program *program, enum syscall_filter filter)
 {
 	/* uroced may send a signal to its own process, as abort() does */
-	const struct rule self = { SYS_tgkill, 0, UINT32_MAX, 1, { (uint32_t)getpid() } };
+	const struct rule self = { SYS_tgkill,
+				   1,
+				   { { 0, UINT32_MAX, 1, { (uint32_t)getpid() } } } };
 
 	emit_load(program, offsetof(struct seccomp_data, arch));
 	emit(program, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
@@ -316,14 +444,9 @@ write_program(struct program *program, enum syscall_filter filter)
 	 * filter returns ENOSYS, and then the C library calls clone() instead.
 	 */
 	emit_call(program, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
-		emit_rule(program, &rules[i], SECCOMP_RET_ALLOW);
+	EMIT_RULES(program, rules, SECCOMP_RET_ALLOW);
 	emit_rule(program, &self, SECCOMP_RET_ALLOW);
-	for (size_t i = 0;
-	     filter == SYSCALL_FILTER_XDP && i < sizeof(xdp_rules) / sizeof(xdp_rules[0]); i++)
-		emit_rule(program, &xdp_rules[i], SECCOMP_RET_ALLOW);
-	emit_rule(program, &typing, SECCOMP_RET_ERRNO | EPERM);
-	emit_call(program, SYS_ioctl, SECCOMP_RET_ALLOW);
+	emit_rules_of(program, filter);
 	emit_return(program, SECCOMP_RET_ERRNO | EPERM);
 }
 

@@ -7,7 +7,7 @@
  * The filter of system calls (seccomp, mode 2) that uroced has after its start. A call that is not
  * allowed fails with EPERM and is written to the audit log; it does not end uroced. For example,
  * the filter forbids to create a process, to execute a program, to trace or to signal another
- * process, to get privileges, and to make executable memory.
+ * process, to change its limits, to get privileges, and to make executable memory.
  */
 
 /** Which system calls are allowed. */
@@ -20,7 +20,7 @@ enum syscall_filter {
 	SYSCALL_FILTER_XDP,
 	/*
 	 * for the connection manager: it can open no file and no socket except pairs of sockets,
-	 * and cannot connect to a process
+	 * and cannot connect to a process or send to an address
 	 */
 	SYSCALL_FILTER_CM,
 };

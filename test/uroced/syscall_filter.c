@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_packet.h>
+#include <linux/sockios.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -75,6 +77,58 @@ processes_are_refused(void)
 	       REFUSED(ptrace(PTRACE_ATTACH, getppid(), NULL, NULL)) &&
 	       REFUSED(syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0)) &&
 	       REFUSED(syscall(SYS_pidfd_open, getppid(), 0));
+}
+
+/* The kernel would send the parent of this process the signals. */
+static bool
+signals_of_descriptors_are_refused(void)
+{
+	const struct f_owner_ex owner = { F_OWNER_PID, getppid() };
+	const int parent = getppid(), on = 1;
+	int ends[2];
+
+	return socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0 &&
+	       REFUSED(fcntl(ends[0], F_SETSIG, SIGURG)) &&
+	       REFUSED(fcntl(ends[0], F_SETOWN, parent)) &&
+	       REFUSED(fcntl(ends[0], F_SETOWN_EX, &owner)) &&
+	       REFUSED(fcntl(ends[0], F_SETFL, O_ASYNC)) &&
+	       REFUSED(fcntl(ends[0], F_SETFL, O_ASYNC | O_NONBLOCK)) &&
+	       REFUSED(fcntl(ends[0], F_SETLEASE, F_UNLCK)) &&
+	       REFUSED(fcntl(ends[0], F_NOTIFY, 0)) &&
+	       REFUSED(ioctl(ends[0], FIOSETOWN, &parent)) &&
+	       REFUSED(ioctl(ends[0], SIOCSPGRP, &parent)) &&
+	       REFUSED(ioctl(ends[0], FIOASYNC, &on));
+}
+
+/*
+ * Neither limits nor the CPUs of another process are changed. The limits are at an address whose
+ * lower half is 0, as the lower half of NULL is.
+ */
+static bool
+other_processes_are_left_alone(void)
+{
+	struct rlimit *limits =
+		mmap((void *)(uintptr_t)(UINT64_C(1) << 32), 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	cpu_set_t set;
+
+	return limits != MAP_FAILED && prlimit(0, RLIMIT_CORE, NULL, limits) == 0 &&
+	       REFUSED(prlimit(getppid(), RLIMIT_CORE, limits, NULL)) &&
+	       REFUSED(prlimit(0, RLIMIT_CORE, limits, NULL)) &&
+	       REFUSED(prlimit(getppid(), RLIMIT_CORE, NULL, limits)) &&
+	       sched_getaffinity(0, sizeof(set), &set) == 0 &&
+	       REFUSED(sched_setaffinity(getppid(), sizeof(set), &set)) &&
+	       sched_setaffinity(0, sizeof(set), &set) == 0 &&
+	       REFUSED(setpriority(PRIO_PROCESS, (id_t)getppid(), 0)) &&
+	       REFUSED(syscall(SYS_ioprio_set, 1, getppid(), 0)) &&
+	       REFUSED(syscall(SYS_rt_sigqueueinfo, getppid(), 0, NULL)) &&
+	       REFUSED(syscall(SYS_rt_tgsigqueueinfo, getppid(), getppid(), 0, NULL)) &&
+	       REFUSED(syscall(SYS_pidfd_send_signal, 0, 0, NULL, 0)) &&
+	       REFUSED(syscall(SYS_tkill, getppid(), 0)) &&
+	       REFUSED(syscall(SYS_timer_create, CLOCK_MONOTONIC, NULL, NULL)) &&
+	       REFUSED(syscall(SYS_mq_notify, 0, NULL)) &&
+	       REFUSED(syscall(SYS_process_vm_writev, getppid(), NULL, 0, NULL, 0, 0)) &&
+	       REFUSED(syscall(SYS_migrate_pages, getppid(), 0, NULL, NULL));
 }
 
 static bool
@@ -148,6 +202,21 @@ needs_are_met(void)
 }
 
 static bool
+descriptors_are_controlled(void)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+	const int file = memfd_create("file", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	const int copy = fcntl(file, F_DUPFD_CLOEXEC, 100);
+
+	return copy >= 100 && fcntl(copy, F_GETFD) == FD_CLOEXEC && fcntl(copy, F_SETFD, 0) == 0 &&
+	       fcntl(copy, F_SETFL, O_NONBLOCK) == 0 && (fcntl(copy, F_GETFL) & O_NONBLOCK) != 0 &&
+	       fcntl(copy, F_SETFL, 0) == 0 && fcntl(copy, F_SETLK, &all) == 0 &&
+	       fcntl(copy, F_SETLKW, &all) == 0 && fcntl(copy, F_GETLK, &all) == 0 &&
+	       fcntl(copy, F_ADD_SEALS, F_SEAL_GROW) == 0 &&
+	       fcntl(copy, F_GET_SEALS) == F_SEAL_GROW && fcntl(copy, F_DUPFD, 0) >= 0;
+}
+
+static bool
 xdp_is_let(void)
 {
 	const int fd = socket(AF_XDP, SOCK_RAW, 0);
@@ -168,6 +237,8 @@ manager_opens_nothing(void)
 	       REFUSED(unlink("/nowhere/a")) && REFUSED(socket(AF_UNIX, SOCK_SEQPACKET, 0)) &&
 	       REFUSED(socket(AF_INET, SOCK_DGRAM, 0)) && REFUSED(connect(-1, NULL, 0)) &&
 	       REFUSED(bind(-1, NULL, 0)) && REFUSED(fork()) &&
+	       REFUSED(socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, ends)) &&
+	       REFUSED(ioctl(0, FIONREAD, &byte)) &&
 	       socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 &&
 	       send(ends[0], &byte, sizeof(byte), 0) == sizeof(byte) &&
 	       recv(ends[1], &byte, sizeof(byte), 0) == sizeof(byte) &&
@@ -182,6 +253,13 @@ manager_opens_nothing(void)
 	}
 
 TEST_IN_CHILD(process__is_neither_made_nor_reached, processes_are_refused, SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(process__gets_no_signal_of_a_descriptor, signals_of_descriptors_are_refused,
+	      SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(process__gets_no_signal_of_the_managers_descriptor,
+	      signals_of_descriptors_are_refused, SYSCALL_FILTER_CM)
+TEST_IN_CHILD(process__keeps_its_limits_and_cpus, other_processes_are_left_alone,
+	      SYSCALL_FILTER_UROCED)
+TEST_IN_CHILD(descriptor__is_controlled, descriptors_are_controlled, SYSCALL_FILTER_UROCED)
 TEST_IN_CHILD(privilege__is_not_to_be_had, privileges_are_refused, SYSCALL_FILTER_UROCED)
 TEST_IN_CHILD(file__is_not_given_away, files_are_left_as_they_are, SYSCALL_FILTER_UROCED)
 TEST_IN_CHILD(socket__of_another_family_is_refused, other_sockets_are_refused,
@@ -237,6 +315,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(process__is_neither_made_nor_reached),
+		cmocka_unit_test(process__gets_no_signal_of_a_descriptor),
+		cmocka_unit_test(process__gets_no_signal_of_the_managers_descriptor),
+		cmocka_unit_test(process__keeps_its_limits_and_cpus),
+		cmocka_unit_test(descriptor__is_controlled),
 		cmocka_unit_test(privilege__is_not_to_be_had),
 		cmocka_unit_test(file__is_not_given_away),
 		cmocka_unit_test(socket__of_another_family_is_refused),
