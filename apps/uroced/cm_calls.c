@@ -99,7 +99,63 @@ call_create(struct cm_client *client, const struct uroce_mux_cm_request *request
 		return -EIO;
 	}
 	own_id(client, reply->id, is_datagram);
+	ids_of(client)->id[reply->id].space = request->create.space;
 	return 0;
+}
+
+/* Get the port of an id, as the connection manager records it. */
+static struct cm_port
+port_of(const struct cm_client *client, uint32_t id, const struct uroce_mux_cm_addr *addr,
+	bool is_v6only)
+{
+	const struct cm_id *at = &client->server->ids.id[id];
+
+	return (struct cm_port){ client->uid, at->space, at->is_datagram, is_v6only, *addr };
+}
+
+/*
+ * Bind an id to a port that may be kept for the user of the client, at an address that overlaps. The
+ * ids that keep the port for this user make room.
+ */
+static int
+bind_among_kept(struct cm_client *client, const struct uroce_mux_cm_request *request,
+		const struct uroce_cm_addr *addr, const struct cm_port *port)
+{
+	struct cm_ports *ports = &client->server->ports;
+	uint32_t kept;
+	int ret;
+
+	do {
+		ret = client->manager->ops->bind(client->manager, request->id, addr,
+						 request->bind.is_v6only, request->bind.is_shared);
+		if (ret != -EADDRINUSE)
+			return ret;
+		kept = cm_ports_yield(ports, port, true);
+		cm_ports_drop(ports, kept);
+	} while (kept != UROCE_CM_NO_ID);
+	return ret;
+}
+
+/*
+ * Bind an id. If the address and the port are kept for the user of the client, since the user had
+ * them when the previous connection manager ended, their record passes to the id.
+ */
+static int
+bind_id(struct cm_client *client, const struct uroce_mux_cm_request *request,
+	const struct uroce_cm_addr *addr)
+{
+	struct cm_ports *ports = &client->server->ports;
+	const bool is_v6only = request->bind.is_v6only;
+	const struct cm_port port = port_of(client, request->id, &request->bind.addr, is_v6only);
+	const uint32_t kept = cm_ports_yield(ports, &port, false);
+	const int ret = bind_among_kept(client, request, addr, &port);
+
+	if (ret == 0 && kept != UROCE_CM_NO_ID)
+		cm_ports_record(ports, request->id, &port);
+	cm_ports_drop(ports, kept);
+	if (ret == 0)
+		ids_of(client)->id[request->id].is_v6only = is_v6only;
+	return ret;
 }
 
 static int
@@ -114,16 +170,35 @@ call_bind(struct cm_client *client, const struct uroce_mux_cm_request *request,
 		return -EADDRNOTAVAIL;
 	if (addr.port > 0 && addr.port < PORT_UNPRIVILEGED && client->uid != 0)
 		return -EACCES;
-	return client->manager->ops->bind(client->manager, request->id, &addr,
-					  request->bind.is_v6only, request->bind.is_shared);
+	return bind_id(client, request, &addr);
+}
+
+/* Record the port of a listener, which the engine may have chosen. */
+static void
+record_listener(struct cm_client *client, uint32_t id)
+{
+	struct uroce_mux_cm_addr addr;
+	struct uroce_cm_info info;
+	struct cm_port port;
+
+	if (client->manager->ops->query(client->manager, id, &info) < 0)
+		return;
+	uroce_mux_cm_put_addr(&addr, &info.local);
+	port = port_of(client, id, &addr, ids_of(client)->id[id].is_v6only);
+	cm_ports_record(&client->server->ports, id, &port);
 }
 
 static int
 call_listen(struct cm_client *client, const struct uroce_mux_cm_request *request,
 	    struct uroce_mux_cm_reply *reply)
 {
+	const int ret =
+		client->manager->ops->listen(client->manager, request->id, request->listen.backlog);
+
 	(void)reply;
-	return client->manager->ops->listen(client->manager, request->id, request->listen.backlog);
+	if (ret == 0)
+		record_listener(client, request->id);
+	return ret;
 }
 
 static int
@@ -194,6 +269,7 @@ call_destroy(struct cm_client *client, const struct uroce_mux_cm_request *reques
 	     struct uroce_mux_cm_reply *reply)
 {
 	(void)reply;
+	cm_ports_drop(&client->server->ports, request->id);
 	cm_ids_disown(ids_of(client), request->id);
 	client->nb_ids--;
 	return client->manager->ops->destroy(client->manager, request->id);

@@ -30,7 +30,8 @@ cm_ids_is_free(const struct cm_ids *ids, uint32_t id)
 void
 cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram)
 {
-	ids->id[id] = (struct cm_id){ (uint16_t)(slot + 1u), is_datagram };
+	ids->id[id] = (struct cm_id){ .owner_plus_one = (uint16_t)(slot + 1u),
+				      .is_datagram = is_datagram };
 }
 
 int

@@ -14,6 +14,8 @@
 struct cm_id {
 	uint16_t owner_plus_one; /* slot of the client plus one; 0: no client owns the id */
 	bool is_datagram;
+	bool is_v6only; /* the id is bound to addresses of IPv6 only */
+	uint16_t space; /* port space (cm/service_id.h); 0: the id does not bind a port */
 };
 
 struct cm_ids {

@@ -49,6 +49,7 @@ struct cm {
 	struct uroce_cm_manager *own;
 	struct uroce_cm_agent *agent;
 	const struct lease_record *record;
+	struct cm_ports_file *ports;
 	struct cm_server server;
 };
 
@@ -164,9 +165,11 @@ start_server(struct cm *cm)
 		.list = list_ids,
 		.max_ids = UROCE_CM_SHARED_AGENT_IDS,
 	};
-	const int ret = cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED,
-				       CM_FD_READERS, CM_FD_REPORTS);
+	int ret = cm_server_init(&cm->server, &host, CM_FD_LISTENER, CM_FD_UROCED, CM_FD_READERS,
+				 CM_FD_REPORTS);
 
+	if (ret == 0)
+		ret = cm_server_keep_ports(&cm->server, cm->ports);
 	if (ret < 0)
 		log_line("connection manager: no server: %s", strerror(-ret));
 	return ret;
@@ -192,6 +195,11 @@ cm_main(bool is_unconfined)
 	cm.record = lease_file_map(CM_FD_LEASES);
 	if (!cm.record) {
 		log_line("connection manager: no file of leases: %m");
+		return EXIT_FAILURE;
+	}
+	cm.ports = cm_ports_map(CM_FD_PORTS);
+	if (!cm.ports) {
+		log_line("connection manager: no memory of ports: %m");
 		return EXIT_FAILURE;
 	}
 	fd_limit_raise();

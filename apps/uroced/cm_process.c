@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "cm_ports.h"
 #include "fd_message.h"
 #include "log_line.h"
 
@@ -132,6 +133,7 @@ run_starter(int uroced, int leases, int readers, bool is_unconfined)
 	kept[1] = fds[CM_FD_LEASES];
 	kept[2] = readers;
 	close_others(kept, sizeof(kept) / sizeof(kept[0]));
+	fds[CM_FD_PORTS] = cm_ports_create();
 	child_outlive_signals();
 	start_managers(uroced, fds, is_unconfined);
 	_exit(0);

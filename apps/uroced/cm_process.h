@@ -26,6 +26,7 @@ enum cm_fd {
 	CM_FD_REPORTS,    /* the socket for requests of uroced's telemetry (cm_report.h) */
 	CM_FD_LEASES,     /* the file of leases, for reading */
 	CM_FD_READERS,    /* the socket of reader_start() */
+	CM_FD_PORTS,      /* the shared memory of cm_ports_create(), of all connection managers */
 	CM_FD_END
 };
 

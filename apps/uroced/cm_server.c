@@ -23,10 +23,13 @@
 /* epoll_wait() has to report the events of all clients at once, so that users can take turns */
 #define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
 /*
- * the timeout of epoll_wait() in ms while accept() has failed, a socket waits to be closed, or the
- * socket of a client is full
+ * the timeout of epoll_wait() in ms while accept() has failed, a socket waits to be closed, the
+ * socket of a client is full, or ports are kept
  */
 #define RETRY_MS 100
+
+/* The user of ids that keep ports, for the limit of ids of a user; no client has it. */
+#define KEEPER_UID ((uid_t)-1)
 
 /* The data of an epoll event: the slot of a client, or one of these values. */
 enum { LISTENER = CM_CLIENTS_MAX, EVENTS, UROCED, REPORTS };
@@ -65,6 +68,18 @@ count_clients(const struct cm_server *server, uid_t uid, bool is_others)
 	return nb;
 }
 
+/* Delete the records of a client's listeners. */
+static void
+drop_ports(const struct cm_client *client)
+{
+	struct cm_server *server = client->server;
+
+	for (uint32_t id = 0; id < server->ids.max; id++) {
+		if (cm_ids_is_of(&server->ids, id, client->slot))
+			cm_ports_drop(&server->ports, id);
+	}
+}
+
 /* End a client. Its ids are destroyed, and the peers of these ids are notified. */
 static void
 leave(struct cm_client *client, const char *why)
@@ -73,6 +88,7 @@ leave(struct cm_client *client, const char *why)
 
 	if (client->manager) {
 		client->manager->ops->close(client->manager);
+		drop_ports(client);
 		cm_ids_disown_all(&server->ids, client->slot);
 		log_client_line("connection manager: client %u: left: %s: pid %d, %u ids",
 				client->slot, why, client->pid, client->nb_ids);
@@ -372,8 +388,8 @@ void
 cm_server_round(struct cm_server *server, int timeout_ms)
 {
 	static struct epoll_event events[EPOLL_EVENTS];
-	const bool is_retrying =
-		server->is_deaf || server->closing.nb_parked > 0 || server->nb_full > 0;
+	const bool is_retrying = server->is_deaf || server->closing.nb_parked > 0 ||
+				 server->nb_full > 0 || server->ports.keeper;
 	int nb;
 
 	if (is_retrying && (timeout_ms < 0 || timeout_ms > RETRY_MS))
@@ -384,6 +400,7 @@ cm_server_round(struct cm_server *server, int timeout_ms)
 		end_full(server);
 	if (server->closing.nb_parked > 0)
 		closing_retry(&server->closing);
+	cm_ports_expire(&server->ports, server->host.now_ns(server->host.arg));
 	if (nb == 0)
 		set_deaf(server, false);
 }
@@ -425,6 +442,27 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	return ret;
 }
 
+/* The notification of the ids that keep ports, which have no events. */
+static void
+ignore_events(void *arg)
+{
+	(void)arg;
+}
+
+int
+cm_server_keep_ports(struct cm_server *server, struct cm_ports_file *file)
+{
+	const struct cm_host *host = &server->host;
+	struct uroce_cm_manager *keeper = NULL;
+	int ret = 0;
+
+	if (cm_ports_has_any(file))
+		ret = host->open(host->arg, KEEPER_UID, ignore_events, NULL, &keeper);
+	if (ret == 0)
+		cm_ports_start(&server->ports, file, keeper, host->now_ns(host->arg));
+	return ret;
+}
+
 void
 cm_server_fini(struct cm_server *server)
 {
@@ -437,5 +475,6 @@ cm_server_fini(struct cm_server *server)
 		(void)close(server->epoll_fd);
 	if (server->events_fd >= 0)
 		(void)close(server->events_fd);
+	cm_ports_fini(&server->ports);
 	cm_ids_fini(&server->ids);
 }

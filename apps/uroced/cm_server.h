@@ -29,6 +29,7 @@
 
 #include "cm_ids.h"
 #include "closing.h"
+#include "cm_ports.h"
 #include "cm_report.h"
 #include "mux/cm_message.h"
 #include "readers.h"
@@ -90,6 +91,7 @@ struct cm_server {
 	struct readers readers;
 	struct closing closing;
 	struct cm_ids ids;
+	struct cm_ports ports;
 	struct cm_client *client[CM_CLIENTS_MAX];
 	/* number of requests that were served and of connections that were accepted */
 	uint64_t nb_served;
@@ -112,6 +114,14 @@ struct cm_server {
  */
 int cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
 		   int start, int reports);
+
+/**
+ * Keep the ports of the previous connection manager's listeners for their users, and record the
+ * listeners of this one. Call this before the first round.
+ * @param file  shared memory of all connection managers of a uroced
+ * @return 0, or -errno
+ */
+int cm_server_keep_ports(struct cm_server *server, struct cm_ports_file *file);
 
 /** Wait for events once, for at most `timeout_ms` (-1: no limit), and handle them. */
 void cm_server_round(struct cm_server *server, int timeout_ms);

@@ -13,6 +13,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -286,19 +287,44 @@ rig_start(void)
 	return start < 0 ? -1 : 0;
 }
 
-int
-rig_set_up(void **state)
+/* Start the server over a new engine. */
+static void
+start_server(void)
 {
 	struct cm_host host;
 
-	(void)state;
 	cm_engine_init(&engine);
 	host = cm_engine_host(&engine);
+	assert_int_equal(cm_server_init(&server, &host, listener, -1, start, reports[1]), 0);
+}
+
+void
+rig_restart(struct cm_ports_file *ports)
+{
+	struct cm_ports_file *before = malloc(sizeof(*before));
+
+	/* a connection manager that is killed deletes no record, as the end of its clients does */
+	assert_non_null(before);
+	memcpy(before, ports, sizeof(*before));
+	program_hang_up(&ann);
+	program_hang_up(&bob);
+	cm_server_fini(&server);
+	cm_engine_fini(&engine);
+	memcpy(ports, before, sizeof(*before));
+	free(before);
+	start_server();
+	assert_int_equal(cm_server_keep_ports(&server, ports), 0);
+}
+
+int
+rig_set_up(void **state)
+{
+	(void)state;
 	(void)snprintf(path, sizeof(path), "/tmp/cm-server-%d", getpid());
 	listener = uroce_mux_listen(path, 0666);
 	assert_true(listener >= 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, reports), 0);
-	assert_int_equal(cm_server_init(&server, &host, listener, -1, start, reports[1]), 0);
+	start_server();
 	program_open_as(&ann, geteuid(), 10);
 	program_open_as(&bob, geteuid(), 20);
 	return 0;

@@ -59,6 +59,12 @@ int rig_set_up(void **state);
 /** End both programs and the server, and check that nothing of any program is left. For cmocka. */
 int rig_tear_down(void **state);
 
+/**
+ * Start the server again over a new engine, as after a SIGKILL. All programs lose their connections.
+ * @param ports  shared memory of both servers
+ */
+void rig_restart(struct cm_ports_file *ports);
+
 /** Run the server of the connection manager for so many rounds that it has nothing left to do. */
 void rig_settle(void);
 

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CM_PORTS_H
+#define UROCED_CM_PORTS_H
+
+/**
+ * @file
+ * The ports of listeners, which outlive the connection manager. The connection manager writes a
+ * record of each listener into shared memory. When it has ended, the next connection manager keeps
+ * each port for the user that had it, until this user binds the port again, or for CM_PORTS_KEPT_NS.
+ * Otherwise the first user who binds the port would get the connection requests of its peers.
+ *
+ * A port is kept by an id of the connection manager's own that is bound to it. So the engine's rules
+ * say which addresses overlap, and a port that the engine chooses is not a kept one.
+ *
+ * The next connection manager does not trust the records, because an attacker may have controlled
+ * the previous one.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "mux/cm_message.h"
+#include "verbs/cm/manager.h"
+
+/** Ids of the engine that have a record are smaller than this number. */
+#define CM_PORTS_MAX 131072u
+
+/** The time for which a port is kept after the start of a connection manager. */
+#define CM_PORTS_KEPT_NS UINT64_C(5000000000)
+
+/** A listener, and its user. */
+struct cm_port {
+	uid_t uid;
+	uint16_t space; /* port space (cm/service_id.h) */
+	uint8_t is_datagram;
+	uint8_t is_v6only;
+	struct uroce_mux_cm_addr addr;
+};
+
+struct cm_port_record {
+	struct cm_port port;
+	_Atomic uint32_t is_used; /* 1: the other fields are valid */
+};
+
+/**
+ * The shared memory. It has two tables with a record for each id, of which one is valid. A
+ * connection manager writes the other table at its start and makes it the valid one then, so that
+ * its end at any moment loses no record.
+ */
+struct cm_ports_file {
+	_Atomic uint32_t valid; /* index of the valid table; only the lowest bit counts */
+	struct cm_port_record table[2][CM_PORTS_MAX];
+};
+
+struct cm_ports {
+	struct cm_ports_file *file;    /* NULL: nothing is recorded */
+	struct cm_port_record *record; /* the table of this connection manager */
+	/* the user of the engine whose ids keep ports; NULL: no port is kept */
+	struct uroce_cm_manager *keeper;
+	uint32_t *kept; /* array of the keeper's ids */
+	uint32_t nb_kept;
+	uint64_t end_ns; /* time until which ports are kept */
+};
+
+/**
+ * Make the shared memory. Its size cannot be changed.
+ * @return a descriptor, or -errno
+ */
+int cm_ports_create(void);
+
+/** Map the shared memory. @return NULL after an error, with errno */
+struct cm_ports_file *cm_ports_map(int fd);
+
+/** Whether the shared memory has a record, so that cm_ports_start() keeps a port. */
+bool cm_ports_has_any(const struct cm_ports_file *file);
+
+/**
+ * Keep the ports of the previous connection manager, and record the listeners of this one.
+ * @param ports  zeros
+ * @param keeper  a user of the engine, which is closed when no port is kept any more; NULL: keep no port
+ */
+void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
+		    struct uroce_cm_manager *keeper, uint64_t now_ns);
+
+/**
+ * Stop to keep a port for its user, who binds it now. The record stays until cm_ports_drop().
+ * @param is_at_any_address  the kept port may have another address than `port`
+ * @return the id whose record it is; UROCE_CM_NO_ID: the port is not kept for this user
+ */
+uint32_t cm_ports_yield(struct cm_ports *ports, const struct cm_port *port, bool is_at_any_address);
+
+/** Delete the record of an id. */
+void cm_ports_drop(struct cm_ports *ports, uint32_t id);
+
+/** Record that an id has a port. */
+void cm_ports_record(struct cm_ports *ports, uint32_t id, const struct cm_port *port);
+
+/** Stop to keep ports if their time has passed. */
+void cm_ports_expire(struct cm_ports *ports, uint64_t now_ns);
+
+/** Free what is not in the shared memory. The records stay. */
+void cm_ports_fini(struct cm_ports *ports);
+
+#endif /* UROCED_CM_PORTS_H */
