@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "cm/timeout.h"
 #include "cm_server.h"
 
 /* Only root may use ports below this one, as with sockets of the kernel. */
@@ -201,6 +202,17 @@ call_listen(struct cm_client *client, const struct uroce_mux_cm_request *request
 	return ret;
 }
 
+/*
+ * Limit the ACK timeout of a connection as that of a peer is limited. TIMEWAIT takes as long as the
+ * ACK timeout, and goes on when the client has ended.
+ */
+static void
+limit_ack_timeout(struct uroce_cm_param *param)
+{
+	if (param->ack_timeout_code > UROCE_CM_PEER_TIMEOUT_CODE_MAX)
+		param->ack_timeout_code = UROCE_CM_PEER_TIMEOUT_CODE_MAX;
+}
+
 static int
 call_connect(struct cm_client *client, const struct uroce_mux_cm_request *request,
 	     struct uroce_mux_cm_reply *reply)
@@ -218,6 +230,7 @@ call_connect(struct cm_client *client, const struct uroce_mux_cm_request *reques
 	uroce_mux_cm_get_addr(&remote, &request->connect.remote);
 	uroce_mux_cm_get_av(&av, &request->connect.av);
 	uroce_mux_cm_get_param(&param, &request->connect.param, &request->connect.private_data);
+	limit_ack_timeout(&param);
 	return client->manager->ops->connect(client->manager, request->id, &remote, &av, &param);
 }
 

@@ -15,7 +15,7 @@
 
 /**
  * The code of the longest time that a peer gets, 17 s. A longer time for which a peer asks is cut
- * to it.
+ * to it. A client of uroced gets no longer ACK timeout, either.
  */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 

@@ -19,6 +19,7 @@
 
 #include "cm/reason.h"
 #include "cm/service_id.h"
+#include "cm/timeout.h"
 #include "cm_rig.h"
 #include "send_fd.h"
 
@@ -42,6 +43,40 @@ clients__connect_to_each_other(void **state)
 	assert_int_equal(program_request_id(&bob, UROCE_MUX_CM_DESTROY, bobs), 0);
 	assert_int_equal(program_request_id(&bob, UROCE_MUX_CM_DESTROY, id), 0);
 	assert_int_equal(program_request_id(&bob, UROCE_MUX_CM_DESTROY, id), -EINVAL);
+}
+
+/*
+ * An id in TIMEWAIT outlives its client, and counts for the user, so the ACK timeout that determines
+ * its time is limited.
+ */
+static void
+ack_timeout__of_a_client_is_limited(void **state)
+{
+	struct uroce_mux_cm_request request;
+	uint32_t anns, bobs;
+
+	(void)state;
+	(void)program_listen_at(&bob, PORT);
+	assert_int_equal(program_create(&ann, &anns), 0);
+	assert_int_equal(program_bind_to(&ann, anns, 1, 0), 0);
+	ann.nb_qps++;
+	program_fill_connect(&ann, &request, anns);
+	request.connect.param.ack_timeout_code = UROCE_CM_TIMEOUT_CODE_MAX;
+	assert_int_equal(program_ask(&ann, &request), 0);
+	assert_int_equal(program_request_id(&ann, UROCE_MUX_CM_QUERY, anns), 0);
+	assert_int_equal(ann.reply.info.ack_timeout_code, UROCE_CM_PEER_TIMEOUT_CODE_MAX);
+	bobs = program_expect_event(&bob, UROCE_CM_EVENT_CONNECT_REQUEST);
+	assert_int_equal(program_accept_id(&bob, bobs), 0);
+	(void)program_expect_event(&ann, UROCE_CM_EVENT_CONNECT_RESPONSE);
+	assert_int_equal(program_request_id(&ann, UROCE_MUX_CM_ESTABLISH, anns), 0);
+	request = (struct uroce_mux_cm_request){ .type = UROCE_MUX_CM_DISCONNECT, .id = anns };
+	assert_int_equal(program_ask(&ann, &request), 0);
+	program_hang_up(&ann);
+	program_hang_up(&bob);
+	rig_settle();
+	assert_int_not_equal(cm_engine_nb_open(&engine), 0);
+	cm_engine_pass(&engine, 120 * SEC);
+	assert_int_equal(cm_engine_nb_open(&engine), 0);
 }
 
 static void
@@ -419,6 +454,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(clients__connect_to_each_other),
+		TEST(ack_timeout__of_a_client_is_limited),
 		TEST(event__brings_the_private_data),
 		TEST(events__are_announced_once),
 		TEST(hello__is_first_once_and_of_this_version),
