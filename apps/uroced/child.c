@@ -30,5 +30,10 @@ child_fork(void)
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
+	/*
+	 * uroced, which an attacker may control, has the same user and may open files of /proc; the
+	 * child has no filter of system calls
+	 */
+	(void)prctl(PR_SET_DUMPABLE, 0);
 	return 0;
 }

@@ -12,7 +12,11 @@
 /** The largest number of descriptors that uroced may have inherited. */
 #define CHILD_INHERITED_MAX 1024
 
-/** Fork a child that is killed when its parent thread ends. @return as fork() */
+/**
+ * Fork a child that is killed when its parent thread ends. Other processes of its user can neither
+ * trace it nor access its memory, until it executes a program.
+ * @return as fork()
+ */
 pid_t child_fork(void);
 
 /**

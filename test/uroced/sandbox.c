@@ -219,26 +219,15 @@ manager__has_no_privilege(void **state)
 	daemon_.has_cm = false;
 }
 
-/* No user but root can read the memory of uroced, not even the user of uroced. */
+/* Check that the user 65534 does not access the memory of a process of its own. */
 static void
-daemon__is_not_traced_by_its_user(void **state)
+expect_unreadable(pid_t process)
 {
 	char path[64];
 	int status;
 	pid_t pid;
 
-	(void)state;
-	skip_if_deaf();
-	if (geteuid() != 0)
-		skip(); /* only root starts a daemon as another user */
-	daemon_remove(&daemon_);
-	daemon_make(&daemon_);
-	assert_int_equal(chown(daemon_.folder, 65534, 65534), 0);
-	daemon_.uid = 65534;
-	daemon_start_confined(&daemon_);
-	/* wait until uroced serves, because its socket exists before uroced enters the sandbox */
-	serve_a_client();
-	(void)snprintf(path, sizeof(path), "/proc/%d/mem", daemon_.pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", process);
 	pid = fork();
 	assert_true(pid >= 0);
 	if (pid == 0) {
@@ -248,9 +237,36 @@ daemon__is_not_traced_by_its_user(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(WEXITSTATUS(status), 42);
+}
+
+/*
+ * No user but root can read the memory of uroced, not even the user of uroced. The processes that
+ * fork others have no filter of system calls, so their memory must not be written by uroced, either.
+ */
+static void
+daemon__is_not_traced_by_its_user(void **state)
+{
+	int status;
+
+	(void)state;
+	skip_if_deaf();
+	if (geteuid() != 0)
+		skip(); /* only root starts a daemon as another user */
+	daemon_remove(&daemon_);
+	daemon_make(&daemon_);
+	assert_int_equal(chown(daemon_.folder, 65534, 65534), 0);
+	daemon_.uid = 65534;
+	daemon_.has_cm = true;
+	daemon_start_confined(&daemon_);
+	/* wait until uroced serves, because its socket exists before uroced enters the sandbox */
+	serve_a_client();
+	expect_unreadable(daemon_.pid);
+	expect_unreadable(process_await_child(daemon_.pid, "uroced-reader"));
+	expect_unreadable(process_await_child(daemon_.pid, "uroced-starter"));
 	assert_int_equal(kill(daemon_.pid, SIGTERM), 0);
 	assert_int_equal(waitpid(daemon_.pid, &status, 0), daemon_.pid);
 	daemon_.pid = 0;
+	daemon_.has_cm = false;
 }
 
 int
