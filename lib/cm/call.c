@@ -10,10 +10,12 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "cm/addr.h"
 #include "cm/cm.h"
 #include "cm/conn.h"
 #include "cm/event.h"
 #include "cm/identity.h"
+#include "cm/ip_header.h"
 #include "cm/owner.h"
 #include "cm/port_space.h"
 #include "cm/reason.h"
@@ -199,6 +201,47 @@ fill_from_connect(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 		fill_from_param(cm, conn, param);
 }
 
+/*
+ * Whether an IP header may name the address of an id and that of its peer: the peer refuses a
+ * request whose IP header names other hosts than the GIDs.
+ */
+static bool
+is_valid_route(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *remote,
+	       const struct uroce_cm_av *av)
+{
+	static const uint8_t any_ip[16];
+
+	return conn->is_bound && conn->local.ip_version == remote->ip_version &&
+	       memcmp(conn->local.ip, any_ip, sizeof(any_ip)) &&
+	       uroce_cm_addr_is_of_gid(&conn->local, av->local_gid) &&
+	       uroce_cm_addr_is_of_gid(remote, av->remote_gid);
+}
+
+/* Whether a peer would take the user's private data for an IP header. */
+static bool
+looks_like_ip(const struct uroce_cm_param *param)
+{
+	uint8_t head[UROCE_CM_IP_LEN] = { 0 };
+	struct uroce_cm_ip ip;
+
+	if (param->private_len)
+		memcpy(head, param->private_data,
+		       param->private_len < sizeof(head) ? param->private_len : sizeof(head));
+	return uroce_cm_ip_parse(head, &ip) == UROCE_CM_VERDICT_ACCEPTED;
+}
+
+/*
+ * Whether a request for a service ID may be without an IP header. The private data must not stand
+ * in for the header: it could name a source port that the id does not have.
+ */
+static bool
+may_omit_ip(uint64_t service_id, const struct uroce_cm_param *param)
+{
+	if (uroce_cm_service_needs_ip(service_id))
+		return false;
+	return !uroce_cm_service_has_ip(service_id) || !looks_like_ip(param);
+}
+
 int
 uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		  const struct uroce_cm_av *av, const struct uroce_cm_param *param, uint64_t now_ns)
@@ -206,14 +249,11 @@ uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 	const enum uroce_cm_input input =
 		conn->is_datagram ? UROCE_CM_ON_RESOLVE : UROCE_CM_ON_CONNECT;
+	const uint64_t service_id = uroce_cm_service_id(conn->space, remote->port);
 	const bool has_ip = remote->ip_version != 0;
-	static const uint8_t any_ip[16];
 	int ret;
 
-	if (has_ip && (!conn->is_bound || conn->local.ip_version != remote->ip_version ||
-		       !memcmp(conn->local.ip, any_ip, sizeof(any_ip))))
-		return -EINVAL;
-	if (has_ip && uroce_cm_port_is_mapped_ipv4(remote))
+	if (has_ip ? !is_valid_route(conn, remote, av) : !may_omit_ip(service_id, param))
 		return -EINVAL;
 	if (!conn->is_datagram && !is_valid_connect(param))
 		return -EINVAL;

@@ -331,13 +331,17 @@ int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr 
 int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 
 /**
- * Ask a peer for a connection, or for its datagram service. Either the id is bound to an address
- * without wildcard, and the request has an IP header, or `remote->ip_version` is 0. In the second
- * case `remote->port` is the low part of a service ID of the port space, and the request has no IP
- * header.
+ * Ask a peer for a connection, or for its datagram service. Either the id is bound to the address
+ * of `av->local_gid`, `remote` is that of `av->remote_gid`, and the request has an IP header, or
+ * `remote->ip_version` is 0. In the second case `remote->port` is the low part of a service ID of
+ * the port space, and the request has no IP header. The port spaces TCP, UDP and IPOIB require the
+ * header. The private data of a request without header must not have the form of a header if the
+ * peer looks for one (uroce_cm_service_has_ip()): a user could pretend to have any port of this
+ * host.
  * @param param  for a datagram service only the private data and the P_Key are used
- * @return 0; -EINVAL: the id is in another state or not bound as described; the private data does
- *	not fit; a member of `param` has no valid value
+ * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
+ *	lack of a header, are not as described; the private data does not fit; a member of `param`
+ *	has no valid value
  */
 int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,

@@ -11,6 +11,7 @@
 #include <infiniband/verbs.h>
 #include <string.h>
 
+#include "cm/addr.h"
 #include "cm/admission.h"
 #include "cm/conn.h"
 #include "cm/event.h"
@@ -22,27 +23,12 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
-
 /* The addresses of a request, and where the private data of the user begins. */
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
 	uint8_t offset; /* offset of the user's data in the private data */
 };
-
-static struct uroce_cm_addr
-addr_of_gid(const uint8_t gid[16])
-{
-	const bool is_ipv4 = !memcmp(gid, ipv4_prefix, sizeof(ipv4_prefix));
-	struct uroce_cm_addr addr = { .ip_version = is_ipv4 ? 4 : 6 };
-
-	if (is_ipv4)
-		memcpy(addr.ip + 12, gid + 12, 4);
-	else
-		memcpy(addr.ip, gid, 16);
-	return addr;
-}
 
 /* Whether an address of the IP header, `ip`, is the address of a host. */
 static bool
@@ -64,8 +50,8 @@ static enum uroce_cm_reason
 read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
 	       struct request_addr *addr)
 {
-	struct uroce_cm_addr src = addr_of_gid(from->remote_gid);
-	struct uroce_cm_addr dst = addr_of_gid(from->local_gid);
+	struct uroce_cm_addr src = uroce_cm_addr_of_gid(from->remote_gid);
+	struct uroce_cm_addr dst = uroce_cm_addr_of_gid(from->local_gid);
 	struct uroce_cm_ip ip;
 
 	addr->offset = 0;

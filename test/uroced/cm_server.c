@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "cm/ip_header.h"
 #include "cm/reason.h"
 #include "cm/service_id.h"
 #include "cm/timeout.h"
@@ -308,6 +309,38 @@ struct mutation {
 	}
 #define MUTATION(type, member, value) MUTATION_AT(type, member, 0, value)
 
+/*
+ * A client that sends no IP header cannot write one into its private data: a listener would see a
+ * connection from a port that the client does not have.
+ */
+static void
+port__is_not_forged_by_private_data(void **state)
+{
+	static const uint8_t header[UROCE_CM_IP_LEN] = {
+		[1] = 4 << 4, [3] = 111, [4 + 12] = 192, 0, 2, 1, [20 + 12] = 192, 0, 2, 1,
+	};
+	static const uint16_t spaces[] = { UROCE_CM_PS_TCP, UROCE_CM_PS_UDP, UROCE_CM_PS_IPOIB,
+					   UROCE_CM_PS_IB };
+	struct uroce_mux_cm_request request;
+
+	(void)state;
+	(void)program_listen_at(&bob, PORT);
+	for (unsigned i = 0; i < 8; i++) {
+		struct uroce_mux_cm_request create = {
+			.type = UROCE_MUX_CM_CREATE,
+			.create = { .space = spaces[i / 2], .is_datagram = i % 2 },
+		};
+
+		assert_int_equal(program_ask(&ann, &create), 0);
+		program_fill_connect(&ann, &request, ann.reply.id);
+		request.connect.remote = (struct uroce_mux_cm_addr){ .port = PORT };
+		request.connect.private_data.len = sizeof(header);
+		memcpy(request.connect.private_data.bytes, header, sizeof(header));
+		assert_int_equal(program_ask(&ann, &request), -EINVAL);
+	}
+	program_expect_no_event(&bob);
+}
+
 /* Each row changes one byte of a valid request to a value that is refused. */
 static void
 field__out_of_range_is_refused(void **state)
@@ -465,6 +498,7 @@ main(void)
 		TEST(qpn__needs_its_user),
 		TEST(address__is_of_this_host),
 		TEST(port__below_1024_is_for_root),
+		TEST(port__is_not_forged_by_private_data),
 		TEST(field__out_of_range_is_refused),
 		TEST(client__that_dies_leaves_nothing),
 		TEST(client__that_dies_while_it_connects),

@@ -245,6 +245,78 @@ listener__in_the_port_space_of_ipoib_reads_the_ip_header(void **state)
 	assert_int_equal(info.remote.port, from.local.port);
 }
 
+/*
+ * Try to connect from A to B.
+ * @param space  port space of the id, which is bound to the address of A
+ * @return the result of uroce_cme_connect()
+ */
+static int
+try_connect(struct ends *ends, uint16_t space, const struct uroce_cm_addr *remote,
+	    const struct uroce_cm_av *av, const void *data, uint8_t len)
+{
+	const struct uroce_cm_param param = {
+		.qpn = 0x11, .mtu_code = 3, .private_data = data, .private_len = len
+	};
+	uint32_t id;
+	int ret;
+
+	assert_int_equal(uroce_cme_create(ends->a.cm, space, false, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->a.cm, id, &ends->a.ip, false, false), 0);
+	ret = uroce_cme_connect(ends->a.cm, id, remote, av, &param, 0);
+	if (ret)
+		expect_state(&ends->a, id, UROCE_CM_STATE_IDLE);
+	uroce_cme_destroy(ends->a.cm, id, 0);
+	return ret;
+}
+
+static void
+connect__without_ip_header_names_no_port(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_addr service = { .port = PORT };
+	struct uroce_cm_av av = { .hop_limit = 1 };
+	uint8_t data[UROCE_CM_REQ_PRIVATE_LEN] = { 0 };
+
+	memcpy(av.local_gid, ends->a.gid, 16);
+	memcpy(av.remote_gid, ends->b.gid, 16);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &service, &av, NULL, 0), -EINVAL);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_UDP, &service, &av, NULL, 0), -EINVAL);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_IPOIB, &service, &av, NULL, 0), -EINVAL);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_IB, &service, &av, NULL, 0), 0);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_IB, &service, &av, data, sizeof(data)), 0);
+	/* the peer would read an IP header: two bytes are enough, because zeros follow */
+	for (uint8_t version = 4; version <= 6; version += 2) {
+		data[1] = (uint8_t)(version << 4);
+		assert_int_equal(try_connect(ends, UROCE_CM_PS_IB, &service, &av, data, 2),
+				 -EINVAL);
+		assert_int_equal(try_connect(ends, UROCE_CM_PS_IB, &service, &av, data, 92),
+				 -EINVAL);
+		/* no peer looks for an IP header in a port space outside of RDMA IP CM */
+		assert_int_equal(try_connect(ends, 3, &service, &av, data, 92), 0);
+	}
+}
+
+static void
+connect__names_the_hosts_of_the_gids(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr remote = ends->b.ip;
+	struct uroce_cm_av good = { .hop_limit = 1 };
+	struct uroce_cm_av bad;
+
+	remote.port = PORT;
+	memcpy(good.local_gid, ends->a.gid, 16);
+	memcpy(good.remote_gid, ends->b.gid, 16);
+	bad = good, bad.local_gid[15]++;
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
+	bad = good, bad.remote_gid[15]++;
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
+	/* the last four bytes are those of the address, but the GID is one of IPv6 */
+	bad = good, bad.local_gid[0] = 0x20;
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
+	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &good, NULL, 0), 0);
+}
+
 static void
 request__from_an_ipv4_address_in_the_form_of_ipv6_is_refused(void **state)
 {
@@ -319,6 +391,8 @@ main(void)
 		TEST(listener__of_a_service_id_without_ip),
 		TEST(listener__in_the_port_space_of_ipoib_reads_the_ip_header),
 		TEST(request__from_an_ipv4_address_in_the_form_of_ipv6_is_refused),
+		TEST(connect__without_ip_header_names_no_port),
+		TEST(connect__names_the_hosts_of_the_gids),
 		TEST(loopback__two_ids_of_one_engine),
 	};
 
