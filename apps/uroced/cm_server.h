@@ -50,7 +50,8 @@ struct cm_host {
 	/*
 	 * Open a connection manager for a client of a user, see uroce_cm_manager_open(). The ids of
 	 * all clients of the user are limited together: to create one more returns -EDQUOT, and a
-	 * request of a peer is refused.
+	 * request of a peer is refused. Their ephemeral ports are limited, too: to bind one more
+	 * returns -EDQUOT.
 	 */
 	int (*open)(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
 		    struct uroce_cm_manager **manager);

@@ -22,10 +22,9 @@
  * requests are in the other. So a response does not wait for requests, and two hosts that send many
  * requests to each other cannot block each other.
  *
- * The time of a call does not grow with the number of ids, with four exceptions. The time to set a
+ * The time of a call does not grow with the number of ids, with three exceptions. The time to set a
  * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
- * uroce_cme_destroy() of a listener rejects all requests that wait. uroce_cme_bind() to any port
- * tries all ports if each of them has an id.
+ * uroce_cme_destroy() of a listener rejects all requests that wait.
  *
  * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to
  * continues without an owner until the peer knows that the id has ended.
@@ -76,11 +75,12 @@ struct uroce_cm_conf {
 	/* encoded time in which this side and the peer answer a message; 0: 20, as Linux sends */
 	uint8_t timeout_code;
 	uint8_t max_retries; /* 1 .. 15: how often a message is repeated; 0: 15, as Linux sends */
-	/* ports that are given to ids which ask for any port; 0: 32768 .. 60999 */
+	/* ephemeral ports, given to ids which ask for any port; 0: 32768 .. 60999 */
 	uint16_t first_port;
 	uint16_t last_port;
 	uint32_t max_owners; /* users that share the engine, at most 2^16; 0: 1 */
-	bool has_accounts;   /* the ids of each account are limited: uroce_cme_set_account() */
+	/* the ids and the ephemeral ports of each account are limited: uroce_cme_set_account() */
+	bool has_accounts;
 };
 
 /** Address and port of an endpoint. An address of all zero is the wildcard. */
@@ -293,6 +293,10 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
  * a single account gets at most one half of the ids, and it gets fewer if other accounts have ids.
  * A destroyed id counts while it waits for the peer, and a request counts for the account of the
  * listener. A request beyond the limit is refused. Accounts whose hashes are equal share a limit.
+ *
+ * In the same way an account gets another ephemeral port of a port space only if it has fewer than
+ * are free. Each id that is bound to an ephemeral port counts, for the account that its owner had
+ * when it was bound. Other ports are not limited: whoever binds one first has it.
  * @param account  any number
  */
 void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account);
@@ -316,7 +320,8 @@ bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
  * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
  *	listens
  * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE; -EADDRNOTAVAIL:
- *	no port is free, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1)
+ *	no free port was found, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1);
+ *	-EDQUOT: the account has too many ephemeral ports
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
 		   bool is_v6only, bool is_shared);

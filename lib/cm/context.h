@@ -7,7 +7,7 @@
  * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see this
  * data. Each file changes a part of it:
  *
- *	port_space.c  the addresses and ports of ids
+ *	port_space.c  the addresses and ports of ids, and the number of ports of accounts
  *	identity.c    the comm ids and the other keys of look-ups
  *	event.c       the events that wait for the user
  *	outbox.c      the messages that wait for transmission
@@ -103,6 +103,7 @@ struct uroce_cm_conn {
 	bool is_bound;
 	bool is_v6only;
 	bool is_shared_port;
+	uint16_t port_account_idx; /* index of the account that the bound port counts for */
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
@@ -246,6 +247,12 @@ struct uroce_cm {
 	uint32_t count_mask; /* number of counters in each of the two arrays - 1 */
 	/* bitmaps of port_space.c: a bit is set if an id of the port space has the port */
 	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
+	/*
+	 * The ephemeral ports of a port space, from conf.first_port to conf.last_port: the number of
+	 * ports that ids have, and, for each account, the number of its ids that have one.
+	 */
+	uint32_t nb_ports[UROCE_CM_NB_SPACES];
+	uint32_t nb_ports_of[UROCE_CM_NB_SPACES][UROCE_CM_NB_ACCOUNTS];
 	/*
 	 * The replies [first_reply, end_reply), modulo UROCE_CM_NB_REPLIES, wait for transmission.
 	 */

@@ -15,6 +15,12 @@
 
 #define BITS_OF_WORD 64u
 
+/*
+ * The most ports that have an id, and are tried for an id that asks for any port. The bound keeps
+ * the time of a bind short.
+ */
+#define TRIES_MAX 256u
+
 static const uint8_t any_ip[16];
 
 static const uint8_t ipv4_prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -80,36 +86,72 @@ is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * The bitmap of a port space. A port space that service_id.h does not list shares the bitmap of
- * TCP.
+ * The index of a port space in the arrays of struct uroce_cm. A port space that service_id.h does
+ * not list shares the index of TCP.
  */
-static uint64_t *
-ports_of_space(struct uroce_cm *cm, uint16_t space)
+static unsigned
+space_index(uint16_t space)
 {
 	switch (space) {
 	case UROCE_CM_PS_UDP:
-		return cm->bound_ports[1];
+		return 1;
 	case UROCE_CM_PS_IB:
-		return cm->bound_ports[2];
+		return 2;
 	case UROCE_CM_PS_IPOIB:
-		return cm->bound_ports[3];
+		return 3;
 	}
-	return cm->bound_ports[0];
+	return 0;
 }
 
-/* Update the bit of a port in the bitmap: the bit is set while an id has the port. */
+static bool
+is_ephemeral(const struct uroce_cm *cm, uint16_t port)
+{
+	return port >= cm->conf.first_port && port <= cm->conf.last_port;
+}
+
+/*
+ * Update the bit of a port in the bitmap, and the number of ports: the bit is set while an id has
+ * the port.
+ */
 static void
 mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
-	uint64_t *word = &ports_of_space(cm, conn->space)[conn->local.port / BITS_OF_WORD];
+	const unsigned space = space_index(conn->space);
+	uint64_t *word = &cm->bound_ports[space][conn->local.port / BITS_OF_WORD];
 	const uint64_t bit = UINT64_C(1) << conn->local.port % BITS_OF_WORD;
+	const bool has_id =
+		uroce_id_table_first(&cm->by_port, hash_service(cm, service_of(conn))) !=
+		UROCE_ID_TABLE_END;
 
-	if (uroce_id_table_first(&cm->by_port, hash_service(cm, service_of(conn))) ==
-	    UROCE_ID_TABLE_END)
-		*word &= ~bit;
-	else
-		*word |= bit;
+	if (has_id == ((*word & bit) != 0))
+		return;
+	*word ^= bit;
+	if (is_ephemeral(cm, conn->local.port))
+		cm->nb_ports[space] += has_id ? 1u : -1u;
 }
+
+/* --- accounts ------------------------------------------------------------------------------------ */
+
+static uint32_t *
+count_of_account(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	return &cm->nb_ports_of[space_index(conn->space)][conn->port_account_idx];
+}
+
+/*
+ * Whether the account of an id may have another ephemeral port: it has fewer than are free. So one
+ * account has at most one half, and each further account still finds some free.
+ */
+static bool
+may_add_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	const uint32_t nb = cm->conf.last_port - cm->conf.first_port + 1u;
+
+	return !cm->conf.has_accounts ||
+	       *count_of_account(cm, conn) < nb - cm->nb_ports[space_index(conn->space)];
+}
+
+/* --- a free port --------------------------------------------------------------------------------- */
 
 /*
  * Find a port in [from, end) that no id has. Words of the bitmap without a free port are skipped.
@@ -134,13 +176,14 @@ find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
 }
 
 /*
- * Choose a free port: one that no id has, or else one that ids have at other addresses only.
- * @return false: no port is free
+ * Choose a free port: one that no id has, or else one that ids have at other addresses only. Not
+ * all ports are tried in the second case.
+ * @return false: no port was found
  */
 static bool
 choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
-	const uint64_t *ports = ports_of_space(cm, conn->space);
+	const uint64_t *ports = cm->bound_ports[space_index(conn->space)];
 	const uint32_t first = cm->conf.first_port;
 	const uint32_t end = cm->conf.last_port + 1u;
 	const uint32_t start = first + (uint32_t)(uroce_cm_random(cm) % (end - first));
@@ -160,7 +203,7 @@ choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 		if (is_port_free(cm, conn))
 			return true;
 	}
-	for (uint32_t i = 0; i < end - first; i++) {
+	for (uint32_t i = 0; i < end - first && i < TRIES_MAX; i++) {
 		conn->local.port = (uint16_t)(first + (start - first + i) % (end - first));
 		if (is_port_free(cm, conn))
 			return true;
@@ -179,6 +222,9 @@ uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 	conn->local = *addr;
 	conn->is_v6only = is_v6only;
 	conn->is_shared_port = is_shared;
+	conn->port_account_idx = conn->account_idx;
+	if ((!addr->port || is_ephemeral(cm, addr->port)) && !may_add_port(cm, conn))
+		return -EDQUOT;
 	if (addr->port && !is_port_free(cm, conn))
 		return -EADDRINUSE;
 	if (!addr->port && !choose_port(cm, conn))
@@ -186,6 +232,8 @@ uroce_cm_port_bind(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 	uroce_id_table_add(&cm->by_port, uroce_cm_id_of(cm, conn),
 			   hash_service(cm, service_of(conn)));
 	mark_port(cm, conn);
+	if (is_ephemeral(cm, conn->local.port))
+		++*count_of_account(cm, conn);
 	conn->is_bound = true;
 	return 0;
 }
@@ -197,6 +245,8 @@ uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 		return;
 	uroce_id_table_remove(&cm->by_port, uroce_cm_id_of(cm, conn));
 	mark_port(cm, conn);
+	if (is_ephemeral(cm, conn->local.port))
+		--*count_of_account(cm, conn);
 	conn->is_bound = false;
 }
 

@@ -289,8 +289,9 @@ uroce_cm_get_peer_addr(struct rdma_cm_id *id)
  * @owner  `addr` may be reused on return.
  * @return 0, or -1 with errno. EINVAL: the id is bound already; EAFNOSUPPORT: the family is neither
  *         AF_INET nor AF_INET6; EADDRNOTAVAIL: no device has the address, or no port is free;
- *         EADDRINUSE: the port is taken; ENODEV: there is no device; ENOMEM; ECONNREFUSED: the
- *         uroced of the device serves no connection management.
+ *         EADDRINUSE: the port is taken; EDQUOT: the user of the process has too many ports at
+ *         uroced; ENODEV: there is no device; ENOMEM; ECONNREFUSED: the uroced of the device serves
+ *         no connection management.
  */
 int uroce_cm_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr);
 

@@ -268,6 +268,124 @@ account__has_the_requests_of_its_listeners(void **state)
 	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
 }
 
+/* --- ports --------------------------------------------------------------------------------------- */
+
+#define FIRST_PORT 40000u
+#define NB_PORTS   16u
+
+/* Setup function: as setup_accounts(), and there are NB_PORTS ephemeral ports. */
+static int
+setup_ports(void **state)
+{
+	struct ends *ends;
+
+	(void)setup_accounts(state);
+	ends = *state;
+	ends->b.conf.first_port = FIRST_PORT;
+	ends->b.conf.last_port = FIRST_PORT + NB_PORTS - 1;
+	end_restart(&ends->b);
+	uroce_cme_set_account(ends->b.cm, 1, 1000);
+	uroce_cme_set_account(ends->b.cm, 2, 1001);
+	return 0;
+}
+
+/* Create an id of an owner, and bind it to a port. @return the result of uroce_cme_bind() */
+static int
+bind_for(struct ends *ends, uint16_t owner, uint16_t space, uint16_t port, uint32_t *id)
+{
+	struct uroce_cm_addr addr = ends->b.ip;
+	int ret;
+
+	addr.port = port;
+	assert_int_equal(uroce_cme_create(ends->b.cm, space, false, 0, id), 0);
+	uroce_cme_set_owner(ends->b.cm, *id, owner);
+	ret = uroce_cme_bind(ends->b.cm, *id, &addr, false, false);
+	if (ret)
+		uroce_cme_destroy(ends->b.cm, *id, ends->now_ns);
+	return ret;
+}
+
+/*
+ * Bind ids of an owner to any port until its account allows no more.
+ * @return the number of ports
+ */
+static unsigned
+bind_all(struct ends *ends, uint16_t owner, uint16_t space)
+{
+	unsigned nb = 0;
+	uint32_t id;
+	int ret;
+
+	while ((ret = bind_for(ends, owner, space, 0, &id)) == 0)
+		nb++;
+	assert_int_equal(ret, -EDQUOT);
+	return nb;
+}
+
+static void
+account__has_as_many_ports_as_are_free(void **state)
+{
+	struct ends *ends = *state;
+	uint32_t named, other;
+	uint16_t port;
+
+	/* a port of the range that is named counts, too */
+	assert_int_equal(bind_for(ends, 1, UROCE_CM_PS_TCP, FIRST_PORT, &named), 0);
+	assert_int_equal(bind_all(ends, 1, UROCE_CM_PS_TCP), NB_PORTS / 2 - 1);
+	for (port = FIRST_PORT; port < FIRST_PORT + NB_PORTS; port++)
+		assert_int_equal(bind_for(ends, 1, UROCE_CM_PS_TCP, port, &other), -EDQUOT);
+	/* ports outside of the range are not limited, and each port space has its own limit */
+	assert_int_equal(bind_for(ends, 1, UROCE_CM_PS_TCP, FIRST_PORT - 1, &other), 0);
+	assert_int_equal(bind_for(ends, 1, UROCE_CM_PS_TCP, port, &other), 0);
+	assert_int_equal(bind_all(ends, 1, UROCE_CM_PS_UDP), NB_PORTS / 2);
+	assert_int_equal(bind_all(ends, 2, UROCE_CM_PS_TCP), NB_PORTS / 4);
+	/* the port of a destroyed id is free */
+	uroce_cme_destroy(ends->b.cm, named, ends->now_ns);
+	assert_int_equal(bind_all(ends, 1, UROCE_CM_PS_TCP), 0);
+	assert_int_equal(bind_all(ends, 2, UROCE_CM_PS_TCP), 1);
+	uroce_cme_destroy_owned(ends->b.cm, 1, ends->now_ns);
+	assert_int_equal(bind_all(ends, 2, UROCE_CM_PS_TCP), NB_PORTS / 2 - NB_PORTS / 4 - 1);
+}
+
+/* Ids that share one port leave the other ports free, and are limited as if each had its own. */
+static void
+account__has_ids_that_share_a_port(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr addr = ends->b.ip;
+	unsigned nb = 0;
+	uint32_t id;
+
+	addr.port = FIRST_PORT;
+	for (int ret = 0; ret == 0; nb++) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		uroce_cme_set_owner(ends->b.cm, id, 1);
+		ret = uroce_cme_bind(ends->b.cm, id, &addr, false, true);
+		assert_true(ret == 0 || ret == -EDQUOT);
+	}
+	assert_int_equal(nb - 1, NB_PORTS - 1);
+	assert_int_equal(bind_all(ends, 2, UROCE_CM_PS_TCP), (NB_PORTS - 1) / 2 + 1);
+}
+
+/* Ports are not limited in an engine without accounts. */
+static void
+port__is_not_limited_by_default(void **state)
+{
+	struct ends *ends = *state;
+	unsigned nb = 0;
+	uint32_t id;
+	int ret;
+
+	ends->b.conf.max_ids = NB_IDS;
+	ends->b.conf.first_port = FIRST_PORT;
+	ends->b.conf.last_port = FIRST_PORT + NB_PORTS - 1;
+	end_restart(&ends->b);
+	while ((ret = bind_for(ends, 0, UROCE_CM_PS_TCP, 0, &id)) == 0)
+		nb++;
+	assert_int_equal(ret, -EADDRNOTAVAIL);
+	assert_int_equal(nb, NB_PORTS);
+}
+
 /*
  * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
  */
@@ -291,6 +409,7 @@ main(void)
 {
 #define TEST(name)          cmocka_unit_test_setup_teardown(name, setup, ends_teardown)
 #define TEST_ACCOUNTS(name) cmocka_unit_test_setup_teardown(name, setup_accounts, ends_teardown)
+#define TEST_PORTS(name)    cmocka_unit_test_setup_teardown(name, setup_ports, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(request__goes_to_the_owner_of_its_listener),
 		TEST(is_owner__of_ids_that_the_user_knows),
@@ -300,6 +419,9 @@ main(void)
 		TEST_ACCOUNTS(account__has_as_many_ids_as_are_free),
 		TEST_ACCOUNTS(account__has_destroyed_ids_that_wait_for_the_peer),
 		TEST_ACCOUNTS(account__has_the_requests_of_its_listeners),
+		TEST(port__is_not_limited_by_default),
+		TEST_PORTS(account__has_as_many_ports_as_are_free),
+		TEST_PORTS(account__has_ids_that_share_a_port),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -241,6 +241,36 @@ bind__finds_the_last_free_port(void **state)
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &ends->b.ip, false, false), 0);
 }
 
+/*
+ * A bind to any port does not try all ports that have an id. Here a single one of them is free at
+ * the address of the bind.
+ */
+static void
+bind__tries_few_ports_that_have_an_id(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_addr any = { .ip_version = 4 };
+	struct uroce_cm_addr one = ends->b.ip, other = ends->b.ip;
+	unsigned nb_found = 0;
+	uint32_t id;
+
+	make_large(ends);
+	one.port = 40000;
+	other.ip[15]++;
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &one, false, false), 0);
+	for (uint32_t i = 1; i < 60999 - 32768 + 1; i++) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
+	}
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		nb_found += uroce_cme_bind(ends->b.cm, id, &other, false, false) == 0;
+		uroce_cme_destroy(ends->b.cm, id, 0);
+	}
+	assert_in_range(nb_found, 0, 2);
+}
+
 static void
 memory__of_an_id_is_bounded(void **state)
 {
@@ -263,6 +293,7 @@ main(void)
 		TEST(services__tell_one_qp_to_20000_hosts),
 		TEST(rep__with_one_comm_id_for_all_makes_no_long_chain),
 		TEST(bind__finds_the_last_free_port),
+		TEST(bind__tries_few_ports_that_have_an_id),
 		TEST(memory__of_an_id_is_bounded),
 	};
 
