@@ -231,6 +231,11 @@ struct uroce_cm_stats {
 	uint64_t nb_no_id;
 	/* replies of no id that were dropped because too many replies waited */
 	uint64_t nb_replies_dropped;
+	/*
+	 * connections, and attempts to connect, that ended because a REQ or a REP named the QP of
+	 * their peer
+	 */
+	uint64_t nb_superseded;
 };
 
 /** Get the size of an engine's memory in bytes. `conf->max_ids` is 1 .. 2^24. */

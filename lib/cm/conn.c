@@ -29,10 +29,7 @@
 /* How long a DREP waits for private data of the user. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
-/*
- * Addition to the time in TIMEWAIT: the peer enters TIMEWAIT later than this side, by the time that
- * a message takes.
- */
+/* Addition to TIMEWAIT: the peer enters it later than this side, by the time of a message. */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
 /*
@@ -442,11 +439,13 @@ uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], u
 			const struct uroce_cm_conn *self, uint64_t now_ns)
 {
 	struct uroce_cm_conn *old = uroce_cm_identity_find_peer_qpn(cm, guid, gid, qpn, self);
+	const unsigned before = old ? old->state : UROCE_CM_STATE_CLOSED;
 
 	if (!old)
 		return false;
 	(void)uroce_cm_conn_input(cm, old, UROCE_CM_ON_SUPERSEDED, UROCE_CM_REASON_STALE_CONN,
 				  now_ns);
+	cm->stats.nb_superseded += old->state != before;
 	return true;
 }
 

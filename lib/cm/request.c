@@ -160,28 +160,42 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 	conn->max_retries = req->max_cm_retries;
 }
 
+/*
+ * Check a REQ that may make a new id, and find its listener. If the REQ is in order, it ends an
+ * older connection of its QP. A REQ that no listener can accept ends none.
+ * @return the reason why the REQ is refused; 0: it is not refused
+ */
+static enum uroce_cm_reason
+check_new_req(struct uroce_cm *cm, const struct uroce_cm_req *req, const struct uroce_cm_av *from,
+	      uint64_t now_ns, struct request_addr *addr, uint32_t *listener)
+{
+	enum uroce_cm_reason reason = check_req(req, from);
+
+	if (!reason)
+		reason = read_addresses(req->service_id, req->private_data, from, addr);
+	if (reason)
+		return reason;
+	*listener = uroce_cm_port_find_listener(cm, req->service_id, &addr->dst, false);
+	if (*listener == UROCE_CM_NO_ID)
+		return UROCE_CM_REASON_INVALID_SERVICE_ID;
+	if (uroce_cm_conn_supersede(cm, req->local_ca_guid, from->remote_gid, req->local_qpn, NULL,
+				    now_ns))
+		return UROCE_CM_REASON_STALE_CONN;
+	return 0;
+}
+
 void
 uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 			 const struct uroce_cm_av *from, uint64_t now_ns)
 {
 	const struct uroce_cm_req *req = &msg->req;
-	enum uroce_cm_reason reason = check_req(req, from);
 	struct request_addr addr = { 0 };
+	uint32_t listener = UROCE_CM_NO_ID;
+	const enum uroce_cm_reason reason = check_new_req(cm, req, from, now_ns, &addr, &listener);
 	struct uroce_cm_conn *conn;
-	uint32_t listener;
 
-	if (!reason)
-		reason = read_addresses(req->service_id, req->private_data, from, &addr);
-	if (!reason && uroce_cm_conn_supersede(cm, req->local_ca_guid, from->remote_gid,
-					       req->local_qpn, NULL, now_ns))
-		reason = UROCE_CM_REASON_STALE_CONN;
 	if (reason) {
 		refuse_req(cm, msg, from, reason);
-		return;
-	}
-	listener = uroce_cm_port_find_listener(cm, req->service_id, &addr.dst, false);
-	if (listener == UROCE_CM_NO_ID) {
-		refuse_req(cm, msg, from, UROCE_CM_REASON_INVALID_SERVICE_ID);
 		return;
 	}
 	conn = take_id_for_request(cm, listener, from);

@@ -309,6 +309,7 @@ cm__counts_messages_by_the_names_of_the_kernel(void **state)
 					       "\"rep\":0,\"rtu\":1,");
 	expect_text(query("/uroce/cm,uroce1"), "\"cm_rx_duplicates\":{\"req\":0,");
 	expect_text(query("/uroce/cm,uroce1"), "\"cm_drops\":{\"backlog_full\":0,");
+	expect_text(query("/uroce/cm,uroce1"), "\"replies\":0,\"superseded\":0,");
 	assert_int_equal(number(query("/uroce/cm,uroce1"), "rep"), 1);
 	rig_close(&rig);
 	assert_string_equal(query("/uroce/cm,uroce0"), "null");

@@ -79,6 +79,7 @@ put_drops(struct rte_tel_data *reply, const struct uroce_cm_agent_stats *stats)
 	put_number(group, "backlog_full", stats->cm.nb_backlog_full);
 	put_number(group, "no_id", stats->cm.nb_no_id);
 	put_number(group, "replies", stats->cm.nb_replies_dropped);
+	put_number(group, "superseded", stats->cm.nb_superseded);
 	put_number(group, "no_cm_message", stats->nb_refused);
 	put_number(group, "no_source", stats->nb_no_source);
 	put_number(group, "no_mad", stats->nb_no_mad);

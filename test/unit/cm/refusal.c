@@ -322,6 +322,36 @@ stale__qp_that_is_believed_connected(void **state)
 			 "10 A>B REQ\n10 B>A REP\n");
 }
 
+/*
+ * A REQ to a service at which nobody listens ends no connection, although it names the QP of one: a
+ * forger does not need a service.
+ */
+static void
+stale__not_by_a_req_without_a_listener(void **state)
+{
+	struct ends *ends = *state;
+	const struct connected ids = ends_connect(ends, 0x11, 0x22);
+	struct uroce_cm_msg req, other;
+
+	end_restart(&ends->a);
+	req = take_req(ends, 0x11);
+	other = req;
+	other.req.service_id++;
+	end_give(ends, &ends->b, &other);
+	expect_rej(ends, UROCE_CM_REASON_INVALID_SERVICE_ID);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
+	expect_no_event(&ends->b);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_superseded, 0);
+	/* with a listener the REQ shows that A has lost the connection */
+	end_give(ends, &ends->b, &req);
+	expect_state(&ends->b, ids.b, UROCE_CM_STATE_DREQ_SENT);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_superseded, 1);
+	/* the connection does not end twice */
+	req.req.local_comm_id++;
+	end_give(ends, &ends->b, &req);
+	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_superseded, 1);
+}
+
 static void
 stale__comm_id_changes_for_each_attempt(void **state)
 {
@@ -575,6 +605,7 @@ main(void)
 		TEST(listener__rejects_what_was_not_taken),
 		TEST(stale__comm_id_in_timewait),
 		TEST(stale__qp_that_is_believed_connected),
+		TEST(stale__not_by_a_req_without_a_listener),
 		TEST(stale__comm_id_changes_for_each_attempt),
 		TEST(stale__late_rej_delays_the_next_attempt_by_10_ms),
 		TEST(stale__rep_is_not_accepted_later),
