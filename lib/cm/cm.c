@@ -152,6 +152,8 @@ transmit_first(struct uroce_cm *cm, struct uroce_cm_queue *queue, struct uroce_c
 		return false;
 	uroce_cm_compose(cm, conn, &msg);
 	transmit(cm, &msg, &conn->av, tx);
+	tx->has_id = true;
+	tx->account_idx = conn->account_idx;
 	uroce_cm_conn_sent(cm, conn, now_ns);
 	return true;
 }
@@ -166,6 +168,8 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 		return false;
 	uroce_cm_compose_reply(reply, &msg);
 	transmit(cm, &msg, &reply->av, tx);
+	tx->has_id = false;
+	tx->account_idx = 0;
 	return true;
 }
 

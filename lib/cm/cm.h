@@ -58,6 +58,12 @@
 
 struct uroce_cm;
 
+/**
+ * The number of accounts that the engine distinguishes, by a hash: see uroce_cme_set_account(). A
+ * power of two.
+ */
+#define UROCE_CM_NB_ACCOUNTS 4096u
+
 /** Configuration of an engine. A member that is zero means the default. */
 struct uroce_cm_conf {
 	/*
@@ -177,6 +183,10 @@ struct uroce_cm_event {
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
 	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
+	/* the message belongs to an id; otherwise a message of a peer alone has caused it */
+	bool has_id;
+	/* index of the account of the id, less than UROCE_CM_NB_ACCOUNTS; 0: there is no id */
+	uint16_t account_idx;
 	uint8_t mad[UROCE_MAD_LEN];
 };
 

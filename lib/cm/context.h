@@ -35,9 +35,6 @@
 /* The number of counters of waiting replies, by the hash of a host. A power of two. */
 #define UROCE_CM_NB_REPLY_HOSTS 64u
 
-/* The number of counters of ids, by the hash of an account. A power of two. */
-#define UROCE_CM_NB_ACCOUNTS 4096u
-
 /* The number of port spaces in service_id.h. */
 #define UROCE_CM_NB_SPACES 4u
 

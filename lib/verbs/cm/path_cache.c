@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A cache of paths, which is four-way associative. When a set is full, a new entry replaces a
- * resolved path, but not an address that is being resolved. So a flood of messages from invented
- * hosts cannot end the resolutions of other addresses, and causes a bounded number of requests for
- * MACs.
+ * resolved path: a path is found again by a look-up. If all addresses of the set are in resolution,
+ * the new entry replaces one of a party that has more of them (verbs/cm/shares.h). So neither a
+ * flood of messages from invented hosts, nor a user who connects to many hosts that are down, keeps
+ * the messages of others from their hosts. An address keeps its entry against its own party, so
+ * that each party causes a bounded number of requests for MACs.
  */
 
 #include "verbs/cm/path_cache.h"
@@ -24,6 +26,9 @@
 /* Time for which an address that is being resolved keeps its entry. */
 #define RESOLUTION_NS UINT64_C(100000000)
 
+/* Time between two searches for resolutions whose time is over. */
+#define SWEEP_NS UINT64_C(10000000)
+
 /*
  * Minimum hop limit of a path. The hop limit of a received request may be lower, but the way of the
  * reply may be longer than that of the request.
@@ -38,96 +43,197 @@ uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *de
 	return getrandom(&cache->key, sizeof(cache->key), 0) == sizeof(cache->key) ? 0 : -EIO;
 }
 
+/* --- entries ------------------------------------------------------------------------------------ */
+
 static bool
-is_same_av(const struct uroce_cm_av *a, const struct uroce_cm_av *b)
+is_resolving(const struct uroce_cm_path_entry *entry)
 {
-	return memcmp(a->local_gid, b->local_gid, sizeof(a->local_gid)) == 0 &&
-	       memcmp(a->remote_gid, b->remote_gid, sizeof(a->remote_gid)) == 0 &&
-	       a->flow_label == b->flow_label && a->traffic_class == b->traffic_class &&
-	       a->hop_limit == b->hop_limit;
+	return entry->end_ns != 0 && !entry->is_resolved;
+}
+
+static bool
+is_of(const struct uroce_cm_path_entry *entry, const struct uroce_cm_av *av)
+{
+	return memcmp(entry->local_gid, av->local_gid, sizeof(av->local_gid)) == 0 &&
+	       memcmp(entry->remote_gid, av->remote_gid, sizeof(av->remote_gid)) == 0;
 }
 
 static struct uroce_cm_path_entry *
 set_of(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av)
 {
-	uint64_t words[5] = { av->flow_label };
+	uint64_t words[4];
 
-	memcpy(&words[1], av->local_gid, sizeof(av->local_gid));
-	memcpy(&words[3], av->remote_gid, sizeof(av->remote_gid));
-	return cache->entry[uroce_siphash(&cache->key, words, 5) % UROCE_CM_PATH_SETS];
+	memcpy(&words[0], av->local_gid, sizeof(av->local_gid));
+	memcpy(&words[2], av->remote_gid, sizeof(av->remote_gid));
+	return cache->entry[uroce_siphash(&cache->key, words, 4) % UROCE_CM_PATH_SETS];
+}
+
+static void
+end_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry)
+{
+	if (is_resolving(entry))
+		cache->shares.nb_of[entry->party]--;
+	entry->end_ns = 0;
+}
+
+static void
+begin_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry,
+	    const struct uroce_cm_tx *tx, uint64_t now_ns)
+{
+	end_entry(cache, entry);
+	*entry = (struct uroce_cm_path_entry){
+		.end_ns = now_ns + RESOLUTION_NS,
+		.party = (uint16_t)uroce_cm_shares_party(tx),
+	};
+	memcpy(entry->local_gid, tx->av.local_gid, sizeof(entry->local_gid));
+	memcpy(entry->remote_gid, tx->av.remote_gid, sizeof(entry->remote_gid));
+	cache->shares.nb_of[entry->party]++;
+}
+
+/* End the resolutions whose time is over, so that they do not count for their parties. */
+static void
+sweep(struct uroce_cm_path_cache *cache, uint64_t now_ns)
+{
+	struct uroce_cm_path_entry *const first = &cache->entry[0][0];
+
+	if (now_ns < cache->sweep_ns)
+		return;
+	for (unsigned i = 0; i < UROCE_CM_PATH_SETS * UROCE_CM_PATH_WAYS; i++)
+		if (is_resolving(&first[i]) && first[i].end_ns <= now_ns)
+			end_entry(cache, &first[i]);
+	cache->sweep_ns = now_ns + SWEEP_NS;
+}
+
+/* --- replacement --------------------------------------------------------------------------------- */
+
+/* Whether an entry is replaced before another: resolved and unused entries first, by their age. */
+static bool
+is_replaced_before(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_entry *a,
+		   const struct uroce_cm_path_entry *b)
+{
+	if (is_resolving(a) != is_resolving(b))
+		return is_resolving(b);
+	if (!is_resolving(a))
+		return a->end_ns < b->end_ns;
+	return uroce_cm_shares_is_before(&cache->shares, a->party, a->end_ns, b->party, b->end_ns);
+}
+
+static bool
+may_begin(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_entry *replaced,
+	  unsigned party)
+{
+	if (party == UROCE_CM_PARTY_WIRE && cache->shares.nb_of[party] >= UROCE_CM_PATH_WIRE_MAX)
+		return false;
+	return !is_resolving(replaced) ||
+	       uroce_cm_shares_yields(&cache->shares, replaced->party, party);
 }
 
 /*
- * Find the entry of an address vector, or make one. A new entry replaces an unused or expired
- * entry, or else the resolved path that expires first.
- * @return the entry; NULL: all entries of the set are in resolution
+ * Find the entry for a message, or make one.
+ * @return the entry; NULL: all entries of the set are in resolution, and none may be replaced
  */
 static struct uroce_cm_path_entry *
-get_entry(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av, uint64_t now_ns)
+get_entry(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx, uint64_t now_ns)
 {
-	struct uroce_cm_path_entry *const set = set_of(cache, av);
-	struct uroce_cm_path_entry *oldest = NULL;
+	struct uroce_cm_path_entry *const set = set_of(cache, &tx->av);
+	struct uroce_cm_path_entry *replaced = &set[0];
 
 	for (unsigned i = 0; i < UROCE_CM_PATH_WAYS; i++) {
-		if (set[i].end_ns > now_ns && is_same_av(&set[i].av, av))
+		if (set[i].end_ns <= now_ns)
+			end_entry(cache, &set[i]);
+		else if (is_of(&set[i], &tx->av))
 			return &set[i];
-		if (set[i].end_ns > now_ns && !set[i].is_resolved)
-			continue;
-		if (oldest == NULL || set[i].end_ns < oldest->end_ns)
-			oldest = &set[i];
+		if (is_replaced_before(cache, &set[i], replaced))
+			replaced = &set[i];
 	}
-	if (oldest != NULL)
-		*oldest = (struct uroce_cm_path_entry){
-			.av = *av,
-			.end_ns = now_ns + RESOLUTION_NS,
-		};
-	return oldest;
+	if (!may_begin(cache, replaced, uroce_cm_shares_party(tx)))
+		return NULL;
+	begin_entry(cache, replaced, tx, now_ns);
+	return replaced;
 }
 
+/* --- resolution ---------------------------------------------------------------------------------- */
+
 static int
-resolve_entry(struct uroce_dev *dev, struct uroce_cm_path_entry *entry)
+resolve_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry)
 {
-	const struct uroce_cm_av *const av = &entry->av;
 	struct ibv_ah_attr attr = {
 		.is_global = 1,
 		.port_num = 1,
-		.grh = {
-			.flow_label = av->flow_label,
-			.traffic_class = av->traffic_class,
-			.hop_limit = av->hop_limit < HOP_LIMIT_MIN ? HOP_LIMIT_MIN : av->hop_limit,
-		},
+		.grh = { .hop_limit = HOP_LIMIT_MIN },
 	};
 	struct uroce_gid_table gids;
-	int idx;
+	struct uroce_path path;
+	int idx, ret;
 
-	uroce_gid_copy(dev, &gids);
-	idx = uroce_gid_find(&gids, av->local_gid);
+	uroce_gid_copy(cache->dev, &gids);
+	idx = uroce_gid_find(&gids, entry->local_gid);
 	if (idx < 0)
 		return -EADDRNOTAVAIL;
 	attr.grh.sgid_index = (uint8_t)idx;
+	memcpy(attr.grh.dgid.raw, entry->remote_gid, sizeof(attr.grh.dgid.raw));
+	ret = uroce_dev_try_resolve(cache->dev, &attr, 0, &entry->request_ns, &path);
+	if (ret == 0) {
+		const struct uroce_eth *const eth = (const struct uroce_eth *)path.hdr;
+
+		memcpy(entry->smac, eth->src, sizeof(entry->smac));
+		memcpy(entry->dmac, eth->dst, sizeof(entry->dmac));
+	}
+	return ret;
+}
+
+/* The UDP source port of a message depends on its flow label, or else on its destination. */
+static uint16_t
+sport_of(const struct uroce_cm_av *av)
+{
+	struct ibv_ah_attr attr = { .grh = { .flow_label = av->flow_label } };
+
 	memcpy(attr.grh.dgid.raw, av->remote_gid, sizeof(attr.grh.dgid.raw));
-	return uroce_dev_try_resolve(dev, &attr, uroce_sport(&attr, 0, 0), &entry->request_ns,
-				     &entry->path);
+	return uroce_sport(&attr, 0, 0);
+}
+
+static void
+make_path(struct uroce_cm_path_cache *cache, const struct uroce_cm_path_entry *entry,
+	  const struct uroce_cm_av *av)
+{
+	struct uroce_path_conf conf = {
+		.flow_label = av->flow_label,
+		.udp_sport = sport_of(av),
+		.vlan_tci = cache->dev->conf.vlan_tci,
+		.tclass = av->traffic_class,
+		.hop_limit = av->hop_limit < HOP_LIMIT_MIN ? HOP_LIMIT_MIN : av->hop_limit,
+		.has_vlan = cache->dev->conf.has_vlan,
+	};
+
+	memcpy(conf.smac, entry->smac, sizeof(conf.smac));
+	memcpy(conf.dmac, entry->dmac, sizeof(conf.dmac));
+	memcpy(conf.sip, entry->local_gid, sizeof(conf.sip));
+	memcpy(conf.dip, entry->remote_gid, sizeof(conf.dip));
+	uroce_path_init(&cache->path, &conf);
 }
 
 int
-uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av,
+uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx,
 			 uint64_t now_ns, const struct uroce_path **path)
 {
-	struct uroce_cm_path_entry *const entry = get_entry(cache, av, now_ns);
+	struct uroce_cm_path_entry *entry;
 
+	sweep(cache, now_ns);
+	entry = get_entry(cache, tx, now_ns);
 	if (entry == NULL)
 		return -ENOBUFS;
 	if (!entry->is_resolved) {
-		const int ret = resolve_entry(cache->dev, entry);
+		const int ret = resolve_entry(cache, entry);
 
-		if (ret != 0 && ret != -EAGAIN)
-			entry->end_ns = 0;
+		if (ret == -EAGAIN)
+			return ret;
+		end_entry(cache, entry);
 		if (ret != 0)
 			return ret;
 		entry->is_resolved = true;
 		entry->end_ns = now_ns + FRESH_NS;
 	}
-	*path = &entry->path;
+	make_path(cache, entry, &tx->av);
+	*path = &cache->path;
 	return 0;
 }

@@ -5,8 +5,9 @@
 /**
  * @file
  * Paths to the hosts with which connection management exchanges messages. Resolving an address
- * costs a look-up of the neighbour, or several system calls. So resolved paths are kept for some
- * seconds, in a bounded cache.
+ * costs a look-up of the neighbour, or several system calls. So the MACs of resolved paths are kept
+ * for some seconds, in a bounded cache. The key of an entry is what a resolution depends on: the
+ * two GIDs. The flow label, the traffic class and the hop limit are those of each message.
  *
  * One thread at a time calls the functions of this file, which do not wait.
  */
@@ -17,28 +18,42 @@
 #include "cm/cm.h"
 #include "cm/siphash.h"
 #include "datapath/device/dev.h"
+#include "verbs/cm/shares.h"
 #include "wire/build.h"
 
 #define UROCE_CM_PATH_SETS 128u
 #define UROCE_CM_PATH_WAYS 4u
 
-/** An entry of the cache: an address vector that is resolved to a path, or is being resolved. */
+/**
+ * Maximum number of addresses that messages without an id may have in resolution. Other hosts cause
+ * these messages, and may invent addresses. The number also bounds the requests for MACs that other
+ * hosts cause: 64 in 100 ms.
+ */
+#define UROCE_CM_PATH_WIRE_MAX 64u
+
+/** An entry of the cache: two addresses whose path is resolved, or is being resolved. */
 struct uroce_cm_path_entry {
-	struct uroce_cm_av av;
-	/*
-	 * time until which the entry is valid; an entry in resolution is not replaced earlier; 0:
-	 * unused
-	 */
-	uint64_t end_ns;
+	uint8_t local_gid[16];
+	uint8_t remote_gid[16];
+	uint64_t end_ns; /* time until which the entry is valid; 0: unused */
 	bool is_resolved;
+	uint8_t smac[6];
+	uint8_t dmac[6];
+	/*
+	 * who has begun the resolution (verbs/cm/shares.h); counted until the address is resolved,
+	 * or the entry ends
+	 */
+	uint16_t party;
 	uint64_t request_ns; /* time of the next request for the MAC, see uroce_dev_try_resolve() */
-	struct uroce_path path;
 };
 
 struct uroce_cm_path_cache {
 	struct uroce_dev *dev;
 	/* key of the hash that selects a set: peers cannot choose addresses of one set */
 	struct uroce_siphash_key key;
+	uint64_t sweep_ns;             /* time at which expired resolutions are ended next */
+	struct uroce_cm_shares shares; /* entries in resolution */
+	struct uroce_path path;        /* the path that was found last */
 	struct uroce_cm_path_entry entry[UROCE_CM_PATH_SETS][UROCE_CM_PATH_WAYS];
 };
 
@@ -46,13 +61,13 @@ struct uroce_cm_path_cache {
 int uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *dev);
 
 /**
- * Find the path for an address vector, or continue the resolution of the address.
+ * Find the path of a message, or continue the resolution of its address.
  * @param[out] path  valid until the next call
  * @return 0; -EAGAIN: the address is being resolved, so the caller repeats the call after a
- *	millisecond; -ENOBUFS: too many addresses are being resolved; another -errno: there is no
- *	path
+ *	millisecond; -ENOBUFS: the party of the message has too many addresses in resolution;
+ *	another -errno: there is no path
  */
-int uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_av *av,
+int uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx,
 			     uint64_t now_ns, const struct uroce_path **path);
 
 #endif /* UROCE_VERBS_CM_PATH_CACHE_H */

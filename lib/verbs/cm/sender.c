@@ -21,6 +21,7 @@ uroce_cm_sender_init(struct uroce_cm_sender *sender, struct uroce_gsi *gsi, stru
 	sender->gsi = gsi;
 	sender->nb_unresolved = 0;
 	sender->nb_dropped = 0;
+	memset(&sender->shares, 0, sizeof(sender->shares));
 	return uroce_cm_path_cache_init(&sender->paths, dev);
 }
 
@@ -33,28 +34,67 @@ is_waiting(const struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx)
 	return false;
 }
 
+/* Find the message that a new one of any party would replace. */
+static struct uroce_cm_unresolved *
+find_replaced(struct uroce_cm_sender *sender)
+{
+	struct uroce_cm_unresolved *replaced = &sender->unresolved[0];
+
+	for (unsigned i = 1; i < sender->nb_unresolved; i++) {
+		struct uroce_cm_unresolved *const one = &sender->unresolved[i];
+
+		if (uroce_cm_shares_is_before(&sender->shares, uroce_cm_shares_party(&one->tx),
+					      one->end_ns, uroce_cm_shares_party(&replaced->tx),
+					      replaced->end_ns))
+			replaced = one;
+	}
+	return replaced;
+}
+
+/*
+ * Get the place for another message of a party. If the list is full, the place is that of a message
+ * of another party that has more of them; this message is dropped.
+ * @return NULL: the party may have no other place
+ */
+static struct uroce_cm_unresolved *
+get_place(struct uroce_cm_sender *sender, unsigned party)
+{
+	struct uroce_cm_unresolved *replaced;
+
+	if (party == UROCE_CM_PARTY_WIRE &&
+	    sender->shares.nb_of[party] >= UROCE_CM_UNRESOLVED_WIRE_MAX)
+		return NULL;
+	if (sender->nb_unresolved < UROCE_CM_UNRESOLVED_MAX)
+		return &sender->unresolved[sender->nb_unresolved++];
+	replaced = find_replaced(sender);
+	if (!uroce_cm_shares_yields(&sender->shares, uroce_cm_shares_party(&replaced->tx), party))
+		return NULL;
+	sender->shares.nb_of[uroce_cm_shares_party(&replaced->tx)]--;
+	sender->nb_dropped++;
+	return replaced;
+}
+
 /*
  * Let a message wait for the resolution of its destination. If a message with the same bytes waits
- * already, the new one is its repetition, and is not added. Replies use only half of the list,
- * because peers cause them, and may invent the hosts to which the replies go.
+ * already, the new one is its repetition, and is not added.
  */
 static void
 add_unresolved(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint64_t now_ns)
 {
-	const unsigned max = tx->is_request ? UROCE_CM_UNRESOLVED_MAX : UROCE_CM_UNRESOLVED_MAX / 2;
+	const unsigned party = uroce_cm_shares_party(tx);
+	struct uroce_cm_unresolved *place;
 
 	if (is_waiting(sender, tx))
 		return;
-	if (sender->nb_unresolved >= max) {
+	if (sender->nb_unresolved == 0)
+		sender->retry_ns = now_ns + RETRY_NS;
+	place = get_place(sender, party);
+	if (place == NULL) {
 		sender->nb_dropped++;
 		return;
 	}
-	if (sender->nb_unresolved == 0)
-		sender->retry_ns = now_ns + RETRY_NS;
-	sender->unresolved[sender->nb_unresolved++] = (struct uroce_cm_unresolved){
-		.end_ns = now_ns + WAIT_NS,
-		.tx = *tx,
-	};
+	sender->shares.nb_of[party]++;
+	*place = (struct uroce_cm_unresolved){ .end_ns = now_ns + WAIT_NS, .tx = *tx };
 }
 
 /*
@@ -65,7 +105,7 @@ static bool
 send_or_wait(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint64_t now_ns)
 {
 	const struct uroce_path *path;
-	const int ret = uroce_cm_path_cache_find(&sender->paths, &tx->av, now_ns, &path);
+	const int ret = uroce_cm_path_cache_find(&sender->paths, tx, now_ns, &path);
 
 	if (ret == 0)
 		uroce_gsi_send(sender->gsi, path, tx->mad);
@@ -74,21 +114,34 @@ send_or_wait(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint6
 	return ret == -EAGAIN;
 }
 
+/*
+ * Look up the destination of a waiting message again.
+ * @return whether the message still waits
+ */
+static bool
+retry_one(struct uroce_cm_sender *sender, const struct uroce_cm_unresolved *one, uint64_t now_ns)
+{
+	const bool has_room = uroce_gsi_room(sender->gsi) > 0;
+
+	if (has_room && !send_or_wait(sender, &one->tx, now_ns))
+		return false;
+	if (now_ns >= one->end_ns)
+		sender->nb_dropped++;
+	return now_ns < one->end_ns;
+}
+
 static void
 retry_unresolved(struct uroce_cm_sender *sender, uint64_t now_ns)
 {
 	unsigned nb_kept = 0;
 
 	for (unsigned i = 0; i < sender->nb_unresolved; i++) {
-		struct uroce_cm_unresolved *const one = &sender->unresolved[i];
-		const bool has_room = uroce_gsi_room(sender->gsi) > 0;
+		const struct uroce_cm_unresolved *const one = &sender->unresolved[i];
 
-		if (has_room && !send_or_wait(sender, &one->tx, now_ns))
-			continue;
-		if (now_ns >= one->end_ns)
-			sender->nb_dropped++;
-		else
+		if (retry_one(sender, one, now_ns))
 			sender->unresolved[nb_kept++] = *one;
+		else
+			sender->shares.nb_of[uroce_cm_shares_party(&one->tx)]--;
 	}
 	sender->nb_unresolved = nb_kept;
 	sender->retry_ns = now_ns + RETRY_NS;

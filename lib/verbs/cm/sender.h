@@ -6,7 +6,8 @@
  * @file
  * Transmission of the engine's messages by QP 1. A message whose destination has to be resolved
  * waits for a short time in a bounded list. After that time the message is dropped, and the engine
- * repeats it. So a host that does not answer does not delay messages to other hosts.
+ * repeats it. So a host that does not answer does not delay messages to other hosts. The list is
+ * shared by the parties that cause messages (verbs/cm/shares.h).
  *
  * One thread at a time calls the functions of this file, which do not wait.
  */
@@ -21,6 +22,9 @@
 /** Maximum number of messages that wait for the resolution of their destination. */
 #define UROCE_CM_UNRESOLVED_MAX 128u
 
+/** Maximum number of these messages that belong to no id: other hosts cause them. */
+#define UROCE_CM_UNRESOLVED_WIRE_MAX 32u
+
 /** A message that waits for the resolution of its destination. */
 struct uroce_cm_unresolved {
 	uint64_t end_ns; /* time at which the message is dropped */
@@ -32,6 +36,7 @@ struct uroce_cm_sender {
 	struct uroce_cm_path_cache paths;
 	uint64_t retry_ns; /* time at which the destinations of `unresolved` are looked up again */
 	unsigned nb_unresolved;
+	struct uroce_cm_shares shares; /* messages in `unresolved` */
 	struct uroce_cm_unresolved unresolved[UROCE_CM_UNRESOLVED_MAX];
 	uint64_t nb_dropped; /* messages that were dropped because there was no path */
 };

@@ -386,6 +386,28 @@ port__is_not_limited_by_default(void **state)
 	assert_int_equal(nb, NB_PORTS);
 }
 
+/* A message to transmit names the account of its id. A reply to a peer alone belongs to no id. */
+static void
+send__names_the_account(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_tx tx[3];
+
+	for (unsigned i = 0; i < 2; i++) {
+		uroce_cme_set_account(ends->b.cm, 0, 1000 + i);
+		(void)end_connect(ends, &ends->b, 0x11 + i);
+	}
+	assert_int_equal(uroce_cme_send(ends->b.cm, tx, 3, ends->now_ns), 2);
+	assert_true(tx[0].has_id && tx[0].is_request && tx[1].has_id && tx[1].is_request);
+	assert_int_not_equal(tx[0].account_idx, tx[1].account_idx);
+	assert_in_range(tx[0].account_idx, 0, UROCE_CM_NB_ACCOUNTS - 1);
+	/* nobody listens at B */
+	(void)end_connect(ends, &ends->a, 0x21);
+	ends_move(ends, &ends->a, UROCE_CM_REQ);
+	assert_int_equal(uroce_cme_send(ends->b.cm, tx, 3, ends->now_ns), 1);
+	assert_false(tx[0].has_id || tx[0].is_request || tx[0].account_idx);
+}
+
 /*
  * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
  */
@@ -422,6 +444,7 @@ main(void)
 		TEST(port__is_not_limited_by_default),
 		TEST_PORTS(account__has_as_many_ports_as_are_free),
 		TEST_PORTS(account__has_ids_that_share_a_port),
+		TEST_ACCOUNTS(send__names_the_account),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

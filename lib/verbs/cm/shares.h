@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_VERBS_CM_SHARES_H
+#define UROCE_VERBS_CM_SHARES_H
+
+/**
+ * @file
+ * The shares of a bounded table: how many of its entries each party has. A party is whoever causes
+ * messages: an account with its requests, an account with its responses, or the wire. The wire is
+ * one party for all hosts, which may invent addresses. Its messages belong to no id.
+ *
+ * A new entry of one party may replace an entry of another that has more. So a party that floods a
+ * table keeps no other party from it. A party never replaces its own entries. Otherwise the number
+ * of entries that it begins in a second would not be bounded by the size of the table.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cm/cm.h"
+
+/** The party of all messages that belong to no id. */
+#define UROCE_CM_PARTY_WIRE 0u
+
+#define UROCE_CM_NB_PARTIES (1u + 2u * UROCE_CM_NB_ACCOUNTS)
+
+struct uroce_cm_shares {
+	uint16_t nb_of[UROCE_CM_NB_PARTIES];
+};
+
+/** Get the party that causes a message. */
+static inline unsigned
+uroce_cm_shares_party(const struct uroce_cm_tx *tx)
+{
+	return tx->has_id ? 1u + 2u * tx->account_idx + tx->is_request : UROCE_CM_PARTY_WIRE;
+}
+
+/**
+ * Whether a new entry of `party` may replace an entry of `other`. The wire replaces no entry, and
+ * its entries are replaced by all others. The difference of two lets no two parties replace each
+ * other's entries in turn.
+ */
+static inline bool
+uroce_cm_shares_yields(const struct uroce_cm_shares *shares, unsigned other, unsigned party)
+{
+	if (party == UROCE_CM_PARTY_WIRE || other == UROCE_CM_PARTY_WIRE)
+		return party != other && other == UROCE_CM_PARTY_WIRE;
+	return shares->nb_of[other] >= shares->nb_of[party] + 2u;
+}
+
+/**
+ * Whether an entry of party `a` is replaced before an entry of party `b`: those of the wire first,
+ * then those of the party that has more, then the older entry.
+ */
+static inline bool
+uroce_cm_shares_is_before(const struct uroce_cm_shares *shares, unsigned a, uint64_t a_end_ns,
+			  unsigned b, uint64_t b_end_ns)
+{
+	if ((a == UROCE_CM_PARTY_WIRE) != (b == UROCE_CM_PARTY_WIRE))
+		return a == UROCE_CM_PARTY_WIRE;
+	if (shares->nb_of[a] != shares->nb_of[b])
+		return shares->nb_of[a] > shares->nb_of[b];
+	return a_end_ns < b_end_ns;
+}
+
+#endif /* UROCE_VERBS_CM_SHARES_H */
