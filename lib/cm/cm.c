@@ -16,6 +16,7 @@
 #include "cm/outbox.h"
 #include "cm/owner.h"
 #include "cm/queue.h"
+#include "cm/turns.h"
 
 /* Defaults of the configuration; the codes and retries are those of Linux. */
 #define DEFAULT_BACKLOG      1024
@@ -125,7 +126,7 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	uroce_cm_queue_init(&cm->free_ids);
 	uroce_cm_queue_init(&cm->lingering);
 	uroce_cm_queue_init(&cm->responses);
-	uroce_cm_queue_init(&cm->requests);
+	uroce_cm_turns_init(cm);
 	uroce_cm_owner_init(cm);
 	return cm;
 }
@@ -140,12 +141,11 @@ transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	uroce_cm_build(msg, tx->mad);
 }
 
-/* Transmit the message of the first id of a queue. @return false: the queue is empty */
+/* Transmit the message of an id. @return false: there is no id */
 static bool
-transmit_first(struct uroce_cm *cm, struct uroce_cm_queue *queue, struct uroce_cm_tx *tx,
-	       uint64_t now_ns)
+transmit_of(struct uroce_cm *cm, struct uroce_cm_conn *conn, struct uroce_cm_tx *tx,
+	    uint64_t now_ns)
 {
-	struct uroce_cm_conn *conn = uroce_cm_queue_pop(cm, queue, UROCE_CM_LINK_TX);
 	struct uroce_cm_msg msg;
 
 	if (!conn)
@@ -156,6 +156,19 @@ transmit_first(struct uroce_cm *cm, struct uroce_cm_queue *queue, struct uroce_c
 	tx->account_idx = conn->account_idx;
 	uroce_cm_conn_sent(cm, conn, now_ns);
 	return true;
+}
+
+static bool
+transmit_request(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
+{
+	return transmit_of(cm, uroce_cm_turns_pop(cm), tx, now_ns);
+}
+
+static bool
+transmit_id_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
+{
+	return transmit_of(cm, uroce_cm_queue_pop(cm, &cm->responses, UROCE_CM_LINK_TX), tx,
+			   now_ns);
 }
 
 static bool
@@ -180,7 +193,7 @@ transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 	cm->is_replies_turn = !cm->is_replies_turn;
 	if (cm->is_replies_turn && transmit_reply(cm, tx))
 		return true;
-	return transmit_first(cm, &cm->responses, tx, now_ns) || transmit_reply(cm, tx);
+	return transmit_id_response(cm, tx, now_ns) || transmit_reply(cm, tx);
 }
 
 /*
@@ -197,7 +210,7 @@ transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 		return true;
 	}
 	cm->nb_responses_in_row = 0;
-	return transmit_first(cm, &cm->requests, tx, now_ns) || transmit_response(cm, tx, now_ns);
+	return transmit_request(cm, tx, now_ns) || transmit_response(cm, tx, now_ns);
 }
 
 unsigned

@@ -6,7 +6,7 @@
  * @file
  * CM messages that wait for transmission. An id (listener or end of a connection, see cm.h) has at
  * most one message: the one that it sent last, or has to send next. Other messages are replies that
- * belong to no id. Requests (REQ, DREQ, SIDR_REQ) wait in a queue of their own.
+ * belong to no id. Requests (REQ, DREQ, SIDR_REQ) wait in queues of their own (turns.h).
  */
 
 #include "cm/context.h"

@@ -408,6 +408,65 @@ send__names_the_account(void **state)
 	assert_false(tx[0].has_id || tx[0].is_request || tx[0].account_idx);
 }
 
+/* Check that B sends REQs of these QPs next. */
+static void
+expect_reqs(struct ends *ends, const uint32_t *qpns, unsigned nb)
+{
+	struct uroce_cm_msg msg;
+
+	for (unsigned i = 0; i < nb; i++) {
+		assert_true(end_take(ends, &ends->b, &msg));
+		assert_int_equal(msg.attr, UROCE_CM_REQ);
+		assert_int_equal(msg.req.local_qpn, qpns[i]);
+	}
+}
+
+/* Connect from B with the QPs from `qpn` on, for an account. @return the first id */
+static uint32_t
+connect_many(struct ends *ends, uint32_t account, uint32_t qpn, unsigned nb)
+{
+	uint32_t id;
+
+	uroce_cme_set_account(ends->b.cm, 0, account);
+	id = end_connect(ends, &ends->b, qpn);
+	for (unsigned i = 1; i < nb; i++)
+		(void)end_connect(ends, &ends->b, qpn + i);
+	return id;
+}
+
+static void
+requests__of_accounts_take_turns(void **state)
+{
+	static const uint32_t turns[] = { 0x100, 0x200, 0x300, 0x101, 0x201, 0x102, 0x103 };
+	static const uint32_t later[] = { 0x104, 0x202, 0x105 };
+	struct ends *ends = *state;
+
+	(void)connect_many(ends, 1000, 0x100, 20);
+	(void)connect_many(ends, 1001, 0x200, 2);
+	(void)connect_many(ends, 1002, 0x300, 1);
+	expect_reqs(ends, turns, 7);
+	/* an account whose requests have all left gets a turn again */
+	(void)connect_many(ends, 1001, 0x202, 1);
+	expect_reqs(ends, later, 3);
+}
+
+static void
+requests__that_are_withdrawn_take_no_turn(void **state)
+{
+	static const uint32_t turns[] = { 0x101, 0x300, 0x102, 0x301, 0x302 };
+	struct ends *ends = *state;
+	const uint32_t first = connect_many(ends, 1000, 0x100, 3);
+	const uint32_t only = connect_many(ends, 1001, 0x200, 1);
+
+	(void)connect_many(ends, 1002, 0x300, 3);
+	/* the account of an id may change while its request waits */
+	uroce_cme_set_owner(ends->b.cm, only, 1);
+	uroce_cme_destroy(ends->b.cm, first, ends->now_ns);
+	uroce_cme_destroy(ends->b.cm, only, ends->now_ns);
+	expect_reqs(ends, turns, 5);
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+}
+
 /*
  * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
  */
@@ -445,6 +504,8 @@ main(void)
 		TEST_PORTS(account__has_as_many_ports_as_are_free),
 		TEST_PORTS(account__has_ids_that_share_a_port),
 		TEST_ACCOUNTS(send__names_the_account),
+		TEST_ACCOUNTS(requests__of_accounts_take_turns),
+		TEST_ACCOUNTS(requests__that_are_withdrawn_take_no_turn),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

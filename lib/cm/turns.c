@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The turns of accounts that have requests to transmit.
+ */
+
+#include "cm/turns.h"
+
+#include "cm/queue.h"
+
+void
+uroce_cm_turns_init(struct uroce_cm *cm)
+{
+	for (unsigned i = 0; i < UROCE_CM_NB_ACCOUNTS; i++)
+		uroce_cm_queue_init(&cm->requests.of[i].requests);
+}
+
+/* Add an account to the ring: its turn comes after those of all others. */
+static void
+enter_ring(struct uroce_cm_turns *turns, uint16_t account)
+{
+	struct uroce_cm_turn *const turn = &turns->of[account];
+
+	if (turns->nb == 0) {
+		turns->next_account = turn->prev = turn->next = account;
+		return;
+	}
+	turn->next = turns->next_account;
+	turn->prev = turns->of[turn->next].prev;
+	turns->of[turn->prev].next = account;
+	turns->of[turn->next].prev = account;
+}
+
+static void
+leave_ring(struct uroce_cm_turns *turns, uint16_t account)
+{
+	const struct uroce_cm_turn *const turn = &turns->of[account];
+
+	turns->of[turn->prev].next = turn->next;
+	turns->of[turn->next].prev = turn->prev;
+	if (turns->next_account == account)
+		turns->next_account = turn->next;
+}
+
+void
+uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	struct uroce_cm_turn *const turn = &cm->requests.of[conn->account_idx];
+
+	/* the account of the id may change while the request waits */
+	conn->request_account_idx = conn->account_idx;
+	if (turn->requests.nb == 0)
+		enter_ring(&cm->requests, conn->account_idx);
+	uroce_cm_queue_push(cm, &turn->requests, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
+	cm->requests.nb++;
+}
+
+void
+uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	struct uroce_cm_turn *const turn = &cm->requests.of[conn->request_account_idx];
+
+	uroce_cm_queue_remove(cm, &turn->requests, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
+	cm->requests.nb--;
+	if (turn->requests.nb == 0)
+		leave_ring(&cm->requests, conn->request_account_idx);
+}
+
+struct uroce_cm_conn *
+uroce_cm_turns_pop(struct uroce_cm *cm)
+{
+	struct uroce_cm_turns *const turns = &cm->requests;
+	const struct uroce_cm_turn *const turn = &turns->of[turns->next_account];
+	struct uroce_cm_conn *conn;
+
+	if (turns->nb == 0)
+		return NULL;
+	turns->next_account = turn->next;
+	conn = &cm->conns[turn->requests.first];
+	uroce_cm_turns_remove(cm, conn);
+	return conn;
+}
