@@ -260,6 +260,8 @@ uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *
 	ret = check_call(conn, input, has_ip, param->private_len);
 	if (ret)
 		return ret;
+	if (!conn->is_datagram && uroce_cm_identity_is_qpn_full(cm, param->qpn))
+		return -EBUSY;
 	fill_from_connect(cm, conn, remote, av, param);
 	do_call(cm, conn, input, param->private_data, param->private_len, now_ns);
 	return 0;
@@ -276,6 +278,8 @@ uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *
 		return ret;
 	if (!is_valid_qpn(param->qpn))
 		return -EINVAL;
+	if (!conn->is_datagram && uroce_cm_identity_is_qpn_full(cm, param->qpn))
+		return -EBUSY;
 	fill_from_param(cm, conn, param);
 	conn->is_xrc_target = param->is_xrc_target;
 	conn->tx_reason = UROCE_CM_SIDR_SUCCESS;

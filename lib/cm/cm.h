@@ -24,7 +24,8 @@
  *
  * The time of a call does not grow with the number of ids, with three exceptions. The time to set a
  * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
- * uroce_cme_destroy() of a listener rejects all requests that wait.
+ * uroce_cme_destroy() of a listener rejects all requests that wait. At most 1024 ids share a port,
+ * and at most 1024 a QP number, because some calls go through all of them.
  *
  * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to
  * continues without an owner until the peer knows that the id has ended.
@@ -334,8 +335,8 @@ bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
  * @param is_v6only  the IPv6 wildcard does not include IPv4
  * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
  *	listens
- * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE; -EADDRNOTAVAIL:
- *	no free port was found, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1);
+ * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE:
+ *	an id excludes this one, or the port has 1024 ids; -EADDRNOTAVAIL: no free port was found, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1);
  *	-EDQUOT: the account has too many ephemeral ports
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
@@ -361,7 +362,7 @@ int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
  * @param param  for a datagram service only the private data and the P_Key are used
  * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
  *	lack of a header, are not as described; the private data does not fit; a member of `param`
- *	has no valid value
+ *	has no valid value. -EBUSY: 1024 ids have the QP number
  */
 int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,
@@ -370,7 +371,7 @@ int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_ad
 /**
  * Accept a CONNECT_REQUEST.
  * @return 0; -EINVAL: the id is in another state; the private data does not fit; `param->qpn` is
- *	not in 2 .. 2^24 - 1
+ *	not in 2 .. 2^24 - 1. -EBUSY: 1024 ids have the QP number
  */
 int uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
 		     uint64_t now_ns);

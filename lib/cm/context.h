@@ -39,6 +39,12 @@
 /* The number of port spaces in service_id.h. */
 #define UROCE_CM_NB_SPACES 4u
 
+/*
+ * The most ids that share a port, or a QP number. A look-up goes through all of them, so the bound
+ * keeps its time short.
+ */
+#define UROCE_CM_SHARE_MAX 1024u
+
 /* The number of hosts whose round trip is remembered. A power of two. */
 #define UROCE_CM_NB_RTT 64u
 

@@ -89,6 +89,19 @@ uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint3
 	conn->is_in_qpn = true;
 }
 
+bool
+uroce_cm_identity_is_qpn_full(const struct uroce_cm *cm, uint32_t qpn)
+{
+	const struct uroce_id_table *table = &cm->by_qpn;
+	uint32_t nb = 0;
+
+	for (uint32_t id = uroce_id_table_first(table, hash_number(cm, qpn));
+	     id != UROCE_ID_TABLE_END && nb < UROCE_CM_SHARE_MAX;
+	     id = uroce_id_table_next(table, id))
+		nb++;
+	return nb == UROCE_CM_SHARE_MAX;
+}
+
 void
 uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {

@@ -22,6 +22,9 @@ void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
  */
 void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint32_t qpn);
 
+/** Whether as many ids have a QP number as may share one. Ids of datagram services do not count. */
+bool uroce_cm_identity_is_qpn_full(const struct uroce_cm *cm, uint32_t qpn);
+
 /**
  * Set the peer's names of a connection: GUID, comm id, and QP number (0: there is no QP). Only a
  * passive id can be found by the peer's comm id. An active side needs no such look-up, and a peer

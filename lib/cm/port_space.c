@@ -66,11 +66,12 @@ overlaps(const struct uroce_cm_conn *a, const struct uroce_cm_conn *b)
 	return covers(a, &b->local) || covers(b, &a->local);
 }
 
-/* Whether no other id keeps `conn` from having its address and port. */
+/* Whether no other id keeps `conn` from having its address and port, and the port has few ids. */
 static bool
 is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
 	const struct uroce_id_table *table = &cm->by_port;
+	uint32_t nb = 0;
 
 	for (uint32_t id = uroce_id_table_first(table, hash_service(cm, service_of(conn)));
 	     id != UROCE_ID_TABLE_END; id = uroce_id_table_next(table, id)) {
@@ -80,6 +81,8 @@ is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 
 		if (other != conn && service_of(other) == service_of(conn) && !is_shared &&
 		    overlaps(conn, other))
+			return false;
+		if (++nb == UROCE_CM_SHARE_MAX)
 			return false;
 	}
 	return true;

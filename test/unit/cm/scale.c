@@ -271,6 +271,64 @@ bind__tries_few_ports_that_have_an_id(void **state)
 	assert_in_range(nb_found, 0, 2);
 }
 
+/*
+ * Many ids may share a port, but not so many that a look-up of the port takes long. The limit is
+ * that of a port: another port, and a port that an id has left, can be bound.
+ */
+static void
+bind__of_a_port_that_many_share_is_limited(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr addr = ends->b.ip;
+	uint32_t nb = 0;
+	uint32_t id, last = UROCE_CM_NO_ID;
+	int ret;
+
+	make_large(ends);
+	addr.port = PORT;
+	for (ret = 0; ret == 0; nb++) {
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		/* ids at different addresses count together */
+		addr.ip[14] = (uint8_t)(nb % 2);
+		ret = uroce_cme_bind(ends->b.cm, id, &addr, false, true);
+		last = ret == 0 ? id : last;
+		assert_in_range(nb, 0, UROCE_CM_SHARE_MAX);
+	}
+	assert_int_equal(ret, -EADDRINUSE);
+	assert_int_equal(longest_chain(&ends->b.cm->by_port), UROCE_CM_SHARE_MAX);
+	addr.port++;
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, true), 0);
+	uroce_cme_destroy(ends->b.cm, last, 0);
+	addr.port--;
+	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, true), 0);
+}
+
+/* The same for the ids that have one QP number, which the user is free to name. */
+static void
+qpn__that_many_share_is_limited(void **state)
+{
+	struct ends *ends = *state;
+	const struct uroce_cm_param param = { .qpn = 0x11, .mtu_code = 3 };
+	struct uroce_cm_addr remote = ends->b.ip;
+	struct uroce_cm_av av = { .hop_limit = 64 };
+	uint32_t id;
+
+	make_large(ends);
+	remote.port = PORT;
+	memcpy(av.local_gid, ends->a.gid, 16);
+	memcpy(av.remote_gid, ends->b.gid, 16);
+	for (uint32_t i = 0; i <= UROCE_CM_SHARE_MAX; i++) {
+		assert_int_equal(uroce_cme_create(ends->a.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		assert_int_equal(uroce_cme_bind(ends->a.cm, id, &ends->a.ip, false, false), 0);
+		assert_int_equal(uroce_cme_connect(ends->a.cm, id, &remote, &av, &param, 0),
+				 i < UROCE_CM_SHARE_MAX ? 0 : -EBUSY);
+	}
+	expect_state(&ends->a, id, UROCE_CM_STATE_IDLE);
+	assert_in_range(longest_chain(&ends->a.cm->by_qpn), UROCE_CM_SHARE_MAX,
+			UROCE_CM_SHARE_MAX + MAX_CHAIN);
+}
+
 static void
 memory__of_an_id_is_bounded(void **state)
 {
@@ -294,6 +352,8 @@ main(void)
 		TEST(rep__with_one_comm_id_for_all_makes_no_long_chain),
 		TEST(bind__finds_the_last_free_port),
 		TEST(bind__tries_few_ports_that_have_an_id),
+		TEST(bind__of_a_port_that_many_share_is_limited),
+		TEST(qpn__that_many_share_is_limited),
 		TEST(memory__of_an_id_is_bounded),
 	};
 
