@@ -2,18 +2,17 @@
 
 /*
  * A socket is closed at once if no message in it has descriptors. Otherwise the socket is given to
- * the reader of the client's user. A socket that no reader accepts stays open, and is given to a
- * reader later.
+ * the closer of the client's user. A socket that no closer accepts waits, and is given to a closer
+ * later.
  */
 
 #include "closing.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "log_line.h"
 
 /* the largest number of messages that are read and dropped when a connection ends */
 #define DRAIN_MAX 64
@@ -59,50 +58,78 @@ has_descriptors(int socket)
 	return true;
 }
 
-/*
- * Close a socket of a client, or give a reader the job to close it.
- * @return false if the socket stays open, because no reader accepts the job now
- */
+/* Give a socket to a closer. @return false if no closer accepts it now */
 static bool
-try_close(struct closing *closing, int socket, uid_t uid)
+pass_on(struct closing *closing, int socket, uid_t uid, bool is_urgent)
 {
-	struct reader_job job = { .kind = READER_CLOSE };
-	const bool is_ours = !has_descriptors(socket);
-	int ret = 0;
+	return readers_close(closing->readers, uid, socket, is_urgent, now_ns()) == 0;
+}
 
-	if (!is_ours)
-		ret = readers_ask(closing->readers, uid, &job, socket, now_ns());
-	if (ret < 0)
-		return false;
-	(void)close(socket);
-	return true;
+static unsigned
+count_parked(const struct closing *closing, uid_t uid)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < closing->nb_parked; i++)
+		nb += closing->parked_uid[i] == uid;
+	return nb;
 }
 
 void
 closing_end(struct closing *closing, int socket, uid_t uid)
 {
 	(void)shutdown(socket, SHUT_RDWR);
-	if (closing->is_ending || try_close(closing, socket, uid))
+	if (closing->is_ending)
 		return;
-	if (closing->nb_parked == CLOSING_PARKED_MAX) {
-		log_client_line("a connection of user %u stays open: it contains descriptors", uid);
+	if (!has_descriptors(socket)) {
+		(void)close(socket);
 		return;
 	}
+	if (pass_on(closing, socket, uid, count_parked(closing, uid) >= CLOSING_URGENT))
+		return;
+	assert(closing->nb_parked < CLOSING_PARKED_MAX);
 	closing->parked[closing->nb_parked] = socket;
 	closing->parked_uid[closing->nb_parked++] = uid;
+}
+
+unsigned
+closing_nb_of(const struct closing *closing, uid_t uid)
+{
+	return count_parked(closing, uid) + readers_nb_closing(closing->readers, uid);
+}
+
+bool
+closing_has_room(const struct closing *closing)
+{
+	return closing->nb_parked < CLOSING_FULL;
+}
+
+bool
+closing_is_due(const struct closing *closing)
+{
+	return closing->nb_parked > 0 || closing->readers->nb_closers > 0;
 }
 
 void
 closing_retry(struct closing *closing)
 {
 	unsigned nb_left = 0;
+	bool has_refused = false;
+	uid_t refused = 0;
+
+	if (!closing_is_due(closing))
+		return;
+	readers_look_at_closers(closing->readers, now_ns());
 
 	for (unsigned i = 0; i < closing->nb_parked; i++) {
 		const int socket = closing->parked[i];
 		const uid_t uid = closing->parked_uid[i];
 
-		if (try_close(closing, socket, uid))
+		/* the closer that has refused a socket of a user refuses the next one, too */
+		if (!(has_refused && uid == refused) && pass_on(closing, socket, uid, false))
 			continue;
+		has_refused = true;
+		refused = uid;
 		closing->parked[nb_left] = socket;
 		closing->parked_uid[nb_left++] = uid;
 	}

@@ -6,7 +6,11 @@
  * @file
  * Ends connections of clients without waiting. Messages that wait in a socket may have descriptors.
  * close() of such a socket closes these descriptors, too, and may take as long as their sender
- * wants. So a reader calls close() (reader.h).
+ * wants. So a closer calls close() (reader.h).
+ *
+ * A connection counts for its user until it is closed, so a user at its limit of connections gets no
+ * further one. Connections that a server has to end at once may nevertheless have descriptors. They
+ * wait for a closer, too, and no connection is accepted while there may be no place for it.
  */
 
 #include <stdbool.h>
@@ -15,10 +19,22 @@
 #include "readers.h"
 
 /**
- * The largest number of sockets that wait for a reader to close them. A further socket stays open
- * until the process ends.
+ * The number of sockets that wait for a closer from which on no connection is accepted. It is large:
+ * closers of the same user have many more sockets by then, and none of them gets on.
  */
-#define CLOSING_PARKED_MAX 1024u
+#define CLOSING_FULL 1024u
+
+/**
+ * The largest number of sockets that wait for a closer: all clients may leave in addition,
+ * and so may connection managers that have ended.
+ */
+#define CLOSING_PARKED_MAX (CLOSING_FULL + CLIENTS_MAX + 64)
+
+/** The number of waiting sockets of a user from which on the user gets a further closer. */
+#define CLOSING_URGENT READERS_CLOSES_MAX
+
+/** The timeout of epoll_wait() in ms, while closing_is_due(). */
+#define CLOSING_TICK_MS 10
 
 struct closing {
 	struct readers *readers;
@@ -27,7 +43,7 @@ struct closing {
 	 * process, and nobody waits for the descriptors in them
 	 */
 	bool is_ending;
-	/* sockets that a reader has to close, but that no reader has accepted yet */
+	/* sockets that a closer has to close, but that no closer has accepted yet */
 	int parked[CLOSING_PARKED_MAX];
 	uid_t parked_uid[CLOSING_PARKED_MAX];
 	unsigned nb_parked;
@@ -35,11 +51,20 @@ struct closing {
 
 /**
  * End a connection. The peer is notified at once.
- * @param uid  the user of the client, whose reader closes the socket
+ * @param uid  the user of the client, whose closer closes the socket
  */
 void closing_end(struct closing *closing, int socket, uid_t uid);
 
-/** Try again to close the sockets that no reader has accepted. */
+/** Count the connections of a user that are ended, but not closed yet. */
+unsigned closing_nb_of(const struct closing *closing, uid_t uid);
+
+/** Check whether a further connection may be accepted. */
+bool closing_has_room(const struct closing *closing);
+
+/** Check whether some socket waits or has a closer, so closing_retry() has to be called soon. */
+bool closing_is_due(const struct closing *closing);
+
+/** Look at the closers, and try again to close the sockets that no closer has accepted. */
 void closing_retry(struct closing *closing);
 
 #endif /* UROCED_CLOSING_H */

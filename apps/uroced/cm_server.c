@@ -23,8 +23,8 @@
 /* epoll_wait() has to report the events of all clients at once, so that users can take turns */
 #define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
 /*
- * the timeout of epoll_wait() in ms while accept() has failed, a socket waits to be closed, the
- * socket of a client is full, or ports are kept
+ * the timeout of epoll_wait() in ms while accept() has failed, the socket of a client is full, or
+ * ports are kept
  */
 #define RETRY_MS 100
 
@@ -149,7 +149,7 @@ create_client(struct cm_server *server, int socket)
 
 /*
  * Add a client. The client is refused if its user would have more than half of the connections that
- * other users leave.
+ * other users leave. Connections that are not closed yet count.
  */
 static void
 accept_client(struct cm_server *server, int socket)
@@ -160,7 +160,8 @@ accept_client(struct cm_server *server, int socket)
 		closing_end(&server->closing, socket, creds_of(socket).uid);
 		return;
 	}
-	if (count_clients(server, client->uid, false) >
+	if (count_clients(server, client->uid, false) +
+		    closing_nb_of(&server->closing, client->uid) >
 	    (CM_CLIENTS_MAX - count_clients(server, client->uid, true)) / 2)
 		refuse_client(
 			client, EUSERS,
@@ -183,6 +184,10 @@ accept_waiting(struct cm_server *server)
 	int socket = 0;
 
 	for (unsigned i = 0; i < UROCE_MUX_BACKLOG && socket >= 0; i++) {
+		if (!closing_has_room(&server->closing)) {
+			set_deaf(server, true);
+			return;
+		}
 		socket = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (socket >= 0)
 			accept_client(server, socket);
@@ -388,18 +393,18 @@ void
 cm_server_round(struct cm_server *server, int timeout_ms)
 {
 	static struct epoll_event events[EPOLL_EVENTS];
-	const bool is_retrying = server->is_deaf || server->closing.nb_parked > 0 ||
-				 server->nb_full > 0 || server->ports.keeper;
+	const bool is_retrying = server->is_deaf || server->nb_full > 0 || server->ports.keeper;
 	int nb;
 
 	if (is_retrying && (timeout_ms < 0 || timeout_ms > RETRY_MS))
 		timeout_ms = RETRY_MS;
+	if (closing_is_due(&server->closing) && (timeout_ms < 0 || timeout_ms > CLOSING_TICK_MS))
+		timeout_ms = CLOSING_TICK_MS;
 	nb = epoll_wait(server->epoll_fd, events, EPOLL_EVENTS, timeout_ms);
 	handle_events(server, events, nb);
 	if (server->nb_full > 0)
 		end_full(server);
-	if (server->closing.nb_parked > 0)
-		closing_retry(&server->closing);
+	closing_retry(&server->closing);
 	cm_ports_expire(&server->ports, server->host.now_ns(server->host.arg));
 	if (nb == 0)
 		set_deaf(server, false);

@@ -145,12 +145,32 @@ set_client(struct control *control, unsigned slot, struct client *client)
 	pthread_mutex_unlock(control->stats_lock);
 }
 
+/* Refuse a client that its user has beyond the number of allowed clients. */
+static void
+refuse_beyond(struct control *control, struct client *client, unsigned nb_allowed,
+	      unsigned nb_closing)
+{
+	const char *limit = nb_allowed == control->limits.nb_clients
+				    ? "--user-clients"
+				    : "half of the connections that other users leave";
+
+	if (nb_closing == 0)
+		handler_refuse(control, client, EUSERS,
+			       "too many clients of user %u: allowed are %u (%s)", client->uid,
+			       nb_allowed, limit);
+	else
+		handler_refuse(control, client, EUSERS,
+			       "too many clients of user %u: allowed are %u (%s), and the "
+			       "descriptors of %u that have left are not closed yet",
+			       client->uid, nb_allowed, limit, nb_closing);
+}
+
 static void
 accept_client(struct control *control, int socket)
 {
 	const unsigned slot = find_slot(control);
 	struct client *client = slot < CLIENTS_MAX ? client_create(socket, (uint16_t)slot) : NULL;
-	unsigned nb_allowed;
+	unsigned nb_allowed, nb_closing;
 
 	if (!client) {
 		turn_away(control, socket);
@@ -164,14 +184,11 @@ accept_client(struct control *control, int socket)
 	client->served = ++control->nb_served;
 	set_client(control, slot, client);
 	nb_allowed = get_allowed_clients(control, client->uid);
-	if (control_sum_of(control, client->uid).nb_clients <= nb_allowed)
+	nb_closing = closing_nb_of(&control->closing, client->uid);
+	if (control_sum_of(control, client->uid).nb_clients + nb_closing <= nb_allowed)
 		return;
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
-	handler_refuse(control, client, EUSERS, "too many clients of user %u: allowed are %u (%s)",
-		       client->uid, nb_allowed,
-		       nb_allowed == control->limits.nb_clients
-			       ? "--user-clients"
-			       : "half of the connections that other users leave");
+	refuse_beyond(control, client, nb_allowed, nb_closing);
 }
 
 static void
@@ -195,6 +212,10 @@ accept_waiting(struct control *control)
 	int socket = 0;
 
 	for (unsigned i = 0; i < ACCEPTS_MAX && socket >= 0; i++) {
+		if (!closing_has_room(&control->closing)) {
+			set_deaf(control, true);
+			return;
+		}
 		socket = accept4(control->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (socket >= 0)
 			accept_client(control, socket);
@@ -356,7 +377,7 @@ take_answer(struct control *control, unsigned reader)
 	struct client *client;
 	int fd, ret;
 
-	if (control->readers.of[reader].socket < 0)
+	if (control->readers.of[reader].socket < 0 || control->readers.of[reader].is_closer)
 		return;
 	ret = readers_answered(&control->readers, reader, &answer, &fd, control_now_ns());
 	if (ret == 1) {
@@ -534,7 +555,7 @@ end_control(struct control *control)
 static int
 get_timeout_ms(const struct control *control)
 {
-	if (control->has_due || control->closing.nb_parked > 0)
+	if (control->has_due || closing_is_due(&control->closing))
 		return TICK_MS;
 	if (control->cm_process.starter >= 0 && !control->cm_process.is_running)
 		return DEAF_MS;
@@ -556,8 +577,7 @@ serve(void *arg)
 		tell_due(control);
 		look_at_readers(control);
 		look_at_manager(control);
-		if (control->closing.nb_parked > 0)
-			closing_retry(&control->closing);
+		closing_retry(&control->closing);
 		if (nb == 0)
 			set_deaf(control, false);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Readers, and the process that forks them. All of these processes ignore the signals that end
+ * Readers, closers, and the process that forks them. All of these processes ignore the signals that end
  * uroced. They end with uroced: either because their socket hangs up, or by the SIGKILL that the
  * kernel sends when their parent has ended. SIGALRM ends a reader whose job takes too long, unless
  * the reader is in an uninterruptible sleep.
@@ -10,11 +10,13 @@
 #include "reader.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "child.h"
@@ -22,6 +24,16 @@
 
 /* the longest time of a job, in seconds; longer than uroced waits for the reply */
 #define JOB_S 5u
+/* the largest number of sockets that a child of a closer closes; an exit status can express it */
+#define BATCH_MAX 64
+/* microseconds after which a failed fork() is repeated */
+#define FORK_RETRY_US 10000
+
+/* What the process that forks readers is asked for. */
+enum make { MAKE_READER, MAKE_CLOSER };
+
+/* Messages to a closer: a socket, and the notice that uroced has closed its descriptor of it. */
+enum pass { PASS_SOCKET, PASS_NOTICE };
 
 /* --- the reader ---------------------------------------------------------------------------------- */
 
@@ -73,8 +85,6 @@ reader_do(const struct reader_job *job, int fd, struct reader_answer *answer)
 	case READER_SEAL:
 		set_why(answer, uroce_shm_seal(&job->plan, fd));
 		break;
-	case READER_CLOSE:
-		break;
 	}
 	return file;
 }
@@ -85,8 +95,7 @@ act(int uroced, const struct reader_job *job, int fd)
 	static struct reader_answer answer;
 	const int file = reader_do(job, fd, &answer);
 
-	if (job->kind != READER_CLOSE)
-		answer_with(uroced, &answer, file);
+	answer_with(uroced, &answer, file);
 	/* close the file after the reply was sent, so that uroced does not wait for close() */
 	if (file >= 0)
 		(void)close(file);
@@ -106,18 +115,88 @@ read_on(int uroced)
 	}
 }
 
-/* --- the process that forks readers -------------------------------------------------------------- */
+/* --- the closer ---------------------------------------------------------------------------------- */
+
+/*
+ * Receive sockets without closing them, and wait for the notices that uroced has closed its
+ * descriptors of them: if the last descriptor were that of uroced, its close() would wait.
+ * @return the number of sockets
+ */
+static int
+take_batch(int uroced)
+{
+	int fd, nb = 0, nb_notices = 0;
+	char what;
+
+	while (nb < BATCH_MAX || nb_notices < nb) {
+		if (fd_message_receive(uroced, &what, sizeof(what), &fd,
+				       nb_notices < nb ? 0 : MSG_DONTWAIT) <= 0)
+			break;
+		nb += what == PASS_SOCKET;
+		nb_notices += what == PASS_NOTICE;
+	}
+	return nb;
+}
+
+static pid_t
+fork_patiently(void)
+{
+	pid_t pid;
+
+	while ((pid = child_fork()) < 0)
+		(void)usleep(FORK_RETRY_US);
+	return pid;
+}
+
+/*
+ * Let a child receive sockets and end, which closes them. The kernel reports the end of the child
+ * when it has closed all files, those in the messages of the sockets included.
+ * @return the number of the sockets; 0 if there were none, or the child was killed
+ */
+static uint32_t
+close_batch(int uroced)
+{
+	const pid_t pid = fork_patiently();
+	int status;
+
+	if (pid == 0)
+		_exit(take_batch(uroced));
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 0;
+	return (uint32_t)WEXITSTATUS(status);
+}
+
+static void
+close_on(int uroced)
+{
+	struct pollfd fd = { .fd = uroced, .events = POLLIN };
+	uint32_t nb;
+
+	/* the parent of a process that ignores SIGCHLD does not learn how the process ended */
+	(void)signal(SIGCHLD, SIG_DFL);
+	while (poll(&fd, 1, -1) == 1 && (nb = close_batch(uroced)) > 0)
+		(void)fd_message_send(uroced, &nb, sizeof(nb), -1, 0);
+}
+
+/* --- the process that forks readers and closers -------------------------------------------------- */
 
 static void
 make_on(int uroced)
 {
-	char nothing;
+	char what;
 	int fd;
 
-	while (fd_message_receive(uroced, &nothing, sizeof(nothing), &fd, 0) > 0) {
-		if (child_fork() == 0) {
+	while (fd_message_receive(uroced, &what, sizeof(what), &fd, 0) > 0) {
+		/*
+		 * fork() has to succeed: if no child had this socket, close() would close the
+		 * descriptors of jobs that wait in the socket
+		 */
+		if (fork_patiently() == 0) {
 			(void)close(uroced);
-			read_on(fd);
+			if (what == MAKE_CLOSER)
+				close_on(fd);
+			else
+				read_on(fd);
 			_exit(0);
 		}
 		(void)close(fd);
@@ -152,14 +231,14 @@ reader_start(void)
 /* --- functions of uroced ------------------------------------------------------------------------- */
 
 int
-reader_make(int start)
+reader_make(int start, bool is_closer)
 {
-	char nothing = 0;
+	const char what = is_closer ? MAKE_CLOSER : MAKE_READER;
 	int ends[2], ret;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
-	ret = fd_message_send(start, &nothing, sizeof(nothing), ends[1], MSG_DONTWAIT);
+	ret = fd_message_send(start, &what, sizeof(what), ends[1], MSG_DONTWAIT);
 	(void)close(ends[1]);
 	if (ret == 0)
 		return ends[0];
@@ -181,4 +260,31 @@ reader_answered(int reader, struct reader_answer *answer, int *fd)
 	if (len < 0)
 		return (int)len;
 	return len >= (ssize_t)offsetof(struct reader_answer, message);
+}
+
+int
+reader_pass(int closer, int socket)
+{
+	const char what = PASS_SOCKET;
+
+	return fd_message_send(closer, &what, sizeof(what), socket, MSG_DONTWAIT);
+}
+
+int
+reader_notify(int closer)
+{
+	const char what = PASS_NOTICE;
+
+	return fd_message_send(closer, &what, sizeof(what), -1, MSG_DONTWAIT);
+}
+
+int
+reader_closed(int closer)
+{
+	uint32_t nb;
+	const ssize_t len = recv(closer, &nb, sizeof(nb), MSG_DONTWAIT);
+
+	if (len < 0)
+		return -errno;
+	return len == sizeof(nb) ? (int)nb : 0;
 }

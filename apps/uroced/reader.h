@@ -9,11 +9,16 @@
  * (a TCP socket with SO_LINGER, a file of FUSE). To seal a file takes long while a process writes
  * to the file. If a reader makes these calls, they delay only clients of the same user.
  *
- * Readers are forked from a process that was forked before uroced had threads, a port or a
- * listener. So a reader that does not end has none of them open. Jobs and replies pass through a
- * socket pair between uroced and the reader.
+ * A closer is a process that closes sockets of clients in which descriptors wait. The children of the
+ * closer receive the sockets and end: a process that ends does not wait for bytes that linger. The
+ * closer waits for the end of each child, and so reports a socket only when it is closed.
+ *
+ * Readers and closers are forked from a process that was forked before uroced had threads, a port or a
+ * listener. So a process that does not end has none of them open. Jobs and replies pass through a
+ * socket pair between uroced and the process.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -25,8 +30,6 @@ enum reader_kind {
 	READER_TAKE,
 	/* seal the file of mapped shared memory, and check that all of its pages are allocated */
 	READER_SEAL,
-	/* close a client's socket, in which descriptors may wait; there is no reply */
-	READER_CLOSE,
 };
 
 /** A job of a reader. A descriptor is sent with the job. */
@@ -65,11 +68,11 @@ struct reader_answer {
 int reader_start(void);
 
 /**
- * Let the process of reader_start() fork a reader.
+ * Let the process of reader_start() fork a reader or a closer.
  * @param start  the socket that reader_start() returned
- * @return the socket for the jobs and replies of the reader, or -errno
+ * @return the socket for the jobs and replies of the process, or -errno
  */
-int reader_make(int start);
+int reader_make(int start, bool is_closer);
 
 /**
  * Give a reader a job. This call does not wait.
@@ -92,5 +95,25 @@ int reader_do(const struct reader_job *job, int fd, struct reader_answer *answer
  *         or another -errno
  */
 int reader_answered(int reader, struct reader_answer *answer, int *fd);
+
+/**
+ * Give a closer a socket. This call does not wait. The caller closes its own descriptor afterwards,
+ * and then calls reader_notify(). The closer keeps the socket open until then.
+ * @return 0; -EAGAIN if the closer has too many sockets; another -errno
+ */
+int reader_pass(int closer, int socket);
+
+/**
+ * Notify a closer that the caller has closed its descriptor of a socket. This call does not wait.
+ * @return 0; -EAGAIN if the call has to be repeated later; another -errno
+ */
+int reader_notify(int closer);
+
+/**
+ * Receive a report of a closer. This call does not wait.
+ * @return how many more sockets are closed; 0 if the closer has ended, -EAGAIN if there is no report
+ *         yet, or another -errno
+ */
+int reader_closed(int closer);
 
 #endif /* UROCED_READER_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A table of readers. The socket of a reader that was given up stays open: its hang-up shows that
+ * A table of readers and closers. The socket of a reader that was given up stays open: its hang-up shows that
  * the reader has ended.
  */
 
@@ -20,48 +20,67 @@ readers_init(struct readers *readers, int start)
 		readers->of[i].socket = -1;
 }
 
-/* Find the reader of a user, or else a free entry. @return READERS_MAX if there is neither */
+/* Find the reader or the closer of a user. @return READERS_MAX if the user has none */
 static unsigned
-find(const struct readers *readers, uid_t uid, unsigned *nb_stuck)
+find(const struct readers *readers, uid_t uid, bool is_closer)
 {
-	unsigned at = READERS_MAX;
+	unsigned i = 0;
 
-	*nb_stuck = 0;
-	for (unsigned i = 0; i < READERS_MAX; i++) {
+	for (; i < READERS_MAX; i++) {
 		const struct readers_one *one = &readers->of[i];
 
-		if (one->socket < 0)
-			at = at == READERS_MAX ? i : at;
-		else if (one->uid == uid && !one->is_stuck)
-			return i;
-		else
-			*nb_stuck += one->uid == uid;
+		if (one->socket >= 0 && one->uid == uid && one->is_closer == is_closer &&
+		    !one->is_stuck)
+			break;
 	}
-	return at;
+	return i;
 }
 
 /*
- * Find the reader of a user, or make one.
- * @return the index of the reader; -EBUSY; another -errno
+ * Find a free entry of the table.
+ * @param stuck_max  the number of readers of the user that were given up from which on it gets none
+ * @return READERS_MAX if there is none for the user
+ */
+static unsigned
+find_free(const struct readers *readers, uid_t uid, bool is_closer, unsigned stuck_max)
+{
+	unsigned at = READERS_MAX, nb_stuck = 0, nb_own = 0, nb_others = 0;
+
+	for (unsigned i = READERS_MAX; i-- > 0;) {
+		const struct readers_one *one = &readers->of[i];
+
+		if (one->socket < 0) {
+			at = i;
+			continue;
+		}
+		nb_own += one->uid == uid;
+		nb_others += one->uid != uid;
+		nb_stuck += one->uid == uid && one->is_closer == is_closer && one->is_stuck;
+	}
+	return nb_stuck < stuck_max && nb_own < (READERS_MAX - nb_others) / 2 ? at : READERS_MAX;
+}
+
+/*
+ * Find the reader or the closer of a user, or make one.
+ * @return the index in the table; -EBUSY; another -errno
  */
 static int
-provide(struct readers *readers, uid_t uid)
+provide(struct readers *readers, uid_t uid, bool is_closer, unsigned stuck_max)
 {
-	unsigned nb_stuck;
-	const unsigned i = find(readers, uid, &nb_stuck);
-	struct readers_one *one = &readers->of[i];
+	unsigned i = find(readers, uid, is_closer);
 	int socket;
 
+	if (i < READERS_MAX)
+		return (int)i;
+	i = find_free(readers, uid, is_closer, stuck_max);
 	if (i == READERS_MAX)
 		return -EBUSY;
-	if (one->socket >= 0)
-		return (int)i;
-	if (nb_stuck >= READERS_STUCK_MAX)
-		return -EBUSY;
-	socket = reader_make(readers->start);
+	socket = reader_make(readers->start, is_closer);
 	if (socket < 0)
 		return socket;
-	*one = (struct readers_one){ .socket = socket, .uid = uid };
+	readers->of[i] =
+		(struct readers_one){ .socket = socket, .uid = uid, .is_closer = is_closer };
+	readers->nb_closers += is_closer;
 	return (int)i;
 }
 
@@ -73,7 +92,7 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 
 	job->number = ++readers->nb_numbers;
 	do {
-		i = provide(readers, uid);
+		i = provide(readers, uid, false, READERS_STUCK_MAX);
 		if (i < 0)
 			return i;
 		one = &readers->of[i];
@@ -89,7 +108,7 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		return ret == -ETOOMANYREFS ? -EAGAIN : ret;
 	if (one->nb_jobs == 0)
 		one->since_ns = now_ns;
-	one->nb_jobs += job->kind != READER_CLOSE;
+	one->nb_jobs++;
 	return i;
 }
 
@@ -120,7 +139,7 @@ readers_give_up(struct readers *readers, unsigned i, uint64_t now_ns)
 {
 	struct readers_one *one = &readers->of[i];
 
-	if (one->socket < 0)
+	if (one->socket < 0 || one->is_closer)
 		return false;
 	if (one->is_stuck) {
 		if (has_ended(one))
@@ -138,6 +157,7 @@ readers_give_up(struct readers *readers, unsigned i, uint64_t now_ns)
 void
 readers_end(struct readers *readers, unsigned i)
 {
+	readers->nb_closers -= readers->of[i].is_closer;
 	(void)close(readers->of[i].socket);
 	readers->of[i] = (struct readers_one){ .socket = -1 };
 }
@@ -157,9 +177,106 @@ bool
 readers_are_due(const struct readers *readers)
 {
 	for (unsigned i = 0; i < READERS_MAX; i++) {
-		if (readers->of[i].socket >= 0 &&
+		if (readers->of[i].socket >= 0 && !readers->of[i].is_closer &&
 		    (readers->of[i].is_stuck || readers->of[i].nb_jobs > 0))
 			return true;
 	}
 	return false;
+}
+
+/* --- closers ------------------------------------------------------------------------------------- */
+
+/*
+ * Give up a closer, which gets no further socket. Until it has closed its sockets, its entry of the
+ * table is used, and its sockets count.
+ */
+static void
+give_up_closer(struct readers_one *closer)
+{
+	closer->is_stuck = true;
+}
+
+/* Send a closer the notices that are due. It closes a socket only after the notice for it. */
+static void
+notify(struct readers_one *closer)
+{
+	while (closer->nb_notices > 0 && reader_notify(closer->socket) == 0)
+		closer->nb_notices--;
+}
+
+int
+readers_close(struct readers *readers, uid_t uid, int socket, bool is_urgent, uint64_t now_ns)
+{
+	const unsigned stuck_max = is_urgent ? READERS_MAX : READERS_STUCK_MAX;
+	const unsigned at = find(readers, uid, true);
+	struct readers_one *closer;
+	int i, ret;
+
+	if (is_urgent && at < READERS_MAX && readers->of[at].nb_jobs >= READERS_CLOSES_MAX)
+		give_up_closer(&readers->of[at]);
+	i = provide(readers, uid, true, stuck_max);
+	if (i < 0)
+		return i;
+	closer = &readers->of[i];
+	if (closer->nb_jobs >= READERS_CLOSES_MAX)
+		return -EAGAIN;
+	ret = reader_pass(closer->socket, socket);
+	if (ret < 0)
+		return ret;
+	if (closer->nb_jobs == 0)
+		closer->since_ns = now_ns;
+	closer->nb_jobs++;
+	(void)close(socket);
+	closer->nb_notices++;
+	notify(closer);
+	return 0;
+}
+
+unsigned
+readers_nb_closing(const struct readers *readers, uid_t uid)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < READERS_MAX && readers->nb_closers > 0; i++) {
+		const struct readers_one *one = &readers->of[i];
+
+		nb += one->socket >= 0 && one->is_closer && one->uid == uid ? one->nb_jobs : 0;
+	}
+	return nb;
+}
+
+/* Receive the reports of a closer. @return false if it has ended */
+static bool
+collect(struct readers_one *closer, uint64_t now_ns)
+{
+	int nb;
+
+	notify(closer);
+	while ((nb = reader_closed(closer->socket)) > 0) {
+		closer->nb_jobs -= (unsigned)nb < closer->nb_jobs ? (unsigned)nb : closer->nb_jobs;
+		closer->since_ns = now_ns;
+	}
+	return nb == -EAGAIN || nb == -EINTR;
+}
+
+static void
+look_at_closer(struct readers *readers, unsigned i, uint64_t now_ns)
+{
+	struct readers_one *closer = &readers->of[i];
+	const bool has_ended = !collect(closer, now_ns);
+	const uint64_t passed_ns = now_ns - closer->since_ns;
+
+	if (has_ended || (closer->nb_jobs == 0 && passed_ns >= READERS_IDLE_NS))
+		readers_end(readers, i);
+	else if (!closer->is_stuck && closer->nb_jobs > 0 && passed_ns >= READERS_TIMEOUT_NS)
+		give_up_closer(closer);
+}
+
+void
+readers_look_at_closers(struct readers *readers, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < READERS_MAX && readers->nb_closers > 0; i++) {
+		if (readers->of[i].socket >= 0 && readers->of[i].is_closer)
+			look_at_closer(readers, i, now_ns);
+	}
 }

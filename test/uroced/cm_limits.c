@@ -5,20 +5,26 @@
  * ids costs other clients.
  */
 
+#include <arpa/inet.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <cmocka.h>
 
 #include "cm/reason.h"
 #include "cm_rig.h"
+#include "now_ms.h"
 #include "send_fd.h"
 
 #define FLOOD 2000
@@ -243,6 +249,229 @@ connections__of_a_user_are_limited(void **state)
 		program_hang_up(&many[--nb]);
 }
 
+/* --- connections with descriptors ---------------------------------------------------------------- */
+
+#define NB_DESCRIPTORS 3000u
+#define NB_LINGERING   200u
+#define TIMEOUT_MS     60000
+#define LINGER_S       3000
+
+static unsigned
+count_fds(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned nb = 0;
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		nb++;
+	(void)closedir(dir);
+	return nb;
+}
+
+/* List the children of a process. @return their number */
+static unsigned
+list_children(pid_t pid, pid_t *children, unsigned room)
+{
+	char name[64];
+	unsigned nb = 0;
+	FILE *file;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(name, "re");
+	while (file && nb < room && fscanf(file, "%d", &children[nb]) == 1)
+		nb++;
+	if (file)
+		(void)fclose(file);
+	return nb;
+}
+
+/* The process that forks readers is the only child of the test. */
+static pid_t
+find_starter(void)
+{
+	pid_t starter;
+
+	if (list_children(getpid(), &starter, 1) == 0) {
+		print_message("# the kernel does not list the children of a process\n");
+		skip();
+	}
+	return starter;
+}
+
+/* Let the server run until it has closed all connections that have ended. */
+static void
+wait_until_closed(unsigned nb_fds)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+
+	while (count_fds() > nb_fds && now_ms() < until_ms)
+		cm_server_round(&server, 10);
+	assert_in_range(count_fds(), 0, nb_fds);
+	assert_int_equal(closing_nb_of(&server.closing, geteuid()), 0);
+	assert_int_equal(closing_nb_of(&server.closing, OTHER_UID), 0);
+}
+
+/* Connect, send a descriptor, and hang up before the server has accepted the connection. */
+static void
+pass_and_leave(uid_t uid, int fd)
+{
+	struct program client;
+
+	program_connect_as(&client, uid);
+	assert_int_equal(send_fd(client.socket, "x", 1, fd), 1);
+	program_hang_up(&client);
+}
+
+static void
+pass_null_and_leave(int null)
+{
+	pass_and_leave(geteuid(), null);
+	cm_server_round(&server, 0);
+}
+
+/* Pass the last descriptor of a TCP socket whose close() waits for the peer, and leave. */
+static void
+pass_lingering_and_leave(uid_t uid, int peers)
+{
+	const struct linger linger = { 1, LINGER_S };
+	static const char bytes[65536];
+	struct sockaddr_in addr;
+	socklen_t len = sizeof(addr);
+	const int few = 4096, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &few, sizeof(few));
+	assert_int_equal(getsockname(peers, (struct sockaddr *)&addr, &len), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&addr, len), 0);
+	while (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		;
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	pass_and_leave(uid, fd);
+	(void)close(fd);
+	cm_server_round(&server, 0);
+}
+
+/* Make a TCP listener that takes no bytes. The test is skipped if there is no TCP. */
+static int
+listen_without_reading(void)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+				    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const int few = 4096, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) < 0 ||
+	    listen(fd, 2 * NB_LINGERING) < 0) {
+		print_message("# no TCP on 127.0.0.1\n");
+		(void)close(fd);
+		skip();
+	}
+	return fd;
+}
+
+/* Allow this process, which is the server, as many descriptors as a daemon has. */
+static void
+raise_limit(void)
+{
+	struct rlimit files;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	files.rlim_cur = files.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+}
+
+/*
+ * While close() of a descriptor lingers, more connections with descriptors end than the server has
+ * places for. The server closes all of them.
+ */
+static void
+connections__with_descriptors_are_all_closed(void **state)
+{
+	const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int peers;
+	unsigned nb_fds;
+
+	(void)state;
+	raise_limit();
+	peers = listen_without_reading();
+	nb_fds = count_fds();
+	pass_lingering_and_leave(geteuid(), peers);
+	for (unsigned i = 0; i < NB_DESCRIPTORS; i++)
+		pass_null_and_leave(null);
+	wait_until_closed(nb_fds);
+	program_expect_no_event(&ann);
+	(void)close(null);
+	(void)close(peers);
+}
+
+/*
+ * A user brings descriptors whose close() lingers, and has no other connection meanwhile. The number
+ * of processes that close them is bounded.
+ */
+static void
+readers__of_a_user_are_few(void **state)
+{
+	pid_t children[2 * NB_LINGERING];
+	unsigned nb_fds, nb_children = 0;
+	pid_t starter;
+	int peers;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("# another user needs root\n");
+		skip();
+	}
+	starter = find_starter();
+	peers = listen_without_reading();
+	nb_fds = count_fds();
+	for (unsigned i = 0; i < NB_LINGERING; i++) {
+		unsigned nb_now;
+
+		pass_lingering_and_leave(OTHER_UID, peers);
+		/* give the processes some time, in which without a bound there would be more */
+		cm_server_round(&server, 5);
+		nb_now = list_children(starter, children, 2 * NB_LINGERING);
+		nb_children = nb_now > nb_children ? nb_now : nb_children;
+	}
+	assert_in_range(nb_children, 0, 2 * (READERS_STUCK_MAX + 1));
+	wait_until_closed(nb_fds);
+	(void)close(peers);
+}
+
+/*
+ * A connection counts for its user until it is closed. Here the process that forks the closers is
+ * stopped, so no connection with descriptors is closed. Other users are served.
+ */
+static void
+connections__that_are_not_closed_count(void **state)
+{
+	const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	const pid_t starter = find_starter();
+	struct program more, eve;
+	unsigned nb_fds;
+
+	(void)state;
+	raise_limit();
+	nb_fds = count_fds();
+	assert_int_equal(kill(starter, SIGSTOP), 0);
+	for (unsigned i = 0; i < CM_CLIENTS_MAX / 2; i++)
+		pass_null_and_leave(null);
+	program_connect_as(&more, geteuid());
+	program_expect_refusal(&more, "too many clients");
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++)
+		pass_null_and_leave(null);
+	if (geteuid() == 0) {
+		program_open_as(&eve, OTHER_UID, 30);
+		program_hang_up(&eve);
+	}
+	assert_int_equal(kill(starter, SIGCONT), 0);
+	wait_until_closed(nb_fds);
+	program_connect_as(&more, geteuid());
+	assert_int_equal(program_say_hello(&more), 0);
+	program_hang_up(&more);
+	(void)close(null);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
 
 int
@@ -256,6 +485,9 @@ main(void)
 		TEST(requests__above_the_limit_are_rejected),
 		TEST(ids__that_wait_for_a_peer_are_limited),
 		TEST(connections__of_a_user_are_limited),
+		TEST(connections__with_descriptors_are_all_closed),
+		TEST(readers__of_a_user_are_few),
+		TEST(connections__that_are_not_closed_count),
 	};
 
 	if (rig_start() < 0)

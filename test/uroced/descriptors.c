@@ -40,6 +40,7 @@
 /* the exit status of an attacker whose attack is not possible on this machine */
 #define NO_MEANS  77
 #define NB_UNREAD 400u
+#define NB_FLOOD  3000u
 
 static struct daemon daemon_;
 static struct pair pair;
@@ -229,6 +230,26 @@ close_unread(void)
 
 		(void)poll(&fd, 1, -1);
 		(void)close(unread[i]);
+	}
+}
+
+/*
+ * Send a descriptor whose close() blocks, and then many connections with descriptors that are closed
+ * at once.
+ */
+static void
+attack_with_a_flood(void)
+{
+	const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	attack_with_hello();
+	for (unsigned i = 0; i < NB_FLOOD; i++) {
+		int fd;
+
+		while ((fd = uroce_mux_connect(daemon_.socket)) < 0)
+			(void)usleep(100);
+		send_last(fd, "x", 1, dup(null));
+		(void)close(fd);
 	}
 }
 
@@ -457,6 +478,39 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 	pair_expect_footprint(&daemon_, &before);
 }
 
+/*
+ * While a reader blocks, connections with descriptors end in numbers for which uroced has no place.
+ * uroced closes them although the attack goes on.
+ */
+static void
+descriptor__of_each_of_many_connections_is_closed(void **state)
+{
+	const uint64_t until_ms = now_ms() + 2 * TIMEOUT_MS;
+	struct footprint before;
+	int ends[2];
+	char done;
+	pid_t pid;
+
+	(void)state;
+	skip_without_means();
+	before = pair_footprint(&daemon_, 2);
+	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+	pid = attacker = start_attack(attack_with_a_flood, &ends[1], false);
+	(void)close(ends[1]);
+	expect_service();
+	assert_int_equal(read(ends[0], &done, 1), 1);
+	(void)close(ends[0]);
+	/* the attack holds a connection, the reader that has its descriptor, and a closer */
+	while (daemon_nb_fds(&daemon_) > before.nb_fds + 8 && now_ms() < until_ms)
+		pair_step(&pair);
+	assert_in_range(daemon_nb_fds(&daemon_), 0, before.nb_fds + 8);
+	end_attack(pid);
+	while (daemon_nb_fds(&daemon_) > before.nb_fds && now_ms() < until_ms)
+		pair_step(&pair);
+	pair_run(&pair, 1000);
+	pair_expect_footprint(&daemon_, &before);
+}
+
 /* --- FUSE ---------------------------------------------------------------------------------------- */
 
 /* @return the number of reader processes in an uninterruptible sleep */
@@ -563,6 +617,7 @@ main(int argc, char **argv)
 			descriptor__of_a_connection_that_was_not_read_keeps_no_other_user_waiting),
 		cmocka_unit_test(descriptor__whose_close_blocks_does_not_keep_uroced_from_its_end),
 		cmocka_unit_test(descriptor__whose_close_blocks_leaves_nothing_behind),
+		cmocka_unit_test(descriptor__of_each_of_many_connections_is_closed),
 		cmocka_unit_test(fuse_descriptor__keeps_no_other_user_waiting),
 		cmocka_unit_test(fuse_descriptor__does_not_keep_uroced_from_its_end),
 	};
