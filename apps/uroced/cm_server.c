@@ -312,9 +312,6 @@ static void
 handle_event(struct cm_server *server, uint32_t of)
 {
 	switch (of) {
-	case LISTENER:
-		accept_waiting(server);
-		break;
 	case EVENTS:
 		tell_all(server);
 		break;
@@ -356,11 +353,13 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 {
 	static struct user_turn turns[CM_CLIENTS_MAX];
 	unsigned nb_turns = 0;
+	bool has_waiting = false;
 
 	for (int i = 0; i < nb; i++) {
 		const uint32_t of = events[i].data.u32;
 		struct cm_client *client;
 
+		has_waiting |= of == LISTENER;
 		if (of >= CM_CLIENTS_MAX) {
 			handle_event(server, of);
 			continue;
@@ -373,6 +372,9 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 	nb_turns = user_turns_choose(turns, nb_turns);
 	for (unsigned i = 0; i < nb_turns; i++)
 		serve_client(server, turns[i].slot);
+	/* accept last: a new client may get the slot of a client that has another of these events */
+	if (has_waiting)
+		accept_waiting(server);
 }
 
 /* End the clients that have not read replies for CM_FULL_MAX_NS. */

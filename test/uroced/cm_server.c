@@ -454,6 +454,25 @@ client__that_dies_while_it_connects(void **state)
 	assert_int_equal(program_expect_event(&bob, UROCE_CM_EVENT_REJECTED), id);
 }
 
+/*
+ * In one round, the server finds out that bob has left when it sends him a notice, accepts a client,
+ * and gets the hang-up of bob, which must not end the new client.
+ */
+static void
+client__that_leaves_does_not_end_its_successor(void **state)
+{
+	struct program next;
+
+	(void)state;
+	(void)program_listen_at(&bob, PORT);
+	rig_settle();
+	(void)program_connect_id(&ann);
+	program_connect_as(&next, geteuid());
+	program_hang_up(&bob);
+	assert_int_equal(program_say_hello(&next), 0);
+	program_hang_up(&next);
+}
+
 static void
 descriptor__is_refused_and_not_kept(void **state)
 {
@@ -502,6 +521,7 @@ main(void)
 		TEST(field__out_of_range_is_refused),
 		TEST(client__that_dies_leaves_nothing),
 		TEST(client__that_dies_while_it_connects),
+		TEST(client__that_leaves_does_not_end_its_successor),
 		TEST(descriptor__is_refused_and_not_kept),
 	};
 
