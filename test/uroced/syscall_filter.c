@@ -100,6 +100,18 @@ signals_of_descriptors_are_refused(void)
 	       REFUSED(ioctl(ends[0], FIOASYNC, &on));
 }
 
+/* Get memory at an address whose lower half is 0. Sanitizers use some of these addresses. */
+static void *
+at_lower_half_0(void)
+{
+	void *memory = MAP_FAILED;
+
+	for (unsigned bit = 32; memory == MAP_FAILED && bit < 47; bit++)
+		memory = mmap((void *)(uintptr_t)(UINT64_C(1) << bit), 4096, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	return memory;
+}
+
 /*
  * Neither limits nor the CPUs of another process are changed. The limits are at an address whose
  * lower half is 0, as the lower half of NULL is.
@@ -107,9 +119,7 @@ signals_of_descriptors_are_refused(void)
 static bool
 other_processes_are_left_alone(void)
 {
-	struct rlimit *limits =
-		mmap((void *)(uintptr_t)(UINT64_C(1) << 32), 4096, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+	struct rlimit *limits = at_lower_half_0();
 	cpu_set_t set;
 
 	return limits != MAP_FAILED && prlimit(0, RLIMIT_CORE, NULL, limits) == 0 &&
