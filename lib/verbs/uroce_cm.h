@@ -142,7 +142,7 @@ void uroce_cm_destroy_event_channel(struct rdma_event_channel *channel);
  * | event | when, and what it carries |
  * |---|---|
  * | ADDR_RESOLVED, ADDR_ERROR | end of uroce_cm_resolve_addr(); status: -errno |
- * | ROUTE_RESOLVED, ROUTE_ERROR | end of uroce_cm_resolve_route(); status: -errno |
+ * | ROUTE_RESOLVED | end of uroce_cm_resolve_route(); the address has a route, so there is no ROUTE_ERROR |
  * | CONNECT_REQUEST | `id` is new, `listen_id` is the listener; parameters as the accepting side sees them |
  * | CONNECT_RESPONSE | the peer accepted, and `id` has no QP: uroce_cm_establish() is next |
  * | CONNECT_ERROR | the QP could not be moved; status: -errno; the peer gets a REJ with reason 28 |

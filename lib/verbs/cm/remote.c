@@ -584,8 +584,10 @@ on_connected(void *arg)
 			ret = bind_again(remote, local);
 		if (ret == 0)
 			continue;
-		UROCE_LOG(ERR, dev, "%s: port %u cannot be bound again: %s", remote->link.path,
-			  remote->ids.id[local].addr.port, strerror(-ret));
+		UROCE_LOG(ERR, dev,
+			  "%s: the id of port %u is lost, because it cannot be made, bound or "
+			  "listen again: %s",
+			  remote->link.path, remote->ids.id[local].addr.port, strerror(-ret));
 		uroce_remote_ids_lose_one(&remote->ids, local, UROCE_CM_EVENT_NB);
 	}
 }
