@@ -90,6 +90,15 @@ class Client:
         self.process = subprocess.Popen(uroced.run(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         text=True)
 
+    def await_line(self, line):
+        """Read the output up to a line. A program that ends before is an error."""
+        said = []
+        for said_line in self.process.stdout:
+            said.append(said_line)
+            if said_line == line + '\n':
+                return
+        check(False, 'the program ended without the line', line, ''.join(said))
+
     def end(self):
         said, _ = self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode, said
@@ -192,7 +201,7 @@ def transfers_live_through_its_death(uroced, transfer):
 
     nb_before = nb_attached()
     client = Client(uroced, transfer, str(SECONDS))
-    wait_for(lambda: nb_attached() == nb_before + 2, 'clients')
+    client.await_line('connected')
     for nb in (4, 6):
         time.sleep(1)
         uroced.kill()

@@ -2,7 +2,8 @@
 /*
  * Two processes built for libibverbs, each with a device of its own. One process writes blocks to
  * the other, and increments a count there by atomics. The other process compares each byte and each
- * count. The QPs have long timeouts. Run under uroce-run.
+ * count. The QPs have long timeouts. The line `connected` says that both processes have their QPs.
+ * Run under uroce-run.
  *
  *	test-ibverbs-transfer SECONDS
  */
@@ -259,9 +260,11 @@ main(int argc, char **argv)
 	char byte = 0;
 
 	check(argc == 2, "SECONDS");
-	(void)alarm(TIMEOUT_S);
 	check(socketpair(AF_UNIX, SOCK_STREAM, 0, ways) == 0, "socketpair");
 	child = fork();
+	(void)alarm(TIMEOUT_S);
+	/* the end of a process is an end of file for the other one */
+	(void)close(ways[child == 0 ? 0 : 1]);
 	open_end(&end);
 	if (child == 0) {
 		connect_end(&end, ways[1]);
@@ -274,6 +277,8 @@ main(int argc, char **argv)
 	}
 	connect_end(&end, ways[0]);
 	check(read(ways[0], &byte, 1) == 1, "read");
+	printf("connected\n");
+	(void)fflush(stdout);
 	nb = send_all(&end, (time_t)strtol(argv[1], NULL, 10));
 	check(write(ways[0], &byte, 1) == 1, "write");
 	check(waitpid(child, &status, 0) == child && status == 0, "the other end");
