@@ -359,6 +359,24 @@ count_qp_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned
 		count(ibv->context, &uroce_vsrq(ibv->srq)->nb_users);
 }
 
+/* Say why there is no QP number. The QP number of QP 1 is not for users. */
+static void
+log_no_qpn(const struct uroce_dev *dev, bool is_gsi, int ret)
+{
+	if (is_gsi)
+		return;
+	if (ret == -EAGAIN || ret == -ENOTCONN)
+		UROCE_LOG_LIMITED(WARNING, qp,
+				  "create_qp: uroced leases no QP number, because it restarts or "
+				  "does not reply: try again: %s",
+				  strerror(-ret));
+	else
+		UROCE_LOG_LIMITED(WARNING, qp,
+				  "create_qp: all QP numbers of %s are in use: allowed are %u, or "
+				  "more by the key qps=NUMBER: %s",
+				  dev->conf.port, dev->conf.max_qp, strerror(-ret));
+}
+
 int
 uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *init,
 		 const struct uroce_vqp_conf *conf, struct uroce_vqp **out)
@@ -374,14 +392,10 @@ uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_ex *
 	int ret;
 
 	ret = conf->is_gsi ? uroce_dev_alloc_gsi(dev) : uroce_dev_alloc_qpn(dev, &qpn);
-	if (ret != 0 && !conf->is_gsi)
-		UROCE_LOG_LIMITED(
-			WARNING, qp,
-			"create_qp: all QP numbers of %s are in use: allowed are %u, or more "
-			"by the key qps=NUMBER: %s",
-			dev->conf.port, dev->conf.max_qp, strerror(-ret));
-	if (ret != 0)
+	if (ret != 0) {
+		log_no_qpn(dev, conf->is_gsi, ret);
 		return ret;
+	}
 	qp = alloc_qp(&cap, kind->has_path, has_wr ? uroce_vwr_memsize() : 0,
 		      uroce_dev_socket_id(dev));
 	if (qp == NULL) {
