@@ -120,7 +120,7 @@ static const struct row rows[] = {
 	  "length of the send queue (default 128); lat: 1 waits for the completion of each "
 	  "message" },
 	{ "qp-timeout", 'u', NUMBER, AT(timeout_code), 0, 31, NULL, ANYWHERE, "CODE",
-	  "ACK timeout: 4.096 us * 2^CODE (default 14)" },
+	  "ACK timeout: 4.096 us * 2^CODE (default 14, loopback 18)" },
 	{ "retry_count", 0, NUMBER, AT(retry_cnt), 0, 7, NULL, ANYWHERE, "COUNT",
 	  "retries after an ACK timeout (default 7)" },
 	{ "gid-index", 'x', NUMBER, AT(gid_index), 0, 255, NULL, ANYWHERE, "INDEX",
@@ -478,6 +478,9 @@ complete(struct options *opt, const bool *given)
 	if (opt->op == PERF_ATOMIC)
 		/* option -a has no effect on atomics, because each has 8 bytes */
 		opt->is_all = false;
+	/* no packet is lost on a loopback, but a busy CPU may not run the other lcore for seconds */
+	if (opt->is_loopback && !is_given(given, "qp-timeout"))
+		opt->timeout_code = 18;
 	if (opt->is_lat)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&

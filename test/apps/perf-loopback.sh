@@ -20,7 +20,7 @@ result()
 
 run()
 {
-	timeout 60 "$perf" "$@" >"$folder/out" 2>"$folder/err" </dev/null
+	timeout 300 "$perf" "$@" >"$folder/out" 2>"$folder/err" </dev/null
 }
 
 # Checks that a run ends with status 0. With --verify it must have checked some bytes and found no wrong one.

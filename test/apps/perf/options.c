@@ -49,6 +49,7 @@ parse__defaults_are_perftests(void **state)
 	assert_int_equal(opt.tx_depth, 128);
 	assert_int_equal(opt.cq_mod, 100);
 	assert_int_equal(opt.port, 18515);
+	assert_int_equal(opt.timeout_code, 14);
 	assert_null(opt.server);
 	assert_int_equal(parse(&opt, "read_lat"), 0);
 	assert_int_equal(opt.size, 2);
@@ -56,6 +57,11 @@ parse__defaults_are_perftests(void **state)
 	assert_int_equal(parse(&opt, "send_bw"), 0);
 	assert_int_equal(opt.rx_depth, 512);
 	assert_int_equal(opt.iters, 1000);
+	/* on a loopback the ACK timeout is longer */
+	assert_int_equal(parse(&opt, "--loopback write_bw"), 0);
+	assert_int_equal(opt.timeout_code, 18);
+	assert_int_equal(parse(&opt, "--loopback write_bw -u 14"), 0);
+	assert_int_equal(opt.timeout_code, 14);
 }
 
 static void
