@@ -123,12 +123,8 @@ make_lingering(void)
 	return fd;
 }
 
-/*
- * Send a descriptor and close it, so that the last descriptor of its file is in the message. A FUSE
- * file stays open, because close() of any of its descriptors blocks.
- */
 static void
-send_last(int socket, const void *bytes, size_t len, int fd)
+send_fd(int socket, const void *bytes, size_t len, int fd)
 {
 	struct iovec iov = { (void *)(uintptr_t)bytes, len };
 	union {
@@ -145,14 +141,38 @@ send_last(int socket, const void *bytes, size_t len, int fd)
 				       .cmsg_len = CMSG_LEN(sizeof(fd)) };
 	memcpy(CMSG_DATA(&room.align), &fd, sizeof(fd));
 	(void)sendmsg(socket, &msg, MSG_NOSIGNAL);
-	if (fd != fuse_fd)
-		(void)close(fd);
 }
 
+/* Send a descriptor and close it, so that the last descriptor of its file is in the message. */
+static void
+send_last(int socket, const void *bytes, size_t len, int fd)
+{
+	send_fd(socket, bytes, len, fd);
+	(void)close(fd);
+}
+
+/*
+ * Send a descriptor whose close() blocks. A FUSE file stays open, because close() of any of its
+ * descriptors blocks. A TCP socket belongs to a process that ends: if uroced has closed its
+ * descriptor before, this one is the last, and the end of a process does not linger as close() does.
+ */
 static void
 send_lingering(int socket, const void *bytes, size_t len)
 {
-	send_last(socket, bytes, len, fuse_fd >= 0 ? fuse_fd : make_lingering());
+	int status = 0;
+	pid_t child;
+
+	if (fuse_fd >= 0) {
+		send_fd(socket, bytes, len, fuse_fd);
+		return;
+	}
+	child = fork();
+	if (child == 0) {
+		send_fd(socket, bytes, len, make_lingering());
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status != 0)
+		_exit(2);
 }
 
 static void
@@ -216,9 +236,11 @@ attack_and_leave_unread(void)
 
 		while ((unread[i] = uroce_mux_connect(daemon_.socket)) < 0)
 			(void)usleep(1000);
-		send_last(unread[i], &hello, sizeof(hello),
-			  is_lingering ? make_lingering()
-				       : open("/dev/null", O_RDONLY | O_CLOEXEC));
+		if (is_lingering)
+			send_lingering(unread[i], &hello, sizeof(hello));
+		else
+			send_last(unread[i], &hello, sizeof(hello),
+				  open("/dev/null", O_RDONLY | O_CLOEXEC));
 	}
 }
 
