@@ -507,8 +507,8 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 static void
 descriptor__of_each_of_many_connections_is_closed(void **state)
 {
-	const uint64_t until_ms = now_ms() + 2 * TIMEOUT_MS;
 	struct footprint before;
+	uint64_t until_ms;
 	int ends[2];
 	char done;
 	pid_t pid;
@@ -522,6 +522,7 @@ descriptor__of_each_of_many_connections_is_closed(void **state)
 	expect_service();
 	assert_int_equal(read(ends[0], &done, 1), 1);
 	(void)close(ends[0]);
+	until_ms = now_ms() + 2 * TIMEOUT_MS;
 	/* the attack holds a connection, the reader that has its descriptor, and a closer */
 	while (daemon_nb_fds(&daemon_) > before.nb_fds + 8 && now_ms() < until_ms)
 		pair_step(&pair);
