@@ -25,6 +25,7 @@
 #include "cm/reason.h"
 #include "cm_rig.h"
 #include "now_ms.h"
+#include "process.h"
 #include "send_fd.h"
 
 #define FLOOD 2000
@@ -269,30 +270,13 @@ count_fds(void)
 	return nb;
 }
 
-/* List the children of a process. @return their number */
-static unsigned
-list_children(pid_t pid, pid_t *children, unsigned room)
-{
-	char name[64];
-	unsigned nb = 0;
-	FILE *file;
-
-	(void)snprintf(name, sizeof(name), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(name, "re");
-	while (file && nb < room && fscanf(file, "%d", &children[nb]) == 1)
-		nb++;
-	if (file)
-		(void)fclose(file);
-	return nb;
-}
-
 /* The process that forks readers is the only child of the test. */
 static pid_t
 find_starter(void)
 {
 	pid_t starter;
 
-	if (list_children(getpid(), &starter, 1) == 0) {
+	if (process_list_children(getpid(), &starter, 1) == 0) {
 		print_message("# the kernel does not list the children of a process\n");
 		skip();
 	}
@@ -430,7 +414,7 @@ readers__of_a_user_are_few(void **state)
 		pass_lingering_and_leave(OTHER_UID, peers);
 		/* give the processes some time, in which without a bound there would be more */
 		cm_server_round(&server, 5);
-		nb_now = list_children(starter, children, 2 * NB_LINGERING);
+		nb_now = process_list_children(starter, children, 2 * NB_LINGERING);
 		nb_children = nb_now > nb_children ? nb_now : nb_children;
 	}
 	assert_in_range(nb_children, 0, 2 * (READERS_STUCK_MAX + 1));

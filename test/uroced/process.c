@@ -20,6 +20,22 @@
 
 #define TIMEOUT_MS 60000
 
+unsigned
+process_list_children(pid_t pid, pid_t *children, unsigned room)
+{
+	char path[64];
+	unsigned nb = 0;
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
+	file = fopen(path, "re");
+	while (file && nb < room && fscanf(file, "%d", &children[nb]) == 1)
+		nb++;
+	if (file)
+		(void)fclose(file);
+	return nb;
+}
+
 /* Read the name and the parent of a process. @return false: it has ended */
 static bool
 read_stat(const char *pid, char name[32], int *parent)

@@ -9,6 +9,14 @@
 
 #include <sys/types.h>
 
+/**
+ * List the children of a process. The readers are the children of the first process that uroced
+ * forks.
+ * @param room  the largest number of children to list
+ * @return the number of children; 0 if the kernel does not list them
+ */
+unsigned process_list_children(pid_t pid, pid_t *children, unsigned room);
+
 /** Wait until a process has a child of this name. */
 pid_t process_await_child(pid_t parent, const char *name);
 

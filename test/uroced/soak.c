@@ -44,6 +44,7 @@
 
 #include "daemon.h"
 #include "peer.h"
+#include "process.h"
 
 #define GOOD_UID     65520
 #define HOSTILE_UID  65530
@@ -98,27 +99,6 @@ tell(bool is_good, const char *format, ...)
 
 /* --- what uroced holds --------------------------------------------------------------------------- */
 
-/*
- * List the children of a process. The readers are the children of the first process that uroced
- * forks.
- * @return the number of children
- */
-static unsigned
-list_children(pid_t pid, pid_t *children, unsigned room)
-{
-	char path[64];
-	unsigned nb = 0;
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", pid, pid);
-	file = fopen(path, "re");
-	while (file && nb < room && fscanf(file, "%d", &children[nb]) == 1)
-		nb++;
-	if (file)
-		(void)fclose(file);
-	return nb;
-}
-
 static uint32_t
 read_status(pid_t pid, const char *field)
 {
@@ -139,10 +119,10 @@ take_sample(const struct daemon *daemon)
 		.shared_kib = read_status(daemon->pid, "RssShmem"),
 	};
 	pid_t starters[4], readers[256];
-	const unsigned nb_starters = list_children(daemon->pid, starters, 4);
+	const unsigned nb_starters = process_list_children(daemon->pid, starters, 4);
 
 	for (unsigned i = 0; i < nb_starters; i++) {
-		sample.nb_readers = list_children(starters[i], readers, 256);
+		sample.nb_readers = process_list_children(starters[i], readers, 256);
 		for (unsigned j = 0; j < sample.nb_readers; j++)
 			sample.readers_kib += read_status(readers[j], "RssAnon");
 	}
