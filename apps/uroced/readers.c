@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A table of readers and closers. The socket of a reader that was given up stays open: its hang-up shows that
- * the reader has ended.
+ * A table of readers and closers. The socket of a reader that was given up stays open: its hang-up
+ * shows that the reader has ended.
  */
 
 #include "readers.h"

@@ -318,8 +318,8 @@ wait_message(struct end *end, const struct kind *kind, enum manner manner, uint8
 }
 
 /*
- * Wait until the client has seen its completion, as it reports by TCP. With POLL_ON the CQ is
- * polled meanwhile.
+ * Wait until the client reports by TCP that it has polled its completion. With POLL_ON the server
+ * polls its own CQ during the wait.
  */
 static void
 wait_client(struct end *end, enum manner manner)

@@ -101,8 +101,8 @@ run_seed(struct findings *found, uint64_t seed, const struct options *options)
 }
 
 /*
- * Run every `step`-th of the requested seeds, beginning with found->next. A process that replaces a
- * crashed one calls this with the next seed.
+ * Run every `step`-th of the requested seeds, beginning with the seed `found->next`. A process that
+ * replaces a crashed process begins with the seed after the one that crashed.
  */
 static void
 run_share(struct findings *found, uint64_t step, const struct options *options)

@@ -24,7 +24,8 @@ struct draw_answer {
 struct draw {
 	struct rng rng;
 	uint32_t ask_in; /* while there are responses to send, one of so many runs has requests */
-	uint32_t odd_in; /* one of so many frames differs slightly from a valid one; 0: none does */
+	/* one frame in every `odd_in` frames differs slightly from a valid frame; 0: no frame does */
+	uint32_t odd_in;
 	struct draw_answer answers[DRAW_ANSWERS];
 	unsigned nb_answers;
 	/* the message in progress, which the next requests continue */
