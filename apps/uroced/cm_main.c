@@ -35,6 +35,12 @@
 
 #define MIB 64u /* MiB of ordinary memory for mbufs and for the tables of the device */
 
+/*
+ * The time that clients have to listen again after a connection manager was started. They try to
+ * connect at intervals of 10 to 100 ms, and may wait seconds for a CPU on a busy machine.
+ */
+#define RETURN_NS CM_PORTS_KEPT_NS
+
 /* the specification of the device, on which QP 1 is the only QP */
 #define SPEC "uroced,socket=fd:3,qps=64,mrs=64"
 
@@ -132,10 +138,26 @@ ignore_events(void *arg)
 
 /* --- the program --------------------------------------------------------------------------------- */
 
+/*
+ * Whether uroced had clients when it ended, or has clients: a client holds a block other than the
+ * first one, which the connection manager has.
+ */
+static bool
+has_clients(const struct lease_record *record)
+{
+	uint32_t uid;
+
+	for (unsigned i = 1; i < UROCE_MUX_BLOCKS; i++)
+		if (lease_record_is_held(&record[i], &uid))
+			return true;
+	return false;
+}
+
 /* Attach the device, and create QP 1. @return 0, or -1 after one line of the log */
 static int
 start_device(struct cm *cm)
 {
+	const bool has_listeners = has_clients(cm->record);
 	struct ibv_device *device = uroce_create_device(SPEC);
 	int ret;
 
@@ -149,6 +171,8 @@ start_device(struct cm *cm)
 		ret = uroce_cm_agent_get(uroce_vcontext(cm->context)->device, &cm->agent);
 	if (ret < 0)
 		log_line("connection manager: no QP 1: %s", strerror(-ret));
+	else if (has_listeners)
+		uroce_cm_agent_await_listeners(cm->agent, RETURN_NS);
 	return ret < 0 ? -1 : 0;
 }
 

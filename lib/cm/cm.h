@@ -284,6 +284,13 @@ bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroc
 /** Whether an owner has an event. */
 bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
+/**
+ * Do not refuse a request without a listener until `until_ns`: such a request gets no answer, and
+ * the peer repeats it. A host that was started again calls this, because the programs of its
+ * listeners need some time to return.
+ */
+void uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns);
+
 /** The time at which uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 

@@ -265,7 +265,8 @@ struct uroce_cm {
 	 */
 	uint32_t *nb_half_open_of;
 	uint32_t *nb_waiting_of;
-	uint32_t count_mask; /* number of counters in each of the two arrays - 1 */
+	uint32_t count_mask;         /* number of counters in each of the two arrays - 1 */
+	uint64_t listeners_until_ns; /* time until which more listeners are expected (request.c) */
 	/* bitmaps of port_space.c: a bit is set if an id of the port space has the port */
 	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
 	/*

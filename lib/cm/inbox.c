@@ -345,7 +345,7 @@ recv_sidr_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 	if (conn)
 		give_input(cm, conn, msg, UROCE_CM_ON_SIDR_REQ, 0, now_ns);
 	else
-		uroce_cm_request_resolve(cm, msg, from);
+		uroce_cm_request_resolve(cm, msg, from, now_ns);
 }
 
 static void

@@ -107,6 +107,19 @@ refuse_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uro
 				  });
 }
 
+void
+uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns)
+{
+	cm->listeners_until_ns = until_ns;
+}
+
+/* Whether a request without a listener is dropped, because its listener may come yet. */
+static bool
+expects_listeners(const struct uroce_cm *cm, uint64_t now_ns)
+{
+	return now_ns < cm->listeners_until_ns;
+}
+
 /* Take an id for a request at a listener. @return NULL: the request has to be refused */
 static struct uroce_cm_conn *
 take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_cm_av *from)
@@ -194,6 +207,8 @@ uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 	const enum uroce_cm_reason reason = check_new_req(cm, req, from, now_ns, &addr, &listener);
 	struct uroce_cm_conn *conn;
 
+	if (reason == UROCE_CM_REASON_INVALID_SERVICE_ID && expects_listeners(cm, now_ns))
+		return;
 	if (reason) {
 		refuse_req(cm, msg, from, reason);
 		return;
@@ -232,7 +247,7 @@ refuse_sidr_req(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struc
 
 void
 uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
-			 const struct uroce_cm_av *from)
+			 const struct uroce_cm_av *from, uint64_t now_ns)
 {
 	const struct uroce_cm_sidr_req *req = &msg->sidr_req;
 	struct request_addr addr = { 0 };
@@ -241,6 +256,8 @@ uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 
 	if (!read_addresses(req->service_id, req->private_data, from, &addr))
 		listener = uroce_cm_port_find_listener(cm, req->service_id, &addr.dst, true);
+	if (listener == UROCE_CM_NO_ID && expects_listeners(cm, now_ns))
+		return;
 	if (listener == UROCE_CM_NO_ID) {
 		refuse_sidr_req(cm, msg, from, UROCE_CM_SIDR_UNSUPPORTED);
 		return;

@@ -19,6 +19,6 @@ void uroce_cm_request_connect(struct uroce_cm *cm, const struct uroce_cm_msg *ms
 
 /** Handle a SIDR_REQ for which no id exists. */
 void uroce_cm_request_resolve(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
-			      const struct uroce_cm_av *from);
+			      const struct uroce_cm_av *from, uint64_t now_ns);
 
 #endif /* UROCE_CM_REQUEST_H */

@@ -409,3 +409,12 @@ uroce_cm_agent_remove(struct uroce_cm_agent *agent, uint16_t number)
 	agent->clients[number].manager = NULL;
 	uroce_cm_agent_end_call(agent);
 }
+
+void
+uroce_cm_agent_await_listeners(struct uroce_cm_agent *agent, uint64_t ns)
+{
+	const uint64_t now_ns = uroce_cm_agent_begin_call(agent);
+
+	uroce_cme_await_listeners(agent->cm, now_ns + ns);
+	uroce_cm_agent_end_call(agent);
+}

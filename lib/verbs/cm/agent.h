@@ -126,6 +126,9 @@ int uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *ma
  */
 void uroce_cm_agent_remove(struct uroce_cm_agent *agent, uint16_t number);
 
+/** As uroce_cme_await_listeners(), for `ns` from now on. */
+void uroce_cm_agent_await_listeners(struct uroce_cm_agent *agent, uint64_t ns);
+
 /**
  * Begin a call to the engine. No other thread uses the engine before uroce_cm_agent_end_call().
  * @return the present time

@@ -46,6 +46,35 @@ no_listener__rejects_with_8(void **state)
 	expect_log(ends, "0 A>B REQ\n0 B>A REJ 8\n");
 }
 
+/* B was started again, and its program listens 20 ms later. */
+static void
+listener__that_returns_gets_the_repeated_request(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+	uroce_cme_await_listeners(ends->b.cm, 100 * MSEC);
+	ends_pass(ends, 20 * MSEC);
+	expect_no_event(&ends->a);
+	(void)end_listen(&ends->b, PORT);
+	ends_pass(ends, 15 * MSEC);
+	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	expect_state(&ends->a, a, UROCE_CM_STATE_REQ_SENT);
+	expect_log(ends, "0 A>B REQ\n10 A>B REQ\n30 A>B REQ\n");
+}
+
+static void
+no_listener__rejects_when_none_is_expected_any_more(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = end_connect(ends, &ends->a, 0x11);
+
+	uroce_cme_await_listeners(ends->b.cm, 25 * MSEC);
+	ends_pass(ends, 35 * MSEC);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, a).status, 8);
+	expect_log(ends, "0 A>B REQ\n10 A>B REQ\n30 A>B REQ\n30 B>A REJ 8\n");
+}
+
 static void
 every_reason__reaches_the_user(void **state)
 {
@@ -595,6 +624,8 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, ends_setup, ends_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(no_listener__rejects_with_8),
+		TEST(listener__that_returns_gets_the_repeated_request),
+		TEST(no_listener__rejects_when_none_is_expected_any_more),
 		TEST(every_reason__reaches_the_user),
 		TEST(bad_req__is_refused),
 		TEST(response__can_be_rejected),

@@ -116,6 +116,20 @@ no_service__is_unreachable(void **state)
 }
 
 static void
+no_service__is_resolved_again_while_listeners_are_expected(void **state)
+{
+	struct ends *ends = *state;
+	const uint32_t a = resolve_service(ends);
+
+	uroce_cme_await_listeners(ends->b.cm, 100 * MSEC);
+	ends_settle(ends);
+	expect_no_event(&ends->a);
+	ends_pass(ends, 200 * MSEC);
+	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_UNREACHABLE, a).status,
+			 UROCE_CM_SIDR_UNSUPPORTED);
+}
+
+static void
 refused_service__is_unreachable(void **state)
 {
 	struct ends *ends = *state;
@@ -206,6 +220,7 @@ main(void)
 		TEST(resolve__tells_qpn_and_qkey),
 		TEST(lost_sidr_messages__are_repeated),
 		TEST(no_service__is_unreachable),
+		TEST(no_service__is_resolved_again_while_listeners_are_expected),
 		TEST(refused_service__is_unreachable),
 		TEST(sidr_rep__without_a_qp_is_ignored),
 		TEST(refusal__has_a_status_that_is_none_of_success),
