@@ -439,29 +439,37 @@ request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 	return ret;
 }
 
+/*
+ * Take the oldest event. The caller holds the lock, which is released during a request. A request
+ * fails if the connection ends meanwhile. This is no error of the call: the ids whose connection
+ * ended have events in this process, which the next turn or the next notification finds.
+ */
+static bool
+take_event_of(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
+{
+	do {
+		if (uroce_remote_ids_take_lost(&remote->ids, event))
+			return true;
+		remote->has_news = false;
+		if (remote->link.is_ready && request_event(remote, event) == 1)
+			return true;
+	} while (remote->has_news);
+	remote->is_notified = false;
+	return false;
+}
+
 static int
 remote_next_event(struct uroce_cm_manager *manager, struct uroce_cm_event *event)
 {
 	struct uroce_cm_remote *remote = remote_of(manager);
-	int ret;
+	bool has_event;
 
 	if (is_in_child(remote))
 		return -EIO;
 	lock_remote(remote);
-	if (uroce_remote_ids_take_lost(&remote->ids, event)) {
-		unlock_remote(remote);
-		return 1;
-	}
-	do {
-		remote->has_news = false;
-		ret = remote->link.is_ready ? request_event(remote, event) : 0;
-	} while (ret == 0 && remote->has_news && remote->link.is_ready);
-	if (ret != 1)
-		remote->is_notified = false;
-	if (!remote->link.is_ready && ret < 0)
-		ret = 0;
+	has_event = take_event_of(remote, event);
 	unlock_remote(remote);
-	return ret;
+	return has_event;
 }
 
 static int

@@ -420,9 +420,17 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 	return link->is_ready && !link->is_calling && !link->is_stopping ? 0 : -EIO;
 }
 
+/* End the connection. The connection's thread notices this, and connects again. */
+static int
+end_connection(const struct uroce_remote_link *link)
+{
+	(void)shutdown(link->fd, SHUT_RDWR);
+	return -EIO;
+}
+
 /*
  * Wait for the reply to a request. If no reply arrives in REPLY_S seconds, the connection is
- * closed. A reply is ignored if the connection has ended meanwhile, because the ids in the reply do
+ * ended. A reply is ignored if the connection has ended meanwhile, because the ids in the reply do
  * not exist any more.
  */
 static int
@@ -435,7 +443,7 @@ await_reply(struct uroce_remote_link *link)
 		if (pthread_cond_timedwait(&link->changed, &link->lock, &end) != ETIMEDOUT)
 			continue;
 		if (!link->is_answered && link->epoch == epoch)
-			(void)shutdown(link->fd, SHUT_RDWR);
+			(void)end_connection(link);
 		break;
 	}
 	return link->is_answered && link->epoch == epoch ? 0 : -EIO;
@@ -451,7 +459,7 @@ uroce_remote_link_call(struct uroce_remote_link *link, struct uroce_mux_cm_reque
 		return ret;
 	link->is_calling = true;
 	link->is_answered = false;
-	ret = send_request(link, request) < 0 ? -EIO : await_reply(link);
+	ret = send_request(link, request) < 0 ? end_connection(link) : await_reply(link);
 	if (ret == 0) {
 		ret = link->reply.ret;
 		if (reply)
