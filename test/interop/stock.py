@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Support for scenarios with stock programs of rdmacm-utils and perftest: a server at the peer `b`, a client at `a`."""
 
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import connections
 from ends import Skip, expect
 from uroce_ports import stop
 
+LISTEN = '0A'      # state of a TCP socket in /proc/net/tcp
 NO_LISTENER = 8    # reason of a REJ [IBA 12.6.7.2]; a service that is resolved has status 1 instead
 
 
@@ -46,6 +48,22 @@ class StockScene(connections.ConnectionScene):
         except subprocess.TimeoutExpired:
             pass
         return process.poll()
+
+    def await_line(self, process, pattern, seconds):
+        """Wait until a program has printed a line that matches, or has ended."""
+        self.await_that(lambda: process.poll() is not None or re.search(pattern, self.said(process)), seconds, pattern)
+
+    def await_tcp(self, peer, port, seconds):
+        """Wait until a program of a peer listens at a port of the kernel's TCP."""
+        listens = re.compile(rf':{port:04X} \S+ {LISTEN} ')
+        self.await_that(lambda: listens.search(peer.kernel_file('/proc/net/tcp') + peer.kernel_file('/proc/net/tcp6')),
+                        seconds, f'a listener at TCP port {port}')
+
+    def await_that(self, is_so, seconds, what):
+        deadline = time.monotonic() + seconds
+        while not is_so():
+            expect(time.monotonic() < deadline, f'{what}: not within {seconds} s')
+            time.sleep(0.1)
 
     def is_refused(self):
         """Whether the client of the last capture found no listener."""

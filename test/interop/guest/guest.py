@@ -42,6 +42,7 @@ TIMEOUT = 400      # seconds for a boot on a busy machine; an idle one takes a f
 QUEUE = 8192       # frames for a guest that is slow to take them: what is lost is to be lost by intent
 CONTROL_MTU = 1500
 READY = 'guest: ready'
+HOST = '10.99.0.254'    # address of this machine in the control network
 CLONE_NEWNET = 0x40000000
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
 
@@ -89,7 +90,7 @@ def own_network(lab, bridge='ctl'):
     if ctypes.CDLL(None).unshare(CLONE_NEWNET) != 0:
         raise LabError('no network namespace: this kernel or container allows none')
     for command in ('link set lo up', f'link add {bridge} type bridge stp_state 0 forward_delay 0 mcast_snooping 0',
-                    f'addr add 10.99.0.254/24 dev {bridge}', f'link set {bridge} up'):
+                    f'addr add {HOST}/24 dev {bridge}', f'link set {bridge} up'):
         lab.run_in(None, f'ip {command}')
 
 

@@ -54,6 +54,15 @@ class Peer:
         """Start a stock program, which is a list of words, on this peer. @return a subprocess.Popen with these options"""
         raise PeerError(f'{self.name}: no other program can be started')
 
+    @property
+    def control_address(self):
+        """Address of the host that runs the peer, for TCP of programs that agree by TCP."""
+        raise PeerError(f'{self.name}: its host has no address for TCP')
+
+    def kernel_file(self, path):
+        """The text of a file of /proc of the host that runs the peer."""
+        raise PeerError(f'{self.name}: the files of its kernel cannot be read')
+
     def kill(self):
         """Kill the program that executes the operations, without any notice; use() starts it again."""
         raise PeerError(f'{self.name}: its program cannot be killed')

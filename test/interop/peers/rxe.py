@@ -60,6 +60,13 @@ class Rxe(ActorPeer):
     def run(self, command, **options):
         return self.guest.run(command, **options)
 
+    @property
+    def control_address(self):
+        return self.guest.address
+
+    def kernel_file(self, path):
+        return self.guest.output(f'cat {path}')
+
     def finish(self):
         try:
             self.process.wait(5)

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 
+import guest
 import uroce_ports
 from network import DATA_MTU
 from peers import Missing
@@ -73,6 +74,14 @@ class Uroce(ActorPeer):
 
     def run(self, command, **options):
         return self.network.lab.start([RUN, *self.options(), '--', *command], **options)
+
+    @property
+    def control_address(self):
+        return guest.HOST
+
+    def kernel_file(self, path):
+        with open(path, encoding='ascii') as file:
+            return file.read()
 
     def stop(self):
         self.end()
