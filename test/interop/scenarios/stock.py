@@ -3,10 +3,10 @@
 
 import os
 import re
-import sys
 
 from ends import expect
 from scenarios import scenario
+from uroce_ports import TOP
 
 SECONDS = 120
 FI_PORT = 47592    # TCP port of fi_pingpong's server
@@ -91,7 +91,7 @@ def riostream(s):
 @stock(both=False)
 def rcopy(s):
     """rcopy: a file of some MiB that is copied by WRITEs, and then compared"""
-    source, copy = os.path.realpath(sys.executable), f'/tmp/uroce-rcopy-{os.getpid()}'
+    source, copy = os.path.join(TOP, 'build/lib/liburoce.so.0'), f'/tmp/uroce-rcopy-{os.getpid()}'
     s.pair(['rcopy'], ['rcopy', source, f'{s.address(s.b)}:{copy}'], SECONDS, is_endless=True)
     compared = s.start(s.b, ['cmp', source, copy])
     removed = s.finish(compared, SECONDS), s.finish(s.start(s.b, ['rm', copy]), SECONDS)
@@ -101,10 +101,10 @@ def rcopy(s):
 @stock(both=False)
 def mckey(s):
     """mckey: datagrams to a group that the receiver has joined"""
-    receiver = ['mckey', '-m', '239.1.2.3', '-b', s.address(s.b), '-C', '10']
+    receiver = ['stdbuf', '-oL', 'mckey', '-m', '239.1.2.3', '-b', s.address(s.b), '-C', '10']
     sender = ['mckey', '-m', '239.1.2.3', '-b', s.address(s.a), '-s', '-C', '5000']
     serving = s.start(s.b, receiver)
-    s.await_line(serving, 'initiating data transfers|event: RDMA_CM_EVENT_MULTICAST_JOIN|joined', SECONDS)
+    s.await_line(serving, 'receiving data transfers', SECONDS)
     statuses = s.finish(s.start(s.a, sender), SECONDS), s.finish(serving, SECONDS)
     expect(statuses == (0, 0), f'sender and receiver ended with {statuses}: {s.said(serving).strip()[-200:]}')
 
@@ -112,12 +112,12 @@ def mckey(s):
 def register_fi_pingpong(name, *words):
     @stock(name=f'fi-pingpong-{name}', both=False, text=f'fi_pingpong {" ".join(words)}: libfabric, data verified')
     def fi_pingpong(s):
-        command = ['fi_pingpong', *words, '-I', '10', '-S', 'all', '-c']
+        command = ['fi_pingpong', *words, '-I', '10', '-S', '65536', '-c']
         serving = s.start(s.b, command)
         s.await_tcp(s.b, FI_PORT, SECONDS)
         calling = s.start(s.a, command + [s.b.control_address])
         statuses = s.finish(calling, SECONDS), s.finish(serving, SECONDS)
-        expect(statuses == (0, 0) and re.search(r'^1m +10', s.said(calling), re.MULTILINE),
+        expect(statuses == (0, 0) and re.search(r'^64k +10', s.said(calling), re.MULTILINE),
                f'client and server ended with {statuses}: {s.said(calling).strip()[-200:]}')
 
 
@@ -129,8 +129,10 @@ register_fi_pingpong('rxm', '-p', 'verbs;ofi_rxm', '-e', 'rdm')
 def ucx_io_demo(s):
     """io_demo: UCX connects by address, and verifies the data of READs and WRITEs"""
     def words(peer, *rest):
-        return ['env', f'UCX_NET_DEVICES={peer.device or 'uroce0'}:1', 'UCX_SOCKADDR_TLS_PRIORITY=rdmacm', 'UCX_TLS=rc_v,ud_v,self',
+        device = peer.device or 'uroce0'
+        return ['env', f'UCX_NET_DEVICES={device}:1', 'UCX_SOCKADDR_TLS_PRIORITY=rdmacm', 'UCX_TLS=rc_v,ud_v,self',
                 'io_demo', '-q', '-d', '1:65536', *rest]
+
     calling = s.pair(words(s.b), words(s.a, '-o', 'read,write', '-i', '50', s.address(s.b)), SECONDS,
                      is_endless=True)[1]
     expect("exit with status 'OK'" in calling, f'no result: {calling.strip()[-200:]}')
