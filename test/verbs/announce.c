@@ -4,6 +4,7 @@
  * not change when these are started.
  */
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <poll.h>
@@ -22,8 +23,10 @@
 #include <rte_eal.h>
 #include <rte_log.h>
 #include <uroce.h>
+#include <uroce_cm.h>
 
 #include "../dpdk/switch.h"
+#include "../uroced/now_ms.h"
 #include "net.h"
 
 #define VDEV_OF(role)                                                                              \
@@ -34,6 +37,8 @@
 #define PEER_SPEC  "net_memif0,addr=192.0.2.2/24,workers=2"
 #define PEER       "peer" /* with this argument the program is the peer, in a process of its own */
 #define TIMEOUT_MS 30000
+#define START_MS   300 /* time that the start of a device takes */
+#define ANSWER_MS  100 /* time in which a peer must answer */
 
 static const char *program;
 static unsigned nb_starts;
@@ -338,6 +343,41 @@ announce__link_goes_down_with_the_peer(void **state)
 	assert_int_equal(uroce_destroy_device(device), 0);
 }
 
+static int
+start_slowly(void *arg)
+{
+	(void)arg;
+	(void)usleep(START_MS * 1000);
+	return 0;
+}
+
+/* The start of the device takes longer than the peer has to answer. There is no peer. */
+static void
+resolution__has_its_time_after_the_start(void **state)
+{
+	struct ibv_device *const device = uroce_announce_device(SPEC, VDEV, start_slowly, NULL);
+	struct sockaddr_in peer = { .sin_family = AF_INET, .sin_port = htons(7471) };
+	struct rdma_event_channel *const channel = uroce_cm_create_event_channel();
+	const uint64_t begin_ms = now_ms();
+	struct rdma_cm_event *event;
+	struct rdma_cm_id *id;
+
+	(void)state;
+	assert_non_null(device);
+	assert_non_null(channel);
+	assert_int_equal(inet_pton(AF_INET, "192.0.2.99", &peer.sin_addr), 1);
+	assert_int_equal(uroce_cm_create_id(channel, &id, NULL, RDMA_PS_TCP), 0);
+	assert_int_equal(uroce_cm_resolve_addr(id, NULL, (struct sockaddr *)&peer, ANSWER_MS), 0);
+	assert_int_equal(uroce_cm_get_cm_event(channel, &event), 0);
+	assert_int_equal(event->event, RDMA_CM_EVENT_ADDR_ERROR);
+	assert_int_equal(event->status, -ETIMEDOUT);
+	assert_true(now_ms() - begin_ms >= START_MS + ANSWER_MS);
+	assert_int_equal(uroce_cm_ack_cm_event(event), 0);
+	assert_int_equal(uroce_cm_destroy_id(id), 0);
+	uroce_cm_destroy_event_channel(channel);
+	assert_int_equal(uroce_destroy_device(device), 0);
+}
+
 /*
  * EAL can be started only once, so the order of the tests matters: the first tests need that EAL
  * does not run.
@@ -352,6 +392,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(announce__says_the_same_before_and_after),
 		cmocka_unit_test(announce__of_uroceds_says_the_same_before_and_after),
 		cmocka_unit_test(announce__link_goes_down_with_the_peer),
+		cmocka_unit_test(resolution__has_its_time_after_the_start),
 	};
 
 	if (argc == 2 && strcmp(argv[1], PEER) == 0)

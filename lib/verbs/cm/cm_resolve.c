@@ -42,7 +42,7 @@ uroce_vcm_resolve_begin(struct uroce_vcm_id *id, const struct uroce_vcm_route *r
 		.next = resolving,
 		.route = *route,
 		.scope = scope,
-		.deadline_ns = monotonic_ns() + (uint64_t)timeout_ms * NS_PER_MS,
+		.timeout_ns = (uint64_t)timeout_ms * NS_PER_MS,
 	};
 	resolving = id;
 	route->device->nb_resolutions++;
@@ -124,6 +124,9 @@ look_for_mac(struct uroce_vcm_id *id)
 		return -EADDRNOTAVAIL;
 	if (uroce_vcontext_start(device->own) != 0)
 		return -ENODEV;
+	/* the start of a device takes seconds on a busy machine, which are not the peer's */
+	if (of->deadline_ns == 0)
+		of->deadline_ns = monotonic_ns() + of->timeout_ns;
 	av.grh.sgid_index = (uint8_t)idx;
 	av.grh.hop_limit = UROCE_VCM_HOP_LIMIT;
 	uroce_vcm_addr_to_gid(&of->route.dst, &av.grh.dgid);

@@ -86,7 +86,8 @@ struct uroce_vcm_resolution {
 	struct uroce_vcm_id *next; /* next id that resolves an address */
 	struct uroce_vcm_route route;
 	uint32_t scope;       /* scope ID of the peer's address */
-	uint64_t deadline_ns; /* time at which the resolution fails */
+	uint64_t timeout_ns;  /* time that the peer has to answer */
+	uint64_t deadline_ns; /* time at which the resolution fails; 0: no request was sent yet */
 	/* time of the next request for the MAC, see uroce_dev_try_resolve() */
 	uint64_t request_ns;
 };
