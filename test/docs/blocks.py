@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The code blocks of the documents, and the marker of each.
 
-A block is fenced by ``` in Markdown, or stands between .nf and .fi in the section EXAMPLES of a man page. The line
-before it is its marker: an HTML comment in Markdown, and a comment `.\\" MARKER` before .nf in a man page. A marker is
-one of these:
+A block is fenced by ``` in Markdown, or stands between .nf and .fi in a man page. The line before it is its marker: an
+HTML comment in Markdown, and a comment `.\\" MARKER` before .nf in a man page. A marker is one of these:
 
     run [OPTION]...       the block is a shell script, and run-blocks runs it as it stands
-    norun REASON          the block cannot be run, for this reason
+    compile [OPTION]...   the block is a part of a program in C, and run-blocks compiles it as C and as C++ (fragments.py)
+    norun REASON          the block can be neither run nor compiled, for this reason
+
+A block that is fenced as ```c has no marker `run`. The SYNOPSIS of a man page of section 3 needs no marker: it is
+compiled.
 
 Options of run, as words of a shell:
 
@@ -22,6 +25,11 @@ Options of run, as words of a shell:
     beside COMMAND        this command runs in the background, as long as the block, which does not wait for it
     status N              the exit status must be N, not 0
 
+Options of compile:
+
+    given PARAMETERS      what the part of a program uses: parameters of a function in C, whose body the block is
+    include HEADER        a header beside those of fragments.py
+
 If lines of a block begin with `$ `, these lines are commands, and the others are the output of the commands.
 """
 
@@ -34,9 +42,12 @@ import shlex
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = ('README.md', 'doc/guides/*.md', 'doc/man/*.[1-8]')
 FLAGS = ('terminals', 'endless')
-OPTIONS = ('shows', 'needs', 'in', 'with', 'before', 'beside', 'status')
-MARKDOWN_MARKER = re.compile(r'<!-- ((?:run|norun)\b.*) -->$')
-ROFF_MARKER = re.compile(r'\.\\" ((?:run|norun)\b.*)$')
+OPTIONS = {
+    'run': ('shows', 'needs', 'in', 'with', 'before', 'beside', 'status') + FLAGS,
+    'compile': ('given', 'include'),
+}
+MARKDOWN_MARKER = re.compile(r'<!-- ((?:run|compile|norun)\b.*) -->$')
+ROFF_MARKER = re.compile(r'\.\\" ((?:run|compile|norun)\b.*)$')
 
 
 class MarkerError(Exception):
@@ -50,35 +61,51 @@ class Block:
     line: int        # of the first line of the block
     text: list       # lines
     marker: str = None
+    language: str = ''           # as the fence names it
+    is_synopsis: bool = False
 
     @property
     def name(self):
         return f'{self.page}:{self.line}'
 
+    @property
+    def kind(self):
+        """run, compile or norun; None: there is no marker."""
+        return self.marker.partition(' ')[0] if self.marker else None
+
+    def refuse(self, text):
+        raise MarkerError(f'{self.name}: {text}')
+
     def marked(self):
         """The options of the marker: a dictionary of lists, or a reason under `norun`."""
         if not self.marker:
-            raise MarkerError(f'{self.name}: the block has no marker: `run` or `norun REASON` (test/docs/blocks.py)')
-        kind, _, rest = self.marker.partition(' ')
-        if kind == 'norun':
+            self.refuse('the block has no marker: `run`, `compile` or `norun REASON` (test/docs/blocks.py)')
+        rest = self.marker.partition(' ')[2]
+        if self.kind == 'norun':
             if not rest.strip():
-                raise MarkerError(f'{self.name}: norun needs a reason')
+                self.refuse('norun needs a reason')
             return {'norun': rest.strip()}
-        options = {name: [] for name in OPTIONS + FLAGS}
+        if self.kind == 'run' and self.language == 'c':
+            self.refuse('a block in C is not run: allowed are `compile` and `norun REASON`')
+        options = self.parse_options(OPTIONS[self.kind], rest)
+        if options.get('endless') and not options['shows']:
+            self.refuse('endless needs a text to wait for: shows TEXT')
+        return options
+
+    def parse_options(self, allowed, rest):
+        options = {name: [] for name in allowed}
         try:
             words = shlex.split(rest)
         except ValueError as error:
-            raise MarkerError(f'{self.name}: {error}') from None
+            self.refuse(error)
         while words:
             word = words.pop(0)
-            if word in FLAGS:
+            if word in allowed and word in FLAGS:
                 options[word].append(word)
-            elif word in OPTIONS and words:
+            elif word in allowed and words:
                 options[word].append(words.pop(0))
             else:
-                raise MarkerError(f'{self.name}: {word}: allowed are {", ".join(OPTIONS + FLAGS)}')
-        if options['endless'] and not options['shows']:
-            raise MarkerError(f'{self.name}: endless needs a text to wait for: shows TEXT')
+                self.refuse(f'{word}: allowed are {", ".join(allowed)}')
         return options
 
     def commands(self):
@@ -103,7 +130,7 @@ def markdown_blocks(page, lines):
                 yield block
                 block, marker = None, None
             else:
-                block = Block(page, number + 1, [], marker)
+                block = Block(page, number + 1, [], marker, language=line.strip('` '))
         elif block:
             block.text.append(line)
         else:
@@ -111,20 +138,29 @@ def markdown_blocks(page, lines):
             marker = found[1] if found else None
 
 
+def plain(line):
+    """A line of a man page without requests and escapes: .BI joins its words, .B keeps the spaces between them."""
+    line = line.replace('\\-', '-').replace('\\e', '\\')
+    request, _, rest = line.partition(' ')
+    if request in ('.B', '.BI'):
+        return (' ' if request == '.B' else '').join(shlex.split(rest))
+    return '' if request == '.PP' else line
+
+
 def roff_blocks(page, lines):
     block, marker, section = None, None, ''
     for number, line in enumerate(lines, 1):
         if line.startswith('.SH '):
             section = line[4:].strip(' "')
-        if section not in ('EXAMPLE', 'EXAMPLES'):
-            continue
         if line in ('.nf', '.EX'):
-            block = Block(page, number + 1, [], marker)
+            is_synopsis = section == 'SYNOPSIS' and page.endswith('.3')
+            block = Block(page, number + 1, [], marker or ('compile' if is_synopsis else None), is_synopsis=is_synopsis)
+            marker = None
         elif line in ('.fi', '.EE') and block:
             yield block
             block = None
         elif block:
-            block.text.append(line.replace('\\-', '-').replace('\\e', '\\'))
+            block.text.append(plain(line))
         else:
             found = ROFF_MARKER.match(line)
             marker = found[1] if found else None
