@@ -7,7 +7,10 @@
 
 #include "rig.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
@@ -20,9 +23,9 @@
 static struct rte_mempool *pool;
 
 static struct uroce_dev *
-hand_over(const char *spec)
+hand_over_mtu(const char *spec, uint32_t mtu)
 {
-	const struct rte_eth_conf port_conf = { .rxmode.mtu = 4200 };
+	const struct rte_eth_conf port_conf = { .rxmode.mtu = mtu };
 	struct uroce_dev_conf conf;
 	struct uroce_dev *dev;
 	uint16_t port_id;
@@ -36,6 +39,12 @@ hand_over(const char *spec)
 	conf.is_handed_over = true;
 	assert_int_equal(uroce_dev_create(&conf, &dev), 0);
 	return dev;
+}
+
+static struct uroce_dev *
+hand_over(const char *spec)
+{
+	return hand_over_mtu(spec, 4200);
 }
 
 /* Pass all frames that `from` has to send to `to`. */
@@ -241,6 +250,85 @@ worker_input__chained_frames_are_linearised(void **state)
 	rig_qp_free(b);
 }
 
+/* Split a frame into a chain of two mbufs, of which the first has no room for the second. */
+static void
+split_without_room(struct rte_mbuf *frame, uint16_t len)
+{
+	struct rte_mbuf *tail = frame_of(rte_pktmbuf_mtod_offset(frame, const void *, len),
+					 (size_t)frame->data_len - len);
+
+	assert_int_equal(rte_pktmbuf_trim(frame, (uint16_t)(frame->data_len - len)), 0);
+	memmove((uint8_t *)frame->buf_addr + frame->buf_len - len, rte_pktmbuf_mtod(frame, void *),
+		len);
+	frame->data_off = (uint16_t)(frame->buf_len - len);
+	assert_int_equal(rte_pktmbuf_tailroom(frame), 0);
+	assert_int_equal(rte_pktmbuf_chain(frame, tail), 0);
+}
+
+/*
+ * If the embedder's mbufs are shorter than a frame, the first mbuf of a chain has no room for the
+ * rest. Such a frame is copied into an mbuf of the device.
+ */
+static void
+worker_input__chains_of_short_mbufs_are_received(void **state)
+{
+	struct rig_qp *a = rig_qp(dev_a, 0, IBV_QPT_RC);
+	struct rig_qp *b = rig_qp(dev_b, 0, IBV_QPT_RC);
+	const unsigned nb_before = rte_mempool_in_use_count(pool);
+	struct rte_mbuf *frame, *rest[1];
+
+	(void)state;
+	rig_connect(a, b, 1);
+	rig_connect(b, a, 1);
+	rig_fill(a, 11);
+	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 4096, b, 0);
+	assert_int_equal(uroce_worker_output(dev_a->worker[0], &frame, 1), 1);
+	split_without_room(frame, 2000);
+	assert_int_equal(uroce_worker_input(dev_b->worker[0], &frame, 1, rest), 0);
+	rig_check(b, 0, a, 0, 4096);
+	assert_int_equal(carry_until(&a->scq).status, IBV_WC_SUCCESS);
+	assert_int_equal(rte_mempool_in_use_count(pool), nb_before);
+	rig_qp_free(a);
+	rig_qp_free(b);
+}
+
+/* A chain that is longer than any frame of the device comes back to the embedder as it is. */
+static void
+worker_input__a_chain_longer_than_the_ports_frames_comes_back(void **state)
+{
+	struct rte_mbuf *frame = frame_of("", 1), *mbuf = frame, *rest[1];
+
+	(void)state;
+	assert_non_null(rte_pktmbuf_append(frame, 4000));
+	split_without_room(frame, 2000);
+	assert_int_equal(rte_pktmbuf_chain(frame, frame_of("", 1)), 0);
+	assert_non_null(rte_pktmbuf_append(frame, 1000));
+	assert_true(frame->pkt_len > dev_a->port->frame_limit);
+	assert_int_equal(uroce_worker_input(dev_a->worker[0], &frame, 1, rest), 1);
+	assert_ptr_equal(rest[0], mbuf);
+	assert_int_equal(rest[0]->nb_segs, 3);
+	rte_pktmbuf_free(rest[0]);
+}
+
+/*
+ * The driver of memif reports an MTU of 1500, but its buffers have `bsize` bytes. A device on a
+ * port that was handed over has the limit of the buffers, as other devices have.
+ */
+static void
+handed_over__the_policy_table_limits_frames(void **state)
+{
+	struct uroce_dev *dev;
+	char args[128];
+
+	(void)state;
+	snprintf(args, sizeof(args), "role=server,bsize=4400,socket=uroce-test-embed-%d", getpid());
+	assert_int_equal(rte_eal_hotplug_add("vdev", "net_memif0", args), 0);
+	dev = hand_over_mtu("net_memif0,drive=none,addr=192.0.2.3/24", 0);
+	assert_int_equal(dev->port->frame_limit, 4400);
+	assert_int_equal(dev->limits.active_mtu, IBV_MTU_4096);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
 /*
  * Set the source address of a frame to the receiver's own address, as an attacker on the link
  * could.
@@ -365,6 +453,9 @@ main(void)
 		cmocka_unit_test(worker_input__answers_come_back),
 		cmocka_unit_test(worker_output__never_more_than_asked_for),
 		cmocka_unit_test(worker_input__chained_frames_are_linearised),
+		cmocka_unit_test(worker_input__chains_of_short_mbufs_are_received),
+		cmocka_unit_test(worker_input__a_chain_longer_than_the_ports_frames_comes_back),
+		cmocka_unit_test(handed_over__the_policy_table_limits_frames),
 		cmocka_unit_test(worker_input__our_own_address_does_not_come_from_the_wire),
 		cmocka_unit_test(end_life__transmits_nothing_itself),
 	};

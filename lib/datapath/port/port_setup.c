@@ -124,13 +124,27 @@ make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t n
 	return port->pool[queue] ? 0 : -ENOMEM;
 }
 
+/*
+ * The number of frames that the TX queue of a port may hold which this library does not configure.
+ * A driver keeps a frame until its descriptor is used again.
+ */
+static uint32_t
+tx_queue_len(const struct uroce_port *port, uint16_t queue)
+{
+	struct rte_eth_txq_info info = { 0 };
+
+	if (port->mux_client || rte_eth_tx_queue_info_get(port->id, queue, &info) < 0)
+		return NB_DESC;
+	return RTE_MAX(info.nb_desc, NB_DESC);
+}
+
 int
 uroce_port_make_pools(struct uroce_port *port)
 {
 	int ret = 0;
 
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
-		ret = make_pool(port, i, port->frame_limit, NB_DESC);
+		ret = make_pool(port, i, port->frame_limit, tx_queue_len(port, i));
 	return ret;
 }
 
@@ -242,17 +256,36 @@ uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 	return ret;
 }
 
-int
-uroce_port_inspect(struct uroce_port *port, const struct rte_eth_dev_info *info)
+/*
+ * Determine the longest frame of a port that was handed over: the limit of the policy table, or
+ * else the MTU. If the port shares an interface with the kernel, the interface limits the frames as
+ * well, and only the MTU is safe.
+ */
+static int
+find_frame_limit(struct uroce_port *port, const struct rte_eth_dev_info *info)
 {
+	const struct rte_devargs *args = rte_dev_devargs(info->device);
+	uint32_t limit = 0, raw;
 	uint16_t mtu;
-	int ret = rte_eth_dev_get_mtu(port->id, &mtu);
+	const int ret = rte_eth_dev_get_mtu(port->id, &mtu);
 
 	if (ret < 0) {
 		UROCE_LOG(ERR, port, "%s: no MTU: %s", port->name, strerror(-ret));
 		return ret;
 	}
-	port->frame_limit = (uint32_t)mtu + UROCE_PORT_L2;
+	if (!port->policy->is_kernel)
+		limit = uroce_port_policy_limit(port->policy, args ? args->args : NULL, &raw);
+	port->frame_limit = limit > 0 ? limit : (uint32_t)mtu + UROCE_PORT_L2;
+	return 0;
+}
+
+int
+uroce_port_inspect(struct uroce_port *port, const struct rte_eth_dev_info *info)
+{
+	int ret = find_frame_limit(port, info);
+
+	if (ret < 0)
+		return ret;
 	atomic_store(&port->is_ready, true);
 	ret = check_queues(port, RTE_MIN(info->nb_rx_queues, info->nb_tx_queues));
 	return ret == 0 ? uroce_port_make_pools(port) : ret;

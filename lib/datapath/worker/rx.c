@@ -94,16 +94,36 @@ is_our_vlan(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 }
 
 /*
- * Make a frame contiguous.
+ * Copy a chained frame into one mbuf of the worker's pool, in place of the chain.
  * @return whether the frame is one segment now
  */
 static bool
-linearise_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf)
+replace_by_copy(const struct uroce_worker *worker, struct rte_mbuf **frame)
 {
-	if (likely(mbuf->nb_segs == 1))
+	struct rte_mbuf *copy;
+
+	if ((*frame)->pkt_len > worker->dev->port->frame_limit)
+		return false;
+	copy = rte_pktmbuf_copy(*frame, worker->pool, 0, UINT32_MAX);
+	if (!copy)
+		return false;
+	rte_pktmbuf_free(*frame);
+	*frame = copy;
+	return copy->nb_segs == 1;
+}
+
+/*
+ * Make a frame contiguous: in its first mbuf if this one has room for the frame, otherwise in an
+ * mbuf of the worker's pool.
+ * @return whether the frame is one segment now
+ */
+static bool
+linearise_frame(struct uroce_worker *worker, struct rte_mbuf **frame)
+{
+	if (likely((*frame)->nb_segs == 1))
 		return true;
 	uroce_worker_count(worker, UROCE_COUNTER_RX_LINEARISED, 1);
-	return rte_pktmbuf_linearize(mbuf) == 0;
+	return rte_pktmbuf_linearize(*frame) == 0 || replace_by_copy(worker, frame);
 }
 
 /*
@@ -111,7 +131,7 @@ linearise_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf)
  * @return UNDECIDED if the frame may be for this device, otherwise its final verdict
  */
 static uint8_t
-parse_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
+parse_frame(struct uroce_worker *worker, const struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 {
 	const uint8_t verdict =
 		uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, pkt);
@@ -147,15 +167,16 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 			: NULL;
 
 	for (unsigned i = 0; i < nb; i++) {
-		struct rte_mbuf *mbuf = frames[i];
+		const struct rte_mbuf *mbuf;
 		struct uroce_pkt *pkt = &rx->pkt[i];
 
 		if (i + 4 < nb)
 			rte_prefetch0(rte_pktmbuf_mtod(frames[i + 4], const void *));
-		if (!linearise_frame(worker, mbuf)) {
+		if (!linearise_frame(worker, &frames[i])) {
 			rx->verdict[i] = UROCE_VERDICT_TRUNCATED;
 			continue;
 		}
+		mbuf = frames[i];
 		if (tmpl && uroce_parse_by_template(rte_pktmbuf_mtod(mbuf, const uint8_t *),
 						    mbuf->data_len, tmpl, pkt)) {
 			rx->verdict[i] = UNDECIDED;
