@@ -38,7 +38,7 @@
 
 /* The address of a QP as sent to the other process, in network byte order. */
 struct message {
-	uint32_t qpn, psn;
+	uint32_t qpn, psn, mtu;
 	union ibv_gid gid;
 };
 
@@ -169,20 +169,6 @@ side_sync(const struct side *side)
 
 /* --- begin and end ----------------------------------------------------------------------------- */
 
-static void
-open_device(struct side *side, const char *spec)
-{
-	side->device = uroce_create_device(spec);
-	if (!side->device)
-		/*
-		 * no message here, because the library has printed why the device was not created
-		 */
-		exit(EXIT_FAILURE);
-	check((side->context = uroce_open_device(side->device)), "cannot open the device");
-	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
-	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
-}
-
 /*
  * Wait until the port has a link. A virtual port has one only when both ends of it exist and have
  * found each other.
@@ -199,13 +185,13 @@ wait_for_link(const struct side *side)
 	check(port.state == IBV_PORT_ACTIVE, "the port has no link");
 }
 
-void
-side_open(struct side *side, int argc, char **argv)
+const char *
+side_begin(struct side *side, int argc, char **argv)
 {
 	static const struct option options[] = { { "uroce", required_argument, NULL, 'u' },
 						 { "port", required_argument, NULL, 'p' },
 						 { 0 } };
-	const char *spec = NULL, *port = TCP_PORT;
+	const char *spec = NULL;
 	const int nb_eal_args = rte_eal_init(argc, argv);
 	int option;
 
@@ -213,41 +199,88 @@ side_open(struct side *side, int argc, char **argv)
 		exit(EXIT_FAILURE);
 	argc -= nb_eal_args;
 	argv += nb_eal_args;
+	side->tcp_port = TCP_PORT;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) == 'u' || option == 'p')
-		*(option == 'u' ? &spec : &port) = optarg;
+		*(option == 'u' ? &spec : &side->tcp_port) = optarg;
 	check(option == -1 && spec && argc - optind <= 1,
 	      "usage: [EAL options] -- --uroce=PORT[,key=value...] [--port TCP-PORT] [SERVER]");
-	side->is_client = argv[optind] != NULL;
-	open_device(side, spec);
-	side->tcp = meet(argv[optind], port);
+	side->server = argv[optind];
+	side->is_client = side->server != NULL;
+	return spec;
+}
+
+void
+side_open_device(struct side *side, struct ibv_device *device)
+{
+	/* no message here, because the library has printed why the device was not created */
+	if (!device)
+		exit(EXIT_FAILURE);
+	side->device = device;
+	check((side->context = uroce_open_device(device)), "cannot open the device");
+	check((side->pd = uroce_alloc_pd(side->context)), "no protection domain");
+	check(fcntl(side->context->async_fd, F_SETFL, O_NONBLOCK) == 0, "events would block");
+}
+
+void
+side_join(struct side *side)
+{
+	side->tcp = meet(side->server, side->tcp_port);
 	signal(SIGALRM, give_up);
 	side_sync(side);
 	wait_for_link(side);
 }
 
 void
-side_close(struct side *side)
+side_open(struct side *side, int argc, char **argv)
+{
+	const char *spec = side_begin(side, argc, argv);
+
+	side_open_device(side, uroce_create_device(spec));
+	side_join(side);
+}
+
+void
+side_close_device(struct side *side)
 {
 	side_sync(side);
 	check(uroce_dealloc_pd(side->pd) == 0, "the protection domain is in use");
 	check(uroce_close_device(side->context) == 0, "the context is in use");
 	check(uroce_destroy_device(side->device) == 0, "the device is in use");
 	close(side->tcp);
+}
+
+void
+side_close(struct side *side)
+{
+	side_close_device(side);
 	rte_eal_cleanup();
 }
 
 /* --- connections ------------------------------------------------------------------------------- */
 
+static enum ibv_mtu
+active_mtu(const struct side *side)
+{
+	struct ibv_port_attr port;
+
+	check(uroce_query_port(side->context, 1, &port) == 0, "no port");
+	return port.active_mtu;
+}
+
 struct side_link
 side_meet(const struct side *side, uint32_t qpn)
 {
 	struct side_link link = { .ours = { qpn, (uint32_t)rte_rand() & 0xffffff, { { 0 } } } };
+	const enum ibv_mtu our_mtu = active_mtu(side);
 	struct message ours, theirs;
 
 	check(uroce_query_gid(side->context, 1, GID_INDEX, &link.ours.gid) == 0, "no address");
-	ours = (struct message){ htonl(qpn), htonl(link.ours.psn), link.ours.gid };
+	ours = (struct message){ htonl(qpn), htonl(link.ours.psn), htonl(our_mtu), link.ours.gid };
 	swap(side, &ours, &theirs, sizeof(ours));
 	link.theirs = (struct side_address){ ntohl(theirs.qpn), ntohl(theirs.psn), theirs.gid };
+	link.mtu = (enum ibv_mtu)ntohl(theirs.mtu);
+	if (link.mtu > our_mtu)
+		link.mtu = our_mtu;
 	return link;
 }
 
@@ -277,7 +310,7 @@ side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state
 			.port_num = 1,
 			.grh = { .dgid = link->theirs.gid, .sgid_index = GID_INDEX },
 		},
-		.path_mtu = IBV_MTU_1024,
+		.path_mtu = link->mtu,
 		.dest_qp_num = link->theirs.qpn,
 		.rq_psn = link->theirs.psn,
 		.sq_psn = link->ours.psn,

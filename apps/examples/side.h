@@ -31,8 +31,10 @@
  * process.
  */
 struct side {
-	bool is_client; /* this process is the client, since the command line has a SERVER */
-	int tcp;        /* TCP connection to the other process */
+	bool is_client;       /* this process is the client, since the command line has a SERVER */
+	const char *server;   /* the SERVER of the command line; NULL: there is none */
+	const char *tcp_port; /* TCP port of the server */
+	int tcp;              /* TCP connection to the other process */
 	struct ibv_device *device;
 	struct ibv_context *context;
 	struct ibv_pd *pd;
@@ -45,6 +47,7 @@ struct side_link {
 		uint32_t psn;      /* PSN of the first request of this QP */
 		union ibv_gid gid; /* IP address of the device, as a GID */
 	} ours, theirs;
+	enum ibv_mtu mtu; /* path MTU: the smaller one of the active MTUs of the two devices */
 };
 
 /** If `is_ok` is false, print this line on stderr and end the program. */
@@ -61,6 +64,22 @@ void side_open(struct side *side, int argc, char **argv);
  * destroyed its own objects.
  */
 void side_close(struct side *side);
+
+/**
+ * The parts of side_open(), for an example that creates the device itself: start EAL and read the
+ * command line.
+ * @return the value of --uroce
+ */
+const char *side_begin(struct side *side, int argc, char **argv);
+
+/** Open a device. If it is NULL, end the program. */
+void side_open_device(struct side *side, struct ibv_device *device);
+
+/** Connect to the other process, and wait for the link of the port. */
+void side_join(struct side *side);
+
+/** As side_close(), but EAL is not ended. */
+void side_close_device(struct side *side);
 
 /** Send a number to the other process, and return the number that the other process sent. */
 uint64_t side_swap(const struct side *side, uint64_t ours);

@@ -148,7 +148,8 @@ unsigned uroce_worker_poll(struct uroce_worker *worker);
  *         caller may drive this worker.
  * @owner  The call frees the frames that it takes. Frames in `rest` belong to the caller again.
  * @param[out] rest  room for `nb` frames: the frames that were not taken, in order. `rest` may be
- *         `frames`.
+ *         `frames`. In place of a frame that is a chain of mbufs there may be a copy in one mbuf of
+ *         the device's pool.
  * @return the number of frames in `rest`
  */
 unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,

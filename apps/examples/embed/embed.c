@@ -30,14 +30,13 @@
 #include <rte_eal.h>
 #include <rte_eth_ring.h>
 #include <rte_ethdev.h>
-#include <rte_ip.h>
 #include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_random.h>
-#include <rte_udp.h>
 #include <uroce.h>
 
 #include "control.h"
+#include "datagram.h"
 
 #define BURST    32
 #define RING_LEN 1024
@@ -45,7 +44,6 @@
 /* bytes of an mbuf: a frame of the MTU of the network, and the headroom */
 #define FRAME_ROOM   2176
 #define NB_DATAGRAMS 1000
-#define ECHO_PORT    7
 #define DATA_LEN     (4u << 20)
 #define CHUNK_LEN    (64u << 10)
 #define NB_CHUNKS    (DATA_LEN / CHUNK_LEN)
@@ -128,76 +126,36 @@ transmit(struct host *host, struct rte_mbuf **frames, unsigned nb)
 	rte_pktmbuf_free_bulk(frames + nb_sent, nb - nb_sent);
 }
 
-struct datagram {
-	struct rte_ether_hdr eth;
-	struct rte_ipv4_hdr ip;
-	struct rte_udp_hdr udp;
-	char text[32];
-};
-
 /* Send one UDP datagram from host 0. */
 static void
 send_datagram(struct host *host)
 {
-	struct rte_mbuf *frame = rte_pktmbuf_alloc(pool);
-	const uint16_t ip_len = sizeof(struct datagram) - sizeof(struct rte_ether_hdr);
+	static const struct datagram_path path = { .src_ip = RTE_BE32(0xc0000201),
+						   .dst_ip = RTE_BE32(0xc0000202) };
+	struct rte_mbuf *frame = datagram_make(pool, &path, (uint16_t)nb_datagrams_sent);
 
 	if (!frame)
 		return;
-	struct datagram *datagram = (void *)rte_pktmbuf_append(frame, sizeof(*datagram));
-
-	*datagram = (struct datagram){
-		.eth.ether_type = RTE_BE16(RTE_ETHER_TYPE_IPV4),
-		.ip = {
-			.version_ihl = RTE_IPV4_VHL_DEF,
-			.total_length = rte_cpu_to_be_16(ip_len),
-			.time_to_live = 64,
-			.next_proto_id = IPPROTO_UDP,
-			.src_addr = RTE_BE32(0xc0000201),
-			.dst_addr = RTE_BE32(0xc0000202),
-		},
-		.udp = {
-			.src_port = RTE_BE16(1024),
-			.dst_port = RTE_BE16(ECHO_PORT),
-			.dgram_len = rte_cpu_to_be_16(ip_len - sizeof(struct rte_ipv4_hdr)),
-		},
-		.text = "who is there?",
-	};
-	datagram->ip.hdr_checksum = rte_ipv4_cksum(&datagram->ip);
 	nb_datagrams_sent++;
 	transmit(host, &frame, 1);
-}
-
-/*
- * Make a response of a datagram: swap its addresses and ports. The checksums stay valid, because a
- * sum does not depend on the order of the addresses and ports.
- */
-static void
-turn_round(struct datagram *datagram)
-{
-	RTE_SWAP(datagram->eth.src_addr, datagram->eth.dst_addr);
-	RTE_SWAP(datagram->ip.src_addr, datagram->ip.dst_addr);
-	RTE_SWAP(datagram->udp.src_port, datagram->udp.dst_port);
 }
 
 static void
 handle(struct host *host, struct rte_mbuf *frame)
 {
-	struct datagram *datagram = rte_pktmbuf_mtod(frame, struct datagram *);
+	struct datagram *datagram = datagram_of(frame);
 
-	if (frame->data_len < sizeof(*datagram) ||
-	    datagram->eth.ether_type != RTE_BE16(RTE_ETHER_TYPE_IPV4) ||
-	    datagram->ip.next_proto_id != IPPROTO_UDP) {
+	if (!datagram) {
 		host->nb_others++;
 		rte_pktmbuf_free(frame);
 		return;
 	}
 	host->nb_datagrams++;
-	if (datagram->udp.dst_port != RTE_BE16(ECHO_PORT)) {
+	if (!datagram_is_request(datagram)) {
 		rte_pktmbuf_free(frame);
 		return;
 	}
-	turn_round(datagram);
+	datagram_turn_round(datagram);
 	transmit(host, &frame, 1);
 }
 
