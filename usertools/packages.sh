@@ -9,7 +9,7 @@ packages_build="build-essential pkg-config meson ninja-build python3 git
 
 # To run the fast tier of the test suites as well.
 packages_test="$packages_build
-	clang clang-format libclang-rt-dev llvm g++
+	clang clang-format libclang-rt-dev llvm g++ cmake
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev librdmacm-dev
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
 	python3-scapy tshark

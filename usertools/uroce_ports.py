@@ -30,11 +30,14 @@ XDP_PROGRAM = 'build/lib/datapath/port/xdp/udp4791.bpf.o'
 
 
 def built(path):
-    """The path of a file of the build, or of the installation if this file is installed."""
+    """The path of a file of the build, or of the installation if this file is installed. An installed program is
+    that of the same prefix, which is two folders above TOP, or else one of PATH.
+    """
     if os.path.exists(os.path.join(TOP, 'meson.build')):
         return os.path.join(TOP, path)
     name = os.path.basename(path)
-    return shutil.which(name) or os.path.join(TOP, name)
+    own = [os.path.normpath(os.path.join(TOP, '../..', folder, name)) for folder in ('bin', 'sbin')]
+    return next(filter(os.path.exists, own), None) or shutil.which(name) or os.path.join(TOP, name)
 
 
 def af_packet_ring(frames):
