@@ -7,6 +7,7 @@
 
 #include "rig.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,6 +22,22 @@
 #include "wire/icrc.h"
 
 static struct rte_mempool *pool;
+/* Number of descriptors that a TX queue is said to have; 0: the driver does not report it. */
+static uint16_t tx_desc;
+
+int __wrap_rte_eth_tx_queue_info_get(uint16_t port_id, uint16_t queue_id,
+				     struct rte_eth_txq_info *info);
+
+int
+__wrap_rte_eth_tx_queue_info_get(uint16_t port_id, uint16_t queue_id, struct rte_eth_txq_info *info)
+{
+	(void)port_id;
+	(void)queue_id;
+	if (tx_desc == 0)
+		return -ENOTSUP;
+	info->nb_desc = tx_desc;
+	return 0;
+}
 
 static struct uroce_dev *
 hand_over_mtu(const char *spec, uint32_t mtu)
@@ -329,6 +346,37 @@ handed_over__the_policy_table_limits_frames(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
+static unsigned
+pool_size_with(uint16_t nb_desc)
+{
+	struct uroce_dev *dev;
+	uint16_t port_id;
+	unsigned size;
+
+	tx_desc = nb_desc;
+	dev = hand_over("net_ring_c,drive=none,addr=192.0.2.4/24");
+	tx_desc = 0;
+	port_id = dev->port->id;
+	size = dev->port->pool[0]->size;
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+	assert_int_equal(rte_eth_dev_stop(port_id), 0);
+	return size;
+}
+
+/*
+ * A driver may keep a frame in each descriptor of a TX queue. The pool of the frames to send has
+ * more mbufs than a long queue has descriptors, and a short queue does not make it small.
+ */
+static void
+handed_over__a_long_tx_queue_does_not_take_all_mbufs(void **state)
+{
+	const unsigned usual = pool_size_with(0);
+
+	(void)state;
+	assert_int_equal(pool_size_with(64), usual);
+	assert_int_equal(pool_size_with(8192), usual + 8192 - 1024);
+}
+
 /*
  * Set the source address of a frame to the receiver's own address, as an attacker on the link
  * could.
@@ -423,6 +471,7 @@ group_setup(void **state)
 	pool = uroce_pool_create(&conf);
 	assert_non_null(pool);
 	rig_wire("a", "b", 1, 0);
+	rig_wire("c", "d", 1, 0);
 	dev_a = hand_over("net_ring_a,drive=none,addr=192.0.2.1/24");
 	dev_b = hand_over("net_ring_b,drive=none,addr=192.0.2.2/24");
 	rig_meanwhile = carry_both_ways;
@@ -456,6 +505,7 @@ main(void)
 		cmocka_unit_test(worker_input__chains_of_short_mbufs_are_received),
 		cmocka_unit_test(worker_input__a_chain_longer_than_the_ports_frames_comes_back),
 		cmocka_unit_test(handed_over__the_policy_table_limits_frames),
+		cmocka_unit_test(handed_over__a_long_tx_queue_does_not_take_all_mbufs),
 		cmocka_unit_test(worker_input__our_own_address_does_not_come_from_the_wire),
 		cmocka_unit_test(end_life__transmits_nothing_itself),
 	};
