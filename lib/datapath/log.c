@@ -88,32 +88,92 @@ find_level(const char *word, size_t len, uint32_t *level)
 	return false;
 }
 
-/* Set the level of a component, or of all components if `len` is 0. */
-static bool
-set_level(const char *component, size_t len, uint32_t level)
-{
-	bool is_found = false;
+/* A part of the levels: "LEVEL" or "COMPONENT=LEVEL". */
+struct part {
+	const char *component;
+	size_t len; /* length of the component; 0: the part is for all components */
+	uint32_t level;
+};
 
-	for (size_t i = 0; i < RTE_DIM(components); i++) {
-		if (len != 0 && !is_word(components[i].name, component, len))
-			continue;
-		is_found = true;
-		(void)rte_log_set_level((uint32_t)*components[i].type, level);
-	}
-	return is_found;
+static bool
+is_component(const struct part *part, size_t i)
+{
+	return part->len == 0 || is_word(components[i].name, part->component, part->len);
 }
 
-/* Apply one part of the environment variable UROCE_LOG: "LEVEL" or "COMPONENT=LEVEL". */
 static bool
-take_part(const char *part, size_t len)
+has_component(const struct part *part)
 {
-	const char *const equals = memchr(part, '=', len);
-	const char *const word = equals ? equals + 1 : part;
-	uint32_t level;
+	for (size_t i = 0; i < RTE_DIM(components); i++) {
+		if (is_component(part, i))
+			return true;
+	}
+	return false;
+}
 
-	return find_level(word, len - (size_t)(word - part), &level) &&
-	       (!equals || equals != part) &&
-	       set_level(part, equals ? (size_t)(equals - part) : 0, level);
+/* Parse a part of the levels. @return false: it is not understood */
+static bool
+parse_part(const char *text, size_t len, struct part *part)
+{
+	const char *const equals = memchr(text, '=', len);
+	const char *const word = equals ? equals + 1 : text;
+
+	*part = (struct part){ text, equals ? (size_t)(equals - text) : 0, 0 };
+	return find_level(word, len - (size_t)(word - text), &part->level) &&
+	       (!equals || part->len > 0) && has_component(part);
+}
+
+static void
+set_part(const struct part *part)
+{
+	for (size_t i = 0; i < RTE_DIM(components); i++) {
+		if (is_component(part, i))
+			(void)rte_log_set_level((uint32_t)*components[i].type, part->level);
+	}
+}
+
+/* Apply one part of the levels. @return false: it is not understood */
+static bool
+take_part(const char *text, size_t len)
+{
+	struct part part;
+	const bool is_good = parse_part(text, len, &part);
+
+	if (is_good)
+		set_part(&part);
+	return is_good;
+}
+
+bool
+uroce_log_are_levels(const char *text)
+{
+	struct part part;
+
+	for (;;) {
+		const size_t len = strcspn(text, ",");
+
+		if (!parse_part(text, len, &part))
+			return false;
+		if (text[len] == '\0')
+			return true;
+		text += len + 1;
+	}
+}
+
+void
+uroce_log_set_levels(const char *text)
+{
+	static const char none[] = "notice";
+
+	(void)take_part(none, strlen(none));
+	for (;;) {
+		const size_t len = strcspn(text, ",");
+
+		(void)take_part(text, len);
+		if (text[len] == '\0')
+			return;
+		text += len + 1;
+	}
 }
 
 void
@@ -129,10 +189,7 @@ uroce_log_read_env(bool is_eal_running)
 		len = strcspn(part, ",");
 		if (!take_part(part, len) && is_eal_running)
 			UROCE_LOG(WARNING, dev,
-				  ENV ": '%.*s' is not understood: allowed is LEVEL"
-				      "[,COMPONENT=LEVEL...], with the levels error, warning, "
-				      "notice, info and debug, and the components dev, port, "
-				      "neigh, qp, mem and cm",
+				  ENV ": '%.*s' is not understood: allowed is " UROCE_LOG_LEVELS,
 				  (int)(len < UROCE_QUOTED_MAX ? len : UROCE_QUOTED_MAX), part);
 		if (part[len] == '\0')
 			return;

@@ -61,6 +61,21 @@ bool uroce_log_has_room(uint32_t level, int type);
  */
 void uroce_log_read_env(bool is_eal_running);
 
+/** The form of the levels, for messages. */
+#define UROCE_LOG_LEVELS                                                                           \
+	"LEVEL[,COMPONENT=LEVEL...], with the levels error, warning, notice, info and debug, and " \
+	"the components dev, port, neigh, qp, mem and cm"
+
+/** Whether a text has the form of the levels, and only known names. */
+bool uroce_log_are_levels(const char *text);
+
+/**
+ * Set the levels of all log types, any number of times: NOTICE, and then what `text` says. Other
+ * threads may log at the same time.
+ * @param text  levels that uroce_log_are_levels() accepts; other parts have no effect
+ */
+void uroce_log_set_levels(const char *text);
+
 /**
  * Quote a string of the caller, which may have any length. A long string is cut off and ends in
  * "...". Example:

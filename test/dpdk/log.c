@@ -85,6 +85,39 @@ log_read_env__is_read_once(void **state)
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_ERR);
 }
 
+static void
+log_set_levels__may_be_called_again(void **state)
+{
+	(void)state;
+	uroce_log_set_levels("error,cm=debug");
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_cm), RTE_LOG_DEBUG);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_ERR);
+	/* a component that is not named has the default level again */
+	uroce_log_set_levels("qp=info");
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_cm), RTE_LOG_NOTICE);
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_INFO);
+	uroce_log_set_levels("");
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_NOTICE);
+}
+
+static void
+log_are_levels__changes_nothing(void **state)
+{
+	static const char *const wrong[] = {
+		"", "loud", "debug,", "nope=info", "=info", "qp=", "qp"
+	};
+
+	(void)state;
+	uroce_log_set_levels("notice");
+	assert_true(uroce_log_are_levels("debug"));
+	assert_true(uroce_log_are_levels("warning,qp=debug,cm=error"));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		if (uroce_log_are_levels(wrong[i]))
+			fail_msg("'%s' is accepted", wrong[i]);
+	}
+	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_NOTICE);
+}
+
 /*
  * 10000 lines within a moment. 5000 lines would be allowed in 100 seconds, and the loop takes far
  * less.
@@ -113,6 +146,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(log_read_env__sets_levels_before_and_after_eal_starts),
 		cmocka_unit_test(log_read_env__is_read_once),
+		cmocka_unit_test(log_set_levels__may_be_called_again),
+		cmocka_unit_test(log_are_levels__changes_nothing),
 		cmocka_unit_test(log_limited__lines_are_few),
 	};
 	const int failed = cmocka_run_group_tests(tests, NULL, NULL);
