@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "log_line.h"
+#include "reload.h"
 #include "user_turns.h"
 
 /*
@@ -461,6 +462,51 @@ tell_due(struct control *control)
 	control->has_due = has_due;
 }
 
+/* --- signals and the service manager ------------------------------------------------------------- */
+
+void
+control_set_signals(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGHUP);
+}
+
+static void
+reload(struct control *control)
+{
+	bool is_refused;
+
+	service_begin_reload(&control->service, control_now_ns());
+	is_refused = !reload_run(control->reload, control);
+	service_end_reload(&control->service, is_refused);
+}
+
+static void
+take_signal(struct control *control)
+{
+	struct signalfd_siginfo info;
+
+	if (read(control->signal_fd, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (info.ssi_signo == SIGHUP) {
+		reload(control);
+		return;
+	}
+	control->is_ending = true;
+	control->closing.is_ending = true;
+}
+
+static void
+report(struct control *control)
+{
+	service_report(&control->service, control->nb_attached, data_progress(control->data),
+		       control_now_ns());
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
 static void
 handle_event(struct control *control, uint32_t of)
 {
@@ -469,8 +515,7 @@ handle_event(struct control *control, uint32_t of)
 		accept_waiting(control);
 		break;
 	case SIGNALS:
-		control->is_ending = true;
-		control->closing.is_ending = true;
+		take_signal(control);
 		break;
 	case BROKEN:
 		leave_broken(control);
@@ -542,6 +587,7 @@ end_control(struct control *control)
 	 * the listener is shut down but not closed, because connections that were not accepted may
 	 * have descriptors; the kernel closes the listener when the process has ended
 	 */
+	service_stop(&control->service);
 	(void)shutdown(control->listener, SHUT_RDWR);
 	if (control->cm_listener >= 0)
 		(void)shutdown(control->cm_listener, SHUT_RDWR);
@@ -555,11 +601,16 @@ end_control(struct control *control)
 static int
 get_timeout_ms(const struct control *control)
 {
+	const int report_ms = service_timeout_ms(&control->service, control_now_ns());
+	int ms = -1;
+
 	if (control->has_due || closing_is_due(&control->closing))
-		return TICK_MS;
-	if (control->cm_process.starter >= 0 && !control->cm_process.is_running)
-		return DEAF_MS;
-	return control->is_deaf || readers_are_due(&control->readers) ? DEAF_MS : -1;
+		ms = TICK_MS;
+	else if ((control->cm_process.starter >= 0 && !control->cm_process.is_running) ||
+		 control->is_deaf || readers_are_due(&control->readers))
+		ms = DEAF_MS;
+	/* as numbers without a sign, -1 is the longest time */
+	return (unsigned)report_ms < (unsigned)ms ? report_ms : ms;
 }
 
 static void *
@@ -569,6 +620,8 @@ serve(void *arg)
 	static struct epoll_event events[EVENTS];
 
 	look_at_manager(control);
+	service_ready(&control->service, control->host->conf.port, control_now_ns());
+	report(control);
 	while (!control->is_ending) {
 		const int nb =
 			epoll_wait(control->epoll_fd, events, EVENTS, get_timeout_ms(control));
@@ -578,6 +631,7 @@ serve(void *arg)
 		look_at_readers(control);
 		look_at_manager(control);
 		closing_retry(&control->closing);
+		report(control);
 		if (nb == 0)
 			set_deaf(control, false);
 	}
@@ -588,7 +642,7 @@ serve(void *arg)
 int
 control_start(struct control *control, int listener)
 {
-	sigset_t ends;
+	sigset_t signals;
 	struct frame_host host;
 	int addrs_fd = host_addrs_fd(control->host);
 	int error;
@@ -596,11 +650,9 @@ control_start(struct control *control, int listener)
 	frame_host_set(&host, &control->host->told);
 	control->data->host = host;
 	control->listener = listener;
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
+	control_set_signals(&signals);
 	control->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	control->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	control->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (control->epoll_fd < 0 || control->signal_fd < 0 ||
 	    watch(control, listener, LISTENER) < 0 ||
 	    watch(control, control->signal_fd, SIGNALS) < 0 ||
@@ -629,4 +681,5 @@ control_join(struct control *control)
 	mapper_stop(&control->mapper);
 	(void)close(control->epoll_fd);
 	(void)close(control->signal_fd);
+	service_close(&control->service);
 }

@@ -12,6 +12,7 @@
  */
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,17 +23,23 @@
 #include "data.h"
 #include "host.h"
 #include "readers.h"
+#include "service.h"
+
+struct reload;
 
 struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
+	/* the control thread holds `stats_lock` when it writes this field */
 	struct user_limits limits;
 	counter refused[NB_USER_LIMITS]; /* number of refusals, for each limit of a user */
 	struct mapper mapper;
 	struct readers readers;
 	struct closing closing;
 	struct cm_process cm_process;
+	struct service service;
+	struct reload *reload;
 	/* listening socket to which clients of the connection manager connect; -1: there is none */
 	int cm_listener;
 	/*
@@ -66,8 +73,8 @@ struct control {
 };
 
 /**
- * Start the control thread. The caller has blocked SIGTERM and SIGINT in all threads, and the
- * control thread reads them from a descriptor.
+ * Start the control thread. The caller has blocked the signals of control_set_signals() in all
+ * threads, and the control thread reads them from a descriptor.
  * @param listener  the listening socket, which the control thread owns from now on
  * @return 0, or -1 after one line of the log
  */
@@ -78,6 +85,9 @@ int control_start(struct control *control, int listener);
  * path.
  */
 void control_join(struct control *control);
+
+/** Set `signals` to the signals that end uroced or let it read its configuration again. */
+void control_set_signals(sigset_t *signals);
 
 /** Sums over all clients of a user. */
 struct user_sum {

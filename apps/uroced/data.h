@@ -110,6 +110,7 @@ struct data {
 	uint64_t now_ns;  /* time at which this round began */
 	uint64_t last_ns; /* time at which the previous round began */
 	counter busy_ns;  /* nanoseconds spent on rounds that moved at least one frame */
+	counter nb_loops; /* number of rounds of the loop, with sleeps, for data_progress() */
 	/* copies of the headers of the frames in the current batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
 	/* The idle policy uses `notices`, `epoll_fd`, `wake_fd` and `is_down`. */
@@ -140,6 +141,16 @@ void data_destroy(struct data *data);
 
 /** Run rounds until data_end(). */
 void data_run(struct data *data);
+
+/**
+ * Get a number that increases as long as the data path runs, at least every
+ * UROCE_IDLE_WAKEUP_MAX_NS while nothing happens. Any thread may call this.
+ */
+static inline uint64_t
+data_progress(const struct data *data)
+{
+	return atomic_load_explicit(&data->nb_loops, memory_order_relaxed);
+}
 
 /*
  * The control thread calls the functions from here to data_end(). Each function gives a command to

@@ -197,21 +197,37 @@ keep_mac(struct uroce_port *port, uint64_t seed)
 }
 
 int
-host_open(struct host *host, const char *spec, uint64_t mac_seed)
+host_check_spec(const char *spec, struct uroce_dev_conf *conf)
+{
+	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, conf) < 0)
+		return -1;
+	if (!conf->is_attached)
+		return 0;
+	log_line("%s: the port belongs to another uroced: allowed is an ethdev port", spec);
+	return -1;
+}
+
+/* Open the port. @return 0, or -1 after one line of the log: the caller has to close the host */
+static int
+open_port(struct host *host, const char *spec)
 {
 	static const struct uroce_port_plan unannounced;
 
 	*host = (struct host){ .groups_fd = -1 };
-	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, &host->conf) < 0)
+	if (host_check_spec(spec, &host->conf) < 0)
 		return -1;
-	if (host->conf.is_attached) {
-		log_line("%s: the port belongs to another uroced: allowed is an ethdev port", spec);
-		return -1;
-	}
 	uroce_clock_init();
 	host->events = uroce_event_queue_create(1);
-	if (!host->events ||
-	    uroce_port_open(&host->conf, &unannounced, host->events, &host->port) < 0) {
+	return host->events && uroce_port_open(&host->conf, &unannounced, host->events,
+					       &host->port) == 0
+		       ? 0
+		       : -1;
+}
+
+int
+host_open(struct host *host, const char *spec, uint64_t mac_seed)
+{
+	if (open_port(host, spec) < 0) {
 		host_close(host);
 		return -1;
 	}
@@ -222,6 +238,15 @@ host_open(struct host *host, const char *spec, uint64_t mac_seed)
 	}
 	open_groups(host);
 	return 0;
+}
+
+int
+host_probe(struct host *host, const char *spec)
+{
+	if (open_port(host, spec) == 0 && check_mtu(host) == 0 && describe(host, &host->told) == 0)
+		return 0;
+	host_close(host);
+	return -1;
 }
 
 void

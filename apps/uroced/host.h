@@ -40,6 +40,21 @@ struct host {
  * @return 0, or -1 after one line of the log
  */
 int host_open(struct host *host, const char *spec, uint64_t mac_seed);
+
+/**
+ * Open the port of a specification for a moment, to find out whether that is possible. Unlike
+ * host_open(), this changes neither the MAC, nor what the kernel answers or receives.
+ * @return 0, or -1 after one line of the log
+ */
+int host_probe(struct host *host, const char *spec);
+
+/**
+ * Check the keys of a specification, without its port.
+ * @return 0, or -1 after one line of the log
+ */
+int host_check_spec(const char *spec, struct uroce_dev_conf *conf);
+
+/** Close the port, after host_open() or host_probe(). */
 void host_close(struct host *host);
 
 /**

@@ -42,10 +42,9 @@ lock_file(int fd)
 }
 
 static const char *
-check_lease_file(int fd)
+check_stat(int fd)
 {
 	struct stat st;
-	int error;
 
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return "it is no regular file";
@@ -53,6 +52,17 @@ check_lease_file(int fd)
 		return "it belongs to another user, or other users may access it";
 	if (st.st_size != 0 && st.st_size != sizeof(struct lease_file_image))
 		return "it is no file of leases";
+	return NULL;
+}
+
+static const char *
+check_lease_file(int fd)
+{
+	const char *wrong = check_stat(fd);
+	int error;
+
+	if (wrong)
+		return wrong;
 	/*
 	 * the pages of an existing file are allocated, too, because a store to a page for which the
 	 * file system has no room would raise SIGBUS
@@ -124,6 +134,49 @@ lease_file_map(int fd)
 		return NULL;
 	(void)madvise((void *)(uintptr_t)image, sizeof(*image), MADV_DONTDUMP);
 	return image->record;
+}
+
+/* Check the beginning of a file. @return NULL, or the reason why it is no file of leases */
+static const char *
+check_mark(int fd)
+{
+	static const char none[sizeof(((struct lease_file_image *)NULL)->mark)];
+	char mark[sizeof(none)];
+	const ssize_t len = pread(fd, mark, sizeof(mark), 0);
+
+	if (len < 0)
+		return strerror(errno);
+	return len == 0 || memcmp(mark, none, sizeof(none)) == 0 ||
+			       memcmp(mark, MARK, sizeof(mark)) == 0
+		       ? NULL
+		       : "it is no file of leases";
+}
+
+/* Get the PID of the process that has locked a file. @return 0: no other process has locked it */
+static pid_t
+get_locker(int fd)
+{
+	struct flock all = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+
+	return fcntl(fd, F_GETLK, &all) == 0 && all.l_type != F_UNLCK ? all.l_pid : 0;
+}
+
+const char *
+lease_file_check(const char *path, pid_t *user, bool *is_new)
+{
+	const int fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+	const char *wrong;
+
+	*user = 0;
+	*is_new = fd < 0 && errno == ENOENT;
+	if (fd < 0)
+		return *is_new ? NULL : errno == ELOOP ? "it is a link" : strerror(errno);
+	*user = get_locker(fd);
+	wrong = check_stat(fd);
+	if (!wrong)
+		wrong = check_mark(fd);
+	(void)close(fd);
+	return wrong;
 }
 
 void

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lease_record.h"
 #include "mux/message.h"
@@ -39,6 +40,19 @@ const char *lease_file_open(struct lease_file *file, const char *path);
  * @return an array of UROCE_MUX_BLOCKS records; NULL after an error, with errno
  */
 const struct lease_record *lease_file_map(int fd);
+
+/** What is allowed as a file of leases, for messages. */
+#define LEASE_FILE_ALLOWED                                                                         \
+	"allowed is a path where uroced may write, without a file, or with a file of leases of "   \
+	"its user, mode 0600, that no other uroced uses"
+
+/**
+ * Check whether a file of leases could be opened, without a change of the file and of its lock.
+ * @param[out] user  the PID of the uroced that uses the file; 0 if none uses it
+ * @param[out] is_new  there is no file yet
+ * @return NULL, or the reason why the file cannot be used; a file in use is no reason
+ */
+const char *lease_file_check(const char *path, pid_t *user, bool *is_new);
 
 /** Unmap and close the file of leases, which stays in the file system. */
 void lease_file_close(struct lease_file *file);

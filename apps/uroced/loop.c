@@ -380,6 +380,7 @@ data_run(struct data *data)
 		data->now_ns = now_ns;
 		watch_link(&data->wire, now_ns);
 		update_runq(data);
+		counter_add(&data->nb_loops, 1);
 		if (nb > 0 || is_asked || data->wire.nb_pending > 0) {
 			self = (struct idle_state){ .active_ns = now_ns,
 						    .sleep_ns = UROCE_IDLE_TIMED_MIN_NS };

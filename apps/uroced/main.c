@@ -4,7 +4,7 @@
  *
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
  *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
- *	       [--cm] [--no-sandbox] PORT[,key=value...]
+ *	       [--log=LEVELS] [--cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
  *
  * There are three threads: the data path, which is the main thread, the control thread, and the
  * mapper [doc/design/multiplexer.md].
@@ -18,21 +18,21 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#include <rte_eal.h>
 
+#include "check.h"
 #include "control.h"
 #include "cm_main.h"
 #include "datapath/log.h"
-#include "eal/args.h"
 #include "eal/command_line.h"
 #include "eal/eal.h"
 #include "fd_limit.h"
-#include "lcores.h"
 #include "lease_file.h"
 #include "options.h"
 #include "reader.h"
+#include "reload.h"
 #include "sandbox.h"
 #include "log_line.h"
+#include "start_eal.h"
 #include "stats.h"
 #include "mux/cm_message.h"
 
@@ -43,42 +43,21 @@
 #define CM_TRIES   500u
 #define CM_WAIT_US 10000u
 
-#define MIB        256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
-
 /*
- * Start EAL. Unless the user gives other options, EAL has telemetry, and one lcore that may run on
- * all CPUs of the process.
- */
-static int
-start_eal(int argc, char **argv)
-{
-	struct args args = { .argc = 0 };
-
-	for (int i = 0; i < argc && i < ARGS_MAX; i++)
-		args_add(&args, argv[i]);
-	if (!args_has(argc, argv, "telemetry", 0) && !args_has(argc, argv, "no-telemetry", 0))
-		args_add(&args, "--telemetry");
-	if (!args_has(argc, argv, "lcores", 0) && !args_has(argc, argv, "l", 'l') &&
-	    !args_has(argc, argv, "c", 'c') && lcores_option())
-		args_add(&args, lcores_option());
-	return eal_start(argv[0], args.argc, args.argv, false, MIB);
-}
-
-/*
- * Block the signals that end uroced, so that the control thread can read them from a descriptor.
- * Raise the limit of descriptors.
+ * Block the signals that the control thread reads from a descriptor. Raise the limit of
+ * descriptors. Open the socket to the service manager, after all processes were forked, so that
+ * uroced alone has it.
  */
 static void
-prepare(void)
+prepare(struct control *control)
 {
-	sigset_t ends;
+	sigset_t signals;
 
-	sigemptyset(&ends);
-	sigaddset(&ends, SIGTERM);
-	sigaddset(&ends, SIGINT);
-	(void)sigprocmask(SIG_BLOCK, &ends, NULL);
+	control_set_signals(&signals);
+	(void)sigprocmask(SIG_BLOCK, &signals, NULL);
 	(void)signal(SIGPIPE, SIG_IGN);
 	fd_limit_raise();
+	service_open(&control->service);
 }
 
 /*
@@ -96,7 +75,7 @@ listen_at(const struct options *opt, const char *path)
 			 path, strerror(-listener));
 		return -1;
 	}
-	if (opt->group != (gid_t)-1 && chown(path, (uid_t)-1, opt->group) < 0) {
+	if (opt->gid != (gid_t)-1 && chown(path, (uid_t)-1, opt->gid) < 0) {
 		log_line("--group: %s cannot get this group: %s: allowed is a group that uroced "
 			 "belongs to",
 			 path, strerror(errno));
@@ -218,16 +197,77 @@ make_socket_folder(const struct options *opt)
 		(void)mkdir(folder, 0755);
 }
 
+/*
+ * Fork the processes that fork others, before uroced has threads.
+ * @return a socket for readers_init(), or -1 after one line of the log
+ */
+static int
+fork_processes(struct control *control, const struct options *opt, const struct lease_file *file)
+{
+	const int start = reader_start();
+	int ret = 0;
+
+	if (start < 0) {
+		log_line("no process for the descriptors of clients: %s", strerror(-start));
+		return -1;
+	}
+	control->cm_process.starter = -1;
+	if (opt->has_cm)
+		ret = cm_process_fork(&control->cm_process, file->fd, start, opt->is_unconfined);
+	if (ret == 0)
+		return start;
+	log_line("no process for the connection manager: %s", strerror(-ret));
+	return -1;
+}
+
+/*
+ * Share the port.
+ * @param nb_eal  the number of the first arguments, which are for EAL
+ * @return the exit status
+ */
+static int
+share(struct control *control, const struct options *opt, int nb_eal, char **argv)
+{
+	static struct host host;
+	struct lease_file file;
+	const char *wrong;
+	int start, ret;
+
+	make_socket_folder(opt);
+	wrong = lease_file_open(&file, opt->leases);
+	if (wrong) {
+		log_line("--leases=%s: %s: " LEASE_FILE_ALLOWED, opt->leases, wrong);
+		return EXIT_FAILURE;
+	}
+	/* the connection manager, too, has the levels of the log from the environment */
+	if (opt->log[0] != '\0')
+		(void)setenv("UROCE_LOG", opt->log, 1);
+	start = fork_processes(control, opt, &file);
+	if (start < 0)
+		return EXIT_FAILURE;
+	prepare(control);
+	ret = start_eal(nb_eal, argv, true);
+	if (ret != 0)
+		return ret;
+	ret = -1;
+	uroce_log_read_env(true);
+	control->host = &host;
+	if (host_open(&host, opt->spec, file.mac_seed) == 0) {
+		ret = serve(control, opt, &file, start);
+		host_close(&host);
+	}
+	eal_cleanup();
+	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int
 main(int argc, char **argv)
 {
 	static struct control control;
-	static struct host host;
+	static struct reload reload;
+	static struct options opt;
 	const int own = command_line_split(argc, argv);
-	struct options opt;
-	const char *wrong;
-	struct lease_file file;
-	int ret, start;
+	const int nb_eal = own > 0 ? own : 1;
 
 	if (argc > 1 && strcmp(argv[1], CM_ARGUMENT) == 0)
 		return cm_main(argc > 2);
@@ -242,40 +282,11 @@ main(int argc, char **argv)
 		break;
 	}
 	argv[own] = argv[0];
-	if (options_parse(&opt, argc - own, argv + own) != 0)
+	if (options_parse(&opt, argc - own, argv + own) != 0 || options_find_group(&opt) != 0)
 		return EXIT_USAGE;
-	make_socket_folder(&opt);
-	wrong = lease_file_open(&file, opt.leases);
-	if (wrong) {
-		log_line("--leases=%s: %s: allowed is a path where uroced may write, without a "
-			 "file, or with a file of leases of its user, mode 0600, that no other "
-			 "uroced uses",
-			 opt.leases, wrong);
-		return EXIT_FAILURE;
-	}
-	start = reader_start();
-	if (start < 0) {
-		log_line("no process for the descriptors of clients: %s", strerror(-start));
-		return EXIT_FAILURE;
-	}
-	control.cm_process.starter = -1;
-	if (opt.has_cm)
-		ret = cm_process_fork(&control.cm_process, file.fd, start, opt.is_unconfined);
-	if (opt.has_cm && ret < 0) {
-		log_line("no process for the connection manager: %s", strerror(-ret));
-		return EXIT_FAILURE;
-	}
-	prepare();
-	ret = start_eal(own > 0 ? own : 1, argv);
-	if (ret != 0)
-		return ret;
-	ret = -1;
-	uroce_log_read_env(true);
-	control.host = &host;
-	if (host_open(&host, opt.spec, file.mac_seed) == 0) {
-		ret = serve(&control, &opt, &file, start);
-		host_close(&host);
-	}
-	eal_cleanup();
-	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	if (opt.is_check)
+		return check(&opt, nb_eal, argv);
+	reload_init(&reload, argc - own, argv + own, &opt);
+	control.reload = &reload;
+	return share(&control, &opt, nb_eal, argv);
 }

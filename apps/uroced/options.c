@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the arguments behind `--`. A wrong argument is refused with a line that names the
- * argument, the reason, and what is allowed.
+ * Parses the arguments behind `--`, and the lines of the configuration file. Something wrong is
+ * refused with a line that names the file if there is one, the option, the reason, and what is
+ * allowed. Arguments are parsed twice: the first time for the configuration file alone, whose lines
+ * are set before the arguments.
  */
 
 #include "options.h"
@@ -15,6 +17,8 @@
 #include <string.h>
 #include <sys/un.h>
 
+#include "config.h"
+#include "datapath/log.h"
 #include "mux/cm_message.h"
 #include "mux/message.h"
 #include "log_line.h"
@@ -25,6 +29,8 @@
 const char options_usage[] =
 	"uroced [EAL options] -- [options] "
 	"PORT[,addr=ADDRESS/BITS...][,gw=ADDRESS][,vlan=ID][,mtu=BYTES]\n\n"
+	"  --check        check the options and the port, print what would be done, and exit\n"
+	"  --config=FILE  file with more of these options; SIGHUP reads it again\n"
 	"  --socket=PATH  UNIX socket to which clients connect (default " UROCE_MUX_SOCKET ")\n"
 	"  --mode=MODE    mode of the socket, octal: users with write access may attach (default "
 	"0660)\n"
@@ -35,6 +41,8 @@ const char options_usage[] =
 	"                 limits for all clients of one user: connections (default 512), pairs of "
 	"rings\n"
 	"                 (4096), MiB of mapped memory (16384), blocks of 256 QP numbers (32768)\n"
+	"  --log=LEVEL[,COMPONENT=LEVEL...]\n"
+	"                 levels of the log, as UROCE_LOG has them\n"
 	"  --cm           start a connection manager, so that clients can use rdma_cm\n"
 	"  --no-sandbox   keep privileges and system calls, for a port whose driver needs them\n"
 	"  -h, --help     print this text and exit\n"
@@ -44,6 +52,9 @@ const char options_usage[] =
 	256 /* for an option of a limit, getopt_long() returns this plus the enum user_limit */
 
 static const struct option long_options[] = {
+	{ "check", no_argument, NULL, 'k' },
+	{ "config", required_argument, NULL, 'f' },
+	{ "log", required_argument, NULL, 'o' },
 	{ "socket", required_argument, NULL, 's' },
 	{ "mode", required_argument, NULL, 'm' },
 	{ "group", required_argument, NULL, 'g' },
@@ -61,11 +72,11 @@ static int
 set_socket(struct options *opt, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) > PATH_MAX_) {
-		log_line("--socket=%s: not a path of a socket: allowed are 1 to %zu characters",
-			 path, PATH_MAX_);
+		log_line("%s--socket=%s: not a path of a socket: allowed are 1 to %zu characters",
+			 opt->origin, path, PATH_MAX_);
 		return -1;
 	}
-	opt->socket = path;
+	(void)snprintf(opt->socket, sizeof(opt->socket), "%s", path);
 	return 0;
 }
 
@@ -76,7 +87,7 @@ set_mode(struct options *opt, const char *text)
 	const unsigned long mode = strtoul(text, &end, 8);
 
 	if (text[0] < '0' || text[0] > '7' || *end != '\0' || mode > 0777) {
-		log_line("--mode=%s: not a mode: allowed is octal, 0 to 0777", text);
+		log_line("%s--mode=%s: not a mode: allowed is octal, 0 to 0777", opt->origin, text);
 		return -1;
 	}
 	opt->mode = (unsigned)mode;
@@ -86,15 +97,12 @@ set_mode(struct options *opt, const char *text)
 static int
 set_group(struct options *opt, const char *name)
 {
-	const struct group *group = getgrnam(name);
-
-	if (!group) {
-		log_line("--group=%s: no such group: allowed is the name of a group of `getent "
-			 "group`",
-			 name);
+	if (name[0] == '\0' || strlen(name) >= sizeof(opt->group)) {
+		log_line("%s--group=%s: not a name of a group: allowed are 1 to %zu characters",
+			 opt->origin, name, sizeof(opt->group) - 1);
 		return -1;
 	}
-	opt->group = group->gr_gid;
+	(void)snprintf(opt->group, sizeof(opt->group), "%s", name);
 	return 0;
 }
 
@@ -102,8 +110,8 @@ static int
 set_leases(struct options *opt, const char *path)
 {
 	if (path[0] == '\0' || strlen(path) >= sizeof(opt->leases)) {
-		log_line("--leases=%s: no path: allowed are 1 to %zu characters", path,
-			 sizeof(opt->leases) - 1);
+		log_line("%s--leases=%s: no path: allowed are 1 to %zu characters", opt->origin,
+			 path, sizeof(opt->leases) - 1);
 		return -1;
 	}
 	(void)snprintf(opt->leases, sizeof(opt->leases), "%s", path);
@@ -133,8 +141,8 @@ set_limit(struct options *opt, enum user_limit limit, const char *text)
 
 	if (text[0] < '0' || text[0] > '9' || *end != '\0' || value < 1 ||
 	    value > rows[limit].most) {
-		log_line("--%s=%s: not a number in the allowed range: allowed are 1 to %u",
-			 rows[limit].name, text, rows[limit].most);
+		log_line("%s--%s=%s: not a number in the allowed range: allowed are 1 to %u",
+			 opt->origin, rows[limit].name, text, rows[limit].most);
 		return -1;
 	}
 	*values[limit] = (uint32_t)value;
@@ -142,54 +150,172 @@ set_limit(struct options *opt, enum user_limit limit, const char *text)
 }
 
 static int
-set_option(struct options *opt, int letter, char **argv)
+set_log(struct options *opt, const char *levels)
 {
-	if (letter >= LIMIT_OPTION)
-		return set_limit(opt, (enum user_limit)(letter - LIMIT_OPTION), optarg);
-	switch (letter) {
-	case 's':
-		return set_socket(opt, optarg);
-	case 'm':
-		return set_mode(opt, optarg);
-	case 'g':
-		return set_group(opt, optarg);
-	case 'l':
-		return set_leases(opt, optarg);
-	case 'c':
-		opt->has_cm = true;
-		return 0;
-	case 'n':
-		opt->is_unconfined = true;
-		return 0;
-	case ':':
-		log_line("%s: needs a value; uroced --help shows the allowed values",
-			 argv[optind - 1]);
+	if (strlen(levels) >= sizeof(opt->log) || !uroce_log_are_levels(levels)) {
+		log_line("%s--log=%s: not understood: allowed is " UROCE_LOG_LEVELS, opt->origin,
+			 levels);
 		return -1;
 	}
-	log_line("%s: unknown option; uroced --help lists the allowed options", argv[optind - 1]);
+	(void)snprintf(opt->log, sizeof(opt->log), "%s", levels);
+	return 0;
+}
+
+static int
+set_option(struct options *opt, int letter, const char *value)
+{
+	if (letter >= LIMIT_OPTION)
+		return set_limit(opt, (enum user_limit)(letter - LIMIT_OPTION), value);
+	switch (letter) {
+	case 's':
+		return set_socket(opt, value);
+	case 'm':
+		return set_mode(opt, value);
+	case 'g':
+		return set_group(opt, value);
+	case 'l':
+		return set_leases(opt, value);
+	case 'o':
+		return set_log(opt, value);
+	case 'f':
+		opt->config = value;
+		return 0;
+	}
 	return -1;
 }
 
-int
-options_parse(struct options *opt, int argc, char **argv)
+/* --- options without a value --------------------------------------------------------------------- */
+
+/* Find the flag of an option that has no value. @return NULL: the option has a value */
+static bool *
+find_flag(struct options *opt, int letter)
+{
+	switch (letter) {
+	case 'c':
+		return &opt->has_cm;
+	case 'n':
+		return &opt->is_unconfined;
+	case 'k':
+		return &opt->is_check;
+	}
+	return NULL;
+}
+
+/* --- the configuration file ---------------------------------------------------------------------- */
+
+/* In the configuration file, an option that has no value on the command line has yes or no. */
+static int
+set_flag(const struct options *opt, bool *flag, const char *name, const char *value)
+{
+	*flag = strcmp(value, "yes") == 0;
+	if (*flag || strcmp(value, "no") == 0)
+		return 0;
+	log_line("%s%s = %s: allowed are yes and no", opt->origin, name, value);
+	return -1;
+}
+
+static int
+set_line(void *arg, const char *name, const char *value)
+{
+	struct options *opt = arg;
+	const struct option *option = long_options;
+	bool *flag;
+
+	while (option->name && strcmp(option->name, name) != 0)
+		option++;
+	if (!option->name || option->val == 'f' || option->val == 'k') {
+		log_line("%s%s: no option of this file: allowed are those of uroced --help, "
+			 "without --, but for config and check",
+			 opt->origin, name);
+		return -1;
+	}
+	flag = find_flag(opt, option->val);
+	return flag ? set_flag(opt, flag, name, value) : set_option(opt, option->val, value);
+}
+
+static int
+read_config(struct options *opt)
+{
+	int ret;
+
+	(void)snprintf(opt->origin, sizeof(opt->origin), "%s: ", opt->config);
+	ret = config_read(opt->config, set_line, opt);
+	opt->origin[0] = '\0';
+	return ret;
+}
+
+/* --- the command line ---------------------------------------------------------------------------- */
+
+/*
+ * Find the configuration file among the arguments. Wrong arguments are refused later. getopt_long()
+ * changes the order of the arguments, and a wrong order would give an option a wrong value. So it
+ * gets a copy.
+ */
+static int
+find_config(struct options *opt, int argc, char **argv)
+{
+	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
+	int letter;
+
+	if (!copy) {
+		log_line("no memory for the arguments");
+		return -1;
+	}
+	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
+	optind = 0;
+	while ((letter = getopt_long(argc, copy, ":", long_options, NULL)) != -1) {
+		if (letter == 'f')
+			opt->config = optarg;
+	}
+	free(copy);
+	return 0;
+}
+
+static int
+set_argument(struct options *opt, int letter, char **argv)
+{
+	bool *flag = find_flag(opt, letter);
+
+	if (flag) {
+		*flag = true;
+		return 0;
+	}
+	if (letter != ':' && letter != '?')
+		return set_option(opt, letter, optarg);
+	log_line(letter == ':' ? "%s: needs a value; uroced --help shows the allowed values"
+			       : "%s: unknown option; uroced --help lists the allowed options",
+		 argv[optind - 1]);
+	return -1;
+}
+
+static int
+set_arguments(struct options *opt, int argc, char **argv)
 {
 	int letter, ret = 0;
 
-	*opt = (struct options){ .socket = UROCE_MUX_SOCKET,
-				 .mode = SOCKET_MODE,
-				 .group = (gid_t)-1,
-				 .limits = USER_LIMITS_DEFAULT };
 	optind = 0;
 	while (ret == 0 && (letter = getopt_long(argc, argv, ":", long_options, NULL)) != -1)
-		ret = set_option(opt, letter, argv);
-	if (ret != 0)
-		return ret;
-	if (optind != argc - 1) {
+		ret = set_argument(opt, letter, argv);
+	if (ret == 0 && optind != argc - 1) {
 		log_line("%s: allowed is one: PORT[,key=value...], where PORT is the name of an "
 			 "ethdev port",
 			 optind == argc ? "no port" : "more than one port");
 		return -1;
 	}
+	opt->spec = argv[optind];
+	return ret;
+}
+
+int
+options_parse(struct options *opt, int argc, char **argv)
+{
+	*opt = (struct options){ .socket = UROCE_MUX_SOCKET,
+				 .mode = SOCKET_MODE,
+				 .limits = USER_LIMITS_DEFAULT };
+	if (find_config(opt, argc, argv) != 0 || (opt->config && read_config(opt) != 0))
+		return -1;
+	if (set_arguments(opt, argc, argv) != 0)
+		return -1;
 	if (opt->has_cm && strlen(opt->socket) + strlen(UROCE_MUX_CM_SUFFIX) > PATH_MAX_) {
 		log_line(
 			"--socket=%s: too long for the path of the connection manager: allowed are "
@@ -197,8 +323,26 @@ options_parse(struct options *opt, int argc, char **argv)
 			opt->socket, PATH_MAX_ - strlen(UROCE_MUX_CM_SUFFIX));
 		return -1;
 	}
-	opt->spec = argv[optind];
 	if (opt->leases[0] == '\0')
 		(void)snprintf(opt->leases, sizeof(opt->leases), "%s.leases", opt->socket);
+	return 0;
+}
+
+int
+options_find_group(struct options *opt)
+{
+	const struct group *group;
+
+	opt->gid = (gid_t)-1;
+	if (opt->group[0] == '\0')
+		return 0;
+	group = getgrnam(opt->group);
+	if (!group) {
+		log_line("--group=%s: no such group: allowed is the name of a group of `getent "
+			 "group`",
+			 opt->group);
+		return -1;
+	}
+	opt->gid = group->gr_gid;
 	return 0;
 }

@@ -4,30 +4,48 @@
 
 /**
  * @file
- * The arguments of uroced, which are behind `--` on its command line.
+ * The options of uroced: the arguments behind `--` on its command line, and the lines of its
+ * configuration file. The command line takes precedence over the file.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "user_limits.h"
 
 struct options {
-	const char *socket;
+	const char *config; /* the path of the configuration file; NULL: there is none */
+	char socket[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	unsigned mode;
-	/* the group that owns the socket; (gid_t)-1 for the group of the process */
-	gid_t group;
+	/* the name of the group that owns the socket; "" for the group of the process */
+	char group[64];
+	gid_t gid;         /* the number of this group, after options_find_group() */
 	char leases[4096]; /* the path of the file of leases */
 	const char *spec;  /* the specification of the port: its name and keys */
 	struct user_limits limits;
+	char log[256]; /* the levels of the log, as UROCE_LOG has them; "" for those of UROCE_LOG */
 	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
-	bool has_cm; /* --cm: uroced has a connection manager */
+	bool has_cm;   /* --cm: uroced has a connection manager */
+	bool is_check; /* --check: uroced checks what it would do, and does not do it */
+	/* the file whose line is being read, with ": "; "" for the command line */
+	char origin[4096 + 2];
 };
 
 extern const char options_usage[];
 
-/** Parse the arguments. @return 0, or -1 after one line of the log */
+/**
+ * Parse the arguments, and the configuration file that they name.
+ * @return 0, or -1 after one line of the log
+ */
 int options_parse(struct options *opt, int argc, char **argv);
+
+/**
+ * Find the number of the group that owns the socket: (gid_t)-1 for the group of the process.
+ * @return 0, or -1 after one line of the log
+ */
+int options_find_group(struct options *opt);
 
 #endif /* UROCED_OPTIONS_H */

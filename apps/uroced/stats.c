@@ -185,6 +185,15 @@ add_refusals(struct rte_tel_data *answer)
 		    atomic_load_explicit(&asked->refused[i], memory_order_relaxed));
 }
 
+static void
+add_limits(struct rte_tel_data *answer)
+{
+	add(answer, "limit_clients", asked->limits.nb_clients);
+	add(answer, "limit_pairs", asked->limits.nb_pairs);
+	add(answer, "limit_bytes", (uint64_t)asked->limits.mib << 20);
+	add(answer, "limit_leases", asked->limits.nb_blocks);
+}
+
 static int
 tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 {
@@ -193,10 +202,12 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 	(void)rte_tel_data_start_dict(answer);
 	pthread_mutex_lock(&lock);
 	if (asked) {
+		(void)rte_tel_data_add_dict_string(answer, "port", asked->host->conf.port);
 		add(answer, "is_up", uroce_port_is_up(asked->host->port));
 		add(answer, "busy_ns",
 		    atomic_load_explicit(&asked->data->busy_ns, memory_order_relaxed));
 		add(answer, "clients", asked->nb_attached);
+		add_limits(answer);
 		add_refusals(answer);
 		add_counters(answer, &asked->data->wire.counters);
 	}

@@ -10,7 +10,8 @@
  *	/uroced/client,N   one client: process and user, frames, bytes, drops by reason, leases
  *	/uroced/users      the numbers of the users that have clients
  *	/uroced/user,UID   the sums of a user's clients: connections, pairs of rings, memory, leases
- *	/uroced/host       frames, bytes and drops of the wire; refusals; busy time of the data path
+ *	/uroced/host       the port; frames, bytes and drops of the wire; limits of each user and
+ *	                   refusals; busy time of the data path
  *	/uroced/cm         messages of connection management
  *	/uroced/cm_ids     listeners and connections, with their clients
  *	/uroced/cm_ids,ID  listeners and connections after this id

@@ -37,6 +37,7 @@ daemon_make(struct daemon *daemon)
 	(void)snprintf(daemon->folder, sizeof(daemon->folder), "/tmp/uroced-test-XXXXXX");
 	assert_non_null(mkdtemp(daemon->folder));
 	(void)snprintf(daemon->socket, sizeof(daemon->socket), "%s/s", daemon->folder);
+	(void)snprintf(daemon->log, sizeof(daemon->log), "%s/log", daemon->folder);
 }
 
 void
@@ -76,6 +77,9 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 				 "256",    device,      "--",       socket };
 	unsigned argc = 9;
 
+	if (daemon->has_log)
+		(void)dup2(open(daemon->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600),
+			   STDERR_FILENO);
 	(void)setenv("RUNTIME_DIRECTORY", daemon->folder, 1);
 	/* remove the socket of memif, which the driver leaves when uroced is killed */
 	(void)snprintf(memif, sizeof(memif), "%s/memif", daemon->folder);
@@ -144,6 +148,32 @@ void
 daemon_start(struct daemon *daemon)
 {
 	daemon_start_on(daemon, NULL, DAEMON_PORT);
+}
+
+static unsigned
+count_lines(const char *path, const char *text)
+{
+	FILE *file = fopen(path, "re");
+	char line[1024];
+	unsigned nb = 0;
+
+	while (file && fgets(line, sizeof(line), file))
+		nb += strstr(line, text) != NULL;
+	if (file)
+		(void)fclose(file);
+	return nb;
+}
+
+void
+daemon_await_log(const struct daemon *daemon, const char *text, unsigned nb)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+
+	while (count_lines(daemon->log, text) < nb) {
+		if (now_ms() > until_ms)
+			fail_msg("the log has no line with: %s", text);
+		(void)usleep(1000);
+	}
 }
 
 void

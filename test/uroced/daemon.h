@@ -26,6 +26,8 @@ struct daemon {
 	uid_t uid;              /* the user that runs uroced; 0: the user of the test */
 	const char *options[4]; /* arguments of this test, in addition to those of all tests */
 	bool has_cm;            /* uroced starts a connection manager */
+	bool has_log;           /* uroced writes its standard error to the file `log` */
+	char log[96];
 };
 
 /** Create a folder for uroced, and initialise the struct. */
@@ -45,6 +47,9 @@ void daemon_start_confined(struct daemon *daemon);
  * @param vdev  an argument of EAL; NULL: that of DAEMON_PORT
  */
 void daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec);
+
+/** Wait until the log has so many lines with a text. Needs `has_log`. */
+void daemon_await_log(const struct daemon *daemon, const char *text, unsigned nb);
 
 /** End uroced by SIGTERM, and expect exit status 0. */
 void daemon_end(struct daemon *daemon);

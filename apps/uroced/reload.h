@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_RELOAD_H
+#define UROCED_RELOAD_H
+
+/**
+ * @file
+ * Reads the configuration again while uroced runs. The limits of a user and the levels of the log
+ * may change. If another option differs, or the configuration is wrong, the reload is refused: each
+ * reason is logged in a line, and nothing changes.
+ */
+
+#include <stdbool.h>
+
+#include "options.h"
+
+struct reload {
+	/* the arguments of options_parse() */
+	int argc;
+	char **argv;
+	struct options now; /* the options with which uroced runs */
+	const char
+		*env_levels; /* levels of the log for options without levels, "" for the default */
+};
+
+struct control;
+
+/** Note the arguments with which uroced starts, and the options that they gave. */
+void reload_init(struct reload *reload, int argc, char **argv, const struct options *now);
+
+/**
+ * Read the configuration again and apply it. The control thread calls this. Clients that exceed a
+ * new limit stay, and further ones are refused.
+ * @return false: the reload was refused
+ */
+bool reload_run(struct reload *reload, struct control *control);
+
+#endif /* UROCED_RELOAD_H */

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_SERVICE_H
+#define UROCED_SERVICE_H
+
+/**
+ * @file
+ * Reports to the service manager: that clients can connect, how many there are, that the
+ * configuration is read again, that uroced ends, and that uroced makes progress. Only the control
+ * thread uses a struct service. Times are in nanoseconds of one monotonic clock.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "notify.h"
+
+/** The shortest time between two reports of the number of clients. */
+#define SERVICE_STATUS_NS UINT64_C(1000000000)
+
+/** The time after which a report is repeated for which the service manager had no room. */
+#define SERVICE_RETRY_NS UINT64_C(10000000)
+
+struct service {
+	struct notify notify;
+	char port[64]; /* the name of the port */
+	unsigned nb_clients;
+	unsigned nb_reported; /* the number of clients in the last report */
+	uint64_t status_ns;   /* time from which a changed number of clients may be reported */
+	bool is_ready_due;    /* READY=1 is to be sent */
+	bool is_refused;      /* the last reload was refused */
+	/* longest time between two messages WATCHDOG=1; 0: there is no watchdog */
+	uint64_t watchdog_ns;
+	uint64_t watchdog_due_ns; /* time at which the next WATCHDOG=1 is to be sent */
+	/* the progress of the data path when WATCHDOG=1 was sent last */
+	uint64_t progress;
+};
+
+/** Open the socket to the service manager, if there is one. */
+void service_open(struct service *service);
+void service_close(struct service *service);
+
+/** Report that clients can connect. @param port  the name of the port */
+void service_ready(struct service *service, const char *port, uint64_t now_ns);
+
+/**
+ * Send the reports that are due. The control thread calls this in each round of its loop, so the
+ * call itself is the progress of the control thread.
+ * @param progress  a number that the data path increases in each round of its loop. WATCHDOG=1 is
+ *         not sent while the number stays the same.
+ */
+void service_report(struct service *service, unsigned nb_clients, uint64_t progress,
+		    uint64_t now_ns);
+
+/** Get the time until service_report() is to be called, in ms; -1: no report will be due. */
+int service_timeout_ms(const struct service *service, uint64_t now_ns);
+
+/** Report that the configuration is being read again, and that this is done. */
+void service_begin_reload(struct service *service, uint64_t now_ns);
+void service_end_reload(struct service *service, bool is_refused);
+
+/** Report that uroced ends. */
+void service_stop(struct service *service);
+
+#endif /* UROCED_SERVICE_H */
