@@ -140,6 +140,7 @@ device__tells_what_the_program_reads(void **state)
 		if (strstr(counter[i].name, "rounds") == NULL)
 			assert_int_equal(number(answer, counter[i].name), counter[i].value);
 	assert_int_equal(number(answer, "qps"), 1);
+	assert_int_equal(number(answer, "mrs"), 1);
 	assert_int_equal(number(answer, "workers"), 1);
 	assert_int_equal(number(answer, "request"), 3);
 	assert_int_equal(number(answer, "bad_icrc"), 0);

@@ -19,6 +19,7 @@
 #include "datapath/log.h"
 #include "datapath/device/qpn.h"
 #include "datapath/device/stats.h"
+#include "mem/mr.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_dev *telemetry_devices; /* list of the devices that were added, oldest first */
@@ -104,15 +105,14 @@ add_counters(struct rte_tel_data *reply, const struct uroce_dev *dev)
 		add_value(verdicts, uroce_verdict_name(v), verdict[v]);
 }
 
-static uint32_t
-count_qps(struct uroce_dev *dev)
+/* Add the numbers of QPs and of MRs; memory windows and mkeys count as MRs. */
+static void
+add_object_counts(struct rte_tel_data *reply, struct uroce_dev *dev)
 {
-	uint32_t nb;
-
 	pthread_mutex_lock(&dev->lock);
-	nb = dev->qpns->nb_qp;
+	add_value(reply, "qps", dev->qpns->nb_qp);
+	add_value(reply, "mrs", uroce_mr_table_count(dev->mrs));
 	pthread_mutex_unlock(&dev->lock);
-	return nb;
 }
 
 static int
@@ -131,7 +131,7 @@ reply_device(const char *cmd, const char *params, struct rte_tel_data *reply)
 		add_text(reply, "link", uroce_dev_is_link_up(dev) ? "up" : "down");
 		add_value(reply, "mtu", 128u << dev->limits.active_mtu);
 		add_value(reply, "workers", dev->nb_workers);
-		add_value(reply, "qps", count_qps(dev));
+		add_object_counts(reply, dev);
 		add_counters(reply, dev);
 	}
 	pthread_mutex_unlock(&telemetry_lock);
