@@ -269,7 +269,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
-		control->nb_attached--;
+		control->nb_attached -= !client_is_manager(client);
 		log_client_line("client %u: left: %s: pid %d, %u leases", client->slot, why,
 				client->pid, nb_leases);
 	}

@@ -52,7 +52,10 @@ struct control {
 	 * the flag `is_attached` of a client.
 	 */
 	struct client *client[CLIENTS_MAX];
-	/* number of attached clients; the control thread writes it, and telemetry reads it */
+	/*
+	 * number of attached clients without the connection manager; the control thread writes it,
+	 * and telemetry reads it
+	 */
 	atomic_uint nb_attached;
 	unsigned next_slot;
 	/*

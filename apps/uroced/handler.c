@@ -34,6 +34,9 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 	va_end(args);
 	(void)uroce_mux_send(client->socket, &out, -1);
 	(void)snprintf(why, sizeof(why), "refused: %s", refused->why);
+	if (!client->is_attached)
+		log_client_line("client %u: %s: pid %d, uid %u", client->slot, why, client->pid,
+				client->uid);
 	control_leave(control, client, why);
 }
 
@@ -73,7 +76,7 @@ set_attached(struct control *control, struct client *client)
 {
 	pthread_mutex_lock(control->stats_lock);
 	client->is_attached = true;
-	control->nb_attached++;
+	control->nb_attached += !client_is_manager(client);
 	pthread_mutex_unlock(control->stats_lock);
 }
 

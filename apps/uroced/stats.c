@@ -54,16 +54,24 @@ add_counters(struct rte_tel_data *answer, const struct counters *counters)
 	}
 }
 
+/*
+ * List the clients behind the one that the parameter names, or the first ones. An array of a reply
+ * has room for fewer clients than uroced may have.
+ */
 static int
 list_clients(const char *cmd, const char *params, struct rte_tel_data *answer)
 {
+	unsigned long begin = params ? strtoul(params, NULL, 10) + 1 : 0;
+	bool has_room = true;
+
 	(void)cmd;
-	(void)params;
 	(void)rte_tel_data_start_array(answer, RTE_TEL_INT_VAL);
 	pthread_mutex_lock(&lock);
-	for (unsigned i = 0; asked && i < CLIENTS_MAX; i++) {
-		if (asked->client[i] && asked->client[i]->is_attached)
-			(void)rte_tel_data_add_array_int(answer, (int)i);
+	for (; asked && begin < CLIENTS_MAX && has_room; begin++) {
+		const struct client *client = asked->client[begin];
+
+		has_room = !client || !client->is_attached ||
+			   rte_tel_data_add_array_int(answer, (int)begin) == 0;
 	}
 	pthread_mutex_unlock(&lock);
 	return 0;
@@ -304,7 +312,8 @@ stats_begin(struct control *control)
 	pthread_mutex_unlock(&lock);
 	control->stats_lock = &lock;
 	(void)rte_telemetry_register_cmd("/uroced/clients", list_clients,
-					 "The numbers of the clients that are attached");
+					 "The numbers of the clients that are attached. Parameter: "
+					 "the number after which the list begins");
 	(void)rte_telemetry_register_cmd("/uroced/client", tell_client,
 					 "A client. Parameter: the number of the client");
 	(void)rte_telemetry_register_cmd("/uroced/users", list_users,

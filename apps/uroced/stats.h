@@ -7,6 +7,7 @@
  * Reports counters by DPDK's telemetry (usertools/dpdk-telemetry.py):
  *
  *	/uroced/clients    the numbers of the clients that are attached
+ *	/uroced/clients,N  those after client N
  *	/uroced/client,N   one client: process and user, frames, bytes, drops by reason, leases
  *	/uroced/users      the numbers of the users that have clients
  *	/uroced/user,UID   the sums of a user's clients: connections, pairs of rings, memory, leases

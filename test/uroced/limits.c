@@ -208,10 +208,31 @@ blocks__beyond_the_limit_are_refused(void **state)
 	wait_for_the_end();
 }
 
+/* Telemetry lists the clients behind a number, so a list may be read in parts. */
+static void
+clients__are_listed_in_parts(void **state)
+{
+	unsigned slots[8];
+	char command[64], rest[64];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		peer_open(&crowd[i], daemon_.socket, 1, SLOTS);
+	assert_int_equal(daemon_clients(&daemon_, slots, 8), 3);
+	(void)snprintf(command, sizeof(command), "/uroced/clients,%u", slots[0]);
+	(void)snprintf(rest, sizeof(rest), ":[%u,%u]}", slots[1], slots[2]);
+	assert_non_null(strstr(daemon_query(&daemon_, command), rest));
+	(void)snprintf(command, sizeof(command), "/uroced/clients,%u", slots[2]);
+	assert_non_null(strstr(daemon_query(&daemon_, command), ":[]}"));
+	for (unsigned i = 0; i < 3; i++)
+		peer_close(&crowd[i]);
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(clients__are_listed_in_parts),
 		cmocka_unit_test(pairs__beyond_the_limit_are_refused),
 		cmocka_unit_test(memory__beyond_the_limit_is_refused),
 		cmocka_unit_test(clients__beyond_the_limit_are_refused),

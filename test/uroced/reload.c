@@ -111,6 +111,7 @@ expect_no_room(void)
 	assert_true(peer.socket >= 0);
 	peer_expect_refusal(&peer, "allowed are 1 (--user-clients)");
 	peer_hang_up(&peer);
+	daemon_await_log(&daemon_, "refused: too many clients of user ", 1);
 }
 
 static void
