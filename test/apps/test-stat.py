@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests what uroce-stat prints about processes. Most processes are simulated: they respond as EAL's telemetry does,
-or not at all. The last test uses a real uroce-perf.
+or not at all. The last tests use a real uroce-perf and a real uroced.
 
-    test-stat.py USERTOOLS UROCE-PERF
+    test-stat.py USERTOOLS UROCE-PERF UROCED
 """
 
 import json
@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-STAT, PERF = os.path.join(sys.argv[1], 'uroce-stat'), sys.argv[2]
+STAT, PERF, UROCED = os.path.join(sys.argv[1], 'uroce-stat'), *sys.argv[2:4]
 TIMEOUT_S = 60
 failed = 0
 
@@ -305,6 +305,90 @@ def test_cm_of_none(folder):
         expect('a list that goes round ends', run[0] == 0 and run[1].count('ESTABLISHED') == 1, run)
 
 
+# ------------------------------------------------------------------------------------------- uroced
+
+def client(uid, pid, frames, **more):
+    return {'pid': pid, 'uid': uid, 'lanes': 2, 'area_bytes': 9 << 20, 'leases': 3, 'wakes': 0, 'busy_ns': 5,
+            'frames_up': frames, 'bytes_up': 100 * frames, 'frames_down': 0, 'bytes_down': 0, 'drop_slot': 1,
+            'drop_ring_full': 2, **more}
+
+
+def sums(clients, pairs, leases):
+    return {'clients': clients, 'pairs': pairs, 'areas': clients, 'area_bytes': clients * (9 << 20), 'leases': leases}
+
+
+HOST = {'port': 'net_null0', 'is_up': 1, 'busy_ns': 7, 'clients': 4, 'limit_clients': 512, 'limit_pairs': 4096,
+        'limit_bytes': 1 << 34, 'limit_leases': 32768, 'refused_clients': 6, 'frames_up': 1234, 'bytes_up': 0,
+        'frames_down': 0, 'bytes_down': 0, 'drop_kind': 8}
+# Root has a client, the user 4000000 has two, and a third that is not attached; the connection manager is a client, too.
+CLIENTS = {3: client(4000000, 901, 10), 5: client(0, 900, 20), 9: client(4000000, 902, 30),
+           700: client(0xffffffff, 899, 1, leases=1)}
+UROCED_ANSWERS = {'/uroced/host': HOST, '/uroced/clients': [3, 5], '/uroced/clients,5': [9, 11, 700],
+                  '/uroced/clients,700': [], '/uroced/users': [4000000, 0, -1],
+                  **{f'/uroced/client,{slot}': told for slot, told in CLIENTS.items()},
+                  '/uroced/user,4000000': sums(3, 4, 6), '/uroced/user,0': sums(1, 2, 3),
+                  '/uroced/user,4294967295': sums(1, 2, 1), '/uroced/cm': MESSAGES,
+                  **ids('/uroced/cm_ids', [{**row(number, 'LISTEN'), 'pid': 901, 'uid': 4000000} for number in range(1, 7)])}
+
+
+def test_uroced(folder):
+    with Made(folder, 'rte', UROCED_ANSWERS, pid=1), \
+            Made(folder, 'rte', process({**device('uroce0'), 'port': 'uroced', 'mrs': 11}), instance=':1', pid=901):
+        run = stat(folder)
+        lines = run[1].splitlines()
+        expect('uroced has a title', re.match(r'rte/uroced: \S+, PID 1; net_null0, link up, clients: 4$', lines[0]), run)
+        expect('counters of its port', re.search(r'^  frames_up +1,234$', run[1], re.M) and
+               re.search(r'^  refused_clients +6$', run[1], re.M), run)
+        expect('its limits are no counters', 'limit_' not in run[1], run)
+        table = [line.split() for line in lines if re.match(r'  (UID|-|\d+) ', line)]
+        expect('its users have a table', table[0] == ['UID', 'USER', 'CLIENTS', 'PAIRS', 'LEASES', 'MIB', 'FRAMES_UP',
+                                                      'BYTES_UP', 'FRAMES_DOWN', 'BYTES_DOWN', 'DROPS'], table)
+        expect('by UID, with the limits', table[1] == ['0', 'root', '1/512', '2/4096', '3/32768', '9/16384', '20', '2,000',
+                                                       '0', '0', '3'], table)
+        expect('with the sums of their clients', table[2] == ['4000000', '4000000', '3/512', '4/4096', '6/32768', '27/16384',
+                                                              '40', '4,000', '0', '0', '6'], table)
+        expect('the connection manager has no limit', table[3][:6] == ['-', 'connection-manager', '1', '2', '1', '9'], table)
+        expect('it is in the list', re.search(r'^rte: \S+, PID 1: uroced$', stat(folder, '--list')[1], re.M))
+        run = stat(folder, '--watch', '0.1', '--count', '2')
+        expect('with rates', re.search(r'^  frames_up +1,234 +0\.0/s$', run[1], re.M), run)
+        expect('a device alone does not show it', 'rte/uroced' not in stat(folder, 'uroce0')[1])
+        expect('it may be chosen', stat(folder, 'rte/uroced')[1].startswith('rte/uroced: '))
+
+
+def test_clients(folder):
+    with Made(folder, 'rte', UROCED_ANSWERS, pid=1), \
+            Made(folder, 'rte', process({**device('uroce0'), 'port': 'uroced', 'mrs': 11}, device('uroce1')),
+                 instance=':1', pid=901):
+        run = stat(folder, '--clients')
+        table = [line.split() for line in run[1].splitlines()[1:] if line]
+        expect('clients have a table', table[0] == ['UID', 'USER', 'PID', 'PROGRAM', 'QPS', 'MRS', 'PAIRS', 'LEASES', 'MIB',
+                                                    'FRAMES_UP', 'BYTES_UP', 'FRAMES_DOWN', 'BYTES_DOWN', 'DROPS',
+                                                    'CM_IDS'], run)
+        expect('by user, but for one that left', [line[2] for line in table[1:]] == ['900', '901', '902', '899'], table)
+        expect('a client whose process reports has QPs, MRs and ids',
+               table[2][:3] + table[2][4:] == ['4000000', '4000000', '901', '3', '11', '2', '3', '9', '10', '1,000', '0', '0',
+                                               '3', '1,2,3,4,+2'], table)
+        expect('another has neither', table[3][4:6] == ['-', '-'] and table[3][-1] == '-', table)
+        told = json.loads(stat(folder, '--clients', '--json')[1])['uroced'][0]
+        user = told['users'][1]
+        expect('JSON has the uroced', (told['port'], told['link'], told['clients'], told['limits']['clients'],
+                                       told['counters']['frames_up']) == ('net_null0', 'up', 4, 512, 1234), told)
+        expect('its users', (user['uid'], user['clients'], user['frames_up'], user['drops']) == (4000000, 3, 40, 6), user)
+        expect('their clients', [(each['pid'], each['qps'], each['mrs'], each['cm_ids']) for each in user['client']] ==
+               [(901, 3, 11, [1, 2, 3, 4, 5, 6]), (902, None, None, [])], user)
+        told = json.loads(stat(folder, '--json')[1])['uroced'][0]
+        expect('clients only if they are wanted', all('client' not in user for user in told['users']), told)
+        run = stat(folder, '--prometheus', '--clients')
+        expect('Prometheus has users', re.search(r'^uroced_user_clients\{.*uid="4000000",user="4000000"\} 3$', run[1], re.M), run)
+        expect('and clients', re.search(r'^uroced_client_frames_up_total\{.*uid="4000000",.*client_pid="902"\} 30$', run[1],
+                                        re.M), run)
+    with Made(folder, 'rte', {**UROCED_ANSWERS, '/uroced/clients,5': [3, 5]}):
+        expect('a list of clients that goes round ends', len(stat(folder, '--clients')[1].splitlines()) == 5)
+    with Made(folder, 'rte', process(device('uroce0'))):
+        run = stat(folder, '--clients')
+        expect('without a uroced there is a reason', is_complaint(run, 1, 'is a uroced', '--list'), run)
+
+
 def test_watch(folder):
     begin = time.monotonic()
 
@@ -329,7 +413,7 @@ def test_watch(folder):
 def test_options(folder):
     for options, word in ((['--watch', '0'], '--watch'), (['--watch', 'x'], '--watch'), (['--qp', 'x'], '--qp'),
                           (['--json', '--prometheus'], '--json'), (['--prometheus', '--watch', '1'], '--watch'),
-                          (['--cm', '--prometheus'], '--cm'), (['--cm', '--qp', 'all'], '--cm'),
+                          (['--cm', '--prometheus'], '--cm'), (['--cm', '--qp', 'all'], '--cm'), (['--clients', '--cm'], '--clients'),
                           (['--count', '2'], '--watch'), (['--nonsense'], '--nonsense')):
         run = stat(folder, *options)
         expect(f'refused: {options}', is_complaint(run, 2, word, '--help'), run)
@@ -359,9 +443,78 @@ def test_perf(folder):
     expect('a QP has its share', any(told['qp'] and told['qp'][0]['counters']['sent_pkts'] for told in runs[-1].values()))
 
 
+class Shared:
+    """A real uroced, and servers of uroce-perf that are attached to it and wait for a client."""
+
+    def __init__(self, folder):
+        self.folder, self.socket, self.started = folder, os.path.join(folder, 's'), []
+        self.start([UROCED, '--no-huge', '--no-pci', '-m', '256', '--vdev=net_null0,no-rx=1', '--', '--cm', '--no-sandbox',
+                    '--mode=0666', f'--socket={self.socket}', 'net_null0,addr=192.0.2.1/24'], folder)
+
+    def start(self, command, folder, **more):
+        self.started.append(subprocess.Popen(command, env={**os.environ, 'RUNTIME_DIRECTORY': folder},
+                                             stdout=subprocess.DEVNULL, **more))
+        return self.started[-1]
+
+    def perf(self, port, folder, *words, **more):
+        return self.start([PERF, '--no-huge', '-m', '256', '--no-pci', '--telemetry', '--',
+                           f'--uroce=uroced,socket={self.socket}', '-R', f'--port={port}', 'send_bw', *words], folder, **more)
+
+    def users_when(self, is_so):
+        """Wait until a condition holds for the clients. @return the users, as uroce-stat reports them"""
+        end, users = time.monotonic() + TIMEOUT_S, []
+        while time.monotonic() < end:
+            status, out, _ = stat(self.folder, '--clients', '--json', 'uroced')
+            users = json.loads(out)['uroced'][0]['users'] if status == 0 else []
+            if is_so([each for user in users for each in user['client']]):
+                break
+            time.sleep(0.1)
+        return users
+
+    def __enter__(self):
+        end = time.monotonic() + TIMEOUT_S
+        while not os.path.exists(self.socket) and time.monotonic() < end:
+            time.sleep(0.01)
+        return self
+
+    def __exit__(self, *_):
+        for each in reversed(self.started):
+            each.terminate()
+            each.wait(TIMEOUT_S)
+
+
+def test_shared(folder):
+    """Two users are attached to a uroced. Only the processes of the first report to this folder."""
+    other, is_root = os.path.join(folder, 'other'), os.geteuid() == 0
+    os.chmod(folder, 0o755)
+    os.mkdir(other)
+    with Shared(folder) as shared:
+        seconds = ('-D', str(TIMEOUT_S))
+        mine = [shared.perf(18515, folder, *seconds)]
+        if is_root:
+            os.chown(other, 65534, 65534)
+            theirs = shared.perf(18516, other, user=65534, group=65534, extra_groups=[])
+        shared.users_when(lambda clients: sum(bool(each['cm_ids']) for each in clients) == 1 + is_root)
+        mine.append(shared.perf(18515, folder, *seconds, '192.0.2.1'))
+        users = shared.users_when(lambda clients: sum(each['frames_up'] > 0 and bool(each['qps']) for each in clients) == 2)
+        users = {user['uid']: user for user in users}
+        own = users.get(os.geteuid(), {'client': []})['client']
+        expect('clients of a real uroced are found', {each['pid'] for each in own} == {each.pid for each in mine}, users)
+        expect('with their objects', all(each['qps'] >= 1 and each['mrs'] >= 1 and each['leases'] >= 1 for each in own), own)
+        expect('and their connections', all(each['cm_ids'] for each in own), own)
+        if is_root:
+            others = users.get(65534, {'client': []})['client']
+            expect('and a client of another user', [(each['pid'], each['qps'], len(each['cm_ids'])) for each in others] ==
+                   [(theirs.pid, None, 1)], users)
+        out = stat(folder, '--clients', 'uroced')[1]
+        expect('the table has them', re.search(rf'^  {os.geteuid()} .* {mine[0].pid} +uroce-perf ', out, re.M), out)
+        expect('the connection manager is no client of the title', ', clients: 3\n' in out or not is_root, out)
+
+
 def main():
     for test in (test_nobody, test_others, test_mute, test_gone, test_choice, test_table, test_json, test_prometheus,
-                 test_qps, test_cm_counters, test_cm_ids, test_cm_of_uroced, test_cm_of_none, test_watch, test_options, test_perf):
+                 test_qps, test_cm_counters, test_cm_ids, test_cm_of_uroced, test_cm_of_none, test_uroced,
+                 test_clients, test_watch, test_options, test_perf, test_shared):
         with tempfile.TemporaryDirectory() as folder:
             test(folder)
     return failed > 0
