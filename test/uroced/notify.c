@@ -129,8 +129,8 @@ stop_thread(pid_t thread)
 }
 
 /*
- * Stop a thread for longer than the watchdog allows. A message that was on its way when the thread
- * was stopped may still arrive, and no other.
+ * Stop a thread for longer than the watchdog allows. One message may still arrive, for progress
+ * between the last message and the stop. Without the stop there would be six.
  */
 static void
 expect_no_message_without(const char *thread_name)
@@ -139,10 +139,9 @@ expect_no_message_without(const char *thread_name)
 
 	manager_await("WATCHDOG=1");
 	stop_thread(thread);
-	(void)usleep(WATCHDOG_US / 4);
 	(void)manager_drain("");
-	(void)usleep(2 * WATCHDOG_US);
-	assert_int_equal(manager_drain("WATCHDOG=1"), 0);
+	(void)usleep(3 * WATCHDOG_US);
+	assert_in_range(manager_drain("WATCHDOG=1"), 0, 1);
 	assert_int_equal(ptrace(PTRACE_DETACH, thread, NULL, NULL), 0);
 	manager_await("WATCHDOG=1");
 }
