@@ -161,6 +161,7 @@ uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
 	if (!uroce_cm_port_may_listen(cm, conn))
 		return -EADDRINUSE;
 	conn->max_backlog = backlog && backlog < limit ? backlog : limit;
+	uroce_cm_port_listen(cm, conn);
 	(void)uroce_cm_conn_input(cm, conn, UROCE_CM_ON_LISTEN, 0, 0);
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include "cm/cm.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <string.h>
 
 #include "cm/admission.h"
@@ -25,7 +26,7 @@
 #define DEFAULT_FIRST_PORT   32768
 #define DEFAULT_LAST_PORT    60999
 
-#define NB_TABLES            5
+#define NB_TABLES            6
 
 /* While both requests and responses wait, one message of REQUEST_SHARE is a request. */
 #define REQUEST_SHARE 4
@@ -104,9 +105,9 @@ struct uroce_cm *
 uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 {
 	struct uroce_cm *cm = mem;
-	struct uroce_id_table *const tables[NB_TABLES] = { &cm->by_local, &cm->by_remote,
+	struct uroce_id_table *const tables[NB_TABLES] = { &cm->by_local,    &cm->by_remote,
 							   &cm->by_peer_qpn, &cm->by_qpn,
-							   &cm->by_port };
+							   &cm->by_port,     &cm->by_listening };
 	uint8_t *at = (uint8_t *)mem + align_part(sizeof(*cm));
 
 	memset(cm, 0, sizeof(*cm));
@@ -227,6 +228,13 @@ bool
 uroce_cme_has_tx(const struct uroce_cm *cm)
 {
 	return cm->responses.nb || cm->requests.nb || cm->first_reply != cm->end_reply;
+}
+
+void
+uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns)
+{
+	while (uroce_cme_expire_some(cm, now_ns, UINT_MAX))
+		;
 }
 
 void

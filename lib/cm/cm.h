@@ -298,6 +298,13 @@ uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
 
 /**
+ * Process the timers that have expired, but at most `max` of them: very many timers may expire at
+ * the same time.
+ * @return whether further timers have expired
+ */
+bool uroce_cme_expire_some(struct uroce_cm *cm, uint64_t now_ns, unsigned max);
+
+/**
  * Create an id.
  * @param space  port space (cm/service_id.h)
  * @param is_datagram  the id resolves, or offers, a datagram service by SIDR

@@ -490,9 +490,10 @@ uroce_cme_deadline(const struct uroce_cm *cm)
 	return uroce_timer_heap_deadline(&cm->timers);
 }
 
-void
-uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns)
+bool
+uroce_cme_expire_some(struct uroce_cm *cm, uint64_t now_ns, unsigned max)
 {
-	while (uroce_timer_heap_deadline(&cm->timers) <= now_ns)
+	for (unsigned i = 0; i < max && uroce_cme_deadline(cm) <= now_ns; i++)
 		expire_conn(cm, &cm->conns[cm->timers.heap[0]], now_ns);
+	return uroce_cme_deadline(cm) <= now_ns;
 }

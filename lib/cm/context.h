@@ -109,6 +109,7 @@ struct uroce_cm_conn {
 	bool is_bound;
 	bool is_v6only;
 	bool is_shared_port;
+	bool is_in_listening;      /* the id is in the table uroce_cm.by_listening */
 	uint16_t port_account_idx; /* index of the account that the bound port counts for */
 	uint16_t space;
 	struct uroce_cm_addr local;
@@ -258,6 +259,8 @@ struct uroce_cm {
 	struct uroce_id_table by_peer_qpn; /* key: CA GUID, GID and QPN of the peer */
 	struct uroce_id_table by_qpn;      /* key: local QPN */
 	struct uroce_id_table by_port;     /* key: service ID */
+	/* listeners; key: service ID and address. A request looks up at most three addresses. */
+	struct uroce_id_table by_listening;
 	struct uroce_timer_heap timers;
 	/*
 	 * The two arrays of counters of admission.c: half open ids of a host, and requests of a

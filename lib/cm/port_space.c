@@ -3,7 +3,8 @@
 /*
  * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap
  * of each port space says which ports have an id, so that a free port is found quickly even if few
- * ports are free.
+ * ports are free. A table of listeners by service ID and address serves the requests of peers. So
+ * many ids at one port do not make the look-up of a listener long.
  */
 
 #include "cm/port_space.h"
@@ -41,6 +42,16 @@ static uint64_t
 hash_service(const struct uroce_cm *cm, uint64_t service_id)
 {
 	return uroce_siphash(&cm->hash_key, &service_id, 1);
+}
+
+static uint64_t
+hash_address(const struct uroce_cm *cm, uint64_t service_id, uint8_t ip_version,
+	     const uint8_t ip[16])
+{
+	uint64_t words[4] = { service_id, ip_version };
+
+	memcpy(&words[2], ip, 16);
+	return uroce_siphash(&cm->hash_key, words, 4);
 }
 
 static uint64_t
@@ -246,6 +257,9 @@ uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
 	if (!conn->is_bound)
 		return;
+	if (conn->is_in_listening)
+		uroce_id_table_remove(&cm->by_listening, uroce_cm_id_of(cm, conn));
+	conn->is_in_listening = false;
 	uroce_id_table_remove(&cm->by_port, uroce_cm_id_of(cm, conn));
 	mark_port(cm, conn);
 	if (is_ephemeral(cm, conn->local.port))
@@ -268,20 +282,39 @@ uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *
 	return true;
 }
 
+void
+uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+{
+	uroce_id_table_add(
+		&cm->by_listening, uroce_cm_id_of(cm, conn),
+		hash_address(cm, service_of(conn), conn->local.ip_version, conn->local.ip));
+	conn->is_in_listening = true;
+}
+
+/* Find the listener that is bound to exactly this address and includes `dst`. */
+static uint32_t
+find_at(const struct uroce_cm *cm, uint64_t service_id, uint8_t ip_version, const uint8_t ip[16],
+	const struct uroce_cm_addr *dst)
+{
+	const struct uroce_id_table *table = &cm->by_listening;
+	uint32_t id = uroce_id_table_first(table, hash_address(cm, service_id, ip_version, ip));
+
+	while (id != UROCE_ID_TABLE_END &&
+	       (service_of(&cm->conns[id]) != service_id || !covers(&cm->conns[id], dst)))
+		id = uroce_id_table_next(table, id);
+	return id;
+}
+
 uint32_t
 uroce_cm_port_find_listener(const struct uroce_cm *cm, uint64_t service_id,
 			    const struct uroce_cm_addr *dst, bool is_datagram)
 {
-	const struct uroce_id_table *table = &cm->by_port;
-	uint32_t id = uroce_id_table_first(table, hash_service(cm, service_id));
+	uint32_t id = find_at(cm, service_id, dst->ip_version, dst->ip, dst);
 
-	while (id != UROCE_ID_TABLE_END) {
-		const struct uroce_cm_conn *conn = &cm->conns[id];
-
-		if (conn->state == UROCE_CM_STATE_LISTEN && service_of(conn) == service_id &&
-		    conn->is_datagram == is_datagram && covers(conn, dst))
-			break;
-		id = uroce_id_table_next(table, id);
-	}
-	return id;
+	if (id == UROCE_CM_NO_ID)
+		id = find_at(cm, service_id, 4, any_ip, dst);
+	if (id == UROCE_CM_NO_ID)
+		id = find_at(cm, service_id, 6, any_ip, dst);
+	return id != UROCE_CM_NO_ID && cm->conns[id].is_datagram == is_datagram ? id
+										: UROCE_CM_NO_ID;
 }

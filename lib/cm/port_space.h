@@ -26,6 +26,9 @@ void uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 /** Whether a bound id may listen: no other id has the port at an address that overlaps. */
 bool uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *conn);
 
+/** Let uroce_cm_port_find_listener() find a bound id, which listens from now on. */
+void uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+
 /**
  * Find the listener for a request. There is at most one, since addresses of listeners at one port
  * do not overlap.

@@ -32,7 +32,13 @@
  */
 #define CALL_TURNS 4
 
-#define SEC_NS     UINT64_C(1000000000)
+/*
+ * Maximum number of timers that one turn processes. The timers of all ids of a consumer may expire at
+ * the same time, and the calls of other consumers wait for the turn.
+ */
+#define TURN_TIMERS 64
+
+#define SEC_NS      UINT64_C(1000000000)
 
 /* --- waking ------------------------------------------------------------------------------------ */
 
@@ -133,8 +139,7 @@ do_turn(struct uroce_cm_agent *agent)
 
 	uroce_gsi_arm(&agent->gsi);
 	has_more = uroce_cm_receive(&agent->gsi, agent->cm, &agent->received, now_ns);
-	if (uroce_cme_deadline(agent->cm) <= now_ns)
-		uroce_cme_expire(agent->cm, now_ns);
+	has_more |= uroce_cme_expire_some(agent->cm, now_ns, TURN_TIMERS);
 	has_more |= uroce_cm_sender_run(&agent->sender, agent->cm, now_ns);
 	notify_clients(agent);
 	if (!has_more)

@@ -329,6 +329,63 @@ qpn__that_many_share_is_limited(void **state)
 			UROCE_CM_SHARE_MAX + MAX_CHAIN);
 }
 
+/*
+ * A request finds its listener without a look at the ids that have the same port at other
+ * addresses, whether these ids listen or not.
+ */
+static void
+request__finds_its_listener_among_many_at_the_port(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_addr addr = ends->b.ip;
+	struct uroce_cm_event event;
+	uint32_t listener, id;
+
+	addr.port = PORT;
+	addr.ip[13] = 2;
+	make_large(ends);
+	listener = end_listen(&ends->b, PORT);
+	for (uint32_t i = 1; i < UROCE_CM_SHARE_MAX; i++) {
+		addr.ip[14] = (uint8_t)(i >> 8);
+		addr.ip[15] = (uint8_t)i;
+		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
+		assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, false), 0);
+		if (i % 2)
+			assert_int_equal(uroce_cme_listen(ends->b.cm, id, 0), 0);
+	}
+	assert_in_range(longest_chain(&ends->b.cm->by_listening), 1, MAX_CHAIN);
+	(void)end_connect(ends, &ends->a, 0x11);
+	ends_settle(ends);
+	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
+	assert_int_equal(event.listener, listener);
+	/* the listener is found no more when it is destroyed */
+	uroce_cme_destroy(ends->b.cm, listener, ends->now_ns);
+	(void)end_connect(ends, &ends->a, 0x12);
+	ends_settle(ends);
+	(void)expect_event(&ends->a, UROCE_CM_EVENT_REJECTED, UROCE_CM_NO_ID);
+	expect_no_event(&ends->b);
+}
+
+/* Timers that expire at the same time are processed in parts. */
+static void
+timers__that_expire_at_once_are_processed_in_parts(void **state)
+{
+	struct ends *ends = *state;
+	struct uroce_cm_tx tx[100];
+
+	make_large(ends);
+	for (uint32_t i = 0; i < 100; i++)
+		(void)end_connect(ends, &ends->a, 0x1000 + i);
+	assert_int_equal(uroce_cme_send(ends->a.cm, tx, 100, 0), 100);
+	ends->now_ns = uroce_cme_deadline(ends->a.cm);
+	for (unsigned nb = 30; nb < 100; nb += 30) {
+		assert_true(uroce_cme_expire_some(ends->a.cm, ends->now_ns, 30));
+		assert_int_equal(uroce_cme_send(ends->a.cm, tx, 100, ends->now_ns), 30);
+	}
+	assert_false(uroce_cme_expire_some(ends->a.cm, ends->now_ns, 30));
+	assert_int_equal(uroce_cme_send(ends->a.cm, tx, 100, ends->now_ns), 10);
+}
+
 static void
 memory__of_an_id_is_bounded(void **state)
 {
@@ -354,6 +411,8 @@ main(void)
 		TEST(bind__tries_few_ports_that_have_an_id),
 		TEST(bind__of_a_port_that_many_share_is_limited),
 		TEST(qpn__that_many_share_is_limited),
+		TEST(request__finds_its_listener_among_many_at_the_port),
+		TEST(timers__that_expire_at_once_are_processed_in_parts),
 		TEST(memory__of_an_id_is_bounded),
 	};
 
