@@ -126,8 +126,8 @@ uroce_cme_init(void *mem, const struct uroce_cm_conf *conf)
 	init_counts(cm, at + align_part(uroce_timer_heap_memsize(conf->max_ids)));
 	uroce_cm_queue_init(&cm->free_ids);
 	uroce_cm_queue_init(&cm->lingering);
-	uroce_cm_queue_init(&cm->responses);
-	uroce_cm_turns_init(cm);
+	uroce_cm_turns_init(&cm->responses);
+	uroce_cm_turns_init(&cm->requests);
 	uroce_cm_owner_init(cm);
 	return cm;
 }
@@ -162,14 +162,13 @@ transmit_of(struct uroce_cm *cm, struct uroce_cm_conn *conn, struct uroce_cm_tx 
 static bool
 transmit_request(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 {
-	return transmit_of(cm, uroce_cm_turns_pop(cm), tx, now_ns);
+	return transmit_of(cm, uroce_cm_turns_pop(cm, &cm->requests), tx, now_ns);
 }
 
 static bool
 transmit_id_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 {
-	return transmit_of(cm, uroce_cm_queue_pop(cm, &cm->responses, UROCE_CM_LINK_TX), tx,
-			   now_ns);
+	return transmit_of(cm, uroce_cm_turns_pop(cm, &cm->responses), tx, now_ns);
 }
 
 static bool

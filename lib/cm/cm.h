@@ -18,13 +18,14 @@
  * id are a set of bits, and no event can be lost.
  *
  * An id remembers the last message that it has sent, and builds this message anew for each
- * repetition. Two queues hold the ids that have something to send. Responses are in one queue,
- * requests are in the other. So a response does not wait for requests, and two hosts that send many
- * requests to each other cannot block each other.
+ * repetition. Each account has two queues of ids that have something to send. Responses are in one
+ * queue, requests are in the other. So a response does not wait for requests, and two hosts that
+ * send many requests to each other cannot block each other.
  *
- * The time of a call does not grow with the number of ids, with three exceptions. The time to set a
+ * The time of a call does not grow with the number of ids, with four exceptions. The time to set a
  * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
- * uroce_cme_destroy() of a listener rejects all requests that wait. At most 1024 ids share a port,
+ * uroce_cme_destroy() of a listener rejects all requests that wait. uroce_cme_destroy_owned()
+ * destroys all ids of an owner. At most 1024 ids share a port,
  * and at most 1024 a QP number, because some calls go through all of them.
  *
  * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to

@@ -11,7 +11,7 @@
  *	identity.c    the comm ids and the other keys of look-ups
  *	event.c       the events that wait for the user
  *	outbox.c      the messages that wait for transmission
- *	turns.c       the requests that wait, by their accounts
+ *	turns.c       the messages of ids that wait, by their accounts
  *	admission.c   the counters that limit hosts
  *	owner.c       the owners and accounts of ids
  *	conn.c        the states and the timers of ids
@@ -95,8 +95,8 @@ struct uroce_cm_conn {
 	uint16_t owner; /* the user that gets the events; set also while `has_owner` is false */
 	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
 	bool is_counted;      /* the id counts for its account */
-	/* account in whose queue the request of the id waits (turns.c), while it waits */
-	uint16_t request_account_idx;
+	/* account in whose queue the message of the id waits (turns.c), while it waits */
+	uint16_t tx_account_idx;
 
 	/* The links of the id in queues, which queue.c changes. */
 	struct {
@@ -195,17 +195,17 @@ struct uroce_cm_conn {
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
-/* The requests of an account that wait for transmission. */
+/* The ids of an account whose messages wait for transmission. */
 struct uroce_cm_turn {
-	struct uroce_cm_queue requests;
-	/* the accounts whose turns are before and after, if `requests` is not empty */
+	struct uroce_cm_queue ids;
+	/* the accounts whose turns are before and after, if `ids` is not empty */
 	uint16_t prev;
 	uint16_t next;
 };
 
-/* The requests that wait for transmission. The accounts that have some are a ring. */
+/* Messages of ids that wait for transmission. The accounts that have some are a ring. */
 struct uroce_cm_turns {
-	uint32_t nb;           /* number of requests of all accounts */
+	uint32_t nb;           /* number of messages of all accounts */
 	uint16_t next_account; /* account whose turn is next, if `nb` is not 0 */
 	struct uroce_cm_turn of[UROCE_CM_NB_ACCOUNTS];
 };
@@ -252,7 +252,7 @@ struct uroce_cm {
 	struct uroce_cm_queue lingering; /* ids that linger without owner, oldest first */
 	struct uroce_cm_owner *owners;
 	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* number of ids of each account (owner.c) */
-	struct uroce_cm_queue responses;
+	struct uroce_cm_turns responses;
 	struct uroce_cm_turns requests;
 	struct uroce_id_table by_local;    /* key: local comm id */
 	struct uroce_id_table by_remote;   /* key: CA GUID, GID and comm id of the peer */

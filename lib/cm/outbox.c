@@ -7,30 +7,26 @@
 #include "cm/outbox.h"
 
 #include "cm/identity.h"
-#include "cm/queue.h"
 #include "cm/turns.h"
+
+static struct uroce_cm_turns *
+turns_of(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
+{
+	return uroce_cm_outbox_is_request(conn->tx_attr) ? &cm->requests : &cm->responses;
+}
 
 void
 uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
-	if (conn->link[UROCE_CM_LINK_TX].is_in)
-		return;
-	if (uroce_cm_outbox_is_request(conn->tx_attr))
-		uroce_cm_turns_push(cm, conn);
-	else
-		uroce_cm_queue_push(cm, &cm->responses, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
+	if (!conn->link[UROCE_CM_LINK_TX].is_in)
+		uroce_cm_turns_push(cm, turns_of(cm, conn), conn);
 }
 
 void
 uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
-	if (!conn->link[UROCE_CM_LINK_TX].is_in)
-		return;
-	if (uroce_cm_outbox_is_request(conn->tx_attr))
-		uroce_cm_turns_remove(cm, conn);
-	else
-		uroce_cm_queue_remove(cm, &cm->responses, UROCE_CM_LINK_TX,
-				      uroce_cm_id_of(cm, conn));
+	if (conn->link[UROCE_CM_LINK_TX].is_in)
+		uroce_cm_turns_remove(cm, turns_of(cm, conn), conn);
 }
 
 void

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The turns of accounts that have requests to transmit.
+ * The turns of accounts that have messages to transmit.
  */
 
 #include "cm/turns.h"
@@ -9,10 +9,10 @@
 #include "cm/queue.h"
 
 void
-uroce_cm_turns_init(struct uroce_cm *cm)
+uroce_cm_turns_init(struct uroce_cm_turns *turns)
 {
 	for (unsigned i = 0; i < UROCE_CM_NB_ACCOUNTS; i++)
-		uroce_cm_queue_init(&cm->requests.of[i].requests);
+		uroce_cm_queue_init(&turns->of[i].ids);
 }
 
 /* Add an account to the ring: its turn comes after those of all others. */
@@ -43,40 +43,39 @@ leave_ring(struct uroce_cm_turns *turns, uint16_t account)
 }
 
 void
-uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns, struct uroce_cm_conn *conn)
 {
-	struct uroce_cm_turn *const turn = &cm->requests.of[conn->account_idx];
+	struct uroce_cm_turn *const turn = &turns->of[conn->account_idx];
 
-	/* the account of the id may change while the request waits */
-	conn->request_account_idx = conn->account_idx;
-	if (turn->requests.nb == 0)
-		enter_ring(&cm->requests, conn->account_idx);
-	uroce_cm_queue_push(cm, &turn->requests, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
-	cm->requests.nb++;
+	/* the account of the id may change while the message waits */
+	conn->tx_account_idx = conn->account_idx;
+	if (turn->ids.nb == 0)
+		enter_ring(turns, conn->account_idx);
+	uroce_cm_queue_push(cm, &turn->ids, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
+	turns->nb++;
 }
 
 void
-uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_conn *conn)
+uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_turns *turns, struct uroce_cm_conn *conn)
 {
-	struct uroce_cm_turn *const turn = &cm->requests.of[conn->request_account_idx];
+	struct uroce_cm_turn *const turn = &turns->of[conn->tx_account_idx];
 
-	uroce_cm_queue_remove(cm, &turn->requests, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
-	cm->requests.nb--;
-	if (turn->requests.nb == 0)
-		leave_ring(&cm->requests, conn->request_account_idx);
+	uroce_cm_queue_remove(cm, &turn->ids, UROCE_CM_LINK_TX, uroce_cm_id_of(cm, conn));
+	turns->nb--;
+	if (turn->ids.nb == 0)
+		leave_ring(turns, conn->tx_account_idx);
 }
 
 struct uroce_cm_conn *
-uroce_cm_turns_pop(struct uroce_cm *cm)
+uroce_cm_turns_pop(struct uroce_cm *cm, struct uroce_cm_turns *turns)
 {
-	struct uroce_cm_turns *const turns = &cm->requests;
 	const struct uroce_cm_turn *const turn = &turns->of[turns->next_account];
 	struct uroce_cm_conn *conn;
 
 	if (turns->nb == 0)
 		return NULL;
 	turns->next_account = turn->next;
-	conn = &cm->conns[turn->requests.first];
-	uroce_cm_turns_remove(cm, conn);
+	conn = &cm->conns[turn->ids.first];
+	uroce_cm_turns_remove(cm, turns, conn);
 	return conn;
 }

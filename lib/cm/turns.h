@@ -4,22 +4,25 @@
 
 /**
  * @file
- * The requests (REQ, DREQ, SIDR_REQ) that wait for transmission. Each account has a queue, and the
- * accounts take turns. So a request waits for one request of each other account, and for those of
- * its own account that are older. Each call takes a constant time.
+ * The messages of ids that wait for transmission: the requests (REQ, DREQ, SIDR_REQ), and the
+ * responses. Of both kinds, each account has a queue, and the accounts take turns. So a message
+ * waits for one message of its kind of each other account, and for those of its own account that
+ * are older. Each call takes a constant time.
  */
 
 #include "cm/context.h"
 
-void uroce_cm_turns_init(struct uroce_cm *cm);
+void uroce_cm_turns_init(struct uroce_cm_turns *turns);
 
-/** Append the request of an id to the queue of the account of the id. */
-void uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+/** Append the message of an id to the queue of the account of the id. */
+void uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns,
+			 struct uroce_cm_conn *conn);
 
-/** Remove the request of an id, which waits. */
-void uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_conn *conn);
+/** Remove the message of an id, which waits. */
+void uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_turns *turns,
+			   struct uroce_cm_conn *conn);
 
-/** Take the oldest request of the account whose turn is next. @return its id; NULL: none waits */
-struct uroce_cm_conn *uroce_cm_turns_pop(struct uroce_cm *cm);
+/** Take the oldest message of the account whose turn is next. @return its id; NULL: none waits */
+struct uroce_cm_conn *uroce_cm_turns_pop(struct uroce_cm *cm, struct uroce_cm_turns *turns);
 
 #endif /* UROCE_CM_TURNS_H */

@@ -467,6 +467,32 @@ requests__that_are_withdrawn_take_no_turn(void **state)
 	assert_false(uroce_cme_has_tx(ends->b.cm));
 }
 
+/* The same for responses: the REPs of an account with many wait for those of others in turn. */
+static void
+responses__of_accounts_take_turns(void **state)
+{
+	static const uint32_t turns[] = { 0x100, 0x200, 0x101, 0x201, 0x102, 0x103 };
+	struct ends *ends = *state;
+	struct uroce_cm_event event;
+	struct uroce_cm_msg msg;
+
+	(void)listen_for(ends, PORT, 0);
+	for (uint32_t i = 0; i < 6; i++)
+		(void)end_connect(ends, &ends->a, 0x11 + i);
+	ends_settle(ends);
+	for (uint32_t i = 0; i < 6; i++) {
+		assert_true(uroce_cme_next_owner_event(ends->b.cm, 0, &event));
+		uroce_cme_set_owner(ends->b.cm, event.id, i < 4 ? 1 : 2);
+		end_accept(ends, &ends->b, event.id, i < 4 ? 0x100 + i : 0x200 + i - 4);
+	}
+	for (unsigned i = 0; i < 6; i++) {
+		assert_true(end_take(ends, &ends->b, &msg));
+		assert_int_equal(msg.attr, UROCE_CM_REP);
+		assert_int_equal(msg.rep.local_qpn, turns[i]);
+	}
+	assert_false(uroce_cme_has_tx(ends->b.cm));
+}
+
 /*
  * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
  */
@@ -506,6 +532,7 @@ main(void)
 		TEST_ACCOUNTS(send__names_the_account),
 		TEST_ACCOUNTS(requests__of_accounts_take_turns),
 		TEST_ACCOUNTS(requests__that_are_withdrawn_take_no_turn),
+		TEST_ACCOUNTS(responses__of_accounts_take_turns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
