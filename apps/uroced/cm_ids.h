@@ -4,23 +4,30 @@
 
 /**
  * @file
- * Which client of the connection manager owns which id of the engine. Only the thread of
- * cm_server.h uses the table.
+ * Which client of the connection manager owns which id of the engine. The ids of a client are a
+ * list, so that its end takes no longer than its ids need. Only the thread of cm_server.h uses the
+ * table.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "cm/cm.h"
+#include "user_limits.h"
 
 struct cm_id {
 	uint16_t owner_plus_one; /* slot of the client plus one; 0: no client owns the id */
 	bool is_datagram;
 	bool is_v6only; /* the id is bound to addresses of IPv6 only */
 	uint16_t space; /* port space (cm/service_id.h); 0: the id does not bind a port */
+	/* the neighbours in the list of the client's ids; UROCE_CM_NO_ID: there is none */
+	uint32_t next, prev;
 };
 
 struct cm_ids {
 	struct cm_id *id;
-	uint32_t max; /* ids of the engine are smaller than this number */
+	uint32_t max;                /* ids of the engine are smaller than this number */
+	uint32_t first[CLIENTS_MAX]; /* by slot: an id of the client, or UROCE_CM_NO_ID */
 };
 
 /** Make a table in which no client owns an id. @return 0, or -ENOMEM */
@@ -43,7 +50,7 @@ bool cm_ids_is_datagram(const struct cm_ids *ids, uint32_t id);
 
 void cm_ids_disown(struct cm_ids *ids, uint32_t id);
 
-/** Disown all ids of a client. */
-void cm_ids_disown_all(struct cm_ids *ids, uint16_t slot);
+/** Get the id of a client that it got last. @return UROCE_CM_NO_ID: the client owns no id */
+uint32_t cm_ids_last_of(const struct cm_ids *ids, uint16_t slot);
 
 #endif /* UROCED_CM_IDS_H */

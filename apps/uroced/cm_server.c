@@ -68,15 +68,16 @@ count_clients(const struct cm_server *server, uid_t uid, bool is_others)
 	return nb;
 }
 
-/* Delete the records of a client's listeners. */
+/* Delete the records of a client's listeners, and disown its ids. */
 static void
-drop_ports(const struct cm_client *client)
+drop_ids(const struct cm_client *client)
 {
 	struct cm_server *server = client->server;
+	uint32_t id;
 
-	for (uint32_t id = 0; id < server->ids.max; id++) {
-		if (cm_ids_is_of(&server->ids, id, client->slot))
-			cm_ports_drop(&server->ports, id);
+	while ((id = cm_ids_last_of(&server->ids, client->slot)) != UROCE_CM_NO_ID) {
+		cm_ports_drop(&server->ports, id);
+		cm_ids_disown(&server->ids, id);
 	}
 }
 
@@ -88,8 +89,7 @@ leave(struct cm_client *client, const char *why)
 
 	if (client->manager) {
 		client->manager->ops->close(client->manager);
-		drop_ports(client);
-		cm_ids_disown_all(&server->ids, client->slot);
+		drop_ids(client);
 		log_client_line("connection manager: client %u: left: %s: pid %d, %u ids",
 				client->slot, why, client->pid, client->nb_ids);
 	}

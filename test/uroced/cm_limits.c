@@ -456,6 +456,33 @@ connections__that_are_not_closed_count(void **state)
 	(void)close(null);
 }
 
+/*
+ * The end of a client looks at the ids of this client alone, and not at those of all clients: its ids
+ * are a list.
+ */
+static void
+ids__of_a_client_are_a_list(void **state)
+{
+	static const uint32_t left[] = { 900, 7, 0 };
+	struct cm_ids ids;
+
+	(void)state;
+	assert_int_equal(cm_ids_init(&ids, 1000), 0);
+	for (uint32_t id = 0; id < 1000; id++)
+		cm_ids_own(&ids, id, id == 0 || id == 7 || id == 500 || id == 900 ? 3 : 4, false);
+	cm_ids_disown(&ids, 500);
+	assert_int_equal(cm_ids_last_of(&ids, 2), UROCE_CM_NO_ID);
+	assert_int_equal(cm_ids_last_of(&ids, 4), 999);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(cm_ids_last_of(&ids, 3), left[i]);
+		cm_ids_disown(&ids, left[i]);
+		assert_true(cm_ids_is_free(&ids, left[i]));
+	}
+	assert_int_equal(cm_ids_last_of(&ids, 3), UROCE_CM_NO_ID);
+	assert_int_equal(cm_ids_last_of(&ids, 4), 999);
+	cm_ids_fini(&ids);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, rig_set_up, rig_tear_down)
 
 int
@@ -468,6 +495,7 @@ main(void)
 		TEST(ids__of_a_user_are_limited),
 		TEST(requests__above_the_limit_are_rejected),
 		TEST(ids__that_wait_for_a_peer_are_limited),
+		TEST(ids__of_a_client_are_a_list),
 		TEST(connections__of_a_user_are_limited),
 		TEST(connections__with_descriptors_are_all_closed),
 		TEST(readers__of_a_user_are_few),
