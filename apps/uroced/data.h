@@ -209,11 +209,13 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 			     const struct pieces *pieces);
 
 /**
- * Deliver a copy of a frame to all clients except one.
- * @param but  the client that gets no copy; NULL if all clients get one
+ * Deliver a copy of a frame to all clients. A multicast datagram is delivered to those that may have
+ * joined its group: not to its sender, and not to the connection manager, whose QP 1 joins no group.
+ * @param from  the client that has sent the frame; NULL: the frame comes from the wire
  * @return the number of clients to which a copy was to be delivered
  */
-unsigned data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame);
+unsigned data_deliver_all(struct data *data, const struct client *from, const struct frame *frame,
+			  const struct pieces *pieces);
 
 /** Make the frames that were written to rings down visible to the clients. */
 void data_publish(struct data *data);

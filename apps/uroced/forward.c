@@ -220,15 +220,24 @@ data_deliver(struct data *data, const struct frame *frame, const struct pieces *
 	return drop;
 }
 
+static bool
+is_to_group(const struct frame *frame)
+{
+	return frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP;
+}
+
 unsigned
-data_deliver_all(struct data *data, const struct client *but, const struct pieces *frame)
+data_deliver_all(struct data *data, const struct client *from, const struct frame *frame,
+		 const struct pieces *pieces)
 {
 	unsigned nb = 0;
 
 	for (unsigned i = 0; i < data->nb_clients; i++) {
-		if (data->runq[i] == but)
+		struct client *to = data->runq[i];
+
+		if (to == from || (is_to_group(frame) && client_is_manager(to)))
 			continue;
-		put_down(data, data->runq[i], 0, frame);
+		put_down(data, to, 0, pieces);
 		nb++;
 	}
 	return nb;
@@ -336,14 +345,8 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 	       has_wait_budget(data, down);
 }
 
-static bool
-is_to_group(const struct frame *frame)
-{
-	return frame->kind == FRAME_ROCE && frame->qpn == FRAME_QPN_GROUP;
-}
-
 /*
- * Send a frame to the wire. A multicast frame is also delivered to all clients except its sender.
+ * Send a frame to the wire. A multicast frame is also delivered to the clients.
  */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
@@ -351,7 +354,7 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 {
 	if (!is_to_group(frame))
 		return wire_send(&data->wire, pieces);
-	(void)data_deliver_all(data, from, pieces);
+	(void)data_deliver_all(data, from, frame, pieces);
 	(void)wire_send(&data->wire, pieces);
 	return FRAME_PASSES;
 }

@@ -182,7 +182,7 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 
 	if (frame->kind == FRAME_ROCE && frame->qpn != FRAME_QPN_GROUP)
 		return data_deliver(data, frame, &pieces);
-	return data_deliver_all(data, NULL, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
+	return data_deliver_all(data, NULL, frame, &pieces) > 0 ? FRAME_PASSES : FRAME_DROP_NOBODY;
 }
 
 /*

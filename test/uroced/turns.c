@@ -517,6 +517,30 @@ mcast__is_charged_for_all_copies(void **state)
 			 expected_ns(NB_ROUNDS, batch_ns_of(LONG_FRAME)));
 }
 
+/*
+ * A multicast datagram is not delivered to the connection manager: a flood of them would fill its ring
+ * down, in which the messages of all users arrive.
+ */
+static void
+mcast__does_not_reach_the_connection_manager(void **state)
+{
+	struct client *clients[3];
+	static const uint8_t mac[6] = { 0x01, 0x00, 0x5e, 1, 2, 3 };
+
+	(void)state;
+	for (uint16_t i = 0; i < 3; i++)
+		clients[i] = add_client(i, 1, NB_SLOTS);
+	clients[2]->uid = CLIENT_UID_MANAGER;
+	(void)peer_build(&sender, frame_of(clients[0]), mac, FRAME_QPN_GROUP, LONG_FRAME);
+	sender.lease[0].block = qpn_of(clients[0]) / UROCE_MUX_BLOCK;
+	peer_make_datagram(&sender, frame_of(clients[0]), 1);
+	set_descs(clients[0], LONG_FRAME);
+	run_rounds(clients, 1, 1);
+	assert_true(clients[1]->counters.frames_down > 0);
+	assert_int_equal(clients[2]->counters.frames_down, 0);
+	assert_int_equal(clients[2]->counters.drop[FRAME_DROP_RING_FULL], 0);
+}
+
 /* A batch in which the data path loses the CPU is charged DATA_BATCH_MAX_NS at most. */
 static void
 batch__that_was_kept_from_the_cpu_is_charged_little(void **state)
@@ -672,6 +696,7 @@ main(void)
 		TURNS_TEST(wakes__are_not_charged_to_who_sends),
 		TURNS_TEST(wake__waits_for_the_turns_of_who_sleeps),
 		TURNS_TEST(mcast__is_charged_for_all_copies),
+		TURNS_TEST(mcast__does_not_reach_the_connection_manager),
 		TURNS_TEST(batch__that_was_kept_from_the_cpu_is_charged_little),
 		TURNS_TEST(turn__that_waits_for_room_earns_nothing),
 		TURNS_TEST(idle_clients__are_not_looked_at_until_they_ring),
