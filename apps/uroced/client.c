@@ -4,6 +4,7 @@
 
 #include "client.h"
 
+#include "creds.h"
 #include "mapper.h"
 
 #include <errno.h>
@@ -17,13 +18,11 @@ struct client *
 client_create(int socket, uint16_t slot)
 {
 	struct client *client = aligned_alloc(64, sizeof(*client));
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
+	const struct ucred peer = creds_of(socket);
 
 	if (!client)
 		return NULL;
 	memset(client, 0, sizeof(*client));
-	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
 	client->socket = socket;
 	client->doorbell = -1;
 	client->reader = -1;

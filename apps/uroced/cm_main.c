@@ -17,6 +17,7 @@
 #include "capability.h"
 #include "cm_process.h"
 #include "cm_server.h"
+#include "creds.h"
 #include "datapath/clock.h"
 #include "datapath/device/dev.h"
 #include "datapath/net/gid.h"
@@ -216,6 +217,8 @@ cm_main(bool is_unconfined)
 		log_line("connection manager: its capabilities stay: %s", strerror(-ret));
 		return EXIT_FAILURE;
 	}
+	/* an error was reported by uroced, which reads the same file */
+	(void)creds_read_subuids(CREDS_SUBUID_PATH);
 	cm.record = lease_file_map(CM_FD_LEASES);
 	if (!cm.record) {
 		log_line("connection manager: no file of leases: %m");

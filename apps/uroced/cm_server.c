@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "creds.h"
 #include "log_line.h"
 #include "user_turns.h"
 
@@ -112,16 +113,6 @@ refuse_client(struct cm_client *client, int error, const char *why)
 	(void)send(client->socket, &reply, uroce_mux_cm_reply_size(reply.type),
 		   MSG_DONTWAIT | MSG_NOSIGNAL);
 	leave(client, why);
-}
-
-static struct ucred
-creds_of(int socket)
-{
-	struct ucred peer = { .uid = (uid_t)-1 };
-	socklen_t len = sizeof(peer);
-
-	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	return peer;
 }
 
 static struct cm_client *

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "creds.h"
 #include "log_line.h"
 #include "reload.h"
 #include "user_turns.h"
@@ -116,16 +117,6 @@ find_slot(struct control *control)
 	return CLIENTS_MAX;
 }
 
-static uid_t
-uid_of(int socket)
-{
-	struct ucred peer = { 0 };
-	socklen_t len = sizeof(peer);
-
-	(void)getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-	return peer.uid;
-}
-
 static void
 turn_away(struct control *control, int socket)
 {
@@ -135,7 +126,7 @@ turn_away(struct control *control, int socket)
 
 	counter_add(&control->refused[USER_LIMIT_CLIENTS], 1);
 	(void)uroce_mux_send(socket, &message, -1);
-	closing_end(&control->closing, socket, uid_of(socket));
+	closing_end(&control->closing, socket, creds_of(socket).uid);
 }
 
 static void

@@ -22,6 +22,7 @@
 #include "check.h"
 #include "control.h"
 #include "cm_main.h"
+#include "creds.h"
 #include "datapath/log.h"
 #include "eal/command_line.h"
 #include "eal/eal.h"
@@ -220,6 +221,16 @@ fork_processes(struct control *control, const struct options *opt, const struct 
 	return -1;
 }
 
+static void
+read_subuids(void)
+{
+	const int ret = creds_read_subuids(CREDS_SUBUID_PATH);
+
+	if (ret < 0)
+		log_line("%s: %s: clients with subordinate user IDs count as users of their own",
+			 CREDS_SUBUID_PATH, strerror(-ret));
+}
+
 /*
  * Share the port.
  * @param nb_eal  the number of the first arguments, which are for EAL
@@ -234,6 +245,7 @@ share(struct control *control, const struct options *opt, int nb_eal, char **arg
 	int start, ret;
 
 	make_socket_folder(opt);
+	read_subuids();
 	wrong = lease_file_open(&file, opt->leases);
 	if (wrong) {
 		log_line("--leases=%s: %s: " LEASE_FILE_ALLOWED, opt->leases, wrong);

@@ -22,6 +22,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "../../apps/uroced/creds.h"
 #include "cm/reason.h"
 #include "cm_rig.h"
 #include "now_ms.h"
@@ -248,6 +249,69 @@ connections__of_a_user_are_limited(void **state)
 	program_expect_refusal(&many[nb], "too many clients");
 	while (nb > 0)
 		program_hang_up(&many[--nb]);
+}
+
+/* Write a file of subordinate user IDs, and read it. */
+static void
+assign_subuids(const char *text)
+{
+	char path[] = "/tmp/test-uroced-subuid-XXXXXX";
+	const int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	assert_int_equal(creds_read_subuids(path), 0);
+	(void)close(fd);
+	(void)unlink(path);
+}
+
+/* Connect as a user ID. @return the user whose client it is */
+static uid_t
+user_of(uid_t uid)
+{
+	struct program client;
+	int slot = CM_CLIENTS_MAX;
+	uid_t user;
+
+	program_connect_as(&client, uid);
+	assert_int_equal(program_say_hello(&client), 0);
+	do
+		slot--;
+	while (!server.client[slot]);
+	user = server.client[slot]->uid;
+	program_hang_up(&client);
+	rig_settle();
+	return user;
+}
+
+/*
+ * The user IDs that are assigned to a user in a file as /etc/subuid are this user, so that they have
+ * the part of one user together. Those that are assigned to root do not become root.
+ */
+static void
+subordinate_uids__are_their_user(void **state)
+{
+	(void)state;
+	if (geteuid() != 0)
+		skip(); /* only root can connect as another user */
+	assert_int_equal(creds_read_subuids("/nonexistent/subuid"), 0);
+	assert_int_equal(user_of(100001), 100001);
+	assign_subuids("# a comment\n\n4711:100000:10\nroot:200000:10\nno such user:300000:10\n"
+		       "4711:400000\n4711:500000:0\n4711:0:10\n4711:4294967290:10\n"
+		       "4711:x:10\n4711:600000:1\n");
+	assert_int_equal(user_of(99999), 99999);
+	assert_int_equal(user_of(100000), OTHER_UID);
+	assert_int_equal(user_of(100009), OTHER_UID);
+	assert_int_equal(user_of(100010), 100010);
+	assert_int_equal(user_of(200003), 200000);
+	assert_int_equal(user_of(300003), 300003);
+	assert_int_equal(user_of(400000), 400000);
+	assert_int_equal(user_of(500000), 500000);
+	assert_int_equal(user_of(5), 5);
+	assert_int_equal(user_of(600000), OTHER_UID);
+	assert_int_equal(user_of(OTHER_UID), OTHER_UID);
+	assert_int_equal(creds_read_subuids("/nonexistent/subuid"), 0);
+	assert_int_equal(user_of(100000), 100000);
 }
 
 /* --- connections with descriptors ---------------------------------------------------------------- */
@@ -496,6 +560,7 @@ main(void)
 		TEST(requests__above_the_limit_are_rejected),
 		TEST(ids__that_wait_for_a_peer_are_limited),
 		TEST(ids__of_a_client_are_a_list),
+		TEST(subordinate_uids__are_their_user),
 		TEST(connections__of_a_user_are_limited),
 		TEST(connections__with_descriptors_are_all_closed),
 		TEST(readers__of_a_user_are_few),

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCED_CREDS_H
+#define UROCED_CREDS_H
+
+/**
+ * @file
+ * The user of a client, to whom limits and turns apply. A user who has subordinate user IDs
+ * (subuid(5)) may run processes with thousands of user IDs in user namespaces. Such a process is a
+ * client of the user to whom its user ID is assigned. Otherwise one user could have the parts of
+ * many users, and leave nothing to others.
+ */
+
+#include <sys/socket.h>
+
+/** The file of subordinate user IDs. */
+#define CREDS_SUBUID_PATH "/etc/subuid"
+
+/**
+ * Read the file of subordinate user IDs, in place of what was read before. A file that does not
+ * exist, and lines that are not as in subuid(5), assign no user IDs. Call this while the process has
+ * one thread.
+ * @return 0, or -errno
+ */
+int creds_read_subuids(const char *path);
+
+/**
+ * Get the process ID and the user of the process that connected a socket. If its user ID is
+ * subordinate, the user is the one to whom the user ID is assigned. The user IDs of a range that is
+ * assigned to root count as the first of them, because they do not have the rights of root.
+ */
+struct ucred creds_of(int socket);
+
+#endif /* UROCED_CREDS_H */
