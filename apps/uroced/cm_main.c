@@ -206,6 +206,12 @@ cm_main(bool is_unconfined)
 	static struct cm cm;
 	int ret;
 
+	/*
+	 * exec() has ended the protection from uroced's user that the process had. Until the process
+	 * is in the sandbox, uroced, which an attacker may control, could write its memory.
+	 */
+	if (!is_unconfined)
+		(void)prctl(PR_SET_DUMPABLE, 0);
 	(void)prctl(PR_SET_NAME, "uroced-cm");
 	(void)signal(SIGPIPE, SIG_IGN);
 	/*

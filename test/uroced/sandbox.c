@@ -242,6 +242,7 @@ expect_unreadable(pid_t process)
 /*
  * No user but root can read the memory of uroced, not even the user of uroced. The processes that
  * fork others have no filter of system calls, so their memory must not be written by uroced, either.
+ * The connection manager has no filter while it starts, and is protected since it has its name.
  */
 static void
 daemon__is_not_traced_by_its_user(void **state)
@@ -258,6 +259,7 @@ daemon__is_not_traced_by_its_user(void **state)
 	daemon_.uid = 65534;
 	daemon_.has_cm = true;
 	daemon_start_confined(&daemon_);
+	expect_unreadable(process_await_manager(daemon_.pid));
 	/* wait until uroced serves, because its socket exists before uroced enters the sandbox */
 	serve_a_client();
 	expect_unreadable(daemon_.pid);
