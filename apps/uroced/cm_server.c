@@ -29,6 +29,13 @@
  */
 #define RETRY_MS 100
 
+/*
+ * The largest number of connections that are accepted in a round, in which each user has one request
+ * served. Clients that connect and leave in a loop would otherwise make each request of others wait
+ * for a whole queue of connections.
+ */
+#define ACCEPTS_MAX 8u
+
 /* The user of ids that keep ports, for the limit of ids of a user; no client has it. */
 #define KEEPER_UID ((uid_t)-1)
 
@@ -174,7 +181,7 @@ accept_waiting(struct cm_server *server)
 {
 	int socket = 0;
 
-	for (unsigned i = 0; i < UROCE_MUX_BACKLOG && socket >= 0; i++) {
+	for (unsigned i = 0; i < ACCEPTS_MAX && socket >= 0; i++) {
 		if (!closing_has_room(&server->closing)) {
 			set_deaf(server, true);
 			return;

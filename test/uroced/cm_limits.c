@@ -29,7 +29,8 @@
 #include "process.h"
 #include "send_fd.h"
 
-#define FLOOD 2000
+#define FLOOD   2000
+#define HANG_MS 60000 /* a limit that is only reached if a call hangs */
 
 /*
  * The server does not serve a client that does not read its replies, and goes on with other
@@ -249,6 +250,46 @@ connections__of_a_user_are_limited(void **state)
 	program_expect_refusal(&many[nb], "too many clients");
 	while (nb > 0)
 		program_hang_up(&many[--nb]);
+}
+
+static unsigned
+count_clients(void)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < CM_CLIENTS_MAX; i++)
+		nb += server.client[i] != NULL;
+	return nb;
+}
+
+/*
+ * The connections that wait are accepted in several rounds, in each of which a request of each user is
+ * served: clients that connect and leave in a loop do not make each request of others wait for all
+ * connections of a queue.
+ */
+static void
+connections__that_wait_are_accepted_between_requests(void **state)
+{
+	struct uroce_mux_cm_request request = { .type = UROCE_MUX_CM_NEXT_EVENT };
+	struct program many[40];
+	unsigned nb_rounds = 0;
+
+	(void)state;
+	rig_settle();
+	for (unsigned i = 0; i < 40; i++)
+		program_connect_as(&many[i], geteuid());
+	while (count_clients() < 2 + 40) {
+		const unsigned nb_before = count_clients();
+
+		program_send_request(&ann, &request);
+		cm_server_round(&server, HANG_MS);
+		assert_in_range(count_clients(), nb_before + 1, nb_before + 8);
+		assert_true(recv(ann.socket, &ann.reply, sizeof(ann.reply), MSG_DONTWAIT) > 0);
+		nb_rounds++;
+	}
+	assert_in_range(nb_rounds, 5, 40);
+	for (unsigned i = 0; i < 40; i++)
+		program_hang_up(&many[i]);
 }
 
 /* Write a file of subordinate user IDs, and read it. */
@@ -560,6 +601,7 @@ main(void)
 		TEST(requests__above_the_limit_are_rejected),
 		TEST(ids__that_wait_for_a_peer_are_limited),
 		TEST(ids__of_a_client_are_a_list),
+		TEST(connections__that_wait_are_accepted_between_requests),
 		TEST(subordinate_uids__are_their_user),
 		TEST(connections__of_a_user_are_limited),
 		TEST(connections__with_descriptors_are_all_closed),
