@@ -14,28 +14,19 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 #include <rte_cycles.h>
 #include <rte_common.h>
-#include <rte_dev.h>
-#include <rte_devargs.h>
 #include <rte_ethdev.h>
-#include <rte_kvargs.h>
 #include <rte_log.h>
 
 #include "datapath/intr_call.h"
-#include "datapath/fds.h"
 #include "datapath/log.h"
+#include "datapath/port/memif_socket.h"
 
 /* Maximum time to wait for the reply of a memif server. */
 #define ANSWER_NS UINT64_C(60000000000)
-/* Path of the memif socket if the port's arguments have none. */
-#define MEMIF_SOCKET "/run/memif.sock"
 
 /* Name that the memif driver gives to the shared memory of its rings. */
 #define MEMIF_REGION "memfd:memif_region"
@@ -178,32 +169,6 @@ uroce_link_unwatch(struct uroce_port *port)
 	port->has_callbacks = false;
 }
 
-static bool
-is_connected_to(int fd, const char *path)
-{
-	struct sockaddr_un peer = { 0 };
-	socklen_t len = sizeof(peer);
-
-	if (getpeername(fd, (struct sockaddr *)&peer, &len) < 0 || peer.sun_family != AF_UNIX)
-		return false;
-	/* the name of an abstract socket begins with a zero byte, which is skipped */
-	return strncmp(peer.sun_path + (peer.sun_path[0] == '\0'), path,
-		       sizeof(peer.sun_path) - 1) == 0;
-}
-
-static bool
-has_connection(const char *path)
-{
-	struct uroce_fds fds;
-	int fd;
-
-	uroce_fds_begin(&fds);
-	while ((fd = uroce_fds_next(&fds)) >= 0 && !is_connected_to(fd, path))
-		;
-	uroce_fds_end(&fds);
-	return fd >= 0;
-}
-
 /*
  * Whether the port's connection still waits for the server's reply. Such a connection must not be
  * closed too early. If a server accepts a connection that was closed before the reply, the server
@@ -214,21 +179,8 @@ has_connection(const char *path)
 static bool
 is_connecting(const struct uroce_port *port, uint64_t now_ns)
 {
-	struct rte_eth_dev_info info;
-	const struct rte_devargs *args;
-	struct rte_kvargs *pairs;
-	const char *path;
-	bool found;
-
-	if (!port->is_started || now_ns >= port->restart_ns + ANSWER_NS ||
-	    rte_eth_dev_info_get(port->id, &info) < 0)
-		return false;
-	args = rte_dev_devargs(info.device);
-	pairs = args ? rte_kvargs_parse(args->args, NULL) : NULL;
-	path = pairs ? rte_kvargs_get(pairs, "socket") : NULL;
-	found = has_connection(path ? path : MEMIF_SOCKET);
-	rte_kvargs_free(pairs);
-	return found;
+	return port->is_started && now_ns < port->restart_ns + ANSWER_NS &&
+	       uroce_memif_socket_is_connected(port);
 }
 
 bool

@@ -178,6 +178,7 @@ struct uroce_port {
 	/* Payload may be transmitted from the application's memory, without a copy. */
 	bool can_zero_copy;
 	bool has_callbacks;
+	bool has_listener;      /* the port is a memif server, and listens */
 	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
 	uint64_t restart_ns;    /* the port must not be restarted before this time */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of each queue */

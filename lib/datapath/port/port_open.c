@@ -25,6 +25,7 @@
 #include "datapath/port/fault_guard.h"
 #include "datapath/port/link.h"
 #include "datapath/log.h"
+#include "datapath/port/memif_socket.h"
 #include "datapath/port/pool.h"
 #include "datapath/port/port_setup.h"
 
@@ -140,6 +141,8 @@ open_claimed(struct uroce_port *port)
 	if (ret < 0)
 		return ret;
 	ret = get_mac(port);
+	if (ret == 0 && port->policy->has_peer)
+		ret = uroce_memif_socket_open(port);
 	if (ret < 0)
 		return ret;
 	uroce_link_watch(port);
@@ -228,14 +231,16 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 /*
  * Stop and close a port. The driver forgets the mempools of the library only when the port is
  * closed; until then AF_XDP's kernel side writes to them. A memif port stays open, because to close
- * a memif server would free an interrupt source that EAL still uses.
+ * a memif server would free an interrupt source that EAL still uses. Only its sockets are closed.
  */
 static void
-stop_and_close(const struct uroce_port *port)
+stop_and_close(struct uroce_port *port)
 {
 	if (port->is_started)
 		(void)rte_eth_dev_stop(port->id);
-	if (!port->policy->has_peer)
+	if (port->policy->has_peer)
+		uroce_memif_socket_close(port);
+	else
 		(void)rte_eth_dev_close(port->id);
 }
 
