@@ -6,6 +6,7 @@
 
 #include "cm.h"
 #include "cm_event.h"
+#include "stop.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,12 +19,13 @@
 
 #include <rte_cycles.h>
 
-#define RESOLVE_MS 5000
+#define LINK_S     60 /* limit in seconds until the link is up, which only a fault exceeds */
+#define RESOLVE_MS 20000
 /*
  * limit in seconds for the answer to a request; it is longer than all repetitions of the request
  * take
  */
-#define ANSWER_S  30
+#define ANSWER_S  60
 #define REQUEST_S 10 /* time in seconds that the client has for its next request */
 #define RNR_RETRY 7  /* value that means: retry without limit */
 /* ACK timeout (0.54 s) and retries of the connection that carries the exchange */
@@ -296,6 +298,32 @@ open_server(struct cm *cm)
 	return 0;
 }
 
+/*
+ * Wait until the link is up. The server of a memif port may need longer for that than a reachable
+ * host needs for an answer, if its machine is busy.
+ */
+static int
+await_link(const struct cm *cm)
+{
+	const uint64_t deadline = rte_rdtsc() + LINK_S * rte_get_tsc_hz();
+	struct ibv_port_attr port;
+
+	while (uroce_query_port(cm->endpoint->context, 1, &port) == 0 &&
+	       port.state != IBV_PORT_ACTIVE) {
+		if (stop_is_asked())
+			return -1;
+		if (rte_rdtsc() > deadline) {
+			fprintf(stderr,
+				"uroce-perf: server %s: the link of the device was down for %u s; "
+				"allowed: a device whose link is up\n",
+				cm->opt->server, LINK_S);
+			return -1;
+		}
+		endpoint_drive(cm->endpoint);
+	}
+	return 0;
+}
+
 static int
 open_client(struct cm *cm)
 {
@@ -319,7 +347,7 @@ open_client(struct cm *cm)
 	uroce_cm_freeaddrinfo(found);
 	if (getrandom(&cm->token, sizeof(cm->token), 0) != sizeof(cm->token))
 		return cm_failed("a random number");
-	return 0;
+	return await_link(cm);
 }
 
 int
