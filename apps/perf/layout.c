@@ -32,7 +32,7 @@ layout_size_max(const struct options *opt, size_t mtu)
 	bool is_ud = opt->qp_type == IBV_QPT_UD;
 
 	if (opt->is_all)
-		return is_ud ? mtu : PERF_SIZE_MAX;
+		return is_ud ? mtu : PERF_ALL_SIZE_MAX;
 	if (is_ud && !opt->has_size && opt->size > mtu)
 		return mtu;
 	return opt->size;

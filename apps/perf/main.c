@@ -29,7 +29,7 @@ run_side(const struct options *opt)
 
 	session.opt = opt;
 	session.is_client = opt->server != NULL;
-	if (report_begin(&session.report, opt, &session.stages, false) != 0 ||
+	if (report_begin(&session.report, opt, &session.measures, false) != 0 ||
 	    session_open(&session, opt->device) != 0)
 		return PERF_EXIT_FAILED;
 	return session_run(&session);

@@ -6,7 +6,8 @@
  * @file
  * The options of the command line. They are those of perftest, so that users and scripts need no
  * other options. Options that perftest does not have are --uroce, --loopback, --workers,
- * --qp-order, --verify, --verify-selftest, --working-set, --capture and --impair.
+ * --qp-order, --verify, --verify-selftest, --working-set, --capture, --impair, --histogram and
+ * --plot.
  */
 
 #include <stdbool.h>
@@ -14,8 +15,10 @@
 #include <stdint.h>
 #include <infiniband/verbs.h>
 
-/* the largest message size; option -a tests the sizes 2, 4, .. PERF_SIZE_MAX */
-#define PERF_SIZE_MAX (8u << 20)
+/* the largest message size of verbs: 2^31 bytes */
+#define PERF_SIZE_MAX (2u << 30)
+/* option -a tests the sizes 2, 4, .. PERF_ALL_SIZE_MAX */
+#define PERF_ALL_SIZE_MAX (8u << 20)
 /* length of the area (GRH) before a UD message in a receive buffer [IBA 11.4.1.2] */
 #define PERF_GRH_LEN    40u
 #define PERF_ATOMIC_LEN 8u
@@ -39,6 +42,10 @@
 #define PERF_HELP_GIVEN    1
 #define PERF_VERSION_ASKED 2
 
+/* choices of --connection that are refused: they are no types of verbs */
+#define PERF_QPT_DC  (-1)
+#define PERF_QPT_SRD (-2)
+
 enum perf_op {
 	PERF_SEND,
 	PERF_WRITE,
@@ -49,6 +56,19 @@ enum perf_op {
 enum perf_atomic {
 	PERF_FETCH_AND_ADD,
 	PERF_CMP_AND_SWAP,
+};
+
+enum perf_link {
+	PERF_LINK_ETHERNET,
+	PERF_LINK_IB = -1, /* is refused */
+};
+
+/** What is printed: the table, or one number for each message size. */
+enum perf_output {
+	PERF_OUTPUT_TABLE,
+	PERF_OUTPUT_BANDWIDTH,
+	PERF_OUTPUT_MESSAGE_RATE,
+	PERF_OUTPUT_LATENCY,
 };
 
 /** The order in which QPs post requests. */
@@ -70,6 +90,8 @@ struct options {
 	int qp_type;        /* type of the QPs, an enum ibv_qp_type */
 	int atomic;         /* kind of atomic, an enum perf_atomic */
 	int order;          /* order of the QPs, an enum perf_order */
+	int link;           /* link layer, an enum perf_link */
+	int output;         /* what is printed, an enum perf_output */
 	uint64_t size;
 	uint64_t iters; /* number of messages for each QP */
 	/* duration of the test in seconds; 0 if the number of messages ends the test */
@@ -95,7 +117,9 @@ struct options {
 	uint64_t gid_index;
 	uint64_t timeout_code; /* code of the local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;
-	uint64_t port; /* TCP port of the server, or its RDMA port with --rdma_cm */
+	uint64_t ib_port; /* port of the device */
+	uint64_t sl;      /* service level */
+	uint64_t port;    /* TCP port of the server, or its RDMA port with --rdma_cm */
 	bool has_gid_index;
 	bool has_size;
 	bool has_iters;
@@ -111,9 +135,22 @@ struct options {
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
-	/* an option that is accepted without effect, because scripts for perftest pass it */
+	bool is_cpu_util;    /* report the CPU time of the machine */
+	bool is_report_both; /* report both directions of --bidirectional, too */
+	bool is_cycles;      /* report latencies in cycles of the TSC instead of microseconds */
+	bool is_sorted_list; /* print all latencies in ascending order */
+	bool is_time_list;   /* print all latencies in the order of the messages */
+	bool is_histogram;
+	/* the lowest rates with which the run succeeds, in the units of the report; 0 for none */
+	double limit_bw;
+	double limit_msgrate; /* millions of messages per second */
+	/* options whose effect uroce-perf always has; scripts for perftest pass them */
 	bool is_cpu_freq;
+	bool is_old_post_send;
+	bool is_pcie_strict;
 	const char *json_file;
+	const char *plot_file; /* NULL if no plot is written */
+	const char *counters;  /* argument of counters_open() */
 	const char *capture_file;
 	const char *impair; /* argument of impair_open(); NULL if the network is not impaired */
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints the results. Scripts split the columns by white space and read the JSON keys, so both are
- * those of perftest 4.5, the release in Debian 12. A run of one size has an object as `results`; a
- * run of several sizes has a list of objects.
+ * Prints what is before and behind the rows of the results (report_rows.c). Scripts split the
+ * columns by white space and read the JSON keys, so both are those of perftest 4.5, the release in
+ * Debian 12. A run of one size has an object as `results`; a run of several sizes has a list of
+ * objects.
  */
 
 #include "report.h"
@@ -31,8 +32,8 @@ op_name(const struct options *opt)
 					: names[opt->op];
 }
 
-static void
-rule(void)
+void
+report_rule(void)
 {
 	for (int i = 0; i < LINE_LEN; i++)
 		putchar('-');
@@ -40,10 +41,12 @@ rule(void)
 }
 
 int
-report_begin(struct report *report, const struct options *opt, const struct stages *stages,
+report_begin(struct report *report, const struct options *opt, const struct measures *measures,
 	     bool is_quiet)
 {
-	*report = (struct report){ .opt = opt, .stages = stages, .is_quiet = is_quiet };
+	*report = (struct report){ .opt = opt, .measures = measures, .is_quiet = is_quiet };
+	if (plot_begin(&report->plot, is_quiet ? NULL : opt->plot_file) != 0)
+		return -1;
 	if (!opt->is_json || is_quiet)
 		return 0;
 	report->rows_file = open_memstream(&report->rows, &report->rows_len);
@@ -93,21 +96,24 @@ print_setup(const struct endpoint *endpoint)
 	printf(" Memory per QP   : %zu[B], queues included\n", setup->heap_bytes / endpoint->nb_qp);
 }
 
-static void
-print_columns(const struct options *opt)
+void
+report_columns(const struct options *opt)
 {
 	const char *unit = opt->is_gbits ? "Gb" : "MB";
+	const char *time = opt->is_cycles ? "cycles" : "usec";
 
 	if (!opt->is_lat)
 		printf(" #bytes     #iterations    BW peak[%s/sec]    BW average[%s/sec]   "
-		       "MsgRate[Mpps]\n",
+		       "MsgRate[Mpps]",
 		       unit, unit);
 	else if (opt->duration_s != 0)
-		printf(" #bytes        #iterations       t_avg[usec]    tps average\n");
+		printf(" #bytes        #iterations       t_avg[%s]    tps average", time);
 	else
-		printf(" #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    "
-		       "t_avg[usec]    t_stdev[usec]   99%% percentile[usec]   99.9%% "
-		       "percentile[usec] \n");
+		printf(" #bytes #iterations    t_min[%s]    t_max[%s]  t_typical[%s]    "
+		       "t_avg[%s]    t_stdev[%s]   99%% percentile[%s]   99.9%% "
+		       "percentile[%s] ",
+		       time, time, time, time, time, time, time);
+	printf("%s\n", opt->is_cpu_util ? "    CPU_Util[%]" : "");
 }
 
 void
@@ -115,9 +121,9 @@ report_head(struct report *report, const struct endpoint *endpoint)
 {
 	const struct options *opt = report->opt;
 
-	if (report->is_quiet)
+	if (!report_is_table(report))
 		return;
-	rule();
+	report_rule();
 	printf("%20s%s%s %s Test\n", "", opt->is_bidir ? "Bidirectional " : "", op_name(opt),
 	       opt->is_lat ? "Latency" : "BW");
 	printf(" Device          : %s\n", uroce_get_device_name(endpoint->device));
@@ -139,139 +145,12 @@ report_head(struct report *report, const struct endpoint *endpoint)
 		printf(" QP order        : random\n");
 	if (endpoint->nb_qp > 1)
 		print_setup(endpoint);
-	rule();
+	report_rule();
 	print_addresses("local", endpoint->local, endpoint->nb_qp);
 	print_addresses("remote", endpoint->peer, endpoint->nb_qp);
-	rule();
-	print_columns(opt);
+	report_rule();
+	report_columns(opt);
 	fflush(stdout);
-}
-
-static void
-print_verify(const struct report *report, const struct verify *verify)
-{
-	if (!report->opt->is_verify) {
-		if (verify->lost > 0)
-			printf("lost: %" PRIu64 " messages\n", verify->lost);
-		return;
-	}
-	printf("verify: %" PRIu64 " messages, %" PRIu64 " bytes checked, %" PRIu64 " wrong",
-	       verify->messages, verify->bytes, verify->wrong);
-	if (!options_is_reliable(report->opt))
-		printf(", %" PRIu64 " messages lost", verify->lost);
-	printf("\n");
-}
-
-/* Begin the JSON object of a row. @return false if no JSON was requested */
-static bool
-json_open(struct report *report, uint64_t size, uint64_t messages)
-{
-	if (report->rows_file == NULL)
-		return false;
-	fprintf(report->rows_file, "%s\t\t{\n\t\t\t\"MsgSize\": %" PRIu64 ",\n",
-		report->nb_rows ? ",\n" : "", size);
-	fprintf(report->rows_file, "\t\t\t\"n_iterations\": %" PRIu64, messages);
-	report->nb_rows++;
-	return true;
-}
-
-static void
-json_double(struct report *report, const char *key, double value, int digits)
-{
-	fprintf(report->rows_file, ",\n\t\t\t\"%s\": %.*f", key, digits, value);
-}
-
-static void
-json_close(struct report *report, const struct verify *verify)
-{
-	if (report->opt->is_verify)
-		fprintf(report->rows_file,
-			",\n\t\t\t\"verified_messages\": %" PRIu64
-			",\n\t\t\t\"verified_bytes\": %" PRIu64 ",\n\t\t\t\"wrong_bytes\": %" PRIu64
-			",\n\t\t\t\"lost_messages\": %" PRIu64,
-			verify->messages, verify->bytes, verify->wrong, verify->lost);
-	if (report->stages->nb > 0) {
-		fprintf(report->rows_file, ",\n\t\t\t\"stages\": ");
-		stages_print_json(report->stages, report->rows_file);
-	}
-	fprintf(report->rows_file, "\n\t\t}");
-}
-
-void
-report_bandwidth(struct report *report, const struct bandwidth *row, const struct verify *verify)
-{
-	double unit = report->opt->is_gbits ? 1e9 / 8 : 1 << 20;
-
-	if (report->is_quiet)
-		return;
-	printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.2f            %-7.2f\t\t   %-7.6f\n",
-	       row->size, row->messages, row->peak_bps / unit, row->average_bps / unit,
-	       row->messages_per_s / 1e6);
-	print_verify(report, verify);
-	stages_print(report->stages, row->messages);
-	fflush(stdout);
-	if (!json_open(report, row->size, row->messages))
-		return;
-	json_double(report, "BW_peak", row->peak_bps / unit, 2);
-	json_double(report, "BW_average", row->average_bps / unit, 2);
-	json_double(report, "MsgRate", row->messages_per_s / 1e6, 6);
-	json_close(report, verify);
-}
-
-static void
-print_latency(const struct report *report, const struct latency *row)
-{
-	if (report->opt->duration_s != 0)
-		printf(" %-7" PRIu64 "       %" PRIu64 "            %-7.2f        %-7.2f\n",
-		       row->size, row->messages, row->average, row->messages_per_s);
-	else
-		printf(" %-7" PRIu64 " %" PRIu64
-		       "          %-7.2f        %-7.2f      %-7.2f  \t       "
-		       "%-7.2f     \t%-7.2f\t\t%-7.2f \t\t%-7.2f\n",
-		       row->size, row->messages, row->min, row->max, row->typical, row->average,
-		       row->deviation, row->p99, row->p999);
-}
-
-void
-report_latency(struct report *report, const struct latency *row, const struct verify *verify)
-{
-	if (report->is_quiet)
-		return;
-	print_latency(report, row);
-	print_verify(report, verify);
-	stages_print(report->stages, row->messages);
-	fflush(stdout);
-	if (!json_open(report, row->size, row->messages))
-		return;
-	json_double(report, "t_avg", row->average, 2);
-	if (report->opt->duration_s != 0) {
-		json_double(report, "tps_average", row->messages_per_s, 2);
-	} else {
-		json_double(report, "t_min", row->min, 2);
-		json_double(report, "t_max", row->max, 2);
-		json_double(report, "t_typical", row->typical, 2);
-		json_double(report, "t_stdev", row->deviation, 2);
-		json_double(report, "percentile_50", row->typical, 3);
-		json_double(report, "percentile_90", row->p90, 3);
-		json_double(report, "percentile_99", row->p99, 3);
-		json_double(report, "percentile_99.9", row->p999, 3);
-		json_double(report, "percentile_99.99", row->p9999, 3);
-	}
-	json_close(report, verify);
-}
-
-void
-report_answered(struct report *report, uint64_t size, uint64_t messages,
-		const struct verify *verify)
-{
-	if (report->is_quiet || (!report->opt->is_verify && report->stages->nb == 0))
-		return;
-	printf(" %-7" PRIu64 "\n", size);
-	print_verify(report, verify);
-	stages_print(report->stages, messages);
-	fflush(stdout);
-	if (report->stages->nb > 0 && json_open(report, size, messages))
-		json_close(report, verify);
 }
 
 static void
@@ -321,21 +200,47 @@ save_json(struct report *report, const struct endpoint *endpoint)
 	return -1;
 }
 
+/* Check one limit. perftest fails, too, unless one of the sizes reaches the limit. */
+static int
+check_limit(const char *option, double limit, double best, const char *unit)
+{
+	if (limit == 0 || best >= limit)
+		return 0;
+	fprintf(stderr, "uroce-perf: --%s %g: the result is below it: %.2f %s\n", option, limit,
+		best, unit);
+	return -1;
+}
+
+/* Check the limits of the options, on a side that has reported rates. */
+static int
+check_limits(const struct report *report)
+{
+	const struct options *opt = report->opt;
+
+	if (!report->has_rates)
+		return 0;
+	return check_limit("limit_bw", opt->limit_bw, report->best_bw,
+			   opt->is_gbits ? "Gb/sec" : "MB/sec") |
+	       check_limit("limit_msgrate", opt->limit_msgrate, report->best_msgrate, "Mpps");
+}
+
 int
 report_end(struct report *report, const struct endpoint *endpoint)
 {
 	int result = 0;
 
-	if (!report->is_quiet) {
+	if (report_is_table(report)) {
 		if (endpoint->nb_qp > 1)
 			printf(" Tear-down: %u queue pairs in %.3f s\n", endpoint->nb_qp,
 			       endpoint->setup.destroy_s);
-		rule();
+		report_rule();
 		fflush(stdout);
 	}
 	if (report->rows_file != NULL)
 		result = save_json(report, endpoint);
 	free(report->rows);
 	report->rows = NULL;
+	if (plot_end(&report->plot) != 0 || check_limits(report) != 0)
+		result = -1;
 	return result;
 }

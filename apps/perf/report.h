@@ -14,7 +14,9 @@
 
 #include "endpoint.h"
 #include "options.h"
-#include "stages.h"
+#include "plot.h"
+#include "histogram.h"
+#include "measures.h"
 #include "verify.h"
 
 /** A measured bandwidth. With --bidirectional it is the sum of both directions. */
@@ -28,22 +30,29 @@ struct bandwidth {
 };
 
 /**
- * Measured latencies in microseconds: those of half a round trip, or of a whole round trip for READ
- * and atomics.
+ * Measured latencies in microseconds, with --report-cycles in cycles: those of half a round trip,
+ * or of a whole round trip for READ and atomics.
  */
 struct latency {
 	uint64_t size;
 	uint64_t messages;
 	double min, max, typical, average, deviation, p90, p99, p999, p9999;
 	double messages_per_s; /* round trips per second */
+	/* the latencies, each divided by `scale`; NULL if neither --histogram nor --plot is given */
+	const struct histogram *histogram;
+	double scale;
 };
 
 struct report {
 	const struct options *opt;
-	/* the cycles that each stage of the library took for the current message size */
-	const struct stages *stages;
+	/* what was measured beside the messages, for the current message size */
+	const struct measures *measures;
 	/* the report prints nothing, because it is of the second side in loopback */
 	bool is_quiet;
+	bool has_rates;      /* rates were reported */
+	double best_bw;      /* highest average bandwidth of a size, in the unit of the report */
+	double best_msgrate; /* highest message rate of a size, in millions per second */
+	struct plot plot;
 	char *rows; /* the JSON objects written so far */
 	size_t rows_len;
 	FILE *rows_file; /* stream that writes to `rows`; NULL if no JSON was requested */
@@ -51,7 +60,7 @@ struct report {
 };
 
 /** Begin the report of a run. @return 0, or -1 after one line on stderr */
-int report_begin(struct report *report, const struct options *opt, const struct stages *stages,
+int report_begin(struct report *report, const struct options *opt, const struct measures *measures,
 		 bool is_quiet);
 
 /**
@@ -60,8 +69,28 @@ int report_begin(struct report *report, const struct options *opt, const struct 
  */
 void report_head(struct report *report, const struct endpoint *endpoint);
 
+/** Check whether the report prints a table, and not only numbers or nothing. */
+static inline bool
+report_is_table(const struct report *report)
+{
+	return !report->is_quiet && report->opt->output == PERF_OUTPUT_TABLE;
+}
+
+/** Print a horizontal rule. */
+void report_rule(void);
+
+/** Print the line with the names of the columns. */
+void report_columns(const struct options *opt);
+
+/**
+ * Report a row.
+ * @param directions  with --bidirectional the rates of this side and of the other side; else NULL
+ */
 void report_bandwidth(struct report *report, const struct bandwidth *row,
-		      const struct verify *verify);
+		      const struct verify *verify, const struct bandwidth directions[2]);
+
+/** Print all latencies of a message size. */
+void report_times(const struct report *report, const double *times, uint64_t nb);
 void report_latency(struct report *report, const struct latency *row, const struct verify *verify);
 
 /** Print the row of a test in which this side was only the responder: the result of --verify. */
@@ -69,7 +98,7 @@ void report_answered(struct report *report, uint64_t size, uint64_t messages,
 		     const struct verify *verify);
 
 /**
- * Close the table and write the JSON file.
+ * Close the table, write the JSON file and the plot, and check the limits of the options.
  * @return 0, or -1 after one line on stderr
  */
 int report_end(struct report *report, const struct endpoint *endpoint);

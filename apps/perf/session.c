@@ -25,9 +25,10 @@
 
 #include <rte_cycles.h>
 
-#define VERSION 1
-#define HELLO_S 10
-#define CLOSE_S 5 /* number of seconds that the client has to close its port */
+#define VERSION           1
+#define HELLO_S           10
+#define CLEARED_PER_S_LOG 26 /* log2 of the bytes that a busy machine clears in a second */
+#define CLOSE_S           5  /* number of seconds that the client has to close its port */
 /* microseconds between two polls of the connection to the other side, in a loop that waits */
 #define POLL_US             20
 #define BUDGET_BYTES        (1u << 30)
@@ -186,13 +187,23 @@ parse_address(const char *line, unsigned idx, struct address *address)
 	       their_idx == idx && parse_gid(gid, &address->gid);
 }
 
+/*
+ * Get the time that the other side has until it sends its addresses: it registers its buffer before
+ * that, and the kernel clears the pages of a large buffer.
+ */
+static unsigned
+addresses_s(const struct session *session)
+{
+	return HELLO_S + (unsigned)(session->endpoint.buf_len >> CLEARED_PER_S_LOG);
+}
+
 static int
 receive_addresses(struct session *session, unsigned begin, unsigned end)
 {
 	char line[EXCHANGE_LINE_MAX];
 
 	for (unsigned i = begin; i < end; i++) {
-		if (wait_line(session, line, HELLO_S) != 0)
+		if (wait_line(session, line, addresses_s(session)) != 0)
 			return -1;
 		if (is_peer_failure(session, line))
 			return -1;
@@ -432,6 +443,7 @@ session_open(struct session *session, const char *spec)
 
 	snprintf(port_name, sizeof(port_name), "%.*s", (int)strcspn(spec, ","), spec);
 	if (endpoint_open(&session->endpoint, session->opt, spec) == 0 &&
+	    measures_open(&session->measures, session->opt, session->endpoint.context) == 0 &&
 	    capture_add_port(port_name) == 0 && impair_add_port(port_name) == 0)
 		return 0;
 	endpoint_close(&session->endpoint);

@@ -18,9 +18,9 @@
 #include "exchange.h"
 #include "failures.h"
 #include "layout.h"
+#include "measures.h"
 #include "options.h"
 #include "report.h"
-#include "stages.h"
 #include "verify.h"
 
 #define SYNC_VALUES 4
@@ -39,8 +39,8 @@ struct session {
 	struct failures failures;
 	/* results of the checks of received data, for the current message size */
 	struct verify verify;
-	/* cycles of this process in each stage, for the current message size */
-	struct stages stages;
+	/* what is measured beside the messages, for the current message size */
+	struct measures measures;
 	struct report report;
 	uint64_t wrong;      /* number of wrong bytes over all message sizes, on both sides */
 	uint64_t looked_tsc; /* TSC value at which session_poll() last read the exchange */

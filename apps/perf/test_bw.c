@@ -262,26 +262,49 @@ peak_of(const struct transfer *transfer)
 	return best * (double)rte_get_tsc_hz();
 }
 
-/*
- * Compute the bandwidth that is reported. With --bidirectional the rates of both sides are added.
- */
+/* Compute the rates of this side. */
 static struct bandwidth
-result_of(const struct transfer *transfer, const struct total *total, const struct sync *theirs)
+local_rates(const struct transfer *transfer, const struct total *total)
 {
-	const struct session *session = transfer->session;
-	bool is_sender = session->is_requester;
+	bool is_sender = transfer->session->is_requester;
 	double seconds = is_sender ? total->seconds : total->recv_seconds;
 	struct bandwidth row = { .size = transfer->requests.layout.size,
 				 .messages = is_sender ? total->sent : total->received };
 
 	row.messages_per_s = seconds > 0 ? (double)row.messages / seconds : 0;
 	row.peak_bps = total->peak * (double)row.size;
-	if (session->opt->is_bidir) {
-		row.messages_per_s += (double)theirs->value[0] / 1e3;
-		row.peak_bps += (double)theirs->value[1];
-	}
 	row.average_bps = row.messages_per_s * (double)row.size;
 	return row;
+}
+
+/* Get the rates of the other side, which it has sent with the step `rate`. */
+static struct bandwidth
+remote_rates(const struct transfer *transfer, const struct total *total, const struct sync *theirs)
+{
+	struct bandwidth row = { .size = transfer->requests.layout.size,
+				 .messages = total->peer_sent,
+				 .messages_per_s = (double)theirs->value[0] / 1e3,
+				 .peak_bps = (double)theirs->value[1] };
+
+	row.average_bps = row.messages_per_s * (double)row.size;
+	return row;
+}
+
+static void
+report_rates(struct transfer *transfer, const struct total *total, const struct sync *theirs)
+{
+	struct session *session = transfer->session;
+	struct bandwidth both[2] = { local_rates(transfer, total),
+				     remote_rates(transfer, total, theirs) };
+	struct bandwidth row = both[0];
+
+	if (session->opt->is_bidir) {
+		row.messages_per_s += both[1].messages_per_s;
+		row.peak_bps += both[1].peak_bps;
+		row.average_bps += both[1].average_bps;
+	}
+	report_bandwidth(&session->report, &row, &session->verify,
+			 session->opt->is_bidir ? both : NULL);
 }
 
 /*
@@ -311,11 +334,11 @@ finish(struct transfer *transfer, struct total *total)
 	session->wrong += verify->wrong;
 	if (session_sync(session, "rate", &rate, &theirs) != 0)
 		return -1;
-	struct bandwidth row = result_of(transfer, total, &theirs);
 	if (session->is_requester || session->opt->op == PERF_SEND)
-		report_bandwidth(&session->report, &row, verify);
+		report_rates(transfer, total, &theirs);
 	else
-		report_answered(&session->report, row.size, total->peer_sent, verify);
+		report_answered(&session->report, transfer->requests.layout.size, total->peer_sent,
+				verify);
 	return 0;
 }
 
@@ -354,7 +377,7 @@ test_bw(struct session *session, uint64_t size)
 
 	session->verify =
 		(struct verify){ .is_selftest = opt->is_selftest, .is_flipped = is_flipped };
-	stages_reset(&session->stages);
+	measures_reset(&session->measures);
 	if (requests_init(&transfer.requests, session, size) != 0 || make_times(&transfer) != 0)
 		fprintf(stderr, "uroce-perf: no memory for %" PRIu64 " queue pairs\n", opt->nb_qp);
 	else if (run_batches(&transfer, &total) == 0)

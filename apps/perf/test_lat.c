@@ -51,7 +51,9 @@ struct pingpong {
 	uint64_t waiting_since;
 	bool is_over; /* the client has ended this message size */
 	bool is_failed;
-	double *times; /* the latency of each round in microseconds; NULL if only the sum is kept */
+	/* the latency of each round, in the unit of the report; NULL if only the sum is kept */
+	double *times;
+	struct histogram histogram; /* used with --histogram and --plot */
 	double sum;
 };
 
@@ -61,10 +63,24 @@ is_one_sided(const struct session *session)
 	return session->opt->op == PERF_READ || session->opt->op == PERF_ATOMIC;
 }
 
+/* Get the number of cycles in the unit of the report: a microsecond, or a cycle. */
 static double
-microseconds(uint64_t tsc)
+cycles_per_unit(const struct pingpong *pp)
 {
-	return (double)tsc * 1e6 / (double)rte_get_tsc_hz();
+	return pp->session->opt->is_cycles ? 1 : (double)rte_get_tsc_hz() / 1e6;
+}
+
+/* Get what one step of the histogram is in the unit of the report: a nanosecond, or a cycle. */
+static double
+histogram_scale(const struct pingpong *pp)
+{
+	return pp->session->opt->is_cycles ? 1 : 1e-3;
+}
+
+static bool
+has_histogram(const struct pingpong *pp)
+{
+	return pp->session->opt->is_histogram || pp->session->opt->plot_file != NULL;
 }
 
 /*
@@ -323,6 +339,19 @@ renew_receive(struct pingpong *pp)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
+/* Add the time of a round, a number of cycles. */
+static void
+add_time(struct pingpong *pp, uint64_t tsc)
+{
+	double spent = (double)tsc / cycles_per_unit(pp) / (is_one_sided(pp->session) ? 1 : 2);
+
+	pp->sum += spent;
+	if (pp->times != NULL)
+		pp->times[pp->rounds] = spent;
+	if (has_histogram(pp))
+		histogram_add(&pp->histogram, (uint64_t)(spent / histogram_scale(pp)));
+}
+
 /* Execute one round of the client. @return 1, or -1 if the round failed or the run was stopped */
 static int
 client_round(struct pingpong *pp)
@@ -333,11 +362,7 @@ client_round(struct pingpong *pp)
 		return -1;
 	if (is_one_sided(pp->session) ? wait_completions(pp, 0) != 0 : wait_message(pp) <= 0)
 		return -1;
-	double spent = microseconds(rte_rdtsc() - begin) / (is_one_sided(pp->session) ? 1 : 2);
-
-	pp->sum += spent;
-	if (pp->times != NULL)
-		pp->times[pp->rounds] = spent;
+	add_time(pp, rte_rdtsc() - begin);
 	if (pp->session->opt->is_verify && is_one_sided(pp->session))
 		check_answer(pp);
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
@@ -383,10 +408,11 @@ print_progress(struct pingpong *pp)
 	if (now - pp->progress_tsc < rte_get_tsc_hz())
 		return;
 	pp->progress_tsc = now;
-	fprintf(stderr, "\r%4.0f s of %" PRIu64 " s: %.2f usec ",
+	fprintf(stderr, "\r%4.0f s of %" PRIu64 " s: %.2f %s ",
 		(double)pp->session->opt->duration_s -
 			(double)(pp->deadline - now) / (double)rte_get_tsc_hz(),
-		pp->session->opt->duration_s, pp->sum / (double)(pp->rounds + 1));
+		pp->session->opt->duration_s, pp->sum / (double)(pp->rounds + 1),
+		pp->session->opt->is_cycles ? "cycles" : "usec");
 }
 
 static int
@@ -465,10 +491,17 @@ result_of(struct pingpong *pp)
 	if (pp->rounds == 0)
 		return row;
 	row.average = pp->sum / (double)pp->rounds;
-	row.messages_per_s = 1e6 / (row.average * (is_one_sided(pp->session) ? 1 : 2));
+	row.messages_per_s = (double)rte_get_tsc_hz() / (row.average * cycles_per_unit(pp) *
+							 (is_one_sided(pp->session) ? 1 : 2));
+	row.histogram = has_histogram(pp) ? &pp->histogram : NULL;
+	row.scale = histogram_scale(pp);
 	if (pp->times == NULL)
 		return row;
+	if (pp->session->opt->is_time_list)
+		report_times(&pp->session->report, pp->times, pp->rounds);
 	qsort(pp->times, pp->rounds, sizeof(*pp->times), compare_doubles);
+	if (pp->session->opt->is_sorted_list)
+		report_times(&pp->session->report, pp->times, pp->rounds);
 	for (uint64_t i = 0; i < pp->rounds; i++)
 		squares += (pp->times[i] - row.average) * (pp->times[i] - row.average);
 	row.min = pp->times[0];
@@ -538,9 +571,9 @@ run(struct pingpong *pp)
 		return -1;
 	pp->deadline = rte_rdtsc() + session->opt->duration_s * rte_get_tsc_hz();
 	pp->progress_tsc = rte_rdtsc();
-	stages_begin(&session->stages);
+	measures_begin(&session->measures);
 	result = session->is_client ? run_client(pp) : run_server(pp);
-	stages_end(&session->stages);
+	measures_end(&session->measures);
 	if (result == 0 && session->is_client)
 		while ((result = session_poll(session, "over", &theirs)) == 0) {
 			if (stop_is_asked())
@@ -565,7 +598,7 @@ test_lat(struct session *session, uint64_t size)
 
 	session->verify = (struct verify){ .is_selftest = opt->is_selftest,
 					   .is_flipped = session->verify.is_flipped };
-	stages_reset(&session->stages);
+	measures_reset(&session->measures);
 	if (opt->duration_s == 0 && session->is_client)
 		pp.times = calloc(pp.goal, sizeof(*pp.times));
 	if (requests_init(&pp.requests, session, size) != 0 ||

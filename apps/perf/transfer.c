@@ -370,12 +370,12 @@ transfer_run(struct transfer *transfer)
 	bool is_shown = is_progress_shown(transfer);
 	int result;
 
-	stages_begin(&session->stages);
+	measures_begin(&session->measures);
 	transfer->begin_tsc = transfer->progress_tsc = rte_rdtsc();
 	while ((result = run_round(transfer, session->is_requester)) == 0)
 		if (is_shown)
 			print_progress(transfer);
-	stages_end(&session->stages);
+	measures_end(&session->measures);
 	if (is_shown)
 		fprintf(stderr, "\r%40s\r", "");
 	if (result < 0) {

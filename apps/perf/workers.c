@@ -216,7 +216,7 @@ report_all(struct report *report, const struct worker *workers, unsigned nb)
 			(double)workers[i].completed * (double)rte_get_tsc_hz() / (double)tsc;
 	}
 	row.average_bps = row.messages_per_s * (double)row.size;
-	report_bandwidth(report, &row, &none);
+	report_bandwidth(report, &row, &none, NULL);
 	return report_end(report, &workers[0].ends[0].endpoint);
 }
 
@@ -226,7 +226,7 @@ workers_run(const struct options *opt)
 	const unsigned nb = (unsigned)opt->nb_workers;
 	struct worker *workers = aligned_alloc(128, nb * sizeof(*workers));
 	static struct report report;
-	static struct stages stages;
+	static struct measures measures;
 	static _Atomic(enum start) start;
 	int result = 0;
 
@@ -238,7 +238,7 @@ workers_run(const struct options *opt)
 		free(workers);
 		return PERF_EXIT_FAILED;
 	}
-	if (workers == NULL || report_begin(&report, opt, &stages, false) != 0)
+	if (workers == NULL || report_begin(&report, opt, &measures, false) != 0)
 		return PERF_EXIT_FAILED;
 	memset(workers, 0, nb * sizeof(*workers));
 	for (unsigned i = 0; i < nb && result == 0; i++) {

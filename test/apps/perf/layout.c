@@ -130,6 +130,20 @@ layout__receives_of_all_sizes_have_one_length(void **state)
 	assert_int_equal(layout_of(&opt, MTU, 2).stride, layout_of(&opt, MTU, 4096).stride);
 }
 
+/* Offsets in the buffer of the largest messages do not fit in 32 bits. */
+static void
+layout__of_the_largest_messages(void **state)
+{
+	struct options opt = options_of(PERF_WRITE, IBV_QPT_RC, true, PERF_SIZE_MAX);
+	struct layout layout = layout_of(&opt, MTU, PERF_SIZE_MAX);
+	size_t area_len = layout_area_len(&opt, MTU);
+
+	(void)state;
+	assert_int_equal(layout.slots, 1);
+	assert_int_equal(area_len, (size_t)2 << 30);
+	assert_int_equal(layout_in(&layout, area_len, 2, 0), (size_t)10 << 30);
+}
+
 static void
 layout__datagrams_have_room_for_a_grh(void **state)
 {
@@ -179,6 +193,7 @@ main(void)
 		cmocka_unit_test(layout__without_verify_slots_fill_a_page),
 		cmocka_unit_test(layout__of_many_qps_is_compact),
 		cmocka_unit_test(layout__receives_of_all_sizes_have_one_length),
+		cmocka_unit_test(layout__of_the_largest_messages),
 		cmocka_unit_test(layout__datagrams_have_room_for_a_grh),
 		cmocka_unit_test(layout__slots_stay_in_their_area),
 	};

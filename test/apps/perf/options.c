@@ -15,7 +15,7 @@
 
 /*
  * Parse a command line whose words are separated by single blanks. A device is added unless the
- * command line has --loopback or --uroce.
+ * command line has --loopback, --uroce or --ib-dev.
  */
 static int
 parse(struct options *opt, const char *text)
@@ -25,7 +25,8 @@ parse(struct options *opt, const char *text)
 	char *argv[WORDS_MAX] = { program, device };
 	int argc = 2;
 
-	if (strstr(text, "--loopback") != NULL || strstr(text, "--uroce") != NULL)
+	if (strstr(text, "--loopback") != NULL || strstr(text, "--uroce") != NULL ||
+	    strstr(text, "--ib-dev") != NULL)
 		argc = 1;
 	snprintf(line, sizeof(line), "%s", text);
 	for (char *word = strtok(line, " "); word != NULL; word = strtok(NULL, " "))
@@ -204,33 +205,65 @@ parse__json_file_means_json(void **state)
 }
 
 static void
+parse__sizes_have_units(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw -s 64K"), 0);
+	assert_int_equal(opt.size, 65536);
+	assert_int_equal(parse(&opt, "write_bw -s 3M"), 0);
+	assert_int_equal(opt.size, 3 << 20);
+}
+
+static void
+parse__the_device_has_two_names(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	/* parse() adds --uroce */
+	assert_int_equal(parse(&opt, "write_bw -d net_null1"), -1);
+	assert_int_equal(parse(&opt, "--ib-dev=net_null1 write_bw"), 0);
+	assert_string_equal(opt.device, "net_null1");
+	assert_int_equal(parse(&opt, "--loopback write_bw -d net_null1"), -1);
+}
+
+static void
+parse__what_perftest_asks_for_may_be_always_so(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw -F --use_old_post_send --disable_pcie_relaxed"), 0);
+	assert_int_equal(parse(&opt, "read_lat -F --use_old_post_send --force-link=Ethernet"), 0);
+}
+
+static void
 parse__boundaries(void **state)
 {
 	static const struct {
 		const char *line;
 		int result;
 	} rows[] = {
-		{ "write_bw -s 1", 0 },
-		{ "write_bw -s 0", -1 },
-		{ "write_bw -s 8388608", 0 },
-		{ "write_bw -s 8388609", -1 },
-		{ "write_bw -n 5", 0 },
-		{ "write_bw -n 4", -1 },
-		{ "write_bw -q 131072", 0 },
-		{ "write_bw -q 131073", -1 },
-		{ "write_bw -u 31", 0 },
-		{ "write_bw -u 32", -1 },
-		{ "write_bw -p 65535", 0 },
-		{ "write_bw -p 65536", -1 },
-		{ "write_bw -m 256", 0 },
-		{ "write_bw -m 255", -1 },
-		{ "write_bw -m 4096", 0 },
-		{ "write_bw -m 3000", -1 },
-		{ "write_bw -l 128", 0 },
-		{ "write_bw -l 129", -1 },
-		{ "write_bw -s 12x", -1 },
-		{ "write_bw -s -1", -1 },
-		{ "write_bw -s 18446744073709551616", -1 },
+		{ "write_bw -s 1", 0 },          { "write_bw -s 0", -1 },
+		{ "write_bw -s 2147483648", 0 }, { "write_bw -s 2147483649", -1 },
+		{ "write_bw -s 64K", 0 },        { "write_bw -s 2048M", 0 },
+		{ "write_bw -s 2049M", -1 },     { "write_bw -s 0K", -1 },
+		{ "write_bw -s K", -1 },         { "write_bw -s 17592186044417M", -1 },
+		{ "write_bw -i 1", 0 },          { "write_bw -i 2", -1 },
+		{ "write_bw -S 0", 0 },          { "write_bw -S 3", -1 },
+		{ "write_bw -w 0.5", 0 },        { "write_bw -w 0", -1 },
+		{ "write_bw -w -1", -1 },        { "write_bw -w 1x", -1 },
+		{ "write_bw -y nan", -1 },       { "write_bw -n 5", 0 },
+		{ "write_bw -n 4", -1 },         { "write_bw -q 131072", 0 },
+		{ "write_bw -q 131073", -1 },    { "write_bw -u 31", 0 },
+		{ "write_bw -u 32", -1 },        { "write_bw -p 65535", 0 },
+		{ "write_bw -p 65536", -1 },     { "write_bw -m 256", 0 },
+		{ "write_bw -m 255", -1 },       { "write_bw -m 4096", 0 },
+		{ "write_bw -m 3000", -1 },      { "write_bw -l 128", 0 },
+		{ "write_bw -l 129", -1 },       { "write_bw -s 12x", -1 },
+		{ "write_bw -s -1", -1 },        { "write_bw -s 18446744073709551616", -1 },
 	};
 
 	(void)state;
@@ -251,7 +284,20 @@ parse__refuses_what_makes_no_sense(void **state)
 		"write_bw --nosuch",
 		"write_bw -Z",
 		"write_bw -s",
-		"write_bw -c XRC",
+		"write_bw -c DC",
+		"send_lat -c SRD",
+		"write_bw --force-link IB",
+		"--uroce=net_null0 -d net_null1 write_bw",
+		"write_bw --report-both",
+		"write_bw -b -a --report-both",
+		"write_bw --cpu_util",
+		"write_bw -H",
+		"write_bw --plot x",
+		"write_lat -H -D 2",
+		"write_lat -w 5",
+		"write_lat --output bandwidth",
+		"write_bw --output latency",
+		"write_bw --output everything",
 		"write_bw -c UD",
 		"read_bw -c UC",
 		"atomic_lat -c UC",
@@ -293,6 +339,9 @@ main(void)
 		cmocka_unit_test(parse__moderation_leaves_room_for_a_list),
 		cmocka_unit_test(parse__selftest_verifies),
 		cmocka_unit_test(parse__json_file_means_json),
+		cmocka_unit_test(parse__sizes_have_units),
+		cmocka_unit_test(parse__the_device_has_two_names),
+		cmocka_unit_test(parse__what_perftest_asks_for_may_be_always_so),
 		cmocka_unit_test(parse__boundaries),
 		cmocka_unit_test(parse__refuses_what_makes_no_sense),
 	};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_CPU_USE_H
+#define PERF_CPU_USE_H
+
+/**
+ * @file
+ * The share of the machine's CPU time that programs take during the measured time, for the option
+ * --cpu_util. As in perftest it is the time in user mode, divided by that time and the idle time,
+ * over all CPUs.
+ */
+
+#include <stdint.h>
+
+struct cpu_use {
+	uint64_t user, idle; /* ticks within all measured times */
+	uint64_t begin_user,
+		begin_idle; /* values of the kernel at the start of the measured time */
+};
+
+/** Begin a measured time. */
+void cpu_use_begin(struct cpu_use *use);
+
+/** End a measured time. */
+void cpu_use_end(struct cpu_use *use);
+
+/** Get the share in percent; 0 if nothing was measured. */
+double cpu_use_percent(const struct cpu_use *use);
+
+#endif /* PERF_CPU_USE_H */

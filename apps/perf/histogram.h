@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_HISTOGRAM_H
+#define PERF_HISTOGRAM_H
+
+/**
+ * @file
+ * A histogram of latencies with logarithmic buckets: 16 buckets for each power of two, so a bucket
+ * is at most 1/16 wider than its smallest value. Its memory does not depend on the number of
+ * messages, so it also counts the messages of tests that run for a time.
+ */
+
+#include <stdint.h>
+#include <stdio.h>
+
+#define HISTOGRAM_SUB_BITS 4u
+#define HISTOGRAM_BUCKETS  ((64u - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS)
+
+struct histogram {
+	uint64_t nb; /* number of values */
+	uint64_t count[HISTOGRAM_BUCKETS];
+};
+
+/** Get the index of the bucket that counts a value. */
+unsigned histogram_bucket(uint64_t value);
+
+/** Get the smallest value that a bucket counts. The bucket after the last one has UINT64_MAX. */
+uint64_t histogram_begin(unsigned bucket);
+
+void histogram_add(struct histogram *histogram, uint64_t value);
+
+/**
+ * Find the buckets that have counted something.
+ * @param[out] first  index of the first of them
+ * @param[out] end    index after the last of them; both are 0 if the histogram is empty
+ */
+void histogram_range(const struct histogram *histogram, unsigned *first, unsigned *end);
+
+/**
+ * Print a table: a row for each bucket that has counted something.
+ * @param scale  the unit of the table is a value multiplied by this number
+ * @param unit   name of the unit
+ */
+void histogram_print(const struct histogram *histogram, double scale, const char *unit);
+
+/** Write a JSON list: for each bucket that has counted something its smallest value and its count. */
+void histogram_print_json(const struct histogram *histogram, double scale, FILE *file);
+
+#endif /* PERF_HISTOGRAM_H */

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Tests flags of perftest that uroce-perf has, with its own loopback.
+
+    test-perf-flags.py UROCE-PERF
+
+A row of RUNS is a command line, the status, and what the output must contain. Prints TAP.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+PERF = sys.argv[1]
+LIMIT_S = 120    # only a hang takes so long
+NUMBER = r'\d+\.\d+'
+BW_ROW = rf'^ 4096 +\d+ +{NUMBER} +{NUMBER}\s+{NUMBER}'
+
+# (command line, status, regular expression of the output)
+RUNS = [
+    # the report
+    ('write_bw -s 4096 -n 100 --output bandwidth', 0, rf'\A{NUMBER}\n\Z'),
+    ('write_bw -s 4096 -n 100 --output message_rate', 0, rf'\A{NUMBER}\n\Z'),
+    ('send_lat -n 100 --output latency', 0, rf'\A{NUMBER}\n\Z'),
+    ('write_bw -s 4096 -n 100 -b --report-both', 0, rf'Local results: (?s:.*){BW_ROW}(?s:.*)Remote results: (?s:.*){BW_ROW}'),
+    ('write_bw -s 4096 -n 100 -w 0.001 -y 0.000001', 0, BW_ROW),
+    ('write_bw -s 4096 -n 100 -w 100000000', 1, r'--limit_bw 1e\+08: the result is below it: .* MB/sec'),
+    ('write_bw -s 4096 -n 100 -y 100000', 1, r'--limit_msgrate 100000: the result is below it: .* Mpps'),
+    ('write_bw -s 4096 -D 1 --cpu_util', 0, rf'CPU_Util\[%\]\n{BW_ROW}\s+{NUMBER}$'),
+    ('send_lat -D 1 --cpu_util', 0, rf'CPU_Util\[%\]\n 2 +\d+ +{NUMBER} +{NUMBER}\s+{NUMBER}$'),
+    ('write_bw -s 4096 -n 100 -W counters/port_xmit_packets,port_rcv_packets', 0,
+     r'^\tport_xmit_packets=[1-9]\d*\n\tport_rcv_packets=[1-9]\d*$'),
+    ('write_bw -W nosuch', 1, '--report-counters nosuch: no such counter; allowed: the names of uroce-stat'),
+    ('read_lat -n 100 -C', 0, r't_min\[cycles\]'),
+    ('read_lat -n 100 -H', 0, rf'^#, usec\n1, {NUMBER}\n(?s:.*)^100, (?s:.*)t_min\[usec\]'),
+    ('read_lat -n 100 -U -C', 0, r'^#, cycles\n1, [0-9.e+]+\n(?s:.*)^100, (?s:.*)t_min\[cycles\]'),
+    ('send_lat -n 1000 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
+    ('send_lat -D 1 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
+    # what is always so
+    ('write_bw -s 4096 -n 100 -F -i 1 -S 0 --use_old_post_send --disable_pcie_relaxed --force-link Ethernet', 0, BW_ROW),
+    # sizes
+    ('write_bw -s 4K -n 100', 0, BW_ROW),
+]
+
+# The same for messages of so many bytes that both sides need some GiB of memory.
+LARGE_RUNS = [
+    ('write_bw -s 2048M -n 5', 0, r'^ 2147483648 +5 '),
+    ('read_bw -s 1025M -n 5 --verify', 0, r'5 messages, 5373952000 bytes checked, 0 wrong'),
+]
+LARGE_GIB = 12
+
+nb = failed = 0
+
+
+def result(is_right, what, said=''):
+    global nb, failed
+    nb, failed = nb + 1, failed + (not is_right)
+    print(f'{"ok" if is_right else "not ok"} {nb} - {what}')
+    if not is_right:
+        print(''.join(f'# {line}\n' for line in said.splitlines()), end='')
+    sys.stdout.flush()
+
+
+def run(flags):
+    """@return status, standard output, all output"""
+    process = subprocess.run([PERF, '--', '--loopback', *flags.split()], stdin=subprocess.DEVNULL, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT_S, check=False)
+    return process.returncode, process.stdout, process.stdout + process.stderr
+
+
+def available_gib():
+    with open('/proc/meminfo', encoding='utf-8') as file:
+        return int(re.search(r'MemAvailable: +(\d+) kB', file.read()).group(1)) / (1 << 20)
+
+
+def large_runs():
+    if available_gib() >= LARGE_GIB:
+        runs(LARGE_RUNS)
+    else:
+        result(True, f'large messages # SKIP less than {LARGE_GIB} GiB of memory are available')
+
+
+def runs(table):
+    for flags, wanted, pattern in table:
+        status, output, said = run(flags)
+        text = said if wanted else output
+        result(status == wanted and re.search(pattern, text, re.MULTILINE), flags, f'status {status}\n{said}')
+
+
+def report_of(folder, flags):
+    path = os.path.join(folder, 'report.json')
+    status, _, said = run(f'{flags} --out_json_file={path}')
+    if status != 0:
+        return {}, said
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)['results'], said
+
+
+def json_keys(folder):
+    for flags, keys in (('write_bw -D 1 --cpu_util', ['CPU_util']),
+                        ('write_bw -n 100 -W port_xmit_packets', ['counters']),
+                        ('write_bw -n 100 -b --report-both', ['BW_average_local', 'MsgRate_remote']),
+                        ('write_lat -n 100 --histogram', ['histogram', 'percentile_99'])):
+        results, said = report_of(folder, flags)
+        result(all(key in results for key in keys), f'JSON of {flags}', said)
+    results, said = report_of(folder, 'write_lat -n 500 --histogram')
+    counts = [count for _, count in results.get('histogram', [])]
+    result(sum(counts) == 500, 'the histogram counts each message', f'{counts}\n{said}')
+
+
+def plot(folder):
+    path = os.path.join(folder, 'plot.svg')
+    status, _, said = run(f'write_lat -a -n 100 --plot {path}')
+    try:
+        texts = [text.text for text in xml.etree.ElementTree.parse(path).iter('{http://www.w3.org/2000/svg}text')]
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        texts, said = [], f'{said}{error}'
+    panels = [text for text in texts if text.startswith('write_lat, ') and text.endswith(' 100 messages')]
+    result(status == 0 and 10 < len(panels) <= 23, 'a panel for each size', f'{panels}\n{said}')
+    status, _, said = run(f'write_lat -n 100 --plot {folder}/nosuch/plot.svg')
+    result(status == 1 and 'allowed: a file that can be written' in said, 'a plot that cannot be written', said)
+
+
+def main():
+    runs(RUNS)
+    large_runs()
+    with tempfile.TemporaryDirectory() as folder:
+        json_keys(folder)
+        plot(folder)
+    print(f'1..{nb}')
+    return failed > 0
+
+
+sys.exit(main())
