@@ -63,6 +63,19 @@ set_ack_timeout(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 		       : 0;
 }
 
+/* Set the traffic class of a connection of the test, if the option of the user gives one. */
+static int
+set_tos(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
+{
+	uint8_t tos = (uint8_t)cm->opt->tos;
+
+	if (number == CM_EXCHANGE || tos == 0)
+		return 0;
+	return uroce_cm_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)) != 0
+		       ? cm_failed("--tos")
+		       : 0;
+}
+
 /* --- the client ------------------------------------------------------------------------------ */
 
 static struct hello
@@ -82,7 +95,7 @@ resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 {
 	struct cm_event event;
 
-	if (set_ack_timeout(cm, id, number) != 0)
+	if (set_ack_timeout(cm, id, number) != 0 || set_tos(cm, id, number) != 0)
 		return -1;
 	if (uroce_cm_resolve_addr(id, (struct sockaddr *)&cm->self, (struct sockaddr *)&cm->server,
 				  RESOLVE_MS) != 0)
@@ -288,12 +301,14 @@ open_server(struct cm *cm)
 	char name[INET6_ADDRSTRLEN] = "";
 
 	if (listen_for(cm, IBV_QPT_RC, &cm->listeners[0]) != 0 ||
-	    (type != IBV_QPT_RC && listen_for(cm, type, &cm->listeners[1]) != 0))
+	    (cm->opt->is_rdma_cm && type != IBV_QPT_RC &&
+	     listen_for(cm, type, &cm->listeners[1]) != 0))
 		return -1;
 	(void)getnameinfo((struct sockaddr *)&cm->self, sizeof(cm->self), name, sizeof(name), NULL,
 			  0, NI_NUMERICHOST);
 	/* A tool that starts the server waits for this line before it starts the client. */
-	printf(" waiting for a client on %s, RDMA port %u\n", name, (unsigned)cm->opt->port);
+	fprintf(cm->opt->output == PERF_OUTPUT_TABLE ? stdout : stderr,
+		" waiting for a client on %s, RDMA port %u\n", name, (unsigned)cm->opt->port);
 	fflush(stdout);
 	return 0;
 }

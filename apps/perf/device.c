@@ -3,6 +3,7 @@
 
 #include "endpoint.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,9 +45,44 @@ is_wanted(const union ibv_gid *gid, bool is_ipv6)
 	return is_ipv6 ? !is_mapped_ipv4(gid) && !is_link_local : is_mapped_ipv4(gid);
 }
 
+/*
+ * Parse an IP address as a GID. @return whether it is one
+ */
+static bool
+parse_address(const char *text, union ibv_gid *gid)
+{
+	if (inet_pton(AF_INET6, text, gid->raw) == 1)
+		return true;
+	memset(gid->raw, 0, 10);
+	memset(gid->raw + 10, 0xff, 2);
+	return inet_pton(AF_INET, text, gid->raw + 12) == 1;
+}
+
+/* Choose the GID that is the address of --source_ip, which rdma_cm then uses. */
+static int
+choose_source(struct endpoint *endpoint, const struct options *opt, int nb_gid)
+{
+	union ibv_gid wanted;
+
+	for (int i = 0; i < nb_gid && parse_address(opt->source_ip, &wanted); i++) {
+		if (uroce_query_gid(endpoint->context, PORT_NUM, i, &endpoint->gid) != 0 ||
+		    memcmp(&endpoint->gid, &wanted, sizeof(wanted)) != 0)
+			continue;
+		endpoint->gid_index = (unsigned)i;
+		return 0;
+	}
+	fprintf(stderr,
+		"uroce-perf: --source_ip %s: the device has no such address; allowed with "
+		"--rdma_cm: an address of the key addr of --uroce\n",
+		opt->source_ip);
+	return -1;
+}
+
 static int
 choose_gid(struct endpoint *endpoint, const struct options *opt, int nb_gid)
 {
+	if (options_uses_cm(opt) && opt->source_ip != NULL)
+		return choose_source(endpoint, opt, nb_gid);
 	if (opt->has_gid_index) {
 		static const union ibv_gid none;
 
@@ -91,7 +127,7 @@ query_port(struct endpoint *endpoint, const struct options *opt)
 			(unsigned)opt->mtu, endpoint->mtu);
 		return -1;
 	}
-	if (opt->is_rdma_cm && opt->mtu != 0 && opt->mtu != endpoint->mtu) {
+	if (options_uses_cm(opt) && opt->mtu != 0 && opt->mtu != endpoint->mtu) {
 		fprintf(stderr,
 			"uroce-perf: --mtu %u: with --rdma_cm the path MTU is that of the device; "
 			"allowed: %u, or another value of the key mtu of --uroce\n",
@@ -109,6 +145,11 @@ query_port(struct endpoint *endpoint, const struct options *opt)
 	}
 	if (opt->outs != 0)
 		endpoint->outs = (unsigned)opt->outs;
+	if (opt->pkey_index >= port.pkey_tbl_len) {
+		fprintf(stderr, "uroce-perf: --pkey_index %u: no such P_Key; allowed: 0 to %u\n",
+			(unsigned)opt->pkey_index, port.pkey_tbl_len - 1u);
+		return -1;
+	}
 	if (opt->qp_type == IBV_QPT_UD && opt->has_size && opt->size > endpoint->mtu) {
 		fprintf(stderr,
 			"uroce-perf: --size %u: a datagram is one packet; allowed: 1 to %u\n",
@@ -131,7 +172,7 @@ make_device(const struct options *opt, const char *spec)
 
 	if (opt->nb_qp > PERF_QPS_DEFAULT_MAX && strstr(spec, ",qps=") == NULL)
 		snprintf(qps, sizeof(qps), ",qps=%u", (unsigned)opt->nb_qp);
-	if (opt->is_rdma_cm && opt->mtu != 0 && strstr(spec, ",mtu=") == NULL)
+	if (options_uses_cm(opt) && opt->mtu != 0 && strstr(spec, ",mtu=") == NULL)
 		snprintf(mtu, sizeof(mtu), ",mtu=%u", (unsigned)opt->mtu);
 	if (asprintf(&complete, "%s%s%s", spec, qps, mtu) < 0)
 		return NULL;
@@ -150,7 +191,7 @@ open_context(struct endpoint *endpoint, const struct options *opt)
 {
 	struct ibv_context **list, *context;
 
-	if (!opt->is_rdma_cm)
+	if (!options_uses_cm(opt))
 		return uroce_open_device(endpoint->device);
 	list = uroce_cm_get_devices(NULL);
 	if (list == NULL)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Creates and connects the verbs objects of one side. Each step can fail because of the options of
- * the user. So a step that fails prints one line that says what it requested. The message buffer is
- * ordinary memory, like the buffers of an application.
+ * the user. So a step that fails prints one line that says what it requested.
  */
 
 #include "endpoint.h"
+#include "event.h"
+#include "group.h"
 #include "layout.h"
+#include "xrc.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/random.h>
 
 #include <rte_cycles.h>
@@ -24,7 +25,6 @@
 #define RNR_RETRY     7 /* value that means: retry without limit */
 #define RESOLVE_TRIES 3
 #define HOP_LIMIT     64
-#define HUGE_ALIGN    (2u << 20)
 
 static double
 seconds_since(uint64_t tsc)
@@ -68,36 +68,6 @@ mtu_code(unsigned bytes)
 	return code;
 }
 
-/* Map the message buffer, aligned so that the kernel may use huge pages. */
-static int
-map_buffer(struct endpoint *endpoint, bool is_touched)
-{
-	size_t len = (endpoint->buf_len + HUGE_ALIGN - 1) & ~(size_t)(HUGE_ALIGN - 1);
-	uint8_t *map = mmap(NULL, len + HUGE_ALIGN, PROT_READ | PROT_WRITE,
-			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (map == MAP_FAILED) {
-		fprintf(stderr, "uroce-perf: no memory for %zu MiB of messages: %s\n", len >> 20,
-			strerror(errno));
-		return -1;
-	}
-	size_t before = (HUGE_ALIGN - (uintptr_t)map % HUGE_ALIGN) % HUGE_ALIGN;
-	if (before > 0)
-		munmap(map, before);
-	if (HUGE_ALIGN - before > 0)
-		munmap(map + before + len, HUGE_ALIGN - before);
-	endpoint->buf = map + before;
-	endpoint->buf_len = len;
-	madvise(endpoint->buf, len, MADV_HUGEPAGE);
-	/*
-	 * pages that were never written are all the same page of zeros, which is always in the
-	 * cache
-	 */
-	if (is_touched)
-		memset(endpoint->buf, 1, len);
-	return 0;
-}
-
 /* Get the size of a CQ: the number of completions that may be in it before they are polled. */
 static uint64_t
 nb_completions(const struct options *opt)
@@ -106,7 +76,9 @@ nb_completions(const struct options *opt)
 
 	if (opt->order == PERF_RANDOM && nb_send > PERF_IN_FLIGHT)
 		nb_send = PERF_IN_FLIGHT;
-	return nb_send + (opt->op == PERF_SEND ? opt->nb_qp * opt->rx_depth : 0);
+	const uint64_t nb_queues = options_has_srq(opt) ? 1 : opt->nb_qp;
+
+	return nb_send + (opt->op == PERF_SEND ? nb_queues * opt->rx_depth : 0);
 }
 
 static int
@@ -137,21 +109,23 @@ allocate_tables(struct endpoint *endpoint, unsigned nb_qp)
 	endpoint->qp = calloc(nb_qp, sizeof(*endpoint->qp));
 	endpoint->id = calloc(nb_qp, sizeof(*endpoint->id));
 	endpoint->ah = calloc(nb_qp, sizeof(*endpoint->ah));
+	endpoint->mr = calloc(nb_qp, sizeof(*endpoint->mr));
 	endpoint->receives = calloc(nb_qp, sizeof(*endpoint->receives));
 	endpoint->local = calloc(nb_qp, sizeof(*endpoint->local));
 	endpoint->peer = calloc(nb_qp, sizeof(*endpoint->peer));
 	if (endpoint->qp == NULL || endpoint->id == NULL || endpoint->ah == NULL ||
-	    endpoint->receives == NULL || endpoint->local == NULL || endpoint->peer == NULL)
+	    endpoint->mr == NULL || endpoint->receives == NULL || endpoint->local == NULL ||
+	    endpoint->peer == NULL)
 		return failed("tables of queue pairs", ENOMEM);
 	endpoint->nb_qp = nb_qp;
 	return 0;
 }
 
-static int
-init_qp(struct ibv_qp *qp, const struct options *opt)
+int
+endpoint_init_qp(struct ibv_qp *qp, const struct options *opt)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_INIT,
-				    .pkey_index = 0,
+				    .pkey_index = (uint16_t)opt->pkey_index,
 				    .port_num = PORT_NUM };
 	int mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT;
 
@@ -160,7 +134,7 @@ init_qp(struct ibv_qp *qp, const struct options *opt)
 		mask |= IBV_QP_QKEY;
 	} else {
 		attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
-		if (opt->qp_type == IBV_QPT_RC)
+		if (options_is_reliable(opt))
 			attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
 		mask |= IBV_QP_ACCESS_FLAGS;
 	}
@@ -172,8 +146,9 @@ struct ibv_qp_init_attr
 endpoint_qp_init(const struct endpoint *endpoint, const struct options *opt, unsigned idx)
 {
 	return (struct ibv_qp_init_attr){
-		.send_cq = endpoint->cq[idx % endpoint->nb_workers],
-		.recv_cq = endpoint->cq[idx % endpoint->nb_workers],
+		.send_cq = endpoint->cq[idx % endpoint->nb_cq],
+		.recv_cq = endpoint->cq[idx % endpoint->nb_cq],
+		.srq = endpoint->xrcd == NULL ? endpoint->srq : NULL,
 		.qp_type = (enum ibv_qp_type)opt->qp_type,
 		.cap = {
 			.max_send_wr = (uint32_t)opt->tx_depth,
@@ -191,8 +166,8 @@ fill_address(struct endpoint *endpoint, unsigned idx, uint32_t psn)
 	endpoint->local[idx] = (struct address){
 		.qpn = endpoint->qp[idx]->qp_num,
 		.psn = psn,
-		.rkey = endpoint->mr->rkey,
-		.vaddr = (uintptr_t)endpoint->buf,
+		.rkey = endpoint_mr(endpoint, idx)->rkey,
+		.vaddr = (uintptr_t)endpoint->buffer.at,
 		.gid = endpoint->gid,
 	};
 	endpoint->peer[idx].qkey = ENDPOINT_QKEY;
@@ -233,7 +208,9 @@ create_qp(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 	if (getrandom(&psn, sizeof(psn), 0) != sizeof(psn))
 		return failed("a random PSN", errno);
 	fill_address(endpoint, idx, psn & 0xffffff);
-	return init_qp(endpoint->qp[idx], opt);
+	if (endpoint->xrcd != NULL && xrc_create_target(endpoint, opt, idx) != 0)
+		return -1;
+	return endpoint_init_qp(endpoint->qp[idx], opt);
 }
 
 static int
@@ -250,37 +227,88 @@ create_qps(struct endpoint *endpoint, const struct options *opt)
 	return 0;
 }
 
+/* Register the buffer: as one memory region, or as one for the areas of each QP. */
+static int
+register_buffer(struct endpoint *endpoint, const struct options *opt)
+{
+	const unsigned nb = opt->is_mr_per_qp ? endpoint->nb_qp : 1;
+	const size_t len = endpoint->buffer_len / nb;
+	const int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE |
+			   IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |
+			   (opt->is_odp ? IBV_ACCESS_ON_DEMAND : 0);
+
+	for (unsigned i = 0; i < nb; i++) {
+		endpoint->mr[i] =
+			uroce_reg_mr(endpoint->pd, endpoint->buffer.at + i * len, len, access);
+		if (endpoint->mr[i] == NULL)
+			return failed(opt->is_odp ? "register the buffer (--odp)"
+						  : "register the buffer",
+				      errno);
+		endpoint->nb_mr++;
+	}
+	return 0;
+}
+
+/*
+ * Create a CQ for each worker. With events there is one CQ, of the vector of the option: the vector
+ * determines the worker.
+ */
+static int
+create_cqs(struct endpoint *endpoint, const struct options *opt)
+{
+	const unsigned nb = opt->is_events ? 1 : endpoint->nb_workers;
+
+	if (event_open(endpoint, opt) != 0)
+		return -1;
+	for (unsigned i = 0; i < nb; i++) {
+		endpoint->cq[i] = uroce_create_cq(endpoint->context, (int)nb_completions(opt), NULL,
+						  endpoint->channel,
+						  opt->is_events ? (int)opt->vector : (int)i);
+		if (endpoint->cq[i] == NULL)
+			return failed("create the completion queue", errno);
+		endpoint->nb_cq++;
+	}
+	return 0;
+}
+
+static int
+create_srq(struct endpoint *endpoint, const struct options *opt)
+{
+	struct ibv_srq_init_attr init = { .attr = { .max_wr = (uint32_t)opt->rx_depth,
+						    .max_sge = 1 } };
+
+	if (opt->qp_type == IBV_QPT_XRC_SEND)
+		return xrc_open(endpoint, opt);
+	if (!opt->is_srq)
+		return 0;
+	endpoint->srq = uroce_create_srq(endpoint->pd, &init);
+	return endpoint->srq == NULL ? failed("create the shared receive queue", errno) : 0;
+}
+
 int
 endpoint_create(struct endpoint *endpoint, const struct options *opt)
 {
 	unsigned nb_qp = (unsigned)opt->nb_qp;
-	int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
-		     IBV_ACCESS_REMOTE_ATOMIC;
 
 	if (check_depths(endpoint, opt) != 0)
 		return -1;
 	endpoint->area_len = layout_area_len(opt, endpoint->mtu);
-	endpoint->buf_len = 2 * endpoint->area_len * nb_qp;
+	endpoint->buffer_len = 2 * endpoint->area_len * nb_qp;
 	if (allocate_tables(endpoint, nb_qp) != 0 ||
-	    map_buffer(endpoint, opt->working_set != 0) != 0)
+	    buffer_map(&endpoint->buffer, opt, endpoint->buffer_len) != 0)
 		return -1;
 	endpoint->pd = uroce_alloc_pd(endpoint->context);
 	if (endpoint->pd == NULL)
 		return failed("allocate a protection domain", errno);
-	endpoint->mr = uroce_reg_mr(endpoint->pd, endpoint->buf, endpoint->buf_len, access);
-	if (endpoint->mr == NULL)
-		return failed("register the buffer", errno);
-	for (unsigned i = 0; i < endpoint->nb_workers; i++) {
-		endpoint->cq[i] = uroce_create_cq(endpoint->context, (int)nb_completions(opt), NULL,
-						  NULL, (int)i);
-		if (endpoint->cq[i] == NULL)
-			return failed("create the completion queue", errno);
-	}
+	if (register_buffer(endpoint, opt) != 0)
+		return -1;
+	if (create_cqs(endpoint, opt) != 0 || create_srq(endpoint, opt) != 0)
+		return -1;
 	return opt->is_rdma_cm ? 0 : create_qps(endpoint, opt);
 }
 
 static struct ibv_ah_attr
-path_to(const struct endpoint *endpoint, const struct address *peer)
+path_to(const struct endpoint *endpoint, const struct options *opt, const struct address *peer)
 {
 	return (struct ibv_ah_attr){
 		.is_global = 1,
@@ -289,23 +317,31 @@ path_to(const struct endpoint *endpoint, const struct address *peer)
 			.dgid = peer->gid,
 			.sgid_index = (uint8_t)endpoint->gid_index,
 			.hop_limit = HOP_LIMIT,
+			.traffic_class = (uint8_t)opt->traffic_class,
 		},
+	};
+}
+
+struct ibv_qp_attr
+endpoint_rtr_attr(const struct endpoint *endpoint, const struct options *opt, unsigned idx)
+{
+	const struct address *peer = &endpoint->peer[idx];
+
+	return (struct ibv_qp_attr){
+		.qp_state = IBV_QPS_RTR,
+		.path_mtu = mtu_code(endpoint->mtu),
+		.dest_qp_num = endpoint->xrcd != NULL ? peer->recv_qpn : peer->qpn,
+		.rq_psn = peer->psn,
+		.ah_attr = path_to(endpoint, opt, peer),
+		.max_dest_rd_atomic = (uint8_t)endpoint->outs,
+		.min_rnr_timer = ENDPOINT_RNR_TIMER_CODE,
 	};
 }
 
 static int
 to_rtr(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 {
-	const struct address *peer = &endpoint->peer[idx];
-	struct ibv_qp_attr attr = {
-		.qp_state = IBV_QPS_RTR,
-		.path_mtu = mtu_code(endpoint->mtu),
-		.dest_qp_num = peer->qpn,
-		.rq_psn = peer->psn,
-		.ah_attr = path_to(endpoint, peer),
-		.max_dest_rd_atomic = (uint8_t)endpoint->outs,
-		.min_rnr_timer = ENDPOINT_RNR_TIMER_CODE,
-	};
+	struct ibv_qp_attr attr = endpoint_rtr_attr(endpoint, opt, idx);
 	int mask = IBV_QP_STATE;
 
 	if (opt->qp_type != IBV_QPT_UD)
@@ -333,7 +369,7 @@ to_rts(struct endpoint *endpoint, const struct options *opt, unsigned idx)
 	};
 	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	if (opt->qp_type == IBV_QPT_RC)
+	if (options_is_reliable(opt))
 		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
 			IBV_QP_MAX_QP_RD_ATOMIC;
 	int error = uroce_modify_qp(endpoint->qp[idx], &attr, mask);
@@ -349,9 +385,11 @@ endpoint_connect(struct endpoint *endpoint, const struct options *opt)
 		if (endpoint->id[i] == NULL &&
 		    (to_rtr(endpoint, opt, i) != 0 || to_rts(endpoint, opt, i) != 0))
 			return -1;
+		if (endpoint->xrcd != NULL && xrc_connect_target(endpoint, opt, i) != 0)
+			return -1;
 		if (opt->qp_type != IBV_QPT_UD || endpoint->ah[i] != NULL)
 			continue;
-		struct ibv_ah_attr ah_attr = path_to(endpoint, &endpoint->peer[i]);
+		struct ibv_ah_attr ah_attr = path_to(endpoint, opt, &endpoint->peer[i]);
 		endpoint->ah[i] = uroce_create_ah(endpoint->pd, &ah_attr);
 		if (endpoint->ah[i] == NULL)
 			return failed("the ah_attr to the peer (address handle)", errno);
@@ -365,6 +403,7 @@ endpoint_destroy_qps(struct endpoint *endpoint)
 {
 	uint64_t begin = rte_rdtsc();
 
+	group_leave(endpoint);
 	for (unsigned i = 0; i < endpoint->nb_qp; i++) {
 		if (endpoint->ah[i] != NULL)
 			uroce_destroy_ah(endpoint->ah[i]);
@@ -376,6 +415,7 @@ endpoint_destroy_qps(struct endpoint *endpoint)
 		endpoint->id[i] = NULL;
 		endpoint->qp[i] = NULL;
 	}
+	xrc_destroy_targets(endpoint);
 	endpoint->setup.destroy_s = seconds_since(begin);
 }
 
@@ -383,16 +423,17 @@ void
 endpoint_close(struct endpoint *endpoint)
 {
 	endpoint_destroy_qps(endpoint);
-	for (unsigned i = 0; i < endpoint->nb_workers; i++) {
-		if (endpoint->cq[i] != NULL)
-			uroce_destroy_cq(endpoint->cq[i]);
-	}
-	if (endpoint->mr != NULL)
-		uroce_dereg_mr(endpoint->mr);
+	if (endpoint->srq != NULL)
+		uroce_destroy_srq(endpoint->srq);
+	xrc_close(endpoint);
+	for (unsigned i = 0; i < endpoint->nb_cq; i++)
+		uroce_destroy_cq(endpoint->cq[i]);
+	event_close(endpoint);
+	for (unsigned i = 0; i < endpoint->nb_mr; i++)
+		uroce_dereg_mr(endpoint->mr[i]);
 	if (endpoint->pd != NULL)
 		uroce_dealloc_pd(endpoint->pd);
-	if (endpoint->buf != NULL)
-		munmap(endpoint->buf, endpoint->buf_len);
+	buffer_unmap(&endpoint->buffer);
 	if (endpoint->context != NULL && !endpoint->is_shared_context)
 		uroce_close_device(endpoint->context);
 	if (endpoint->device != NULL)
@@ -400,6 +441,7 @@ endpoint_close(struct endpoint *endpoint)
 	free(endpoint->qp);
 	free(endpoint->id);
 	free(endpoint->ah);
+	free(endpoint->mr);
 	free(endpoint->receives);
 	free(endpoint->local);
 	free(endpoint->peer);

@@ -16,6 +16,7 @@
 #include <rdma/rdma_cma.h>
 #include <uroce.h>
 
+#include "buffer.h"
 #include "options.h"
 
 #define ENDPOINT_WORKERS_MAX    32u
@@ -29,7 +30,9 @@ struct address {
 	uint32_t rkey;
 	uint64_t vaddr; /* virtual address of the registered buffer of that side */
 	union ibv_gid gid;
-	uint32_t qkey; /* Q_Key of a datagram QP; the sides do not exchange it */
+	uint32_t srqn;     /* number of the XRC SRQ; 0 without XRC */
+	uint32_t recv_qpn; /* number of the XRC target; 0 without XRC */
+	uint32_t qkey;     /* Q_Key of a datagram QP; the sides do not exchange it */
 };
 
 /**
@@ -73,11 +76,15 @@ struct endpoint {
 	unsigned outs;
 
 	struct ibv_pd *pd;
-	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one CQ for each worker */
-	unsigned polled;                         /* index of the CQ that was polled last */
-	struct ibv_mr *mr;
-	uint8_t *buf;
-	size_t buf_len;
+	struct ibv_comp_channel *channel;        /* NULL if completions are polled */
+	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one CQ for each worker; with events one CQ */
+	unsigned nb_cq;
+	unsigned polled; /* index of the CQ that was polled last */
+	/* memory regions: one for the whole buffer, or one for each QP */
+	struct ibv_mr **mr;
+	unsigned nb_mr;
+	struct buffer buffer;
+	size_t buffer_len; /* length of the areas of all QPs */
 	/* length in bytes of an area of the buffer; layout.h describes the areas */
 	size_t area_len;
 	struct setup setup;
@@ -85,6 +92,12 @@ struct endpoint {
 	struct ibv_qp **qp;
 	/* the ids of the QPs if rdma_cm connects them; otherwise they are NULL */
 	struct rdma_cm_id **id;
+	struct ibv_srq *srq; /* NULL if each QP has its own receive queue */
+	/* the XRC domain, and the XRC target of each queue pair; NULL without XRC */
+	struct ibv_xrcd *xrcd;
+	struct ibv_qp **xrc_target;
+	bool is_in_group; /* the first QP is attached to the multicast group `group` */
+	union ibv_gid group;
 	/* address handles, one for each QP; with QPs of other types than UD they are NULL */
 	struct ibv_ah **ah;
 	struct receives *receives;
@@ -107,6 +120,17 @@ bool endpoint_is_ipv4(const struct endpoint *endpoint);
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_create(struct endpoint *endpoint, const struct options *opt);
+
+/**
+ * Move a queue pair from RESET to INIT, and connect a queue pair that is in INIT. The steps of an
+ * XRC target use the same attributes.
+ * @return 0, or -1 after a line on stderr
+ */
+int endpoint_init_qp(struct ibv_qp *qp, const struct options *opt);
+
+/** Get the attributes of the path to a queue pair of the peer, for the transition to RTR. */
+struct ibv_qp_attr endpoint_rtr_attr(const struct endpoint *endpoint, const struct options *opt,
+				     unsigned idx);
 
 /** Get the attributes with which a queue pair is created. */
 struct ibv_qp_init_attr endpoint_qp_init(const struct endpoint *endpoint, const struct options *opt,
@@ -144,6 +168,13 @@ void endpoint_destroy_qps(struct endpoint *endpoint);
 /** Destroy all verbs objects of an endpoint that exist. */
 void endpoint_close(struct endpoint *endpoint);
 
+/** Get the memory region with the areas of a QP. */
+static inline struct ibv_mr *
+endpoint_mr(const struct endpoint *endpoint, unsigned qp_idx)
+{
+	return endpoint->mr[endpoint->nb_mr > 1 ? qp_idx : 0];
+}
+
 /**
  * Drive one round of each worker.
  * @return the number of processed frames; 0 if there was no work, or if another thread drives the
@@ -159,13 +190,17 @@ endpoint_drive(struct endpoint *endpoint)
 	return moved;
 }
 
+/* Poll completions while the CQs are empty, with --events (event.h). */
+int event_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc);
+
 /** Poll completions from the next CQ in turn. @return the result of ibv_poll_cq() */
 static inline int
 endpoint_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc)
 {
-	if (endpoint->nb_workers > 1)
-		endpoint->polled = (endpoint->polled + 1) % endpoint->nb_workers;
-	return ibv_poll_cq(endpoint->cq[endpoint->polled], nb, wc);
+	if (endpoint->nb_cq > 1)
+		endpoint->polled = (endpoint->polled + 1) % endpoint->nb_cq;
+	int got = ibv_poll_cq(endpoint->cq[endpoint->polled], nb, wc);
+	return got == 0 && endpoint->channel != NULL ? event_poll(endpoint, nb, wc) : got;
 }
 
 #endif /* PERF_ENDPOINT_H */

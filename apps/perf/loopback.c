@@ -98,7 +98,8 @@ loopback_run(const struct options *opt)
 		ends[i].opt = opt;
 		ends[i].is_client = i == 0;
 		ends[i].exchange = pair[i];
-		if (report_begin(&ends[i].report, opt, &ends[i].measures, i != 0) != 0 ||
+		if (report_begin(&ends[i].report, opt, &ends[i].measures,
+				 (i == 0) == opt->is_reversed) != 0 ||
 		    session_open(&ends[i], specs[i]) != 0)
 			return PERF_EXIT_FAILED;
 	}

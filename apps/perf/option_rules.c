@@ -20,6 +20,8 @@ option_complete(struct options *opt, const bool *given)
 	opt->has_size = is_given(given, "size");
 	opt->has_iters = is_given(given, "iters");
 	opt->has_gid_index = is_given(given, "gid-index");
+	if (opt->is_multicast && !is_given(given, "connection"))
+		opt->qp_type = IBV_QPT_UD;
 	opt->is_verify = opt->is_verify || opt->is_selftest;
 	if (opt->json_file != NULL)
 		opt->is_json = true;
@@ -53,6 +55,10 @@ option_complete(struct options *opt, const bool *given)
 		opt->cq_mod = opt->post_list;
 	if (opt->op != PERF_SEND)
 		opt->rx_depth = 1;
+	if (opt->is_infinite && opt->duration_s == 0)
+		opt->duration_s = 5; /* the default of perftest */
+	if (opt->is_infinite)
+		opt->is_no_peak = true;
 }
 
 /* Refuse an option that does not apply to this test. */
@@ -84,11 +90,11 @@ check_transport(const struct options *opt)
 {
 	if (opt->qp_type == PERF_QPT_DC)
 		return option_refuse("--connection DC: is a transport of one vendor's NICs, and is "
-				     "not specified; allowed: RC, UC, UD");
+				     "not specified; allowed: RC, UC, UD, XRC");
 	if (opt->qp_type == PERF_QPT_SRD)
 		return option_refuse(
 			"--connection SRD: is a transport of one vendor's NICs, and is "
-			"not RoCE; allowed: RC, UC, UD");
+			"not RoCE; allowed: RC, UC, UD, XRC");
 	if (opt->link == PERF_LINK_IB)
 		return option_refuse("--force-link IB: RoCE is on Ethernet; allowed: Ethernet");
 	if (opt->qp_type == IBV_QPT_UD && opt->op != PERF_SEND)
@@ -111,12 +117,122 @@ check_device(const struct options *opt, const bool *given)
 	if (opt->is_loopback && opt->server != NULL)
 		return option_refuse("--loopback: both ends are here; %s is one argument too many",
 				     opt->server);
+	if (opt->is_com_rdma_cm && opt->is_loopback)
+		return option_refuse("--com_rdma_cm: connects two processes, and --loopback has "
+				     "one; allowed: it or --loopback");
+	if (opt->qp_type == IBV_QPT_XRC_SEND && opt->is_rdma_cm)
+		return option_refuse("--connection XRC: rdma_cm does not connect it; allowed: "
+				     "--com_rdma_cm");
 	if (opt->is_loopback && opt->is_rdma_cm)
 		return option_refuse(
 			"--rdma_cm: connects two processes, and --loopback has one; allowed: "
 			"it or --loopback");
 	if (!opt->is_loopback && opt->device == NULL)
 		return option_refuse("no device: give --uroce=PORT[,key=value...], or --loopback");
+	return 0;
+}
+
+static int
+check_path(const struct options *opt, const bool *given)
+{
+	if (opt->is_rdma_cm && (is_given(given, "tclass") || is_given(given, "pkey_index")))
+		return option_refuse("--tclass and --pkey_index: with --rdma_cm the path is that "
+				     "of rdma_cm; allowed: --tos");
+	if (is_given(given, "tos") && (!opt->is_rdma_cm || opt->qp_type == IBV_QPT_UC))
+		return option_refuse("--tos: allowed: with --rdma_cm, which has no UC in "
+				     "perftest; without it --tclass is allowed");
+	if (opt->is_loopback && opt->source_ip != NULL)
+		return option_refuse("--source_ip: --loopback makes no connection; allowed: it or "
+				     "--loopback");
+	return 0;
+}
+
+static int
+check_buffer(const struct options *opt, const bool *given)
+{
+	if (opt->mmap_file != NULL && (opt->is_hugepages || opt->is_loopback))
+		return option_refuse("--mmap: allowed: without --use_hugepages and --loopback");
+	if (opt->mmap_file == NULL && is_given(given, "mmap-offset"))
+		return option_refuse("--mmap-offset: allowed: with --mmap");
+	if (opt->mmap_offset % 4096 != 0)
+		return option_refuse("--mmap-offset %llu: no multiple of the page size; allowed: "
+				     "0, 4096, ...",
+				     (unsigned long long)opt->mmap_offset);
+	return 0;
+}
+
+/* Check the options of a run that ends at a time, or by a signal. */
+static int
+check_time(const struct options *opt, const bool *given)
+{
+	if (opt->is_infinite &&
+	    (opt->is_verify || opt->is_all || opt->is_events || opt->rate_limit != 0 ||
+	     opt->nb_workers > 0 || is_given(given, "iters") ||
+	     (opt->is_bidir && opt->op == PERF_SEND)))
+		return option_refuse("--run_infinitely: allowed: without --verify, --all, "
+				     "--events, --iters, --rate_limit and --workers, and SEND in "
+				     "one direction");
+	if (is_given(given, "margin") &&
+	    (opt->duration_s == 0 || opt->is_infinite || opt->is_verify || opt->nb_workers > 0))
+		return option_refuse("--margin: allowed: with --duration, without "
+				     "--run_infinitely, --verify and --workers");
+	if (opt->margin_s > 0 && 2 * opt->margin_s >= opt->duration_s)
+		return option_refuse("--margin %llu: leaves no time to measure; allowed: less "
+				     "than half of --duration",
+				     (unsigned long long)opt->margin_s);
+	return 0;
+}
+
+static int
+check_rate(const struct options *opt, const bool *given)
+{
+	if (opt->rate_type != PERF_RATE_SOFTWARE)
+		return option_refuse("--rate_limit_type %s: is a limit of NICs; allowed: SW",
+				     option_choice_name("rate_limit_type", opt->rate_type));
+	if (opt->rate_limit == 0 && (is_given(given, "rate_units") || opt->burst_size != 0 ||
+				     is_given(given, "rate_limit_type")))
+		return option_refuse("--rate_units, --burst_size and --rate_limit_type: allowed: "
+				     "with --rate_limit");
+	if (opt->rate_limit != 0 && (opt->order == PERF_RANDOM || opt->nb_workers > 0))
+		return option_refuse("--rate_limit: allowed: without --qp-order random and "
+				     "--workers");
+	return 0;
+}
+
+static int
+check_events(const struct options *opt, const bool *given)
+{
+	if (opt->is_events && (opt->duration_s != 0 || opt->rate_limit != 0))
+		return option_refuse("--events: allowed: with --iters, without --duration and "
+				     "--rate_limit");
+	if (is_given(given, "vector") && !opt->is_events)
+		return option_refuse("--vector: allowed: with --events");
+	if (opt->is_reversed && opt->is_bidir)
+		return option_refuse("--reversed and --bidirectional: allowed: one of them");
+	if (opt->is_reversed && opt->nb_workers > 0)
+		return option_refuse("--reversed: allowed: without --workers");
+	if (opt->is_warmed_up && (opt->nb_workers > 0 || opt->is_infinite))
+		return option_refuse("--perform_warm_up: allowed: without --workers and "
+				     "--run_infinitely");
+	return 0;
+}
+
+static int
+check_multicast(const struct options *opt, const bool *given)
+{
+	if (opt->mgid != NULL && !opt->is_multicast)
+		return option_refuse("--MGID: allowed: with --mcg");
+	if (opt->is_multicast && (opt->is_bidir || opt->nb_qp > 1 || options_uses_cm(opt) ||
+				  opt->is_srq || opt->qp_type != IBV_QPT_UD))
+		return option_refuse("--mcg: allowed: with one QP of type UD, one direction, "
+				     "without --rdma_cm, --com_rdma_cm and --use-srq");
+	if (is_given(given, "use-srq") && opt->is_verify && opt->nb_qp > 1)
+		return option_refuse("--use-srq and --verify: which request a message takes is "
+				     "not known; allowed: with one QP");
+	if (opt->qp_type == IBV_QPT_XRC_SEND && opt->op == PERF_SEND && opt->is_verify &&
+	    opt->nb_qp > 1)
+		return option_refuse("--connection XRC and --verify: which request a message takes "
+				     "is not known; allowed: with one QP");
 	return 0;
 }
 
@@ -185,6 +301,9 @@ option_check(const struct options *opt, const bool *given)
 {
 	if (check_where(opt, given) != 0 || check_transport(opt) != 0 ||
 	    check_device(opt, given) != 0 || check_values(opt, given) != 0 ||
+	    check_path(opt, given) != 0 || check_buffer(opt, given) != 0 ||
+	    check_time(opt, given) != 0 || check_rate(opt, given) != 0 ||
+	    check_events(opt, given) != 0 || check_multicast(opt, given) != 0 ||
 	    check_report(opt) != 0)
 		return -1;
 	return 0;

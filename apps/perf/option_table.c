@@ -21,14 +21,27 @@
 #define ANY_OP    (SEND | WRITE | READ | ATOMIC)
 #define ANYWHERE  (BW | LAT | ANY_OP)
 
-static const struct option_choice conn_choices[] = { { "RC", IBV_QPT_RC },    { "UC", IBV_QPT_UC },
-						     { "UD", IBV_QPT_UD },    { "DC", PERF_QPT_DC },
-						     { "SRD", PERF_QPT_SRD }, { NULL, 0 } };
+static const struct option_choice conn_choices[] = { { "RC", IBV_QPT_RC },
+						     { "UC", IBV_QPT_UC },
+						     { "UD", IBV_QPT_UD },
+						     { "XRC", IBV_QPT_XRC_SEND },
+						     { "DC", PERF_QPT_DC },
+						     { "SRD", PERF_QPT_SRD },
+						     { NULL, 0 } };
 
 static const struct option_choice output_choices[] = { { "bandwidth", PERF_OUTPUT_BANDWIDTH },
 						       { "message_rate", PERF_OUTPUT_MESSAGE_RATE },
 						       { "latency", PERF_OUTPUT_LATENCY },
 						       { NULL, 0 } };
+
+static const struct option_choice rate_unit_choices[] = {
+	{ "g", PERF_RATE_GBIT }, { "M", PERF_RATE_MIB }, { "p", PERF_RATE_MESSAGES }, { NULL, 0 }
+};
+
+static const struct option_choice rate_type_choices[] = { { "SW", PERF_RATE_SOFTWARE },
+							  { "HW", PERF_RATE_HARDWARE },
+							  { "PP", PERF_RATE_PACING },
+							  { NULL, 0 } };
 
 static const struct option_choice link_choices[] = { { "Ethernet", PERF_LINK_ETHERNET },
 						     { "IB", PERF_LINK_IB },
@@ -48,7 +61,8 @@ static const struct option_choice order_choices[] = { { "turn", PERF_IN_TURN },
 	{                                                                                          \
 		name, letter, OPTION_REFUSED, 0, 0, 0, NULL, ANYWHERE, arg, why                    \
 	}
-#define NOT_DC     "DC is a transport of one vendor's NICs, and is not specified; allowed: RC, UC, UD"
+#define NOT_DC                                                                                     \
+	"DC is a transport of one vendor's NICs, and is not specified; allowed: RC, UC, UD, XRC"
 #define NOT_CRYPTO "encryption of payload is an offload of one vendor's NICs"
 #define NOT_GPU    "the CPU copies the payload, and cannot access the memory of a GPU"
 
@@ -70,7 +84,7 @@ const struct option_row option_rows[] = {
 	{ "bidirectional", 'b', OPTION_FLAG, AT(is_bidir), 0, 0, NULL, BW | ANY_OP, NULL,
 	  "both sides send requests at the same time" },
 	{ "connection", 'c', OPTION_CHOICE, AT(qp_type), 0, 0, conn_choices, ANYWHERE, "TYPE",
-	  "transport service (default RC)" },
+	  "transport service: RC (default), UC, UD or XRC" },
 	{ "duration", 'D', OPTION_NUMBER, AT(duration_s), 1, 1000000, NULL, ANYWHERE, "SECONDS",
 	  "run for this time instead of -n messages" },
 	{ "CPU-freq", 'F', OPTION_FLAG, AT(is_cpu_freq), 0, 0, NULL, ANYWHERE, NULL,
@@ -121,6 +135,58 @@ const struct option_row option_rows[] = {
 	  "write a JSON report as well" },
 	{ "out_json_file", 0, OPTION_TEXT, AT(json_file), 0, 0, NULL, ANYWHERE, "FILE",
 	  "file of the JSON report (default perftest_out.json)" },
+	{ "tclass", 0, OPTION_NUMBER, AT(traffic_class), 0, 255, NULL, ANYWHERE, "VALUE",
+	  "traffic class of the packets: DSCP and ECN (default 0)" },
+	{ "tos", 'T', OPTION_NUMBER, AT(tos), 0, 255, NULL, ANYWHERE, "VALUE",
+	  "with -R: the traffic class" },
+	{ "pkey_index", 0, OPTION_NUMBER, AT(pkey_index), 0, 65535, NULL, ANYWHERE, "INDEX",
+	  "index of the P_Key (default 0)" },
+	{ "source_ip", 0, OPTION_TEXT, AT(source_ip), 0, 0, NULL, ANYWHERE, "ADDRESS",
+	  "local address of the TCP connection, with -R that of the device" },
+	{ "mr_per_qp", 0, OPTION_FLAG, AT(is_mr_per_qp), 0, 0, NULL, BW | ANY_OP, NULL,
+	  "a memory region for each QP" },
+	{ "odp", 0, OPTION_FLAG, AT(is_odp), 0, 0, NULL, ANYWHERE, NULL,
+	  "register the memory for paging on demand" },
+	{ "use_hugepages", 0, OPTION_FLAG, AT(is_hugepages), 0, 0, NULL, ANYWHERE, NULL,
+	  "put the messages into reserved huge pages" },
+	{ "mmap", 0, OPTION_TEXT, AT(mmap_file), 0, 0, NULL, ANYWHERE, "FILE",
+	  "put the messages into a file, or into the memory of a device that it maps" },
+	{ "mmap-offset", 0, OPTION_BYTES, AT(mmap_offset), 0, UINT64_C(1) << 47, NULL, ANYWHERE,
+	  "BYTES", "offset in that file, a multiple of the page size" },
+	{ "recv_post_list", 0, OPTION_NUMBER, AT(recv_post_list), 1, 1024, NULL, BW | SEND, "COUNT",
+	  "receive requests in one post (default: up to 16)" },
+	{ "reversed", 0, OPTION_FLAG, AT(is_reversed), 0, 0, NULL, BW | ANY_OP, NULL,
+	  "the server sends requests to the client" },
+	{ "run_infinitely", 0, OPTION_FLAG, AT(is_infinite), 0, 0, NULL, BW | ANY_OP, NULL,
+	  "run until a signal; report each -D seconds (default 5)" },
+	{ "margin", 'f', OPTION_NUMBER, AT(margin_s), 0, 1000000, NULL, ANYWHERE, "SECONDS",
+	  "with -D: do not measure this time at the start and at the end (default 0)" },
+	{ "perform_warm_up", 0, OPTION_FLAG, AT(is_warmed_up), 0, 0, NULL, BW | ANY_OP, NULL,
+	  "fill the send queue once before the measurement" },
+	{ "wait_destroy", 0, OPTION_NUMBER, AT(destroy_wait_s), 0, 1000000, NULL, BW | ANY_OP,
+	  "SECONDS", "wait before the objects are destroyed" },
+	{ "latency_gap", 0, OPTION_NUMBER, AT(gap_us), 0, 10000000, NULL, LAT | ANY_OP,
+	  "MICROSECONDS", "wait before each message" },
+	{ "rate_limit", 0, OPTION_DECIMAL, AT(rate_limit), 0, 0, NULL, BW | ANY_OP, "RATE",
+	  "limit the rate of this side, over all QPs" },
+	{ "rate_units", 0, OPTION_CHOICE, AT(rate_unit), 0, 0, rate_unit_choices, BW | ANY_OP,
+	  "UNIT", "unit of --rate_limit: g Gb/s (default), M MiB/s, p messages/s" },
+	{ "rate_limit_type", 0, OPTION_CHOICE, AT(rate_type), 0, 0, rate_type_choices, BW | ANY_OP,
+	  "TYPE", "who limits the rate: SW, uroce-perf itself (default)" },
+	{ "burst_size", 0, OPTION_NUMBER, AT(burst_size), 1, PERF_DEPTH_MAX, NULL, BW | ANY_OP,
+	  "COUNT", "messages in a burst of --rate_limit (default: --tx-depth)" },
+	{ "events", 'e', OPTION_FLAG, AT(is_events), 0, 0, NULL, BW | LAT | SEND | READ | ATOMIC,
+	  NULL, "sleep until there is a completion, instead of polling" },
+	{ "vector", 'X', OPTION_NUMBER, AT(vector), 0, 2048, NULL, BW | LAT | SEND | READ | ATOMIC,
+	  "VECTOR", "with -e: completion vector (default 0)" },
+	{ "com_rdma_cm", 'z', OPTION_FLAG, AT(is_com_rdma_cm), 0, 0, NULL, ANYWHERE, NULL,
+	  "connect by rdma_cm for the exchange of addresses only; the QPs are regular ones" },
+	{ "use-srq", 0, OPTION_FLAG, AT(is_srq), 0, 0, NULL, BW | LAT | SEND, NULL,
+	  "a shared receive queue of --rx-depth requests" },
+	{ "mcg", 'g', OPTION_FLAG, AT(is_multicast), 0, 0, NULL, BW | LAT | SEND, NULL,
+	  "send to a multicast group, with one QP of type UD at each side" },
+	{ "MGID", 'M', OPTION_TEXT, AT(mgid), 0, 0, NULL, BW | LAT | SEND, "GROUP",
+	  "with -g: the group (default 239.255.85.82, with --ipv6 ff15::5552)" },
 	{ "output", 0, OPTION_CHOICE, AT(output), 0, 0, output_choices, ANYWHERE, "WHAT",
 	  "print one number only: bandwidth or message_rate, lat: latency (the average)" },
 	{ "report-both", 0, OPTION_FLAG, AT(is_report_both), 0, 0, NULL, BW | ANY_OP, NULL,

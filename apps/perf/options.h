@@ -63,6 +63,19 @@ enum perf_link {
 	PERF_LINK_IB = -1, /* is refused */
 };
 
+/** The unit of the option --rate_limit. */
+enum perf_rate_unit {
+	PERF_RATE_GBIT,     /* 10^9 bits of payload per second */
+	PERF_RATE_MIB,      /* 2^20 bytes of payload per second */
+	PERF_RATE_MESSAGES, /* messages per second */
+};
+
+enum perf_rate_type {
+	PERF_RATE_SOFTWARE,
+	PERF_RATE_HARDWARE = -1, /* the limits of NICs are refused */
+	PERF_RATE_PACING = -2,
+};
+
 /** What is printed: the table, or one number for each message size. */
 enum perf_output {
 	PERF_OUTPUT_TABLE,
@@ -91,6 +104,8 @@ struct options {
 	int atomic;         /* kind of atomic, an enum perf_atomic */
 	int order;          /* order of the QPs, an enum perf_order */
 	int link;           /* link layer, an enum perf_link */
+	int rate_unit;      /* unit of rate_limit, an enum perf_rate_unit */
+	int rate_type;      /* who limits the rate, an enum perf_rate_type */
 	int output;         /* what is printed, an enum perf_output */
 	uint64_t size;
 	uint64_t iters; /* number of messages for each QP */
@@ -119,7 +134,17 @@ struct options {
 	uint64_t retry_cnt;
 	uint64_t ib_port; /* port of the device */
 	uint64_t sl;      /* service level */
-	uint64_t port;    /* TCP port of the server, or its RDMA port with --rdma_cm */
+	uint64_t pkey_index;
+	uint64_t recv_post_list; /* number of receive requests in one post */
+	uint64_t burst_size;     /* number of messages in a burst; 0 for that of the send queue */
+	uint64_t vector;         /* completion vector */
+	uint64_t margin_s;       /* seconds at the start and at the end that are not measured */
+	uint64_t gap_us;         /* microseconds before each message of a latency test */
+	uint64_t destroy_wait_s; /* seconds before the objects are destroyed */
+	uint64_t traffic_class;  /* traffic class of the packets: DSCP and ECN */
+	uint64_t tos;            /* the same, with --rdma_cm */
+	uint64_t mmap_offset;    /* offset in mmap_file of the memory of the messages */
+	uint64_t port;           /* TCP port of the server, or its RDMA port with --rdma_cm */
 	bool has_gid_index;
 	bool has_size;
 	bool has_iters;
@@ -132,15 +157,26 @@ struct options {
 	bool is_ipv6;
 	/* rdma_cm connects the QPs, and the exchange of lines uses a QP of the device */
 	bool is_rdma_cm;
+	bool is_com_rdma_cm; /* rdma_cm connects only the QP of the exchange of lines */
+	bool is_srq;         /* one receive queue for all QPs */
+	bool is_multicast;   /* messages go to a multicast group */
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
+	bool is_mr_per_qp;   /* each QP has a memory region of its own */
+	bool is_odp;         /* the memory regions are paged on demand */
+	bool is_hugepages;   /* the memory of the messages is in reserved huge pages */
 	bool is_cpu_util;    /* report the CPU time of the machine */
 	bool is_report_both; /* report both directions of --bidirectional, too */
 	bool is_cycles;      /* report latencies in cycles of the TSC instead of microseconds */
 	bool is_sorted_list; /* print all latencies in ascending order */
 	bool is_time_list;   /* print all latencies in the order of the messages */
 	bool is_histogram;
+	bool is_events;    /* sleep until there is a completion */
+	bool is_reversed;  /* the server sends requests, and the client responds */
+	bool is_infinite;  /* run until a signal ends the run */
+	bool is_warmed_up; /* send messages before the measurement */
+	double rate_limit; /* 0 if the rate is not limited */
 	/* the lowest rates with which the run succeeds, in the units of the report; 0 for none */
 	double limit_bw;
 	double limit_msgrate; /* millions of messages per second */
@@ -148,6 +184,9 @@ struct options {
 	bool is_cpu_freq;
 	bool is_old_post_send;
 	bool is_pcie_strict;
+	const char *mgid;      /* multicast group; NULL for the default one */
+	const char *source_ip; /* local address of the connection to the other side */
+	const char *mmap_file; /* file of which the memory of the messages is a part */
 	const char *json_file;
 	const char *plot_file; /* NULL if no plot is written */
 	const char *counters;  /* argument of counters_open() */
@@ -165,14 +204,28 @@ int options_parse(struct options *opt, int argc, char **argv);
 /** Print the usage and the table of options on stdout. */
 void options_help(void);
 
-/** Get the name of the connection type: "RC", "UC" or "UD". */
+/** Get the name of the connection type: "RC", "UC", "UD" or "XRC". */
 const char *options_conn_name(const struct options *opt);
 
 /** Check whether the transport of the test retransmits lost messages. */
 static inline bool
 options_is_reliable(const struct options *opt)
 {
-	return opt->qp_type == IBV_QPT_RC;
+	return opt->qp_type == IBV_QPT_RC || opt->qp_type == IBV_QPT_XRC_SEND;
+}
+
+/** Check whether receive requests are in a shared receive queue. */
+static inline bool
+options_has_srq(const struct options *opt)
+{
+	return opt->is_srq || opt->qp_type == IBV_QPT_XRC_SEND;
+}
+
+/** Check whether rdma_cm makes connections, of the exchange of lines at least. */
+static inline bool
+options_uses_cm(const struct options *opt)
+{
+	return opt->is_rdma_cm || opt->is_com_rdma_cm;
 }
 
 #endif /* PERF_OPTIONS_H */

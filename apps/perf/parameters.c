@@ -16,7 +16,7 @@ struct parameter {
 	char value[32];
 };
 
-#define PARAMETERS_MAX 16u
+#define PARAMETERS_MAX 24u
 
 static void
 add_text(struct parameter *parameters, unsigned *nb, const char *key, const char *value)
@@ -47,13 +47,17 @@ list_parameters(const struct options *opt, struct parameter *parameters)
 	add_number(parameters, &nb, "--all", opt->is_all);
 	add_number(parameters, &nb, "--size", opt->size);
 	add_number(parameters, &nb, "--iters", opt->duration_s != 0 ? 0 : opt->iters);
-	add_number(parameters, &nb, "--duration", opt->duration_s);
+	add_number(parameters, &nb, "--duration", opt->is_infinite ? 0 : opt->duration_s);
 	add_number(parameters, &nb, "--qp", opt->nb_qp);
 	add_number(parameters, &nb, "--qp-order", (uint64_t)opt->order);
 	add_number(parameters, &nb, "--bidirectional", opt->is_bidir);
 	add_number(parameters, &nb, "--verify", opt->is_verify);
 	add_number(parameters, &nb, "--verify-selftest", opt->is_selftest);
 	add_number(parameters, &nb, "--atomic_type", (uint64_t)opt->atomic);
+	add_number(parameters, &nb, "--reversed", opt->is_reversed);
+	add_number(parameters, &nb, "--perform_warm_up", opt->is_warmed_up);
+	add_number(parameters, &nb, "--run_infinitely", opt->is_infinite);
+	add_number(parameters, &nb, "--mcg", opt->is_multicast);
 	if (opt->working_set != 0)
 		add_number(parameters, &nb, "--working-set", opt->working_set);
 	/* the following parameters determine the layout of the buffers */

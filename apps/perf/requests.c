@@ -27,7 +27,8 @@ requests_out(const struct requests *requests, unsigned qp_idx, uint64_t slot)
 {
 	const struct endpoint *endpoint = &requests->session->endpoint;
 
-	return endpoint->buf + layout_out(&requests->layout, endpoint->area_len, qp_idx, slot);
+	return endpoint->buffer.at +
+	       layout_out(&requests->layout, endpoint->area_len, qp_idx, slot);
 }
 
 uint8_t *
@@ -35,7 +36,14 @@ requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot)
 {
 	const struct endpoint *endpoint = &requests->session->endpoint;
 
-	return endpoint->buf + layout_in(&requests->layout, endpoint->area_len, qp_idx, slot);
+	return endpoint->buffer.at + layout_in(&requests->layout, endpoint->area_len, qp_idx, slot);
+}
+
+/* Get the index of the QP whose receives[] and areas are used: with an SRQ those of the first. */
+static unsigned
+receiver_of(const struct requests *requests, unsigned qp_idx)
+{
+	return requests->session->endpoint.srq != NULL ? 0 : qp_idx;
 }
 
 const char *
@@ -77,19 +85,20 @@ static void
 make_requests(struct requests *requests)
 {
 	const struct options *opt = requests->session->opt;
-	const struct endpoint *endpoint = &requests->session->endpoint;
 
 	for (unsigned i = 0; i < opt->post_list; i++) {
-		requests->send_sge[i] = (struct ibv_sge){ .length = (uint32_t)requests->layout.size,
-							  .lkey = endpoint->mr->lkey };
+		requests->send_sge[i] =
+			(struct ibv_sge){ .length = (uint32_t)requests->layout.size };
 		requests->send[i] = (struct ibv_send_wr){ .sg_list = &requests->send_sge[i],
 							  .num_sge = 1,
 							  .opcode = opcode_of(opt) };
+		if (opt->qp_type == IBV_QPT_XRC_SEND)
+			requests->send[i].qp_type.xrc.remote_srqn =
+				requests->session->endpoint.peer[0].srqn;
 	}
-	for (unsigned i = 0; i < RECV_BATCH; i++) {
+	for (unsigned i = 0; i < requests->recv_list; i++) {
 		requests->recv_sge[i] =
-			(struct ibv_sge){ .length = (uint32_t)requests->layout.recv_len,
-					  .lkey = endpoint->mr->lkey };
+			(struct ibv_sge){ .length = (uint32_t)requests->layout.recv_len };
 		requests->recv[i] =
 			(struct ibv_recv_wr){ .sg_list = &requests->recv_sge[i], .num_sge = 1 };
 	}
@@ -112,7 +121,8 @@ make_streams(const struct endpoint *endpoint)
 	for (unsigned i = 0; i < endpoint->nb_qp; i++)
 		streams[i] = (struct stream){ .qp = endpoint->qp[i],
 					      .peer_vaddr = endpoint->peer[i].vaddr,
-					      .peer_rkey = endpoint->peer[i].rkey };
+					      .peer_rkey = endpoint->peer[i].rkey,
+					      .lkey = endpoint_mr(endpoint, i)->lkey };
 	return streams;
 }
 
@@ -123,10 +133,15 @@ requests_init(struct requests *requests, struct session *session, uint64_t size)
 
 	*requests = (struct requests){ .session = session,
 				       .layout = layout_of(opt, session->endpoint.mtu, size) };
+	requests->recv_list =
+		opt->recv_post_list != 0 ? (unsigned)opt->recv_post_list : REQUESTS_RECV_LIST;
+	requests->recv = calloc(requests->recv_list, sizeof(*requests->recv));
+	requests->recv_sge = calloc(requests->recv_list, sizeof(*requests->recv_sge));
 	requests->stream = make_streams(&session->endpoint);
 	requests->send = calloc(opt->post_list, sizeof(*requests->send));
 	requests->send_sge = calloc(opt->post_list, sizeof(*requests->send_sge));
-	if (requests->stream == NULL || requests->send == NULL || requests->send_sge == NULL)
+	if (requests->stream == NULL || requests->send == NULL || requests->send_sge == NULL ||
+	    requests->recv == NULL || requests->recv_sge == NULL)
 		return -1;
 	make_requests(requests);
 	return 0;
@@ -138,9 +153,13 @@ requests_free(struct requests *requests)
 	free(requests->stream);
 	free(requests->send);
 	free(requests->send_sge);
+	free(requests->recv);
+	free(requests->recv_sge);
 	requests->stream = NULL;
 	requests->send = NULL;
 	requests->send_sge = NULL;
+	requests->recv = NULL;
+	requests->recv_sge = NULL;
 }
 
 void
@@ -233,6 +252,7 @@ aim(const struct requests *requests, unsigned qp_idx, uint64_t idx, uint64_t slo
 		break;
 	}
 	wr->sg_list->addr = (uintptr_t)at;
+	wr->sg_list->lkey = requests->stream[qp_idx].lkey;
 }
 
 int
@@ -275,7 +295,8 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 uint64_t
 requests_nb_recv(const struct requests *requests, unsigned qp_idx)
 {
-	const struct receives *receives = &requests->session->endpoint.receives[qp_idx];
+	const struct receives *receives =
+		&requests->session->endpoint.receives[receiver_of(requests, qp_idx)];
 
 	return receives->posted - receives->done;
 }
@@ -283,7 +304,8 @@ requests_nb_recv(const struct requests *requests, unsigned qp_idx)
 uint64_t
 requests_next_recv_slot(const struct requests *requests, unsigned qp_idx, uint64_t ahead)
 {
-	uint64_t posted = requests->session->endpoint.receives[qp_idx].posted;
+	uint64_t posted =
+		requests->session->endpoint.receives[receiver_of(requests, qp_idx)].posted;
 
 	return (posted + ahead) % requests->layout.slots;
 }
@@ -301,13 +323,16 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 
 	for (unsigned i = 0; i < nb; i++) {
 		requests->recv_sge[i].addr = base + slot * stride;
+		requests->recv_sge[i].lkey = requests->stream[qp_idx].lkey;
 		requests->recv[i].wr_id =
 			REQUESTS_RECV_BIT | (uint64_t)qp_idx << REQUESTS_QP_SHIFT | (uint32_t)slot;
 		requests->recv[i].next = i + 1 < nb ? &requests->recv[i + 1] : NULL;
 		if (++slot == requests->layout.slots)
 			slot = 0;
 	}
-	int error = ibv_post_recv(endpoint->qp[qp_idx], requests->recv, &bad);
+	int error = endpoint->srq != NULL
+			    ? ibv_post_srq_recv(endpoint->srq, requests->recv, &bad)
+			    : ibv_post_recv(endpoint->qp[qp_idx], requests->recv, &bad);
 	if (error != 0) {
 		fprintf(stderr, "uroce-perf: post %u receives: %s\n", nb, strerror(error));
 		return -1;
@@ -320,13 +345,15 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 int
 requests_post_recv(struct requests *requests, unsigned qp_idx, uint64_t wanted)
 {
+	const unsigned list = requests->recv_list;
 	uint64_t nb;
 
+	qp_idx = receiver_of(requests, qp_idx);
 	while ((nb = requests_nb_recv(requests, qp_idx)) < wanted) {
 		uint64_t missing = wanted - nb;
 
-		if (post_recv_list(requests, qp_idx,
-				   missing < RECV_BATCH ? (unsigned)missing : RECV_BATCH) != 0)
+		if (post_recv_list(requests, qp_idx, missing < list ? (unsigned)missing : list) !=
+		    0)
 			return -1;
 	}
 	return 0;

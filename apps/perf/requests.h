@@ -16,7 +16,7 @@
 
 #include "layout.h"
 
-#define RECV_BATCH 16u
+#define REQUESTS_RECV_LIST 16u /* receive requests in one post, unless --recv_post_list is given */
 
 struct session;
 
@@ -34,6 +34,7 @@ struct stream {
 	uint64_t peer_vaddr;
 	uint32_t peer_rkey;
 	uint32_t recv_slot; /* slot that the next receive request uses */
+	uint32_t lkey;      /* key of the memory region with the areas of the QP */
 };
 
 struct requests {
@@ -47,8 +48,10 @@ struct requests {
 	 */
 	struct ibv_send_wr *send;
 	struct ibv_sge *send_sge;
-	struct ibv_recv_wr recv[RECV_BATCH];
-	struct ibv_sge recv_sge[RECV_BATCH];
+	/* arrays of `recv_list` receive requests and their scatter-gather elements */
+	struct ibv_recv_wr *recv;
+	struct ibv_sge *recv_sge;
+	unsigned recv_list;
 };
 
 /**

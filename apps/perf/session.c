@@ -4,7 +4,8 @@
  * sends its line and then waits for the same line of the other side:
  *
  *	uroce-perf VERSION key=value...      parameters, which must be equal but for mtu and outs
- *	qp IDX QPN PSN RKEY VADDR GID        one for each queue pair
+ *	qp IDX QPN PSN RKEY VADDR GID SRQN RECV_QPN
+ *	                                     one for each queue pair
  *	sync STEP VALUE...                   steps of the run (test_bw.c, test_lat.c)
  *	fail WHY                             in place of any other line: its sender ends the test
  */
@@ -13,6 +14,7 @@
 #include "capture.h"
 #include "cm_endpoint.h"
 #include "cm_exchange.h"
+#include "group.h"
 #include "impair.h"
 #include "parameters.h"
 #include "stop.h"
@@ -25,7 +27,8 @@
 
 #include <rte_cycles.h>
 
-#define VERSION           1
+#define VERSION           2
+
 #define HELLO_S           10
 #define CLEARED_PER_S_LOG 26 /* log2 of the bytes that a busy machine clears in a second */
 #define CLOSE_S           5  /* number of seconds that the client has to close its port */
@@ -99,7 +102,7 @@ read_failure(struct session *session)
 static int
 send_hello(struct session *session)
 {
-	char text[EXCHANGE_LINE_MAX / 2];
+	char text[EXCHANGE_LINE_MAX - 64];
 
 	parameters_format(session->opt, text, sizeof(text));
 	return exchange_send(&session->exchange, "uroce-perf %d mtu=%u outs=%u%s", VERSION,
@@ -156,8 +159,9 @@ send_addresses(struct session *session, unsigned begin, unsigned end)
 			gid[2 * byte + 1] = hex[local->gid.raw[byte] & 0xf];
 		}
 		if ((i + 1 < end ? exchange_send_more : exchange_send)(
-			    &session->exchange, "qp %u %x %x %x %" PRIx64 " %s", i, local->qpn,
-			    local->psn, local->rkey, local->vaddr, gid) != 0)
+			    &session->exchange, "qp %u %x %x %x %" PRIx64 " %s %x %x", i,
+			    local->qpn, local->psn, local->rkey, local->vaddr, gid, local->srqn,
+			    local->recv_qpn) != 0)
 			return -1;
 	}
 	return 0;
@@ -182,8 +186,9 @@ parse_address(const char *line, unsigned idx, struct address *address)
 	unsigned their_idx;
 	char gid[33];
 
-	return sscanf(line, "qp %u %x %x %x %" SCNx64 " %32[0-9a-f]", &their_idx, &address->qpn,
-		      &address->psn, &address->rkey, &address->vaddr, gid) == 6 &&
+	return sscanf(line, "qp %u %x %x %x %" SCNx64 " %32[0-9a-f] %x %x", &their_idx,
+		      &address->qpn, &address->psn, &address->rkey, &address->vaddr, gid,
+		      &address->srqn, &address->recv_qpn) == 8 &&
 	       their_idx == idx && parse_gid(gid, &address->gid);
 }
 
@@ -194,7 +199,7 @@ parse_address(const char *line, unsigned idx, struct address *address)
 static unsigned
 addresses_s(const struct session *session)
 {
-	return HELLO_S + (unsigned)(session->endpoint.buf_len >> CLEARED_PER_S_LOG);
+	return HELLO_S + (unsigned)(session->endpoint.buffer_len >> CLEARED_PER_S_LOG);
 }
 
 static int
@@ -317,13 +322,12 @@ open_exchange(struct session *session)
 
 	if (exchange_is_open(&session->exchange))
 		return 0;
-	if (opt->is_rdma_cm)
+	if (options_uses_cm(opt))
 		return cm_open(&session->cm, opt, &session->endpoint) != 0
 			       ? -1
 			       : cm_exchange_open(&session->exchange, &session->cm);
-	return session->is_client
-		       ? tcp_connect(&session->exchange, opt->server, (uint16_t)opt->port)
-		       : tcp_accept(&session->exchange, (uint16_t)opt->port);
+	return session->is_client ? tcp_connect(&session->exchange, opt)
+				  : tcp_accept(&session->exchange, opt);
 }
 
 static double
@@ -348,7 +352,8 @@ connect_sides(struct session *session)
 			(unsigned)session->opt->size, endpoint->mtu);
 		return fail(session, "the size does not fit in a datagram");
 	}
-	if (endpoint_create(endpoint, session->opt) != 0)
+	if (endpoint_create(endpoint, session->opt) != 0 ||
+	    group_join(endpoint, session->opt, session->is_client) != 0)
 		return fail(session, "it has no queue pair");
 	if (session->opt->is_rdma_cm && cm_endpoint_connect(endpoint, &session->cm) != 0)
 		return session->cm.is_peer_gone
@@ -358,7 +363,8 @@ connect_sides(struct session *session)
 	if (exchange_addresses(session) != 0)
 		return fail(session, "no addresses");
 	endpoint->setup.swap_s = seconds_since(begin);
-	if (endpoint_connect(endpoint, session->opt) != 0)
+	if (group_set_destination(endpoint, session->opt, session->is_client) != 0 ||
+	    endpoint_connect(endpoint, session->opt) != 0)
 		return fail(session, "it finds no way here");
 	return 0;
 }
@@ -397,6 +403,16 @@ evaluate_checks(const struct session *session)
 	return is_found ? PERF_EXIT_FLIP_FOUND : PERF_EXIT_FLIP_MISSED;
 }
 
+/* Wait for the time of --wait_destroy, and drive the workers meanwhile. */
+static void
+wait_before_end(struct session *session)
+{
+	const uint64_t end = rte_rdtsc() + session->opt->destroy_wait_s * rte_get_tsc_hz();
+
+	while (rte_rdtsc() < end && !stop_is_asked())
+		endpoint_drive(&session->endpoint);
+}
+
 static int
 run_connected(struct session *session)
 {
@@ -415,6 +431,7 @@ run_connected(struct session *session)
 	}
 	if (session_sync(session, "end", &none, &none) != 0)
 		return PERF_EXIT_FAILED;
+	wait_before_end(session);
 	endpoint_destroy_qps(&session->endpoint);
 	if (report_end(&session->report, &session->endpoint) != 0)
 		return PERF_EXIT_FAILED;
@@ -469,13 +486,13 @@ session_run(struct session *session)
 	const struct options *opt = session->opt;
 	int code = PERF_EXIT_FAILED;
 
-	session->is_requester = session->is_client || opt->is_bidir;
-	session->is_responder = !session->is_client || opt->is_bidir;
+	session->is_requester = session->is_client != opt->is_reversed || opt->is_bidir;
+	session->is_responder = session->is_client == opt->is_reversed || opt->is_bidir;
 	if (connect_sides(session) == 0)
 		code = run_connected(session);
 	if (!session->is_client && code != PERF_EXIT_FAILED)
 		await_close(session);
-	if (opt->is_rdma_cm)
+	if (options_uses_cm(opt))
 		close_cm(session);
 	endpoint_close(&session->endpoint);
 	exchange_close(&session->exchange);

@@ -28,9 +28,12 @@
 struct session {
 	const struct options *opt;
 	bool is_client;
-	/* this side sends requests: true for the client, and with --bidirectional for both sides */
+	/*
+	 * this side sends requests: true for the client, with --reversed for the server, and with
+	 * --bidirectional for both sides
+	 */
 	bool is_requester;
-	/* this side responds: true for the server, and with --bidirectional for both sides */
+	/* this side responds to requests of the other side */
 	bool is_responder;
 	bool is_peer_gone; /* the peer failed, or closed the connection */
 	struct endpoint endpoint;

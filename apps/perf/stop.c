@@ -38,6 +38,13 @@ stop_ask(void)
 	atomic_store_explicit(&is_asked, true, memory_order_relaxed);
 }
 
+void
+stop_withdraw(void)
+{
+	atomic_store_explicit(&signal_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&is_asked, false, memory_order_relaxed);
+}
+
 bool
 stop_is_asked(void)
 {

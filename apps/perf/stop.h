@@ -16,6 +16,9 @@ void stop_catch_signals(void);
 /** Request a stop from inside the program: in loopback, a side that failed stops the other side. */
 void stop_ask(void);
 
+/** Take the request back: the run ends in order. The signal of stop_signal() is forgotten, too. */
+void stop_withdraw(void);
+
 bool stop_is_asked(void);
 
 /** Get the signal that requested the stop; 0 if no signal did. */

@@ -79,28 +79,46 @@ set_keepalive(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
 }
 
-/* Create a listening socket. If the machine has IPv6, the socket accepts IPv6 and IPv4. */
+/*
+ * Parse a local address. @return NULL if it is not an IP address; the caller frees the result by
+ * freeaddrinfo()
+ */
+static struct addrinfo *
+local_address(const char *text, uint16_t port)
+{
+	const struct addrinfo hints = { .ai_family = AF_UNSPEC,
+					.ai_socktype = SOCK_STREAM,
+					.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV };
+	struct addrinfo *found;
+	char service[8];
+
+	snprintf(service, sizeof(service), "%u", port);
+	return getaddrinfo(text, service, &hints, &found) == 0 ? found : NULL;
+}
+
 static int
-listen_on(uint16_t port)
+refuse_source(const char *text)
+{
+	fprintf(stderr,
+		"uroce-perf: --source_ip %s: no IP address; allowed: such as 192.0.2.1 or "
+		"2001:db8::1\n",
+		text);
+	return -1;
+}
+
+/* Listen on an address. @return the socket, or -1 with errno */
+static int
+listen_at(const struct sockaddr *address, socklen_t len)
 {
 	const int on = 1, off = 0;
-	struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
-	struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(port) };
-	struct sockaddr *any = (struct sockaddr *)&any6;
-	socklen_t len = sizeof(any6);
-	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd >= 0) {
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	} else {
-		fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		any = (struct sockaddr *)&any4;
-		len = sizeof(any4);
-	}
 	if (fd < 0)
 		return -1;
+	if (address->sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(fd, any, len) == 0 && listen(fd, 1) == 0)
+	if (bind(fd, address, len) == 0 && listen(fd, 1) == 0)
 		return fd;
 	int why = errno;
 	close(fd);
@@ -108,18 +126,52 @@ listen_on(uint16_t port)
 	return -1;
 }
 
-int
-tcp_accept(struct exchange *exchange, uint16_t port)
+/* Listen on all addresses. If the machine has IPv6, the socket accepts IPv6 and IPv4. */
+static int
+listen_everywhere(uint16_t port)
 {
-	int listener = listen_on(port), fd = -1;
+	const struct sockaddr_in6 any6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
+	const struct sockaddr_in any4 = { .sin_family = AF_INET, .sin_port = htons(port) };
+	int fd = listen_at((const struct sockaddr *)&any6, sizeof(any6));
+
+	if (fd < 0 && errno == EAFNOSUPPORT)
+		fd = listen_at((const struct sockaddr *)&any4, sizeof(any4));
+	return fd;
+}
+
+static int
+listen_on(const char *source_ip, uint16_t port)
+{
+	if (source_ip == NULL)
+		return listen_everywhere(port);
+	struct addrinfo *local = local_address(source_ip, port);
+	if (local == NULL) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	int fd = listen_at(local->ai_addr, local->ai_addrlen);
+	int why = errno;
+	freeaddrinfo(local);
+	errno = why;
+	return fd;
+}
+
+int
+tcp_accept(struct exchange *exchange, const struct options *opt)
+{
+	const uint16_t port = (uint16_t)opt->port;
+	int listener = listen_on(opt->source_ip, port), fd = -1;
 
 	if (listener < 0) {
-		fprintf(stderr, "uroce-perf: TCP port %u: %s; allowed: a free one (--port)\n", port,
-			strerror(errno));
+		fprintf(stderr, "uroce-perf: TCP port %u%s%s: %s; allowed: a free one (--port)%s\n",
+			port, opt->source_ip != NULL ? " at " : "",
+			opt->source_ip != NULL ? opt->source_ip : "", strerror(errno),
+			opt->source_ip != NULL ? ", an address of this host (--source_ip)" : "");
 		return -1;
 	}
 	/* A tool that starts the server waits for this line before it starts the client. */
-	printf(" waiting for a client on TCP port %u\n", port);
+	fprintf(opt->output == PERF_OUTPUT_TABLE ? stdout : stderr,
+		" waiting for a client on TCP port %u\n", port);
 	fflush(stdout);
 	while (!stop_is_asked()) {
 		struct pollfd waiting = { .fd = listener, .events = POLLIN };
@@ -136,6 +188,16 @@ tcp_accept(struct exchange *exchange, uint16_t port)
 	set_keepalive(fd);
 	open_exchange(exchange, fd);
 	return 0;
+}
+
+/*
+ * Bind a socket to the local address of the option, if there is one. An address of another family
+ * fails.
+ */
+static int
+bind_source(int fd, const struct addrinfo *source)
+{
+	return source != NULL ? bind(fd, source->ai_addr, source->ai_addrlen) : 0;
 }
 
 /* Call connect() with a timeout. Afterwards the socket is in blocking mode again. */
@@ -156,24 +218,33 @@ connect_within(int fd, const struct addrinfo *to)
 }
 
 int
-tcp_connect(struct exchange *exchange, const char *server, uint16_t port)
+tcp_connect(struct exchange *exchange, const struct options *opt)
 {
+	const uint16_t port = (uint16_t)opt->port;
+	const char *server = opt->server;
+	struct addrinfo *source = NULL;
 	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *found;
 	char service[8];
 	int fd = -1;
 
 	snprintf(service, sizeof(service), "%u", port);
+	if (opt->source_ip != NULL && (source = local_address(opt->source_ip, 0)) == NULL)
+		return refuse_source(opt->source_ip);
+	if (source != NULL)
+		hints.ai_family = source->ai_family;
 	int error = getaddrinfo(server, service, &hints, &found);
 	if (error != 0) {
 		fprintf(stderr,
 			"uroce-perf: server %s: %s; allowed: a host name or an IP address\n",
 			server, gai_strerror(error));
+		if (source != NULL)
+			freeaddrinfo(source);
 		return -1;
 	}
 	for (const struct addrinfo *to = found; to != NULL && fd < 0; to = to->ai_next) {
 		fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC, to->ai_protocol);
-		if (fd >= 0 && connect_within(fd, to) != 0) {
+		if (fd >= 0 && (bind_source(fd, source) != 0 || connect_within(fd, to) != 0)) {
 			int why = errno;
 
 			close(fd);
@@ -181,13 +252,16 @@ tcp_connect(struct exchange *exchange, const char *server, uint16_t port)
 			errno = why;
 		}
 	}
+	int why = errno;
 	freeaddrinfo(found);
+	if (source != NULL)
+		freeaddrinfo(source);
 	if (fd < 0) {
 		fprintf(stderr,
 			"uroce-perf: server %s, TCP port %u: %s; start the same command there "
 			"first, "
 			"without SERVER\n",
-			server, port, strerror(errno));
+			server, port, strerror(why));
 		return -1;
 	}
 	set_keepalive(fd);

@@ -10,18 +10,19 @@
 #include <stdint.h>
 
 #include "exchange.h"
+#include "options.h"
 
 /**
- * Wait for one client on a TCP port, or until stop_is_asked().
+ * Wait for one client on the TCP port of the options, or until stop_is_asked().
  * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
  */
-int tcp_accept(struct exchange *exchange, uint16_t port);
+int tcp_accept(struct exchange *exchange, const struct options *opt);
 
 /**
- * Connect to a server by name or address.
+ * Connect to the server of the options.
  * @return 0, or -1 after one line on stderr
  */
-int tcp_connect(struct exchange *exchange, const char *server, uint16_t port);
+int tcp_connect(struct exchange *exchange, const struct options *opt);
 
 /**
  * Create the two ends of a connection inside this process, for loopback.

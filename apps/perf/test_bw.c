@@ -13,6 +13,7 @@
  * A size ends with sync `checked` and sync `rate`. Only the transfer is measured.
  */
 
+#include "interval.h"
 #include "order.h"
 #include "requests.h"
 #include "session.h"
@@ -181,7 +182,9 @@ agree_batch(struct transfer *transfer, const struct total *total, uint64_t *goal
 	struct sync mine, theirs;
 
 	if (opt->duration_s != 0)
-		left = rte_rdtsc() >= transfer->deadline ? 0 : TRANSFER_UNTIL_DEADLINE;
+		left = total->messages == UINT64_MAX || rte_rdtsc() >= transfer->deadline
+			       ? 0
+			       : TRANSFER_UNTIL_DEADLINE;
 	if (opt->is_verify && left > transfer->requests.layout.slots)
 		left = transfer->requests.layout.slots;
 	mine = (struct sync){ .value = { left } };
@@ -191,23 +194,67 @@ agree_batch(struct transfer *transfer, const struct total *total, uint64_t *goal
 	return 0;
 }
 
+/* Get the part of the transfer that is measured: all of it, unless there are margins. */
+static struct interval
+measured_part(const struct transfer *transfer)
+{
+	if (interval_is_measured(transfer))
+		return transfer->interval;
+	return (struct interval){ .begin_tsc = transfer->begin_tsc,
+				  .end_tsc = transfer->end_tsc,
+				  .end_sent = transfer->completed,
+				  .end_received = transfer->received };
+}
+
 static void
 add_up(struct total *total, const struct transfer *transfer)
 {
-	double seconds = transfer_seconds(transfer->end_tsc - transfer->begin_tsc);
+	struct interval measured = measured_part(transfer);
+	double seconds = transfer_seconds(measured.end_tsc - measured.begin_tsc);
 	double rate = seconds > 0 ? (double)transfer->completed / seconds : 0;
 
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE)
 		total->messages = UINT64_MAX; /* with --duration the size has only one batch */
 	else
 		total->messages += transfer->goal;
-	total->sent += transfer->completed;
-	total->received += transfer->received;
+	total->sent += measured.end_sent - measured.begin_sent;
+	total->received += measured.end_received - measured.begin_received;
 	total->peer_sent += transfer->peer_sent;
 	total->seconds += seconds;
-	total->recv_seconds += transfer_seconds(transfer->recv_end_tsc - transfer->recv_begin_tsc);
+	total->recv_seconds +=
+		interval_is_measured(transfer)
+			? seconds
+			: transfer_seconds(transfer->recv_end_tsc - transfer->recv_begin_tsc);
 	if (rate > total->peak && transfer->session->opt->is_verify)
 		total->peak = rate;
+}
+
+/*
+ * Fill the send queue of each QP once, so that the memory of both sides is in the caches. The
+ * batch is not measured.
+ */
+static int
+warm_up(struct transfer *transfer)
+{
+	const struct layout *layout = &transfer->requests.layout;
+	const struct options *opt = transfer->session->opt;
+	const uint64_t depth = opt->tx_depth;
+	struct sync none = { 0 }, theirs;
+
+	reset_batch(transfer, 0, opt->is_verify && depth > layout->slots ? layout->slots : depth);
+	if (prepare(transfer) != 0 ||
+	    session_sync(transfer->session, "warm", &none, &theirs) != 0 ||
+	    transfer_run(transfer) != 0)
+		return -1;
+	measures_reset(&transfer->session->measures);
+	return 0;
+}
+
+/* Get the end of the time of --duration for a size that begins now. */
+static uint64_t
+deadline_of(const struct options *opt)
+{
+	return opt->is_infinite ? UINT64_MAX : rte_rdtsc() + opt->duration_s * rte_get_tsc_hz();
 }
 
 static int
@@ -216,6 +263,9 @@ run_batches(struct transfer *transfer, struct total *total)
 	struct sync none = { 0 }, theirs;
 	uint64_t goal;
 
+	if (transfer->session->opt->is_warmed_up && warm_up(transfer) != 0)
+		return -1;
+	transfer->deadline = deadline_of(transfer->session->opt);
 	for (;;) {
 		if (agree_batch(transfer, total, &goal) != 0)
 			return -1;
@@ -334,6 +384,8 @@ finish(struct transfer *transfer, struct total *total)
 	session->wrong += verify->wrong;
 	if (session_sync(session, "rate", &rate, &theirs) != 0)
 		return -1;
+	if (session->opt->is_infinite)
+		return 0; /* each interval was reported */
 	if (session->is_requester || session->opt->op == PERF_SEND)
 		report_rates(transfer, total, &theirs);
 	else
@@ -370,14 +422,14 @@ test_bw(struct session *session, uint64_t size)
 {
 	const struct options *opt = session->opt;
 	bool is_flipped = session->verify.is_flipped;
-	struct transfer transfer = { .session = session,
-				     .deadline = rte_rdtsc() + opt->duration_s * rte_get_tsc_hz() };
+	struct transfer transfer = { .session = session };
 	struct total total = { 0 };
 	int result = -1;
 
 	session->verify =
 		(struct verify){ .is_selftest = opt->is_selftest, .is_flipped = is_flipped };
 	measures_reset(&session->measures);
+	pace_init(&transfer.pace, opt, size, rte_get_tsc_hz());
 	if (requests_init(&transfer.requests, session, size) != 0 || make_times(&transfer) != 0)
 		fprintf(stderr, "uroce-perf: no memory for %" PRIu64 " queue pairs\n", opt->nb_qp);
 	else if (run_batches(&transfer, &total) == 0)

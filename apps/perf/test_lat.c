@@ -46,6 +46,9 @@ struct pingpong {
 	uint64_t rounds; /* number of finished rounds */
 	/* number of rounds to execute; UINT64_MAX if the deadline ends the test */
 	uint64_t goal;
+	uint64_t measured; /* number of rounds whose time was measured */
+	/* TSC values between which rounds are measured */
+	uint64_t measure_begin, measure_end;
 	uint64_t deadline;     /* end of the time of --duration, as a TSC value */
 	uint64_t progress_tsc; /* TSC value at the last line about progress */
 	uint64_t waiting_since;
@@ -185,6 +188,14 @@ poll_events(struct pingpong *pp)
 	return 0;
 }
 
+/* Get the number of rounds of a waiting loop between two calls of poll_events(). */
+static unsigned
+poll_every(const struct pingpong *pp)
+{
+	/* with events each round may sleep */
+	return pp->session->opt->is_events ? 1 : POLL_EVERY;
+}
+
 /* Check whether the SEND of this round has arrived. */
 static bool
 has_received(struct pingpong *pp)
@@ -233,7 +244,7 @@ wait_message(struct pingpong *pp)
 			return pp->is_failed ? -1 : 1;
 		if (pp->is_over)
 			return 0;
-		if (spins % POLL_EVERY == 0 && poll_events(pp) != 0)
+		if (spins % poll_every(pp) == 0 && poll_events(pp) != 0)
 			return -1;
 	}
 }
@@ -248,7 +259,7 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 	pp->waiting_since = rte_rdtsc();
 	for (unsigned spins = 1; nb_open_now(pp) > nb_open; spins++) {
 		take_completions(pp);
-		if (spins % POLL_EVERY == 0 && poll_events(pp) != 0)
+		if (spins % poll_every(pp) == 0 && poll_events(pp) != 0)
 			return -1;
 	}
 	return pp->is_failed ? -1 : 0;
@@ -339,6 +350,16 @@ renew_receive(struct pingpong *pp)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
+/* Wait for the time of --latency_gap. */
+static void
+wait_gap(struct pingpong *pp)
+{
+	const uint64_t end = rte_rdtsc() + pp->session->opt->gap_us * rte_get_tsc_hz() / 1000000;
+
+	while (rte_rdtsc() < end)
+		endpoint_drive(&pp->session->endpoint);
+}
+
 /* Add the time of a round, a number of cycles. */
 static void
 add_time(struct pingpong *pp, uint64_t tsc)
@@ -346,6 +367,7 @@ add_time(struct pingpong *pp, uint64_t tsc)
 	double spent = (double)tsc / cycles_per_unit(pp) / (is_one_sided(pp->session) ? 1 : 2);
 
 	pp->sum += spent;
+	pp->measured++;
 	if (pp->times != NULL)
 		pp->times[pp->rounds] = spent;
 	if (has_histogram(pp))
@@ -356,13 +378,16 @@ add_time(struct pingpong *pp, uint64_t tsc)
 static int
 client_round(struct pingpong *pp)
 {
+	if (pp->session->opt->gap_us != 0)
+		wait_gap(pp);
 	uint64_t begin = rte_rdtsc();
 
 	if (post(pp) != 0 || wait_depth(pp) != 0)
 		return -1;
 	if (is_one_sided(pp->session) ? wait_completions(pp, 0) != 0 : wait_message(pp) <= 0)
 		return -1;
-	add_time(pp, rte_rdtsc() - begin);
+	if (begin >= pp->measure_begin && begin < pp->measure_end)
+		add_time(pp, rte_rdtsc() - begin);
 	if (pp->session->opt->is_verify && is_one_sided(pp->session))
 		check_answer(pp);
 	if (pp->session->opt->is_verify && pp->session->opt->op == PERF_WRITE)
@@ -377,7 +402,9 @@ static int
 server_round(struct pingpong *pp)
 {
 	if (is_one_sided(pp->session)) {
-		for (unsigned i = 0; i < POLL_EVERY; i++)
+		if (pp->session->opt->is_events)
+			take_completions(pp);
+		for (unsigned i = 0; i < poll_every(pp); i++)
 			endpoint_drive(&pp->session->endpoint);
 		if (poll_events(pp) != 0)
 			return -1;
@@ -411,7 +438,7 @@ print_progress(struct pingpong *pp)
 	fprintf(stderr, "\r%4.0f s of %" PRIu64 " s: %.2f %s ",
 		(double)pp->session->opt->duration_s -
 			(double)(pp->deadline - now) / (double)rte_get_tsc_hz(),
-		pp->session->opt->duration_s, pp->sum / (double)(pp->rounds + 1),
+		pp->session->opt->duration_s, pp->sum / (double)(pp->measured + 1),
 		pp->session->opt->is_cycles ? "cycles" : "usec");
 }
 
@@ -485,12 +512,12 @@ percentile(const struct pingpong *pp, double share)
 static struct latency
 result_of(struct pingpong *pp)
 {
-	struct latency row = { .size = pp->requests.layout.size, .messages = pp->rounds };
+	struct latency row = { .size = pp->requests.layout.size, .messages = pp->measured };
 	double squares = 0;
 
-	if (pp->rounds == 0)
+	if (pp->measured == 0)
 		return row;
-	row.average = pp->sum / (double)pp->rounds;
+	row.average = pp->sum / (double)pp->measured;
 	row.messages_per_s = (double)rte_get_tsc_hz() / (row.average * cycles_per_unit(pp) *
 							 (is_one_sided(pp->session) ? 1 : 2));
 	row.histogram = has_histogram(pp) ? &pp->histogram : NULL;
@@ -571,6 +598,11 @@ run(struct pingpong *pp)
 		return -1;
 	pp->deadline = rte_rdtsc() + session->opt->duration_s * rte_get_tsc_hz();
 	pp->progress_tsc = rte_rdtsc();
+	pp->measure_end = UINT64_MAX;
+	if (session->opt->margin_s != 0) {
+		pp->measure_begin = pp->progress_tsc + session->opt->margin_s * rte_get_tsc_hz();
+		pp->measure_end = pp->deadline - session->opt->margin_s * rte_get_tsc_hz();
+	}
 	measures_begin(&session->measures);
 	result = session->is_client ? run_client(pp) : run_server(pp);
 	measures_end(&session->measures);

@@ -7,6 +7,7 @@
  */
 
 #include "transfer.h"
+#include "interval.h"
 #include "stop.h"
 
 #include <arpa/inet.h>
@@ -90,6 +91,16 @@ post_in_random_order(struct transfer *transfer)
 	return 0;
 }
 
+/* Check whether the limit of the rate permits a list of requests now, and count its messages. */
+static bool
+is_in_time(struct transfer *transfer, unsigned nb)
+{
+	if (pace_room(&transfer->pace, rte_rdtsc()) == 0)
+		return false;
+	pace_take(&transfer->pace, nb);
+	return true;
+}
+
 static int
 post_sends(struct transfer *transfer)
 {
@@ -98,9 +109,12 @@ post_sends(struct transfer *transfer)
 	for (unsigned i = 0; i < transfer->session->endpoint.nb_qp; i++) {
 		unsigned nb;
 
-		while ((nb = room_for(transfer, &transfer->requests.stream[i])) > 0)
+		while ((nb = room_for(transfer, &transfer->requests.stream[i])) > 0) {
+			if (transfer->pace.burst != 0 && !is_in_time(transfer, nb))
+				return 0;
 			if (post_list(transfer, i, nb) != 0)
 				return -1;
+		}
 	}
 	return 0;
 }
@@ -182,7 +196,7 @@ take_recvs(struct transfer *transfer, const struct ibv_wc *wc, int nb)
 		 */
 		return n;
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&transfer->requests, qp_idx);
-	if ((missing >= RECV_BATCH || 2 * missing >= opt->rx_depth) &&
+	if ((missing >= transfer->requests.recv_list || 2 * missing >= opt->rx_depth) &&
 	    requests_post_recv(&transfer->requests, qp_idx, opt->rx_depth) != 0)
 		transfer->is_failed = true;
 	return n;
@@ -245,8 +259,9 @@ print_progress(struct transfer *transfer)
 static bool
 is_progress_shown(const struct transfer *transfer)
 {
-	return transfer->goal == TRANSFER_UNTIL_DEADLINE && transfer->session->is_client &&
-	       isatty(STDERR_FILENO);
+	return transfer->goal == TRANSFER_UNTIL_DEADLINE &&
+	       transfer->session->is_client != transfer->session->opt->is_reversed &&
+	       !transfer->session->opt->is_infinite && isatty(STDERR_FILENO);
 }
 
 static bool
@@ -330,6 +345,20 @@ send_done(struct transfer *transfer)
 }
 
 /*
+ * Check whether the transfer has to end at once. With --run_infinitely the first signal ends it in
+ * order (interval.c).
+ */
+static bool
+is_stopped(const struct transfer *transfer)
+{
+	const struct session *session = transfer->session;
+
+	if (session->opt->is_infinite && (session->is_requester || session->opt->is_loopback))
+		return false;
+	return stop_is_asked();
+}
+
+/*
  * Execute one round of transfer_run(): post, complete, and check whether the batch is over.
  * @return 1 if the batch is over, 0 if it continues, -1 if it failed
  */
@@ -347,7 +376,7 @@ run_round(struct transfer *transfer, bool is_requester)
 	if (!transfer->is_done_sent && (!is_requester || is_sending_over(transfer)) &&
 	    send_done(transfer) != 0)
 		return -1;
-	if (stop_is_asked())
+	if (is_stopped(transfer))
 		return -1;
 	if (taken > 0)
 		return 0;
@@ -372,9 +401,13 @@ transfer_run(struct transfer *transfer)
 
 	measures_begin(&session->measures);
 	transfer->begin_tsc = transfer->progress_tsc = rte_rdtsc();
-	while ((result = run_round(transfer, session->is_requester)) == 0)
+	interval_begin(transfer);
+	while ((result = run_round(transfer, session->is_requester)) == 0) {
 		if (is_shown)
 			print_progress(transfer);
+		if (transfer->interval.next_tsc != 0)
+			interval_check(transfer);
+	}
 	measures_end(&session->measures);
 	if (is_shown)
 		fprintf(stderr, "\r%40s\r", "");

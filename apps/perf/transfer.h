@@ -14,11 +14,25 @@
 #include <rte_cycles.h>
 
 #include "order.h"
+#include "pace.h"
 #include "requests.h"
 #include "session.h"
 
 /** The value of `goal` of a batch that ends at a time (--duration). */
 #define TRANSFER_UNTIL_DEADLINE UINT64_MAX
+
+/**
+ * What a side counts within a transfer that ends at a time: the measured part of the transfer
+ * (--margin), or the time since the last report (--run_infinitely).
+ */
+struct interval {
+	uint64_t next_tsc; /* TSC value of the next change; 0 if there is none */
+	bool is_begun;
+	/* TSC values and numbers of messages at the start and at the end of the interval */
+	uint64_t begin_tsc, end_tsc;
+	uint64_t begin_sent, end_sent;
+	uint64_t begin_received, end_received;
+};
 
 /** State of one side of the transfer. */
 struct transfer {
@@ -35,6 +49,8 @@ struct transfer {
 	/* TSC values at the start and at the end of the requests of this batch */
 	uint64_t begin_tsc, end_tsc;
 	uint64_t recv_begin_tsc, recv_end_tsc;
+	struct interval interval;
+	struct pace pace;
 	uint64_t progress_tsc; /* TSC value at the last line about progress */
 	bool is_failed;
 	/* this side has sent the step `done`: its requests have completed */

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tests uroce-perf with --rdma_cm: two processes over memif, and over one uroced.
+"""Tests uroce-perf in two processes, over memif and over one uroced: with --rdma_cm, with --com_rdma_cm, and over TCP.
 
     test-perf-cm.py USERTOOLS UROCE-PERF UROCED
 
@@ -18,6 +18,7 @@ sys.path.insert(0, sys.argv[1])
 from uroce_ports import DEVICE_IPV4, DEVICE_IPV6, Lab, cpu_of, memif, uroced  # noqa: E402
 
 PERF, UROCED = sys.argv[2:4]
+FILE_BYTES = 32 << 20
 LIMIT_S = 120    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
 NO_HUGE = ['--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
@@ -39,8 +40,24 @@ send_lat -c UD -s 64 -n 200
 write_lat -n 200
 read_lat -n 200
 write_bw --ipv6 -s 65536 -n 200 --verify
+write_bw -T 96 -s 65536 -n 200 --verify
 send_lat --ipv6 -c UD -n 200
 write_bw -s 65536 -n 200 --verify --impair loss=1e-2
+'''
+# The tests with regular QPs, which are not connected by rdma_cm. FILE is a file of both sides.
+EXCHANGE = '''
+write_bw -s 65536 -n 200 -q 3 --verify
+send_lat -c UD -n 200
+send_bw -c XRC -s 4096 -n 200
+'''
+TCP = '''
+write_bw -s 65536 -n 200 --verify --source_ip 127.0.0.1
+read_bw -s 65536 -n 200 --verify --mmap FILE --mmap-offset 4096
+write_bw -s 4096 -n 200 --reversed
+send_bw -s 4096 -n 200 -c XRC -q 3
+send_bw -s 1024 -n 200 -g -r 512
+send_lat -n 200 -g -M 239.1.2.4
+send_bw -s 4096 -n 200 -e
 '''
 CLIENTS = '''
 send_bw -s 65536 -n 200 -q 2 --verify
@@ -62,7 +79,8 @@ def result(is_right, what, said=''):
 class Pair:
     """A server that waits, and clients for it."""
 
-    def __init__(self, make):
+    def __init__(self, make, connect='-R'):
+        self.connect = connect.split()
         self.lab = Lab()
         self.wire = make(self.lab)
 
@@ -73,7 +91,8 @@ class Pair:
         self.lab.close()
 
     def start(self, side, cpu, flags):
-        return self.lab.start([PERF, *NO_HUGE, *side.eal, '--', f'--uroce={side.device}', '-R', *flags.split()],
+        return self.lab.start([PERF, *NO_HUGE, *side.eal, '--', f'--uroce={side.device}',
+                               *self.connect, *flags.split()],
                               cpu_of(cpu), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
 
@@ -102,14 +121,30 @@ def end(process):
     return process.returncode, said
 
 
-def runs_well(make, name, flags):
-    with Pair(make) as pair:
+def with_file(pair, flags):
+    """The flags, with the path of a file that exists in place of FILE."""
+    if 'FILE' not in flags:
+        return flags
+    path = pair.lab.path('messages')
+    with open(path, 'wb') as file:
+        file.truncate(FILE_BYTES)
+    return flags.replace('FILE', path)
+
+
+def run_pair(make, flags, connect):
+    with Pair(make, connect) as pair:
+        flags, address = with_file(pair, flags), DEVICE_IPV6 if '--ipv6' in flags else DEVICE_IPV4
+        if not connect:
+            flags, address = f'-p {pair.wire.port} {flags}', '127.0.0.1'
         server = pair.serve(flags)
-        client = pair.client(flags, DEVICE_IPV6 if '--ipv6' in flags else DEVICE_IPV4)
-        statuses, said = zip(end(client), end(server))
+        return zip(end(pair.client(flags, address)), end(server))
+
+
+def runs_well(make, name, flags, connect='-R'):
+    statuses, said = run_pair(make, flags, connect)
     checked = re.findall(r'(?m)^verify: .* [1-9][0-9]* bytes checked, 0 wrong$', said[0])
     is_right = statuses == (0, 0) and (checked != [] or '--verify' not in flags)
-    result(is_right, f'{name}: {flags}', f'statuses {statuses}\n' + '\n'.join(said))
+    result(is_right, f'{name}: {connect} {flags}', f'statuses {statuses}\n' + '\n'.join(said))
 
 
 def own_lines(said):
@@ -132,6 +167,18 @@ def refused_clients():
                    'refused: the path MTU is 4096 at the client and 1024 at the server; allowed: --mtu 1024')
         fails_with('other flags', pair.client('write_bw -p 18600 -m 1024 -s 8'), 'the sides differ in --size')
         fails_with('other flags, at the server', server, 'the sides differ in --size')
+
+
+def traffic_class():
+    """The server captures what it receives: connection management and the exchange have another traffic class."""
+    with Pair(memif) as pair:
+        path = pair.lab.path('frames')
+        server = pair.serve(f'write_bw -T 96 -n 200 --capture {path}')
+        said = end(pair.client('write_bw -T 96 -n 200'))[1] + end(server)[1]
+        with open(path, 'rb') as file:
+            data = file.read()
+    found = data.count(b'\x08\x00\x45\x60')    # Ethertype, version and header length, traffic class
+    result(found >= 200, '-T is in the frames', f'{found} frames\n{said}')
 
 
 def no_queue_pair():
@@ -183,9 +230,14 @@ def main():
 
     for flags in MEMIF.strip().splitlines():
         runs_well(memif, 'memif', flags)
+    for flags in EXCHANGE.strip().splitlines():
+        runs_well(memif, 'memif', flags, '-z')
+    for flags in TCP.strip().splitlines():
+        runs_well(memif, 'memif', flags, '')
     for flags in CLIENTS.strip().splitlines():
         runs_well(shared, 'uroced', flags)
     refused_clients()
+    traffic_class()
     no_queue_pair()
     endings()
     clients_of_uroced(shared)

@@ -10,6 +10,7 @@ A row of RUNS is a command line, the status, and what the output must contain. P
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,6 +43,49 @@ RUNS = [
     ('send_lat -D 1 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
     # what is always so
     ('write_bw -s 4096 -n 100 -F -i 1 -S 0 --use_old_post_send --disable_pcie_relaxed --force-link Ethernet', 0, BW_ROW),
+    # the path and the memory
+    ('write_bw -s 4096 -n 100 -q 3 --mr_per_qp --verify', 0, r'bytes checked, 0 wrong'),
+    ('send_bw -s 4096 -n 100 -q 3 --mr_per_qp --verify', 0, r'bytes checked, 0 wrong'),
+    ('write_bw -s 4096 -n 100 --odp --verify', 0, r'bytes checked, 0 wrong'),
+    ('write_bw -s 4096 -n 100 --pkey_index 0', 0, BW_ROW),
+    ('write_bw -s 4096 -n 100 --pkey_index 999', 1, r'--pkey_index 999: no such P_Key; allowed: 0 to \d+'),
+    # the run
+    ('write_bw -s 4096 -n 100 --perform_warm_up --verify', 0, r'verify: 100 messages, 409600 bytes checked, 0 wrong'),
+    ('atomic_bw -n 100 --perform_warm_up --verify', 0, r'verify: 100 messages, 800 bytes checked, 0 wrong'),
+    ('read_bw -s 4096 -D 1 --perform_warm_up -q 3', 0, BW_ROW),
+    ('send_bw -s 4096 -n 100 --perform_warm_up --verify', 0, r'verify: 100 messages, 409600 bytes checked, 0 wrong'),
+    ('write_bw -s 4096 -n 100 --wait_destroy 1', 0, BW_ROW),
+    ('write_bw -s 4096 -n 100 --reversed', 0, BW_ROW),
+    ('send_bw -s 4096 -n 100 --reversed --verify', 0, r'100 messages, 409600 bytes checked, 0 wrong'),
+    ('read_bw -s 4096 -D 1 --reversed', 0, BW_ROW),
+    ('write_bw -s 4096 -D 3 -f 1', 0, BW_ROW),
+    ('send_lat -D 3 -f 1', 0, rf'^ 2 +\d+ +{NUMBER}'),
+    ('write_bw -s 4096 -D 2 -f 1', 2, r'--margin 1: leaves no time to measure'),
+    ('send_bw -s 4096 -n 100 -q 2 --recv_post_list 32 --verify', 0, r'0 wrong'),
+    ('send_bw -s 4096 -n 1000 --recv_post_list 512 -r 600', 0, BW_ROW),
+    ('send_bw -s 4096 -n 1000 -e --verify', 0, r'0 wrong'),
+    ('read_bw -s 4096 -n 1000 -e -X 0', 0, BW_ROW),
+    ('send_lat -n 200 -e', 0, r'^ 2 +200 '),
+    ('read_lat -n 200 -e', 0, r'^ 2 +200 '),
+    ('send_bw -n 100 -e -X 2000', 1, r'--vector 2000: no such vector; allowed: 0 to \d+'),
+    ('write_bw --rate_limit_type HW', 2, r'--rate_limit_type HW: is a limit of NICs; allowed: SW'),
+    # the type of the QPs
+    ('send_bw -s 4096 -n 200 -q 3 --use-srq', 0, BW_ROW),
+    ('send_bw -s 4096 -n 200 --use-srq --verify', 0, r'0 wrong'),
+    ('send_bw -c UD -s 1024 -n 200 -q 3 --use-srq -r 1024', 0, r'^ 1024 '),
+    ('send_lat -n 200 --use-srq --verify', 0, r'0 wrong'),
+    ('send_bw -c XRC -s 4096 -n 200 -q 3', 0, BW_ROW),
+    ('send_bw -c XRC -s 4096 -n 200 -b', 0, BW_ROW),
+    ('send_bw -c XRC -s 4096 -n 200 --verify', 0, r'0 wrong'),
+    ('write_bw -c XRC -s 4096 -n 200 -q 3 --verify', 0, r'0 wrong'),
+    ('read_bw -c XRC -s 4096 -n 200 --verify', 0, r'0 wrong'),
+    ('atomic_bw -c XRC -n 200 --verify', 0, r'0 wrong'),
+    ('send_lat -c XRC -n 200', 0, r'^ 2 +200 '),
+    ('write_lat -c XRC -n 200', 0, r'^ 2 +200 '),
+    ('send_bw -g -s 1024 -n 200 -r 512', 0, r'^ 1024 '),
+    ('send_bw -g -M ff15::77 --ipv6 -s 1024 -n 200 -r 512', 0, r'^ 1024 '),
+    ('send_lat -g -n 200', 0, r'^ 2 +200 '),
+    ('send_bw -g -M 192.0.2.1', 1, r'--MGID 192.0.2.1: no multicast group; allowed: an address of'),
     # sizes
     ('write_bw -s 4K -n 100', 0, BW_ROW),
 ]
@@ -112,6 +156,17 @@ def json_keys(folder):
     result(sum(counts) == 500, 'the histogram counts each message', f'{counts}\n{said}')
 
 
+def huge_pages():
+    """Each side needs one page. Without free pages both say so."""
+    with open('/proc/meminfo', encoding='utf-8') as file:
+        free = int(re.search(r'HugePages_Free: +(\d+)', file.read()).group(1))
+    status, _, said = run('write_bw -s 4096 -n 100 --use_hugepages')
+    refusal = 'uroce-perf: --use_hugepages: no 1 free huge pages: '
+    # pages that were free may be used by EAL
+    is_right = status == 0 if free > 2048 else status == 1 and refusal in said if free == 0 else True
+    result(is_right, f'--use_hugepages with {free} free pages', f'status {status}\n{said}')
+
+
 def plot(folder):
     path = os.path.join(folder, 'plot.svg')
     status, _, said = run(f'write_lat -a -n 100 --plot {path}')
@@ -125,12 +180,61 @@ def plot(folder):
     result(status == 1 and 'allowed: a file that can be written' in said, 'a plot that cannot be written', said)
 
 
+def rate_limit():
+    """The rate of a run of 2000 messages, with a limit that takes a second. A limit is not exceeded."""
+    for flags, row in (('--rate_limit 2000 --rate_units p --burst_size 100', None),
+                       ('--rate_limit 7.8125 --rate_units M --burst_size 10', None),
+                       ('--rate_limit 0.065536 --burst_size 10', None)):
+        status, output, said = run(f'write_bw -s 4096 -n 2000 -N -y 0.000001 {flags} --output message_rate')
+        rate = float(output) * 1e6 if status == 0 else 0
+        result(0 < rate < 2000 * 1.06, f'{flags}: at most 2000 messages/s', f'{rate} messages/s\n{said}')
+
+
+def frames_of(path):
+    """The frames of a pcap file, whose headers have 24 bytes at its start and 16 bytes before each frame."""
+    with open(path, 'rb') as file:
+        rest = file.read()[24:]
+    while rest:
+        length = int.from_bytes(rest[8:12], sys.byteorder)
+        yield rest[16:16 + length]
+        rest = rest[16 + length:]
+
+
+def traffic_class(folder):
+    path = os.path.join(folder, 'frames.pcap')
+    _, _, said = run(f'write_bw -s 4096 -n 10 --tclass 104 --capture {path}')
+    tos = {frame[15] for frame in frames_of(path) if frame[12:14] == b'\x08\x00'}
+    result(tos == {104}, '--tclass is in the IPv4 frames', f'{tos}\n{said}')
+
+
+def infinite(folder):
+    """A signal ends a run in order, after some reports."""
+    path = os.path.join(folder, 'infinite.json')
+    process = subprocess.Popen([PERF, '--', '--loopback', 'write_bw', '-s', '4096', '--run_infinitely', '-D', '1',
+                                f'--out_json_file={path}'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    rows = 0
+    while rows < 2:
+        line = process.stdout.readline()
+        if not line:
+            break
+        rows += line.startswith(' 4096 ')
+    process.send_signal(signal.SIGINT)
+    said = ''.join(process.communicate(timeout=LIMIT_S))
+    result(rows == 2 and process.returncode == 0, 'a run without an end', f'status {process.returncode}\n{said}')
+    with open(path, encoding='utf-8') as file:
+        result(len(json.load(file)['results']) >= 2, 'its JSON has the reports')
+
+
 def main():
     runs(RUNS)
+    rate_limit()
+    huge_pages()
     large_runs()
     with tempfile.TemporaryDirectory() as folder:
         json_keys(folder)
         plot(folder)
+        traffic_class(folder)
+        infinite(folder)
     print(f'1..{nb}')
     return failed > 0
 

@@ -18,6 +18,12 @@ GUIDE, PERF = sys.argv[1:3]
 PROGRAMS = [f'ib_{operation}_{kind}' for operation in ('send', 'write', 'read', 'atomic') for kind in ('bw', 'lat')]
 FLAG = re.compile(r'^\s+(?:(-\w), )?(--[a-zA-Z0-9_-]+)', re.MULTILINE)
 ROW = re.compile(r'^\| (?:`(-\w)` )?`(--[a-zA-Z0-9_-]+)` \| (supported|always|refused)\b', re.MULTILINE)
+VALUED = re.compile(r'^\s+(?:-\w, )?(--[a-zA-Z0-9_-]+)=', re.MULTILINE)
+VALUES = {'--atomic_type': 'FETCH_AND_ADD', '--connection': 'RC', '--force-link': 'Ethernet', '--iters': '5',
+          '--mtu': '1024', '--rate_limit_type': 'SW', '--rate_units': 'g', '--sl': '0'}
+# no test but some bandwidth tests uses these, and perftest ignores them elsewhere
+IGNORED = ('--perform_warm_up', '--recv_post_list')
+SKIPPED = ('--help', '--version')
 LIMIT_S = 60    # only a hang takes so long
 
 nb = failed = 0
@@ -78,6 +84,23 @@ def compare_with_perftest(program, rows):
             yield f'{letter} {name} of {program}: the row has {rows[name][0] or "no letter"}'
 
 
+def compare_tests(program, rows):
+    """Each flag that is not refused applies to the test of the program. Further rules are checked after that rule, and
+    the first of them is that --loopback has no SERVER."""
+    test = program[len('ib_'):]
+    values = {name: VALUES.get(name, '1') for name in VALUED.findall(help_of(PERF))}
+    values['--output'] = 'latency' if test.endswith('lat') else 'bandwidth'
+    for name in flags_of(help_of(program)):
+        if name not in rows or rows[name][1] == 'refused' or name in SKIPPED:
+            continue
+        flag = f'{name}={values[name]}' if name in values else name
+        run = subprocess.run([PERF, '--', '--loopback', test, flag, 'SERVER'], stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, text=True, timeout=LIMIT_S, check=False)
+        if not run.stderr.startswith(('uroce-perf: --loopback: ', 'uroce-perf: --uroce and', 'uroce-perf: --com_rdma_cm:')):
+            if not (name in IGNORED and 'has no meaning' in run.stderr):
+                yield f'{flag} of {program}: {run.stderr}'
+
+
 def count(program, rows):
     states = [rows[name][1] for name in flags_of(help_of(program)) if name in rows]
     numbers = ', '.join(f'{states.count(state)} {state}' for state in ('supported', 'always', 'refused'))
@@ -94,6 +117,7 @@ def main():
             result(f'{program} # SKIP perftest is not installed', [])
             continue
         result(f'the table has each flag of {program}', list(compare_with_perftest(program, rows)))
+        result(f'the flags apply to the test of {program}', list(compare_tests(program, rows)))
         count(program, rows)
     print(f'1..{nb}')
     return failed > 0

@@ -205,6 +205,30 @@ parse__json_file_means_json(void **state)
 }
 
 static void
+parse__multicast_is_ud(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "send_bw -g"), 0);
+	assert_int_equal(opt.qp_type, IBV_QPT_UD);
+	assert_int_equal(parse(&opt, "send_lat -g -M 239.1.1.1 -c UD"), 0);
+}
+
+static void
+parse__a_run_without_an_end_reports_each_5_s(void **state)
+{
+	struct options opt;
+
+	(void)state;
+	assert_int_equal(parse(&opt, "write_bw --run_infinitely"), 0);
+	assert_int_equal(opt.duration_s, 5);
+	assert_true(opt.is_no_peak);
+	assert_int_equal(parse(&opt, "write_bw --run_infinitely -D 2"), 0);
+	assert_int_equal(opt.duration_s, 2);
+}
+
+static void
 parse__sizes_have_units(void **state)
 {
 	struct options opt;
@@ -288,6 +312,35 @@ parse__refuses_what_makes_no_sense(void **state)
 		"send_lat -c SRD",
 		"write_bw --force-link IB",
 		"--uroce=net_null0 -d net_null1 write_bw",
+		"write_bw -T 8",
+		"write_bw -R --tclass 8",
+		"--loopback write_bw --source_ip 192.0.2.1",
+		"--loopback write_bw --mmap x",
+		"write_bw --mmap-offset 4096",
+		"write_bw --mmap x --mmap-offset 100",
+		"write_bw --run_infinitely --verify",
+		"send_bw -b --run_infinitely",
+		"write_bw -f 1",
+		"write_bw -D 2 -f 1",
+		"write_bw --rate_limit_type PP",
+		"write_bw --burst_size 4",
+		"write_bw --rate_limit 0",
+		"write_bw -e",
+		"send_bw -e -D 2",
+		"send_bw -X 1",
+		"write_bw --reversed -b",
+		"write_lat --reversed",
+		"write_bw --use-srq",
+		"send_bw --use-srq --verify -q 2",
+		"send_bw -c XRC --verify -q 2",
+		"write_bw -c XRC -R",
+		"--loopback write_bw -z",
+		"send_bw -M 239.1.1.1",
+		"write_bw -g",
+		"send_bw -g -b",
+		"send_bw -g -c RC",
+		"send_bw -g -q 2",
+		"read_lat --perform_warm_up",
 		"write_bw --report-both",
 		"write_bw -b -a --report-both",
 		"write_bw --cpu_util",
@@ -339,6 +392,8 @@ main(void)
 		cmocka_unit_test(parse__moderation_leaves_room_for_a_list),
 		cmocka_unit_test(parse__selftest_verifies),
 		cmocka_unit_test(parse__json_file_means_json),
+		cmocka_unit_test(parse__multicast_is_ud),
+		cmocka_unit_test(parse__a_run_without_an_end_reports_each_5_s),
 		cmocka_unit_test(parse__sizes_have_units),
 		cmocka_unit_test(parse__the_device_has_two_names),
 		cmocka_unit_test(parse__what_perftest_asks_for_may_be_always_so),

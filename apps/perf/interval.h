@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PERF_INTERVAL_H
+#define PERF_INTERVAL_H
+
+/**
+ * @file
+ * Intervals within a transfer that ends at a time. With --margin one interval is measured, between
+ * the margins. With --run_infinitely each interval is reported.
+ */
+
+#include "transfer.h"
+
+/** Begin the intervals of a transfer, if the options request any. */
+void interval_begin(struct transfer *transfer);
+
+/** Begin or end an interval whose time has come, and with --run_infinitely check for a signal. */
+void interval_check(struct transfer *transfer);
+
+/** Check whether an interval was measured, whose rates the side reports. */
+bool interval_is_measured(const struct transfer *transfer);
+
+#endif /* PERF_INTERVAL_H */
