@@ -124,11 +124,19 @@ report_head(struct report *report, const struct endpoint *endpoint)
 	if (!report_is_table(report))
 		return;
 	report_rule();
-	printf("%20s%s%s %s Test\n", "", opt->is_bidir ? "Bidirectional " : "", op_name(opt),
-	       opt->is_lat ? "Latency" : "BW");
+	printf("%20s%s%s %s%s Test\n", "", opt->is_bidir ? "Bidirectional " : "", op_name(opt),
+	       opt->is_lat ? "Latency" : "BW", opt->is_multicast ? " Multicast" : "");
 	printf(" Device          : %s\n", uroce_get_device_name(endpoint->device));
 	printf(" Number of qps   : %" PRIu64 "\t\tConnection type : %s\n", opt->nb_qp,
 	       options_conn_name(opt));
+	if (options_has_srq(opt))
+		printf(" Using SRQ       : ON\n");
+	if (opt->is_events)
+		printf(" Test with events. Using comp%" PRIu64 "\n", opt->vector);
+	if (opt->recv_post_list > 1)
+		printf(" Recv Post List  : %" PRIu64 "\n", opt->recv_post_list);
+	if (options_uses_cm(opt))
+		printf(" Data ex. method : rdma_cm\n");
 	if (opt->is_rdma_cm)
 		printf(" rdma_cm QPs     : ON\n");
 	if (!opt->is_lat)
@@ -153,14 +161,44 @@ report_head(struct report *report, const struct endpoint *endpoint)
 	fflush(stdout);
 }
 
+static const char *
+on_off(bool is_on)
+{
+	return is_on ? "ON" : "OFF";
+}
+
+/* Write the options that perftest has in its report, too. */
+static void
+write_json_options(const struct options *opt, FILE *file)
+{
+	fprintf(file, "\t\t\"Dual_port\": \"OFF\",\n\t\t\"Transport_type\": \"IB\",\n");
+	fprintf(file, "\t\t\"Link_type\": \"Ethernet\",\n\t\t\"ibv_wr_API\": \"OFF\",\n");
+	fprintf(file, "\t\t\"Using_SRQ\": \"%s\",\n", on_off(options_has_srq(opt)));
+	fprintf(file, "\t\t\"Data_ex_method\": \"%s\",\n",
+		options_uses_cm(opt) ? "rdma_cm" : "Ethernet");
+	if (opt->is_multicast)
+		fprintf(file, "\t\t\"MultiCast_runs\": \"on_UD\",\n");
+	if (opt->is_events)
+		fprintf(file, "\t\t\"Test with events\": \"comp%u\",\n", (unsigned)opt->vector);
+	if (opt->post_list > 1)
+		fprintf(file, "\t\t\"Post_List\": %" PRIu64 ",\n", opt->post_list);
+	if (opt->recv_post_list > 1)
+		fprintf(file, "\t\t\"Recv_Post_List\": %" PRIu64 ",\n", opt->recv_post_list);
+	if (opt->op == PERF_SEND)
+		fprintf(file, "\t\t\"RX_depth\": %" PRIu64 ",\n", opt->rx_depth);
+	if (opt->tos != 0)
+		fprintf(file, "\t\t\"TOS\": %" PRIu64 ",\n", opt->tos);
+}
+
 static void
 write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 {
 	const struct options *opt = report->opt;
 	const struct setup *setup = &endpoint->setup;
 
-	fprintf(file, "{\n\t\"test_info\": {\n\t\t\"test\": \"%s_%s%s_Test\",\n", op_name(opt),
-		opt->is_bidir ? "Bidirectional_" : "", opt->is_lat ? "Latency" : "BW");
+	fprintf(file, "{\n\t\"test_info\": {\n\t\t\"test\": \"%s_%s%s%s%s_Test\",\n", op_name(opt),
+		opt->is_bidir ? "Bidirectional_" : "", opt->post_list > 1 ? "Post_List_" : "",
+		opt->is_lat ? "Latency" : "BW", opt->is_multicast ? "_Multicast" : "");
 	fprintf(file, "\t\t\"Device\": \"%s\",\n", uroce_get_device_name(endpoint->device));
 	fprintf(file, "\t\t\"Number_of_qps\": %" PRIu64 ",\n", opt->nb_qp);
 	fprintf(file, "\t\t\"QP_order\": \"%s\",\n", opt->order == PERF_RANDOM ? "random" : "turn");
@@ -169,7 +207,8 @@ write_json(struct report *report, const struct endpoint *endpoint, FILE *file)
 		setup->destroy_s > 0 ? endpoint->nb_qp / setup->destroy_s : 0);
 	fprintf(file, "\t\t\"Memory_per_qp\": %zu,\n", setup->heap_bytes / endpoint->nb_qp);
 	fprintf(file, "\t\t\"Connection_type\": \"%s\",\n", options_conn_name(opt));
-	fprintf(file, "\t\t\"rdma_cm_QPs\": \"%s\",\n", opt->is_rdma_cm ? "ON" : "OFF");
+	fprintf(file, "\t\t\"rdma_cm_QPs\": \"%s\",\n", on_off(opt->is_rdma_cm));
+	write_json_options(opt, file);
 	fprintf(file, "\t\t\"TX_depth\": %" PRIu64 ",\n", opt->tx_depth);
 	fprintf(file, "\t\t\"CQ_Moderation\": %" PRIu64 ",\n", opt->cq_mod);
 	fprintf(file, "\t\t\"Mtu\": %u,\n", endpoint->mtu);

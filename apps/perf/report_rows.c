@@ -77,10 +77,12 @@ unit_of(const struct report *report)
 static void
 print_bandwidth(const struct report *report, const struct bandwidth *row)
 {
-	const double unit = unit_of(report);
+	const double unit = unit_of(report), average = row->average_bps / unit;
+	/* as in perftest a small number of Gb/s has more digits */
+	const int digits = report->opt->is_gbits && average < 0.1 ? 6 : 2;
 
-	printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.2f            %-7.2f\t\t   %-7.6f",
-	       row->size, row->messages, row->peak_bps / unit, row->average_bps / unit,
+	printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.*f            %-7.*f\t\t   %-7.6f",
+	       row->size, row->messages, digits, row->peak_bps / unit, digits, average,
 	       row->messages_per_s / 1e6);
 }
 
@@ -156,6 +158,10 @@ report_bandwidth(struct report *report, const struct bandwidth *row, const struc
 		json_double(report, "BW_peak", row->peak_bps / unit, 2);
 		json_double(report, "BW_average", row->average_bps / unit, 2);
 		json_double(report, "MsgRate", row->messages_per_s / 1e6, 6);
+		if (report->opt->output == PERF_OUTPUT_BANDWIDTH)
+			json_double(report, "bw_avg", row->average_bps / unit, 6);
+		if (report->opt->output == PERF_OUTPUT_MESSAGE_RATE)
+			json_double(report, "msgRate_avg", row->messages_per_s / 1e6, 6);
 	}
 	if (report->opt->is_report_both && directions != NULL)
 		show_directions(report, &directions[0], &directions[1]);
@@ -237,6 +243,8 @@ report_latency(struct report *report, const struct latency *row, const struct ve
 	if (!json_open(report, row->size, row->messages))
 		return;
 	json_double(report, "t_avg", row->average, 2);
+	if (report->opt->output == PERF_OUTPUT_LATENCY)
+		json_double(report, "avg_lat", row->average, 6);
 	if (report->opt->duration_s != 0) {
 		json_double(report, "tps_average", row->messages_per_s, 2);
 	} else {

@@ -41,6 +41,7 @@ RUNS = [
     ('read_lat -n 100 -U -C', 0, r'^#, cycles\n1, [0-9.e+]+\n(?s:.*)^100, (?s:.*)t_min\[cycles\]'),
     ('send_lat -n 1000 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
     ('send_lat -D 1 --histogram', 0, r'from\[usec\] +to\[usec\] +messages(?s:.*) 100\.000 '),
+    ('write_bw -s 4096 -n 100 --report_gbits --rate_limit 0.01 --burst_size 1', 0, r'^ 4096 +\d+ +\d+\.\d{6} +0\.0\d{5}\s'),
     # what is always so
     ('write_bw -s 4096 -n 100 -F -i 1 -S 0 --use_old_post_send --disable_pcie_relaxed --force-link Ethernet', 0, BW_ROW),
     # the path and the memory
@@ -136,24 +137,35 @@ def runs(table):
 
 
 def report_of(folder, flags):
+    """@return the results, the test's parameters, and the output"""
     path = os.path.join(folder, 'report.json')
     status, _, said = run(f'{flags} --out_json_file={path}')
     if status != 0:
-        return {}, said
+        return {}, {}, said
     with open(path, encoding='utf-8') as file:
-        return json.load(file)['results'], said
+        report = json.load(file)
+    return report['results'], report['test_info'], said
 
 
 def json_keys(folder):
     for flags, keys in (('write_bw -D 1 --cpu_util', ['CPU_util']),
                         ('write_bw -n 100 -W port_xmit_packets', ['counters']),
                         ('write_bw -n 100 -b --report-both', ['BW_average_local', 'MsgRate_remote']),
+                        ('write_bw -n 100 --output bandwidth', ['bw_avg']),
+                        ('write_bw -n 100 --output message_rate', ['msgRate_avg']),
+                        ('write_lat -n 100 --output latency', ['avg_lat']),
                         ('write_lat -n 100 --histogram', ['histogram', 'percentile_99'])):
-        results, said = report_of(folder, flags)
+        results, _, said = report_of(folder, flags)
         result(all(key in results for key in keys), f'JSON of {flags}', said)
-    results, said = report_of(folder, 'write_lat -n 500 --histogram')
+    results, _, said = report_of(folder, 'write_lat -n 500 --histogram')
     counts = [count for _, count in results.get('histogram', [])]
     result(sum(counts) == 500, 'the histogram counts each message', f'{counts}\n{said}')
+    for flags, wanted in (('send_bw -n 100 --use-srq --recv_post_list 8 -l 4 -r 64',
+                           {'test': 'Send_Post_List_BW_Test', 'Using_SRQ': 'ON', 'Recv_Post_List': 8, 'Post_List': 4,
+                            'RX_depth': 64, 'Data_ex_method': 'Ethernet', 'Link_type': 'Ethernet'}),
+                          ('send_lat -n 100 -g', {'test': 'Send_Latency_Multicast_Test', 'MultiCast_runs': 'on_UD'})):
+        _, info, said = report_of(folder, flags)
+        result(wanted.items() <= info.items(), f'parameters in the JSON of {flags}', f'{info}\n{said}')
 
 
 def huge_pages():
