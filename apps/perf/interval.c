@@ -29,7 +29,7 @@ interval_begin(struct transfer *transfer)
 }
 
 static void
-start(struct transfer *transfer, uint64_t now)
+start_interval(struct transfer *transfer, uint64_t now)
 {
 	struct interval *interval = &transfer->interval;
 
@@ -40,7 +40,7 @@ start(struct transfer *transfer, uint64_t now)
 }
 
 static void
-end(struct transfer *transfer, uint64_t now)
+end_interval(struct transfer *transfer, uint64_t now)
 {
 	struct interval *interval = &transfer->interval;
 
@@ -97,15 +97,15 @@ interval_check(struct transfer *transfer)
 	if (interval->next_tsc == 0 || now < interval->next_tsc)
 		return;
 	if (opt->is_infinite) {
-		end(transfer, now);
+		end_interval(transfer, now);
 		report_interval(transfer);
-		start(transfer, now);
+		start_interval(transfer, now);
 		interval->next_tsc += seconds(opt->duration_s);
 	} else if (!interval->is_begun) {
-		start(transfer, now);
+		start_interval(transfer, now);
 		interval->next_tsc = transfer->begin_tsc + seconds(opt->duration_s - opt->margin_s);
 	} else {
-		end(transfer, now);
+		end_interval(transfer, now);
 		interval->next_tsc = 0;
 	}
 }

@@ -2,8 +2,6 @@
 /*
  * The rows of the options. All options of perftest are here: those that uroce-perf has, and those
  * that it refuses, with the reason.
- *
- * The file has more than 500 lines if perftest gets more options: it is one table.
  */
 
 #include "option_table.h"
@@ -225,7 +223,7 @@ const struct option_row option_rows[] = {
 	{ "impair", 0, OPTION_TEXT, AT(impair), 0, 0, NULL, ANYWHERE, "loss=P,...",
 	  "impair the network: loss, dup, reorder, corrupt (probabilities), span, seed" },
 	{ "sl", 'S', OPTION_NUMBER, AT(sl), 0, 0, NULL, ANYWHERE, "SL",
-	  "service level: 0, because the frames of RoCEv2 without a VLAN have no field for it" },
+	  "service level: 0, because no field of the frames depends on it" },
 	{ "use_old_post_send", 0, OPTION_FLAG, AT(is_old_post_send), 0, 0, NULL, ANYWHERE, NULL,
 	  "post by ibv_post_send(), which is always so" },
 	{ "disable_pcie_relaxed", 0, OPTION_FLAG, AT(is_pcie_strict), 0, 0, NULL, BW | ANY_OP, NULL,
