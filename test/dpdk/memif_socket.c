@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -34,20 +35,23 @@ plug(const char *port, const char *role, const char *test)
 	assert_int_equal(rte_eal_hotplug_add("vdev", port, args), 0);
 }
 
-/* Connect to a server. @return the socket, or -errno */
+/* Connect to a server. @return the socket, from which a receive takes TIMEOUT_S at most; or -errno */
 static int
 connect_to(const char *test)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	const struct timeval limit = { .tv_sec = TIMEOUT_S };
 	const int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
 	const int len =
 		snprintf(un.sun_path + 1, sizeof(un.sun_path) - 1, "uroce-test-memif-%s", test);
 	const socklen_t un_len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + len);
 
-	if (connect(fd, (struct sockaddr *)&un, un_len) == 0)
-		return fd;
-	close(fd);
-	return -errno;
+	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)), 0);
+	const int ret = connect(fd, (struct sockaddr *)&un, un_len) == 0 ? fd : -errno;
+
+	if (ret < 0)
+		close(fd);
+	return ret;
 }
 
 static void
