@@ -164,8 +164,8 @@ make_pending_id(void)
 {
 	uint32_t id;
 
-	assert_int_equal(
-		user.manager->ops->create(user.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
+	assert_int_equal(user.manager->ops->create(user.manager, UROCE_CM_PS_TCP, false, 0, &id),
+			 0);
 	atomic_store(&server.nb_events, 1);
 	assert_int_equal(user_expect(&user, UROCE_CM_EVENT_CONNECT_RESPONSE).id, id);
 	return id;
