@@ -423,7 +423,8 @@ def test_options(folder):
 
 def test_perf(folder):
     """Run uroce-stat while uroce-perf exchanges data with itself."""
-    with subprocess.Popen([PERF, '--telemetry', '--', '--loopback', 'write_bw', '-s', '4096', '-D', '5'],
+    with subprocess.Popen([PERF, '--telemetry', '--no-huge', '-m', '1024', '--', '--loopback', 'write_bw', '-s', '4096', '-D',
+                           '5'],
                           env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
         end, runs = time.monotonic() + TIMEOUT_S, []
         while perf.poll() is None and time.monotonic() < end and len(runs) < 3:
