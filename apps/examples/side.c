@@ -178,7 +178,7 @@ wait_for_link(const struct side *side)
 {
 	struct ibv_port_attr port = { 0 };
 
-	for (unsigned ms = 0; ms < 10000 && port.state != IBV_PORT_ACTIVE; ms++) {
+	for (unsigned ms = 0; ms < TIMEOUT_S * 1000 && port.state != IBV_PORT_ACTIVE; ms++) {
 		usleep(1000);
 		check(uroce_query_port(side->context, 1, &port) == 0, "no port");
 	}

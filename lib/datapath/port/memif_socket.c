@@ -213,11 +213,14 @@ get_listener(const struct sockaddr_un *un)
 	return listener;
 }
 
-/* Add the library's callback to a listener, once. EAL then builds its epoll instance again. */
+/*
+ * Add the library's callback to a listener, once. EAL then builds its epoll instance again. A port
+ * that an embedder has handed over may be a client, which has no listener: `fd` is -1.
+ */
 static void
 watch_listener(int fd)
 {
-	struct rte_intr_handle *handle = create_handle(fd);
+	struct rte_intr_handle *handle = fd >= 0 ? create_handle(fd) : NULL;
 
 	if (!handle)
 		return;
