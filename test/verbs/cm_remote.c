@@ -104,10 +104,13 @@ accept_client(void)
 static void *
 serve(void *unused)
 {
+	int fd;
+
 	(void)unused;
-	while ((server.fd = accept_client()) >= 0) {
+	while ((fd = accept_client()) >= 0) {
+		server.fd = fd;
 		serve_client();
-		close(server.fd);
+		close(fd);
 	}
 	return NULL;
 }
