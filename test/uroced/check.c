@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "daemon.h"
+#include "deaf_thread.h"
 #include "peer.h"
 
 #define VDEV     "net_null0,no-rx=1"
@@ -79,6 +80,7 @@ static void
 check__says_what_would_be_done(void **state)
 {
 	(void)state;
+	skip_if_deaf();
 	assert_int_equal(CHECK("--user-clients=7", "--mode=0600", "--log=debug", SPEC), 0);
 	expect_said("port: net_null0, driver net_null, MAC ");
 	expect_said("address: 192.0.2.1/24, uroced answers for it\n");
@@ -147,6 +149,7 @@ static void
 check__reads_the_configuration(void **state)
 {
 	(void)state;
+	skip_if_deaf();
 	write_config("user-memory = 77\ncm = yes ; a comment\nno-sandbox = no\n");
 	assert_int_equal(CHECK(config_arg, SPEC), 0);
 	expect_said("77 MiB");
@@ -197,6 +200,7 @@ check__finds_half_of_a_running_uroced(void **state)
 	char other[128];
 
 	(void)state;
+	skip_if_deaf();
 	daemon_start_on(&daemon_, VDEV, SPEC);
 	(void)snprintf(other, sizeof(other), "--leases=%s/other", daemon_.folder);
 	assert_int_equal(CHECK(other, SPEC), 1);

@@ -20,38 +20,12 @@
 #include <cmocka.h>
 
 #include "daemon.h"
+#include "deaf_thread.h"
 #include "mux/cm_message.h"
 #include "peer.h"
 #include "process.h"
 
 static struct daemon daemon_;
-
-/*
- * Check whether uroced has a thread of the thread sanitizer. Such a thread blocks all signals, so
- * it keeps its capabilities, and uroced does not start with its sandbox.
- */
-static bool
-has_deaf_thread(void)
-{
-#if defined(__SANITIZE_THREAD__)
-	return true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-	return true;
-#endif
-#endif
-	return false;
-}
-
-static void
-skip_if_deaf(void)
-{
-	if (!has_deaf_thread())
-		return;
-	print_message(
-		"# the thread sanitizer's own thread takes no signal: it cannot be confined\n");
-	skip();
-}
 
 static int
 set_up(void **state)
