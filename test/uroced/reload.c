@@ -88,20 +88,23 @@ exchange(struct peer *peer)
 	assert_int_equal(peer_receive(peer, 0, got), 400);
 }
 
-/* Wait until the connection by which the test has found the socket is closed. */
+/*
+ * Wait until the user has so many connections. A connection that was refused, or by which the test
+ * has found the socket, counts until uroced has closed it.
+ */
 static void
-await_nobody(void)
+await_connections(uint64_t nb)
 {
 	char command[64];
 
 	(void)snprintf(command, sizeof(command), "/uroced/user,%u", geteuid());
-	while (daemon_ask(&daemon_, command, "clients") > 0)
+	while (daemon_ask(&daemon_, command, "clients") > nb)
 		(void)usleep(1000);
 }
 
 /* Connect as a client beyond the limit of clients. */
 static void
-expect_no_room(void)
+expect_no_room(uint64_t nb_clients)
 {
 	static struct peer peer;
 
@@ -112,6 +115,7 @@ expect_no_room(void)
 	peer_expect_refusal(&peer, "allowed are 1 (--user-clients)");
 	peer_hang_up(&peer);
 	daemon_await_log(&daemon_, "refused: too many clients of user ", 1);
+	await_connections(nb_clients);
 }
 
 static void
@@ -121,11 +125,11 @@ limits__change_and_clients_stay(void **state)
 
 	(void)state;
 	start("user-clients = 1\n");
-	await_nobody();
+	await_connections(0);
 	peer_open(&first, daemon_.socket, 1, SLOTS);
 	peer_accept(&first, &first);
 	exchange(&first);
-	expect_no_room();
+	expect_no_room(1);
 	configure("user-clients = 2\nuser-pairs = 7\nuser-memory = 100\nuser-blocks = 9\n");
 	assert_null(strstr(reload(), "refused"));
 	daemon_await_log(
@@ -143,7 +147,7 @@ limits__change_and_clients_stay(void **state)
 	assert_int_equal(query("limit_pairs"), 4096);
 	assert_int_equal(query("clients"), 2);
 	exchange(&first);
-	expect_no_room();
+	expect_no_room(2);
 	exchange(&first);
 	peer_close(&second);
 	peer_close(&first);
