@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Files are checked without creating or locking them. The port is opened for a moment, and the
- * sandbox is entered, because nothing else shows that this is possible. Errors are lines of the log.
- * What uroced would do is printed on stdout when all checks have passed.
+ * --check: whether uroced could start with its options. Files are checked without creating or locking
+ * them. The port is opened for a moment, and the process enters the sandbox: only the attempt shows
+ * whether the kernel permits it. Errors are lines of the log. What uroced would do is printed on
+ * stdout when all checks have passed.
  */
 
 #include "check.h"

@@ -15,6 +15,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
+import tap  # noqa: E402
 from uroce_ports import DEVICE_IPV4, DEVICE_IPV6, Lab, cpu_of, memif, uroced  # noqa: E402
 
 PERF, UROCED = sys.argv[2:4]
@@ -63,18 +64,6 @@ CLIENTS = '''
 send_bw -s 65536 -n 200 -q 2 --verify
 send_bw -c UD -s 1024 -n 200
 '''
-
-nb = failed = 0
-
-
-def result(is_right, what, said=''):
-    global nb, failed
-    nb, failed = nb + 1, failed + (not is_right)
-    print(f'{"ok" if is_right else "not ok"} {nb} - {what}')
-    if not is_right:
-        print(''.join(f'# {line}\n' for line in said.splitlines()), end='')
-    sys.stdout.flush()
-
 
 class Pair:
     """A server that waits, and clients for it."""
@@ -144,7 +133,7 @@ def runs_well(make, name, flags, connect='-R'):
     statuses, said = run_pair(make, flags, connect)
     checked = re.findall(r'(?m)^verify: .* [1-9][0-9]* bytes checked, 0 wrong$', said[0])
     is_right = statuses == (0, 0) and (checked != [] or '--verify' not in flags)
-    result(is_right, f'{name}: {connect} {flags}', f'statuses {statuses}\n' + '\n'.join(said))
+    tap.result(is_right, f'{name}: {connect} {flags}', f'statuses {statuses}\n' + '\n'.join(said))
 
 
 def own_lines(said):
@@ -155,7 +144,7 @@ def fails_with(what, process, words):
     """The process must end with status 1, after one line of its own that has the words."""
     status, said = end(process)
     lines = own_lines(said)
-    result(status == 1 and len(lines) == 1 and words in lines[0], what, f'status {status}\n{said}')
+    tap.result(status == 1 and len(lines) == 1 and words in lines[0], what, f'status {status}\n{said}')
 
 
 def refused_clients():
@@ -178,7 +167,7 @@ def traffic_class():
         with open(path, 'rb') as file:
             data = file.read()
     found = data.count(b'\x08\x00\x45\x60')    # Ethertype, version and header length, traffic class
-    result(found >= 200, '-T is in the frames', f'{found} frames\n{said}')
+    tap.result(found >= 200, '-T is in the frames', f'{found} frames\n{said}')
 
 
 def no_queue_pair():
@@ -193,7 +182,7 @@ def endings():
         server = pair.serve('write_bw')
         server.send_signal(signal.SIGINT)
         status, said = end(server)
-        result(status == 128 + signal.SIGINT and not own_lines(said), 'a server that waits is interrupted', said)
+        tap.result(status == 128 + signal.SIGINT and not own_lines(said), 'a server that waits is interrupted', said)
     statuses = []
     for _ in range(INTERRUPTIONS):
         with Pair(memif) as pair:
@@ -202,8 +191,8 @@ def endings():
             server.send_signal(signal.SIGINT)
             statuses.append(end(server)[0])
             end(client)
-    result(statuses == [128 + signal.SIGINT] * INTERRUPTIONS, 'a server whose client runs is interrupted',
-           f'statuses {statuses}')
+    tap.result(statuses == [128 + signal.SIGINT] * INTERRUPTIONS, 'a server whose client runs is interrupted',
+               f'statuses {statuses}')
     with Pair(memif) as pair:
         # the server of a READ posts nothing that could fail
         server, client = pair.serve('read_lat -D 100'), pair.client('read_lat -D 100')
@@ -220,7 +209,7 @@ def clients_of_uroced(make):
         fails_with('a second client', pair.client('send_lat -D 100'), 'refused: it serves another client')
         client.send_signal(signal.SIGINT)
         status, said = end(client)
-        result(status == 128 + signal.SIGINT, 'the first client is interrupted', said)
+        tap.result(status == 128 + signal.SIGINT, 'the first client is interrupted', said)
         fails_with('and the server is told', server, 'the other side gave up: it was stopped')
 
 
@@ -241,8 +230,7 @@ def main():
     no_queue_pair()
     endings()
     clients_of_uroced(shared)
-    print(f'1..{nb}')
-    return failed > 0
+    return tap.end()
 
 
 sys.exit(main())

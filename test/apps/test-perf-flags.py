@@ -17,6 +17,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
 PERF, SANITIZER = sys.argv[1:3]
 LIMIT_S = 120    # only a hang takes so long
 NUMBER = r'\d+\.\d+'
@@ -100,18 +103,6 @@ LARGE_RUNS = [
 LARGE_GIB = 12
 LARGE_LIMIT_S = 900    # the kernel clears the memory, and 10 GiB are sent
 
-nb = failed = 0
-
-
-def result(is_right, what, said=''):
-    global nb, failed
-    nb, failed = nb + 1, failed + (not is_right)
-    print(f'{"ok" if is_right else "not ok"} {nb} - {what}')
-    if not is_right:
-        print(''.join(f'# {line}\n' for line in said.splitlines()), end='')
-    sys.stdout.flush()
-
-
 def run(flags, limit_s=LIMIT_S):
     """@return status (None if the run hangs), standard output, all output"""
     try:
@@ -129,9 +120,9 @@ def available_gib():
 
 def large_runs():
     if SANITIZER != 'none':
-        result(True, f'large messages # SKIP they are not sent under a sanitizer ({SANITIZER})')
+        tap.result(True, f'large messages # SKIP they are not sent under a sanitizer ({SANITIZER})')
     elif available_gib() < LARGE_GIB:
-        result(True, f'large messages # SKIP less than {LARGE_GIB} GiB of memory are available')
+        tap.result(True, f'large messages # SKIP less than {LARGE_GIB} GiB of memory are available')
     else:
         runs(LARGE_RUNS, LARGE_LIMIT_S)
 
@@ -140,7 +131,7 @@ def runs(table, limit_s=LIMIT_S):
     for flags, wanted, pattern in table:
         status, output, said = run(flags, limit_s)
         text = said if wanted else output
-        result(status == wanted and re.search(pattern, text, re.MULTILINE), flags, f'status {status}\n{said}')
+        tap.result(status == wanted and re.search(pattern, text, re.MULTILINE), flags, f'status {status}\n{said}')
 
 
 def report_of(folder, flags):
@@ -163,16 +154,16 @@ def json_keys(folder):
                         ('write_lat -n 100 --output latency', ['avg_lat']),
                         ('write_lat -n 100 --histogram', ['histogram', 'percentile_99'])):
         results, _, said = report_of(folder, flags)
-        result(all(key in results for key in keys), f'JSON of {flags}', said)
+        tap.result(all(key in results for key in keys), f'JSON of {flags}', said)
     results, _, said = report_of(folder, 'write_lat -n 500 --histogram')
     counts = [count for _, count in results.get('histogram', [])]
-    result(sum(counts) == 500, 'the histogram counts each message', f'{counts}\n{said}')
+    tap.result(sum(counts) == 500, 'the histogram counts each message', f'{counts}\n{said}')
     for flags, wanted in (('send_bw -n 100 --use-srq --recv_post_list 8 -l 4 -r 64',
                            {'test': 'Send_Post_List_BW_Test', 'Using_SRQ': 'ON', 'Recv_Post_List': 8, 'Post_List': 4,
                             'RX_depth': 64, 'Data_ex_method': 'Ethernet', 'Link_type': 'Ethernet'}),
                           ('send_lat -n 100 -g', {'test': 'Send_Latency_Multicast_Test', 'MultiCast_runs': 'on_UD'})):
         _, info, said = report_of(folder, flags)
-        result(wanted.items() <= info.items(), f'parameters in the JSON of {flags}', f'{info}\n{said}')
+        tap.result(wanted.items() <= info.items(), f'parameters in the JSON of {flags}', f'{info}\n{said}')
 
 
 def huge_pages():
@@ -183,7 +174,7 @@ def huge_pages():
     refusal = 'uroce-perf: --use_hugepages: no 1 free huge pages: '
     # pages that were free may be used by EAL
     is_right = status == 0 if free > 2048 else status == 1 and refusal in said if free == 0 else True
-    result(is_right, f'--use_hugepages with {free} free pages', f'status {status}\n{said}')
+    tap.result(is_right, f'--use_hugepages with {free} free pages', f'status {status}\n{said}')
 
 
 def plot(folder):
@@ -194,9 +185,9 @@ def plot(folder):
     except (OSError, xml.etree.ElementTree.ParseError) as error:
         texts, said = [], f'{said}{error}'
     panels = [text for text in texts if text.startswith('write_lat, ') and text.endswith(' 100 messages')]
-    result(status == 0 and 10 < len(panels) <= 23, 'a panel for each size', f'{panels}\n{said}')
+    tap.result(status == 0 and 10 < len(panels) <= 23, 'a panel for each size', f'{panels}\n{said}')
     status, _, said = run(f'write_lat -n 100 --plot {folder}/nosuch/plot.svg')
-    result(status == 1 and 'allowed: a file that can be written' in said, 'a plot that cannot be written', said)
+    tap.result(status == 1 and 'allowed: a file that can be written' in said, 'a plot that cannot be written', said)
 
 
 def rate_limit():
@@ -206,7 +197,7 @@ def rate_limit():
                        ('--rate_limit 0.065536 --burst_size 10', None)):
         status, output, said = run(f'write_bw -s 4096 -n 2000 -N -y 0.000001 {flags} --output message_rate')
         rate = float(output) * 1e6 if status == 0 else 0
-        result(0 < rate < 2000 * 1.06, f'{flags}: at most 2000 messages/s', f'{rate} messages/s\n{said}')
+        tap.result(0 < rate < 2000 * 1.06, f'{flags}: at most 2000 messages/s', f'{rate} messages/s\n{said}')
 
 
 def frames_of(path):
@@ -223,7 +214,7 @@ def traffic_class(folder):
     path = os.path.join(folder, 'frames.pcap')
     _, _, said = run(f'write_bw -s 4096 -n 10 --tclass 104 --capture {path}')
     tos = {frame[15] for frame in frames_of(path) if frame[12:14] == b'\x08\x00'}
-    result(tos == {104}, '--tclass is in the IPv4 frames', f'{tos}\n{said}')
+    tap.result(tos == {104}, '--tclass is in the IPv4 frames', f'{tos}\n{said}')
 
 
 def infinite(folder):
@@ -239,9 +230,9 @@ def infinite(folder):
         rows += line.startswith(' 4096 ')
     process.send_signal(signal.SIGINT)
     said = ''.join(process.communicate(timeout=LIMIT_S))
-    result(rows == 2 and process.returncode == 0, 'a run without an end', f'status {process.returncode}\n{said}')
+    tap.result(rows == 2 and process.returncode == 0, 'a run without an end', f'status {process.returncode}\n{said}')
     with open(path, encoding='utf-8') as file:
-        result(len(json.load(file)['results']) >= 2, 'its JSON has the reports')
+        tap.result(len(json.load(file)['results']) >= 2, 'its JSON has the reports')
 
 
 def main():
@@ -254,8 +245,7 @@ def main():
         plot(folder)
         traffic_class(folder)
         infinite(folder)
-    print(f'1..{nb}')
-    return failed > 0
+    return tap.end()
 
 
 sys.exit(main())

@@ -14,6 +14,9 @@ import shutil
 import subprocess
 import sys
 
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
 GUIDE, PERF = sys.argv[1:3]
 PROGRAMS = [f'ib_{operation}_{kind}' for operation in ('send', 'write', 'read', 'atomic') for kind in ('bw', 'lat')]
 FLAG = re.compile(r'^\s+(?:(-\w), )?(--[a-zA-Z0-9_-]+)', re.MULTILINE)
@@ -26,15 +29,8 @@ IGNORED = ('--perform_warm_up', '--recv_post_list')
 SKIPPED = ('--help', '--version')
 LIMIT_S = 60    # only a hang takes so long
 
-nb = failed = 0
-
-
-def result(what, findings):
-    global nb, failed
-    nb, failed = nb + 1, failed + bool(findings)
-    print(f'{"not ok" if findings else "ok"} {nb} - {what}')
-    for finding in findings:
-        print(f'# {finding}')
+def report(what, findings):
+    tap.result(not findings, what, '\n'.join(findings))
 
 
 def help_of(program):
@@ -109,18 +105,17 @@ def count(program, rows):
 
 def main():
     rows = table()
-    result('the table has rows', [] if len(rows) > 50 else [f'{len(rows)} rows in {GUIDE}'])
-    result('the table and uroce-perf agree', compare_with_perf(rows))
-    result('refused flags are refused by name', list(refusals(rows)))
+    report('the table has rows', [] if len(rows) > 50 else [f'{len(rows)} rows in {GUIDE}'])
+    report('the table and uroce-perf agree', compare_with_perf(rows))
+    report('refused flags are refused by name', list(refusals(rows)))
     for program in PROGRAMS:
         if shutil.which(program) is None:
-            result(f'{program} # SKIP perftest is not installed', [])
+            report(f'{program} # SKIP perftest is not installed', [])
             continue
-        result(f'the table has each flag of {program}', list(compare_with_perftest(program, rows)))
-        result(f'the flags apply to the test of {program}', list(compare_tests(program, rows)))
+        report(f'the table has each flag of {program}', list(compare_with_perftest(program, rows)))
+        report(f'the flags apply to the test of {program}', list(compare_tests(program, rows)))
         count(program, rows)
-    print(f'1..{nb}')
-    return failed > 0
+    return tap.end()
 
 
 sys.exit(main())
