@@ -75,6 +75,12 @@ const char *side_begin(struct side *side, int argc, char **argv);
 /** Open a device. If it is NULL, end the program. */
 void side_open_device(struct side *side, struct ibv_device *device);
 
+/**
+ * Connect to the server before side_join(), for a client whose port must be started after that of
+ * the server. The server listens when it calls side_join().
+ */
+void side_call(struct side *side);
+
 /** Connect to the other process, and wait for the link of the port. */
 void side_join(struct side *side);
 

@@ -48,7 +48,7 @@
 /* IP MTU of a network with path MTU 4096, and the length of an Ethernet header with a VLAN tag */
 #define MTU          4200u
 #define L2_LEN       18u
-#define NB_DATAGRAMS 1000
+#define NB_DATAGRAMS 100
 #define CHUNK_LEN    (64u << 10)
 #define NB_CHUNKS    64u
 #define DATA_LEN     (NB_CHUNKS * CHUNK_LEN)
@@ -99,21 +99,9 @@ configure_port(void)
 }
 
 /*
- * Start the port. A memif port of the role client cannot be started before its server, so a start
- * that fails is repeated for some seconds.
+ * Start the port. A memif port of the role client can be started only after that of its server, so
+ * the client first connects to the server, which listens after its port has started.
  */
-static void
-start_soon(void)
-{
-	int ret = rte_eth_dev_start(port_id);
-
-	for (unsigned i = 0; i < 50 && ret != 0; i++) {
-		rte_delay_us_sleep(100 * 1000);
-		ret = rte_eth_dev_start(port_id);
-	}
-	check(ret == 0, "the port cannot be started");
-}
-
 static void
 start_port(const char *name)
 {
@@ -130,7 +118,9 @@ start_port(const char *name)
 			      rte_eth_tx_queue_setup(port_id, i, NB_DESC, (unsigned)socket, NULL) ==
 				      0,
 		      "queue %u cannot be set up", i);
-	start_soon();
+	if (side.is_client)
+		side_call(&side);
+	check(rte_eth_dev_start(port_id) == 0, "the port cannot be started");
 	/* IPv6 neighbour discovery needs multicast frames; a port without filters refuses the call */
 	(void)rte_eth_allmulticast_enable(port_id);
 }
@@ -174,8 +164,8 @@ handle(uint16_t queue, struct rte_mbuf *frame)
 	rte_pktmbuf_free(frame);
 }
 
-/* Transmit the frames of a worker, in their order. */
-static void
+/* Transmit the frames of a worker, in their order. @return number of transmitted frames */
+static unsigned
 transmit_pending(uint16_t idx)
 {
 	struct queue *queue = &queues[idx];
@@ -186,18 +176,20 @@ transmit_pending(uint16_t idx)
 	nb = rte_eth_tx_burst(port_id, idx, queue->pending, (uint16_t)queue->nb_pending);
 	queue->nb_pending -= nb;
 	memmove(queue->pending, queue->pending + nb, queue->nb_pending * sizeof(*queue->pending));
+	return nb;
 }
 
-static void
+/* Poll a queue once. @return number of frames that were received and transmitted */
+static unsigned
 serve_queue(uint16_t idx)
 {
 	struct rte_mbuf *frames[BURST];
-	unsigned nb = rte_eth_rx_burst(port_id, idx, frames, BURST);
+	const unsigned nb_rx = rte_eth_rx_burst(port_id, idx, frames, BURST);
+	const unsigned nb = uroce_worker_input(queues[idx].worker, frames, nb_rx, frames);
 
-	nb = uroce_worker_input(queues[idx].worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(idx, frames[i]);
-	transmit_pending(idx);
+	return nb_rx + transmit_pending(idx);
 }
 
 /*
@@ -226,10 +218,14 @@ static void
 loop(void)
 {
 	while (!atomic_load(&is_finished)) {
+		unsigned nb = 0;
+
 		for (uint16_t i = 0; i < NB_QUEUES; i++)
-			serve_queue(i);
+			nb += serve_queue(i);
 		if (side.is_client && atomic_load(&has_path))
 			send_datagram();
+		if (nb == 0)
+			sched_yield(); /* the other process may run on the same CPU */
 	}
 	for (unsigned i = 0; i < NB_QUEUES; i++)
 		rte_pktmbuf_free_bulk(queues[i].pending, queues[i].nb_pending);
@@ -322,7 +318,11 @@ await_last(const struct queue *queue)
 	check(wc.status == IBV_WC_SUCCESS, "%s", uroce_wc_status_str(wc.status));
 }
 
-/* Write the data of all queue pairs at the same time, and read the data back. */
+/*
+ * Write the data of all queue pairs at the same time, and read the data back. Then wait for the
+ * echoes of the datagrams. Each step ends with a message to the server, so that the alarm of the
+ * server limits the time of one step.
+ */
 static void
 transfer(const struct remote *remote)
 {
@@ -335,6 +335,7 @@ transfer(const struct remote *remote)
 			post_all(&queues[i], opcodes[step], &remote[i]);
 		for (unsigned i = 0; i < NB_QUEUES; i++)
 			await_last(&queues[i]);
+		side_sync(&side);
 	}
 	for (unsigned i = 0; i < NB_QUEUES; i++)
 		check(is_filled(queues[i].copy, DATA_LEN, i), "wrong bytes were read");
@@ -344,12 +345,15 @@ transfer(const struct remote *remote)
 	}
 }
 
+/* The steps of the server: the writes, which it checks, and the reads. */
 static void
-check_written(void)
+serve(void)
 {
+	side_sync(&side);
 	for (unsigned i = 0; i < NB_QUEUES; i++)
 		check(is_filled(queues[NB_QUEUES - 1 - i].data, DATA_LEN, i),
 		      "wrong bytes were written");
+	side_sync(&side);
 }
 
 static void
@@ -368,9 +372,8 @@ use_verbs(void)
 	}
 	if (side.is_client)
 		transfer(remote);
-	side_sync(&side);
-	if (!side.is_client)
-		check_written();
+	else
+		serve();
 	side_sync(&side);
 }
 
@@ -398,6 +401,9 @@ stop_now(void *unused)
 /*
  * Stop the port in EAL's interrupt thread. The driver of memif handles the end of its peer in this
  * thread, and a stop at the same time in another thread would free the rings twice.
+ *
+ * The example does not call rte_eal_cleanup(). That function unmaps the memory of the interrupt
+ * sources of memif, which the interrupt thread may still read.
  */
 static void
 stop_port(void)
@@ -441,6 +447,5 @@ main(int argc, char **argv)
 	destroy_queues();
 	side_close_device(&side);
 	stop_port();
-	rte_eal_cleanup();
 	return 0;
 }
