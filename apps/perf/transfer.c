@@ -101,11 +101,17 @@ is_in_time(struct transfer *transfer, unsigned nb)
 	return true;
 }
 
+/*
+ * Post requests until the queues are full. A queue that is full has room again only after a
+ * completion, so the queues are not looked at before.
+ */
 static int
 post_sends(struct transfer *transfer)
 {
 	if (transfer->session->opt->order == PERF_RANDOM)
 		return post_in_random_order(transfer);
+	if (!transfer->may_have_room)
+		return 0;
 	for (unsigned i = 0; i < transfer->session->endpoint.nb_qp; i++) {
 		unsigned nb;
 
@@ -116,6 +122,7 @@ post_sends(struct transfer *transfer)
 				return -1;
 		}
 	}
+	transfer->may_have_room = false;
 	return 0;
 }
 
@@ -139,6 +146,7 @@ take_send(struct transfer *transfer, const struct ibv_wc *wc)
 	}
 	stream->completed += nb;
 	transfer->completed += nb;
+	transfer->may_have_room = true;
 }
 
 static void
@@ -399,6 +407,7 @@ transfer_run(struct transfer *transfer)
 	bool is_shown = is_progress_shown(transfer);
 	int result;
 
+	transfer->may_have_room = true;
 	measures_begin(&session->measures);
 	transfer->begin_tsc = transfer->progress_tsc = rte_rdtsc();
 	interval_begin(transfer);

@@ -53,6 +53,7 @@ struct transfer {
 	struct pace pace;
 	uint64_t progress_tsc; /* TSC value at the last line about progress */
 	bool is_failed;
+	bool may_have_room; /* a send queue may have room for a request */
 	/* this side has sent the step `done`: its requests have completed */
 	bool is_done_sent;
 	bool is_peer_done;
