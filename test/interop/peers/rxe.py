@@ -24,6 +24,7 @@ class Rxe(ActorPeer):
         'untold-invalidation': 'a receive completion in user space has no IBV_WC_WITH_INV (the key is invalidated)',
         'window-bounds': 'a memory window is checked against the bounds of its region, not its own',
         'nak-after-rnr': 'an RNR NAK in the middle of a message is followed by a PSN sequence NAK of the same PSN',
+        'ucx-last-wqe': 'a server of UCX may abort when its client has left (issue 10432 of openucx/ucx)',
         'rxm-endpoint': 'it makes no endpoint of libfabric\'s ofi_rxm (EINVAL), with rxe at the other end, too',
         'no-comm-est': 'the first packet at a QP in RTR raises no IBV_EVENT_COMM_EST',
         'req-again': 'a REQ that is repeated after its REJ is a new CONNECT_REQUEST for the user',
