@@ -12,7 +12,7 @@
 #include "cm/owner.h"
 #include "cm/queue.h"
 
-/* One id of RESERVED_SHARE is reserved for the user, and not given to requests of peers. */
+/* One of RESERVED_SHARE ids is kept for calls of the user: requests of peers cannot take it. */
 #define RESERVED_SHARE 8
 
 /*
@@ -32,8 +32,8 @@ uroce_cm_admission_nb_counts(uint32_t max_ids)
 }
 
 /*
- * Get the index of the counter of a host, for its requests at a listener. With UROCE_CM_NO_ID
- * instead of a listener, the counter is for the whole engine.
+ * Get the index of the counter of a host, for the host's requests at a listener. If `listener` is
+ * UROCE_CM_NO_ID, the counter is for all half open ids of the host.
  */
 static uint32_t
 count_index(const struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
@@ -57,8 +57,10 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 }
 
 /*
- * Whether the number of half open ids of a remote host is limited. If the engine has accounts, a
- * request from this host itself is limited by the account of the listener's owner instead.
+ * Whether the number of half open ids (those that a request of a peer has made and that are not
+ * established yet) is limited for the host that sends a request. If the engine has accounts
+ * (uroce_cme_set_account()), a request from this host itself is not limited by host: its id counts
+ * for the account of the listener's owner.
  */
 static bool
 is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)

@@ -24,7 +24,9 @@
 
 #include "cm/context.h"
 
-/** Get the number of counters in each of the two arrays of counters of hosts. */
+/**
+ * Get the number of counters of hosts in each of the two arrays, nb_half_open_of and nb_waiting_of.
+ */
 uint32_t uroce_cm_admission_nb_counts(uint32_t max_ids);
 
 /**

@@ -22,7 +22,7 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/* The ACK timeout that Linux sends: twice a packet life time of 1.07 s. */
+/* The ACK timeout that Linux sends, encoded: 2.15 s, twice a packet life time of 1.07 s. */
 #define DEFAULT_ACK_TIMEOUT_CODE 19
 
 #define DEFAULT_PKEY             0xffff
@@ -73,7 +73,7 @@ max_private(enum uroce_cme_send send, bool has_ip)
 static bool
 is_valid_qpn(uint32_t qpn)
 {
-	/* QPs 0 and 1 are those of management */
+	/* the QPs 0 and 1 are those of management, so no connection has them */
 	return qpn >= 2 && qpn <= 0xffffff;
 }
 
@@ -94,7 +94,8 @@ is_valid_connect(const struct uroce_cm_param *param)
 }
 
 /*
- * Check that a call is possible in the state of an id, and that the private data fits.
+ * Check that a call of the user is possible in the state of an id, and that the private data fits
+ * the message.
  * @return 0; -EINVAL
  */
 static int
@@ -105,7 +106,7 @@ check_call(const struct uroce_cm_conn *conn, enum uroce_cm_input input, bool has
 
 	if (!step)
 		return -EINVAL;
-	/* private data of a call that sends nothing is ignored */
+	/* private data is ignored if the call sends no message */
 	if (step->send != UROCE_CM_SEND_NOTHING && private_len > max_private(step->send, has_ip))
 		return -EINVAL;
 	return 0;
@@ -232,8 +233,8 @@ looks_like_ip(const struct uroce_cm_param *param)
 }
 
 /*
- * Whether a request for a service ID may be without an IP header. The private data must not stand
- * in for the header: it could name a source port that the id does not have.
+ * Whether a request for a service ID may be sent without an IP header. The private data must not
+ * look like the header: it could name a source port that the id does not have.
  */
 static bool
 may_omit_ip(uint64_t service_id, const struct uroce_cm_param *param)
@@ -297,7 +298,10 @@ uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *
 
 	if (ret)
 		return ret;
-	/* 0 is no reason of a REJ. In a SIDR_REP, 0 means success, and the field has 8 bits. */
+	/*
+	 * reason 0 does not exist for a REJ, and means success for a SIDR_REP, whose field has 8
+	 * bits
+	 */
 	if (!reason || (conn->is_datagram && reason > UINT8_MAX))
 		return -EINVAL;
 	conn->tx_reason = reason;

@@ -19,7 +19,7 @@
 #include "cm/queue.h"
 #include "cm/turns.h"
 
-/* Defaults of the configuration; the codes and retries are those of Linux. */
+/* Defaults of the configuration. The timeout code and the number of retries are those of Linux. */
 #define DEFAULT_BACKLOG      1024
 #define DEFAULT_TIMEOUT_CODE 20
 #define DEFAULT_MAX_RETRIES  15
@@ -74,7 +74,7 @@ set_defaults(struct uroce_cm_conf *conf)
 	}
 }
 
-/* Derive the keys from the secret: one for hashes, one for random numbers. */
+/* Derive two keys from the secret of the configuration: one for hashes, one for random numbers. */
 static void
 derive_keys(struct uroce_cm *cm)
 {
@@ -88,7 +88,7 @@ derive_keys(struct uroce_cm *cm)
 	memcpy(&cm->random_key, &derived[2], sizeof(cm->random_key));
 }
 
-/* Make the two arrays of counters of admission.c. */
+/* Place the two arrays of counters of hosts (admission.h) in the engine's memory. */
 static void
 init_counts(struct uroce_cm *cm, uint8_t *at)
 {
@@ -142,7 +142,10 @@ transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	uroce_cm_build(msg, tx->mad);
 }
 
-/* Transmit the message of an id. @return false: there is no id */
+/*
+ * Transmit the message of an id.
+ * @return false: `conn` is NULL, because no id has a message
+ */
 static bool
 transmit_of(struct uroce_cm *cm, struct uroce_cm_conn *conn, struct uroce_cm_tx *tx,
 	    uint64_t now_ns)
@@ -186,7 +189,10 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 	return true;
 }
 
-/* Transmit the response of an id, or a reply of no id. If both kinds wait, they take turns. */
+/*
+ * Transmit the response of an id, or a reply that belongs to no id. If messages of both kinds wait,
+ * they leave in turn.
+ */
 static bool
 transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 {

@@ -43,7 +43,7 @@
 #include "base/be.h"
 #include "cm/message.h"
 
-/** A number that is no id. */
+/** The value that means: no id. */
 #define UROCE_CM_NO_ID UINT32_MAX
 
 /** A deadline that never comes. */
@@ -55,7 +55,7 @@
 #define UROCE_CM_REQ_USER_LEN      56
 #define UROCE_CM_SIDR_REQ_USER_LEN 180
 
-/** Most bytes of private data in an event. */
+/** Maximum number of bytes of private data in an event. */
 #define UROCE_CM_EVENT_PRIVATE_LEN 216
 
 struct uroce_cm;
@@ -69,25 +69,40 @@ struct uroce_cm;
 /** Configuration of an engine. A member that is zero means the default. */
 struct uroce_cm_conf {
 	/*
-	 * number of ids, including destroyed ids that wait for the peer. With the values of Linux,
-	 * an end of a connection that has ended is in TIMEWAIT for 2.2 s. So n connections in a
-	 * second need 2.2 * n ids in addition to those of the connections that exist at a time.
+	 * maximum number of ids, including destroyed ids that wait for the peer. With the ACK
+	 * timeout that Linux sends (code 19), an end of a connection that has ended is in TIMEWAIT
+	 * for 2.2 s. So n new connections in a second need 2.2 * n ids in addition to those of the
+	 * connections that exist at a time.
 	 */
 	uint32_t max_ids;
-	/* most connection requests of one host that wait at one listener; 0: 1024 */
+	/*
+	 * maximum number of connection requests of one host that wait at one listener; 0 means 1024
+	 */
 	uint32_t max_backlog;
 	be64 ca_guid; /* node GUID of the device */
 	/* random bytes, which no peer knows: comm ids, TIDs and PSNs are computed from them */
 	uint8_t secret[16];
-	uint8_t ack_delay_code; /* target ACK delay of the device, sent in a REP */
-	/* encoded time in which this side and the peer answer a message; 0: 20, as Linux sends */
+	/* target ACK delay of the device, encoded (cm/timeout.h), which a REP reports */
+	uint8_t ack_delay_code;
+	/*
+	 * encoded time (cm/timeout.h) in which this side and the peer answer a message; 0 means
+	 * code 20 (4.3 s), which Linux sends
+	 */
 	uint8_t timeout_code;
-	uint8_t max_retries; /* 1 .. 15: how often a message is repeated; 0: 15, as Linux sends */
-	/* ephemeral ports, given to ids which ask for any port; 0: 32768 .. 60999 */
+	/* maximum number of repetitions of a message, 1 to 15; 0 means 15, which Linux sends */
+	uint8_t max_retries;
+	/*
+	 * first and last ephemeral port, which ids that ask for any port get; 0 means 32768 and
+	 * 60999
+	 */
 	uint16_t first_port;
 	uint16_t last_port;
-	uint32_t max_owners; /* users that share the engine, at most 2^16; 0: 1 */
-	/* the ids and the ephemeral ports of each account are limited: uroce_cme_set_account() */
+	/* maximum number of users that share the engine, at most 2^16; 0 means 1 */
+	uint32_t max_owners;
+	/*
+	 * the engine limits the ids and the ephemeral ports of each account
+	 * (uroce_cme_set_account())
+	 */
 	bool has_accounts;
 };
 
@@ -115,26 +130,30 @@ struct uroce_cm_param {
 	uint32_t qpn;
 	/* datagram service: Q_Key that the SIDR_REP reports to the peer */
 	uint32_t qkey;
-	/* uroce_cme_connect() only: RC, UC or XRC (enum uroce_cm_transport) */
+	/* uroce_cme_connect() only: transport service RC, UC or XRC (enum uroce_cm_transport) */
 	uint8_t transport;
-	/* uroce_cme_accept() only: `qpn` is that of an XRC target QP */
+	/* uroce_cme_accept() only: the QP with the number `qpn` is an XRC target QP */
 	bool is_xrc_target;
-	uint8_t responder_resources; /* READs and atomics that this side accepts at a time */
-	uint8_t initiator_depth;     /* READs and atomics that this side has in flight at most */
+	/* maximum number of READs and atomics that this side accepts at a time */
+	uint8_t responder_resources;
+	/* maximum number of READs and atomics that this side has in flight */
+	uint8_t initiator_depth;
 	bool has_flow_control;
-	uint8_t retry_count;     /* uroce_cme_connect() only: retry count of the QPs of both ends */
+	/* uroce_cme_connect() only: retry count of the QPs of both sides */
+	uint8_t retry_count;
 	uint8_t rnr_retry_count; /* RNR retry count that the peer's QP must use; 7: no limit */
 	bool has_srq;
-	uint8_t mtu_code; /* uroce_cme_connect() only: path MTU (enum ibv_mtu) */
+	uint8_t mtu_code; /* uroce_cme_connect() only: path MTU, a value of enum ibv_mtu */
 	uint16_t pkey;    /* uroce_cme_connect() only: partition key; 0: 0xffff */
-	/* uroce_cme_connect() only: ACK timeout of the QPs; 0: 19, as Linux sends */
+	/*
+	 * uroce_cme_connect() only: encoded ACK timeout of the QPs; 0 means code 19 (2.1 s), which
+	 * Linux sends
+	 */
 	uint8_t ack_timeout_code;
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t private_len;
-	/*
-	 * private data of the message, of which the call makes a copy; NULL if `private_len` is 0
-	 */
+	/* private data of the message, which the call copies; NULL if `private_len` is 0 */
 	const void *private_data;
 };
 
@@ -185,9 +204,12 @@ struct uroce_cm_event {
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
 	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
-	/* the message belongs to an id; otherwise a message of a peer alone has caused it */
+	/* the message belongs to an id; false: it is a reply that belongs to no id */
 	bool has_id;
-	/* index of the account of the id, less than UROCE_CM_NB_ACCOUNTS; 0: there is no id */
+	/*
+	 * index of the account that the id counts for, less than UROCE_CM_NB_ACCOUNTS; 0 if has_id
+	 * is false
+	 */
 	uint16_t account_idx;
 	uint8_t mad[UROCE_MAD_LEN];
 };
@@ -200,7 +222,7 @@ struct uroce_cm_info {
 	bool is_datagram;
 	uint64_t service_id;
 	uint32_t local_comm_id;
-	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
+	uint32_t remote_comm_id; /* communication ID of the peer; 0: not known */
 	struct uroce_cm_addr local;
 	/* address of the peer; its ip_version is 0 while the address is not known */
 	struct uroce_cm_addr remote;
@@ -215,37 +237,42 @@ struct uroce_cm_info {
 	uint8_t mtu_code;     /* the value for ibv_qp_attr.path_mtu */
 	/*
 	 * The fields responder_resources and initiator_depth have the values that the peer requests
-	 * until this side answers, and the agreed values from then on. Both are limits of the QP of
-	 * this side.
+	 * until this side answers, and the agreed values from then on. Both are limits of this
+	 * side's QP. responder_resources is the value for ibv_qp_attr.max_dest_rd_atomic.
 	 */
 	uint8_t responder_resources; /* for ibv_qp_attr.max_dest_rd_atomic */
-	uint8_t initiator_depth;     /* for ibv_qp_attr.max_rd_atomic */
-	uint8_t ack_timeout_code;    /* for ibv_qp_attr.timeout */
-	uint8_t retry_count;         /* for ibv_qp_attr.retry_cnt */
-	uint8_t rnr_retry_count;     /* for ibv_qp_attr.rnr_retry */
+	uint8_t initiator_depth;     /* the value for ibv_qp_attr.max_rd_atomic */
+	uint8_t ack_timeout_code;    /* the value for ibv_qp_attr.timeout */
+	uint8_t retry_count;         /* the value for ibv_qp_attr.retry_cnt */
+	uint8_t rnr_retry_count;     /* the value for ibv_qp_attr.rnr_retry */
 	bool has_flow_control;       /* the peer's QP sends end-to-end credits */
 	bool has_srq;                /* the peer's QP uses an SRQ */
-	uint32_t ece_vendor_id;      /* vendor of ECE that the peer has sent */
+	/* vendor of the ECE options (enhanced connection establishment) that the peer has sent */
+	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 };
 
-/** Numbers of messages of an engine. The index of an array is attribute - UROCE_CM_ATTR_FIRST. */
+/**
+ * Counters of the messages of an engine. The index of an array is the attribute ID of a message
+ * minus UROCE_CM_ATTR_FIRST.
+ */
 struct uroce_cm_stats {
 	uint64_t nb_tx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_tx_retries[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
 	uint64_t nb_rx_duplicates[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST];
-	uint64_t nb_backlog_full; /* REQs and SIDR_REQs refused because a backlog was full */
+	/* REQs and SIDR_REQs that were refused because the backlog of the listener was full */
+	uint64_t nb_backlog_full;
 	/*
-	 * REQs and SIDR_REQs refused because no id was free, or because an account or a host has
-	 * too many ids
+	 * REQs and SIDR_REQs that were refused because no id was free, or because an account or a
+	 * host has too many ids
 	 */
 	uint64_t nb_no_id;
-	/* replies of no id that were dropped because too many replies waited */
+	/* replies without an id that were dropped because too many replies waited */
 	uint64_t nb_replies_dropped;
 	/*
-	 * connections, and attempts to connect, that ended because a REQ or a REP named the QP of
-	 * their peer
+	 * connections, and attempts to connect, that ended because a later REQ or REP named the
+	 * same QP of the peer
 	 */
 	uint64_t nb_superseded;
 };
@@ -350,9 +377,9 @@ bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
  * @param is_v6only  the IPv6 wildcard does not include IPv4
  * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
  *	listens
- * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE:
- *	an id excludes this one, or the port has 1024 ids; -EADDRNOTAVAIL: no free port was found, or the address is IPv4 in the form of IPv6 (::ffff:192.0.2.1);
- *	-EDQUOT: the account has too many ephemeral ports
+ * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE: an id excludes
+ *	this one, or the port has 1024 ids; -EADDRNOTAVAIL: no free port was found, or the address
+ *	has the form ::ffff:192.0.2.1; -EDQUOT: the account has too many ephemeral ports
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
 		   bool is_v6only, bool is_shared);
@@ -369,11 +396,11 @@ int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 /**
  * Ask a peer for a connection, or for its datagram service. Either the id is bound to the address
  * of `av->local_gid`, `remote` is that of `av->remote_gid`, and the request has an IP header, or
- * `remote->ip_version` is 0. In the second case `remote->port` is the low part of a service ID of
- * the port space, and the request has no IP header. The port spaces TCP, UDP and IPOIB require the
- * header. The private data of a request without header must not have the form of a header if the
- * peer looks for one (uroce_cm_service_has_ip()): a user could pretend to have any port of this
- * host.
+ * `remote->ip_version` is 0. If `remote->ip_version` is 0, `remote->port` is the low part of a
+ * service ID of the port space, and the request has no IP header. The port spaces TCP, UDP and
+ * IPOIB require the header. The private data of a request without header must not have the form of
+ * a header if the peer looks for one (uroce_cm_service_has_ip()): a user could pretend to have any
+ * port of this host.
  * @param param  for a datagram service only the private data and the P_Key are used
  * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
  *	lack of a header, are not as described; the private data does not fit; a member of `param`
@@ -402,9 +429,9 @@ int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const vo
 		     uint8_t private_len, uint64_t now_ns);
 
 /**
- * Establish a connection. On the active side, after CONNECT_RESPONSE, this sends the RTU: the QP is
- * ready. On the passive side, data of the peer has arrived before the RTU, and establishes the
- * connection as the RTU does.
+ * Establish a connection. On the active side, after CONNECT_RESPONSE, this call sends the RTU,
+ * which tells the peer that the QP is ready. On the passive side, the call says that data of the
+ * peer has arrived before the RTU: the data establishes the connection as the RTU does.
  * @return 0; -EINVAL: the id is in another state, or the private data does not fit
  */
 int uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,

@@ -107,8 +107,8 @@ compose_rep(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct 
 }
 
 /*
- * Compose a REJ. A REJ by timeout has the CA GUID of this side. The peer finds its id by the GUID,
- * even if this side does not know the peer's comm id.
+ * Compose a REJ. A REJ with the reason TIMEOUT has the CA GUID of this side: by the GUID the peer
+ * finds its id even if this side does not know the peer's comm id.
  */
 static void
 compose_rej(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct uroce_cm_rej *rej)
@@ -186,7 +186,7 @@ uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
 	case UROCE_CM_MRA:
 	case UROCE_CM_LAP:
 	case UROCE_CM_APR:
-		assert(0); /* no id sends an MRA, a LAP or an APR */
+		assert(0); /* an id sends neither an MRA, a LAP nor an APR */
 	}
 }
 

@@ -11,13 +11,13 @@
 #include "cm/context.h"
 
 /**
- * Compose the message that an id has sent last, or has to send. `tx_attr` is the kind of the
- * message.
+ * Compose the message that an id has sent last, or has to send. The field `tx_attr` of `conn` (enum
+ * uroce_cm_attr) is the kind of the message.
  */
 void uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
 		      struct uroce_cm_msg *msg);
 
-/** Compose a reply that belongs to no id. */
+/** Compose a reply that belongs to no id, such as the REJ of a REQ for which no id was free. */
 void uroce_cm_compose_reply(const struct uroce_cm_reply *reply, struct uroce_cm_msg *msg);
 
 #endif /* UROCE_CM_COMPOSE_H */

@@ -26,23 +26,22 @@
 #include "cm/rtt.h"
 #include "cm/timeout.h"
 
-/* How long a DREP waits for private data of the user. */
+/* Time for which the DREP of an id waits for private data of the user. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
-/* Addition to TIMEWAIT: the peer enters it later than this side, by the time of a message. */
+/* Addition to TIMEWAIT: the peer enters this state later, by the time of a message. */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
 /*
- * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ after its answer. A
- * repetition that arrives later is reported to the user as another request. So a SIDR_REQ is
- * repeated only if the first one is probably lost.
+ * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ after its answer, and
+ * reports a later repetition as another request. So it is repeated only if it is probably lost.
  */
 #define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
-/* Number of response timeouts for which an id is kept after the peer's last repetition. */
+/* Number of response timeouts for which an ended id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
-/* Number of further attempts, each with a new comm id, after a REJ "stale connection". */
+/* Number of further attempts to connect after a REJ "stale connection", each by a new comm id. */
 #define NB_STALE_ATTEMPTS 3
 
 static void
@@ -108,7 +107,7 @@ retry_budget(const struct uroce_cm_conn *conn)
 	return (conn->max_retries + 1u) * conn->timeout_ns;
 }
 
-/* How long to wait for the answer to a message before its first repetition. */
+/* Get the time between a message and its first repetition, in which the peer may answer. */
 static uint64_t
 first_interval(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
@@ -119,7 +118,7 @@ first_interval(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 	return interval_ns;
 }
 
-/* Begin to wait for the answer to a message that has been queued for the first time. */
+/* Start the timer of the repetitions of a message that has been queued for the first time. */
 static void
 begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -129,7 +128,7 @@ begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 	set_timer(cm, conn, now_ns + conn->interval_ns);
 }
 
-/* The time of the next repetition of a message that is transmitted now. */
+/* Get the time of the next repetition of a message that is transmitted now. */
 static uint64_t
 next_retry_ns(const struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -150,7 +149,8 @@ timewait_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 }
 
 /*
- * The end of the time for which an id lingers. The peer's repetitions move it, up to `give_up_ns`.
+ * Get the time until which an ended id is kept for repetitions of the peer. Each repetition moves
+ * this time, up to `give_up_ns`.
  */
 static uint64_t
 linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
@@ -160,7 +160,7 @@ linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
 }
 
-/* Arm the timer of a state that was entered now. */
+/* Arm the timer of the state that an id has entered now. */
 static void
 begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -253,8 +253,8 @@ is_user_call(enum uroce_cm_input input)
 }
 
 /*
- * Set `tx_about`. Choose the reason of a REJ or the status of a SIDR_REP if the user has not done
- * so.
+ * Set `tx_about`, the message that a REJ rejects. Choose the reason of a REJ, or the status of a
+ * SIDR_REP, if the user has not chosen it.
  */
 static void
 choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
@@ -299,7 +299,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	uroce_cm_outbox_put(cm, conn);
 }
 
-/* Queue a reply that is sent once, and does not become the last message of the id. */
+/* Queue a reply of an id that is sent once, and does not become the last message of the id. */
 static void
 send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cme_send send)
 {
@@ -350,7 +350,7 @@ do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_k
 		uroce_cm_event_report(cm, conn, kind, status);
 }
 
-/* Record the round trip of a message that was answered, if it was sent only once. */
+/* Record the round trip of a message that was answered, if it was transmitted only once. */
 static void
 sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_input input,
 	   uint64_t now_ns)
@@ -363,7 +363,7 @@ sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_
 		uroce_cm_rtt_sample(cm, conn->av.remote_gid, now_ns - conn->sent_ns);
 }
 
-/* Whether a passive side in this state waits for the answer of its user, or for the RTU. */
+/* Whether an id of the passive side waits for the answer of its user, or for the RTU. */
 static bool
 is_half_open(enum uroce_cm_state state)
 {
@@ -386,7 +386,7 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 		uroce_cm_identity_clear(cm, conn);
 }
 
-/* Free an id without owner that is CLOSED, or let it be reused from now on if it lingers. */
+/* Free an id without owner that is CLOSED, or let a new id replace it if it is lingering. */
 static void
 settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
@@ -455,7 +455,7 @@ uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t 
 	uroce_cm_owner_leave(cm, conn);
 	uroce_cm_event_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
-	/* the peer does not know a REQ that was never transmitted, so no REJ is sent */
+	/* if the REQ was never transmitted, the peer does not know it, and no REJ is sent */
 	if (conn->state == UROCE_CM_STATE_REQ_SENT && !conn->nb_sent)
 		free_conn(cm, conn);
 	else
@@ -477,7 +477,7 @@ expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		conn->nb_retries_left--;
 		conn->interval_ns *= 2;
 		input = UROCE_CM_ON_RETRY;
-		/* uroce_cm_conn_sent() sets the timer again when the repetition is transmitted */
+		/* uroce_cm_conn_sent() arms the timer again when the repetition is transmitted */
 		set_timer(cm, conn, conn->give_up_ns);
 	}
 	(void)uroce_cm_conn_input(cm, conn, input, input == UROCE_CM_ON_TIMEOUT ? -ETIMEDOUT : 0,

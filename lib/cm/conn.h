@@ -11,15 +11,17 @@
 #include "cm/context.h"
 
 /**
- * Take a free id for an owner. If no id is free, the oldest id that lingers without owner is taken.
- * @return NULL: no id is free, and none lingers
+ * Take a free id for an owner. If no id is free, take the oldest id that has no owner and is kept
+ * only for repetitions of the peer.
+ * @return NULL: no id is free or can be taken
  */
 struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm, uint16_t owner);
 
 /**
  * Process an input of an id. The id may be free afterwards.
  * @param status  status of the event that the input causes
- * @return the cell of the table that was carried out; NULL: the input means nothing in this state
+ * @return the cell of the table that was carried out; NULL: the input means nothing in the state of
+ *         the id
  */
 const struct uroce_cm_step *uroce_cm_conn_input(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 						enum uroce_cm_input input, int status,
@@ -30,7 +32,7 @@ void uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_
 
 /**
  * End the old connection to a peer's QP that the peer uses for a new connection.
- * @param self  the id of the new connection, which is not ended; NULL: there is no such id yet
+ * @param self  id of the new connection, which is not ended; NULL: it has no id yet
  * @return whether there was an old connection
  */
 bool uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint32_t qpn,

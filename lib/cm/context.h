@@ -29,39 +29,46 @@
 #define UROCE_MSEC_NS UINT64_C(1000000)
 
 /*
- * Maximum number of replies that belong to no id and wait for their transmission. A power of two.
+ * Maximum number of replies that belong to no id and wait for transmission. It is a power of two.
  */
 #define UROCE_CM_NB_REPLIES 256u
 
-/* The number of counters of waiting replies, by the hash of a host. A power of two. */
+/*
+ * The number of counters of the replies of a host that wait. The hash of the host selects the
+ * counter. The number is a power of two.
+ */
 #define UROCE_CM_NB_REPLY_HOSTS 64u
 
 /* The number of port spaces in service_id.h. */
 #define UROCE_CM_NB_SPACES 4u
 
 /*
- * The most ids that share a port, or a QP number. A look-up goes through all of them, so the bound
- * keeps its time short.
+ * Maximum number of ids that share a port, or a QP number. A look-up goes through all ids that
+ * share it, so this maximum bounds the time of a look-up.
  */
 #define UROCE_CM_SHARE_MAX 1024u
 
 /* The number of hosts whose round trip is remembered. A power of two. */
 #define UROCE_CM_NB_RTT 64u
 
-/* Most bytes of private data of a message that an id sends. */
+/* Maximum number of bytes of private data of a message that an id sends. */
 #define UROCE_CM_TX_PRIVATE_LEN UROCE_CM_RTU_PRIVATE_LEN
 
 /*
- * The kinds of queues of ids. An id has a pair of links for each kind, and is in at most one queue
- * of a kind.
+ * The kinds of queues of ids. An id is in at most one queue of each kind, and has a pair of links
+ * for each kind.
  */
 enum uroce_cm_link {
-	UROCE_CM_LINK_TX,    /* ids with a response, or ids with a request */
-	UROCE_CM_LINK_EVENT, /* ids with events */
-	/* free ids, or ids that linger without owner and may be taken back if no id is free */
+	/* queue of the ids of an account that have a response, or a request, to transmit */
+	UROCE_CM_LINK_TX,
+	UROCE_CM_LINK_EVENT, /* queue of the ids that have events for their owner */
+	/*
+	 * queue of the free ids, or of the ids without owner that are kept for repetitions of the
+	 * peer and may be replaced if no id is free
+	 */
 	UROCE_CM_LINK_SPARE,
-	UROCE_CM_LINK_WAITING, /* requests that wait at a listener */
-	UROCE_CM_LINK_OWNED,   /* ids of an owner */
+	UROCE_CM_LINK_WAITING, /* queue of the requests that wait at a listener */
+	UROCE_CM_LINK_OWNED,   /* queue of the ids of an owner */
 	UROCE_CM_LINK_NB
 };
 
@@ -77,14 +84,25 @@ struct uroce_cm_conn {
 	/* The next fields are the state, which conn.c changes. */
 	uint8_t state;  /* enum uroce_cm_state */
 	bool is_used;   /* the id is not free */
-	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
+	bool has_owner; /* the owner knows the id, or will know it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
-	bool is_lingering;     /* the id is in the queue uroce_cm.lingering */
-	bool is_half_open;     /* the id is counted as half open (admission.c) */
-	uint8_t nb_stale_left; /* attempts that are left after a REJ "stale connection" */
+	/*
+	 * the id has no owner, and is in the queue uroce_cm.lingering until the peer stops its
+	 * repetitions
+	 */
+	bool is_lingering;
+	/*
+	 * the id counts as half open: a request of a peer has made it, and it is not established
+	 * yet
+	 */
+	bool is_half_open;
+	/* number of further attempts that are left after a REJ "stale connection" */
+	uint8_t nb_stale_left;
 	uint64_t user;
-	/* listener of a CONNECT_REQUEST that is pending; UROCE_CM_NO_ID: there is none */
+	/*
+	 * the listener, while the CONNECT_REQUEST of the id waits at it; otherwise UROCE_CM_NO_ID
+	 */
 	uint32_t listener;
 	/*
 	 * an RTU has arrived since the DREQ left: the peer may have confirmed the DREQ before the
@@ -92,10 +110,13 @@ struct uroce_cm_conn {
 	 */
 	bool is_drep_doubtful;
 	/* The next fields are the owner and the account, which owner.c changes. */
-	uint16_t owner; /* the user that gets the events; set also while `has_owner` is false */
-	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
-	bool is_counted;      /* the id counts for its account */
-	/* account in whose queue the message of the id waits (turns.c), while it waits */
+	uint16_t owner; /* owner that gets the events of the id, also while `has_owner` is false */
+	uint16_t account_idx; /* index of the id's account in uroce_cm.nb_ids_of */
+	bool is_counted;      /* the id is counted in uroce_cm.nb_ids_of for its account */
+	/*
+	 * index of the account in whose queue the message of the id waits (turns.c); valid while a
+	 * message waits
+	 */
 	uint16_t tx_account_idx;
 
 	/* The links of the id in queues, which queue.c changes. */
@@ -109,17 +130,20 @@ struct uroce_cm_conn {
 	bool is_bound;
 	bool is_v6only;
 	bool is_shared_port;
-	bool is_in_listening;      /* the id is in the table uroce_cm.by_listening */
-	uint16_t port_account_idx; /* index of the account that the bound port counts for */
+	bool is_in_listening; /* the id is in the table uroce_cm.by_listening */
+	/* index of the account for which the ephemeral port of the id counts */
+	uint16_t port_account_idx;
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
-	uint32_t max_backlog;          /* listener: most requests of one host that may wait */
-	struct uroce_cm_queue waiting; /* listener: CONNECT_REQUESTs that were not taken */
+	/* listener: maximum number of requests of one host that may wait */
+	uint32_t max_backlog;
+	/* listener: queue of the requests that the user has not taken */
+	struct uroce_cm_queue waiting;
 
 	/* The next fields are the keys of look-ups, which identity.c changes. */
-	uint32_t local_comm_id;  /* comm id of this side, or request ID of SIDR; 0: none */
-	uint32_t remote_comm_id; /* comm id of the peer; 0: not known */
+	uint32_t local_comm_id;  /* comm id of this side, for SIDR the request ID; 0: none */
+	uint32_t remote_comm_id; /* comm id of the peer, for SIDR the request ID; 0: not known */
 	be64 remote_guid;
 	bool is_in_local; /* the id is in the table uroce_cm.by_local */
 	/* the id is in the table uroce_cm.by_remote, which has only passive ids */
@@ -140,7 +164,7 @@ struct uroce_cm_conn {
 	 */
 	uint32_t local_psn;
 	uint32_t remote_psn;
-	uint32_t qkey; /* Q_Key of this side, which the SIDR_REP reports */
+	uint32_t qkey; /* Q_Key of this side's QP, which the SIDR_REP reports */
 	uint32_t remote_qkey;
 	uint8_t transport;
 	uint8_t mtu_code;
@@ -150,7 +174,7 @@ struct uroce_cm_conn {
 	uint8_t ack_timeout_code;
 	uint8_t retry_count;
 	uint8_t rnr_retry_count;
-	/* RNR retry count that the peer's QP must use, which this side sends */
+	/* RNR retry count that this side sends, and that the peer's QP must use */
 	uint8_t peer_rnr_retry_count;
 	bool has_flow_control;
 	bool has_srq;
@@ -165,21 +189,31 @@ struct uroce_cm_conn {
 	/*
 	 * The fields from tx_attr to tx describe the last message of the id, which outbox.c sends.
 	 */
-	uint8_t tx_attr;    /* enum uroce_cm_attr; 0: none */
-	uint8_t tx_about;   /* REJ: the message that is rejected (enum uroce_cm_about) */
-	uint16_t tx_reason; /* reason of a REJ, or status of a SIDR_REP */
+	/*
+	 * kind of the last message that the id has sent, or has to send (enum uroce_cm_attr); 0:
+	 * none
+	 */
+	uint8_t tx_attr;
+	/* if the last message is a REJ: the message that it rejects (enum uroce_cm_about) */
+	uint8_t tx_about;
+	/* if the last message is a REJ: its reason; if it is a SIDR_REP: its status */
+	uint16_t tx_reason;
 	/* transaction ID of the DREQ that this side has sent, or that it answers */
 	uint64_t dreq_tid;
-	uint8_t tx_len;   /* number of bytes in `tx`, the private data */
-	uint16_t nb_sent; /* number of times that the message was transmitted */
+	uint8_t tx_len;   /* number of bytes of private data in `tx` */
+	uint16_t nb_sent; /* number of times that the last message of the id was transmitted */
 	uint8_t tx[UROCE_CM_TX_PRIVATE_LEN];
 
 	/* The fields from sent_ns to nb_retries_left belong to the timers, which conn.c arms. */
 	uint64_t sent_ns;    /* time at which the last message was first transmitted */
 	uint64_t give_up_ns; /* time after which the last message is not repeated any more */
-	/* time from the latest transmission to the next one; doubled with each repetition */
+	/*
+	 * time between the latest transmission of the last message and the next one; each
+	 * repetition doubles it
+	 */
 	uint64_t interval_ns;
-	uint64_t timeout_ns; /* time within which a side answers a message, as the REQ says */
+	/* time within which each side answers a message, which the REQ has set */
+	uint64_t timeout_ns;
 	uint64_t service_ns; /* service timeout of the MRA that was received last */
 	uint8_t max_retries;
 	uint8_t nb_retries_left;
@@ -195,18 +229,21 @@ struct uroce_cm_conn {
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
-/* The ids of an account whose messages wait for transmission. */
+/* The ids of one account whose messages wait for transmission. */
 struct uroce_cm_turn {
 	struct uroce_cm_queue ids;
-	/* the accounts whose turns are before and after, if `ids` is not empty */
+	/*
+	 * the accounts whose turns come before and after that of this account, if `ids` is not
+	 * empty
+	 */
 	uint16_t prev;
 	uint16_t next;
 };
 
-/* Messages of ids that wait for transmission. The accounts that have some are a ring. */
+/* The ids whose messages wait for transmission. The accounts that have such ids form a ring. */
 struct uroce_cm_turns {
-	uint32_t nb;           /* number of messages of all accounts */
-	uint16_t next_account; /* account whose turn is next, if `nb` is not 0 */
+	uint32_t nb;           /* number of waiting messages of all accounts */
+	uint16_t next_account; /* index of the account whose turn is next, if `nb` is not 0 */
 	struct uroce_cm_turn of[UROCE_CM_NB_ACCOUNTS];
 };
 
@@ -221,10 +258,11 @@ struct uroce_cm_owner {
 /* A reply that belongs to no id. */
 struct uroce_cm_reply {
 	struct uroce_cm_av av;
-	uint8_t host;    /* index of the host in uroce_cm.nb_replies_of */
-	uint8_t attr;    /* enum uroce_cm_attr: REJ, DREP, SIDR_REP, APR */
-	uint8_t about;   /* REJ: the message that is rejected (enum uroce_cm_about) */
-	uint16_t reason; /* reason of a REJ, or status of a SIDR_REP or an APR */
+	uint8_t host; /* index of the host to which the reply goes, in uroce_cm.nb_replies_of */
+	uint8_t attr; /* kind of the reply: REJ, DREP, SIDR_REP or APR of enum uroce_cm_attr */
+	/* if the reply is a REJ: the message that it rejects (enum uroce_cm_about) */
+	uint8_t about;
+	uint16_t reason; /* reason of a REJ; status of a SIDR_REP or an APR */
 	uint64_t tid;
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
@@ -232,7 +270,7 @@ struct uroce_cm_reply {
 };
 
 struct uroce_cm_rtt {
-	uint64_t host; /* hash of a GID; 0: the slot is free */
+	uint64_t host; /* hash of the GID of a host; 0: the slot is free */
 	uint64_t rtt_ns;
 };
 
@@ -243,38 +281,50 @@ struct uroce_cm {
 	uint64_t random_counter;
 	uint32_t nb_ids; /* number of ids that are not free */
 	/*
-	 * number of ids, from 0 on, that have been used. The memory of the other ids has not been
+	 * number of ids that have been used, from id 0 on. The memory of the other ids has not been
 	 * written.
 	 */
 	uint32_t nb_begun;
 	struct uroce_cm_conn *conns;
-	struct uroce_cm_queue free_ids;  /* ids that have been used, and are free */
-	struct uroce_cm_queue lingering; /* ids that linger without owner, oldest first */
+	/* queue of the ids that have been used, and are free now */
+	struct uroce_cm_queue free_ids;
+	/* queue of the ids without owner that are kept for repetitions of the peer, oldest first */
+	struct uroce_cm_queue lingering;
 	struct uroce_cm_owner *owners;
 	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* number of ids of each account (owner.c) */
 	struct uroce_cm_turns responses;
 	struct uroce_cm_turns requests;
-	struct uroce_id_table by_local;    /* key: local comm id */
-	struct uroce_id_table by_remote;   /* key: CA GUID, GID and comm id of the peer */
-	struct uroce_id_table by_peer_qpn; /* key: CA GUID, GID and QPN of the peer */
-	struct uroce_id_table by_qpn;      /* key: local QPN */
-	struct uroce_id_table by_port;     /* key: service ID */
-	/* listeners; key: service ID and address. A request looks up at most three addresses. */
+	struct uroce_id_table by_local; /* look-up of ids by the local comm id */
+	/* look-up of ids by the CA GUID, the GID and the comm id of the peer */
+	struct uroce_id_table by_remote;
+	/* look-up of ids by the CA GUID, the GID and the QP number of the peer */
+	struct uroce_id_table by_peer_qpn;
+	struct uroce_id_table by_qpn;  /* look-up of ids by the QP number of this side */
+	struct uroce_id_table by_port; /* look-up of bound ids by the service ID */
+	/*
+	 * look-up of listeners by the service ID and the address; a request needs at most three
+	 * look-ups
+	 */
 	struct uroce_id_table by_listening;
 	struct uroce_timer_heap timers;
 	/*
-	 * The two arrays of counters of admission.c: half open ids of a host, and requests of a
-	 * host that wait at a listener. The index is a hash.
+	 * The two arrays of counters of admission.c: the half open ids of a host, and the requests
+	 * of a host that wait at a listener. A hash is the index.
 	 */
 	uint32_t *nb_half_open_of;
 	uint32_t *nb_waiting_of;
-	uint32_t count_mask;         /* number of counters in each of the two arrays - 1 */
-	uint64_t listeners_until_ns; /* time until which more listeners are expected (request.c) */
+	/* number of counters in each of the arrays nb_half_open_of and nb_waiting_of, minus 1 */
+	uint32_t count_mask;
+	/*
+	 * time until which a request without a listener is dropped instead of refused (request.c)
+	 */
+	uint64_t listeners_until_ns;
 	/* bitmaps of port_space.c: a bit is set if an id of the port space has the port */
 	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
 	/*
-	 * The ephemeral ports of a port space, from conf.first_port to conf.last_port: the number of
-	 * ports that ids have, and, for each account, the number of its ids that have one.
+	 * The ephemeral ports of a port space are those from conf.first_port to conf.last_port.
+	 * `nb_ports` is the number of ephemeral ports that ids have. `nb_ports_of` is, for each
+	 * account, the number of its ids that have an ephemeral port.
 	 */
 	uint32_t nb_ports[UROCE_CM_NB_SPACES];
 	uint32_t nb_ports_of[UROCE_CM_NB_SPACES][UROCE_CM_NB_ACCOUNTS];
@@ -284,10 +334,17 @@ struct uroce_cm {
 	uint32_t first_reply;
 	uint32_t end_reply;
 	struct uroce_cm_reply replies[UROCE_CM_NB_REPLIES];
-	/* number of waiting replies, by the hash of the GID of a host */
+	/*
+	 * number of replies that wait for transmission to a host; the hash of the host's GID is the
+	 * index
+	 */
 	uint16_t nb_replies_of[UROCE_CM_NB_REPLY_HOSTS];
-	uint8_t nb_responses_in_row; /* number of responses that left since the last request */
-	/* the last turn was that of replies of no id, and not that of responses of ids */
+	/* number of responses that were transmitted since the last turn of requests */
+	uint8_t nb_responses_in_row;
+	/*
+	 * the last turn of responses was that of replies without an id, and not that of responses
+	 * of ids
+	 */
 	bool is_replies_turn;
 	struct uroce_cm_rtt rtt[UROCE_CM_NB_RTT];
 	struct uroce_cm_stats stats;

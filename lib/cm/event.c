@@ -11,12 +11,12 @@
 #include "cm/admission.h"
 #include "cm/queue.h"
 
-/* Events that carry the private data of an id. */
+/* The set of the events that carry private data of the peer. */
 #define WITH_PRIVATE                                                                               \
 	(1u << UROCE_CM_EVENT_CONNECT_REQUEST | 1u << UROCE_CM_EVENT_CONNECT_RESPONSE |            \
 	 1u << UROCE_CM_EVENT_REJECTED)
 
-/* Events that carry the status of an id. */
+/* The set of the events that carry a status. */
 #define WITH_STATUS                                                                                \
 	(1u << UROCE_CM_EVENT_UNREACHABLE | 1u << UROCE_CM_EVENT_REJECTED |                        \
 	 1u << UROCE_CM_EVENT_DISCONNECTED)

@@ -16,7 +16,7 @@
 void uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 			   enum uroce_cm_event_kind kind, int status);
 
-/** Whether an event of an id was reported, and has not been taken. */
+/** Whether an event of an id was reported, and the user has not taken it. */
 static inline bool
 uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind)
 {

@@ -19,11 +19,14 @@ struct uroce_cm_field {
 	uint16_t bit; /* position of the first bit in the MAD; bit 0 is the highest bit of byte 0 */
 	uint16_t width; /* number of bits that the row has in the MAD */
 	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
-	/* bytes of the member, if it is a number; 0 if it is an array of bytes, which is copied */
+	/*
+	 * number of bytes of the member in struct uroce_cm_msg if the member is a number; 0 if it
+	 * is an array of bytes, which is copied
+	 */
 	uint8_t size;
 	/*
-	 * position, in the complete number, of the lowest bit that this row has; 0 if the number is
-	 * not divided into rows
+	 * if a number is divided into several rows: position, in the complete number, of the lowest
+	 * bit of this row; otherwise 0
 	 */
 	uint8_t shift;
 };

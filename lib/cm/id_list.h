@@ -13,15 +13,18 @@
 
 #include "cm/cm.h"
 
-/** Most ids that one call of uroce_cme_list() looks at, so that the call takes a short time. */
+/**
+ * Maximum number of ids at which one call of uroce_cme_list() looks, so that the call takes a short
+ * time.
+ */
 #define UROCE_CM_LIST_SCAN 4096u
 
 /** An id in a list. A field that struct uroce_cm_info has, too, has the same meaning in both. */
 struct uroce_cm_row {
 	uint32_t id;
-	/* listener of a request that no user has taken; UROCE_CM_NO_ID: there is none */
+	/* the listener, if the id is a request that no user has taken; otherwise UROCE_CM_NO_ID */
 	uint32_t listener;
-	uint16_t owner; /* the user that has, or had, the id */
+	uint16_t owner; /* number of the user that has, or had, the id */
 	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
@@ -32,14 +35,16 @@ struct uroce_cm_row {
 	uint64_t service_id;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
-	uint32_t local_comm_id; /* 0: none */
+	uint32_t local_comm_id; /* communication ID that this side has given to the id; 0: none */
 	uint32_t remote_comm_id;
-	uint32_t nb_waiting;  /* of a listener: requests that wait for its user */
-	uint32_t max_backlog; /* of a listener: requests of one host that may wait */
-	uint16_t nb_retries;  /* how often the last message was repeated */
+	/* if the id is a listener: number of requests that wait for its user */
+	uint32_t nb_waiting;
+	/* if the id is a listener: maximum number of requests of one host that may wait */
+	uint32_t max_backlog;
+	uint16_t nb_retries; /* number of repetitions of the last message of the id */
 	/*
-	 * time in ns until the timer of the state expires: the next repetition, or the end of
-	 * TIMEWAIT; UROCE_CM_NEVER: no timer runs
+	 * time in ns until the id repeats its message, or leaves a state such as TIMEWAIT;
+	 * UROCE_CM_NEVER: no timer runs
 	 */
 	uint64_t left_ns;
 };
@@ -47,7 +52,7 @@ struct uroce_cm_row {
 /**
  * List ids in the order of their numbers. An id that is created or freed between two calls may be
  * missing.
- * @param[in,out] next  first id to look at; on return, the one at which the next call continues, or
+ * @param[in,out] next  first id to look at; on return, the id at which the next call continues, or
  *	UROCE_CM_NO_ID at the end. The list may continue although this call has found no id
  * @return number of ids in `rows`, at most `max`
  */

@@ -26,9 +26,9 @@ void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, 
 bool uroce_cm_identity_is_qpn_full(const struct uroce_cm *cm, uint32_t qpn);
 
 /**
- * Set the peer's names of a connection: GUID, comm id, and QP number (0: there is no QP). Only a
- * passive id can be found by the peer's comm id. An active side needs no such look-up, and a peer
- * could make the look-up slow by giving all connections the same comm id.
+ * Set the names that the peer has for a connection: GUID, comm id, and QP number (0: there is no
+ * QP). Only a passive id can be found by the peer's comm id. An active side needs no such look-up,
+ * and a peer could make the look-up slow by giving all connections one comm id.
  */
 void uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64 guid,
 				uint32_t remote_comm_id, uint32_t remote_qpn);
@@ -39,24 +39,24 @@ void uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_con
 /** Take an id out of all tables. */
 void uroce_cm_identity_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** The id with a local comm id whose peer has this GID; NULL: none. */
+/** Find the id that has a local comm id, and whose peer has the GID `gid`. NULL: none. */
 struct uroce_cm_conn *uroce_cm_identity_find(struct uroce_cm *cm, uint32_t local_comm_id,
 					     const uint8_t remote_gid[16]);
 
 /**
- * The passive id that a peer's request has made, by the peer's comm id or request ID of SIDR; NULL:
- * none.
+ * Find the passive id that a peer's request has made, by the peer's comm id, or its request ID of
+ * SIDR. NULL: none.
  */
 struct uroce_cm_conn *uroce_cm_identity_find_request(struct uroce_cm *cm, be64 guid,
 						     const uint8_t remote_gid[16],
 						     uint32_t remote_comm_id, bool is_datagram);
 
-/** The id, other than `self`, that is connected to a peer's QP; NULL: none. */
+/** Find the id that is connected to a QP of a peer, other than `self`. NULL: none. */
 struct uroce_cm_conn *uroce_cm_identity_find_peer_qpn(struct uroce_cm *cm, be64 guid,
 						      const uint8_t remote_gid[16], uint32_t qpn,
 						      const struct uroce_cm_conn *self);
 
-/** The hash of a GID, for tables of hosts; never 0. */
+/** Get the hash of a GID, for tables of hosts. The hash is never 0. */
 uint64_t uroce_cm_identity_hash_gid(const struct uroce_cm *cm, const uint8_t gid[16]);
 
 #endif /* UROCE_CM_IDENTITY_H */

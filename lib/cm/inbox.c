@@ -4,8 +4,8 @@
  * Reception of messages. The engine looks up the id to which a message belongs, stores the peer's
  * values in the id, and gives the message as an event to the state machine of the id.
  *
- * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer.
- * A DREQ must name the QP of this side, too.
+ * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer. A
+ * DREQ must also name the QP of this side.
  */
 
 #include <string.h>
@@ -60,12 +60,12 @@ stale_input(const struct uroce_cm_conn *conn)
 	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
 }
 
-/* Reply to a REP or an RTU by a REJ. */
+/* Answer a REP or an RTU by a REJ with the given reason. */
 static void
 reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	       enum uroce_cm_about about, enum uroce_cm_reason reason)
 {
-	/* the comm ids are at the same place in a REP and an RTU */
+	/* the comm ids of a REP are at the same place in `msg` as those of an RTU */
 	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
 					  .av = *from,
 					  .attr = UROCE_CM_REJ,
@@ -113,7 +113,7 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 /*
- * The ACK timeout of the active side: that of the path, or a longer one if the peer's ACK delay
+ * Get the ACK timeout of the active side: that of the path, or a longer one if the peer's ACK delay
  * needs it. The time in TIMEWAIT contains this timeout, so the peer cannot demand more than 17 s.
  */
 static uint8_t
@@ -146,9 +146,9 @@ fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroc
 				   is_xrc ? rep->local_eecn : rep->local_qpn);
 	conn->remote_psn = rep->starting_psn;
 	/*
-	 * A REP must not ask for more than the REQ offers [IBA 12.6.8], but some devices ask for
-	 * more. The lesser value is taken, because a QP with more than its device supports would be
-	 * refused.
+	 * A REP must not ask for more READs and atomics than the REQ offers [IBA 12.6.8], but some
+	 * devices ask for more. The lesser value is taken, because a QP with more than its device
+	 * supports would be refused.
 	 */
 	conn->responder_resources = lesser_of(conn->responder_resources, rep->initiator_depth);
 	conn->initiator_depth = lesser_of(conn->initiator_depth, rep->responder_resources);
@@ -183,8 +183,8 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 		if (qpn < 2)
 			return;
 		/*
-		 * The REP is rejected, and so must be its repetitions. That is why another attempt
-		 * has another comm id.
+		 * This REP is rejected, so its repetitions must be rejected, too. That is why
+		 * another attempt to connect has another comm id.
 		 */
 		if (uroce_cm_conn_supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn,
 					    now_ns)) {
@@ -227,7 +227,7 @@ find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 	struct uroce_cm_conn *conn;
 	be64 guid;
 
-	/* a peer that gave up waiting for the REP does not know the comm id of this side */
+	/* a peer that sends a REJ because no REP came does not know the comm id of this side */
 	if (rej->reason == UROCE_CM_REASON_TIMEOUT && !rej->remote_comm_id) {
 		memcpy(guid.b, rej->info, sizeof(guid.b));
 		return uroce_cm_identity_find_request(cm, guid, from->remote_gid,
@@ -258,8 +258,8 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 		input = stale_input(conn);
 	step = uroce_cm_state_step(conn->state, input);
 	/*
-	 * Only REJECTED carries the private data of the REJ. The data of a pending CONNECT_RESPONSE
-	 * must stay if the REJ is reported as another event.
+	 * Only the event REJECTED carries the private data of the REJ. If the REJ is reported as
+	 * another event, the private data of a pending CONNECT_RESPONSE must stay.
 	 */
 	if (step && step->report == UROCE_CM_EVENT_REJECTED + 1)
 		uroce_cm_event_set_private(conn, msg->rej.private_data,
@@ -357,7 +357,7 @@ recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 
 	if (!conn || conn->state != UROCE_CM_STATE_SIDR_REQ_SENT || msg->tid != conn->tid)
 		return;
-	/* QPs 0 and 1 are those of management */
+	/* the QPs 0 and 1 are those of management, so no service has them */
 	if (rep->status == UROCE_CM_SIDR_SUCCESS && rep->qpn < 2)
 		return;
 	conn->remote_qpn = rep->qpn;

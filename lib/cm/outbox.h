@@ -23,7 +23,10 @@ uroce_cm_outbox_is_request(unsigned attr)
  */
 void uroce_cm_outbox_put(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Take an id out of the queue, so that its last message is not transmitted now. */
+/**
+ * Remove an id from the queue of ids with a message, so that its last message is not transmitted
+ * now.
+ */
 void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
@@ -33,7 +36,10 @@ void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
  */
 void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
 
-/** Take the oldest reply; NULL: none. The reply is valid until the next reply is queued. */
+/**
+ * Take the oldest reply that belongs to no id; NULL: none. The reply is valid until the next reply
+ * is queued.
+ */
 const struct uroce_cm_reply *uroce_cm_outbox_pop_reply(struct uroce_cm *cm);
 
 #endif /* UROCE_CM_OUTBOX_H */

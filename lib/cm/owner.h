@@ -33,11 +33,14 @@ void uroce_cm_owner_discount(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
  * Whether an owner's account may have another id.
- * @param nb_reserved  ids that have to stay free
+ * @param nb_reserved  number of ids that must stay free
  */
 bool uroce_cm_owner_may_add(const struct uroce_cm *cm, uint16_t owner, uint32_t nb_reserved);
 
-/** Number of ids that can be created: free ids, and ids without owner that may be reused. */
+/**
+ * Get the number of ids that can be created: the free ids, and the ids without owner that may be
+ * replaced.
+ */
 uint32_t uroce_cm_owner_nb_free(const struct uroce_cm *cm);
 
 #endif /* UROCE_CM_OWNER_H */

@@ -17,8 +17,8 @@
 #define BITS_OF_WORD 64u
 
 /*
- * The most ports that have an id, and are tried for an id that asks for any port. The bound keeps
- * the time of a bind short.
+ * Maximum number of ports that are tried for an id that asks for any port, if other ids have these
+ * ports at other addresses. The maximum bounds the time of a bind.
  */
 #define TRIES_MAX 256u
 
@@ -77,7 +77,10 @@ overlaps(const struct uroce_cm_conn *a, const struct uroce_cm_conn *b)
 	return covers(a, &b->local) || covers(b, &a->local);
 }
 
-/* Whether no other id keeps `conn` from having its address and port, and the port has few ids. */
+/*
+ * Whether `conn` may have its address and port: no other id excludes it, and fewer than
+ * UROCE_CM_SHARE_MAX ids have the port.
+ */
 static bool
 is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 {
@@ -124,8 +127,8 @@ is_ephemeral(const struct uroce_cm *cm, uint16_t port)
 }
 
 /*
- * Update the bit of a port in the bitmap, and the number of ports: the bit is set while an id has
- * the port.
+ * Set the bit of a port in the bitmap of its port space while an id has the port, and count the
+ * ephemeral ports that ids have.
  */
 static void
 mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -153,8 +156,9 @@ count_of_account(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * Whether the account of an id may have another ephemeral port: it has fewer than are free. So one
- * account has at most one half, and each further account still finds some free.
+ * Whether the account of an id may have another ephemeral port: the account has fewer than are
+ * free. So one account has at most one half of the ports, and each further account still finds some
+ * free.
  */
 static bool
 may_add_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -190,8 +194,8 @@ find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
 }
 
 /*
- * Choose a free port: one that no id has, or else one that ids have at other addresses only. Not
- * all ports are tried in the second case.
+ * Choose a port for an id that asks for any port: a port that no id has, or else a port that ids
+ * have only at other addresses. At most TRIES_MAX ports of the second kind are tried.
  * @return false: no port was found
  */
 static bool

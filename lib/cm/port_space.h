@@ -30,8 +30,8 @@ bool uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_c
 void uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Find the listener for a request. There is at most one, since addresses of listeners at one port
- * do not overlap.
+ * Find the listener for a request. There is at most one such listener, since the addresses of
+ * listeners at one port do not overlap.
  * @return UROCE_CM_NO_ID: nobody listens
  */
 uint32_t uroce_cm_port_find_listener(const struct uroce_cm *cm, uint64_t service_id,

@@ -24,7 +24,10 @@ void uroce_cm_queue_push(struct uroce_cm *cm, struct uroce_cm_queue *queue, enum
 void uroce_cm_queue_remove(struct uroce_cm *cm, struct uroce_cm_queue *queue,
 			   enum uroce_cm_link kind, uint32_t id);
 
-/** Remove the first id of a queue, and return it. @return NULL: the queue is empty */
+/**
+ * Remove the first id of a queue.
+ * @return the id; NULL: the queue is empty
+ */
 struct uroce_cm_conn *uroce_cm_queue_pop(struct uroce_cm *cm, struct uroce_cm_queue *queue,
 					 enum uroce_cm_link kind);
 

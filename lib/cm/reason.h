@@ -21,13 +21,14 @@ enum uroce_cm_reason {
 	UROCE_CM_REASON_INVALID_TRANSPORT = 9,
 	UROCE_CM_REASON_STALE_CONN = 10,
 	UROCE_CM_REASON_RDC_NOT_EXIST = 11,
-	UROCE_CM_REASON_INVALID_GID = 12, /* The reasons 12 to 17 are about the primary path. */
+	/* The reasons 12 to 17 concern the primary path of the REQ. */
+	UROCE_CM_REASON_INVALID_GID = 12,
 	UROCE_CM_REASON_INVALID_LID = 13,
 	UROCE_CM_REASON_INVALID_SL = 14,
 	UROCE_CM_REASON_INVALID_TRAFFIC_CLASS = 15,
 	UROCE_CM_REASON_INVALID_HOP_LIMIT = 16,
 	UROCE_CM_REASON_INVALID_PACKET_RATE = 17,
-	/* The reasons 18 to 23 are about the alternate path. */
+	/* The reasons 18 to 23 concern the alternate path of the REQ. */
 	UROCE_CM_REASON_INVALID_ALT_GID = 18,
 	UROCE_CM_REASON_INVALID_ALT_LID = 19,
 	UROCE_CM_REASON_INVALID_ALT_SL = 20,
@@ -75,7 +76,10 @@ enum uroce_cm_apr_status {
 	UROCE_CM_APR_INVALID_SL = 13,
 };
 
-/** Get the text of a REJ reason, for users. Never NULL; "unknown reason" for another value. */
+/**
+ * Get the text of the reason of a REJ, for users. The result is never NULL; for an unknown reason
+ * it is "unknown reason".
+ */
 const char *uroce_cm_reason_text(unsigned reason);
 
 /**

@@ -23,14 +23,14 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/* The addresses of a request, and where the private data of the user begins. */
+/* The addresses in a request of a peer, and the place of the user's private data. */
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
-	uint8_t offset; /* offset of the user's data in the private data */
+	uint8_t offset; /* offset of the user's private data in the private data of the message */
 };
 
-/* Whether an address of the IP header, `ip`, is the address of a host. */
+/* Whether an address from the IP header of a request may be the address of a host. */
 static bool
 names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct uroce_cm_addr *host)
 {
@@ -113,7 +113,10 @@ uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns)
 	cm->listeners_until_ns = until_ns;
 }
 
-/* Whether a request without a listener is dropped, because its listener may come yet. */
+/*
+ * Whether a request without a listener is dropped, because a restarted program may still create the
+ * listener (uroce_cme_await_listeners()).
+ */
 static bool
 expects_listeners(const struct uroce_cm *cm, uint64_t now_ns)
 {
@@ -139,7 +142,7 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_c
 	return conn;
 }
 
-/* Limit the encoded time for which a peer asks. */
+/* Limit an encoded time for which a peer asks to UROCE_CM_PEER_TIMEOUT_CODE_MAX. */
 static uint8_t
 limit_code(uint8_t code)
 {
@@ -174,8 +177,8 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 }
 
 /*
- * Check a REQ that may make a new id, and find its listener. If the REQ is in order, it ends an
- * older connection of its QP. A REQ that no listener can accept ends none.
+ * Check a REQ that may make a new id, and find its listener. A valid REQ ends an older connection
+ * of the QP that it names. A REQ that no listener can accept ends no connection.
  * @return the reason why the REQ is refused; 0: it is not refused
  */
 static enum uroce_cm_reason

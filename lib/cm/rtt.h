@@ -13,10 +13,10 @@
 
 #include "cm/context.h"
 
-/** Record that a host has answered a message that was sent once, after `sample_ns`. */
+/** Record that a host has answered a message after `sample_ns`. The message was sent once. */
 void uroce_cm_rtt_sample(struct uroce_cm *cm, const uint8_t gid[16], uint64_t sample_ns);
 
-/** How long to wait for a host's answer before the first retransmission. */
+/** Get the time to wait for a host's answer before the first retransmission. */
 uint64_t uroce_cm_rtt_interval(const struct uroce_cm *cm, const uint8_t gid[16]);
 
 #endif /* UROCE_CM_RTT_H */

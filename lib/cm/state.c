@@ -13,7 +13,8 @@
 #include "cm/cm.h"
 
 /*
- * The next state is stored plus one, so that an empty cell differs from a cell that leads to IDLE.
+ * The next state is stored plus one: so an empty cell, which is zero, differs from a cell that
+ * leads to the state IDLE.
  */
 #define STEP(state, send, report, effect)                                                          \
 	{                                                                                          \

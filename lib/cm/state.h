@@ -15,18 +15,20 @@ enum uroce_cm_state {
 	UROCE_CM_STATE_LISTEN,
 	/* states of the active side */
 	UROCE_CM_STATE_REQ_SENT,
-	UROCE_CM_STATE_REQ_ACKED, /* the peer has sent an MRA: its REP takes longer */
-	UROCE_CM_STATE_REP_RCVD,  /* the user has to establish or to reject the connection */
+	UROCE_CM_STATE_REQ_ACKED, /* the peer has sent an MRA, so its REP may take longer */
+	/* a REP has arrived, and the user has to establish or to reject the connection */
+	UROCE_CM_STATE_REP_RCVD,
 	/* states of the passive side */
 	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject the request */
 	UROCE_CM_STATE_REP_SENT,
-	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA: its RTU takes longer */
+	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA, so its RTU may take longer */
 	/* states of both sides */
 	UROCE_CM_STATE_ESTABLISHED,
 	UROCE_CM_STATE_DREQ_SENT,
 	/* the peer has sent a DREQ; the DREP waits a short time for private data of the user */
 	UROCE_CM_STATE_DREQ_RCVD,
-	UROCE_CM_STATE_TIMEWAIT, /* frames and messages of the connection may still be on the way */
+	/* the connection has ended, and its frames and messages may still be on the way */
+	UROCE_CM_STATE_TIMEWAIT,
 	/* this side has sent a REJ, which it repeats if the peer repeats its message */
 	UROCE_CM_STATE_REJ_SENT,
 	/* states of ids for datagram services (SIDR) */
@@ -64,10 +66,11 @@ enum uroce_cm_input {
 	/* the peer uses the QP of this connection for a new one, so it has lost this connection */
 	UROCE_CM_ON_SUPERSEDED,
 	/* inputs that are timers */
-	UROCE_CM_ON_RETRY, /* no answer came in time, and the message may be repeated once more */
+	/* no answer came in time, and the last message may be repeated once more */
+	UROCE_CM_ON_RETRY,
 	/*
-	 * no answer came, and the message was repeated as often as allowed; or the timer of a state
-	 * without repetitions expired
+	 * no answer came although the last message was repeated as often as allowed; or the timer
+	 * of a state without repetitions expired
 	 */
 	UROCE_CM_ON_TIMEOUT,
 	UROCE_CM_INPUT_NB
@@ -107,11 +110,11 @@ enum uroce_cm_effect {
 /** The kinds of timers. At most one timer runs in each state. */
 enum uroce_cm_timer {
 	UROCE_CM_TIMER_NONE,
-	/* time until the message is repeated; after the last repetition the id gives up */
+	/* time until the last message is repeated; after the last repetition the id gives up */
 	UROCE_CM_TIMER_RETRY,
 	UROCE_CM_TIMER_ANSWER, /* time in which the user may provide private data for the DREP */
 	UROCE_CM_TIMER_TIMEWAIT,
-	/* time for which the id is kept, because the peer may repeat its message */
+	/* time for which an ended id is kept, because the peer may repeat its message */
 	UROCE_CM_TIMER_LINGER,
 };
 
@@ -133,7 +136,7 @@ struct uroce_cm_step {
 const struct uroce_cm_step *uroce_cm_state_step(enum uroce_cm_state state,
 						enum uroce_cm_input input);
 
-/** The timer that runs in a state. */
+/** Get the kind of the timer that runs in a state. */
 enum uroce_cm_timer uroce_cm_state_timer(enum uroce_cm_state state);
 
 /** Name of a state ("REQ_SENT"). Never NULL; "?" if out of range. */

@@ -5,8 +5,8 @@
 /**
  * @file
  * Encoded times of the messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. The
- * response timeouts, the service timeout of an MRA and the target ACK delay are encoded so. Code 0
- * means 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
+ * response timeouts, the service timeout of an MRA and the target ACK delay use this encoding.
+ * Code 0 means 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
  */
 
 #include <stdint.h>
@@ -14,8 +14,8 @@
 #define UROCE_CM_TIMEOUT_CODE_MAX 31
 
 /**
- * The code of the longest time that a peer gets, 17 s. A longer time for which a peer asks is cut
- * to it. A client of uroced gets no longer ACK timeout, either.
+ * The code of the longest time that a peer gets, 17 s. If a peer asks for a longer time, it gets
+ * this one. The ACK timeout of a client of uroced is not longer, either.
  */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 

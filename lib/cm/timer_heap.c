@@ -31,14 +31,17 @@ place_timer(struct uroce_timer_heap *timers, uint32_t position, uint32_t id)
 	timers->position[id] = position;
 }
 
-/* Whether the timer at position `a` expires before that of `id`. */
+/* Whether the timer at position `a` of the heap expires before that of `id`. */
 static int
 expires_before(const struct uroce_timer_heap *timers, uint32_t a, uint32_t id)
 {
 	return timers->deadline_ns[timers->heap[a]] < timers->deadline_ns[id];
 }
 
-/* Put the timer of `id` at its place: search from `position` upwards, and then downwards. */
+/*
+ * Put the timer of `id` at its place in the heap: search from `position` upwards, and then
+ * downwards.
+ */
 static void
 sift_timer(struct uroce_timer_heap *timers, uint32_t position, uint32_t id)
 {

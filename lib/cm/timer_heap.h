@@ -12,14 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The value of a deadline if no timer is armed. */
+/** The deadline that means: no timer is armed. */
 #define UROCE_TIMER_NEVER UINT64_MAX
 
 struct uroce_timer_heap {
 	uint32_t nb;
-	uint32_t *heap;        /* ids in heap order */
-	uint32_t *position;    /* position of each id in `heap`; valid if the id has a timer */
-	uint64_t *deadline_ns; /* deadline of each id; UROCE_TIMER_NEVER: the id has no timer */
+	uint32_t *heap;     /* ids in heap order */
+	uint32_t *position; /* position of each id in `heap`; valid if the id has a timer */
+	/* deadline of the timer of each id; UROCE_TIMER_NEVER: the id has no timer */
+	uint64_t *deadline_ns;
 };
 
 /** The memory size in bytes of a heap for the timers of the ids 0 .. max_ids - 1. */

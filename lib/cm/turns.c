@@ -15,7 +15,9 @@ uroce_cm_turns_init(struct uroce_cm_turns *turns)
 		uroce_cm_queue_init(&turns->of[i].ids);
 }
 
-/* Add an account to the ring: its turn comes after those of all others. */
+/*
+ * Add an account to the end of the ring, so that its turn comes after those of all other accounts.
+ */
 static void
 enter_ring(struct uroce_cm_turns *turns, uint16_t account)
 {

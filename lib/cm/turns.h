@@ -5,9 +5,9 @@
 /**
  * @file
  * The messages of ids that wait for transmission: the requests (REQ, DREQ, SIDR_REQ), and the
- * responses. Of both kinds, each account has a queue, and the accounts take turns. So a message
- * waits for one message of its kind of each other account, and for those of its own account that
- * are older. Each call takes a constant time.
+ * responses. Each account has a queue of each kind, and the accounts take turns. So a message waits
+ * for one message of its kind of each other account, and for those of its own account that are
+ * older. Each call takes a constant time.
  */
 
 #include "cm/context.h"
@@ -18,11 +18,14 @@ void uroce_cm_turns_init(struct uroce_cm_turns *turns);
 void uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			 struct uroce_cm_conn *conn);
 
-/** Remove the message of an id, which waits. */
+/** Remove the message of an id that waits for transmission. */
 void uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			   struct uroce_cm_conn *conn);
 
-/** Take the oldest message of the account whose turn is next. @return its id; NULL: none waits */
+/**
+ * Take the oldest message of the account whose turn is next.
+ * @return the id of the message; NULL: no message waits
+ */
 struct uroce_cm_conn *uroce_cm_turns_pop(struct uroce_cm *cm, struct uroce_cm_turns *turns);
 
 #endif /* UROCE_CM_TURNS_H */
