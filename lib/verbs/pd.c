@@ -122,8 +122,9 @@ check_parent(const struct ibv_context *context, const struct ibv_parent_domain_i
 	if (uroce_vpd_check(attr->pd) != 0)
 		return ENOENT;
 	/*
-	 * The program's allocators are accepted and not called. Queues are in hugepage memory on
-	 * the port's NUMA node, which the port's driver must know.
+	 * The program's allocators (IBV_PARENT_DOMAIN_INIT_ATTR_ALLOCATORS) are accepted, but never
+	 * called: the memory of queues is allocated from EAL's heap, on the NUMA node of the port
+	 * (hugemem.h).
 	 */
 	return 0;
 }

@@ -80,7 +80,7 @@ static void
 arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
 {
 	const uint64_t deadline_ns = nearest_deadline(agent);
-	/* a time of 0 would disarm the timer */
+	/* a timerfd with a time of 0 would be disarmed */
 	const uint64_t ns = deadline_ns > now_ns ? deadline_ns - now_ns : 1;
 	const struct itimerspec spec = {
 		.it_value = { .tv_sec = (time_t)(ns / SEC_NS), .tv_nsec = (long)(ns % SEC_NS) },
@@ -128,8 +128,8 @@ has_pending_notice(const struct uroce_cm_agent *agent)
 
 /*
  * Do one turn: receive and transmit a bounded number of messages, run timers, and notify consumers.
- * The caller holds the lock.
- * @return whether there is more to do at once
+ * The caller holds the agent's lock.
+ * @return whether there is more work that can be done at once
  */
 static bool
 do_turn(struct uroce_cm_agent *agent)
@@ -368,15 +368,16 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 		return;
 	uroce_cm_telemetry_remove(agent);
 	/*
-	 * If the agent has no thread, the program drives the agent and the workers. The program is
-	 * in this call, so no worker could transmit during a drain.
+	 * If the agent has no thread, the program drives the agent and the workers. The program's
+	 * thread makes this call, so no worker could transmit while the call waits for the drain of
+	 * QP 1.
 	 */
 	const bool can_drain = agent->has_thread;
 
 	stop_agent_thread(agent);
 	/*
-	 * wait until the messages are sent that tell the peers of ids destroyed just now that their
-	 * connections end
+	 * Ids that were destroyed just now tell their peers that the connections end. Wait until
+	 * these messages are sent.
 	 */
 	if (can_drain)
 		uroce_gsi_drain(&agent->gsi);

@@ -60,7 +60,7 @@ struct uroce_cm_manager;
  * knows the owner of the consumer's ids.
  */
 struct uroce_cm_client {
-	/* manager whose notify() is called for events; NULL: the entry is free */
+	/* manager of the consumer, whose notify() is called for events; NULL: the entry is free */
 	struct uroce_cm_manager *manager;
 	/*
 	 * notify() was called, and since then the consumer has not found its queue of events empty
@@ -73,19 +73,19 @@ struct uroce_cm_agent {
 	struct uroce_vdevice *device;
 	struct uroce_dpdk_thread thread;
 	/*
-	 * only uroce_cm_agent_take_over() and the end of the agent change this field, under the
-	 * lock
+	 * The agent has a thread. Only uroce_cm_agent_take_over() and the end of the agent change
+	 * this field, under the lock.
 	 */
 	bool has_thread;
 	atomic_bool is_stopping;
 	/*
-	 * epoll descriptor of `gsi.event_fd`, `timer_fd` and `wake_fd`: readable while there is
-	 * work
+	 * epoll descriptor that watches `gsi.event_fd`, `timer_fd` and `wake_fd`: readable while
+	 * the agent has work
 	 */
 	int epoll_fd;
-	int timer_fd; /* timerfd, armed for the nearest deadline */
+	int timer_fd; /* timerfd, armed for the nearest deadline of the agent */
 	int wake_fd;  /* eventfd by which other threads wake the agent's thread */
-	void *mem;    /* memory of the engine */
+	void *mem;    /* memory of the engine `cm` */
 	size_t mem_len;
 	struct uroce_fair_lock lock;
 	struct uroce_cm *cm;
@@ -93,10 +93,10 @@ struct uroce_cm_agent {
 	struct uroce_cm_sender sender;
 	struct uroce_cm_receiver_stats received;
 	uint64_t armed_ns; /* time for which `timer_fd` is armed; UROCE_CM_NEVER: not armed */
-	/* number of entries of `clients` that have been used at any time: the first ones */
+	/* number of entries of `clients`, counted from the first one, that have ever been used */
 	unsigned nb_clients;
 	struct uroce_cm_client clients[UROCE_CM_CONSUMERS_MAX];
-	/* next agent in the list of cm_telemetry.c, which has its own lock */
+	/* next agent in the list of cm_telemetry.c, which another lock guards */
 	struct uroce_cm_agent *telemetry_next;
 };
 
@@ -126,7 +126,10 @@ int uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *ma
  */
 void uroce_cm_agent_remove(struct uroce_cm_agent *agent, uint16_t number);
 
-/** As uroce_cme_await_listeners(), for `ns` from now on. */
+/**
+ * Let the engine drop requests without a listener for `ns` from now on, instead of refusing them
+ * (uroce_cme_await_listeners()).
+ */
 void uroce_cm_agent_await_listeners(struct uroce_cm_agent *agent, uint64_t ns);
 
 /**

@@ -17,7 +17,7 @@ struct uroce_cm_agent;
 
 /** Counters of an agent. */
 struct uroce_cm_agent_stats {
-	struct uroce_cm_stats cm; /* counters of the engine */
+	struct uroce_cm_stats cm; /* counters of the agent's engine */
 	uint64_t nb_refused;      /* MADs that are no messages of communication management */
 	uint64_t nb_no_source;    /* MADs whose IP header has no source to which a reply may go */
 	uint64_t nb_no_mad;       /* datagrams to QP 1 that do not have the length of a MAD */

@@ -18,8 +18,8 @@
 #include "verbs/cm/sockaddr.h"
 
 /*
- * Maximum number of ports that are tried for a wildcard with any port. The port that the first
- * device chooses may be taken at another device.
+ * Maximum number of ports that are tried for an id that is bound to the wildcard with any port: the
+ * port that the first device chooses may be taken at another device.
  */
 #define PORT_TRIES 16
 

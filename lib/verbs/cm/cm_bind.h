@@ -19,7 +19,7 @@ int uroce_vcm_bind(struct uroce_vcm_id *id, const struct uroce_cm_addr *addr, ui
 
 /**
  * Bind an id to the source address of a route. An id that is bound to the wildcard keeps its port.
- * If the id is bound to a device already, the call does nothing.
+ * If the id is already bound to a device, the call does nothing.
  * @return 0, or -errno: the id is not bound any more
  */
 int uroce_vcm_bind_to_route(struct uroce_vcm_id *id, const struct uroce_vcm_route *route);

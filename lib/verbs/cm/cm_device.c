@@ -187,8 +187,8 @@ uroce_vcm_device_if_index(const struct uroce_vcm_device *device)
 }
 
 /*
- * Let the program do the work of the agent's thread, if the program does all work of connection
- * management (UROCE_CM_DRIVE_NONE).
+ * If the program does all work of connection management (UROCE_CM_DRIVE_NONE), end the agent's
+ * thread, and let the program do its work.
  */
 static int
 take_over_agent(struct uroce_vcm_device *device)
@@ -202,8 +202,8 @@ take_over_agent(struct uroce_vcm_device *device)
 }
 
 /*
- * Open the connection manager of a device, if it is not open. A connection manager that was lost is
- * closed and opened again only when the device has no ends.
+ * Open the connection manager of a device, if it is not open. If the connection manager was lost,
+ * it is closed, and opened again, only when no id has an end at the device.
  */
 static int
 open_manager(struct uroce_vcm_device *device)
@@ -315,8 +315,8 @@ uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end *kep
 		*link = end->next;
 		unlink_end(end);
 		/*
-		 * destroy() fails with -EIO if the connection manager is lost: then the id does not
-		 * exist any more
+		 * destroy() fails with -EIO if the connection manager is lost: then the id has
+		 * ended with it
 		 */
 		(void)manager->ops->destroy(manager, end->number);
 		free(end);

@@ -15,17 +15,27 @@
 
 struct uroce_vcm_device {
 	struct uroce_vcm_device *next;
-	struct ibv_context *context; /* `verbs` of the ids; programs get its asynchronous events */
-	/* the library's own context, for the connection manager and for the events of the port */
+	/*
+	 * context that the ids of the device have as `verbs`; the program gets its asynchronous
+	 * events
+	 */
+	struct ibv_context *context;
+	/*
+	 * second context of the device, which the library itself uses for the connection manager
+	 * and for the events of the port
+	 */
 	struct ibv_context *own;
-	struct uroce_cm_manager *manager; /* NULL: no id has been bound to the device yet */
-	/* default PD; NULL: no id has been bound to the device yet */
+	/* connection manager of the device; NULL: no id has been bound to the device yet */
+	struct uroce_cm_manager *manager;
+	/* default PD of the device; NULL: no id has been bound to the device yet */
 	struct ibv_pd *pd;
-	struct ibv_xrcd *xrcd; /* default XRC domain; NULL: no id has used it yet */
+	struct ibv_xrcd *xrcd; /* default XRC domain of the device; NULL: no id has used it yet */
 	struct uroce_vcm_end *ends;
-	unsigned nb_resolutions; /* number of resolutions of addresses that have not ended */
-	bool drives_agent; /* the program does the work of the agent, see uroce_cm_set_drive() */
-	bool is_gone;      /* the connection manager or the port is lost */
+	/* number of resolutions of addresses by this device that have not ended */
+	unsigned nb_resolutions;
+	/* the program does the work of the device's agent, see uroce_cm_set_drive() */
+	bool drives_agent;
+	bool is_gone; /* the connection manager or the port of the device is lost */
 };
 
 /**
@@ -89,7 +99,7 @@ void uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end
 
 /**
  * Query the state of an id at its connection manager.
- * @return 0; -EINVAL: the id has no device; -EIO: the connection manager is lost
+ * @return 0; -EINVAL: the id is not bound to a device; -EIO: the connection manager is lost
  */
 int uroce_vcm_end_query(const struct uroce_vcm_id *id, struct uroce_cm_info *info);
 

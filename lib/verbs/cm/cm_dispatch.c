@@ -233,8 +233,8 @@ lose_device(struct uroce_vcm_device *device)
 }
 
 /*
- * Raise ADDR_CHANGE for each id whose local address the device does not have any more, but only
- * once for an id.
+ * Raise ADDR_CHANGE, once for each id, if the device does not have the local address of the id any
+ * more.
  */
 static void
 check_addresses(struct uroce_vcm_device *device)

@@ -19,7 +19,8 @@
 #include "verbs/uroce.h"
 #include "verbs/uroce_cm.h"
 
-#define GROUP_QPN 0xffffffu /* datagrams to this QPN go to the members of the group [IBA 10.5] */
+/* QP number of multicast: datagrams to it go to the members of the group [IBA 10.5] */
+#define GROUP_QPN 0xffffffu
 
 static void
 detach_group(struct uroce_vcm_id *id, struct uroce_vcm_group *group)
@@ -151,7 +152,7 @@ uroce_cm_join_multicast_ex(struct rdma_cm_id *id, struct rdma_cm_join_mc_attr_ex
 
 /*
  * Remove a group from the list of its id, drop the group's pending events, and wait until the
- * program has acknowledged the events of the group that it took.
+ * program has acknowledged those events of the group that it has taken.
  */
 static struct uroce_vcm_group *
 remove_group(struct uroce_vcm_id *id, const union ibv_gid *gid)

@@ -76,8 +76,8 @@ explain_status(const struct uroce_vcm_id *id, int status)
 }
 
 /*
- * Advice or an explanation that is logged with an event, indexed by the event. Events that report a
- * failure have a text.
+ * Advice or an explanation that is logged with an event; the event is the index. Each event that
+ * reports a failure has a text.
  */
 static const char *const advice[] = {
 	[RDMA_CM_EVENT_ADDR_ERROR] = "check the address and the route, and that the host is up",

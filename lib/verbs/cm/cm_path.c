@@ -13,11 +13,12 @@
 #include "verbs/cm/sockaddr.h"
 #include "verbs/uroce.h"
 
-/* Code of the packet lifetime that Linux assumes for Ethernet: 1.07 s. */
+/* Encoded packet lifetime (cm/timeout.h) that Linux assumes for Ethernet: 1.07 s. */
 #define PACKET_LIFE_TIME_CODE 18
 
-#define SELECTOR_EXACTLY      2 /* selector in a path record: the value is exact [IBA 15.2.5.16] */
-#define FLOW_LABEL_MASK       0xfffffu
+/* selector of a value in a path record: the value is exact [IBA 15.2.5.16] */
+#define SELECTOR_EXACTLY 2
+#define FLOW_LABEL_MASK  0xfffffu
 
 static void
 gids_of_id(const struct uroce_vcm_id *id, union ibv_gid *local, union ibv_gid *remote)
@@ -64,9 +65,9 @@ flow_label_of(const struct uroce_vcm_id *id)
 static enum ibv_rate
 rate_of_port(const struct ibv_port_attr *port)
 {
-	/* Mb/s of a link of width 1, indexed by the bit number of active_speed [IBA 14.2.5.6] */
+	/* Mb/s of a link of width 1; the bit number of active_speed is the index [IBA 14.2.5.6] */
 	static const uint32_t mbps[] = { 2500, 5000, 10000, 10000, 14000, 25000, 50000 };
-	/* indexed by the bit number of active_width */
+	/* number of lanes of the link; the bit number of active_width is the index */
 	static const uint32_t widths[] = { 1, 4, 8, 12, 2 };
 	static const struct {
 		uint32_t mbps;

@@ -15,8 +15,8 @@
 void uroce_vcm_path_fill_gids(struct uroce_vcm_id *id);
 
 /**
- * Fill in the path record of an id from its addresses and options, and make it the only record of
- * `route.path_rec`.
+ * Fill in the path record of an id from its addresses and options, and make it the only path record
+ * in `route.path_rec`.
  */
 void uroce_vcm_path_fill(struct uroce_vcm_id *id);
 

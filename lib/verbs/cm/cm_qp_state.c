@@ -143,8 +143,8 @@ uroce_cm_init_qp_attr(struct rdma_cm_id *cm, struct ibv_qp_attr *qp_attr, int *q
 }
 
 /*
- * Move a QP to a state, with the attributes that the state needs. The caller gives
- * `responder_resources` and `initiator_depth`.
+ * Move the QP of an id to a state, with the attributes that the state needs. The caller gives the
+ * limits of READs and atomics, `responder_resources` and `initiator_depth`.
  */
 static int
 move_qp(struct uroce_vcm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
@@ -180,8 +180,8 @@ uroce_vcm_qp_connect(struct uroce_vcm_id *id, uint8_t responder_resources, uint8
 	if (qp == NULL)
 		return 0;
 	/*
-	 * INIT sets the access rights again: they depend on the responder resources, which are
-	 * known only now
+	 * The access rights depend on the responder resources, which are known only now. So INIT
+	 * sets the access rights once more.
 	 */
 	ret = move_qp(id, qp, IBV_QPS_INIT, 0, 0);
 	if (ret == 0)

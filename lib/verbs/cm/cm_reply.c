@@ -28,7 +28,7 @@ static const char *const message_names[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST] 
 /* The kernel's groups of counters. Each group has a counter for each type of message. */
 static const struct {
 	const char *name;
-	size_t offset; /* offset of the group's counters in struct uroce_cm_stats */
+	size_t offset; /* offset of the counters of the group in struct uroce_cm_stats */
 } groups[] = {
 	{ "cm_tx_msgs", offsetof(struct uroce_cm_stats, nb_tx) },
 	{ "cm_tx_retries", offsetof(struct uroce_cm_stats, nb_tx_retries) },

@@ -20,7 +20,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 
-/* Time between two look-ups of a MAC. */
+/* Time between two look-ups of the MAC of a destination. */
 #define STEP_NS NS_PER_MS
 
 static struct uroce_vcm_id *resolving; /* list of the ids that resolve an address */
@@ -124,7 +124,10 @@ look_for_mac(struct uroce_vcm_id *id)
 		return -EADDRNOTAVAIL;
 	if (uroce_vcontext_start(device->own) != 0)
 		return -ENODEV;
-	/* the start of a device takes seconds on a busy machine, which are not the peer's */
+	/*
+	 * The time limit begins with the first request: the start of a device takes seconds on a
+	 * busy machine, and is not the peer's time.
+	 */
 	if (of->deadline_ns == 0)
 		of->deadline_ns = monotonic_ns() + of->timeout_ns;
 	av.grh.sgid_index = (uint8_t)idx;

@@ -22,8 +22,12 @@
 enum {
 	RATING_NONE = 0,
 	RATING_GATEWAY = 1,
-	RATING_GROUP = 1,   /* any device reaches a multicast group */
-	RATING_NETWORK = 2, /* the length of the network's prefix is added */
+	RATING_GROUP = 1, /* the destination is a multicast group, which any device reaches */
+	/*
+	 * a network of the device contains the destination; the length of the network's prefix is
+	 * added
+	 */
+	RATING_NETWORK = 2,
 	RATING_KERNEL = 200,
 	RATING_SELF = 300,
 };
@@ -31,13 +35,13 @@ enum {
 /* A destination, and the device that is rated for this destination. */
 struct candidate {
 	const struct uroce_cm_addr *dst;
-	const struct uroce_cm_addr *src; /* source address that must be used; NULL: any */
+	const struct uroce_cm_addr *src; /* source address that the route must use; NULL: any */
 	uint32_t scope;
 	union ibv_gid dip;
 	struct uroce_gid_table gids;
 	unsigned if_index;
-	unsigned src_idx; /* output: index of the source address in `gids` */
-	int error;        /* output: -errno of the kernel, if there is no route */
+	unsigned src_idx; /* output: index of the chosen source address in `gids` */
+	int error;        /* output: -errno of the kernel if it has no route to the destination */
 };
 
 static bool
@@ -137,7 +141,7 @@ static int
 rate_kernels_route(struct candidate *of)
 {
 	struct uroce_netlink_output path;
-	/* a source address or a scope determines the kernel interface */
+	/* a given source address, or a scope, determines the kernel interface */
 	const bool is_given = of->src != NULL || of->scope != 0;
 	int ret, idx;
 
@@ -206,7 +210,7 @@ rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 
 /*
  * Choose the address of a device that replaces a loopback address. The first address of the IP
- * version that is not link-local is preferred to a link-local one.
+ * version that is not link-local is chosen, or else a link-local one.
  * @return the index of the address; -1: the device has no address of the IP version
  */
 static int
@@ -277,9 +281,9 @@ uroce_vcm_route_find_local(struct uroce_cm_addr *addr, uint32_t scope,
 }
 
 /*
- * Choose the route to a loopback destination. The destination becomes the source address. Without a
- * source address it becomes an address of `device`, or, if `device` is NULL, of the first device
- * that has an address of the IP version.
+ * Choose the route to a loopback destination. If `device` is NULL, the destination becomes an
+ * address of the first device that has an address of the IP version. Otherwise the destination
+ * becomes the source address, or, without a source address, an address of `device`.
  */
 static int
 choose_loopback(const struct uroce_cm_addr *dst, struct uroce_vcm_device *device,

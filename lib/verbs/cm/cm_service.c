@@ -27,7 +27,11 @@ static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
 	unsigned nb_channels;
-	pthread_t thread; /* exists while there are channels, unless the program does the work */
+	/*
+	 * thread that does the work of connection management; it exists while there are channels,
+	 * unless the program does the work
+	 */
+	pthread_t thread;
 	atomic_bool is_ending;
 } service;
 
@@ -148,7 +152,7 @@ uroce_cm_poll(void)
 {
 	struct pollfd pollfd = { .fd = uroce_vcm_wakeup_fd(), .events = POLLIN };
 
-	/* poll() shows without a lock whether work is due */
+	/* poll() shows whether work is due, and needs no lock */
 	return pollfd.fd >= 0 && poll(&pollfd, 1, 0) > 0 ? uroce_vcm_service_run() : 0;
 }
 

@@ -101,7 +101,7 @@ finish_join(struct uroce_vcm_event *event)
 }
 
 /*
- * What is done with the QP of an id when the program takes an event, indexed by the event. NULL:
+ * For each event: what is done with the QP of the id when the program takes the event. NULL:
  * nothing.
  */
 static void (*const finish[])(struct uroce_vcm_event *) = {
@@ -192,11 +192,11 @@ uroce_vcm_take_end(struct uroce_vcm_id *id)
 		if (ret != 0)
 			return ret;
 		id->cm.event = &event->cm;
-		/* TIMEWAIT_EXIT ends no call, so the wait goes on */
+		/* no call waits for TIMEWAIT_EXIT, so this event does not end the wait */
 	} while (event->cm.event == RDMA_CM_EVENT_TIMEWAIT_EXIT &&
 		 (uroce_vcm_take_forget(id), true));
 	if (event->cm.status == 0)
 		return 0;
-	/* a positive status is the reason why the peer has rejected */
+	/* a positive status is the reason why the peer has rejected the request */
 	return event->cm.status < 0 ? event->cm.status : -ECONNREFUSED;
 }

@@ -16,9 +16,10 @@
 
 struct uroce_cm_consumer {
 	struct uroce_cm_manager manager;
-	struct ibv_context *context; /* context of which this consumer is one user */
+	struct ibv_context *context; /* context of the device that this consumer uses */
 	struct uroce_cm_agent *agent;
-	uint16_t number; /* number by which the engine knows the owner of the consumer's ids */
+	/* number of the consumer, by which the engine knows the owner of the consumer's ids */
+	uint16_t number;
 };
 
 static struct uroce_cm_consumer *

@@ -12,7 +12,7 @@
 
 pthread_mutex_t uroce_vcm_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Signalled when an event is acknowledged. */
+/* The condition that an event was acknowledged. */
 static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER;
 
 struct uroce_vcm_channel *
@@ -62,7 +62,10 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	*link = event->next;
 	if (event->next == NULL)
 		channel->end = link;
-	/* the queue had an event, so the descriptor is readable, and the read does not block */
+	/*
+	 * The queue has had an event until now, so the descriptor is readable, and read() does not
+	 * block.
+	 */
 	if (channel->first == NULL)
 		(void)eventfd_read(channel->cm.fd, &count);
 	event->next = NULL;
@@ -71,7 +74,9 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	return event;
 }
 
-/* Whether the functions that watch the channel want an event to be added to it. */
+/*
+ * Whether the functions that watch a channel (struct uroce_cm_dv_watch) accept a new event for it.
+ */
 static bool
 is_event_wanted(const struct uroce_vcm_channel *channel, const struct uroce_vcm_event *event)
 {
@@ -160,8 +165,8 @@ uroce_vcm_event_migrate(struct uroce_vcm_id *id, struct uroce_vcm_channel *to)
 		struct uroce_vcm_id *const child = uroce_vcm_id(event->cm.id);
 
 		/*
-		 * an id whose CONNECT_REQUEST is pending moves to the new channel together with its
-		 * listener
+		 * `child`, the new id of a pending CONNECT_REQUEST, moves to the new channel
+		 * together with its listener
 		 */
 		if (child != id) {
 			uroce_vcm_event_migrate(child, to);

@@ -14,21 +14,25 @@
 #include "verbs/uroce_cm_dv.h"
 
 struct uroce_vcm_event {
-	struct rdma_cm_event cm; /* event that the program gets */
+	struct rdma_cm_event cm; /* the part of the event that the program gets */
 	struct uroce_vcm_event *next;
-	/* id to which the event belongs: the listener for CONNECT_REQUEST, otherwise `cm.id` */
+	/* id whose channel has the event: the listener for CONNECT_REQUEST, otherwise `cm.id` */
 	struct uroce_vcm_id *owner;
-	/* group of a MULTICAST_JOIN or MULTICAST_ERROR; NULL for other events */
+	/* group of a MULTICAST_JOIN or MULTICAST_ERROR; NULL: another event */
 	struct uroce_vcm_group *group;
-	/* memory for the private data of the event */
+	/* memory for the private data of the event, to which `cm` points */
 	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
 struct uroce_vcm_channel {
-	struct rdma_event_channel cm; /* `fd`: eventfd, readable while `first` is not NULL */
+	/*
+	 * the part of the channel that the program sees; `fd` is an eventfd, readable while `first`
+	 * is not NULL
+	 */
+	struct rdma_event_channel cm;
 	struct uroce_vcm_event *first, **end;
 	unsigned nb_ids; /* number of ids that use this channel */
-	/* functions that watch the channel, and their argument; NULL: none */
+	/* functions that watch the channel (uroce_cm_dv.h), and their argument; NULL: none */
 	const struct uroce_cm_dv_watch *watch;
 	void *watch_arg;
 };
@@ -50,7 +54,7 @@ void uroce_vcm_channel_free(struct uroce_vcm_channel *channel);
 
 /**
  * Append an event to the channel of the event's owner. If the functions that watch the channel do
- * not want the event, it is freed.
+ * not accept the event, it is freed.
  */
 void uroce_vcm_event_push(struct uroce_vcm_event *event);
 

@@ -24,9 +24,9 @@
 #include "verbs/xrc.h"
 
 /*
- * Number of buffers for received datagrams (NB_RECV) and of send requests. A thousand clients may
- * connect at a time, and each client has up to two messages in flight. The thread that takes the
- * messages may wait some milliseconds for a CPU.
+ * NB_RECV is the number of buffers for received datagrams, NB_SEND that of send requests. A
+ * thousand clients may connect at a time, and each client has up to two messages in flight. The
+ * thread that takes the messages may wait some milliseconds for a CPU.
  */
 #define NB_RECV 4096u
 #define NB_SEND 512u
@@ -34,10 +34,16 @@
 #define GRH_LEN sizeof(struct ibv_grh)
 /* Length of a receive buffer. A longer datagram is no MAD: it does not fit, and is dropped. */
 #define BUFFER_LEN (GRH_LEN + UROCE_MAD_LEN)
-/* distance of two receive buffers, a multiple of 64, so that each buffer begins at a cache line */
+/*
+ * distance in bytes between two receive buffers, a multiple of 64, so that each buffer begins at a
+ * cache line
+ */
 #define BUFFER_STRIDE 320u
 
-/* uroce_gsi_drain() checks every 100 us whether all MADs are sent, for 100 ms at most. */
+/*
+ * Interval in ns at which uroce_gsi_drain() checks whether all MADs are sent. It gives up after 100
+ * ms.
+ */
 #define DRAIN_PAUSE_NS 100000
 #define DRAIN_PAUSES   1000u
 
@@ -46,7 +52,10 @@ open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *devi
 {
 	*context = (struct uroce_vcontext){
 		.device = device,
-		/* no descriptor: asynchronous events of the objects of this context are dropped */
+		/*
+		 * without a descriptor, asynchronous events of the objects of this context are
+		 * dropped
+		 */
 		.event_fd = -1,
 		.events_end = &context->events,
 		.verbs.context = {
@@ -58,8 +67,8 @@ open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *devi
 	};
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 	/*
-	 * start the device if it is only announced, because its number of workers is not known
-	 * before
+	 * An announced device is started now, because the number of its workers is not known
+	 * before.
 	 */
 	return uroce_vcontext_start(&context->verbs.context);
 }
@@ -149,7 +158,7 @@ post_buffers(struct uroce_gsi *gsi, const uint32_t *number, unsigned nb)
 			.num_sge = 1,
 		};
 	}
-	/* the receive queue has room for all buffers, so the post cannot fail */
+	/* the receive queue has room for all buffers, so uroce_post_recv() cannot fail */
 	if (nb > 0)
 		(void)uroce_post_recv(&gsi->qp->ibv, wr, &bad);
 }
@@ -255,8 +264,8 @@ make_rx(const struct uroce_gsi *gsi, const struct ibv_wc *wc)
 }
 
 /*
- * Note that QP 1 has failed. Its flushed receive requests are not posted again, because they would
- * be flushed again.
+ * Note that QP 1 has failed. A failed QP flushes its receive requests, so they are not posted
+ * again.
  */
 static void
 note_failure(struct uroce_gsi *gsi, const struct ibv_wc *wc)
@@ -321,7 +330,10 @@ uroce_gsi_send(struct uroce_gsi *gsi, const struct uroce_path *path,
 		.wr.ud = {
 			.ah = &ah.ibv,
 			.remote_qpn = UROCE_QPN_GSI,
-			/* the high bit is set, so the packet carries the Q_Key of QP 1 itself */
+			/*
+			 * the high bit of the Q_Key is set, so the packet carries the Q_Key of QP 1
+			 * itself
+			 */
 			.remote_qkey = UROCE_GSI_QKEY,
 		},
 	};

@@ -29,22 +29,22 @@
 #define UROCE_GSI_BATCH 64u
 
 struct uroce_gsi {
-	struct uroce_vcontext context; /* context of the objects below */
+	struct uroce_vcontext context; /* context of QP 1, its PD, CQ and MR */
 	struct ibv_pd *pd;
-	struct ibv_cq *cq; /* CQ of the send queue and of the receive queue */
+	struct ibv_cq *cq; /* CQ of QP 1, for the send queue and for the receive queue */
 	struct uroce_vqp *qp;
 	struct ibv_mr *mr;
 	uint8_t *buffers; /* memory of `mr`: buffers for received datagrams */
 	/* eventfd, readable when the armed CQ has completions */
 	int event_fd;
-	bool is_dead; /* the QP has failed; it neither sends nor receives any more */
+	bool is_dead; /* QP 1 has failed: it neither sends nor receives any more */
 	/* datagrams that were dropped because they do not have the length of a MAD */
 	uint64_t nb_no_mad;
 };
 
 /** A received MAD. */
 struct uroce_gsi_rx {
-	uint32_t buffer;     /* number of the buffer */
+	uint32_t buffer;     /* number of the buffer that has the MAD */
 	struct ibv_grh *grh; /* IP header of the datagram, in the buffer */
 	const uint8_t *mad;  /* the MAD, in the buffer; valid until uroce_gsi_give_back() */
 	struct ibv_wc wc;    /* completion of the receive request */

@@ -41,34 +41,38 @@ extern pthread_mutex_t uroce_vcm_lock;
 /** State of an id, as its program sees the id. */
 enum uroce_vcm_state {
 	UROCE_VCM_IDLE,
-	UROCE_VCM_BOUND,          /* has a local address */
-	UROCE_VCM_ADDR_QUERY,     /* resolves the address of the peer */
-	UROCE_VCM_ADDR_RESOLVED,  /* has a device, and the address of the peer */
-	UROCE_VCM_ROUTE_RESOLVED, /* may connect */
-	UROCE_VCM_CONNECT,        /* has asked for a connection, or for a datagram service */
-	UROCE_VCM_RESPONSE,       /* the peer has accepted; uroce_cm_establish() is next */
+	UROCE_VCM_BOUND,      /* the id has a local address */
+	UROCE_VCM_ADDR_QUERY, /* the address of the peer is being resolved */
+	/* the id is bound to a device, and the address of the peer is resolved */
+	UROCE_VCM_ADDR_RESOLVED,
+	UROCE_VCM_ROUTE_RESOLVED, /* the route is resolved, so the program may connect */
+	/* the program has asked for a connection, or for a datagram service */
+	UROCE_VCM_CONNECT,
+	/* the peer has accepted, and the program has to call uroce_cm_establish() */
+	UROCE_VCM_RESPONSE,
 	UROCE_VCM_LISTEN,
-	UROCE_VCM_REQUEST,  /* a peer asks for a connection or a datagram service */
-	UROCE_VCM_ACCEPTED, /* the reply to the request was sent */
+	UROCE_VCM_REQUEST,  /* a peer has asked for a connection, or for a datagram service */
+	UROCE_VCM_ACCEPTED, /* the program has accepted, and the reply was sent to the peer */
 	UROCE_VCM_CONNECTED,
-	UROCE_VCM_ENDED, /* rejected, unreachable, or disconnected */
+	/* the connection was rejected or disconnected, or the peer was unreachable */
+	UROCE_VCM_ENDED,
 };
 
-/** End of an id: the id at the connection manager of one device. */
+/** An end of an id: the id that it has at the connection manager of one device. */
 struct uroce_vcm_end {
 	struct uroce_vcm_id *id;
 	struct uroce_vcm_device *device;
-	uint32_t number;            /* number of the id at the connection manager */
-	struct uroce_vcm_end *next; /* next end of the id */
-	/* links of the list of the device's ends; `*link` is the pointer to this end */
+	uint32_t number;            /* number of the end at the connection manager */
+	struct uroce_vcm_end *next; /* next entry in the list of ends of `id` */
+	/* links in the list of the ends at the device; `*link` is the pointer to this end */
 	struct uroce_vcm_end *next_of_device, **link;
 };
 
 /** A multicast group that an id has joined. */
 struct uroce_vcm_group {
-	struct uroce_vcm_group *next; /* next group of the id */
+	struct uroce_vcm_group *next; /* next entry in the list of groups of the id */
 	union ibv_gid gid;
-	void *context; /* cookie of the program */
+	void *context; /* cookie that the program has given to the group */
 	bool is_send_only;
 	bool is_attached; /* the QP of the id is attached to the group */
 	unsigned nb_unacked;
@@ -83,44 +87,49 @@ struct uroce_vcm_route {
 
 /** A resolution of an address that is in progress. */
 struct uroce_vcm_resolution {
-	struct uroce_vcm_id *next; /* next id that resolves an address */
+	struct uroce_vcm_id *next; /* next entry in the list of ids that resolve an address */
 	struct uroce_vcm_route route;
-	uint32_t scope;       /* scope ID of the peer's address */
-	uint64_t timeout_ns;  /* time that the peer has to answer */
-	uint64_t deadline_ns; /* time at which the resolution fails; 0: no request was sent yet */
-	/* time of the next request for the MAC, see uroce_dev_try_resolve() */
+	uint32_t scope;      /* scope ID in the peer's address, as the program gave it */
+	uint64_t timeout_ns; /* time in which the address has to be resolved */
+	/* time at which the resolution fails; 0: no request for the MAC was sent yet */
+	uint64_t deadline_ns;
+	/* time of the next request for the MAC of the destination, see uroce_dev_try_resolve() */
 	uint64_t request_ns;
 };
 
 struct uroce_vcm_id {
-	struct rdma_cm_id cm; /* part of the id to which the program has a pointer */
+	struct rdma_cm_id cm; /* the part of the id to which the program has a pointer */
 	enum uroce_vcm_state state;
-	/* the id is synchronous: `cm.channel` belongs to this id alone */
+	/* the id is synchronous: its calls wait, and `cm.channel` belongs to this id alone */
 	bool is_sync;
-	bool is_passive;   /* a CONNECT_REQUEST has made the id */
-	bool is_addr_lost; /* ADDR_CHANGE was raised */
-	/* CONNECT_ERROR was raised, so a later end of the connection is not reported */
+	bool is_passive; /* the id was made for a CONNECT_REQUEST */
+	/* ADDR_CHANGE was raised for the id: the device has lost its local address */
+	bool is_addr_lost;
+	/* CONNECT_ERROR was raised for the id, so a later end of the connection is not reported */
 	bool has_failed;
-	bool has_end;      /* DISCONNECTED was raised */
-	bool is_end_taken; /* the program has taken DISCONNECTED */
-	/* list of ends: one, or several if the id is bound at all devices */
+	bool has_end;      /* DISCONNECTED was raised for the id */
+	bool is_end_taken; /* the program has taken the DISCONNECTED of the id */
+	/* list of the ends of the id: one, or several if the id is bound at all devices */
 	struct uroce_vcm_end *ends;
-	/* device of `cm.verbs`; NULL: the id is not bound to a device */
+	/* device to which the id is bound, that of `cm.verbs`; NULL: none */
 	struct uroce_vcm_device *device;
 	struct uroce_vcm_resolution resolution;
 	struct uroce_vcm_group *groups;
-	/* events that the program took and has not acknowledged */
+	/* number of events of the id that the program took and has not acknowledged */
 	unsigned nb_unacked;
-	/* for a listener: CONNECT_REQUESTs that wait for the program, and their maximum number */
+	/*
+	 * if the id is a listener: number of CONNECT_REQUESTs that wait for the program, and their
+	 * maximum
+	 */
 	unsigned nb_waiting, backlog;
 	/* the fields from `tos` to `is_v6only` are options of uroce_cm_set_option() */
 	uint8_t tos;
 	uint8_t ack_timeout_code;
 	bool has_ack_timeout;
-	bool is_shared; /* option RDMA_OPTION_ID_REUSEADDR */
-	bool is_v6only; /* option RDMA_OPTION_ID_AFONLY */
+	bool is_shared; /* value of the option RDMA_OPTION_ID_REUSEADDR */
+	bool is_v6only; /* value of the option RDMA_OPTION_ID_AFONLY */
 	struct ibv_ece local_ece;
-	/* limits of READs and atomics of the connect or accept call, for moving the QP */
+	/* limits of READs and atomics from the call that connects or accepts, which the QP gets */
 	uint8_t responder_resources, initiator_depth;
 	struct ibv_sa_path_rec path; /* path record to which `cm.route.path_rec` points */
 	/*
@@ -129,7 +138,10 @@ struct uroce_vcm_id {
 	 */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *qp_init_pd;
-	/* whether the library has made this CQ, and its channel, for the QP or the SRQ of the id */
+	/*
+	 * the library has made the send CQ, or the receive CQ, and its channel, for the QP or the
+	 * SRQ of the id
+	 */
 	bool has_send_cq, has_recv_cq;
 };
 

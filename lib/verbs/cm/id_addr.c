@@ -88,7 +88,7 @@ begin_resolution(struct uroce_vcm_id *id, const struct sockaddr *src_sa,
 	if (timeout_ms <= 0 || uroce_vcm_addr_is_any(&dst) ||
 	    (id->state != UROCE_VCM_IDLE && id->state != UROCE_VCM_BOUND))
 		return -EINVAL;
-	/* an id that is bound keeps its address, as in Linux, and `src_sa` is ignored */
+	/* as in Linux, an id that is bound keeps its address, and `src_sa` is ignored */
 	if (id->state == UROCE_VCM_IDLE && src_sa != NULL && src_sa->sa_family != 0)
 		ret = bind_id(id, src_sa);
 	if (ret != 0)

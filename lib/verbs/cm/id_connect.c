@@ -15,7 +15,8 @@
 #include "verbs/uroce_cm.h"
 
 /*
- * Retry counts if the program gives none, and their maximum, because both fields have three bits.
+ * Retry count if the program gives none. It is also the maximum, because a retry count has three
+ * bits.
  */
 #define DEFAULT_RETRIES 7
 
@@ -28,8 +29,8 @@ lower_of(int a, int b)
 }
 
 /*
- * Check a depth that the program has given. RDMA_MAX_RESP_RES stands for `instead`: the limit of
- * the device, or the lower value that the peer has requested.
+ * Check a depth of READs and atomics that the program has given. The value RDMA_MAX_RESP_RES stands
+ * for `instead`: the limit of the device, or the lower value that the peer has requested.
  * @return 0; -EINVAL: the depth is beyond the limit of the device
  */
 static int
@@ -42,9 +43,9 @@ check_depth(uint8_t given, uint8_t instead, int limit, uint8_t *depth)
 }
 
 /*
- * Fill in the depths of READs and atomics.
+ * Fill in the depths of READs and atomics (responder resources, initiator depth).
  * @param asked  parameters that the peer has requested, which lower the limits; NULL: only the
- *	limits of the device count
+ *         limits of the device count
  */
 static int
 fill_depths(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
@@ -244,7 +245,9 @@ prepare_accept(struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 	ret = uroce_vcm_end_query(id, &info);
 	if (ret == 0)
 		ret = fill_accept_param(id, conn, &info, param);
-	/* the private data is checked here, because the QP is moved before the reply is sent */
+	/*
+	 * the private data is checked before the QP is moved, because the reply is sent after that
+	 */
 	if (ret == 0 &&
 	    param->private_len > (uroce_vcm_is_datagram(id) ? UROCE_CM_SIDR_REP_PRIVATE_LEN
 							    : UROCE_CM_REP_PRIVATE_LEN))
@@ -287,7 +290,10 @@ accept_request(struct uroce_vcm_id *id, const struct rdma_conn_param *conn)
 	pthread_mutex_unlock(&uroce_vcm_lock);
 	if (ret != 0)
 		(void)uroce_vcm_qp_end(id);
-	/* after an accept the id of a datagram service gets no event */
+	/*
+	 * the id of a datagram service gets no event after an accept, so the call does not wait for
+	 * one
+	 */
 	return ret != 0 || uroce_vcm_is_datagram(id) ? ret : uroce_vcm_take_end(id);
 }
 

@@ -47,7 +47,10 @@ uroce_vcm_id_make_recv_cq(struct uroce_vcm_id *id, uint32_t nb_wr)
 	return ret;
 }
 
-/* Destroy a CQ and its channel. @return false: a QP or an SRQ uses the CQ, which stays */
+/*
+ * Destroy a CQ that the library has made, and its channel.
+ * @return false: a QP or an SRQ uses the CQ, which stays
+ */
 static bool
 free_cq_of_id(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {

@@ -14,7 +14,7 @@
 #include "verbs/uroce_cm.h"
 
 /*
- * Get the QP type of a port space. In RDMA_PS_IB an id may have another type.
+ * Get the QP type of the ids of a port space. In RDMA_PS_IB an id may also have another QP type.
  * @return -1: unknown port space
  */
 static int
@@ -88,8 +88,8 @@ uroce_cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **cm, v
 /*
  * Destroy the ends of an id, remove its pending events, and wait until the program has acknowledged
  * the events that it took. Afterwards no event of the id is raised.
- * @return the removed events. For a listener they may include CONNECT_REQUESTs with ids that the
- *	program does not know.
+ * @return the removed events. If the id is a listener, they may include CONNECT_REQUESTs, whose new
+ *	ids the program does not know.
  */
 static struct uroce_vcm_event *
 end_id(struct uroce_vcm_id *id)

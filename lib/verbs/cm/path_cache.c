@@ -23,7 +23,7 @@
  */
 #define FRESH_NS UINT64_C(2000000000)
 
-/* Time for which an address that is being resolved keeps its entry. */
+/* Time for which an entry is kept for an address that is being resolved. */
 #define RESOLUTION_NS UINT64_C(100000000)
 
 /* Time between two searches for resolutions whose time is over. */
@@ -106,7 +106,10 @@ sweep(struct uroce_cm_path_cache *cache, uint64_t now_ns)
 
 /* --- replacement --------------------------------------------------------------------------------- */
 
-/* Whether an entry is replaced before another: resolved and unused entries first, by their age. */
+/*
+ * Whether entry `a` is replaced before entry `b`: resolved and unused entries first, in the order
+ * of their age.
+ */
 static bool
 is_replaced_before(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_entry *a,
 		   const struct uroce_cm_path_entry *b)
@@ -129,7 +132,7 @@ may_begin(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_en
 }
 
 /*
- * Find the entry for a message, or make one.
+ * Find the entry for the two hosts of a message, or make one.
  * @return the entry; NULL: all entries of the set are in resolution, and none may be replaced
  */
 static struct uroce_cm_path_entry *
@@ -182,7 +185,10 @@ resolve_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *ent
 	return ret;
 }
 
-/* The UDP source port of a message depends on its flow label, or else on its destination. */
+/*
+ * Get the UDP source port of a message: it depends on the message's flow label, or, without one, on
+ * the destination.
+ */
 static uint16_t
 sport_of(const struct uroce_cm_av *av)
 {

@@ -26,8 +26,8 @@
 
 /**
  * Maximum number of addresses that messages without an id may have in resolution. Other hosts cause
- * these messages, and may invent addresses. The number also bounds the requests for MACs that other
- * hosts cause: 64 in 100 ms.
+ * these messages, and may invent addresses. This maximum also bounds the requests for MACs that
+ * other hosts cause: 64 in 100 ms.
  */
 #define UROCE_CM_PATH_WIRE_MAX 64u
 
@@ -35,25 +35,31 @@
 struct uroce_cm_path_entry {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
-	uint64_t end_ns; /* time until which the entry is valid; 0: unused */
+	uint64_t end_ns; /* time until which the entry is valid; 0: the entry is unused */
 	bool is_resolved;
 	uint8_t smac[6];
 	uint8_t dmac[6];
 	/*
-	 * who has begun the resolution (verbs/cm/shares.h); counted until the address is resolved,
-	 * or the entry ends
+	 * party whose message has begun the resolution (verbs/cm/shares.h); the entry counts for
+	 * the party until the address is resolved, or the entry ends
 	 */
 	uint16_t party;
-	uint64_t request_ns; /* time of the next request for the MAC, see uroce_dev_try_resolve() */
+	/* time of the next request for the MAC of the peer, see uroce_dev_try_resolve() */
+	uint64_t request_ns;
 };
 
 struct uroce_cm_path_cache {
 	struct uroce_dev *dev;
-	/* key of the hash that selects a set: peers cannot choose addresses of one set */
+	/*
+	 * key of the hash that selects the set of an entry; it is secret, so peers cannot choose
+	 * addresses that all fall into one set
+	 */
 	struct uroce_siphash_key key;
-	uint64_t sweep_ns;             /* time at which expired resolutions are ended next */
-	struct uroce_cm_shares shares; /* entries in resolution */
-	struct uroce_path path;        /* the path that was found last */
+	/* time of the next search for resolutions whose time is over */
+	uint64_t sweep_ns;
+	/* number of addresses that are being resolved for each party (verbs/cm/shares.h) */
+	struct uroce_cm_shares shares;
+	struct uroce_path path; /* the path that uroce_cm_path_cache_find() has found last */
 	struct uroce_cm_path_entry entry[UROCE_CM_PATH_SETS][UROCE_CM_PATH_WAYS];
 };
 

@@ -30,11 +30,11 @@ struct uroce_cm_remote {
 	struct uroce_cm_manager base;
 	struct uroce_dev *dev;
 	struct uroce_remote_link link;
-	/* link.lock guards the fields from `ids` to `has_news` */
+	/* `link.lock` guards the fields from `ids` to `has_news`. */
 	struct uroce_remote_ids ids;
 	/* notify() was called, and since then next_event() has not returned 0 */
 	bool is_notified;
-	bool has_news; /* there may be events that came after the last request NEXT_EVENT */
+	bool has_news; /* events may have come after the last request NEXT_EVENT */
 };
 
 static struct uroce_cm_remote *
@@ -44,8 +44,8 @@ remote_of(struct uroce_cm_manager *manager)
 }
 
 /*
- * Whether this process is a child of fork(). The child must not use the lock and what it guards: a
- * thread of the parent may have held the lock at the time of the fork.
+ * Whether this process is a child of fork(). The child must not use the lock, nor the data that the
+ * lock guards: a thread of the parent may have held the lock at the time of the fork.
  */
 static bool
 is_in_child(const struct uroce_cm_remote *remote)
@@ -83,7 +83,10 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 	if (id->phase == UROCE_REMOTE_LOST)
 		return -EIO;
 	ret = uroce_remote_link_await(&remote->link);
-	/* during the wait the table may have moved, and the id may have been lost */
+	/*
+	 * the lock was released during the wait, so the table may have moved, and the id may have
+	 * been lost
+	 */
 	id = uroce_remote_ids_get(&remote->ids, local);
 	if (ret < 0 || !id || id->phase == UROCE_REMOTE_LOST)
 		return -EIO;
@@ -92,8 +95,8 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 }
 
 /*
- * Make a request that is about an id.
- * @param phase  phase of the id if the request succeeds; UROCE_REMOTE_FREE: the phase stays
+ * Make a request about an id.
+ * @param phase  phase that the id gets if the request succeeds; UROCE_REMOTE_FREE: the phase stays
  */
 static int
 request_of_id(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm_request *request,
@@ -441,8 +444,8 @@ request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 
 /*
  * Take the oldest event. The caller holds the lock, which is released during a request. A request
- * fails if the connection ends meanwhile. This is no error of the call: the ids whose connection
- * ended have events in this process, which the next turn or the next notification finds.
+ * fails if the connection ends meanwhile. This is no error of the call: the ids that were lost have
+ * events in this process, which the next turn or the next notification finds.
  */
 static bool
 take_event_of(struct uroce_cm_remote *remote, struct uroce_cm_event *event)

@@ -14,22 +14,24 @@
 
 #include "cm/cm.h"
 
-/** Phase of an id, which determines the effect on the id when the connection manager ends. */
+/** Phase of an id. It determines what happens to the id when the connection manager ends. */
 enum uroce_remote_phase {
-	UROCE_REMOTE_FREE, /* the number is not in use */
+	UROCE_REMOTE_FREE, /* the number of the id is not in use */
 	/* no peer knows the id; a new connection manager creates and binds it again */
 	UROCE_REMOTE_LOCAL,
-	/* the id listens, and listens again at a new connection manager */
+	/* the id listens; a new connection manager creates and binds it, and it listens again */
 	UROCE_REMOTE_LISTEN,
-	UROCE_REMOTE_PENDING,     /* a peer knows the id, and there is no connection yet */
-	UROCE_REMOTE_ESTABLISHED, /* the id has a connection */
-	UROCE_REMOTE_ENDED,       /* the id has ended: no event if the connection manager ends */
-	UROCE_REMOTE_LOST,        /* the connection manager that had the id has ended */
+	/* a peer knows the id, and the connection is not established yet */
+	UROCE_REMOTE_PENDING,
+	UROCE_REMOTE_ESTABLISHED, /* the connection of the id is established */
+	/* the connection of the id has ended: no event is raised if the connection manager ends */
+	UROCE_REMOTE_ENDED,
+	UROCE_REMOTE_LOST, /* the id is lost: the connection manager that had it has ended */
 };
 
 struct uroce_remote_id {
-	uint8_t phase; /* enum uroce_remote_phase */
-	/* kind plus one of a lost id's event that the user has not taken; 0: none */
+	uint8_t phase; /* phase of the id (enum uroce_remote_phase) */
+	/* if the id is lost: kind of the event that the user has not taken, plus one; 0: none */
 	uint8_t lost_event;
 	bool is_datagram;
 	bool is_bound;
@@ -45,8 +47,11 @@ struct uroce_remote_id {
 
 struct uroce_remote_ids {
 	struct uroce_remote_id *id; /* table of ids, indexed by the number in this process */
-	uint32_t nb;                /* number of entries of `id` */
-	/* number in this process plus one, indexed by the connection manager's number; 0: none */
+	uint32_t nb;                /* number of entries of the table `id` */
+	/*
+	 * for each number of the connection manager: number of the id in this process plus one; 0:
+	 * none
+	 */
 	uint32_t *local_of;
 	uint32_t nb_local_of;
 	uint32_t nb_lost_events;
@@ -72,7 +77,7 @@ int uroce_remote_ids_rename(struct uroce_remote_ids *ids, uint32_t local, uint32
 
 void uroce_remote_ids_remove(struct uroce_remote_ids *ids, uint32_t local);
 
-/** Change the phase of an id because of an event of the id. */
+/** Change the phase of an id as an event of the id requires. */
 void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_kind kind);
 
 /**
@@ -81,7 +86,10 @@ void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_k
  */
 void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 
-/** Make an id a lost id. @param kind  event that the user gets; UROCE_CM_EVENT_NB: none */
+/**
+ * Make an id lost.
+ * @param kind  event that the user gets for the id; UROCE_CM_EVENT_NB: none
+ */
 void uroce_remote_ids_lose_one(struct uroce_remote_ids *ids, uint32_t local,
 			       enum uroce_cm_event_kind kind);
 

@@ -29,8 +29,11 @@
  * manager need up to a second each to start, and several seconds on a busy machine.
  */
 #define RESTART_S 10
-#define RETRY_MS  10  /* time between two attempts to connect */
-#define SELDOM_MS 100 /* time between two attempts after NB_OFTEN attempts, or after a refusal */
+#define RETRY_MS  10 /* time between two attempts to connect, in milliseconds */
+/*
+ * time between two attempts to connect after NB_OFTEN attempts, or after a refusal, in milliseconds
+ */
+#define SELDOM_MS 100
 #define NB_OFTEN  300 /* number of attempts to connect before SELDOM_MS applies */
 
 /* --- fork() ------------------------------------------------------------------------------------- */
@@ -412,7 +415,7 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 			break;
 		/*
 		 * The connection is ready, but another thread makes a request. Each request ends in
-		 * a bounded time, so the wait begins anew.
+		 * a bounded time, so the time limit of the wait starts anew.
 		 */
 		if (is_late)
 			end = deadline_in(RESTART_S);

@@ -28,7 +28,7 @@ struct uroce_remote_link_ops {
 	 * make requests by uroce_remote_link_exchange(). The caller holds `lock`.
 	 */
 	void (*connected)(void *arg);
-	/* There are events, or the connection has ended. The caller holds no lock. */
+	/* There are events for the user, or the connection has ended. The caller holds no lock. */
 	void (*notify)(void *arg);
 };
 
@@ -47,18 +47,24 @@ struct uroce_remote_link {
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd;        /* socket; -1: not connected */
-	bool is_ready; /* requests can be made */
+	int fd; /* socket of the connection; -1: not connected */
+	/* the connection is ready: threads may make requests to uroced's connection manager */
+	bool is_ready;
 	bool is_stopping;
 	bool is_child;    /* this process is a child of fork() that has no connection */
-	bool is_calling;  /* a thread has made a request that has not ended */
-	bool is_answered; /* `reply` is the reply to the present request */
-	uint64_t number;  /* number of the last request */
-	uint64_t epoch;   /* number of connections that have ended */
+	bool is_calling;  /* a thread has made a request, and waits for its reply */
+	bool is_answered; /* `reply` is the reply to the request that a thread has made */
+	uint64_t number;  /* number of the last request, by which its reply is recognised */
+	/* number of connections that have ended; it tells a thread that its connection has ended */
+	uint64_t epoch;
 	struct uroce_mux_cm_reply reply;
-	/* The last message that was received. Only the thread that receives uses this field. */
+	/*
+	 * The last message that was received. Only the thread that receives messages uses this
+	 * field.
+	 */
 	struct uroce_mux_cm_reply incoming;
-	bool is_refused; /* the reason why the connection manager refused was logged */
+	/* the connection manager has refused this client, and the reason was logged */
+	bool is_refused;
 };
 
 /**

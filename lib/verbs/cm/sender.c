@@ -34,7 +34,7 @@ is_waiting(const struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx)
 	return false;
 }
 
-/* Find the message that a new one of any party would replace. */
+/* Find the waiting message that a new message replaces first if the list is full. */
 static struct uroce_cm_unresolved *
 find_replaced(struct uroce_cm_sender *sender)
 {
@@ -52,8 +52,8 @@ find_replaced(struct uroce_cm_sender *sender)
 }
 
 /*
- * Get the place for another message of a party. If the list is full, the place is that of a message
- * of another party that has more of them; this message is dropped.
+ * Get the place for another message of a party. If the list is full, a message of a party that has
+ * more of them is dropped, and its place is taken.
  * @return NULL: the party may have no other place
  */
 static struct uroce_cm_unresolved *
@@ -75,8 +75,8 @@ get_place(struct uroce_cm_sender *sender, unsigned party)
 }
 
 /*
- * Let a message wait for the resolution of its destination. If a message with the same bytes waits
- * already, the new one is its repetition, and is not added.
+ * Let a message wait for the resolution of its destination. If a waiting message has the same
+ * bytes, the new message is its repetition, and is not added.
  */
 static void
 add_unresolved(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint64_t now_ns)

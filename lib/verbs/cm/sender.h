@@ -22,12 +22,15 @@
 /** Maximum number of messages that wait for the resolution of their destination. */
 #define UROCE_CM_UNRESOLVED_MAX 128u
 
-/** Maximum number of these messages that belong to no id: other hosts cause them. */
+/**
+ * Maximum number of messages without an id that wait for the resolution of their destination. Other
+ * hosts cause these messages.
+ */
 #define UROCE_CM_UNRESOLVED_WIRE_MAX 32u
 
 /** A message that waits for the resolution of its destination. */
 struct uroce_cm_unresolved {
-	uint64_t end_ns; /* time at which the message is dropped */
+	uint64_t end_ns; /* time at which the waiting message is dropped */
 	struct uroce_cm_tx tx;
 };
 
@@ -36,9 +39,11 @@ struct uroce_cm_sender {
 	struct uroce_cm_path_cache paths;
 	uint64_t retry_ns; /* time at which the destinations of `unresolved` are looked up again */
 	unsigned nb_unresolved;
-	struct uroce_cm_shares shares; /* messages in `unresolved` */
+	/* number of messages in `unresolved` that each party has (verbs/cm/shares.h) */
+	struct uroce_cm_shares shares;
 	struct uroce_cm_unresolved unresolved[UROCE_CM_UNRESOLVED_MAX];
-	uint64_t nb_dropped; /* messages that were dropped because there was no path */
+	/* number of messages that were dropped because there was no path to their destination */
+	uint64_t nb_dropped;
 };
 
 /** Initialize a sender. @return 0, or -errno of uroce_cm_path_cache_init() */

@@ -18,7 +18,7 @@
 
 #include "cm/cm.h"
 
-/** The party of all messages that belong to no id. */
+/** The party of all messages that belong to no id: other hosts (the wire) cause them. */
 #define UROCE_CM_PARTY_WIRE 0u
 
 #define UROCE_CM_NB_PARTIES (1u + 2u * UROCE_CM_NB_ACCOUNTS)
@@ -48,8 +48,8 @@ uroce_cm_shares_yields(const struct uroce_cm_shares *shares, unsigned other, uns
 }
 
 /**
- * Whether an entry of party `a` is replaced before an entry of party `b`: those of the wire first,
- * then those of the party that has more, then the older entry.
+ * Whether an entry of party `a` is replaced before an entry of party `b`: entries of the wire are
+ * replaced first, then those of the party that has more entries, then the older entry.
  */
 static inline bool
 uroce_cm_shares_is_before(const struct uroce_cm_shares *shares, unsigned a, uint64_t a_end_ns,

@@ -17,7 +17,7 @@
 /* Guards the creation of the three descriptors below. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int epoll_fd = -1; /* written last, when all three descriptors exist */
+static int epoll_fd = -1; /* epoll descriptor; it is set last, when all three descriptors exist */
 static int notify_fd = -1;
 static int timer_fd = -1;
 

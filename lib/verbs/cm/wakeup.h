@@ -12,7 +12,10 @@
 
 #include <stdint.h>
 
-/** Make the descriptor and what it watches, if they do not exist. @return 0, or -errno */
+/**
+ * Make the epoll descriptor and the descriptors that it watches, if they do not exist.
+ * @return 0, or -errno
+ */
 int uroce_vcm_wakeup_open(void);
 
 /** Get the descriptor that polls readable when work is due; -1: it does not exist yet. */
