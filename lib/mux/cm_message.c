@@ -22,7 +22,7 @@
 #define TIMEOUT_MAX  31u
 #define MTU_CODE_MAX 5u /* largest value of enum ibv_mtu: IBV_MTU_4096 */
 
-/* Whether `len` bytes are zero. */
+/* Whether `len` bytes from `bytes` on are zero. */
 static bool
 is_zero(const void *bytes, size_t len)
 {
@@ -178,10 +178,10 @@ check_qpn_busy(const struct uroce_mux_cm_request *request)
 #define MEMBER(name) sizeof(((struct uroce_mux_cm_request *)0)->name)
 
 static const struct shape {
-	size_t size; /* length of the union's member that this type of request has */
+	size_t size; /* length in bytes of the union's member for this type of request */
 	/*
-	 * Checks the member of the request. It returns NULL, or the reason why the request is
-	 * refused. NULL: the member needs no check.
+	 * Function that checks the member of the request: it returns NULL, or the reason why the
+	 * request is refused. If the pointer is NULL, the member needs no check.
 	 */
 	const char *(*check)(const struct uroce_mux_cm_request *request);
 } request_shapes[UROCE_MUX_CM_NB_REQUESTS] = {

@@ -91,7 +91,7 @@ struct uroce_mux_cm_av {
 struct uroce_mux_cm_param {
 	uint32_t qpn;
 	uint32_t qkey;
-	uint64_t token; /* token of the lease of the block that contains `qpn` */
+	uint64_t token; /* token of the lease of the block that contains the QP number `qpn` */
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint16_t pkey;
@@ -121,8 +121,9 @@ struct uroce_mux_cm_private {
  */
 struct uroce_mux_cm_request {
 	uint32_t type;
-	uint32_t id;     /* id to which the request applies; 0 if it applies to none */
-	uint64_t number; /* chosen by the client; the reply repeats it */
+	/* number of the id to which the request applies; 0 if it applies to none */
+	uint32_t id;
+	uint64_t number; /* number of the request, which the client chooses and the reply repeats */
 	union {
 		struct {
 			uint32_t version;
@@ -168,7 +169,8 @@ struct uroce_mux_cm_request {
 		struct {
 			uint32_t qpn;
 			uint32_t reserved; /* must be 0 */
-			uint64_t token;    /* token of the lease of the block that contains `qpn` */
+			/* token of the lease of the block that contains the QP number `qpn` */
+			uint64_t token;
 		} qpn_busy;
 	};
 };
@@ -176,14 +178,20 @@ struct uroce_mux_cm_request {
 /** A reply, or another message of the connection manager. */
 struct uroce_mux_cm_reply {
 	uint32_t type;
-	int32_t ret;     /* result of the call; in EVENTS 0; in REFUSED -errno */
-	uint64_t number; /* number of the request; 0 if the message is no reply */
+	int32_t ret; /* reply: result of the call; message EVENTS: 0; message REFUSED: -errno */
+	/* number of the request to which this is the reply; 0 if the message is no reply */
+	uint64_t number;
 	union {
-		uint32_t id;                 /* in the reply to CREATE */
-		uint64_t busy_ns;            /* in the reply to QPN_BUSY */
-		struct uroce_cm_info info;   /* in the reply to QUERY */
-		struct uroce_cm_event event; /* in the reply to NEXT_EVENT */
-		char why[248];               /* in REFUSED: a sentence that ends with a zero byte */
+		uint32_t id; /* reply to CREATE: number of the new id */
+		/*
+		 * reply to QPN_BUSY: time in ns until the QP number is free; UROCE_CM_NEVER: no end
+		 * is known
+		 */
+		uint64_t busy_ns;
+		struct uroce_cm_info info;   /* reply to QUERY: state of the id */
+		struct uroce_cm_event event; /* reply to NEXT_EVENT: the oldest event */
+		/* message REFUSED: why; a sentence that ends with a zero byte */
+		char why[248];
 	};
 };
 

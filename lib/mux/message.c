@@ -20,12 +20,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* maximum number of descriptors that are received with a message; the kernel closes others */
+/*
+ * maximum number of descriptors that recvmsg() takes with a message; the kernel closes the others
+ */
 #define FDS_MAX 8
 
 static const struct layout {
 	size_t fixed;
-	/* length in bytes of each lease or block in the message; 0 if the message has none */
+	/* length in bytes of each lease or block in the message; 0 if the message has neither */
 	size_t each;
 	size_t nb_at; /* offset of the field with the number of leases or blocks */
 	uint32_t max; /* maximum number of leases or blocks in the message */

@@ -39,8 +39,8 @@
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
 /**
- * Most connections that wait to be accepted. A connect() beyond this number fails with EAGAIN, and
- * the client tries again.
+ * Maximum number of connections that wait to be accepted. A connect() beyond this number fails with
+ * EAGAIN, and the client tries again.
  */
 #define UROCE_MUX_BACKLOG 64
 
@@ -83,12 +83,13 @@ struct uroce_mux_lease {
 /** Properties of the host whose port uroced owns. They are equal for all clients of uroced. */
 struct uroce_mux_host {
 	uint8_t mac[6];
-	uint8_t is_up; /* 1 if the host's link is up */
+	uint8_t is_up; /* 1 if the link of the host's port is up, otherwise 0 */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
-	uint16_t path_mtu;    /* configured path MTU; 0 means the largest that fits the frame */
-	uint32_t frame_limit; /* bytes of the longest frame, with VLAN tag, without FCS */
-	uint32_t mbps;        /* speed of the host's link; UINT32_MAX if it is not known */
+	/* configured path MTU in bytes; 0 means the largest that fits the frame */
+	uint16_t path_mtu;
+	uint32_t frame_limit; /* maximum length of a frame in bytes, with VLAN tag, without FCS */
+	uint32_t mbps;        /* speed of the link in Mb/s; UINT32_MAX if it is not known */
 	/*
 	 * index of the kernel interface that has these addresses; 0 if the addresses were
 	 * configured
@@ -137,7 +138,10 @@ struct uroce_mux_attach {
 /** Message ATTACHED, sent with the doorbell: an eventfd to which a client writes to wake uroced. */
 struct uroce_mux_attached {
 	uint32_t type;
-	/* number of valid leases, whose blocks follow; the client has lost its other leases */
+	/*
+	 * number of valid leases, whose blocks follow; the client has lost the leases that are not
+	 * among them
+	 */
 	uint32_t nb_good;
 	uint32_t block[];
 };

@@ -52,7 +52,7 @@
 /** Layout of the shared memory of a client. Offsets are in bytes from its beginning. */
 struct uroce_shm_layout {
 	uint64_t size;
-	uint32_t frame_max; /* bytes of the buffer of each frame */
+	uint32_t frame_max; /* length in bytes of the buffer of each frame */
 	uint32_t nb_slots;  /* number of slots of each ring */
 	uint32_t nb_pairs;
 	uint32_t nb_bindings;

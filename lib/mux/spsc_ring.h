@@ -83,7 +83,7 @@ uroce_spsc_unpack(uint64_t slot)
 struct uroce_spsc_end {
 	struct uroce_spsc_ring *ring;
 	uint32_t nb_slots;
-	uint32_t mine; /* index of this end, of which `ring` has a published copy */
+	uint32_t mine; /* index of this end; `ring` has a copy, which the other end reads */
 };
 
 static inline struct uroce_spsc_desc
