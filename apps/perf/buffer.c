@@ -61,7 +61,10 @@ map_hugepages(struct buffer *buffer, size_t len)
 	return refuse("use_hugepages", "", why);
 }
 
-/* Check that a file has the memory. A device has no length, and is mapped as it is. */
+/*
+ * Check that a file is long enough for the memory. A device file has no length, and is mapped
+ * without this check.
+ */
 static int
 check_file(const struct options *opt, int fd, size_t len)
 {
@@ -111,8 +114,8 @@ buffer_map(struct buffer *buffer, const struct options *opt, size_t len)
 	if (map_ordinary(buffer, rounded) != 0)
 		return -1;
 	/*
-	 * pages that were never written are all the same page of zeros, which is always in the
-	 * cache
+	 * pages of a mapping that were never written are all one page of zeros, which is always in
+	 * the cache
 	 */
 	if (opt->working_set != 0)
 		memset(buffer->at, 1, rounded);

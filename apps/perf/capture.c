@@ -22,8 +22,8 @@
 
 struct file_head {
 	/*
-	 * magic number: it means that timestamps are in nanoseconds, and its byte order is that of
-	 * the file
+	 * magic number of a pcap file: it means that timestamps are in nanoseconds, and shows the
+	 * byte order of the file
 	 */
 	uint32_t magic;
 	uint16_t major, minor;

@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Writes the frames that a port receives to a pcap file. This works with any driver, because frames
- * are written as the driver delivers them. Transmitted frames are not captured, because a frame
- * that the driver rejects is passed to it again and would appear twice. The peer's capture has the
- * transmitted frames.
+ * Writes the frames that a port receives to a pcap file. A capture works with any driver, because
+ * frames are written as the driver delivers them. Transmitted frames are not captured, because a
+ * frame that the driver rejects is passed to it again and would appear twice. The peer's capture
+ * has the transmitted frames.
  */
 
 /**
@@ -17,8 +17,8 @@
 int capture_open(const char *path);
 
 /**
- * Capture the frames that a started port receives from now on. Without capture_open() this does
- * nothing.
+ * Capture the frames that a started port receives from now on. Without capture_open() the function
+ * does nothing.
  */
 int capture_add_port(const char *port_name);
 

@@ -19,20 +19,25 @@
 
 #include <rte_cycles.h>
 
-#define LINK_S     60 /* limit in seconds until the link is up, which only a fault exceeds */
+/* limit in seconds for the wait until the link is up; only a fault exceeds it */
+#define LINK_S     60
 #define RESOLVE_MS 20000
 /*
- * limit in seconds for the answer to a request; it is longer than all repetitions of the request
- * take
+ * limit in seconds for each step of connecting: the address, the route, and the answer of the peer;
+ * rdma_cm itself would repeat a REQ for 69 s
  */
 #define ANSWER_S  60
-#define REQUEST_S 10 /* time in seconds that the client has for its next request */
-#define RNR_RETRY 7  /* value that means: retry without limit */
-/* ACK timeout (0.54 s) and retries of the connection that carries the exchange */
+#define REQUEST_S 10 /* limit in seconds for the wait for the next request of the client */
+#define RNR_RETRY 7  /* RNR retry count that means: retry without limit */
+/*
+ * ACK timeout (0.54 s), encoded, and retry count of the connection that carries the exchange of
+ * lines
+ */
 #define EXCHANGE_TIMEOUT_CODE 17
 #define EXCHANGE_RETRIES      7
-#define REFUSAL_LEN           148        /* length of the private data of a REJ */
-#define MAGIC                 0x75726f70 /* first word of the private data of uroce-perf */
+#define REFUSAL_LEN           148 /* length of the private data of a REJ */
+/* first word of the private data by which uroce-perf recognises its requests */
+#define MAGIC 0x75726f70
 
 static int
 cm_failed(const char *what)
@@ -172,7 +177,8 @@ send_request(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 
 /*
  * Check a request of a client.
- * @return NULL, or the reason to refuse the request, in a buffer that is valid until the next call
+ * @return NULL, or the reason why the request is refused, in a buffer that is valid until the next
+ *         call
  */
 static const char *
 refusal_of(struct cm *cm, const struct hello *hello, uint32_t number)
@@ -246,7 +252,10 @@ cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_
 
 	if ((cm->is_client ? send_request(cm, id, number) : accept_request(cm, id, number)) != 0)
 		return -1;
-	/* the server of a datagram service gets no event after it has accepted */
+	/*
+	 * the server of a datagram service gets no event after it has accepted, so it waits for
+	 * none
+	 */
 	if (!cm->is_client && id->ps == RDMA_PS_UDP)
 		return 0;
 	if (cm_event_await(cm, RDMA_CM_EVENT_ESTABLISHED, ANSWER_S, &event) != 0)
@@ -291,8 +300,8 @@ listen_for(struct cm *cm, enum ibv_qp_type type, struct rdma_cm_id **listener)
 }
 
 /*
- * Listen for the connection of the exchange, which is of RDMA_PS_TCP. If the QPs of the test are of
- * another port space, listen in that port space as well.
+ * Listen in RDMA_PS_TCP for the connection that carries the exchange of lines. If the QPs of the
+ * test use another port space, listen in that port space as well.
  */
 static int
 open_server(struct cm *cm)
@@ -314,8 +323,8 @@ open_server(struct cm *cm)
 }
 
 /*
- * Wait until the link is up. The server of a memif port may need longer for that than a reachable
- * host needs for an answer, if its machine is busy.
+ * Wait until the link is up. The link of a memif port on a busy machine may need more time than a
+ * reachable host needs for an answer.
  */
 static int
 await_link(const struct cm *cm)

@@ -32,19 +32,24 @@ struct cm {
 	bool is_client;
 	struct rdma_event_channel *channel;
 	/*
-	 * server: listener of RDMA_PS_TCP, and listener of the port space of the test if that is
-	 * another
+	 * on the server: the listener of RDMA_PS_TCP, and, if the test uses another port space, a
+	 * listener of that one
 	 */
 	struct rdma_cm_id *listeners[2];
-	struct sockaddr_storage self;   /* address of the chosen GID; on the server with the port */
+	/* address of the chosen GID of this side; on the server with the port */
+	struct sockaddr_storage self;
 	struct sockaddr_storage server; /* on the client: address and port of the server */
 	/*
 	 * random number of the client: each request of the client has it, and the server refuses
 	 * requests with another number
 	 */
 	uint32_t token;
-	struct rdma_cm_id *exchange; /* the connection that carries the exchange; NULL if none */
-	/* the connection of the exchange has ended; the last line that has arrived may say why */
+	/* id of the connection that carries the exchange of lines; NULL if there is none */
+	struct rdma_cm_id *exchange;
+	/*
+	 * the connection that carries the exchange of lines has ended; the last line that has
+	 * arrived may say why
+	 */
 	bool is_peer_gone;
 };
 
@@ -55,7 +60,9 @@ struct cm {
  */
 int cm_open(struct cm *cm, const struct options *opt, struct endpoint *endpoint);
 
-/** Destroy the listeners and the channel. The caller has destroyed the ids of cm_begin(). */
+/**
+ * Destroy the listeners and the channel. The caller has destroyed the ids that cm_begin() returned.
+ */
 void cm_close(struct cm *cm);
 
 /**
@@ -66,7 +73,7 @@ void cm_close(struct cm *cm);
  * @param pd      NULL: the default PD
  * @param init    attributes of the QP; its type determines the port space
  * @return the id, which the caller destroys by uroce_cm_destroy_ep(); or NULL after a line on
- *         stderr (without a line if the wait was interrupted or is_peer_gone)
+ *         stderr (without a line if the wait was interrupted or cm->is_peer_gone is set)
  */
 struct rdma_cm_id *cm_begin(struct cm *cm, uint32_t number, struct ibv_pd *pd,
 			    struct ibv_qp_init_attr *init);
@@ -75,7 +82,7 @@ struct rdma_cm_id *cm_begin(struct cm *cm, uint32_t number, struct ibv_pd *pd,
  * Complete a connection, whose QP can send and receive afterwards.
  * @param[out] ud  on a client whose QP is UD: how to reach the QP of the server; may be NULL
  * @return 0, or -1 after a line on stderr (without a line if the wait was interrupted or
- *         is_peer_gone)
+ *         cm->is_peer_gone is set)
  */
 int cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_param *ud);
 

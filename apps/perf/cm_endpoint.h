@@ -10,7 +10,7 @@
 #include "cm.h"
 
 /**
- * Create and connect the queue pairs of an endpoint of endpoint_create().
+ * Create and connect the queue pairs of an endpoint after endpoint_create().
  * @return 0, or -1 after a line on stderr (without a line if cm->is_peer_gone)
  */
 int cm_endpoint_connect(struct endpoint *endpoint, struct cm *cm);

@@ -9,7 +9,7 @@
 
 #include <rte_cycles.h>
 
-/* reasons of a REJ [IBA 12.6.7.2] */
+/* reasons of a REJ [IBA 12.6.7.2] for which the text for the user gives advice */
 #define REASON_INVALID_SERVICE_ID 8
 #define REASON_CONSUMER_DEFINED   28
 
@@ -59,7 +59,10 @@ print_event(const struct cm *cm, const struct rdma_cm_event *event)
 		event->status);
 }
 
-/* The events that report a failed attempt to connect. On the client `print` prints the reason. */
+/*
+ * The events that report a failed attempt to connect. On the client the function `print` prints the
+ * reason.
+ */
 static const struct {
 	enum rdma_cm_event_type type;
 	void (*print)(const struct cm *cm, const struct rdma_cm_event *event);
@@ -105,8 +108,8 @@ take(struct cm *cm, struct cm_event *seen)
 	*seen = (struct cm_event){ .type = event->event, .id = event->id };
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
 		/*
-		 * param.conn and param.ud begin with the same fields, which describe the private
-		 * data
+		 * param.conn and param.ud of an event begin with the same fields, which describe
+		 * the private data
 		 */
 		if (event->param.conn.private_data_len >= sizeof(seen->hello))
 			memcpy(&seen->hello, event->param.conn.private_data, sizeof(seen->hello));

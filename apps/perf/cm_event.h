@@ -14,7 +14,7 @@
 /** The private data of a request of the client. Numbers are in network byte order. */
 struct hello {
 	uint32_t magic;
-	uint32_t number; /* index of the QP, or CM_EXCHANGE */
+	uint32_t number; /* index of the QP for which the request is, or CM_EXCHANGE */
 	uint32_t token;
 	uint32_t mtu; /* path MTU of the client in bytes */
 };
@@ -27,16 +27,18 @@ struct cm_event {
 	enum rdma_cm_event_type type;
 	struct rdma_cm_id *id;
 	struct rdma_ud_param ud; /* parameters of the event for a UD QP, without private data */
-	struct hello hello;      /* private data of a CONNECT_REQUEST; zeros if it is too short */
+	/* private data of a CONNECT_REQUEST; zeros if the private data is too short */
+	struct hello hello;
 };
 
 /**
- * Wait for an event. While the function waits, it does the work of connection management that is
- * due, and drives the workers.
- * @param limit_s     time limit in seconds, or CM_EVENT_NO_LIMIT
+ * Wait for an event of the given type. While the function waits, it does the work of connection
+ * management that is due, and drives the workers.
+ * @param limit_s  time limit in seconds, or CM_EVENT_NO_LIMIT
  * @param[out] event  the event
- * @return 0, or -1 after a line on stderr if the attempt to connect has failed or the time is over;
- *         -1 without a line if the wait was interrupted or the exchange has ended (is_peer_gone)
+ * @return 0; -1 after a line on stderr: the attempt to connect has failed, or the time is over; -1
+ *         without a line: the wait was interrupted, or the connection that carries the exchange of
+ *         lines has ended (cm->is_peer_gone)
  */
 int cm_event_await(struct cm *cm, enum rdma_cm_event_type type, unsigned limit_s,
 		   struct cm_event *event);

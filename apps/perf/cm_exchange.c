@@ -21,9 +21,14 @@
 
 #define SLOTS       16u
 #define MESSAGE_LEN 4096u
-#define LOOK_MS     100  /* milliseconds between two polls for events of connection management */
-#define ALIVE_MS    1000 /* milliseconds without a request after which a WRITE is posted */
-/* milliseconds that the other side has to confirm the end of the connection */
+/* milliseconds between two polls for events of connection management while this side waits */
+#define LOOK_MS 100
+/*
+ * milliseconds without a request of this side after which it posts an RDMA WRITE, which tests the
+ * peer
+ */
+#define ALIVE_MS 1000
+/* limit in milliseconds for the wait until the peer has confirmed the end of the connection */
 #define CLOSE_MS   2000
 #define POLL_BATCH 8
 
@@ -32,11 +37,12 @@ struct cm_exchange {
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 	struct ibv_mr *mr;
-	bool is_broken;             /* a request has failed, so the peer is gone */
-	uint64_t posted, completed; /* number of requests of the send queue */
-	size_t out_len;             /* bytes of the message that is not posted yet */
-	uint64_t arrived, taken;    /* number of messages that have arrived, and that were read */
-	size_t taken_len;           /* bytes that were read of the next message */
+	bool is_broken; /* a request of this side has failed, so the peer is gone */
+	/* numbers of requests of the send queue that were posted and that have completed */
+	uint64_t posted, completed;
+	size_t out_len;          /* number of bytes in the message that is not posted yet */
+	uint64_t arrived, taken; /* number of messages that have arrived, and that were read */
+	size_t taken_len;        /* number of bytes of the next message that were already read */
 	uint32_t in_len[SLOTS];
 	uint64_t looked_tsc, posted_tsc;
 	uint8_t out[SLOTS][MESSAGE_LEN], in[SLOTS][MESSAGE_LEN];
@@ -112,7 +118,7 @@ look(struct cm_exchange *state)
 		state->is_broken |= post_request(state, IBV_WR_RDMA_WRITE, 0) != 0;
 }
 
-/* Do one round of a loop that waits. @return whether the wait may go on */
+/* Do one round of a loop that waits for the peer. @return whether the wait may go on */
 static bool
 wait_on(struct cm_exchange *state)
 {

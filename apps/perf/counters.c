@@ -10,7 +10,10 @@
 #include <uroce.h>
 #include <uroce_dv.h>
 
-/* Read all counters of the device. @return NULL if there is no memory; the caller frees them */
+/*
+ * Read all counters of the device, which the caller frees.
+ * @return NULL if there is no memory
+ */
 static struct uroce_dv_counter *
 read_all(const struct counters *counters)
 {
@@ -21,7 +24,10 @@ read_all(const struct counters *counters)
 	return all;
 }
 
-/* Find a name of `len` characters. @return the index of the counter, or -1 */
+/*
+ * Find the counter whose name has `len` characters.
+ * @return the index of the counter, or -1
+ */
 static int
 find(const struct uroce_dv_counter *all, unsigned nb_all, const char *name, size_t len)
 {
@@ -89,7 +95,10 @@ counters_begin(struct counters *counters)
 	free(all);
 }
 
-/* Print the change of each counter as `open` NAME `equals` NUMBER, with `between` between them. */
+/*
+ * Print how much each counter has changed, as `open` NAME `equals` NUMBER. The text `between`
+ * separates the counters.
+ */
 static void
 print_changes(const struct counters *counters, FILE *file, const char *open, const char *equals,
 	      const char *between)

@@ -18,9 +18,10 @@ struct ibv_context;
 
 struct counters {
 	struct ibv_context *context;
-	unsigned nb;                /* number of counters that are reported */
-	unsigned nb_all;            /* number of counters of the device */
-	unsigned idx[COUNTERS_MAX]; /* their indexes among all counters of the device */
+	unsigned nb;     /* number of counters that are reported */
+	unsigned nb_all; /* number of all counters of the device */
+	/* indexes of the reported counters among all counters of the device */
+	unsigned idx[COUNTERS_MAX];
 	uint64_t begin[COUNTERS_MAX];
 };
 
@@ -31,13 +32,13 @@ struct counters {
  */
 int counters_open(struct counters *counters, struct ibv_context *context, const char *names);
 
-/** Remember the values at the start of a test. */
+/** Remember the values of the counters at the start of a test. */
 void counters_begin(struct counters *counters);
 
 /** Print how much the counters have changed since counters_begin(), as perftest does. */
 void counters_print(const struct counters *counters);
 
-/** Write the same as a JSON object. */
+/** Write the changes that counters_print() prints as a JSON object. */
 void counters_print_json(const struct counters *counters, FILE *file);
 
 #endif /* PERF_COUNTERS_H */

@@ -6,7 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Read the ticks since the start of the system; both are 0 if they cannot be read. */
+/*
+ * Read the ticks in user mode and the idle ticks since the start of the system. Both are 0 if they
+ * cannot be read.
+ */
 static void
 read_ticks(uint64_t *user, uint64_t *idle)
 {

@@ -12,9 +12,10 @@
 #include <stdint.h>
 
 struct cpu_use {
-	uint64_t user, idle; /* ticks within all measured times */
+	/* ticks of all CPUs in user mode, and idle, within all measured times */
+	uint64_t user, idle;
 	uint64_t begin_user,
-		begin_idle; /* values of the kernel at the start of the measured time */
+		begin_idle; /* the kernel's values of the ticks at the start of the measured time */
 };
 
 /** Begin a measured time. */

@@ -45,9 +45,7 @@ is_wanted(const union ibv_gid *gid, bool is_ipv6)
 	return is_ipv6 ? !is_mapped_ipv4(gid) && !is_link_local : is_mapped_ipv4(gid);
 }
 
-/*
- * Parse an IP address as a GID. @return whether it is one
- */
+/* Parse an IP address as a GID. @return whether the text is an IP address */
 static bool
 parse_address(const char *text, union ibv_gid *gid)
 {

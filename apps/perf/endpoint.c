@@ -22,7 +22,7 @@
 #include <uroce_cm.h>
 
 #define PORT_NUM      1
-#define RNR_RETRY     7 /* value that means: retry without limit */
+#define RNR_RETRY     7 /* RNR retry count that means: retry without limit */
 #define RESOLVE_TRIES 3
 #define HOP_LIMIT     64
 
@@ -68,7 +68,9 @@ mtu_code(unsigned bytes)
 	return code;
 }
 
-/* Get the size of a CQ: the number of completions that may be in it before they are polled. */
+/*
+ * Get the size of a CQ: the number of completions that may wait in the CQ before they are polled.
+ */
 static uint64_t
 nb_completions(const struct options *opt)
 {
@@ -250,8 +252,8 @@ register_buffer(struct endpoint *endpoint, const struct options *opt)
 }
 
 /*
- * Create a CQ for each worker. With events there is one CQ, of the vector of the option: the vector
- * determines the worker.
+ * Create a CQ for each worker. With --events there is one CQ, for the completion vector of the
+ * options, which determines the worker.
  */
 static int
 create_cqs(struct endpoint *endpoint, const struct options *opt)

@@ -28,10 +28,11 @@ struct address {
 	uint32_t qpn;
 	uint32_t psn; /* PSN of the QP's first request, which is random */
 	uint32_t rkey;
-	uint64_t vaddr; /* virtual address of the registered buffer of that side */
+	/* virtual address of the registered buffer of the side that sends this address */
+	uint64_t vaddr;
 	union ibv_gid gid;
 	uint32_t srqn;     /* number of the XRC SRQ; 0 without XRC */
-	uint32_t recv_qpn; /* number of the XRC target; 0 without XRC */
+	uint32_t recv_qpn; /* QP number of the XRC target; 0 without XRC */
 	uint32_t qkey;     /* Q_Key of a datagram QP; the sides do not exchange it */
 };
 
@@ -58,7 +59,8 @@ struct setup {
 struct endpoint {
 	struct ibv_device *device;
 	struct ibv_context *context;
-	bool is_shared_context; /* the context belongs to connection management */
+	/* the context was opened by connection management, which also closes it */
+	bool is_shared_context;
 	struct uroce_worker *worker[ENDPOINT_WORKERS_MAX];
 	unsigned nb_workers;
 	struct ibv_device_attr attr;
@@ -76,15 +78,16 @@ struct endpoint {
 	unsigned outs;
 
 	struct ibv_pd *pd;
-	struct ibv_comp_channel *channel;        /* NULL if completions are polled */
+	/* channel of completion events; NULL if completions are polled */
+	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[ENDPOINT_WORKERS_MAX]; /* one CQ for each worker; with events one CQ */
 	unsigned nb_cq;
-	unsigned polled; /* index of the CQ that was polled last */
+	unsigned polled; /* index of the CQ that was polled last by endpoint_poll() */
 	/* memory regions: one for the whole buffer, or one for each QP */
 	struct ibv_mr **mr;
 	unsigned nb_mr;
 	struct buffer buffer;
-	size_t buffer_len; /* length of the areas of all QPs */
+	size_t buffer_len; /* length in bytes of the areas of all QPs together */
 	/* length in bytes of an area of the buffer; layout.h describes the areas */
 	size_t area_len;
 	struct setup setup;
@@ -92,7 +95,8 @@ struct endpoint {
 	struct ibv_qp **qp;
 	/* the ids of the QPs if rdma_cm connects them; otherwise they are NULL */
 	struct rdma_cm_id **id;
-	struct ibv_srq *srq; /* NULL if each QP has its own receive queue */
+	/* the shared receive queue; NULL if each QP has its own receive queue */
+	struct ibv_srq *srq;
 	/* the XRC domain, and the XRC target of each queue pair; NULL without XRC */
 	struct ibv_xrcd *xrcd;
 	struct ibv_qp **xrc_target;

@@ -72,7 +72,10 @@ exchange_receive(struct exchange *exchange, char *line)
 		return 1;
 	size_t room = sizeof(exchange->in) - exchange->in_len;
 	if (room == 0)
-		/* the buffer is full and has no complete line, so the peer is not uroce-perf */
+		/*
+		 * The buffer is full and has no complete line, so the program at the other end is
+		 * not uroce-perf.
+		 */
 		return -1;
 	ssize_t got = exchange->ops->receive(exchange, exchange->in + exchange->in_len, room);
 	if (got <= 0)

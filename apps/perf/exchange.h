@@ -21,7 +21,7 @@ struct exchange;
 /** The functions that carry the bytes of an exchange: a stream of bytes in each direction. */
 struct exchange_ops {
 	/**
-	 * Send bytes. They may be delayed if more bytes follow at once (has_more).
+	 * Send bytes. The bytes may be delayed if more bytes follow at once (has_more).
 	 * @return 0, or -1 if the peer has closed the connection
 	 */
 	int (*send)(struct exchange *exchange, const char *bytes, size_t len, bool has_more);
@@ -35,10 +35,12 @@ struct exchange_ops {
 };
 
 struct exchange {
-	const struct exchange_ops *ops; /* NULL if there is no connection */
+	/* functions that carry the bytes; NULL if there is no connection */
+	const struct exchange_ops *ops;
 	union {
-		int fd;                    /* socket of a TCP connection */
-		struct cm_exchange *state; /* state of a connection by rdma_cm */
+		int fd; /* socket, if a TCP connection carries the exchange */
+		/* state, if a connection by rdma_cm carries the exchange */
+		struct cm_exchange *state;
 	};
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
@@ -79,7 +81,8 @@ int exchange_send_more(struct exchange *exchange, const char *format, ...)
 /**
  * Get the next line from the peer if it has arrived. The function never waits.
  * @param[out] line  a buffer of EXCHANGE_LINE_MAX bytes, which gets the line without the newline
- * @return 1 if there is a line, 0 if not yet, -1 if the peer has closed the connection
+ * @return 1 if there is a line, 0 if no line has arrived yet, -1 if the peer has closed the
+ *         connection
  */
 int exchange_receive(struct exchange *exchange, char *line);
 

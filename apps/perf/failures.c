@@ -59,7 +59,8 @@ static const char *
 print_kind(const uint64_t *counts, const char *kind, const char *separator)
 {
 	/*
-	 * the count of flushed requests is printed last, because these follow from other failures
+	 * The count of flushed requests is printed last, because flushed requests follow from other
+	 * failures.
 	 */
 	for (unsigned i = 1; i <= FAILURES_STATUSES; i++) {
 		unsigned row = (IBV_WC_WR_FLUSH_ERR + i) % FAILURES_STATUSES;

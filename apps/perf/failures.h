@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Counts completions in error by their status, and describes the first ones in full.
+ * Counts completions in error by their status, and describes the first of these completions in
+ * full.
  */
 
 #include <stdint.h>

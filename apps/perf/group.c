@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Attaches the QP of a test with --mcg to its group. */
+/* Attaches the QP of a test with --mcg to its multicast group. */
 
 #include "group.h"
 #include "multicast.h"

@@ -10,15 +10,16 @@
 #include "endpoint.h"
 
 /**
- * Attach the QP of a side that receives: that of the server, and in a latency test both.
+ * Attach the QP of a side that receives to its group: the QP of the server, and in a latency test
+ * also that of the client.
  * @return 0, or -1 after a line on stderr
  */
 int group_join(struct endpoint *endpoint, const struct options *opt, bool is_client);
 
-/** Set the group of the other side as the destination of messages, instead of its QP. */
+/** Set the group of the other side, instead of its QP, as the destination of messages. */
 int group_set_destination(struct endpoint *endpoint, const struct options *opt, bool is_client);
 
-/** Detach the QP if it is attached. */
+/** Detach the QP from its group if it is attached. */
 void group_leave(struct endpoint *endpoint);
 
 #endif /* PERF_GROUP_H */

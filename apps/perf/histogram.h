@@ -16,7 +16,7 @@
 #define HISTOGRAM_BUCKETS  ((64u - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS)
 
 struct histogram {
-	uint64_t nb; /* number of values */
+	uint64_t nb; /* number of values that the histogram has counted */
 	uint64_t count[HISTOGRAM_BUCKETS];
 };
 

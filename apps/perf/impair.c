@@ -50,7 +50,7 @@ static const char *const side_names[] = {
 };
 
 static struct {
-	double loss, dup, reorder, corrupt; /* probabilities of the four faults */
+	double loss, dup, reorder, corrupt; /* probabilities of the four faults for each frame */
 	double span, seed;
 	enum side side;
 } wanted;
@@ -75,9 +75,9 @@ struct held {
 
 struct queue {
 	uint16_t port, idx;
-	/* the receive callback; NULL if there is none */
+	/* the receive callback of the queue; NULL if there is none */
 	const struct rte_eth_rxtx_callback *callback;
-	/* the transmit callback; NULL if there is none */
+	/* the transmit callback of the queue; NULL if there is none */
 	const struct rte_eth_rxtx_callback *tx_callback;
 	unsigned short random[3];
 	struct held held[HELD_MAX];
@@ -242,7 +242,7 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
 }
 
 /*
- * Decide at random what happens to a received frame, and do it.
+ * Decide at random which faults a received frame gets, and apply them.
  * @return whether the frame is delivered now
  */
 static bool
@@ -355,7 +355,7 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			/* if the frame was moved, the next frame is now at index i */
+			/* if the frame at index i was moved, the next frame has this index now */
 			i -= frames[i] != frame;
 		}
 	}
@@ -402,8 +402,8 @@ add_queue(uint16_t port, uint16_t idx)
 	queue->port = port;
 	queue->idx = idx;
 	/*
-	 * the seed is in the high bits, as with srand48(), because otherwise the first numbers
-	 * would all be small
+	 * The high bits of the state are the seed, as with srand48(). Otherwise the first random
+	 * numbers would all be small.
 	 */
 	queue->random[0] = (unsigned short)(0x330e + nb_queues);
 	queue->random[1] = (unsigned short)wanted.seed;

@@ -20,8 +20,8 @@
 int impair_open(const char *spec);
 
 /**
- * Impair the frames that a started port receives or sends from now on. Without impair_open() this
- * does nothing.
+ * Impair the frames that a started port receives or sends from now on. Without impair_open() the
+ * function does nothing.
  */
 int impair_add_port(const char *port_name);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A transfer that ends by a signal has no deadline. The first signal sets the deadline to the
- * present time. So the transfer ends in order, and the JSON report is written.
+ * A transfer with --run_infinitely ends by a signal, and has no deadline. The first signal sets the
+ * deadline to the present time. So the transfer ends in order, and the JSON report is written.
  */
 
 #include "interval.h"
@@ -49,7 +49,7 @@ end_interval(struct transfer *transfer, uint64_t now)
 	interval->end_received = transfer->received;
 }
 
-/* Report the rates since the last report, on a side that measures them. */
+/* Report the rates since the last report, on a side that measures rates. */
 static void
 report_interval(struct transfer *transfer)
 {
@@ -67,14 +67,14 @@ report_interval(struct transfer *transfer)
 }
 
 /*
- * The first signal, or the end of the other side, ends an infinite transfer in order. A side that
- * only responds is ended by the side that sends.
+ * With --run_infinitely the first signal, or the end of the other side, ends the transfer in order.
+ * A side that only responds is ended by the side that sends requests.
  */
 static void
 check_end(struct transfer *transfer, uint64_t now)
 {
 	const struct session *session = transfer->session;
-	/* the end of a side that only responds means nothing */
+	/* the end of the peer counts only if the peer sends requests */
 	const bool is_peer_over = transfer->is_peer_done && session->is_responder;
 
 	if (!session->is_requester || transfer->deadline <= now ||

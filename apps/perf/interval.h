@@ -10,7 +10,7 @@
 
 #include "transfer.h"
 
-/** Begin the intervals of a transfer, if the options request any. */
+/** Begin the intervals of a transfer, if the options request intervals. */
 void interval_begin(struct transfer *transfer);
 
 /** Begin or end an interval whose time has come, and with --run_infinitely check for a signal. */

@@ -15,8 +15,8 @@
 #define LINE     64u
 #define PAGE     4096u
 /*
- * With --verify, the largest size in bytes of the slots of all `in` areas together, and of all
- * `out` areas together.
+ * Limit in bytes of all slots with --verify: of those in all `in` areas together, and of those in
+ * all `out` areas together.
  */
 #define VERIFY_BYTES (64u << 20)
 

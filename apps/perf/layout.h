@@ -23,9 +23,9 @@
 
 /** The layout of the areas for one message size. */
 struct layout {
-	size_t size;     /* length of a message in bytes */
+	size_t size;     /* length of a message of this size in bytes */
 	size_t head;     /* bytes before the message in a slot of `in`: the GRH area of UD, or 0 */
-	size_t stride;   /* bytes from the start of a slot to the start of the next slot */
+	size_t stride;   /* distance in bytes between the starts of two slots */
 	size_t recv_len; /* length of a receive request, including `head` */
 	unsigned slots;  /* number of slots in each area */
 };

@@ -22,8 +22,8 @@
 #define RING_SLOTS 4096u
 
 /*
- * Create a ring port. The driver puts the prefix net_ring_ before its name. The IP addresses of the
- * port are known in this process only.
+ * Create a ring port. The driver puts the prefix net_ring_ before the name of the port. The IP
+ * addresses of the port are known in this process only.
  */
 static int
 make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[LOOPBACK_SPEC_LEN])
@@ -31,7 +31,10 @@ make_port(unsigned number, struct rte_ring *rx, struct rte_ring *tx, char spec[L
 	char name[32];
 
 	snprintf(name, sizeof(name), "uroce%u", number);
-	/* the addresses are reserved for documentation (RFC 5737, RFC 3849) */
+	/*
+	 * the addresses 192.0.2.0/24 and 2001:db8::/32 are reserved for documentation (RFC 5737,
+	 * RFC 3849)
+	 */
 	snprintf(spec, LOOPBACK_SPEC_LEN, "net_ring_%s,addr=192.0.2.%u/24,addr=2001:db8::%x/64",
 		 name, number + 1, number + 1);
 	return rte_eth_from_rings(name, &rx, 1, &tx, 1, SOCKET_ID_ANY) < 0 ? -1 : 0;

@@ -22,7 +22,7 @@ int loopback_make_ports(unsigned idx, char specs[2][LOOPBACK_SPEC_LEN]);
 
 /**
  * Run both sides of a test, between two ring ports. EAL must have been started with two lcores.
- * @return PERF_EXIT_...
+ * @return exit status of the program, such as PERF_EXIT_FAILED (options.h)
  */
 int loopback_run(const struct options *opt);
 

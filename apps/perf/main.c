@@ -42,9 +42,9 @@ exit_code(int code)
 }
 
 /*
- * Compute the MiB of address space that EAL needs if there are no hugepages. A page of it takes
- * memory only after the page is written. Each QP needs its context and its queues, whose slots are
- * a power of two. Each port needs its mbufs.
+ * Compute the MiB of address space that EAL needs if there are no hugepages. The address space
+ * takes memory only after it is written. Each QP needs its context and its queues, whose numbers of
+ * slots are powers of two. Each port needs its mbufs.
  */
 static unsigned
 needed_mib(const struct options *opt)

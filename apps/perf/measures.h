@@ -31,7 +31,7 @@ struct measures {
 int measures_open(struct measures *measures, const struct options *opt,
 		  struct ibv_context *context);
 
-/** Begin a message size. */
+/** Set the measures to zero for a new message size. */
 void measures_reset(struct measures *measures);
 
 /** Begin a measured interval; measures_end() ends it. A message size may have several intervals. */
@@ -41,10 +41,10 @@ void measures_end(struct measures *measures);
 /** Check whether the report of a side that only responds has something to show. */
 bool measures_has_rows(const struct measures *measures);
 
-/** Print what is shown below the row of a message size. */
+/** Print the measures of a message size, which are shown below its row. */
 void measures_print(const struct measures *measures, uint64_t messages);
 
-/** Write the same as members of a JSON object that has other members before. */
+/** Write the measures as members of a JSON object that has other members before them. */
 void measures_print_json(const struct measures *measures, FILE *file);
 
 #endif /* PERF_MEASURES_H */

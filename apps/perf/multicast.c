@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The default groups: 239.255.85.82 is of the organization-local scope [RFC 2365]. */
+/* the default group of IPv4: 239.255.85.82 is of the organization-local scope [RFC 2365] */
 static const uint8_t group_ipv4[16] = { [10] = 0xff, [11] = 0xff, 239, 255, 85, 82 };
-/* ff15::5552 is a transient group of the site-local scope [RFC 4291] */
+/* the default group of IPv6: ff15::5552 is a transient group of the site-local scope [RFC 4291] */
 static const uint8_t group_ipv6[16] = { 0xff, 0x15, [14] = 0x55, [15] = 0x52 };
 
-/* Parse the form of perftest: 16 numbers, separated by colons, such as 255:1:0: ... :0. */
+/*
+ * Parse a group in the form of perftest: 16 numbers, separated by colons, such as 255:1:0: ... :0.
+ */
 static bool
 parse_numbers(const char *text, uint8_t raw[16])
 {

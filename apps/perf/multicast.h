@@ -18,7 +18,7 @@
 
 /**
  * Get the group that one side receives from.
- * @param is_ipv4  the addresses of the sides are IPv4 addresses: the default group is, too
+ * @param is_ipv4  the sides have IPv4 addresses, so the default group is an IPv4 address, too
  * @return 0, or -1 after a line on stderr if --MGID is wrong
  */
 int multicast_group(const struct options *opt, bool is_ipv4, bool is_client, union ibv_gid *group);

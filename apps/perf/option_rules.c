@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rules of the options: defaults that depend on other options, and what excludes each other. */
+/*
+ * The rules of the options: defaults that depend on other options, and options that exclude each
+ * other.
+ */
 
 #include "option_table.h"
 
@@ -43,8 +46,12 @@ option_complete(struct options *opt, const bool *given)
 		opt->cq_mod = 1;
 	if (opt->is_lat && !is_given(given, "inline_size") &&
 	    (opt->op == PERF_SEND || opt->op == PERF_WRITE))
-		opt->inline_len = 220; /* the default of write_lat in perftest */
-	/* a full send queue must contain a signaled request, else no completion makes room */
+		/* the default of write_lat in perftest for inline data, in bytes */
+		opt->inline_len = 220;
+	/*
+	 * A full send queue must contain a signaled request: without its completion the queue never
+	 * gets room.
+	 */
 	if (opt->post_list <= opt->tx_depth && opt->cq_mod > opt->tx_depth - opt->post_list + 1)
 		opt->cq_mod = opt->tx_depth - opt->post_list + 1;
 	/*
@@ -56,12 +63,12 @@ option_complete(struct options *opt, const bool *given)
 	if (opt->op != PERF_SEND)
 		opt->rx_depth = 1;
 	if (opt->is_infinite && opt->duration_s == 0)
-		opt->duration_s = 5; /* the default of perftest */
+		opt->duration_s = 5; /* the default of perftest for the time of an interval */
 	if (opt->is_infinite)
 		opt->is_no_peak = true;
 }
 
-/* Refuse an option that does not apply to this test. */
+/* Refuse an option that does not apply to the kind of this test. */
 static int
 check_where(const struct options *opt, const bool *given)
 {
@@ -161,7 +168,9 @@ check_buffer(const struct options *opt, const bool *given)
 	return 0;
 }
 
-/* Check the options of a run that ends at a time, or by a signal. */
+/*
+ * Check the options of a run that ends at a time (--duration), or by a signal (--run_infinitely).
+ */
 static int
 check_time(const struct options *opt, const bool *given)
 {

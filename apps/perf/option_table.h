@@ -32,7 +32,7 @@ enum option_kind {
 	OPTION_CHOICE,
 	OPTION_HELP,
 	OPTION_VERSION,
-	OPTION_REFUSED, /* an option of perftest that cannot be; `help` is the reason */
+	OPTION_REFUSED, /* an option of perftest that uroce-perf refuses; `help` is the reason */
 };
 
 struct option_choice {
@@ -42,7 +42,7 @@ struct option_choice {
 
 struct option_row {
 	const char *name;
-	char letter; /* letter of the option; 0 if it has none */
+	char letter; /* letter of the option, such as 'a' for -a; 0 if the option has none */
 	enum option_kind kind;
 	size_t offset; /* offset of the value in struct options */
 	uint64_t min, max;
@@ -60,7 +60,8 @@ extern const size_t option_nb_rows;
 #define OPTION_ROWS_MAX 128u
 
 /**
- * Get the name of a choice of an option. @return NULL: the option has no choice of that value
+ * Get the name of a choice of an option.
+ * @return NULL: the option has no choice with this value
  */
 const char *option_choice_name(const char *option, int value);
 

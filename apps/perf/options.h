@@ -27,22 +27,23 @@
 #define PERF_QPS_DEFAULT_MAX 16384u
 #define PERF_WORKERS_MAX     16u
 #define PERF_DEPTH_MAX       8192u
-/* limit of messages in flight over all QPs, if QPs post in random order */
+/* limit of messages in flight over all QPs together, if QPs post in random order */
 #define PERF_IN_FLIGHT       512u
 #define PERF_WORKING_SET_MAX (1u << 30)
 #define PERF_PEAK_ITERS      20000u /* number of messages above which no peak rate is computed */
 #define PERF_EXIT_OK         0
 #define PERF_EXIT_FAILED     1
-#define PERF_EXIT_USAGE      2 /* the value of EXIT_USAGE, as in all programs */
+/* exit status after a wrong command line, EXIT_USAGE as in all programs */
+#define PERF_EXIT_USAGE 2
 /* exit status of --verify-selftest if the check found the flipped bit, as expected */
 #define PERF_EXIT_FLIP_FOUND  3
 #define PERF_EXIT_FLIP_MISSED 4
 
-/* results of options_parse() */
+/* results of options_parse() if the program has to end without a test */
 #define PERF_HELP_GIVEN    1
 #define PERF_VERSION_ASKED 2
 
-/* choices of --connection that are refused: they are no types of verbs */
+/* choices of --connection that are refused: verbs has no such QP types */
 #define PERF_QPT_DC  (-1)
 #define PERF_QPT_SRD (-2)
 
@@ -60,7 +61,7 @@ enum perf_atomic {
 
 enum perf_link {
 	PERF_LINK_ETHERNET,
-	PERF_LINK_IB = -1, /* is refused */
+	PERF_LINK_IB = -1, /* the value IB, which perftest has, is refused */
 };
 
 /** The unit of the option --rate_limit. */
@@ -72,7 +73,7 @@ enum perf_rate_unit {
 
 enum perf_rate_type {
 	PERF_RATE_SOFTWARE,
-	PERF_RATE_HARDWARE = -1, /* the limits of NICs are refused */
+	PERF_RATE_HARDWARE = -1, /* the value HW, a limit in the NIC, is refused */
 	PERF_RATE_PACING = -2,
 };
 
@@ -102,10 +103,10 @@ struct options {
 	const char *server; /* name of the server; NULL if this process is the server */
 	int qp_type;        /* type of the QPs, an enum ibv_qp_type */
 	int atomic;         /* kind of atomic, an enum perf_atomic */
-	int order;          /* order of the QPs, an enum perf_order */
+	int order;          /* order in which QPs post requests, an enum perf_order */
 	int link;           /* link layer, an enum perf_link */
 	int rate_unit;      /* unit of rate_limit, an enum perf_rate_unit */
-	int rate_type;      /* who limits the rate, an enum perf_rate_type */
+	int rate_type;      /* who limits the rate of messages, an enum perf_rate_type */
 	int output;         /* what is printed, an enum perf_output */
 	uint64_t size;
 	uint64_t iters; /* number of messages for each QP */
@@ -115,34 +116,38 @@ struct options {
 	uint64_t rx_depth;
 	uint64_t nb_qp;
 	/*
-	 * for --loopback: number of workers that each run both ends of their own connections; 0 if
-	 * the two ends run on two threads
+	 * number of workers with --loopback, each of which runs both ends of its own connections; 0
+	 * if the two ends run on two threads
 	 */
 	uint64_t nb_workers;
 	uint64_t cq_mod;
 	uint64_t post_list;
 	uint64_t inline_len;
-	uint64_t outs; /* number of outstanding READs and atomics; 0 for the limit of the device */
-	uint64_t mtu;  /* path MTU in bytes; 0 for that of the port */
+	/* maximum number of outstanding READs and atomics; 0 for the limit of the device */
+	uint64_t outs;
+	uint64_t mtu; /* path MTU in bytes; 0 for that of the port */
 	/*
-	 * bytes of the buffer over which messages are spread on each side; 0 for one page for each
-	 * QP
+	 * number of bytes of the buffer over which messages are spread on each side; 0 for one page
+	 * for each QP
 	 */
 	uint64_t working_set;
 	uint64_t gid_index;
 	uint64_t timeout_code; /* code of the local ACK timeout [IBA 11.6.2] */
 	uint64_t retry_cnt;
-	uint64_t ib_port; /* port of the device */
-	uint64_t sl;      /* service level */
+	uint64_t ib_port; /* port number of the device */
+	uint64_t sl;      /* service level of the QPs */
 	uint64_t pkey_index;
 	uint64_t recv_post_list; /* number of receive requests in one post */
-	uint64_t burst_size;     /* number of messages in a burst; 0 for that of the send queue */
-	uint64_t vector;         /* completion vector */
-	uint64_t margin_s;       /* seconds at the start and at the end that are not measured */
-	uint64_t gap_us;         /* microseconds before each message of a latency test */
-	uint64_t destroy_wait_s; /* seconds before the objects are destroyed */
+	/* number of messages in a burst of --rate_limit; 0 for the length of the send queue */
+	uint64_t burst_size;
+	uint64_t vector; /* completion vector of the CQ with --events */
+	/* seconds at the start and at the end of the transfer that are not measured */
+	uint64_t margin_s;
+	/* microseconds that the client waits before each message of a latency test */
+	uint64_t gap_us;
+	uint64_t destroy_wait_s; /* seconds that a side waits before it destroys its objects */
 	uint64_t traffic_class;  /* traffic class of the packets: DSCP and ECN */
-	uint64_t tos;            /* the same, with --rdma_cm */
+	uint64_t tos;            /* type of service of the packets, with --rdma_cm */
 	uint64_t mmap_offset;    /* offset in mmap_file of the memory of the messages */
 	uint64_t port;           /* TCP port of the server, or its RDMA port with --rdma_cm */
 	bool has_gid_index;
@@ -158,40 +163,44 @@ struct options {
 	/* rdma_cm connects the QPs, and the exchange of lines uses a QP of the device */
 	bool is_rdma_cm;
 	bool is_com_rdma_cm; /* rdma_cm connects only the QP of the exchange of lines */
-	bool is_srq;         /* one receive queue for all QPs */
+	bool is_srq;         /* all QPs share one receive queue */
 	bool is_multicast;   /* messages go to a multicast group */
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
-	bool is_mr_per_qp;   /* each QP has a memory region of its own */
-	bool is_odp;         /* the memory regions are paged on demand */
-	bool is_hugepages;   /* the memory of the messages is in reserved huge pages */
-	bool is_cpu_util;    /* report the CPU time of the machine */
-	bool is_report_both; /* report both directions of --bidirectional, too */
+	bool is_mr_per_qp; /* each QP has a memory region of its own */
+	bool is_odp;       /* the memory regions are paged on demand */
+	bool is_hugepages; /* the memory of the messages is in reserved huge pages */
+	bool is_cpu_util;  /* report the CPU time of the machine */
+	/* report the directions of --bidirectional one by one, and not only their sum */
+	bool is_report_both;
 	bool is_cycles;      /* report latencies in cycles of the TSC instead of microseconds */
 	bool is_sorted_list; /* print all latencies in ascending order */
 	bool is_time_list;   /* print all latencies in the order of the messages */
 	bool is_histogram;
-	bool is_events;    /* sleep until there is a completion */
+	bool is_events;    /* sleep until there is a completion, instead of polling */
 	bool is_reversed;  /* the server sends requests, and the client responds */
 	bool is_infinite;  /* run until a signal ends the run */
-	bool is_warmed_up; /* send messages before the measurement */
-	double rate_limit; /* 0 if the rate is not limited */
-	/* the lowest rates with which the run succeeds, in the units of the report; 0 for none */
+	bool is_warmed_up; /* send messages before the measurement begins */
+	/* limit of the rate in the unit `rate_unit`; 0 if the rate is not limited */
+	double rate_limit;
+	/* lowest bandwidth with which the run succeeds, in the unit of the report; 0 for none */
 	double limit_bw;
-	double limit_msgrate; /* millions of messages per second */
+	/* lowest message rate with which the run succeeds, in millions per second; 0 for none */
+	double limit_msgrate;
 	/* options whose effect uroce-perf always has; scripts for perftest pass them */
 	bool is_cpu_freq;
 	bool is_old_post_send;
 	bool is_pcie_strict;
-	const char *mgid;      /* multicast group; NULL for the default one */
+	const char *mgid;      /* multicast group as text; NULL for the default group */
 	const char *source_ip; /* local address of the connection to the other side */
 	const char *mmap_file; /* file of which the memory of the messages is a part */
 	const char *json_file;
-	const char *plot_file; /* NULL if no plot is written */
-	const char *counters;  /* argument of counters_open() */
+	const char *plot_file; /* name of the file for the plot; NULL if no plot is written */
+	const char *counters;  /* names of the counters to report, for counters_open() */
 	const char *capture_file;
-	const char *impair; /* argument of impair_open(); NULL if the network is not impaired */
+	/* faults of the network, for impair_open(); NULL if the network is not impaired */
+	const char *impair;
 };
 
 /**
@@ -221,7 +230,7 @@ options_has_srq(const struct options *opt)
 	return opt->is_srq || opt->qp_type == IBV_QPT_XRC_SEND;
 }
 
-/** Check whether rdma_cm makes connections, of the exchange of lines at least. */
+/** Check whether rdma_cm makes connections: at least that of the exchange of lines. */
 static inline bool
 options_uses_cm(const struct options *opt)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * QPs are chosen at random some posts ahead, and wait in a queue. When a QP enters the queue, the
- * data that this program has about it is prefetched. The QP itself is prefetched later, in two
+ * The QPs of future posts are drawn at random, and wait in a queue. When a QP enters the queue, the
+ * data that this program has about the QP is prefetched. The QP itself is prefetched later, in two
  * steps, because its address is part of this data.
  */
 

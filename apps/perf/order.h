@@ -19,7 +19,7 @@ struct order {
 	const struct requests *requests;
 	uint64_t state; /* state of the random number generator */
 	uint32_t nb_qp;
-	uint32_t at; /* number of QPs that order_next() has returned */
+	uint32_t at; /* number of QPs that order_next() has returned so far */
 	uint32_t drawn[ORDER_AHEAD];
 };
 

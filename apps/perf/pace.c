@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A burst begins when its time has come, and ends when all of its messages have been posted. If the
- * queues had no room for them in time, the next burst begins late, and no burst is longer.
+ * A burst of messages begins when its time has come, and ends when all of its messages have been
+ * posted. If the queues have no room for all messages in time, the next burst begins late, but is
+ * not longer.
  */
 
 #include "pace.h"
 
-/* Get the number of messages in a second that the option allows. */
+/* Get the number of messages in a second that the option --rate_limit allows. */
 static double
 messages_per_s(const struct options *opt, uint64_t size)
 {

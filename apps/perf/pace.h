@@ -5,7 +5,7 @@
 /**
  * @file
  * Limits the rate of messages for the option --rate_limit, as the software limit of perftest does:
- * bursts of messages are posted at equal distances in time. The limit is that of all QPs of a side
+ * bursts of messages are posted at equal distances in time. The limit applies to all QPs of a side
  * together.
  */
 
@@ -28,7 +28,8 @@ struct pace {
 void pace_init(struct pace *pace, const struct options *opt, uint64_t size, uint64_t hz);
 
 /**
- * Get the number of messages that may be posted now. If a burst may begin, it begins.
+ * Get the number of messages that may be posted now. If the time of the next burst has come, the
+ * burst begins.
  * @return UINT64_MAX if the rate is not limited
  */
 uint64_t pace_room(struct pace *pace, uint64_t now);

@@ -12,7 +12,8 @@
 #include <string.h>
 
 struct parameter {
-	const char *key; /* the option as the user writes it on the command line */
+	/* name of the parameter: the option as the user writes it on the command line */
+	const char *key;
 	char value[32];
 };
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* dimensions in pixels */
+/* sizes and margins of a panel of the plot in pixels */
 #define WIDTH        960
 #define PANEL_HEIGHT 320
 #define LEFT         70
@@ -20,15 +20,15 @@
 #define BOTTOM       50
 #define PLOT_WIDTH   (WIDTH - LEFT - RIGHT)
 #define PLOT_HEIGHT  (PANEL_HEIGHT - TOP - BOTTOM)
-#define TICKS        8u /* largest number of labels of the horizontal axis */
+#define TICKS        8u /* maximum number of labels of the horizontal axis */
 
-/* The area of a panel: the range of buckets and the highest bar. */
+/* A panel of the plot: the range of buckets and the highest bar. */
 struct panel {
 	const struct histogram *histogram;
 	double scale;
 	unsigned first, end;
-	double highest; /* share of the highest bar */
-	int top;        /* vertical position of the panel */
+	double highest; /* share of the messages that the highest bar shows */
+	int top;        /* vertical position of the panel in the plot */
 };
 
 int

@@ -167,7 +167,7 @@ on_off(bool is_on)
 	return is_on ? "ON" : "OFF";
 }
 
-/* Write the options that perftest has in its report, too. */
+/* Write the options that perftest also has in its report. */
 static void
 write_json_options(const struct options *opt, FILE *file)
 {
@@ -239,7 +239,10 @@ save_json(struct report *report, const struct endpoint *endpoint)
 	return -1;
 }
 
-/* Check one limit. perftest fails, too, unless one of the sizes reaches the limit. */
+/*
+ * Check whether the best result of the run reaches one limit. As in perftest the run fails if no
+ * message size reaches the limit.
+ */
 static int
 check_limit(const char *option, double limit, double best, const char *unit)
 {
@@ -250,7 +253,7 @@ check_limit(const char *option, double limit, double best, const char *unit)
 	return -1;
 }
 
-/* Check the limits of the options, on a side that has reported rates. */
+/* Check the limits that the options give for the run, on a side that has reported rates. */
 static int
 check_limits(const struct report *report)
 {

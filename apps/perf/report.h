@@ -23,8 +23,8 @@
 struct bandwidth {
 	uint64_t size;
 	uint64_t messages;
-	double average_bps; /* bytes of payload per second */
-	/* highest rate, in bytes of payload per second; 0 if it is not computed */
+	double average_bps; /* average rate in bytes of payload per second */
+	/* highest rate in bytes of payload per second; 0 if it is not computed */
 	double peak_bps;
 	double messages_per_s;
 };
@@ -47,9 +47,9 @@ struct report {
 	const struct options *opt;
 	/* what was measured beside the messages, for the current message size */
 	const struct measures *measures;
-	/* the report prints nothing, because it is of the second side in loopback */
+	/* the report prints nothing, because it belongs to the second side in loopback */
 	bool is_quiet;
-	bool has_rates;      /* rates were reported */
+	bool has_rates;      /* rates were reported in this run */
 	double best_bw;      /* highest average bandwidth of a size, in the unit of the report */
 	double best_msgrate; /* highest message rate of a size, in millions per second */
 	struct plot plot;
@@ -83,8 +83,9 @@ void report_rule(void);
 void report_columns(const struct options *opt);
 
 /**
- * Report a row.
- * @param directions  with --bidirectional the rates of this side and of the other side; else NULL
+ * Report the row of a message size.
+ * @param directions  with --bidirectional the rates of this side and of the other side; otherwise
+ *         NULL
  */
 void report_bandwidth(struct report *report, const struct bandwidth *row,
 		      const struct verify *verify, const struct bandwidth directions[2]);
@@ -93,7 +94,10 @@ void report_bandwidth(struct report *report, const struct bandwidth *row,
 void report_times(const struct report *report, const double *times, uint64_t nb);
 void report_latency(struct report *report, const struct latency *row, const struct verify *verify);
 
-/** Print the row of a test in which this side was only the responder: the result of --verify. */
+/**
+ * Print the row of a test in which this side was only the responder: it has the result of --verify,
+ * and no rate.
+ */
 void report_answered(struct report *report, uint64_t size, uint64_t messages,
 		     const struct verify *verify);
 

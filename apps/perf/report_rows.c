@@ -54,7 +54,7 @@ json_close(struct report *report, const struct verify *verify)
 	fprintf(report->rows_file, "\n\t\t}");
 }
 
-/* Print the end of a row, and what is shown below it. */
+/* Print the end of a row, and the measures that are shown below the row. */
 static void
 end_row(const struct report *report, const struct verify *verify, uint64_t messages)
 {
@@ -78,7 +78,7 @@ static void
 print_bandwidth(const struct report *report, const struct bandwidth *row)
 {
 	const double unit = unit_of(report), average = row->average_bps / unit;
-	/* as in perftest a small number of Gb/s has more digits */
+	/* as in perftest, rates below 0.1 Gb/s are printed with six decimals */
 	const int digits = report->opt->is_gbits && average < 0.1 ? 6 : 2;
 
 	printf(" %-7" PRIu64 "    %-10" PRIu64 "       %-7.*f            %-7.*f\t\t   %-7.6f",
@@ -124,7 +124,7 @@ print_direction(const struct report *report, const char *title, const struct ban
 	printf("\n");
 }
 
-/* Report the directions of --bidirectional, whose rates the row before has as a sum. */
+/* Report the rates of both directions of --bidirectional; the row before has only their sum. */
 static void
 show_directions(struct report *report, const struct bandwidth *local,
 		const struct bandwidth *remote)
@@ -214,7 +214,10 @@ print_latency(const struct report *report, const struct latency *row)
 		       row->deviation, row->p99, row->p999);
 }
 
-/* Print the row, after the names of the columns if a list of latencies is before the row. */
+/*
+ * Print the row of a latency test. If a list of latencies stands before the row, print the names of
+ * the columns first.
+ */
 static void
 show_latency(const struct report *report, const struct latency *row, const struct verify *verify)
 {

@@ -39,7 +39,9 @@ requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot)
 	return endpoint->buffer.at + layout_in(&requests->layout, endpoint->area_len, qp_idx, slot);
 }
 
-/* Get the index of the QP whose receives[] and areas are used: with an SRQ those of the first. */
+/*
+ * Get the index of the QP whose receives[] and areas a QP uses: with an SRQ those of the first QP.
+ */
 static unsigned
 receiver_of(const struct requests *requests, unsigned qp_idx)
 {
@@ -262,7 +264,10 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct stream *stream = &requests->stream[qp_idx];
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
-	/* the slot is counted, because a division for each request would slow down the test */
+	/*
+	 * the next slot is found by counting, because a division for each request would slow down
+	 * the test
+	 */
 	uint32_t slot = stream->slot;
 	uint32_t unsignaled = stream->unsignaled;
 
@@ -318,7 +323,10 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 
 	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
 	const size_t stride = requests->layout.stride;
-	/* the slot is counted, because a division for each request would slow down the test */
+	/*
+	 * the next slot is found by counting, because a division for each request would slow down
+	 * the test
+	 */
 	uint64_t slot = requests->stream[qp_idx].recv_slot;
 
 	for (unsigned i = 0; i < nb; i++) {

@@ -16,7 +16,8 @@
 
 #include "layout.h"
 
-#define REQUESTS_RECV_LIST 16u /* receive requests in one post, unless --recv_post_list is given */
+/* maximum number of receive requests in one post, unless --recv_post_list is given */
+#define REQUESTS_RECV_LIST 16u
 
 struct session;
 
@@ -25,9 +26,9 @@ struct session;
  * line, because there may be many QPs.
  */
 struct stream {
-	_Alignas(64) uint64_t posted; /* number of posted send requests */
-	uint64_t completed;           /* number of completed send requests */
-	uint64_t received;            /* number of received messages */
+	_Alignas(64) uint64_t posted; /* number of send requests that were posted */
+	uint64_t completed;           /* number of send requests that have completed */
+	uint64_t received;            /* number of messages that were received */
 	uint32_t slot;                /* slot that the next send request uses */
 	uint32_t unsignaled;          /* number of send requests since the last signaled one */
 	struct ibv_qp *qp;
@@ -40,7 +41,7 @@ struct stream {
 struct requests {
 	struct session *session;
 	struct layout layout;
-	struct stream *stream; /* the state of the QPs: one entry for each */
+	struct stream *stream; /* state of the QPs: one entry for each QP */
 	uint64_t first;        /* number of the first message of this batch */
 	/*
 	 * Arrays of `post_list` send requests and their scatter-gather elements. Each post on any
@@ -77,8 +78,8 @@ uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t 
 
 /**
  * Post the next `nb` send requests of a QP, at most post_list.
- * @param signal_every  one of this number of requests is signaled; it is constant throughout a
- *         batch
+ * @param signal_every  one of `signal_every` requests is signaled; the number is constant
+ *         throughout a batch
  * @param last          index in the batch of one more request that is signaled
  * @return 0, or -1 after a line on stderr
  */
@@ -105,7 +106,7 @@ uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
  *
  *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
  *
- * The functions below are called for each completion, within the measured time.
+ * The functions that take it apart are called for each completion, within the measured time.
  */
 #define REQUESTS_RECV_BIT (UINT64_C(1) << 63)
 #define REQUESTS_QP_SHIFT 32
@@ -128,8 +129,8 @@ requests_qp_idx(const struct ibv_wc *wc)
 }
 
 /**
- * Get the low 32 bits of the wr_id of a completion. For a send request they are those of its index,
- * for a receive request they are its slot.
+ * Get the low 32 bits of the wr_id of a completion: the index of a send request, or the slot of a
+ * receive request.
  */
 static inline uint32_t
 requests_idx(const struct ibv_wc *wc)

@@ -31,7 +31,7 @@
 
 #define HELLO_S           10
 #define CLEARED_PER_S_LOG 26 /* log2 of the bytes that a busy machine clears in a second */
-#define CLOSE_S           5  /* number of seconds that the client has to close its port */
+#define CLOSE_S           5  /* limit in seconds for the client to close its port */
 /* microseconds between two polls of the connection to the other side, in a loop that waits */
 #define POLL_US             20
 #define BUDGET_BYTES        (1u << 30)
@@ -141,7 +141,7 @@ agree(struct session *session)
 
 /*
  * The number of addresses that are exchanged in one batch. It is limited, so that neither side has
- * to wait until the other reads.
+ * to wait until the other side reads.
  */
 #define SWAP_BATCH 256u
 
@@ -193,8 +193,8 @@ parse_address(const char *line, unsigned idx, struct address *address)
 }
 
 /*
- * Get the time that the other side has until it sends its addresses: it registers its buffer before
- * that, and the kernel clears the pages of a large buffer.
+ * Get the limit in seconds for the wait for the addresses of the other side. Before that side sends
+ * them, it registers its buffer, and the kernel clears the pages of a large buffer.
  */
 static unsigned
 addresses_s(const struct session *session)
@@ -312,8 +312,8 @@ session_iters(const struct session *session, uint64_t size)
 }
 
 /*
- * Make the connection to the other side. The device was opened before, so that errors in its specification are
- * printed before this side waits for the other.
+ * Make the connection to the other side. The device was opened before, so that errors in its
+ * specification are printed before this side waits for the other side.
  */
 static int
 open_exchange(struct session *session)
@@ -467,13 +467,13 @@ session_open(struct session *session, const char *spec)
 	return -1;
 }
 
-/* End the exchange, and destroy what rdma_cm has made. The device must be destroyed after that. */
+/* End the exchange of lines, and destroy the objects of rdma_cm, before the device is destroyed. */
 static void
 close_cm(struct session *session)
 {
 	/*
-	 * end the exchange before the queue pairs are destroyed: the other side must get the last
-	 * line, such as a failure
+	 * The queue pairs are destroyed after the connection that carries the lines is closed: the
+	 * other side must get this side's last line, which may say why it failed.
 	 */
 	exchange_close(&session->exchange);
 	endpoint_destroy_qps(&session->endpoint);

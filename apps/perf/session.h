@@ -35,17 +35,17 @@ struct session {
 	bool is_requester;
 	/* this side responds to requests of the other side */
 	bool is_responder;
-	bool is_peer_gone; /* the peer failed, or closed the connection */
+	bool is_peer_gone; /* the other side has failed, or has closed the connection */
 	struct endpoint endpoint;
 	struct exchange exchange;
-	struct cm cm; /* connection management, with --rdma_cm */
+	struct cm cm; /* connection management of this side, with --rdma_cm */
 	struct failures failures;
 	/* results of the checks of received data, for the current message size */
 	struct verify verify;
 	/* what is measured beside the messages, for the current message size */
 	struct measures measures;
 	struct report report;
-	uint64_t wrong;      /* number of wrong bytes over all message sizes, on both sides */
+	uint64_t wrong;      /* number of wrong bytes of all message sizes, on both sides */
 	uint64_t looked_tsc; /* TSC value at which session_poll() last read the exchange */
 };
 
@@ -63,7 +63,7 @@ int session_open(struct session *session, const char *spec);
 /**
  * Execute the whole run and close the session. If the connection to the other side does not exist
  * yet, it is made first.
- * @return PERF_EXIT_...
+ * @return exit status of the program, such as PERF_EXIT_FAILED (options.h)
  */
 int session_run(struct session *session);
 
@@ -82,8 +82,8 @@ int session_send(struct session *session, const char *step, const struct sync *m
 /**
  * Check whether the other side has reached a step. A polling loop may call this function often,
  * because it reads the exchange only at intervals.
- * @return 1 if it has, and `theirs` is filled; 0 if not yet; -1 after a line on stderr if the other
- *         side has failed
+ * @return 1 if the other side has reached it, and `theirs` is filled; 0 if not yet; -1 after a line
+ *         on stderr if the other side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Cycles that a test spent in each stage of the library. The library counts cycles from its start,
- * so the cycles of a test are the difference of two readings.
+ * The cycles that a test spent in each stage of the library. The library counts cycles from its
+ * start on, so the cycles of a test are the difference of two readings.
  */
 
 #include "stages.h"

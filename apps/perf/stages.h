@@ -5,7 +5,7 @@
 /**
  * @file
  * The CPU cycles that each stage of the library took during the measured time. The library counts
- * them only if it was built with its stage clock.
+ * these cycles only if it was built with the option `stages`.
  */
 
 #include <stdint.h>
@@ -21,7 +21,7 @@ struct stages {
 	struct uroce_dv_stage spent[STAGES_MAX];
 };
 
-/** Set the sums of cycles to zero. */
+/** Set the sums of the cycles of all stages to zero. */
 void stages_reset(struct stages *stages);
 
 /** Begin a measured interval; stages_end() ends it. A test may have several intervals. */

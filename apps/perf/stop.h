@@ -16,7 +16,7 @@ void stop_catch_signals(void);
 /** Request a stop from inside the program: in loopback, a side that failed stops the other side. */
 void stop_ask(void);
 
-/** Take the request back: the run ends in order. The signal of stop_signal() is forgotten, too. */
+/** Withdraw the request to stop, because the run ends in order. stop_signal() then returns 0. */
 void stop_withdraw(void);
 
 bool stop_is_asked(void);

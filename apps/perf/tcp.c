@@ -80,8 +80,8 @@ set_keepalive(int fd)
 }
 
 /*
- * Parse a local address. @return NULL if it is not an IP address; the caller frees the result by
- * freeaddrinfo()
+ * Parse a local address. The caller frees the result by freeaddrinfo().
+ * @return NULL if `text` is not an IP address
  */
 static struct addrinfo *
 local_address(const char *text, uint16_t port)
@@ -191,8 +191,8 @@ tcp_accept(struct exchange *exchange, const struct options *opt)
 }
 
 /*
- * Bind a socket to the local address of the option, if there is one. An address of another family
- * fails.
+ * Bind a socket to the local address of the option, if there is one. The call fails if the local
+ * address is of another family.
  */
 static int
 bind_source(int fd, const struct addrinfo *source)

@@ -28,13 +28,13 @@
 
 #include <rte_cycles.h>
 
-/* Sums over the batches of a message size. */
+/* Sums over all batches of a message size. */
 struct total {
 	uint64_t messages; /* number of messages of each QP */
 	uint64_t sent, received;
 	uint64_t peer_sent;
 	double seconds, recv_seconds;
-	double peak; /* highest rate, in messages per second; 0 if it is not computed */
+	double peak; /* highest rate in messages per second; 0 if it is not computed */
 };
 
 /* --- batches --------------------------------------------------------------------------------- */
@@ -114,7 +114,9 @@ prepare(struct transfer *transfer)
 	return 0;
 }
 
-/* Check the values that atomics returned, and the word that the peer's atomics changed. */
+/*
+ * Check the values that atomics have returned, and the word that the peer's atomics have changed.
+ */
 static void
 check_atomics(struct transfer *transfer, unsigned qp_idx)
 {
@@ -214,7 +216,8 @@ add_up(struct total *total, const struct transfer *transfer)
 	double rate = seconds > 0 ? (double)transfer->completed / seconds : 0;
 
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE)
-		total->messages = UINT64_MAX; /* with --duration the size has only one batch */
+		/* with --duration a message size has only one batch */
+		total->messages = UINT64_MAX;
 	else
 		total->messages += transfer->goal;
 	total->sent += measured.end_sent - measured.begin_sent;
@@ -247,13 +250,16 @@ warm_up(struct transfer *transfer)
 	    transfer_run(transfer) != 0)
 		return -1;
 	measures_reset(&transfer->session->measures);
-	/* wrong bytes still count, and messages that were checked on arrival do not */
+	/*
+	 * The wrong bytes of the warm-up count, but its messages and bytes, which were checked on
+	 * arrival, do not.
+	 */
 	transfer->session->verify.messages = 0;
 	transfer->session->verify.bytes = 0;
 	return 0;
 }
 
-/* Get the end of the time of --duration for a size that begins now. */
+/* Get the time at which a message size that begins now ends: the time of --duration later. */
 static uint64_t
 deadline_of(const struct options *opt)
 {
@@ -388,7 +394,7 @@ finish(struct transfer *transfer, struct total *total)
 	if (session_sync(session, "rate", &rate, &theirs) != 0)
 		return -1;
 	if (session->opt->is_infinite)
-		return 0; /* each interval was reported */
+		return 0; /* with --run_infinitely each interval was already reported */
 	if (session->is_requester || session->opt->op == PERF_SEND)
 		report_rates(transfer, total, &theirs);
 	else

@@ -30,8 +30,8 @@
 #include <rte_cycles.h>
 
 /*
- * time in seconds: after this time without a response a message of an unreliable transport counts
- * as lost
+ * time in seconds after which a message of an unreliable transport without a response counts as
+ * lost
  */
 #define SILENCE_S 10
 /*
@@ -47,7 +47,7 @@ struct pingpong {
 	/* number of rounds to execute; UINT64_MAX if the deadline ends the test */
 	uint64_t goal;
 	uint64_t measured; /* number of rounds whose time was measured */
-	/* TSC values between which rounds are measured */
+	/* TSC values between which the time of rounds is measured */
 	uint64_t measure_begin, measure_end;
 	uint64_t deadline;     /* end of the time of --duration, as a TSC value */
 	uint64_t progress_tsc; /* TSC value at the last line about progress */
@@ -56,7 +56,8 @@ struct pingpong {
 	bool is_failed;
 	/* the latency of each round, in the unit of the report; NULL if only the sum is kept */
 	double *times;
-	struct histogram histogram; /* used with --histogram and --plot */
+	/* histogram of the latencies, used with --histogram and --plot */
+	struct histogram histogram;
 	double sum;
 };
 
@@ -172,8 +173,8 @@ poll_events(struct pingpong *pp)
 		pp->is_over = got > 0;
 	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
 		/*
-		 * the server sends no line before the client does, so a line or an error means that
-		 * the server has failed
+		 * The server sends no line before the client sends one. So a line or an error here
+		 * means that the server has failed.
 		 */
 		return -1;
 	}
@@ -192,7 +193,7 @@ poll_events(struct pingpong *pp)
 static unsigned
 poll_every(const struct pingpong *pp)
 {
-	/* with events each round may sleep */
+	/* with --events each round of the loop may sleep, so events are polled in each */
 	return pp->session->opt->is_events ? 1 : POLL_EVERY;
 }
 
@@ -222,7 +223,7 @@ has_arrived(struct pingpong *pp)
 	return false;
 }
 
-/* Get the number of posted requests that have not completed. */
+/* Get the number of requests that were posted and have not completed. */
 static uint64_t
 nb_open_now(const struct pingpong *pp)
 {
@@ -231,7 +232,8 @@ nb_open_now(const struct pingpong *pp)
 
 /*
  * Wait for the message of this round.
- * @return 1 if it has arrived, 0 if the client has ended the message size, -1 if the test failed
+ * @return 1 if the message has arrived, 0 if the client has ended the message size, -1 if the test
+ *         has failed
  */
 static int
 wait_message(struct pingpong *pp)
@@ -276,8 +278,8 @@ wait_depth(struct pingpong *pp)
 }
 
 /*
- * Wait until the buffer may be written again. If the message was not sent inline, its request must
- * have completed.
+ * Wait until the buffer of the message may be written again: if the message was not sent inline,
+ * its request must have completed.
  */
 static int
 wait_buffer(struct pingpong *pp)
@@ -360,7 +362,7 @@ wait_gap(struct pingpong *pp)
 		endpoint_drive(&pp->session->endpoint);
 }
 
-/* Add the time of a round, a number of cycles. */
+/* Add the time of a round, in cycles, to the results. */
 static void
 add_time(struct pingpong *pp, uint64_t tsc)
 {

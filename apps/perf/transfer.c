@@ -20,8 +20,8 @@
 /* number of random QPs that --qp-order=random chooses between two polls */
 #define DRAWS 64
 /*
- * time in microseconds: when nothing has arrived for so long, no more messages of an unreliable
- * transport are expected
+ * time in microseconds without an arrival after which no more messages of an unreliable transport
+ * are expected
  */
 #define SETTLE_US  20000
 #define PROGRESS_S 1
@@ -36,8 +36,8 @@ room_for(const struct transfer *transfer, const struct stream *stream)
 {
 	const struct options *opt = transfer->session->opt;
 	/*
-	 * a batch ends with a signaled request: the last completion shows that all requests have
-	 * completed
+	 * The last request of a batch is signaled, because its completion shows that all requests
+	 * have completed.
 	 */
 	const uint64_t left = transfer->goal == TRANSFER_UNTIL_DEADLINE
 				      ? opt->cq_mod - stream->unsignaled
@@ -46,7 +46,9 @@ room_for(const struct transfer *transfer, const struct stream *stream)
 
 	if (stream->posted + nb - stream->completed > opt->tx_depth)
 		return 0;
-	/* read the clock only for a QP that has room, because with many QPs most have no room */
+	/*
+	 * The clock is read only for a QP that has room, because with many QPs most have no room.
+	 */
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE && stream->unsignaled == 0 &&
 	    rte_rdtsc() >= transfer->deadline)
 		return 0;
@@ -91,7 +93,7 @@ post_in_random_order(struct transfer *transfer)
 	return 0;
 }
 
-/* Check whether the limit of the rate permits a list of requests now, and count its messages. */
+/* Check whether --rate_limit permits a list of requests now. If so, count its messages. */
 static bool
 is_in_time(struct transfer *transfer, unsigned nb)
 {
@@ -129,8 +131,8 @@ post_sends(struct transfer *transfer)
 /* --- completions ----------------------------------------------------------------------------- */
 
 /*
- * Handle the completion of a send request. It shows that all requests of the QP that were posted
- * before have completed, too.
+ * Handle the completion of a send request, which shows that all requests that the QP posted before
+ * have completed, too.
  */
 static void
 take_send(struct transfer *transfer, const struct ibv_wc *wc)
@@ -178,7 +180,7 @@ is_received_by(const struct ibv_wc *wc, unsigned qp_idx)
 }
 
 /*
- * Handle successive completions, as far as they are of receive requests of the same QP.
+ * Handle successive completions, as long as they are receive requests of one QP.
  * @return the number of completions that were handled
  */
 static int
@@ -200,7 +202,8 @@ take_recvs(struct transfer *transfer, const struct ibv_wc *wc, int nb)
 	transfer->received += (uint64_t)n;
 	if (opt->is_verify)
 		/*
-		 * with --verify all receive requests of a batch are posted before the batch begins
+		 * with --verify all receive requests of a batch are posted before the batch begins,
+		 * so none is posted here
 		 */
 		return n;
 	uint64_t missing = opt->rx_depth - requests_nb_recv(&transfer->requests, qp_idx);
@@ -325,7 +328,7 @@ drain(struct transfer *transfer)
 			transfer->posted - transfer->completed, limit_s);
 }
 
-/* Receive the messages of an unreliable transport that are still in flight. */
+/* Receive the messages of an unreliable transport that are still in flight at the end. */
 static void
 settle(struct transfer *transfer)
 {

@@ -26,7 +26,8 @@
  * (--margin), or the time since the last report (--run_infinitely).
  */
 struct interval {
-	uint64_t next_tsc; /* TSC value of the next change; 0 if there is none */
+	/* TSC value at which the interval begins or ends next; 0 if there is no such time */
+	uint64_t next_tsc;
 	bool is_begun;
 	/* TSC values and numbers of messages at the start and at the end of the interval */
 	uint64_t begin_tsc, end_tsc;
@@ -38,9 +39,9 @@ struct interval {
 struct transfer {
 	struct session *session;
 	struct requests requests;
-	struct order order; /* the random order of QPs, for --qp-order=random */
-	uint64_t
-		goal; /* number of messages of this batch for each QP, or TRANSFER_UNTIL_DEADLINE */
+	struct order order; /* random order of the QPs, for --qp-order=random */
+	/* number of messages of this batch for each QP, or TRANSFER_UNTIL_DEADLINE */
+	uint64_t goal;
 	uint64_t deadline; /* end of the time of --duration, as a TSC value */
 	/*
 	 * number of requests in this batch, over all QPs, that were posted, completed and received
@@ -57,10 +58,11 @@ struct transfer {
 	/* this side has sent the step `done`: its requests have completed */
 	bool is_done_sent;
 	bool is_peer_done;
-	uint64_t peer_sent; /* number of messages that the peer sent; valid if is_peer_done */
+	/* number of messages that the peer has sent; valid if is_peer_done is set */
+	uint64_t peer_sent;
 	/*
-	 * TSC values of the posts and of the completions, in order, from which the peak rate is
-	 * computed; NULL if it is not computed
+	 * TSC values of the posts and of the completions, from which the peak rate is computed;
+	 * NULL if it is not computed
 	 */
 	uint64_t *posted_tsc, *completed_tsc;
 	uint64_t times_max;

@@ -50,7 +50,10 @@ verify_poison(uint8_t *at, size_t len, uint64_t message)
 	fill(at, len, message, UINT64_MAX);
 }
 
-/* The number of wrong bytes of a message, and how many of them were never written. */
+/*
+ * The wrong bytes that a check of a message has found: their number, and how many of them were
+ * never written.
+ */
 struct finding {
 	uint64_t wrong;
 	uint64_t untouched;

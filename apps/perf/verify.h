@@ -20,10 +20,11 @@
 struct verify {
 	uint64_t messages;
 	uint64_t bytes;
-	uint64_t wrong; /* number of wrong bytes */
+	uint64_t wrong; /* number of wrong bytes in the checked messages */
 	/* number of messages of an unreliable transport that did not arrive, or arrived in part */
 	uint64_t lost;
-	bool is_selftest; /* flip one bit before the first check, to test that the check finds it */
+	/* flip one bit before the first check, to test that the check finds the bit */
+	bool is_selftest;
 	bool is_flipped;
 };
 

@@ -23,13 +23,15 @@
 
 #define POLL_BATCH 16
 
-/* What a launched worker has to do: wait, begin its run, or return without a run. */
+/*
+ * What a worker that waits on its lcore has to do: wait on, begin its run, or return without a run.
+ */
 enum start { START_LATER, START_NOW, START_NEVER };
 
 struct worker {
 	/*
-	 * the requester and the responder of this worker; they are aligned so that a worker shares
-	 * no cache line with another one
+	 * the requester and the responder of this worker; they are aligned so that no other worker
+	 * uses their cache lines
 	 */
 	_Alignas(128) struct session ends[2];
 	struct requests requests;

@@ -11,7 +11,10 @@
 
 #include "options.h"
 
-/** Execute a run with the options --loopback --workers=N. @return PERF_EXIT_... */
+/**
+ * Execute a run with the options --loopback --workers=N.
+ * @return the exit status of the program, such as PERF_EXIT_FAILED (options.h)
+ */
 int workers_run(const struct options *opt);
 
 #endif /* PERF_WORKERS_H */

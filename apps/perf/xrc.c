@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Creates and connects XRC targets. A target receives only, so RTR is its last state. */
+/*
+ * Creates and connects XRC targets. An XRC target only receives, so RTR is the last state that it
+ * is moved to.
+ */
 
 #include "xrc.h"
 

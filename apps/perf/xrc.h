@@ -11,7 +11,10 @@
 
 #include "endpoint.h"
 
-/** Open the domain and create its shared receive queue. @return 0, or -1 after a line on stderr */
+/**
+ * Open the XRC domain, and create its shared receive queue.
+ * @return 0, or -1 after a line on stderr
+ */
 int xrc_open(struct endpoint *endpoint, const struct options *opt);
 
 /**
@@ -20,13 +23,19 @@ int xrc_open(struct endpoint *endpoint, const struct options *opt);
  */
 int xrc_create_target(struct endpoint *endpoint, const struct options *opt, unsigned idx);
 
-/** Connect target `idx` to the queue pair of the peer. @return 0, or -1 after a line on stderr */
+/**
+ * Connect XRC target `idx` to the queue pair of the peer with this index.
+ * @return 0, or -1 after a line on stderr
+ */
 int xrc_connect_target(struct endpoint *endpoint, const struct options *opt, unsigned idx);
 
-/** Destroy the targets that exist. */
+/** Destroy the XRC targets that exist. */
 void xrc_destroy_targets(struct endpoint *endpoint);
 
-/** Close the domain if there is one. The queue pairs and the queue must have been destroyed. */
+/**
+ * Close the XRC domain if there is one. The queue pairs and the shared receive queue must have been
+ * destroyed.
+ */
 void xrc_close(struct endpoint *endpoint);
 
 #endif /* PERF_XRC_H */

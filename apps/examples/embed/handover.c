@@ -73,7 +73,7 @@ static struct datagram_path path; /* path to the other process */
 static atomic_bool has_path;      /* set when `path` is written */
 static atomic_uint nb_echoes;     /* number of echoes that the client received, in order */
 static uint64_t sent_tsc;         /* time when the client sent the latest datagram */
-static atomic_bool is_finished;   /* tells the loop to end */
+static atomic_bool is_finished;   /* true: the loop must end */
 
 /* --- the port ------------------------------------------------------------------------------------ */
 
