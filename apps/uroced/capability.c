@@ -69,7 +69,7 @@ has_dropped(pid_t tid)
 
 /*
  * Make a thread give up its capabilities, by a signal.
- * @return 0 if the thread has handled the signal or has ended, else -errno
+ * @return 0 if the thread has handled the signal or has ended, otherwise -errno
  */
 static int
 drop_of(pid_t tid)
@@ -89,7 +89,7 @@ drop_of(pid_t tid)
 
 /*
  * Make all other threads give up their capabilities.
- * @param[in,out] nb  increased by the number of threads that had more than the kept capabilities
+ * @param[in,out] nb  increased by the number of threads that had more than the capabilities to keep
  */
 static int
 drop_of_others(DIR *tasks, unsigned *nb)

@@ -29,9 +29,9 @@
 #include "sandbox.h"
 #include "start_eal.h"
 
-/* What the checks found. */
+/* The findings of the checks. */
 struct findings {
-	pid_t running; /* the PID of the uroced that uses the file of leases; 0: there is none */
+	pid_t running; /* PID of the uroced that uses the file of leases; 0: no uroced uses it */
 	bool has_listener; /* a uroced listens at the socket */
 	bool is_new;       /* there is no file of leases yet */
 	gid_t gid;
@@ -104,8 +104,8 @@ check_sockets(const struct options *opt, struct findings *found)
 }
 
 /*
- * A uroced that runs has both the socket and the file of leases. If a uroced has one of them alone,
- * another uroced cannot start.
+ * A uroced that runs has both the socket and the file of leases. If a uroced has only one of the
+ * two, another uroced cannot start.
  */
 static int
 check_running(const struct options *opt, const struct findings *found)

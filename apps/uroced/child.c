@@ -31,8 +31,8 @@ child_fork(void)
 	if (getppid() != parent)
 		_exit(0);
 	/*
-	 * uroced, which an attacker may control, has the same user and may open files of /proc; the
-	 * child has no filter of system calls
+	 * The child has no filter of system calls. So uroced, which an attacker may control and
+	 * which has the same user ID, must not be able to open the child's files in /proc.
 	 */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	return 0;

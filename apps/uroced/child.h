@@ -9,7 +9,7 @@
 
 #include <sys/types.h>
 
-/** The largest number of descriptors that uroced may have inherited. */
+/** Maximum number of descriptors that uroced may have inherited. */
 #define CHILD_INHERITED_MAX 1024
 
 /**

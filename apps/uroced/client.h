@@ -24,12 +24,14 @@
 typedef _Atomic uint64_t counter;
 
 struct counters {
-	counter frames_up, bytes_up;     /* forwarded frames of the client, and their bytes */
-	counter frames_down, bytes_down; /* frames delivered to the client, and their bytes */
-	counter wakes;                   /* number of WAKE messages sent to the client */
-	counter busy_ns;                 /* nanoseconds that turns of the client took */
+	/* number of forwarded frames of the client, and their bytes */
+	counter frames_up, bytes_up;
+	/* number of frames that were delivered to the client, and their bytes */
+	counter frames_down, bytes_down;
+	counter wakes;   /* number of WAKE messages sent to the client */
+	counter busy_ns; /* nanoseconds that the turns of the client took */
 	/*
-	 * number of dropped frames by reason: frames that the client sent; for RING_FULL and
+	 * number of dropped frames, by the reason: frames that the client sent; for RING_FULL and
 	 * BUFFER, frames that were for the client
 	 */
 	counter drop[FRAME_NB_DROPS];
@@ -64,9 +66,9 @@ struct client_down {
 /** A barrier that the data path has reached in a ring up and has not passed yet. */
 struct client_barrier {
 	bool is_met;
-	/* number of the barrier; the first barrier of the data path has number 1 */
+	/* number of the barrier; the data path numbers barriers from 1 on */
 	uint64_t number;
-	uint64_t round;      /* the round in which the barrier was reached */
+	uint64_t round;      /* value of data.nb_rounds when the barrier was reached */
 	uint64_t nb_emptied; /* the value of wire.nb_emptied when the barrier was reached */
 	uint64_t nb_heard;   /* the value of data.nb_heard when the barrier was reached */
 };
@@ -88,7 +90,7 @@ struct mapper_area;
 
 /**
  * The user ID of the connection manager (cm_process.h) for turns, limits and readers. No process
- * has this user ID, so no client shares turns, limits or a reader with the connection manager.
+ * has this user ID. So the connection manager shares turns, limits and a reader with no client.
  */
 #define CLIENT_UID_MANAGER ((uid_t)-1)
 
@@ -98,11 +100,11 @@ struct client {
 	 * here to `counters`.
 	 */
 	uint32_t next_pair; /* index of the pair of rings from which the next batch is taken */
-	uint32_t runq_pos;  /* the client's index in the run queue */
+	uint32_t runq_pos;  /* index of the client in the run queue, data.runq */
 	uint64_t active_ns; /* time of the last round that took a descriptor from a ring up */
 	/*
-	 * nanoseconds that are left of the turn; a negative value is time that was used beyond the
-	 * turn
+	 * nanoseconds that are left of the client's turn; a negative value is time that the client
+	 * used beyond its turn
 	 */
 	int64_t credit_ns;
 	/*
@@ -111,8 +113,8 @@ struct client {
 	 */
 	bool is_wake_due;
 	/*
-	 * the turn ended before a frame or a barrier that has to wait, and is continued in the next
-	 * round
+	 * the client's turn ended at a frame or a barrier that has to wait, and is continued in the
+	 * next round
 	 */
 	bool is_cut_short;
 	/* for each ring up: the barrier that was reached and is not passed yet, if there is one */
@@ -143,22 +145,26 @@ struct client {
 	atomic_bool is_broken;
 	/* The control thread alone writes the fields from here on. */
 	/*
-	 * the client has sent HELLO of the version that uroced has, so uroced sends it HOST when
-	 * the host changes
+	 * the client has sent HELLO of the version that uroced has. So uroced sends the message
+	 * HOST to the client when the host changes
 	 */
 	bool is_greeted;
 	bool is_attached;
-	bool is_host_due; /* a HOST message is to be sent when the socket of the client has room */
-	bool has_request; /* a LEASE message for `nb_wanted` blocks has no reply yet */
+	/* the message HOST is to be sent when the socket of the client has room */
+	bool is_host_due;
+	/* the last message LEASE of the client, for `nb_wanted` blocks, has no reply yet */
+	bool has_request;
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
-	 * index of the reader that has a job of this client, else -1. No message of the client is
-	 * received while a reader has such a job.
+	 * index of the reader that has a job of this client; -1: no reader has one. While a reader
+	 * has a job, no message of the client is received.
 	 */
 	int reader;
 	uint64_t job_number; /* the number of the job that `reader` has */
-	/* the ATTACH message while a reader seals the shared memory, else NULL */
+	/*
+	 * the message ATTACH of the client, while a reader seals the shared memory; otherwise NULL
+	 */
 	struct uroce_mux_attach *attaching;
 	/* the record that the mapper has of the shared memory; NULL if no memory is mapped */
 	struct mapper_area *part;
@@ -168,15 +174,16 @@ struct client {
 	 */
 	uint64_t served;
 	pid_t pid;
-	uid_t uid; /* CLIENT_UID_MANAGER: the client is the connection manager */
+	/* user ID of the client; CLIENT_UID_MANAGER: the client is the connection manager */
+	uid_t uid;
 };
 
 /** Make the record of a client for its connection. @return NULL if there is no memory */
 struct client *client_create(int socket, uint16_t slot);
 
 /**
- * Free the record of a client and what belongs to it, except for the socket. The mapper unmaps the
- * shared memory.
+ * Free the record of a client and the objects of the record, except for the socket. The mapper
+ * unmaps the shared memory.
  */
 void client_destroy(struct client *client, struct mapper *mapper);
 
@@ -185,7 +192,8 @@ void client_destroy(struct client *client, struct mapper *mapper);
  * @param mapper       the mapper that unmaps the memory later
  * @param fd           the file of the memory; the caller closes it
  * @param frame_limit  the least size of a buffer, in bytes
- * @return NULL if the memory is accepted, else the reason why not, as the end of a sentence
+ * @return NULL if the memory is accepted, otherwise the reason why it is refused, as the end of a
+ *         sentence
  */
 const char *client_map(struct client *client, struct mapper *mapper,
 		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
@@ -194,13 +202,14 @@ const char *client_map(struct client *client, struct mapper *mapper,
  * Begin to use the rings of sealed shared memory, and make the doorbell. The indexes of the rings
  * stay as an earlier uroced process left them.
  * @param mapper  the mapper that enters the pages into the page table
- * @return NULL if the memory is accepted, else the reason why not, as the end of a sentence
+ * @return NULL if the memory is accepted, otherwise the reason why it is refused, as the end of a
+ *         sentence
  */
 const char *client_take_up(struct client *client, struct mapper *mapper);
 
 /**
  * Read the indexes of all rings in the shared memory, and begin to use the rings. Unlike
- * client_take_up(), this needs neither a mapper nor a doorbell.
+ * client_take_up(), the function needs neither a mapper nor a doorbell.
  * @return whether the indexes in all rings are possible
  */
 bool client_take_rings(struct client *client);

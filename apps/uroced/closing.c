@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* the largest number of messages that are read and dropped when a connection ends */
+/* maximum number of messages that are read and dropped when a connection ends */
 #define DRAIN_MAX 64
 
 static uint64_t
@@ -58,7 +58,7 @@ has_descriptors(int socket)
 	return true;
 }
 
-/* Give a socket to a closer. @return false if no closer accepts it now */
+/* Give a socket to a closer. @return false if no closer accepts the socket now */
 static bool
 pass_on(struct closing *closing, int socket, uid_t uid, bool is_urgent)
 {
@@ -125,7 +125,10 @@ closing_retry(struct closing *closing)
 		const int socket = closing->parked[i];
 		const uid_t uid = closing->parked_uid[i];
 
-		/* the closer that has refused a socket of a user refuses the next one, too */
+		/*
+		 * if a socket of this user was just refused, the next one would be refused, too, so
+		 * it stays parked
+		 */
 		if (!(has_refused && uid == refused) && pass_on(closing, socket, uid, false))
 			continue;
 		has_refused = true;

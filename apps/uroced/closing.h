@@ -19,14 +19,14 @@
 #include "readers.h"
 
 /**
- * The number of sockets that wait for a closer from which on no connection is accepted. It is large:
- * closers of the same user have many more sockets by then, and none of them gets on.
+ * The number of sockets that wait for a closer from which on no connection is accepted. So many
+ * sockets wait only if the closers of a user make no progress.
  */
 #define CLOSING_FULL 1024u
 
 /**
- * The largest number of sockets that wait for a closer: all clients may leave in addition,
- * and so may connection managers that have ended.
+ * Maximum number of sockets that wait for a closer: while CLOSING_FULL sockets wait, all clients
+ * may leave, and so may connection managers that have ended.
  */
 #define CLOSING_PARKED_MAX (CLOSING_FULL + CLIENTS_MAX + 64)
 
@@ -39,8 +39,8 @@
 struct closing {
 	struct readers *readers;
 	/*
-	 * the process ends, so sockets stay open: the kernel closes them after the end of the
-	 * process, and nobody waits for the descriptors in them
+	 * uroced ends, so sockets stay open: the kernel closes them after the end of the process,
+	 * and nobody waits for the descriptors in them
 	 */
 	bool is_ending;
 	/* sockets that a closer has to close, but that no closer has accepted yet */
@@ -50,7 +50,7 @@ struct closing {
 };
 
 /**
- * End a connection. The peer is notified at once.
+ * End a connection. The client is notified at once.
  * @param uid  the user of the client, whose closer closes the socket
  */
 void closing_end(struct closing *closing, int socket, uid_t uid);
@@ -61,7 +61,10 @@ unsigned closing_nb_of(const struct closing *closing, uid_t uid);
 /** Check whether a further connection may be accepted. */
 bool closing_has_room(const struct closing *closing);
 
-/** Check whether some socket waits or has a closer, so closing_retry() has to be called soon. */
+/**
+ * Check whether a socket waits for a closer, or a closer exists, so that closing_retry() has to be
+ * called soon.
+ */
 bool closing_is_due(const struct closing *closing);
 
 /** Look at the closers, and try again to close the sockets that no closer has accepted. */

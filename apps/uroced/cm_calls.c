@@ -13,12 +13,12 @@
 #include "cm/timeout.h"
 #include "cm_server.h"
 
-/* Only root may use ports below this one, as with sockets of the kernel. */
+/* The lowest port that a user other than root may use, as with sockets of the kernel. */
 #define PORT_UNPRIVILEGED 1024u
 
 /*
- * The most events CONNECT_REQUEST that one NEXT_EVENT drops because their listener is gone. The
- * bound keeps the time of a NEXT_EVENT short.
+ * Maximum number of events CONNECT_REQUEST that one request NEXT_EVENT drops because their listener
+ * is gone. This maximum bounds the time that a NEXT_EVENT takes.
  */
 #define SKIPS_MAX 16u
 
@@ -104,7 +104,7 @@ call_create(struct cm_client *client, const struct uroce_mux_cm_request *request
 	return 0;
 }
 
-/* Get the port of an id, as the connection manager records it. */
+/* Get the address and the port of an id, as cm_ports_record() records them. */
 static struct cm_port
 port_of(const struct cm_client *client, uint32_t id, const struct uroce_mux_cm_addr *addr,
 	bool is_v6only)
@@ -115,8 +115,8 @@ port_of(const struct cm_client *client, uint32_t id, const struct uroce_mux_cm_a
 }
 
 /*
- * Bind an id to a port that may be kept for the user of the client, at an address that overlaps. The
- * ids that keep the port for this user make room.
+ * Bind an id to a port that the keeper (cm_ports.h) may have for the user of the client, at an
+ * address that overlaps. The ids of the keeper that have the port for this user are destroyed.
  */
 static int
 bind_among_kept(struct cm_client *client, const struct uroce_mux_cm_request *request,
@@ -138,8 +138,8 @@ bind_among_kept(struct cm_client *client, const struct uroce_mux_cm_request *req
 }
 
 /*
- * Bind an id. If the address and the port are kept for the user of the client, since the user had
- * them when the previous connection manager ended, their record passes to the id.
+ * Bind an id. If the user had this address and port when the previous connection manager ended, the
+ * keeper (cm_ports.h) has them for the user, and their record passes to the id.
  */
 static int
 bind_id(struct cm_client *client, const struct uroce_mux_cm_request *request,
@@ -203,8 +203,8 @@ call_listen(struct cm_client *client, const struct uroce_mux_cm_request *request
 }
 
 /*
- * Limit the ACK timeout of a connection as that of a peer is limited. TIMEWAIT takes as long as the
- * ACK timeout, and goes on when the client has ended.
+ * Limit the ACK timeout of a connection to the longest time that a peer gets. An id stays in
+ * TIMEWAIT for this time, also after its client has ended.
  */
 static void
 limit_ack_timeout(struct uroce_cm_param *param)
@@ -348,7 +348,7 @@ call_next_event(struct cm_client *client, const struct uroce_mux_cm_request *req
 		    take_request(client, event))
 			return ret;
 	}
-	/* the client is told again that it has events, and then sends another NEXT_EVENT */
+	/* The client is told once more that it has events, and sends another NEXT_EVENT. */
 	note_events(client);
 	return 0;
 }

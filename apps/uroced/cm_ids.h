@@ -18,16 +18,19 @@
 struct cm_id {
 	uint16_t owner_plus_one; /* slot of the client plus one; 0: no client owns the id */
 	bool is_datagram;
-	bool is_v6only; /* the id is bound to addresses of IPv6 only */
-	uint16_t space; /* port space (cm/service_id.h); 0: the id does not bind a port */
-	/* the neighbours in the list of the client's ids; UROCE_CM_NO_ID: there is none */
+	bool is_v6only; /* the id is bound to IPv6 addresses only */
+	/* port space of the id (cm/service_id.h); 0: the id is not bound to a port */
+	uint16_t space;
+	/* neighbours of the id in the list of its client's ids; UROCE_CM_NO_ID: there is none */
 	uint32_t next, prev;
 };
 
 struct cm_ids {
 	struct cm_id *id;
-	uint32_t max;                /* ids of the engine are smaller than this number */
-	uint32_t first[CLIENTS_MAX]; /* by slot: an id of the client, or UROCE_CM_NO_ID */
+	/* number of entries of the table; the engine's ids are smaller */
+	uint32_t max;
+	/* for each client, by its slot: first id in the list of its ids, or UROCE_CM_NO_ID */
+	uint32_t first[CLIENTS_MAX];
 };
 
 /** Make a table in which no client owns an id. @return 0, or -ENOMEM */
@@ -40,7 +43,10 @@ bool cm_ids_is_free(const struct cm_ids *ids, uint32_t id);
 /** Make a client the owner of an id that is free. */
 void cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram);
 
-/** Slot of the client that owns an id; -1: no client owns it. `id` may be any number. */
+/**
+ * Get the slot of the client that owns an id; -1: no client owns it. The number `id` may have any
+ * value.
+ */
 int cm_ids_owner(const struct cm_ids *ids, uint32_t id);
 
 bool cm_ids_is_of(const struct cm_ids *ids, uint32_t id, uint16_t slot);
@@ -50,7 +56,7 @@ bool cm_ids_is_datagram(const struct cm_ids *ids, uint32_t id);
 
 void cm_ids_disown(struct cm_ids *ids, uint32_t id);
 
-/** Get the id of a client that it got last. @return UROCE_CM_NO_ID: the client owns no id */
+/** Get the id that a client has got last. @return UROCE_CM_NO_ID: the client owns no id */
 uint32_t cm_ids_last_of(const struct cm_ids *ids, uint16_t slot);
 
 #endif /* UROCED_CM_IDS_H */

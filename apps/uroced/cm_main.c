@@ -34,11 +34,12 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-#define MIB 64u /* MiB of ordinary memory for mbufs and for the tables of the device */
+#define MIB 64u /* size in MiB of the ordinary memory for mbufs and for the tables of the device */
 
 /*
- * The time that clients have to listen again after a connection manager was started. They try to
- * connect at intervals of 10 to 100 ms, and may wait seconds for a CPU on a busy machine.
+ * Time that clients have to listen again after a connection manager was started: as long as their
+ * ports are kept. Clients try to connect at intervals of 10 to 100 ms, and may wait seconds for a
+ * CPU on a busy machine.
  */
 #define RETURN_NS CM_PORTS_KEPT_NS
 
@@ -50,8 +51,8 @@ _Static_assert(CM_FD_UROCED == 3, "SPEC names it");
 struct cm {
 	struct ibv_context *context;
 	/*
-	 * the connection manager's own user of the agent: it keeps the agent and QP 1 while there
-	 * are no clients
+	 * user of the agent that belongs to the connection manager itself: it keeps the agent and
+	 * QP 1 while there are no clients
 	 */
 	struct uroce_cm_manager *own;
 	struct uroce_cm_agent *agent;
@@ -140,8 +141,8 @@ ignore_events(void *arg)
 /* --- the program --------------------------------------------------------------------------------- */
 
 /*
- * Whether uroced had clients when it ended, or has clients: a client holds a block other than the
- * first one, which the connection manager has.
+ * Whether uroced has clients, or had clients when it ended: one of its records says that a client
+ * holds a block other than the first one, which is the connection manager's.
  */
 static bool
 has_clients(const struct lease_record *record)
@@ -207,8 +208,9 @@ cm_main(bool is_unconfined)
 	int ret;
 
 	/*
-	 * exec() has ended the protection from uroced's user that the process had. Until the process
-	 * is in the sandbox, uroced, which an attacker may control, could write its memory.
+	 * exec() has ended the protection that the process had from other processes of uroced's
+	 * user. Until the process is in the sandbox, uroced, which an attacker may control, could
+	 * write its memory.
 	 */
 	if (!is_unconfined)
 		(void)prctl(PR_SET_DUMPABLE, 0);
@@ -223,7 +225,7 @@ cm_main(bool is_unconfined)
 		log_line("connection manager: its capabilities stay: %s", strerror(-ret));
 		return EXIT_FAILURE;
 	}
-	/* an error was reported by uroced, which reads the same file */
+	/* an error is not reported here: uroced, which reads the same file, has reported it */
 	(void)creds_read_subuids(CREDS_SUBUID_PATH);
 	cm.record = lease_file_map(CM_FD_LEASES);
 	if (!cm.record) {

@@ -95,7 +95,7 @@ is_valid(const struct cm_port *port)
 	       !uroce_mux_cm_check(&bind, uroce_mux_cm_request_size(bind.type));
 }
 
-/* Bind a new id of the keeper to a port. @return the id, or UROCE_CM_NO_ID */
+/* Bind a new id of the keeper to a port. @return the new id, or UROCE_CM_NO_ID */
 static uint32_t
 keep_port(struct uroce_cm_manager *keeper, const struct cm_port *port)
 {

@@ -24,7 +24,7 @@
 #include "mux/cm_message.h"
 #include "verbs/cm/manager.h"
 
-/** Ids of the engine that have a record are smaller than this number. */
+/** Number of records in a table. Only ids that are smaller than this number have a record. */
 #define CM_PORTS_MAX 131072u
 
 /** The time for which a port is kept after the start of a connection manager. */
@@ -55,13 +55,15 @@ struct cm_ports_file {
 };
 
 struct cm_ports {
-	struct cm_ports_file *file;    /* NULL: nothing is recorded */
-	struct cm_port_record *record; /* the table of this connection manager */
+	struct cm_ports_file *file; /* NULL: the ports of listeners are not recorded */
+	/* the valid table of `file`, in which this connection manager records its listeners */
+	struct cm_port_record *record;
 	/* the user of the engine whose ids keep ports; NULL: no port is kept */
 	struct uroce_cm_manager *keeper;
-	uint32_t *kept; /* array of the keeper's ids */
+	uint32_t *kept; /* array of the ids of `keeper`, each of which keeps a port */
 	uint32_t nb_kept;
-	uint64_t end_ns; /* time until which ports are kept */
+	/* time until which the ports of the previous connection manager are kept */
+	uint64_t end_ns;
 };
 
 /**
@@ -85,13 +87,13 @@ void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
 		    struct uroce_cm_manager *keeper, uint64_t now_ns);
 
 /**
- * Stop to keep a port for its user, who binds it now. The record stays until cm_ports_drop().
+ * Stop to keep a port for its user, who now binds the port. The record stays until cm_ports_drop().
  * @param is_at_any_address  the kept port may have another address than `port`
  * @return the id whose record it is; UROCE_CM_NO_ID: the port is not kept for this user
  */
 uint32_t cm_ports_yield(struct cm_ports *ports, const struct cm_port *port, bool is_at_any_address);
 
-/** Delete the record of an id. */
+/** Delete the record of the listener `id`. */
 void cm_ports_drop(struct cm_ports *ports, uint32_t id);
 
 /** Record that an id has a port. */
@@ -100,7 +102,7 @@ void cm_ports_record(struct cm_ports *ports, uint32_t id, const struct cm_port *
 /** Stop to keep ports if their time has passed. */
 void cm_ports_expire(struct cm_ports *ports, uint64_t now_ns);
 
-/** Free what is not in the shared memory. The records stay. */
+/** Free the data that is not in the shared memory. The records stay. */
 void cm_ports_fini(struct cm_ports *ports);
 
 #endif /* UROCED_CM_PORTS_H */

@@ -26,8 +26,8 @@
 
 /*
  * Move the descriptors to the numbers of enum cm_fd, which they keep after exec(), and close all
- * other descriptors. Each descriptor is duplicated twice, since it may have the number of another
- * one.
+ * other descriptors. Each descriptor is duplicated twice, since its first number may be one of enum
+ * cm_fd.
  */
 static void
 place_fds(const int from[CM_FD_END])
@@ -93,8 +93,8 @@ start_managers(int uroced, int fds[CM_FD_END], bool is_unconfined)
 }
 
 /*
- * Open the file of leases for reading only. The path of the file may belong to another file by now,
- * so the file is opened by /proc/self/fd.
+ * Open the file of leases for reading only. The path of the file may name another file by now, so
+ * the file is opened by /proc/self/fd.
  */
 static int
 open_readonly(int leases)

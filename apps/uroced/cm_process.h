@@ -16,12 +16,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The first argument of uroced by which it becomes a connection manager; only uroced gives it. */
+/**
+ * First argument of uroced that makes the process a connection manager. Only uroced gives this
+ * argument.
+ */
 #define CM_ARGUMENT "--connection-manager"
 
 /** The descriptors that a connection manager has from its start. */
 enum cm_fd {
-	CM_FD_UROCED = 3, /* the connection manager's connection to uroced */
+	CM_FD_UROCED = 3, /* connection of the connection manager to uroced */
 	CM_FD_LISTENER,   /* the socket to which clients of the connection manager connect */
 	CM_FD_REPORTS,    /* the socket for requests of uroced's telemetry (cm_report.h) */
 	CM_FD_LEASES,     /* the file of leases, for reading */
@@ -37,9 +40,10 @@ enum cm_fd {
 struct cm_process {
 	int starter; /* socket to the process that starts connection managers; -1: there is none */
 	bool is_running;
-	/* time of the last start or, if no connection manager runs, of the next start */
+	/* time of the last start of a connection manager; if none runs, time of the next start */
 	uint64_t start_ns;
-	uint64_t delay_ns; /* time between the next end of a connection manager and its restart */
+	/* time between the next end of a connection manager and the start after it */
+	uint64_t delay_ns;
 };
 
 /**
@@ -63,7 +67,9 @@ bool cm_process_is_due(const struct cm_process *process, uint64_t now_ns);
  */
 int cm_process_start(struct cm_process *process, int listener, int *reports, uint64_t now_ns);
 
-/** Note that the connection manager has ended. The next one is started after a delay. */
+/**
+ * Note that the connection manager has ended. The next connection manager is started after a delay.
+ */
 void cm_process_ended(struct cm_process *process, uint64_t now_ns);
 
 #endif /* UROCED_CM_PROCESS_H */

@@ -20,22 +20,24 @@
 #include "verbs/cm/agent_report.h"
 #include "verbs/cm/cm_reply.h"
 
-/** Longest time in ms for which cm_report_ask() waits. */
+/** Maximum time in ms for which cm_report_ask() waits for the reply. */
 #define CM_REPORT_TIMEOUT_MS 1000
 
 enum cm_report_kind { CM_REPORT_STATS, CM_REPORT_IDS, CM_REPORT_NB };
 
 struct cm_report_request {
 	uint32_t number; /* number of the request, which the reply repeats */
-	uint32_t kind;   /* enum cm_report_kind */
-	uint32_t first;  /* CM_REPORT_IDS: first id of the list */
+	uint32_t kind;   /* what is requested, an enum cm_report_kind */
+	uint32_t first;  /* if `kind` is CM_REPORT_IDS: first id of the requested list */
 };
 
 struct cm_report_ids {
-	uint32_t next; /* first id of the next request; UROCE_CM_NO_ID: the list has ended */
-	uint32_t nb;   /* number of rows */
+	/* first id of the next request for the list; UROCE_CM_NO_ID: the list has ended */
+	uint32_t next;
+	uint32_t nb; /* number of rows of the list in this report */
 	struct uroce_cm_row row[UROCE_CM_REPLY_ROWS];
-	struct uroce_cm_row_owner owner[UROCE_CM_REPLY_ROWS]; /* the client of each row */
+	/* process that owns the id of each row */
+	struct uroce_cm_row_owner owner[UROCE_CM_REPLY_ROWS];
 };
 
 struct cm_report {

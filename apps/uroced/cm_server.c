@@ -21,22 +21,22 @@
 #include "log_line.h"
 #include "user_turns.h"
 
-/* epoll_wait() has to report the events of all clients at once, so that users can take turns */
+/* epoll_wait() must report the events of all clients at once, so that users can take turns */
 #define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
 /*
- * the timeout of epoll_wait() in ms while accept() has failed, the socket of a client is full, or
+ * timeout of epoll_wait() in ms, while accept() has failed, the socket of a client is full, or
  * ports are kept
  */
 #define RETRY_MS 100
 
 /*
- * The largest number of connections that are accepted in a round, in which each user has one request
- * served. Clients that connect and leave in a loop would otherwise make each request of others wait
+ * Maximum number of connections that are accepted in a round. Each user has one request served in a
+ * round. Clients that connect and leave in a loop would otherwise make each request of others wait
  * for a whole queue of connections.
  */
 #define ACCEPTS_MAX 8u
 
-/* The user of ids that keep ports, for the limit of ids of a user; no client has it. */
+/* User ID under which the ids that keep ports are limited; no client has this user ID. */
 #define KEEPER_UID ((uid_t)-1)
 
 /* The data of an epoll event: the slot of a client, or one of these values. */
@@ -197,8 +197,8 @@ accept_waiting(struct cm_server *server)
 /* --- requests ------------------------------------------------------------------------------------ */
 
 /*
- * Check whether the socket of a client has room for a message. If not, watch for room instead of
- * requests.
+ * Check whether the socket of a client has room for a message. If it has none, watch the socket for
+ * room instead of for requests.
  */
 static bool
 has_room(struct cm_client *client)
@@ -370,12 +370,15 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 	nb_turns = user_turns_choose(turns, nb_turns);
 	for (unsigned i = 0; i < nb_turns; i++)
 		serve_client(server, turns[i].slot);
-	/* accept last: a new client may get the slot of a client that has another of these events */
+	/*
+	 * connections are accepted last: a new client could get the slot of a client to which
+	 * another of these events belongs
+	 */
 	if (has_waiting)
 		accept_waiting(server);
 }
 
-/* End the clients that have not read replies for CM_FULL_MAX_NS. */
+/* End the clients that have not read their replies for CM_FULL_MAX_NS. */
 static void
 end_full(struct cm_server *server)
 {
@@ -447,7 +450,7 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	return ret;
 }
 
-/* The notification of the ids that keep ports, which have no events. */
+/* The notification of the user whose ids keep ports: these ids have no events. */
 static void
 ignore_events(void *arg)
 {

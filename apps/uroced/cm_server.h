@@ -35,10 +35,10 @@
 #include "readers.h"
 #include "verbs/cm/manager.h"
 
-/** The largest number of clients of the connection manager. */
+/** Maximum number of clients of the connection manager. */
 #define CM_CLIENTS_MAX CLIENTS_MAX
 
-/** Longest time for which the socket of a client may have no room for a reply. */
+/** Maximum time for which the socket of a client may have no room for a reply. */
 #define CM_FULL_MAX_NS UINT64_C(10000000000)
 
 /**
@@ -57,7 +57,10 @@ struct cm_host {
 		    struct uroce_cm_manager **manager);
 	/* Whether a GID is one of this host. */
 	bool (*is_our_gid)(void *arg, const uint8_t gid[16]);
-	/* Whether a user's client that has this token holds the lease of a QP number's block. */
+	/*
+	 * Whether the lease of the block of a QP number has this token, and is held by a client of
+	 * this user.
+	 */
 	bool (*holds_qpn)(void *arg, uid_t uid, uint32_t qpn, uint64_t token);
 	/* The monotonic time. */
 	uint64_t (*now_ns)(void *arg);
@@ -78,12 +81,13 @@ struct cm_client {
 	uint64_t served;
 	struct uroce_cm_manager *manager; /* NULL: the client has not sent HELLO yet */
 	/*
-	 * the manager has events, and the client has no notice of them; a thread of the manager
-	 * sets the flag
+	 * the manager has events of which the client has no notice yet; a thread of the manager
+	 * sets this flag
 	 */
 	atomic_bool has_events;
-	bool is_full;     /* the socket has no room for a reply, so requests are not received */
-	uint64_t full_ns; /* time since which the socket has no room */
+	/* the socket of the client has no room for a reply, so its requests are not received */
+	bool is_full;
+	uint64_t full_ns; /* time at which the socket of the client became full */
 	uint32_t nb_ids;  /* number of ids that the client owns */
 };
 
@@ -101,7 +105,11 @@ struct cm_server {
 	int epoll_fd;
 	int events_fd; /* eventfd that becomes readable when a manager has events */
 	int reports;   /* socket of uroced's telemetry; -1: there is none */
-	bool is_deaf;  /* the listener is not polled, since the process has no free descriptor */
+	/*
+	 * accept() has failed, since the process has no free descriptor; so the listener is not
+	 * polled for a while
+	 */
+	bool is_deaf;
 	bool is_ending;
 };
 
@@ -118,7 +126,7 @@ int cm_server_init(struct cm_server *server, const struct cm_host *host, int lis
 
 /**
  * Keep the ports of the previous connection manager's listeners for their users, and record the
- * listeners of this one. Call this before the first round.
+ * listeners of this one. The function must be called before the first round.
  * @param file  shared memory of all connection managers of a uroced
  * @return 0, or -errno
  */
@@ -130,7 +138,7 @@ void cm_server_round(struct cm_server *server, int timeout_ms);
 /** Serve clients until the hang-up of uroced's socket. */
 void cm_server_run(struct cm_server *server);
 
-/** End all clients, and free what the server has, except for the listener. */
+/** End all clients, and free the objects of the server, except for the listener. */
 void cm_server_fini(struct cm_server *server);
 
 /** Wake the thread of the server, because a client has events. Any thread may call this. */

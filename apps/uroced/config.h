@@ -10,7 +10,7 @@
 
 /**
  * Read a configuration file.
- * @param set  is called for each line. It returns 0, or -1 after one line of the log
+ * @param set  function that is called for each line; it returns 0, or -1 after one line of the log
  * @return 0, or -1 after one line of the log
  */
 int config_read(const char *path, int (*set)(void *arg, const char *name, const char *value),

@@ -32,12 +32,12 @@
  * thread can give turns to users.
  */
 #define EVENTS (CLIENTS_MAX + READERS_MAX + 8)
-/* the largest number of connections that are accepted in one round of the loop */
+/* maximum number of connections that are accepted in one round of the loop */
 #define ACCEPTS_MAX UROCE_MUX_BACKLOG
-/* the timeout of epoll_wait() in ms, while a message waits for room in the socket of a client */
+/* timeout of epoll_wait() in ms, while a message waits for room in the socket of a client */
 #define TICK_MS 10
 /*
- * the timeout of epoll_wait() in ms, while the process has no free descriptor, or the connection
+ * timeout of epoll_wait() in ms, while the process has no free descriptor, or the connection
  * manager does not run
  */
 #define DEAF_MS 100
@@ -84,8 +84,8 @@ control_sum_of(const struct control *control, uid_t uid)
 }
 
 /*
- * Compute how many connections a user may have: at most the limit, and at most half of what other
- * users leave. So several users together cannot keep others out.
+ * Compute how many connections a user may have: at most the limit of the options, and at most half
+ * of those that other users leave. So several users together cannot keep others out.
  */
 static unsigned
 get_allowed_clients(const struct control *control, uid_t uid)
@@ -137,7 +137,7 @@ set_client(struct control *control, unsigned slot, struct client *client)
 	pthread_mutex_unlock(control->stats_lock);
 }
 
-/* Refuse a client that its user has beyond the number of allowed clients. */
+/* Refuse a client whose user already has the allowed number of clients. */
 static void
 refuse_beyond(struct control *control, struct client *client, unsigned nb_allowed,
 	      unsigned nb_closing)
@@ -255,8 +255,8 @@ control_leave(struct control *control, struct client *client, const char *why)
 		end_manager(control);
 	if (was_attached) {
 		/*
-		 * end the leases first: after that, no frame of the client reaches a QP of another
-		 * client
+		 * The leases end first: from then on, no frame of this client reaches a QP of
+		 * another client.
 		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
@@ -296,7 +296,7 @@ add_manager(struct control *control, int socket)
 	return 0;
 }
 
-/* Start the connection manager if it has ended, and the delay is over. */
+/* Start the connection manager if it does not run, and the delay since its end is over. */
 static void
 look_at_manager(struct control *control)
 {
@@ -521,9 +521,7 @@ handle_event(struct control *control, uint32_t of)
 	}
 }
 
-/*
- * Handle a message of a client, unless the client was freed or a reader has a job of this client.
- */
+/* Handle a message of a client, unless the client was freed, or has a job at a reader. */
 static void
 handle_client(struct control *control, unsigned slot)
 {
@@ -536,8 +534,9 @@ handle_client(struct control *control, unsigned slot)
 }
 
 /*
- * End a client that hung up before it attached. This takes little time, so the client waits for no
- * turn. A user at its limit of clients can connect again as soon as it has closed a connection.
+ * End a client that hung up before it attached. The end of such a client takes little time, so the
+ * client waits for no turn. A user at its limit of clients can connect again as soon as it has
+ * closed a connection.
  */
 static void
 leave_early(struct control *control, struct client *client)
@@ -600,7 +599,10 @@ get_timeout_ms(const struct control *control)
 	else if ((control->cm_process.starter >= 0 && !control->cm_process.is_running) ||
 		 control->is_deaf || readers_are_due(&control->readers))
 		ms = DEAF_MS;
-	/* as numbers without a sign, -1 is the longest time */
+	/*
+	 * -1 means: no time limit. As an unsigned number it is the largest one, so the shorter time
+	 * is returned.
+	 */
 	return (unsigned)report_ms < (unsigned)ms ? report_ms : ms;
 }
 

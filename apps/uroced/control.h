@@ -33,7 +33,8 @@ struct control {
 	struct lease_table *leases;
 	/* the control thread holds `stats_lock` when it writes this field */
 	struct user_limits limits;
-	counter refused[NB_USER_LIMITS]; /* number of refusals, for each limit of a user */
+	/* number of refusals for each kind of limit of a user (enum user_limit) */
+	counter refused[NB_USER_LIMITS];
 	struct mapper mapper;
 	struct readers readers;
 	struct closing closing;
@@ -59,17 +60,20 @@ struct control {
 	atomic_uint nb_attached;
 	unsigned next_slot;
 	/*
-	 * No block is leased before this time, so that clients of the former uroced process can
+	 * Time before which no block is leased, so that clients of the former uroced process can
 	 * take back their blocks first.
 	 */
 	uint64_t lease_ns;
 	int listener;
 	int epoll_fd, signal_fd;
-	/* the listening socket is not polled, since the process has no free descriptor */
+	/*
+	 * accept() has failed, since the process has no free descriptor; so the listening socket is
+	 * not polled for a while
+	 */
 	bool is_deaf;
 	/* number of messages of clients and new connections that were handled */
 	uint64_t nb_served;
-	bool has_due; /* some client has a message that waits for room in its socket */
+	bool has_due; /* a message for some client waits for room in the client's socket */
 	bool is_ending;
 	pthread_mutex_t *stats_lock;
 	pthread_t thread;

@@ -11,10 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* the user of a socket whose credentials are not known: that of user IDs without a mapping */
+/*
+ * user ID for a socket whose credentials are not known; the kernel shows it for user IDs without a
+ * mapping
+ */
 #define UID_UNKNOWN 65534
 
-/* User IDs that are assigned to a user. */
+/* Subordinate user IDs that are assigned to a user. */
 struct range {
 	uid_t first, last;
 	uid_t user;

@@ -16,17 +16,18 @@
 #define CREDS_SUBUID_PATH "/etc/subuid"
 
 /**
- * Read the file of subordinate user IDs, in place of what was read before. A file that does not
- * exist, and lines that are not as in subuid(5), assign no user IDs. Call this while the process has
- * one thread.
+ * Read the file of subordinate user IDs. The assignments replace those of an earlier call. A file
+ * that does not exist, and lines that are not as in subuid(5), assign no user IDs. The function
+ * must be called while the process has one thread.
  * @return 0, or -errno
  */
 int creds_read_subuids(const char *path);
 
 /**
- * Get the process ID and the user of the process that connected a socket. If its user ID is
- * subordinate, the user is the one to whom the user ID is assigned. The user IDs of a range that is
- * assigned to root count as the first of them, because they do not have the rights of root.
+ * Get the process ID and the user of the process that connected a socket. If the process has a
+ * subordinate user ID, the user is the one to whom this user ID is assigned. All user IDs of a
+ * range that is assigned to root count as the first user ID of the range, because they do not have
+ * the rights of root.
  */
 struct ucred creds_of(int socket);
 

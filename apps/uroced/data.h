@@ -28,7 +28,7 @@ struct data;
 struct rte_mbuf;
 struct uroce_neigh;
 
-/** The largest number of descriptors that are taken from a ring in one batch. */
+/** Maximum number of descriptors that are taken from a ring in one batch. */
 #define DATA_BATCH 32u
 
 /**
@@ -38,9 +38,10 @@ struct uroce_neigh;
 #define DATA_TURN_NS INT64_C(15000)
 
 /**
- * The largest time that is charged to a client for a batch: without and with a multicast frame, of
- * which each client gets a copy. The thread cannot distinguish the time in which another thread had
- * its CPU from the time of its own work. So time above these limits is charged to no client.
+ * The maximum times that are charged to a client for a batch: without a multicast frame, and with
+ * one, of which each client gets a copy. The thread cannot distinguish the time in which another
+ * thread had its CPU from the time of its own work. So time above these limits is charged to no
+ * client.
  */
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
@@ -49,19 +50,19 @@ struct uroce_neigh;
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
 /**
- * The time in nanoseconds that the data path waits for a port, or for a client, that takes no
- * frames. Afterwards frames for this port or client are dropped.
+ * Time in nanoseconds for which frames wait for a port, or for a client, that takes no frames.
+ * Afterwards frames for this port or client are dropped.
  */
 #define DATA_STALL_NS UINT64_C(20000000)
 
-/** The largest number of frames that wait until the port has room for them. */
+/** Maximum number of frames that wait until the port has room for them. */
 #define WIRE_PENDING_MAX (4 * UROCE_BURST)
 
 struct wire {
 	struct uroce_port *port;
 	/*
-	 * answers ARP and neighbour discovery; NULL if the kernel owns all addresses and answers
-	 * for them
+	 * responder for ARP and neighbour discovery; NULL if the kernel owns all addresses and
+	 * responds for them
 	 */
 	struct uroce_neigh *neigh;
 	struct rte_mbuf *pending[WIRE_PENDING_MAX];
@@ -73,8 +74,8 @@ struct wire {
 	uint64_t nb_emptied; /* number of receive bursts after which the port had no more frames */
 	uint64_t link_check_ns;
 	/*
-	 * the counters "up" are of frames transmitted to the wire, those "down" of frames received
-	 * from it
+	 * the counters of frames "up" count those that were transmitted to the wire, the counters
+	 * "down" those that were received from it
 	 */
 	struct counters counters;
 };
@@ -105,12 +106,13 @@ struct data {
 	unsigned nb_waiting;  /* number of barriers that were reached and are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
-	/* the clock that measures the time of turns: uroce_clock_ns(), or the clock of a test */
+	/* clock that measures the time of turns: uroce_clock_ns(), or the clock of a test */
 	uint64_t (*read_clock)(void);
 	uint64_t now_ns;  /* time at which this round began */
 	uint64_t last_ns; /* time at which the previous round began */
 	counter busy_ns;  /* nanoseconds spent on rounds that moved at least one frame */
-	counter nb_loops; /* number of rounds of the loop, with sleeps, for data_progress() */
+	/* number of rounds of the loop, including the sleeps, for data_progress() */
+	counter nb_loops;
 	/* copies of the headers of the frames in the current batch */
 	_Alignas(64) uint8_t head[DATA_BATCH][FRAME_HEAD];
 	/* The idle policy uses `notices`, `epoll_fd`, `wake_fd` and `is_down`. */
@@ -120,8 +122,8 @@ struct data {
 	/* an eventfd that wakes the control thread after a client wrote an impossible index */
 	int broken_fd;
 	/*
-	 * the data path has requested doorbells in the rings, and has armed the RX wake-up if the
-	 * port has one
+	 * the data path may sleep until a wake-up: it has requested doorbells in the rings, and has
+	 * armed the RX wake-up if the port has one
 	 */
 	bool is_down;
 	bool is_ending;
@@ -143,8 +145,8 @@ void data_destroy(struct data *data);
 void data_run(struct data *data);
 
 /**
- * Get a number that increases as long as the data path runs, at least every
- * UROCE_IDLE_WAKEUP_MAX_NS while nothing happens. Any thread may call this.
+ * Get a number that increases as long as the data path runs: at least every
+ * UROCE_IDLE_WAKEUP_MAX_NS, also while no frame moves. Any thread may call this.
  */
 static inline uint64_t
 data_progress(const struct data *data)
@@ -178,7 +180,8 @@ void data_end(struct data *data);
 unsigned data_round(struct data *data);
 
 /**
- * Check whether a frame of some client waits for room in a ring or in the port, or a barrier waits.
+ * Check whether a frame of some client waits for room in a ring or in the port, or a barrier waits
+ * to be passed.
  */
 bool data_waits(const struct data *data);
 
@@ -228,7 +231,7 @@ void runq_add(struct data *data, struct client *client);
 /** Remove a client from the run queue. */
 void runq_remove(struct data *data, struct client *client);
 
-/** Give turns to a client that has none. During a round, this takes effect in the next round. */
+/** Give turns to a client that has none. If a round runs, the turns begin in the next round. */
 void runq_activate(struct data *data, struct client *client);
 
 /**

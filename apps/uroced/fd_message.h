@@ -13,7 +13,7 @@
 /**
  * Send a message, with or without a descriptor.
  * @param fd  the descriptor; -1 if there is none
- * @param flags  of sendmsg()
+ * @param flags  flags for sendmsg()
  * @return 0, or -errno
  */
 int fd_message_send(int socket, const void *bytes, size_t len, int fd, int flags);
@@ -21,7 +21,7 @@ int fd_message_send(int socket, const void *bytes, size_t len, int fd, int flags
 /**
  * Receive a message, and the descriptor that it brings.
  * @param[out] fd  the descriptor, which the caller has to close; -1 if there is none
- * @param flags  of recvmsg()
+ * @param flags  flags for recvmsg()
  * @return the number of bytes; 0 if the peer has hung up; -errno
  */
 ssize_t fd_message_receive(int socket, void *bytes, size_t room, int *fd, int flags);

@@ -29,7 +29,7 @@
 #include "mux/binding.h"
 
 /*
- * The largest number of rounds that a barrier waits for the rings of other clients. A client that
+ * Maximum number of rounds for which a barrier waits for the rings of other clients. A client that
  * has overdrawn its turn by the most expensive batch has a new turn in fewer rounds.
  */
 #define BARRIER_ROUNDS_MAX 128
@@ -42,7 +42,7 @@ struct item {
 	 * the frame in the shared memory of its sender; the sender may change the frame at any time
 	 */
 	const uint8_t *bytes;
-	/* length of the frame; 0 if the descriptor does not describe a frame */
+	/* length of the frame; 0 if the descriptor describes no frame */
 	uint32_t len;
 	bool is_barrier;
 };
@@ -93,8 +93,9 @@ charge_turn(const struct data *data, struct client *client, uint64_t since_ns, u
 /* --- down ---------------------------------------------------------------------------------------- */
 
 /*
- * Put a ring down into the list of rings with frames to publish, and read how much room it has.
- * @return false if the client is broken: the index that it wrote to the ring is impossible
+ * Put a ring down into the list of rings with frames to publish, and read how much room the ring
+ * has.
+ * @return false if the client is broken: the index that it has written to the ring is impossible
  */
 static bool
 mark_touched(struct data *data, struct client_down *down)
@@ -128,8 +129,8 @@ put_together(uint8_t *to, const struct pieces *frame)
 	else
 		memcpy(to, frame->head, frame->head_len);
 	/*
-	 * memmove(), because the memory may overlap: a client may send from the buffer into which
-	 * it receives
+	 * memmove() is used because the memory may overlap: a client may send from the buffer into
+	 * which it receives
 	 */
 	if (frame->rest_len > 0)
 		memmove(to + frame->head_len, frame->rest, frame->rest_len);
@@ -160,7 +161,7 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 	counter_add(&to->counters.bytes_down, len);
 }
 
-/* Find the client that holds a QP number. @return NULL if no client holds it */
+/* Find the client that holds a QP number. @return NULL if no client holds the number */
 static struct client *
 client_of(const struct data *data, uint32_t qpn)
 {
@@ -291,8 +292,8 @@ data_publish(struct data *data)
 enum forward_verdict {
 	GONE,
 	/*
-	 * the frame was copied to all clients; the batch ends, so that the higher limit
-	 * DATA_MCAST_MAX_NS can be applied to its time
+	 * the frame was copied to all clients; the batch ends with it, so that the higher limit
+	 * DATA_MCAST_MAX_NS can be applied to the time of the batch
 	 */
 	GONE_TO_ALL,
 	WAITS,
@@ -431,8 +432,8 @@ check_marks(struct client *client)
 
 /*
  * Check whether all frames that a client had in its rings when another client's barrier was reached
- * have been taken. Frames behind a newer barrier of the client itself do not count, since two
- * clients would then wait for each other.
+ * have been taken. Frames behind a newer barrier of the client itself do not count: otherwise two
+ * clients could wait for each other.
  */
 static bool
 has_passed(const struct client *client, uint64_t number)
@@ -661,13 +662,13 @@ data_round(struct data *data)
 			has_next = true;
 		}
 		/*
-		 * a barrier or a WAKE message of the client is pending, so the next round has to
-		 * come soon
+		 * a pending barrier or WAKE message of the client counts, so that the next round
+		 * begins soon
 		 */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		/*
-		 * receive from the wire after each client that sent, since the RX ring of the port
-		 * is short
+		 * The wire is polled after each client that has sent frames, since the RX ring of
+		 * the port is short.
 		 */
 		if (n > 0)
 			nb += n + wire_receive(data);

@@ -16,8 +16,8 @@
 #define PROTO_ICMPV6     58
 #define IPV4_FRAGMENT    0x3fff /* mask of the fragment offset and of the flag "more fragments" */
 
-#define QPN_SMI          0 /* the QP of the subnet management interface [IBA 3.9.4] */
-#define QPN_GSI          1 /* the QP of the general services interface */
+#define QPN_SMI          0 /* QP 0, the QP of the subnet management interface [IBA 3.9.4] */
+#define QPN_GSI          1 /* QP 1, the QP of the general services interface [IBA 3.9.4] */
 #define UD_OPCODES       0x60
 #define OPCODE_TRANSPORT 0xe0
 
@@ -43,8 +43,8 @@ struct arp {
 };
 
 /*
- * A neighbour solicitation with the source link-layer address, which is the only option that is
- * allowed.
+ * A neighbour solicitation with the option "source link-layer address", which is the only allowed
+ * option.
  */
 struct solicit {
 	uint8_t type, code;
@@ -272,8 +272,8 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /*
- * Check whether the QPN of a frame fits its MAC: exactly the frames with the multicast QPN have a
- * multicast MAC.
+ * Check whether the destination QPN of a frame fits its MAC: exactly the frames with the multicast
+ * QPN have a multicast MAC.
  */
 static bool
 has_fitting_mac(const struct frame *frame)
@@ -318,8 +318,8 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	if (!is_by_us(frame, host))
 		return FRAME_DROP_SOURCE;
 	/*
-	 * a frame that is not RoCE is an address request or a multicast report, which must be for
-	 * other hosts
+	 * a frame that is not RoCE must be for other hosts: it is an address request or a multicast
+	 * report
 	 */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;

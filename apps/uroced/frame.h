@@ -18,15 +18,15 @@
 #include "mux/message.h"
 
 /**
- * The largest number of bytes of a frame that are parsed: all headers up to DETH, with a VLAN tag
- * and options of IPv4.
+ * Maximum number of bytes of a frame that are parsed: all headers up to DETH, with a VLAN tag and
+ * options of IPv4.
  */
 #define FRAME_HEAD            128u
 
 #define FRAME_QPN_GROUP       0xffffffu /* the QPN of multicast datagrams */
 #define FRAME_QPN_NONE        UINT32_MAX
 
-#define FRAME_QKEY_PRIVILEGED 0x80000000u /* the bit of a privileged Q_Key */
+#define FRAME_QKEY_PRIVILEGED 0x80000000u /* the bit that makes a Q_Key privileged */
 
 enum frame_kind {
 	FRAME_OTHER,
@@ -42,7 +42,7 @@ struct frame {
 	enum frame_kind kind;
 	const uint8_t *bytes;
 	bool is_ipv6;
-	uint16_t vid; /* VLAN ID of the frame; 0 if it has no tag or a tag with VLAN ID 0 */
+	uint16_t vid; /* VLAN ID of the frame; 0 if the frame has no tag, or a tag with VLAN ID 0 */
 	/*
 	 * the source IP address, 4 or 16 bytes; in ARP the address of the sender; NULL if kind is
 	 * FRAME_OTHER
@@ -54,7 +54,7 @@ struct frame {
 	 * frames
 	 */
 	const uint8_t *sender;
-	uint32_t qpn;     /* the destination QPN, if kind is FRAME_ROCE */
+	uint32_t qpn;     /* destination QPN of a RoCE frame; valid if `kind` is FRAME_ROCE */
 	uint32_t src_qpn; /* the source QPN of a UD datagram; FRAME_QPN_NONE in other frames */
 	uint32_t qkey;    /* the Q_Key of a UD datagram */
 };
@@ -69,7 +69,7 @@ struct frame_host {
 	uint8_t ip6[UROCE_MUX_ADDRS_MAX][16];
 };
 
-/** The reasons why a frame is dropped. Each has a counter. */
+/** The reasons why a frame is dropped. Each reason has a counter. */
 #define FRAME_DROPS(X)                                                                             \
 	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \

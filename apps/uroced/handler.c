@@ -41,8 +41,8 @@ handler_refuse(struct control *control, struct client *client, int error, const 
 }
 
 /*
- * Check whether the socket of a client has room for a message. A socket has room only if the client
- * has read earlier messages.
+ * Check whether the socket of a client has room for a message. A full socket gets room when the
+ * client reads earlier messages.
  */
 static bool
 is_reading(const struct client *client)
@@ -53,8 +53,8 @@ is_reading(const struct client *client)
 }
 
 /*
- * Send a client the HOST message, which describes the port and its addresses.
- * @return false if the socket has no room, so HOST has to be sent later
+ * Send a client the message HOST, which describes the port and its addresses.
+ * @return false if the socket has no room, so that HOST has to be sent later
  */
 static bool
 send_host(struct control *control, struct client *client)
@@ -353,8 +353,7 @@ handle_message(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Handle a message that uroced or a reader received from a client, or handle the error of receiving
- * it.
+ * Handle a message of a client that uroced or a reader has received, or an error of its reception.
  * @param ret  the result of uroce_mux_receive()
  */
 static void

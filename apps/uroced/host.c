@@ -78,7 +78,7 @@ is_none(const uint8_t ip[16])
 }
 
 /*
- * Fill the contents of HOST from the state of the port.
+ * Fill the contents of the message HOST (mux/message.h) from the state of the port.
  * @return 0, or -EINVAL after one line of the log if the port has no address
  */
 static int
@@ -141,8 +141,8 @@ settle(struct host *host)
 }
 
 /*
- * Make the interface accept all multicast frames, since the kernel does not know which groups
- * clients join. A failure is logged.
+ * Make the interface of the port accept all multicast frames, since the kernel does not know which
+ * groups clients join. A failure is logged.
  */
 static void
 open_groups(struct host *host)
@@ -288,8 +288,8 @@ host_look(struct host *host)
 	if (host_addrs_fd(host) >= 0)
 		(void)uroce_netif_has_changed(&host->port->netif);
 	/*
-	 * if an interface has no address for a while, describe() fails, and HOST keeps the last
-	 * addresses
+	 * if an interface has no address for a while, describe() fails, and the message HOST keeps
+	 * the last addresses
 	 */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;

@@ -22,11 +22,12 @@ struct host {
 	struct uroce_event_queue *events;
 	struct uroce_port *port;
 	/*
-	 * answers ARP and neighbour discovery for addresses that the kernel does not own; NULL if
-	 * the kernel owns all addresses
+	 * responder for ARP and neighbour discovery for the addresses that the kernel does not own;
+	 * NULL if the kernel owns all addresses
 	 */
 	struct uroce_neigh *neigh;
-	struct uroce_mux_host told; /* the contents of the HOST message, which clients are sent */
+	/* contents of the message HOST, by which clients learn the properties of the host */
+	struct uroce_mux_host told;
 	/*
 	 * a socket that makes the kernel's interface accept all multicast frames; -1 if there is
 	 * none
@@ -49,7 +50,7 @@ int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 int host_probe(struct host *host, const char *spec);
 
 /**
- * Check the keys of a specification, without its port.
+ * Check the keys of a specification without opening its port.
  * @return 0, or -1 after one line of the log
  */
 int host_check_spec(const char *spec, struct uroce_dev_conf *conf);
@@ -66,7 +67,8 @@ int host_addrs_fd(const struct host *host);
 
 /**
  * Read the state of the link and the addresses.
- * @return whether the contents of HOST have changed
+ * @return whether the contents of the message HOST, by which clients learn the addresses and the
+ *         link of the port, have changed
  */
 bool host_look(struct host *host);
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The lcore of a process of uroced.
+ * The EAL lcore of a process of uroced, which may run on all CPUs of the process.
  */
 
 /**

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* number of random block numbers that are tried before all blocks are looked at */
+/* number of random block numbers that are tried before all blocks are examined */
 #define DRAWS 32u
 
 static bool
@@ -105,7 +105,7 @@ lease_count(const struct lease_table *table, uint32_t uid)
 }
 
 /*
- * Check whether a user may get another block, and count the block if so.
+ * Check whether a user may get another block. If so, count the block.
  * @return false if the user may not get the block
  */
 static bool
@@ -152,20 +152,23 @@ take_random(struct random_pool *pool, void *to, size_t len)
 }
 
 /*
- * A search for free blocks. Random numbers are tried first. If no block is found so, all blocks are
- * looked at, beginning with a random one. The first pass skips the blocks that clients of the
- * former uroced process may take back. A search continues where it found the last block, so the
- * blocks of one LEASE message take two passes at most.
+ * A search for free blocks. Random numbers are tried first. If none of the tried blocks is free,
+ * all blocks are examined, beginning with a random one. The first pass skips the blocks that
+ * clients of the former uroced process may take back. A search continues where it found the last
+ * block, so the blocks of one LEASE message take two passes at most.
  */
 struct search {
 	struct random_pool pool;
 	bool is_thorough;
 	bool with_awaited;
 	uint16_t from;
-	uint32_t nb_seen; /* number of blocks that this pass has looked at */
+	uint32_t nb_seen; /* number of blocks that the present pass has examined */
 };
 
-/* Try random block numbers. @return a free block; 0 if none of these blocks is free */
+/*
+ * Try DRAWS random block numbers.
+ * @return a free block; 0 if none of these blocks is free
+ */
 static uint32_t
 draw_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -182,7 +185,7 @@ draw_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* Find the next free block of this pass. @return 0 if there is none */
+/* Find the next free block of the present pass. @return 0 if there is none */
 static uint32_t
 next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {

@@ -20,8 +20,8 @@
 #include "mux/message.h"
 
 /**
- * The length of the quarantine. A frame stays in the network for a shorter time, and a client
- * connects again in a shorter time.
+ * The length of the quarantine. A frame leaves the network sooner, and a client that has lost its
+ * connection connects again sooner.
  */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 
@@ -39,8 +39,8 @@ struct lease {
 	uint64_t free_ns; /* time at which the quarantine of the block ends */
 	uint32_t uid;     /* user ID of the client that holds the block, or held it last */
 	/*
-	 * a client of the former uroced process held the block and has not taken it back, so other
-	 * blocks are leased first
+	 * a client of the former uroced process held the block and has not taken it back yet, so
+	 * other blocks are leased first
 	 */
 	bool is_awaited;
 };
@@ -51,7 +51,7 @@ struct lease_table {
 	struct lease lease[UROCE_MUX_BLOCKS];
 	/* the records of the leases, one for each block; the caller owns the memory */
 	struct lease_record *record;
-	uint32_t user_max; /* the number of blocks that clients of one user may hold */
+	uint32_t user_max; /* maximum number of blocks that clients of one user may hold */
 };
 
 /** A client that leases blocks. */

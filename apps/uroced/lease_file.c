@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* the mark of a complete file; its number is the version of the layout */
+/* mark at the beginning of a complete file of leases; its number is the version of the layout */
 #define MARK      "uroced leases 1"
 #define HEAD_SIZE 4096
 
@@ -64,8 +64,8 @@ check_lease_file(int fd)
 	if (wrong)
 		return wrong;
 	/*
-	 * the pages of an existing file are allocated, too, because a store to a page for which the
-	 * file system has no room would raise SIGBUS
+	 * The pages of an existing file are allocated, too. Otherwise a store to a page for which
+	 * the file system has no room would raise SIGBUS.
 	 */
 	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
 	return error == 0 ? NULL : strerror(error);
@@ -92,7 +92,9 @@ map_image(struct lease_file *file)
 	if (image == MAP_FAILED)
 		return strerror(errno);
 	file->image = image;
-	/* the tokens in the file must be neither in the memory of a child nor in a core file */
+	/*
+	 * the tokens in the file must not be in the memory of a child process, nor in a core file
+	 */
 	(void)madvise(image, sizeof(*image), MADV_DONTFORK);
 	(void)madvise(image, sizeof(*image), MADV_DONTDUMP);
 	file->is_new = memcmp(image->mark, none, sizeof(none)) == 0;
@@ -152,7 +154,10 @@ check_mark(int fd)
 		       : "it is no file of leases";
 }
 
-/* Get the PID of the process that has locked a file. @return 0: no other process has locked it */
+/*
+ * Get the PID of the process that has locked a file of leases.
+ * @return 0: no other process has locked it
+ */
 static pid_t
 get_locker(int fd)
 {

@@ -19,11 +19,12 @@
 struct lease_file_image;
 
 struct lease_file {
-	int fd; /* descriptor of the file; the file is locked */
+	int fd; /* descriptor of the file, which is locked */
 	struct lease_file_image *image;
 	struct lease_record *record; /* array of UROCE_MUX_BLOCKS records, one for each block */
-	uint64_t mac_seed;           /* a random number that was chosen when the file was made */
-	bool is_new;                 /* the file was made by this open, so no client has a lease */
+	/* random number from which the MAC is computed; it was chosen when the file was made */
+	uint64_t mac_seed;
+	bool is_new; /* the file was made by this open, so no client has a lease */
 };
 
 /**
@@ -41,7 +42,7 @@ const char *lease_file_open(struct lease_file *file, const char *path);
  */
 const struct lease_record *lease_file_map(int fd);
 
-/** What is allowed as a file of leases, for messages. */
+/** The end of messages about a file of leases: which files are allowed. */
 #define LEASE_FILE_ALLOWED                                                                         \
 	"allowed is a path where uroced may write, without a file, or with a file of leases of "   \
 	"its user, mode 0600, that no other uroced uses"

@@ -22,8 +22,8 @@
 struct lease_record {
 	_Atomic uint64_t token;
 	/*
-	 * the user ID in the upper half and LEASE_RECORD_HELD in the lower half; any other value
-	 * means that nobody holds the block
+	 * The user ID is in the upper half, and LEASE_RECORD_HELD in the lower half. Any other
+	 * value of the lower half means that nobody holds the block.
 	 */
 	_Atomic uint64_t holder;
 };

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX 50u /* the largest number of lines about clients in a second */
+#define LINES_MAX 50u /* maximum number of lines about clients in a second */
 
 static void
 put(const char *format, va_list args)

@@ -28,7 +28,10 @@
 #include "datapath/port/link.h"
 #include "log_line.h"
 
-/* sleep between two polls of a port without RX wake-up, when no frame has moved for LONG_NS */
+/*
+ * time of a sleep between two polls of a port without RX wake-up, when no frame has moved for
+ * LONG_NS
+ */
 #define TIMED_SLEEP_LONG_NS UINT64_C(2000000)
 #define LONG_NS             UINT64_C(100000000)
 
@@ -45,7 +48,7 @@
 
 /*
  * Watch a descriptor by the epoll of the data path.
- * @param of  the slot of the client whose doorbell `fd` is, or CMDS
+ * @param of  slot of the client to which the doorbell `fd` belongs; CMDS: `fd` is `wake_fd`
  */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)
@@ -98,7 +101,7 @@ data_destroy(struct data *data)
 
 /*
  * Run the command that the control thread has stored, if there is one.
- * @return whether there was one
+ * @return whether a command was run
  */
 static bool
 run_cmd(struct data *data)
@@ -295,12 +298,15 @@ arm_wakeup(struct data *data, bool *has_notices)
 /* The state of the idle policy. */
 struct idle_state {
 	uint64_t active_ns, sleep_ns;
-	bool has_notices; /* the RX wake-up is armed, and the port has not been polled since */
-	/* the last sleep ended by the RX wake-up, and no frame was received since */
+	bool has_notices; /* the RX wake-up is armed, and the port has not been polled since then */
+	/* the last sleep ended by the RX wake-up, and no frame was received since then */
 	bool is_noticed;
 };
 
-/* Choose the sleep between two polls of a port without RX wake-up. @return the time in ns */
+/*
+ * Choose the length of the sleep between two polls of a port without RX wake-up.
+ * @return the time in ns
+ */
 static uint64_t
 get_max_sleep_ns(const struct data *data, const struct idle_state *self)
 {
@@ -338,8 +344,8 @@ wait_idle(struct data *data, struct idle_state *self)
 	self->has_notices = false;
 	disarm_wakeup(data);
 	/*
-	 * a frame waits for room: sleep for a short time, so that the client that has to make room
-	 * may get the CPU
+	 * A frame waits for room. So the sleep is short, and the client that has to make room may
+	 * get the CPU.
 	 */
 	if (data_waits(data))
 		self->sleep_ns = UROCE_IDLE_TIMED_MIN_NS;

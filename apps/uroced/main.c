@@ -38,8 +38,8 @@
 #include "mux/cm_message.h"
 
 /*
- * the largest number of attempts to connect to a former connection manager, and the time between
- * them
+ * maximum number of attempts to connect to a former connection manager, and the time between two
+ * attempts
  */
 #define CM_TRIES   500u
 #define CM_WAIT_US 10000u
@@ -199,7 +199,7 @@ make_socket_folder(const struct options *opt)
 }
 
 /*
- * Fork the processes that fork others, before uroced has threads.
+ * Fork the processes that start readers and connection managers, before uroced has threads.
  * @return a socket for readers_init(), or -1 after one line of the log
  */
 static int
@@ -232,8 +232,8 @@ read_subuids(void)
 }
 
 /*
- * Share the port.
- * @param nb_eal  the number of the first arguments, which are for EAL
+ * Share the port between clients until a signal ends uroced.
+ * @param nb_eal  number of the first arguments, which are for EAL
  * @return the exit status
  */
 static int
@@ -251,7 +251,7 @@ share(struct control *control, const struct options *opt, int nb_eal, char **arg
 		log_line("--leases=%s: %s: " LEASE_FILE_ALLOWED, opt->leases, wrong);
 		return EXIT_FAILURE;
 	}
-	/* the connection manager, too, has the levels of the log from the environment */
+	/* the environment variable passes the levels of the log to the connection manager, too */
 	if (opt->log[0] != '\0')
 		(void)setenv("UROCE_LOG", opt->log, 1);
 	start = fork_processes(control, opt, &file);

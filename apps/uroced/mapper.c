@@ -19,17 +19,21 @@
 
 struct mapper_area {
 	/*
-	 * the mapping; if `shm.mem` is NULL, there is no mapping, and `fd` is to be closed instead
+	 * the mapping, whose pages the thread enters or unmaps. If shm.mem is NULL, the area has no
+	 * mapping, and the thread only closes `fd`
 	 */
 	struct uroce_shm shm;
 	int fd;
 	struct mapper_user *user;
 	TAILQ_ENTRY(mapper_area) next;
-	/* offset in the area up to which the pages have been entered, or unmapped */
+	/*
+	 * offset in the area up to which the pages have been entered or, if is_removed is set,
+	 * unmapped
+	 */
 	uint64_t at;
-	/* the area is in the queue of its user, or the thread does a step for it */
+	/* the area is in the queue of its user, or the thread does a step for the area */
 	bool is_queued;
-	bool is_removed; /* the area has to be unmapped, since no other thread uses it any more */
+	bool is_removed; /* no other thread uses the area any more, so it has to be unmapped */
 };
 
 struct mapper_user {

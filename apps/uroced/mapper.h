@@ -26,8 +26,8 @@
 #include "mux/shm.h"
 
 /**
- * The number of bytes of a step. A step is small, so that an mmap() in the control thread, which
- * waits for a step, takes only some tens of microseconds.
+ * Number of bytes that a step enters or unmaps. The number is small: an mmap() in the control
+ * thread waits for a step, but takes only some tens of microseconds.
  */
 #define MAPPER_STEP (UINT64_C(1) << 20)
 
@@ -57,8 +57,8 @@ void mapper_init(struct mapper *mapper);
 int mapper_start(struct mapper *mapper);
 
 /**
- * End the thread of the mapper, if it runs, and wait for its end. Areas that wait for the
- * thread are freed; their memory is neither mapped nor unmapped.
+ * End the thread of the mapper, if it runs, and wait for its end. Areas that wait for the thread
+ * are freed. Their pages are neither entered nor unmapped.
  */
 void mapper_stop(struct mapper *mapper);
 

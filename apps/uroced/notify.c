@@ -16,7 +16,10 @@
 
 #include "log_line.h"
 
-/* Set the address from a path, or from '@' and an abstract name. @return false: it is neither */
+/*
+ * Set the address of the service manager's socket from a path, or from '@' and an abstract name.
+ * @return false: `name` is neither
+ */
 static bool
 set_address(struct notify *notify, const char *name)
 {
@@ -70,7 +73,10 @@ notify_send(const struct notify *notify, const char *lines)
 	       (errno != EAGAIN && errno != ENOBUFS);
 }
 
-/* Read a number from the environment. @return 0: there is none */
+/*
+ * Read a number from a variable of the environment.
+ * @return 0: the variable has no number
+ */
 static uint64_t
 read_number(const char *name)
 {

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 struct notify {
-	int fd; /* -1: no service manager expects messages */
+	int fd; /* socket for messages; -1: no service manager expects messages */
 	struct sockaddr_un addr;
 	socklen_t addr_len;
 };

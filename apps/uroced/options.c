@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the arguments behind `--`, and the lines of the configuration file. Something wrong is
- * refused with a line that names the file if there is one, the option, the reason, and what is
- * allowed. Arguments are parsed twice: the first time for the configuration file alone, whose lines
- * are set before the arguments.
+ * Parses the arguments behind `--`, and the lines of the configuration file. A wrong argument or
+ * line is refused with a message that names the file if there is one, the option, the reason, and
+ * what is allowed. Arguments are parsed twice: the first time for the configuration file alone,
+ * whose lines are set before the arguments.
  */
 
 #include "options.h"
@@ -48,8 +48,11 @@ const char options_usage[] =
 	"  -h, --help     print this text and exit\n"
 	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
 
-#define LIMIT_OPTION                                                                               \
-	256 /* for an option of a limit, getopt_long() returns this plus the enum user_limit */
+/*
+ * For an option that sets a limit, getopt_long() returns LIMIT_OPTION plus the enum user_limit.
+ * LIMIT_OPTION is above the values of all letters.
+ */
+#define LIMIT_OPTION 256
 
 static const struct option long_options[] = {
 	{ "check", no_argument, NULL, 'k' },
@@ -203,7 +206,10 @@ find_flag(struct options *opt, int letter)
 
 /* --- the configuration file ---------------------------------------------------------------------- */
 
-/* In the configuration file, an option that has no value on the command line has yes or no. */
+/*
+ * Set an option from yes or no. In the configuration file, such values stand for options that have
+ * no value on the command line.
+ */
 static int
 set_flag(const struct options *opt, bool *flag, const char *name, const char *value)
 {
@@ -248,8 +254,8 @@ read_config(struct options *opt)
 
 /*
  * Find the configuration file among the arguments. Wrong arguments are refused later. getopt_long()
- * changes the order of the arguments, and a wrong order would give an option a wrong value. So it
- * gets a copy.
+ * changes the order of the arguments, and a wrong order would give an option a wrong value. So
+ * getopt_long() gets a copy of the arguments.
  */
 static int
 find_config(struct options *opt, int argc, char **argv)

@@ -21,16 +21,25 @@ struct options {
 	unsigned mode;
 	/* the name of the group that owns the socket; "" for the group of the process */
 	char group[64];
-	gid_t gid;         /* the number of this group, after options_find_group() */
+	gid_t gid;         /* number of the group `group`, after options_find_group() */
 	char leases[4096]; /* the path of the file of leases */
-	const char *spec;  /* the specification of the port: its name and keys */
+	const char *spec;  /* specification of the port: its name, and keys with values */
 	struct user_limits limits;
-	char log[256]; /* the levels of the log, as UROCE_LOG has them; "" for those of UROCE_LOG */
-	/* --no-sandbox: uroced keeps its privileges, and may make all system calls */
+	/*
+	 * levels of the log in the form of the environment variable UROCE_LOG; "": the variable
+	 * itself is used
+	 */
+	char log[256];
+	/* option --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
-	bool has_cm;   /* --cm: uroced has a connection manager */
-	bool is_check; /* --check: uroced checks what it would do, and does not do it */
-	/* the file whose line is being read, with ": "; "" for the command line */
+	bool has_cm; /* option --cm: uroced has a connection manager */
+	/*
+	 * option --check: uroced checks whether it could start, prints what it would do, and ends
+	 */
+	bool is_check;
+	/*
+	 * name of the file whose line is being read, with ": " behind it; "" for the command line
+	 */
 	char origin[4096 + 2];
 };
 

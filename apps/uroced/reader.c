@@ -22,17 +22,22 @@
 #include "child.h"
 #include "fd_message.h"
 
-/* the longest time of a job, in seconds; longer than uroced waits for the reply */
+/* maximum time of a job in seconds; it is longer than the time that uroced waits for the reply */
 #define JOB_S 5u
-/* the largest number of sockets that a child of a closer closes; an exit status can express it */
+/*
+ * maximum number of sockets that a child of a closer closes; its exit status can express the number
+ */
 #define BATCH_MAX 64
 /* microseconds after which a failed fork() is repeated */
 #define FORK_RETRY_US 10000
 
-/* What the process that forks readers is asked for. */
+/* The requests to the process that forks readers and closers. */
 enum make { MAKE_READER, MAKE_CLOSER };
 
-/* Messages to a closer: a socket, and the notice that uroced has closed its descriptor of it. */
+/*
+ * Messages to a closer: a socket, and the notice that uroced has closed its own descriptor of the
+ * socket.
+ */
 enum pass { PASS_SOCKET, PASS_NOTICE };
 
 /* --- the reader ---------------------------------------------------------------------------------- */
@@ -45,7 +50,7 @@ set_why(struct reader_answer *answer, const char *why)
 }
 
 /*
- * Receive a message of a client, and check the file of shared memory that it brings.
+ * Receive a message of a client, and check the file of shared memory that comes with it.
  * @return the file; -1 if the message has none
  */
 static int
@@ -96,7 +101,7 @@ act(int uroced, const struct reader_job *job, int fd)
 	const int file = reader_do(job, fd, &answer);
 
 	answer_with(uroced, &answer, file);
-	/* close the file after the reply was sent, so that uroced does not wait for close() */
+	/* the file is closed after the reply was sent, so that uroced does not wait for close() */
 	if (file >= 0)
 		(void)close(file);
 	(void)close(fd);
@@ -119,7 +124,7 @@ read_on(int uroced)
 
 /*
  * Receive sockets without closing them, and wait for the notices that uroced has closed its
- * descriptors of them: if the last descriptor were that of uroced, its close() would wait.
+ * descriptors of them: if uroced had the last descriptor of a socket, its close() would wait.
  * @return the number of sockets
  */
 static int
@@ -188,8 +193,8 @@ make_on(int uroced)
 
 	while (fd_message_receive(uroced, &what, sizeof(what), &fd, 0) > 0) {
 		/*
-		 * fork() has to succeed: if no child had this socket, close() would close the
-		 * descriptors of jobs that wait in the socket
+		 * fork() must succeed: if no child had this socket, close() would also close the
+		 * descriptors of the jobs that wait in it
 		 */
 		if (fork_patiently() == 0) {
 			(void)close(uroced);

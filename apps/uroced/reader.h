@@ -35,7 +35,7 @@ enum reader_kind {
 /** A job of a reader. A descriptor is sent with the job. */
 struct reader_job {
 	uint32_t kind;
-	uint32_t slot;                /* slot of the client whose job this is */
+	uint32_t slot;                /* slot of the client to which the job belongs */
 	uint64_t number;              /* number of the job, which the reply repeats */
 	struct uroce_shm_layout plan; /* the layout of the shared memory, for READER_SEAL */
 };
@@ -52,8 +52,8 @@ struct reader_answer {
 	/* for READER_TAKE: the result of uroce_mux_receive(), or -EINVAL for the reason in `why` */
 	int32_t ret;
 	/*
-	 * the reason why shared memory is refused, as the end of a sentence; empty if it is not
-	 * refused
+	 * reason why the shared memory is refused, as the end of a sentence; empty if the memory is
+	 * accepted
 	 */
 	char why[96];
 	/* the received message; valid if `kind` is READER_TAKE and `ret` is 1 */
@@ -105,14 +105,15 @@ int reader_pass(int closer, int socket);
 
 /**
  * Notify a closer that the caller has closed its descriptor of a socket. This call does not wait.
- * @return 0; -EAGAIN if the call has to be repeated later; another -errno
+ * @return 0; -EAGAIN if the closer cannot take the notice now, so the call has to be repeated
+ *         later; another -errno
  */
 int reader_notify(int closer);
 
 /**
  * Receive a report of a closer. This call does not wait.
- * @return how many more sockets are closed; 0 if the closer has ended, -EAGAIN if there is no report
- *         yet, or another -errno
+ * @return number of sockets that were closed since the last report; 0 if the closer has ended,
+ *         -EAGAIN if there is no report yet, or another -errno
  */
 int reader_closed(int closer);
 

@@ -37,9 +37,10 @@ find(const struct readers *readers, uid_t uid, bool is_closer)
 }
 
 /*
- * Find a free entry of the table.
- * @param stuck_max  the number of readers of the user that were given up from which on it gets none
- * @return READERS_MAX if there is none for the user
+ * Find a free entry of the table for a user.
+ * @param stuck_max  if the user has this number of given-up readers (closers, with is_closer), it
+ *         gets no entry
+ * @return READERS_MAX: no entry is free, or the user may get no further one
  */
 static unsigned
 find_free(const struct readers *readers, uid_t uid, bool is_closer, unsigned stuck_max)
@@ -98,8 +99,8 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		one = &readers->of[i];
 		ret = reader_ask(one->socket, job, fd);
 		/*
-		 * EPIPE says that the reader has ended, though its hang-up was not handled yet.
-		 * Another reader is made.
+		 * EPIPE means that the reader has ended, and its hang-up was not handled yet. So
+		 * another reader is made.
 		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);
@@ -187,8 +188,8 @@ readers_are_due(const struct readers *readers)
 /* --- closers ------------------------------------------------------------------------------------- */
 
 /*
- * Give up a closer, which gets no further socket. Until it has closed its sockets, its entry of the
- * table is used, and its sockets count.
+ * Give up a closer: it gets no further socket. Until the closer has closed its sockets, its entry
+ * of the table is used, and its sockets count.
  */
 static void
 give_up_closer(struct readers_one *closer)
@@ -196,7 +197,10 @@ give_up_closer(struct readers_one *closer)
 	closer->is_stuck = true;
 }
 
-/* Send a closer the notices that are due. It closes a socket only after the notice for it. */
+/*
+ * Send a closer the notices that are due. The closer closes a socket only after the notice for this
+ * socket.
+ */
 static void
 notify(struct readers_one *closer)
 {
@@ -245,7 +249,7 @@ readers_nb_closing(const struct readers *readers, uid_t uid)
 	return nb;
 }
 
-/* Receive the reports of a closer. @return false if it has ended */
+/* Receive the reports of a closer. @return false if the closer has ended */
 static bool
 collect(struct readers_one *closer, uint64_t now_ns)
 {

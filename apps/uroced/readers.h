@@ -20,7 +20,7 @@
 #include "client.h"
 #include "reader.h"
 
-/** The largest number of readers of a user that were given up and have not ended. */
+/** Maximum number of readers of a user that were given up and have not ended. */
 #define READERS_STUCK_MAX 4u
 
 /**
@@ -29,7 +29,7 @@
  */
 #define READERS_TIMEOUT_NS UINT64_C(5000000000)
 
-/** The largest number of sockets that a closer has. */
+/** Maximum number of sockets that a closer has to close. */
 #define READERS_CLOSES_MAX 128u
 
 /** The time after which a closer without sockets ends. */
@@ -40,13 +40,17 @@
 struct readers_one {
 	int socket; /* socket for jobs and replies; -1 if this entry of the table is free */
 	uid_t uid;
-	/* number of jobs that have no reply yet; for a closer: number of sockets to close */
+	/*
+	 * number of jobs that have no reply yet; if the process is a closer: number of sockets to
+	 * close
+	 */
 	unsigned nb_jobs;
-	/* time of the last reply, or the later time at which the idle reader got a job */
+	/* time of the last reply; if the reader was idle since then: time at which it got a job */
 	uint64_t since_ns;
 	bool is_stuck; /* the reader did not reply in time and was given up */
 	bool is_closer;
-	unsigned nb_notices; /* for a closer: number of notices that are still to be sent */
+	/* if the process is a closer: number of notices that are still to be sent */
+	unsigned nb_notices;
 };
 
 struct readers {

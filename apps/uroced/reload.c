@@ -2,7 +2,7 @@
 
 /*
  * Compares the options that were read again with those with which uroced runs. A table has the
- * options that cannot change, and why.
+ * options that cannot change while uroced runs, with the reason.
  */
 
 #include "reload.h"
@@ -64,7 +64,10 @@ static const struct {
 	{ "no-sandbox", is_sandbox_same, "the sandbox is entered at the start or not at all" },
 };
 
-/* Log each option that differs and cannot change. @return whether there is one */
+/*
+ * Log each option that differs and cannot change.
+ * @return whether there is such an option
+ */
 static bool
 refuse_fixed(const struct options *now, const struct options *next)
 {

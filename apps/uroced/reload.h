@@ -17,9 +17,9 @@ struct reload {
 	/* the arguments of options_parse() */
 	int argc;
 	char **argv;
-	struct options now; /* the options with which uroced runs */
-	const char
-		*env_levels; /* levels of the log for options without levels, "" for the default */
+	struct options now; /* the options with which uroced runs now */
+	/* levels of the log that apply if the options have none; "": the default levels */
+	const char *env_levels;
 };
 
 struct control;

@@ -81,8 +81,8 @@ has_frames(const struct client *client)
 }
 
 /*
- * Set `sleeps` in all rings of a client, as uroce_spsc_may_sleep() does in one ring, but with one
- * fence for all rings.
+ * Set `sleeps` in all rings of a client. uroce_spsc_may_sleep() does so in one ring; here one fence
+ * serves all rings.
  */
 bool
 runq_may_sleep(struct client *client)

@@ -5,7 +5,7 @@
  * sent later, because a READY=1 that is lost would let the start of the service fail.
  *
  * WATCHDOG=1 is sent twice in the time that the manager allows. If the data path makes no progress,
- * the message waits until it does, and the manager ends uroced when its time is over.
+ * WATCHDOG=1 is not sent, and the manager ends uroced when the allowed time is over.
  */
 
 #include "service.h"
@@ -84,7 +84,7 @@ service_report(struct service *service, unsigned nb_clients, uint64_t progress, 
 	report_progress(service, progress, now_ns);
 }
 
-/* The time until `due_ns`, or SERVICE_RETRY_NS if this time is over. */
+/* Get the time until `due_ns`, or SERVICE_RETRY_NS if `due_ns` has passed. */
 static uint64_t
 get_time_left(uint64_t due_ns, uint64_t now_ns)
 {

@@ -17,7 +17,7 @@
 /** The shortest time between two reports of the number of clients. */
 #define SERVICE_STATUS_NS UINT64_C(1000000000)
 
-/** The time after which a report is repeated for which the service manager had no room. */
+/** The time after which a report is repeated if the service manager had no room for it. */
 #define SERVICE_RETRY_NS UINT64_C(10000000)
 
 struct service {
@@ -26,12 +26,12 @@ struct service {
 	unsigned nb_clients;
 	unsigned nb_reported; /* the number of clients in the last report */
 	uint64_t status_ns;   /* time from which a changed number of clients may be reported */
-	bool is_ready_due;    /* READY=1 is to be sent */
-	bool is_refused;      /* the last reload was refused */
+	bool is_ready_due;    /* the report READY=1 is to be sent */
+	bool is_refused;      /* the last reload of the configuration was refused */
 	/* longest time between two messages WATCHDOG=1; 0: there is no watchdog */
 	uint64_t watchdog_ns;
 	uint64_t watchdog_due_ns; /* time at which the next WATCHDOG=1 is to be sent */
-	/* the progress of the data path when WATCHDOG=1 was sent last */
+	/* the data path's number of progress (service_report()) when WATCHDOG=1 was sent last */
 	uint64_t progress;
 };
 
@@ -54,7 +54,10 @@ void service_report(struct service *service, unsigned nb_clients, uint64_t progr
 /** Get the time until service_report() is to be called, in ms; -1: no report will be due. */
 int service_timeout_ms(const struct service *service, uint64_t now_ns);
 
-/** Report that the configuration is being read again, and that this is done. */
+/**
+ * service_begin_reload() reports that the configuration is being read again, and
+ * service_end_reload() that this has ended.
+ */
 void service_begin_reload(struct service *service, uint64_t now_ns);
 void service_end_reload(struct service *service, bool is_refused);
 

@@ -8,7 +8,7 @@
 #include "eal/eal.h"
 #include "lcores.h"
 
-#define MIB 256u /* MiB of ordinary memory for mbufs, if there are no hugepages */
+#define MIB 256u /* size in MiB of ordinary memory for mbufs, if there are no hugepages */
 
 int
 start_eal(int argc, char **argv, bool has_telemetry)

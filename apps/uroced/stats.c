@@ -20,15 +20,15 @@
 #include "datapath/dpdk.h"
 
 /*
- * The largest number of parts of a list that are requested for one reply, while the parts have no
- * id. The product of this number and UROCE_CM_LIST_SCAN is more than the connection manager has
+ * Maximum number of requests to the connection manager for one reply, while the requested parts of
+ * the list have no id. This number times UROCE_CM_LIST_SCAN is more than the connection manager has
  * ids.
  */
 #define EMPTY_PARTS_MAX 64u
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct control *asked; /* the state of the control thread; NULL when this thread has ended */
-/* one thread at a time asks the connection manager */
+/* Lets one thread at a time send requests to the connection manager. */
 static pthread_mutex_t ask_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
@@ -55,8 +55,8 @@ add_counters(struct rte_tel_data *answer, const struct counters *counters)
 }
 
 /*
- * List the clients behind the one that the parameter names, or the first ones. An array of a reply
- * has room for fewer clients than uroced may have.
+ * List the clients after the one that the parameter names, or the first clients. An array of a
+ * reply has room for fewer clients than uroced may have.
  */
 static int
 list_clients(const char *cmd, const char *params, struct rte_tel_data *answer)
@@ -109,7 +109,7 @@ tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return ret;
 }
 
-/* Check whether this slot has the first client of its user. */
+/* Check whether a slot has the first client of its user. */
 static bool
 is_first_of_user(unsigned slot)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Makes a program of classic BPF from lists: calls that are allowed, and calls that are allowed with
- * certain arguments. The kernel (5.11 and newer) evaluates the program once for each call that
- * is allowed with any arguments, and caches the result. So the length of the list costs the data
- * path nothing.
+ * This file makes the seccomp filter of uroced: a program of classic BPF. It has a list of system
+ * calls that are allowed with any arguments, and rules for system calls that are allowed only with
+ * certain arguments. The kernel (5.11 and newer) evaluates the program once for each system call of
+ * the list, and caches the result. So the length of the list costs the data path nothing.
  *
- * The list has the system calls that a trace showed on the ports memif, ring, null, tap and
- * AF_PACKET, while clients came and went, links and addresses changed, telemetry was requested, and
- * uroced ended. The list also has the calls that the C library uses for the same purpose on other
- * machines and kernels.
+ * The list has the system calls that a trace of uroced showed on the ports memif, ring, null, tap
+ * and AF_PACKET, while clients came and went, links and addresses changed, telemetry was requested,
+ * and uroced ended. It also has those that the C library makes instead of them on other machines
+ * and kernels.
  */
 
 #include "syscall_filter.h"
@@ -50,7 +50,7 @@
 
 /* System calls that are allowed with any arguments. */
 static const int calls[] = {
-	/* The next calls wait, or wake other threads. */
+	/* The next system calls of the list wait, or wake other threads. */
 	SYS_futex,
 	SYS_ppoll,
 	SYS_epoll_pwait,
@@ -68,7 +68,7 @@ static const int calls[] = {
 	SYS_clock_nanosleep,
 	SYS_restart_syscall,
 	SYS_membarrier,
-	/* The next calls are for messages, and for ports that are sockets. */
+	/* The next system calls of the list are for messages, and for ports that are sockets. */
 	SYS_sendto,
 	SYS_sendmsg,
 	SYS_sendmmsg,
@@ -86,8 +86,8 @@ static const int calls[] = {
 	SYS_getsockname,
 	SYS_getpeername,
 	/*
-	 * The next calls are for descriptors and files. The permissions of the file system still
-	 * apply.
+	 * The next system calls of the list are for descriptors and files. The permissions of the
+	 * file system still apply.
 	 */
 	SYS_read,
 	SYS_write,
@@ -115,7 +115,7 @@ static const int calls[] = {
 	SYS_ftruncate,
 	SYS_fallocate,
 	SYS_memfd_create,
-	/* The next calls are for memory. */
+	/* The next system calls of the list are for memory. */
 	SYS_brk,
 	SYS_munmap,
 	SYS_mremap,
@@ -126,7 +126,10 @@ static const int calls[] = {
 	SYS_mbind,
 	SYS_get_mempolicy,
 	SYS_set_mempolicy,
-	/* The next calls are for time, for random numbers, and for the identity of the process. */
+	/*
+	 * The next system calls of the list are for time, for random numbers, and for the identity
+	 * of the process.
+	 */
 	SYS_clock_gettime,
 	SYS_clock_getres,
 	SYS_gettimeofday,
@@ -146,7 +149,10 @@ static const int calls[] = {
 	SYS_sched_getparam,
 	SYS_sched_getscheduler,
 	SYS_getrusage,
-	/* The next calls are for threads, for signals, and for the end of the process. */
+	/*
+	 * The next system calls of the list are for threads, for signals, and for the end of the
+	 * process.
+	 */
 	SYS_set_robust_list,
 	SYS_rseq,
 	SYS_rt_sigaction,
@@ -158,7 +164,9 @@ static const int calls[] = {
 	SYS_exit,
 	SYS_exit_group,
 #ifdef __x86_64__
-	/* The next calls are older ones, which some architectures do not have. */
+	/*
+	 * The next system calls of the list are older ones, which some architectures do not have.
+	 */
 	SYS_poll,
 	SYS_select,
 	SYS_epoll_wait,
@@ -192,7 +200,10 @@ static const int not_for_cm[] = {
 #endif
 };
 
-/* A condition holds if argument `arg`, masked, has one of these values. */
+/*
+ * A condition of a rule holds if argument `arg` of the system call, masked, has one of these
+ * values.
+ */
 struct condition {
 	uint32_t arg;
 	uint64_t mask;
@@ -200,7 +211,7 @@ struct condition {
 	uint32_t value[VALUES_MAX];
 };
 
-/* A rule matches a call for which all of its conditions hold. */
+/* A rule matches a system call for which all conditions of the rule hold. */
 struct rule {
 	int call;
 	uint32_t nb;
@@ -213,7 +224,7 @@ static const struct rule rules[] = {
 	 * process after its start
 	 */
 	{ SYS_clone, 1, { { 0, CLONE_THREAD, 1, { CLONE_THREAD } } } },
-	/* memory must not be both writable and executable */
+	/* mmap() and mprotect() must not make memory both writable and executable */
 	{ SYS_mmap, 1, { { 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } } } },
 	{ SYS_mprotect, 1, { { 2, PROT_EXEC, 1, { 0 } } } },
 	/*
@@ -236,8 +247,9 @@ static const struct rule rules[] = {
 	 */
 	{ SYS_prlimit64, 2, { { 0, UINT32_MAX, 1, { 0 } }, { 2, UINT64_MAX, 1, { 0 } } } },
 	/*
-	 * Neither owner nor signal of a descriptor may be set, since by them the kernel sends any
-	 * signal to any process of the same user. Leases and notices of folders send signals, too.
+	 * Neither F_SETOWN nor F_SETSIG is allowed: by them the kernel sends any signal to any
+	 * process of the same user. F_SETLEASE and F_NOTIFY cause signals, too, and are not allowed
+	 * either.
 	 */
 	{ SYS_fcntl,
 	  1,
@@ -249,17 +261,17 @@ static const struct rule rules[] = {
 	{ SYS_fcntl, 2, { { 1, UINT32_MAX, 1, { F_SETFL } }, { 2, O_ASYNC, 1, { 0 } } } },
 };
 
-/* The calls of the programs that are no connection manager. */
+/* Rules for uroced, and not for the connection manager. */
 static const struct rule uroced_rules[] = {
-	/* a thread may place itself, but no thread of another process */
+	/* a thread may choose its own CPUs, but not those of a thread of another process */
 	{ SYS_sched_setaffinity, 1, { { 0, UINT32_MAX, 1, { 0 } } } },
 };
 
-/* The calls of the connection manager. */
+/* Rules for the connection manager alone. */
 static const struct rule cm_rules[] = {
 	/*
-	 * EAL places a new thread by its thread ID, and the connection manager starts threads in
-	 * its sandbox
+	 * EAL sets the CPUs of a new thread by its thread ID, and the connection manager starts
+	 * threads in its sandbox
 	 */
 	{ SYS_sched_setaffinity, 0, { { .arg = 0 } } },
 	/* the C library asks whether a stream is a terminal */
@@ -348,7 +360,7 @@ has_upper_half(const struct condition *condition)
 	return condition->mask > UINT32_MAX;
 }
 
-/* Get the number of instructions of a condition. */
+/* Get the number of instructions that a condition needs. */
 static uint32_t
 length_of(const struct condition *condition)
 {
@@ -407,7 +419,7 @@ emit_rules(struct program *program, const struct rule *rule, size_t nb, uint32_t
 #define EMIT_RULES(program, rules, verdict)                                                        \
 	emit_rules(program, rules, sizeof(rules) / sizeof((rules)[0]), verdict)
 
-/* Add the rules that not all programs have. */
+/* Add the rules that depend on the kind of program: uroced or the connection manager. */
 static void
 emit_rules_of(struct program *program, enum syscall_filter filter)
 {
@@ -463,8 +475,8 @@ syscall_filter_install(enum syscall_filter filter)
 		return -E2BIG;
 	fprog.len = program.len;
 	/*
-	 * SPEC_ALLOW is set because otherwise kernels before 5.16 slow down loads behind stores, as
-	 * a protection from untrusted code
+	 * SPEC_ALLOW is set because otherwise kernels before 5.16 slow down loads that follow
+	 * stores, as a protection from untrusted code.
 	 */
 	ret = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
 		      SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_LOG |

@@ -4,23 +4,23 @@
 
 /**
  * @file
- * The filter of system calls (seccomp, mode 2) that uroced has after its start. A call that is not
- * allowed fails with EPERM and is written to the audit log; it does not end uroced. For example,
- * the filter forbids to create a process, to execute a program, to trace or to signal another
- * process, to change its limits, to get privileges, and to make executable memory.
+ * The filter of system calls (seccomp, mode 2) that uroced has after its start. A system call that
+ * is not allowed fails with EPERM and is written to the audit log; uroced goes on. For example, the
+ * filter forbids to create a process, to execute a program, to trace or to signal another process,
+ * to change its limits, to get privileges, and to make executable memory.
  */
 
-/** Which system calls are allowed. */
+/** The kinds of filters: which system calls are allowed. */
 enum syscall_filter {
 	SYSCALL_FILTER_UROCED,
 	/*
-	 * the calls of SYSCALL_FILTER_UROCED, and also bpf(2) and sockets of AF_XDP, which the
-	 * driver net_af_xdp needs when its port is stopped
+	 * the system calls of SYSCALL_FILTER_UROCED, and also bpf(2) and sockets of AF_XDP, which
+	 * the driver net_af_xdp needs when its port is stopped
 	 */
 	SYSCALL_FILTER_XDP,
 	/*
-	 * for the connection manager: it can open no file and no socket except pairs of sockets,
-	 * and cannot connect to a process or send to an address
+	 * the system calls of the connection manager: it can open no file, and no socket except
+	 * pairs of sockets, and cannot connect to a process or send to an address
 	 */
 	SYSCALL_FILTER_CM,
 };

@@ -13,17 +13,17 @@
 
 #include "mux/message.h"
 
-/** The largest number of connections at a time, over all users. */
+/** Maximum number of connections at a time, over all users. */
 #define CLIENTS_MAX 1024u
 
 struct user_limits {
-	uint32_t nb_clients; /* the largest number of connections of a user */
-	/* the largest number of pairs of rings that clients of a user may have */
+	uint32_t nb_clients; /* maximum number of connections of a user */
+	/* maximum number of pairs of rings of a user's clients */
 	uint32_t nb_pairs;
-	/* the largest number of blocks of QP numbers that clients of a user may have */
+	/* maximum number of blocks of QP numbers of a user's clients */
 	uint32_t nb_blocks;
 	/*
-	 * the largest size in MiB of the memory that uroced has mapped for the user's clients,
+	 * maximum size in MiB of the memory that uroced has mapped for the user's clients,
 	 * including memory that is being unmapped
 	 */
 	uint32_t mib;

@@ -18,8 +18,8 @@ struct user_turn {
 	uid_t uid;
 	uint32_t slot; /* index of the client in the array control.client */
 	/*
-	 * the count of messages of all clients when this client was served last; 0 if it is to be
-	 * served first
+	 * number of messages of all clients that had been handled when this client was served last;
+	 * 0 if it is to be served first
 	 */
 	uint64_t served;
 };

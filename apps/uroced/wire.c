@@ -17,7 +17,7 @@
 #include "datapath/net/perf_mgt.h"
 
 #define ETH_LEN 14u
-#define MIN_LEN 60u /* length of the shortest Ethernet frame, without FCS */
+#define MIN_LEN 60u /* length of the shortest Ethernet frame in bytes, without FCS */
 
 void
 wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh)
@@ -115,7 +115,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
 			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
 	/*
-	 * A result above `nb` says that the fault guard has caught a fault. The process at the
+	 * A result above `nb` says that the fault guard has caught a fault: the process at the
 	 * other end of the port has ended, and the frames are lost.
 	 */
 	if (nb_sent > nb) {
@@ -155,8 +155,9 @@ answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 }
 
 /*
- * Reply to the request by which another host finds out whether RoCEv2 frames reach this host. The
- * connection manager, which may have QP 1, does not get the request.
+ * Reply to a Get(ClassPortInfo) of performance management, a MAD to QP 1 by which another host
+ * checks whether RoCEv2 frames reach this host (perf_mgt.h). Such a request is not passed to the
+ * client that holds QP 1 (the connection manager, with --cm).
  * @return whether the mbuf is transmitted as the reply
  */
 static bool
@@ -186,7 +187,8 @@ pass_on(struct data *data, const struct frame *frame, uint32_t len)
 }
 
 /*
- * Append zeros up to the shortest frame that clients accept. Virtual ports deliver shorter frames.
+ * Append zeros to a received frame up to the length of the shortest frame that clients accept.
+ * Virtual ports deliver shorter frames.
  * @return false if the mbuf has no room
  */
 static bool
