@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that take a path. On paths of RDMA devices they work on the
- * private tree of files (tree.h); they pass all other paths on unchanged.
+ * private tree of files (tree.h); a path of another file is passed to libc unchanged.
  */
 
 #include <dirent.h>
@@ -23,8 +23,8 @@ typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);
 
 /*
- * Define the replacement of a call with a parameter `path`. The function `hide` is applied to the
- * return value.
+ * Define the replacement of a libc function with a parameter `path`. The function `hide` is applied
+ * to the return value.
  */
 #define CALL_HIDING(type, name, params, args, hide)                                                \
 	DECLARE(type, name, params)                                                                \
@@ -62,8 +62,8 @@ is_channel(const char *path, const char *there)
 }
 
 /*
- * Define the replacement of a call that opens a file, and whose last parameter is used only if the
- * call creates the file. Relative paths start from `dir`.
+ * Define the replacement of a libc function that opens a file, and whose last parameter is used
+ * only if the function creates the file. Relative paths start from `dir`.
  */
 #define CALL_WITH_MODE(name, dir, params, args)                                                    \
 	DECLARE(int, name, params)                                                                 \
@@ -84,7 +84,7 @@ is_channel(const char *path, const char *there)
 		return NEXT(name) args;                                                            \
 	}
 
-/* Define the replacement of a call that opens a file and never creates one. */
+/* Define the replacement of a libc function that opens a file and never creates one. */
 #define CALL_TO_OPEN(name, dir, params, args)                                                      \
 	DECLARE(int, name, params)                                                                 \
 	{                                                                                          \
@@ -210,8 +210,9 @@ CALL(ssize_t, listxattr, (const char *path, char *buf, size_t size), (path, buf,
 CALL(ssize_t, llistxattr, (const char *path, char *buf, size_t size), (path, buf, size))
 
 /*
- * Define a function for programs that were built with glibc before 2.33; later versions do not
- * declare these functions. With 64-bit longs they do the same as the new functions.
+ * Define a function for programs that were built with glibc before 2.33: later versions do not
+ * declare these functions. If a long has 64 bits, the old function does the same as the function
+ * `now`.
  */
 #define OLD(name, params, now, args)                                                               \
 	DECLARE(int, name, params)                                                                 \
@@ -232,7 +233,7 @@ OLD(__fxstatat64, (int version, int dir, const char *path, void *buf, int flags)
 /* --- open files: the event channel must appear as a character device ----------------------------------- */
 
 /*
- * Define the replacement of fstat() or fstat64(). With 64-bit longs struct stat64 is the same as
+ * Define the replacement of fstat() or fstat64(). If a long has 64 bits, struct stat64 equals
  * struct stat.
  */
 #define CALL_ON_OPEN(name)                                                                         \

@@ -2,7 +2,7 @@
 /*
  * Replacements of those libc functions that write to a descriptor of /dev/infiniband/rdma_cm or
  * copy it, and functions for the replacements of open(), close() and fstat(). For any other
- * descriptor a replacement only tests one bit before it calls libc.
+ * descriptor a replacement tests one bit and then calls the function of libc.
  */
 
 #include "channels.h"
@@ -145,8 +145,8 @@ DECLARE(ssize_t, write, (int fd, const void *buf, size_t size))
 }
 
 /*
- * Write the parts of a writev() to the rdma_cm file: each part is a command. As in the kernel,
- * writev() stops at the first command that fails.
+ * Write the parts of a writev() to the file /dev/infiniband/rdma_cm: each part is a command. As in
+ * the kernel, writev() stops at the first command that fails.
  */
 static ssize_t
 write_parts(int fd, const struct iovec *parts, int nb)
@@ -184,8 +184,8 @@ DECLARE(int, dup, (int fd))
 }
 
 /*
- * Define the replacement of fcntl() or fcntl64(). Its third argument is missing, an int or a
- * pointer; a pointer has room for each.
+ * Define the replacement of fcntl() or fcntl64(). The third argument of these functions is missing,
+ * an int or a pointer; a pointer has room for each of them.
  */
 #define CALL_FCNTL(name)                                                                           \
 	DECLARE(int, name, (int fd, int cmd, ...))                                                 \

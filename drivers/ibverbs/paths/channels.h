@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* limit of the descriptors that are recognised; an open() that would give more fails with EMFILE */
+/*
+ * Limit of the descriptors that are recognised. An open() of /dev/infiniband/rdma_cm that would
+ * return this number or a larger one fails with EMFILE.
+ */
 #define CHANNELS_FDS_MAX 65536u
 #define CHANNELS_WORD    (sizeof(unsigned long) * CHAR_BIT)
 
@@ -39,25 +42,26 @@ channels_may_be(int fd)
 /** Open the file /dev/infiniband/rdma_cm. @return a descriptor, or -1 with errno */
 int channels_open(int flags);
 
-/** Check whether a descriptor is one of the file /dev/infiniband/rdma_cm. */
+/** Check whether a descriptor refers to the file /dev/infiniband/rdma_cm. */
 bool channels_is(int fd);
 
 /**
- * Record that `to` is a new copy of the descriptor `from`, if `from` is one of
+ * Record that `to` is a new copy of the descriptor `from`, if `from` refers to the file
  * /dev/infiniband/rdma_cm.
  */
 void channels_copy(int from, int to);
 
 /**
- * Call channels_begin_close() before a descriptor is closed, and channels_end_close() after that
- * with the result.
- * @return the argument of channels_end_close(); NULL: nothing is to be done after the close
+ * The caller calls channels_begin_close() before a descriptor is closed, and channels_end_close()
+ * afterwards with the result.
+ * @return the argument of channels_end_close(); NULL: channels_end_close() has nothing to do
  */
 void *channels_begin_close(int fd);
 void channels_end_close(void *file);
 
 /**
- * Release the rdma_cm files without descriptors. Call this after a range of descriptors was closed.
+ * Release the files /dev/infiniband/rdma_cm that have no descriptors. The function must be called
+ * after a range of descriptors was closed.
  */
 void channels_sweep(void);
 

@@ -22,9 +22,12 @@
 
 #include "eal/runtime.h"
 
-/* largest size of a response: the limit of telemetry for the data, and the text around it */
+/*
+ * maximum size of a response in bytes: the limit of telemetry for the data, and the text around the
+ * data
+ */
 #define ANSWER_MAX 17408
-#define TIMEOUT_S  2 /* seconds that a request and a response may take */
+#define TIMEOUT_S  2 /* limit in seconds for a request and its response */
 
 typedef bool query_fn(const char *device, const char *name, uint64_t *value);
 
@@ -79,8 +82,8 @@ find_number(const char *response, const char *name)
 }
 
 /*
- * Read a counter of another process, by telemetry. The result is 0 if there is no response, or no
- * such device.
+ * Read a counter of another process by telemetry. The result is 0 if the process does not respond,
+ * or has no such device.
  */
 static uint64_t
 query_process(const char *path, const char *device, const char *name)
@@ -92,7 +95,7 @@ query_process(const char *path, const char *device, const char *name)
 
 	if (fd < 0)
 		return 0;
-	/* skip the first message of a telemetry server, which describes the server */
+	/* the first message of a telemetry server describes the server, and is skipped */
 	len = recv(fd, text, sizeof(text), 0);
 	snprintf(text, sizeof(text), "/uroce/device,%s", device);
 	if (len > 0 && send(fd, text, strlen(text), MSG_NOSIGNAL) > 0) {

@@ -19,8 +19,9 @@
 
 #include "counted.h"
 
-#define CLASS  "/sys/class/infiniband/"
-#define MEMORY "/memfd:" /* prefix that the kernel puts before the name of a memfd */
+#define CLASS "/sys/class/infiniband/"
+/* prefix that the kernel puts before the name of a memfd in /proc/self/fd */
+#define MEMORY "/memfd:"
 
 _Atomic(unsigned long) counters_opened[COUNTERS_FDS_MAX / COUNTERS_WORD];
 
@@ -138,7 +139,8 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	real[len++] = '/'; /* append a slash, so that the directory CLASS itself matches, too */
+	/* a slash is appended, so that the directory CLASS itself matches, too */
+	real[len++] = '/';
 	real[len] = '\0';
 	name = strstr(real, CLASS);
 	return name != NULL && name != real &&
@@ -162,7 +164,10 @@ counters_find(int dir, const char *path, char where[TREE_PATH_MAX])
 		       access(there, F_OK) == 0 &&
 		       snprintf(where, TREE_PATH_MAX, "%s", path) < TREE_PATH_MAX;
 	}
-	/* Most relative paths do not end with the name of a counter, and need no system call. */
+	/*
+	 * most relative paths do not end with the name of a counter, so no system call is needed
+	 * for them
+	 */
 	slash = strrchr(path, '/');
 	slash = slash != NULL ? slash + 1 : path;
 	if (find_name(false, slash) == NULL && find_name(true, slash) == NULL)

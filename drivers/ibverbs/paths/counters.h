@@ -59,8 +59,8 @@ counters_may_be(int fd)
 }
 
 /**
- * Update the value in the file of a counter before the file is read. This does nothing unless the
- * descriptor belongs to a counter and the read starts at the beginning.
+ * Update the value in the file of a counter before the file is read. The function does nothing
+ * unless the descriptor belongs to a counter and the read starts at the beginning of the file.
  * @param at  offset of the read; -1 for the current file position
  */
 void counters_renew(int fd, off_t at);

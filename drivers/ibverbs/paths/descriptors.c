@@ -44,7 +44,10 @@ DECLARE(int, close, (int fd))
 	return ret;
 }
 
-/* End a call that has replaced `to` by a copy of `from`, with the result `ret`. */
+/*
+ * End a dup2() or dup3() that has replaced `to` by a copy of `from`. `ret` is the result of the
+ * call.
+ */
 static int
 end_dup(int from, int to, void *channel, int ret)
 {
@@ -79,8 +82,8 @@ DECLARE(int, dup3, (int from, int to, int flags))
 }
 
 /*
- * Find the first file descriptor that liburoce uses from `fd` to `last`. The result is UINT_MAX if
- * there is none.
+ * Find the first file descriptor of liburoce that is at least `fd` and at most `last`. The result
+ * is UINT_MAX if there is none.
  */
 static unsigned
 find_own(unsigned fd, unsigned last)
@@ -94,8 +97,9 @@ find_own(unsigned fd, unsigned last)
 }
 
 /*
- * Replacement of close_range(), which spares the file descriptors of liburoce. If liburoce has
- * none, or the call only sets close-on-exec, one system call is made.
+ * Replacement of close_range(), which does not close the file descriptors of liburoce. If liburoce
+ * has none in the range, or the call only sets close-on-exec, the replacement makes one system
+ * call.
  */
 DECLARE(int, close_range, (unsigned first, unsigned last, int flags))
 {

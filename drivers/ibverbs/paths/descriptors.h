@@ -16,10 +16,10 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-/* limit of the table: descriptors of this number and above are not in it */
+/* Limit of the table: descriptors with this number or a larger one are not in the table. */
 #define DESCRIPTORS_MAX  65536u
 #define DESCRIPTORS_WORD (8 * sizeof(unsigned long))
-/* name of the symbol of the table, for dlsym() */
+/* name of the table's symbol, by which the engine finds the table with dlsym() */
 #define DESCRIPTORS_NAME "uroce_paths_descriptors"
 
 struct descriptors {
@@ -29,7 +29,7 @@ struct descriptors {
 	 */
 	pthread_mutex_t lock;
 	/*
-	 * the process that uses liburoce; a child of fork() may close the descriptors that it
+	 * the process that uses liburoce: a child of fork() may close the descriptors that it has
 	 * inherited
 	 */
 	_Atomic pid_t pid;

@@ -63,11 +63,11 @@ struct facts {
 	struct ibv_context *context;
 	struct ibv_device_attr device;
 	struct ibv_port_attr port;
-	/* name of the kernel interface of the device; empty if there is none */
+	/* name of the device's kernel interface; empty if there is none */
 	char ifname[IF_NAMESIZE];
 };
 
-/* A directory of the tree in which files are written. */
+/* A directory of the private tree of files, into which files are written. */
 struct dir {
 	char path[PATH_MAX];
 };
@@ -177,17 +177,23 @@ static const char *const phys_state_names[] = {
 	"Phy Test",
 };
 
-/* The speed of a lane for each code of active_speed. The last row is for all other codes. */
+/*
+ * The speed of a lane for each code of active_speed in struct ibv_port_attr. The last row is for
+ * all other codes.
+ */
 static const struct {
 	uint8_t code;
 	const char *name;
-	unsigned dgbps; /* speed of a lane in tenths of Gb/s */
+	unsigned dgbps; /* speed of a lane in units of 0.1 Gb/s */
 } speeds[] = {
 	{ 2, " DDR", 50 },   { 4, " QDR", 100 },  { 8, " FDR10", 100 }, { 16, " FDR", 140 },
 	{ 32, " EDR", 250 }, { 64, " HDR", 500 }, { 1, "", 25 },
 };
 
-/* The number of lanes for each bit of active_width, by the number of the bit. */
+/*
+ * The number of lanes for each bit of active_width in struct ibv_port_attr; the number of the bit
+ * is the index.
+ */
 static const unsigned widths[] = { 1, 4, 8, 12, 2 };
 
 static bool

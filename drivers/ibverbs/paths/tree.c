@@ -23,13 +23,18 @@
 #include "files.h"
 
 #define VARIABLE "UROCE_TREE"
-#define NB_FDS   8 /* number of descriptors for nftw(): at least the depth of the tree */
+/* number of descriptors for nftw(): not less than the depth of the private tree of files */
+#define NB_FDS 8
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(const char *)
-	/* directory of the tree; empty if there are no devices, NULL if not determined yet */
+	/*
+	 * path of the private tree of files; empty if there are no devices, NULL if it is not
+	 * determined yet
+	 */
 	tree;
-static pid_t maker; /* process that created `tree`; 0 if `tree` is the value of UROCE_TREE */
+/* process that created the tree at `tree`; 0 if `tree` is the value of UROCE_TREE */
+static pid_t maker;
 /* this thread is creating the tree, so its calls must not be redirected into the tree */
 static __thread bool is_making;
 
@@ -52,8 +57,9 @@ remove_tree(const char *path)
 /* --- names ---------------------------------------------------------------------------------------- */
 
 /*
- * Find the directory in which trees are created, as a path without symbolic links. So tree_hide()
- * recognises the paths of files in the tree that realpath() and getcwd() report.
+ * Find the directory in which the private trees of files (tree.h) are created. The result has no
+ * symbolic links, so that tree_hide() recognises paths in the tree which come from realpath() or
+ * getcwd().
  */
 static char *
 parent_dir(char *parent)
@@ -65,7 +71,10 @@ parent_dir(char *parent)
 	return realpath("/tmp", parent);
 }
 
-/* Format the prefix of the names of trees. It is the same for all trees of this PID namespace. */
+/*
+ * Format the prefix of the directory names of private trees of files (tree.h). The prefix is the
+ * same for all trees of this PID namespace.
+ */
 static void
 name_prefix(char *prefix, size_t len)
 {
@@ -176,8 +185,8 @@ is_there(const char *root)
 }
 
 /*
- * Get the directory of the tree. If a parent process created the tree and has removed it, this
- * process creates a new tree.
+ * Get the path of the private tree of files. If a parent process created the tree and has removed
+ * it, this process creates a new tree.
  */
 static const char *
 tree_root(void)
@@ -200,8 +209,8 @@ tree_root(void)
 }
 
 /*
- * Remove the tree at exit. A child process does not remove it, because its PID is not that of the
- * creator.
+ * Remove the private tree of files at exit. A child process does not remove the tree, because the
+ * PID of the child is not that of the creator.
  */
 __attribute__((destructor)) static void
 remove_own(void)

@@ -16,12 +16,15 @@
 #include <string.h>
 
 /**
- * Maximum size of the path of a file in the tree, with its NUL. A longer path is not redirected
- * into the tree.
+ * Maximum size of the path of a file in the tree, including the NUL. A longer path is not
+ * redirected into the tree.
  */
 #define TREE_PATH_MAX 512
 
-/** Path of the event channel of librdmacm, which is a link to a character device in the tree. */
+/**
+ * Path of the event channel of librdmacm. In the private tree this path is a link to a character
+ * device.
+ */
 #define TREE_CHANNEL "/dev/infiniband/rdma_cm"
 
 /**

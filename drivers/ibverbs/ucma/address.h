@@ -13,12 +13,14 @@
 
 /**
  * Get the length of an address from its family: AF_INET, AF_INET6 or AF_IB.
- * @param room  bytes that the command has for the address
+ * @param room  number of bytes that the command has for the address
  * @return 0: the address is of another family, or has more bytes than `room`
  */
 size_t address_len(const void *addr, size_t room);
 
-/** Compute the GID of an IP address on RoCEv2. It is all zero if the family is no IP family. */
+/**
+ * Compute the GID of an IP address on RoCEv2. The GID is all zero if the family is no IP family.
+ */
 void address_gid(const void *addr, uint8_t gid[16]);
 
 /**

@@ -15,7 +15,7 @@
 #define REASON_VENDOR_OPTION_NOT_SUPPORTED 35
 
 /*
- * End a command.
+ * Convert the result of a public call to the result of a command.
  * @param ret  the result of a call of <uroce_cm.h>; if it is not 0, the call has set errno
  * @return 0, or -errno
  */
@@ -45,7 +45,7 @@ copy_conn_param(struct rdma_conn_param *to, const struct rdma_ucm_conn_param *fr
 }
 
 /*
- * Set the ECE options that the request or the reply of an id is to carry, if the command has
+ * Set the ECE options that the request or the reply of an id carries, if the command has such
  * options.
  */
 static int

@@ -42,8 +42,8 @@ is_mcast(const struct rdma_cm_event *event)
 }
 
 /*
- * Copy the parameters of a UD event. An event of a multicast group has no private data: its field
- * is the cookie of uroce_cm_join_multicast().
+ * Copy the parameters of an event of a UD id. An event of a multicast group has no private data: in
+ * its place is the cookie that was given to uroce_cm_join_multicast().
  */
 static void
 copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)
@@ -58,7 +58,7 @@ copy_ud(struct rdma_ucm_ud_param *to, const struct rdma_cm_event *event)
 	to->qkey = from->qkey;
 }
 
-/* Copy the ECE options of the peer, which come with the peer's request or reply. */
+/* Copy the peer's ECE options, which come with the request or the reply of the peer. */
 static void
 copy_ece(struct rdma_ucm_ece *to, const struct rdma_cm_event *event)
 {
@@ -193,8 +193,8 @@ ucma_get_event(struct ucma_call *call, const void *in)
 	const struct rdma_ucm_get_event *const cmd = in;
 	struct rdma_ucm_event_resp resp = { .uid = 0 };
 	/*
-	 * Write the response once before an event is taken: this checks the memory of the program,
-	 * and an event that was taken cannot be put back.
+	 * The response is written once before an event is taken, to check the memory of the
+	 * program: an event that was taken cannot be put back.
 	 */
 	int ret = ucma_respond(call, cmd->response, &resp, sizeof(resp));
 

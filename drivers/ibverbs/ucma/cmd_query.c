@@ -18,7 +18,7 @@
 /* The P_Key of a device on RoCE. */
 #define PKEY 0xffff
 
-/* Flags of the only path of a connection. */
+/* Flags of the path of a connection, which has only one path. */
 #define PATH_FLAGS (IB_PATH_GMP | IB_PATH_PRIMARY | IB_PATH_BIDIRECTIONAL)
 
 /* Selector of a path record: the value that follows is exact [IBA 15.2.5.16]. */
@@ -47,7 +47,8 @@ query_id(struct ucma_call *call, uint32_t id, uint64_t response, query_fn *query
 /* --- addresses and path in one response ------------------------------------------------------------ */
 
 /*
- * Copy the path of an id. Before the route is resolved the id has no path, but the GIDs are known.
+ * Copy the path of an id into the response. Before the route is resolved the id has no path, but
+ * its GIDs are known.
  */
 static void
 copy_paths(struct rdma_ucm_query_route_resp *to, const struct rdma_cm_id *id)
@@ -184,7 +185,7 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 {
 	union {
 		struct rdma_ucm_query_path_resp head;
-		/* head, and room for one path */
+		/* memory for the head of the response, and for one path */
 		uint8_t bytes[sizeof(struct rdma_ucm_query_path_resp) +
 			      sizeof(struct ib_path_rec_data)];
 	} resp;
@@ -200,7 +201,7 @@ query_path(struct ucma_call *call, uint64_t response, const struct rdma_cm_id *i
 	_Static_assert(sizeof(path->path_rec) == sizeof(struct ibv_path_record),
 		       "a path record has 64 bytes");
 	pack_path((struct ibv_path_record *)path->path_rec, id->route.path_rec);
-	/* a path that does not fit is left out as a whole */
+	/* a path that does not fit into the program's memory is left out as a whole */
 	return ucma_respond(call, response, &resp,
 			    call->out_len < sizeof(resp) ? sizeof(resp.head) : sizeof(resp));
 }

@@ -10,16 +10,16 @@
 #define END_OF(type, field) (offsetof(type, field) + sizeof(((type *)NULL)->field))
 
 /*
- * The commands. A command without handler is unknown to the kernel as well. Programs that were
+ * The commands. A command without a handler is unknown to the kernel as well. Programs that were
  * built with older headers give shorter structs, and less room for responses: the fields that
  * <rdma/rdma_user_cm.h> got later may be missing.
  */
 static const struct command {
 	ucma_handler *handler;
-	uint16_t in_min; /* bytes that the program must give */
-	/* size of the struct; the program may give more bytes, which are ignored */
+	uint16_t in_min; /* minimum number of bytes that the program must give */
+	/* size of the command's struct; bytes of the program beyond this size are ignored */
 	uint16_t in_len;
-	uint16_t out_min; /* room that the program must have for the response */
+	uint16_t out_min; /* minimum room in bytes that the program must have for the response */
 } commands[] = {
 #define IN(type)               sizeof(struct type), sizeof(struct type)
 #define IN_FROM(type, field)   END_OF(struct type, field), sizeof(struct type)

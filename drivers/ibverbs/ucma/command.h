@@ -16,8 +16,11 @@
 /** A command that is being executed. */
 struct ucma_call {
 	struct ucma_file *file;
-	int fd; /* the descriptor of the file to which the program has written */
-	/* bytes that the program has for the response, according to the header of the command */
+	int fd; /* descriptor of the file to which the program has written the command */
+	/*
+	 * number of bytes that the program has for the response, according to the header of the
+	 * command
+	 */
 	size_t out_len;
 	/*
 	 * state for pthread_setcancelstate(3) while the thread waits: whether it may be cancelled
@@ -54,18 +57,18 @@ ssize_t ucma_command(struct ucma_call *call, const void *buf, size_t len);
  */
 int ucma_respond(const struct ucma_call *call, uint64_t response, const void *from, size_t len);
 
-/* cmd_id.c: ids and their options */
+/* handlers in cmd_id.c: ids and their options */
 ucma_handler ucma_create_id, ucma_destroy_id, ucma_migrate_id, ucma_set_option;
-/* cmd_addr.c: addresses and routes */
+/* handlers in cmd_addr.c: addresses and routes */
 ucma_handler ucma_bind_ip, ucma_bind, ucma_resolve_ip, ucma_resolve_addr, ucma_resolve_route;
-/* cmd_query.c: addresses, device and path of an id */
+/* handlers in cmd_query.c: addresses, device and path of an id */
 ucma_handler ucma_query_route, ucma_query;
-/* cmd_conn.c: connections and their QPs */
+/* handlers in cmd_conn.c: connections and their QPs */
 ucma_handler ucma_connect, ucma_listen, ucma_accept, ucma_reject, ucma_disconnect, ucma_notify,
 	ucma_init_qp_attr;
-/* cmd_event.c: events */
+/* handler in cmd_event.c: events */
 ucma_handler ucma_get_event;
-/* cmd_mcast.c: multicast groups */
+/* handlers in cmd_mcast.c: multicast groups */
 ucma_handler ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;
 
 #endif /* UCMA_COMMAND_H */

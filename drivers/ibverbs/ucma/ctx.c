@@ -10,8 +10,7 @@
 pthread_mutex_t ucma_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * Signalled when an id has no command in progress any more. A thread that destroys the id waits for
- * this.
+ * The condition that an id has no command in progress. A thread that destroys the id waits for it.
  */
 static pthread_cond_t is_unused = PTHREAD_COND_INITIALIZER;
 static struct handle_table ctx_table;
@@ -162,8 +161,8 @@ ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_report
 	if (ret != 0)
 		return ret;
 	/*
-	 * Read nb_events_reported after this call. The call waits until each event of the id is
-	 * acknowledged, and GET_EVENT counts an event before it acknowledges the event.
+	 * nb_events_reported is read after this call, which waits until each event of the id is
+	 * acknowledged: GET_EVENT counts an event before it acknowledges the event.
 	 */
 	(void)uroce_cm_destroy_id(ctx->cm_id);
 	free_mcasts(ctx);

@@ -32,8 +32,8 @@ void ucma_ctx_publish(struct ucma_ctx *ctx, struct ucma_file *file);
 int ucma_ctx_get(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx);
 
 /**
- * Do what ucma_ctx_get() does, but only for an id that is bound to a device. EINVAL: the id is not
- * bound.
+ * Do what ucma_ctx_get() does, but only for an id that is bound to a device. -EINVAL also means
+ * that the id is not bound.
  */
 int ucma_ctx_get_bound(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx);
 
@@ -64,7 +64,10 @@ struct ucma_mcast *ucma_mcast_new(struct ucma_ctx *ctx, uint64_t uid);
 /** Free a membership that was not published. @mt Safe; without ucma_lock. */
 void ucma_mcast_free(struct ucma_mcast *mcast);
 
-/** From now on LEAVE_MCAST finds this membership. @mt Safe; without ucma_lock. */
+/**
+ * Publish a membership: from now on LEAVE_MCAST finds it.
+ * @mt Safe; without ucma_lock.
+ */
 void ucma_mcast_publish(struct ucma_mcast *mcast);
 
 /**

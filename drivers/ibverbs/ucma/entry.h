@@ -12,7 +12,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/** Open /dev/infiniband/rdma_cm. @param flags of open() @return a descriptor, or -1 with errno */
+/**
+ * Open /dev/infiniband/rdma_cm.
+ * @param flags  flags of open()
+ * @return a descriptor, or -1 with errno
+ */
 int uroce_engine_cm_open(int flags);
 
 /**
@@ -24,7 +28,7 @@ bool uroce_engine_cm_write(int fd, const void *buf, size_t len, ssize_t *written
 
 /**
  * Take a reference to the open file of a descriptor, for example while the descriptor is closed.
- * @return the argument of uroce_engine_cm_release(); NULL: the descriptor is not one of
+ * @return the argument of uroce_engine_cm_release(); NULL: the descriptor does not refer to
  *	/dev/infiniband/rdma_cm
  */
 void *uroce_engine_cm_hold(int fd);
@@ -36,8 +40,8 @@ void *uroce_engine_cm_hold(int fd);
 void uroce_engine_cm_release(void *file);
 
 /**
- * Destroy the ids of files that have no descriptor any more. Call this after a range of descriptors
- * was closed.
+ * Destroy the ids of files that have no descriptor any more. The function must be called after a
+ * range of descriptors was closed.
  */
 void uroce_engine_cm_sweep(void);
 

@@ -22,10 +22,11 @@
 
 LIST_HEAD(bucket, ucma_file);
 
-/* protected by ucma_lock */
+/* the files by the hash of their inode; protected by ucma_lock */
 static struct bucket buckets[NB_BUCKETS];
 static unsigned nb_files;
-static unsigned sweep_at = FIRST_SWEEP_AT; /* number of files at which a sweep is due */
+/* number of files at which the next sweep for files without descriptors is due */
+static unsigned sweep_at = FIRST_SWEEP_AT;
 
 static struct bucket *
 bucket_of(ino_t ino)
@@ -84,7 +85,9 @@ is_wanted(void *arg, const struct rdma_cm_event *event)
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		return true;
 	pthread_mutex_lock(&ucma_lock);
-	/* before GET_EVENT has returned a new id, its context is that of the listener */
+	/*
+	 * before GET_EVENT has returned a new id, the `context` of the id is that of the listener
+	 */
 	ctx = event->id->context;
 	is_wanted = ctx->cm_id == event->id && ctx->uid != 0;
 	pthread_mutex_unlock(&ucma_lock);
@@ -174,7 +177,10 @@ ucma_file_get(int fd)
 	struct ucma_file *file;
 	struct stat stat;
 
-	/* not fstat(): the preloaded library replaces fstat() by a function that calls this one */
+	/*
+	 * fstatat() is called instead of fstat(), which the preloaded library replaces by a
+	 * function that calls this one
+	 */
 	if (fstatat(fd, "", &stat, AT_EMPTY_PATH) != 0 || !S_ISFIFO(stat.st_mode))
 		return NULL;
 	pthread_mutex_lock(&ucma_lock);

@@ -34,15 +34,15 @@ struct ucma_file *ucma_file_get(int fd);
 void ucma_file_put(struct ucma_file *file);
 
 /**
- * Record that a file is closed if it has no descriptor any more. Call this after a descriptor of
- * the file was closed, and before ucma_file_put().
+ * Record that a file is closed if it has no descriptor any more. The function must be called after
+ * a descriptor of the file was closed, and before ucma_file_put().
  * @mt Safe; without ucma_lock.
  */
 void ucma_file_check(struct ucma_file *file);
 
 /**
- * Make the descriptors of a file readable if an event waits, and not readable otherwise. Call this
- * after events may have been taken or dropped.
+ * Make the descriptors of a file readable if an event waits, and not readable otherwise. The
+ * function must be called after events may have been taken or dropped.
  * @param fd  a descriptor of the file
  * @mt With ucma_lock.
  */

@@ -10,15 +10,17 @@
 
 #include <stdint.h>
 
-/** A value that is not the number of any object. */
+/** The value that means: no number of an object. */
 #define HANDLE_NONE UINT32_MAX
 
-/* A table that is all zero is empty. */
+/* A table of objects. A table whose bytes are all zero is empty. */
 struct handle_table {
-	void **objects; /* NULL: the number is free or reserved */
+	/* array of the objects by their numbers; NULL: the number is free or reserved */
+	void **objects;
 	uint32_t *next_free;
-	uint32_t nb;         /* size of both arrays */
-	uint32_t first_free; /* 1 + the number that was freed last; 0: none is free */
+	uint32_t nb; /* number of entries of each of the two arrays */
+	/* the number that was freed last, plus 1; 0: no freed number is left */
+	uint32_t first_free;
 };
 
 /**

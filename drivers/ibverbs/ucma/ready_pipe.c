@@ -124,7 +124,7 @@ ready_pipe_set(struct ready_pipe *pipe, int fd, bool is_ready)
 	errno = err;
 }
 
-/* The arguments of stop_waiting(), which also runs if the thread is cancelled. */
+/* The arguments of stop_waiting(). The function also runs if the waiting thread is cancelled. */
 struct wait {
 	struct ready_pipe *pipe;
 	pthread_mutex_t *lock;

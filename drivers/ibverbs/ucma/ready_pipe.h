@@ -21,10 +21,10 @@
 
 struct ready_pipe {
 	int write_fd;
-	/* identity of the pipe, which is that of each descriptor of its read end */
+	/* device and inode of the pipe, by which each descriptor of its read end is recognised */
 	dev_t dev;
 	ino_t ino;
-	/* the byte is in the pipe, or a thread that waits has just read it */
+	/* the pipe has its byte, or a thread that waits has just read the byte */
 	bool has_byte;
 	/* number of threads that wait in ready_pipe_wait() */
 	unsigned nb_waiting;

@@ -39,13 +39,14 @@ LIST_HEAD(ucma_mcasts, ucma_mcast);
 
 /** An open file of /dev/infiniband/rdma_cm. */
 struct ucma_file {
-	LIST_ENTRY(ucma_file) link; /* in the list of files with the same hash */
-	struct ready_pipe pipe;     /* ready while the channel has an event */
-	/* the `fd` of the channel is non-blocking; this pointer is set once */
+	LIST_ENTRY(ucma_file) link; /* link in the list of open files with the same hash */
+	struct ready_pipe pipe;     /* pipe that polls readable while `channel` has an event */
+	/* event channel of the file, whose `fd` is non-blocking; the pointer is set once */
 	struct rdma_event_channel *channel;
 	struct ucma_ctxs ctxs;
 	/*
-	 * number of commands and closes that use the file; the last one frees a file that is closed
+	 * number of commands and closes that use the file; the last of them frees the file if it is
+	 * closed
 	 */
 	unsigned nb_refs;
 	/* no descriptor of the file is left */
@@ -54,17 +55,18 @@ struct ucma_file {
 
 /** An id of the program. */
 struct ucma_ctx {
-	LIST_ENTRY(ucma_ctx) link; /* in the list of its file */
+	LIST_ENTRY(ucma_ctx) link; /* link in the list of ids of `file` */
 	uint32_t id;
-	struct ucma_file *file; /* NULL: commands do not find the id yet */
-	/* set once, before commands find the struct */
+	/* open file to which the id belongs; NULL: commands do not find the id yet */
+	struct ucma_file *file;
+	/* id of <uroce_cm.h>; the pointer is set once, before commands find the struct */
 	struct rdma_cm_id *cm_id;
-	/* a command for the id has this mutex, which ucma_lock does not protect */
+	/* mutex that a command for the id holds; ucma_lock does not protect the mutex */
 	pthread_mutex_t mutex;
 	/*
-	 * the program's cookie, in each event of the id. 0: the program has not accepted the id of
-	 * a CONNECT_REQUEST. Events of the id are then dropped, because without a cookie the
-	 * program could not find out to which id they belong
+	 * The program's cookie, which each event of the id carries. 0: the id was made for a
+	 * CONNECT_REQUEST, and the program has not accepted it. Events of such an id are dropped,
+	 * because without a cookie the program could not find out to which id they belong.
 	 */
 	uint64_t uid;
 	/*
@@ -72,18 +74,18 @@ struct ucma_ctx {
 	 * the program has acknowledged this number of events
 	 */
 	uint32_t nb_events_reported;
-	unsigned nb_refs; /* number of commands in progress */
+	unsigned nb_refs; /* number of commands for the id that are in progress */
 	struct ucma_mcasts mcasts;
 };
 
 /** Membership of an id in a multicast group. */
 struct ucma_mcast {
-	LIST_ENTRY(ucma_mcast) link; /* in the list of its id */
+	LIST_ENTRY(ucma_mcast) link; /* link in the list of memberships of the id `ctx` */
 	uint32_t id;
 	struct ucma_ctx *ctx;
-	uint64_t uid; /* the program's cookie, in events of the group */
+	uint64_t uid; /* the program's cookie, which events of the group carry */
 	uint32_t nb_events_reported;
-	/* not protected by a lock: written once */
+	/* address of the group; it is written once, so no lock protects it */
 	struct sockaddr_storage addr;
 };
 

@@ -23,7 +23,7 @@ int user_memory_read(void *to, const void *from, size_t len);
 /**
  * Copy to memory of the program.
  *
- * @param to  pointer, as a command carries it
+ * @param to  pointer of the program, as a command carries it
  * @mt Safe.
  * @return 0, or -EFAULT; then a part of the memory may be written
  */
