@@ -64,9 +64,9 @@
 /** A descriptor of one frame to send. */
 struct uroce_txd {
 	/*
-	 * in: a buffer with room for UROCE_HDR_MAX bytes of headers and for a payload behind them.
-	 * out: the headers from Ethernet to the extension headers. A payload that an mkey describes
-	 * is built behind the headers; then a slice points into this buffer.
+	 * in: a buffer with room for UROCE_HDR_MAX bytes of headers and for a payload behind the
+	 * headers. out: the headers from Ethernet to the extension headers. A payload that an mkey
+	 * describes is built behind the headers; then a slice points into this buffer.
 	 */
 	uint8_t *hdr;
 	uint32_t icrc;        /* out: ICRC state after the masked UDP header (see wire/icrc.h) */
@@ -75,7 +75,7 @@ struct uroce_txd {
 	uint8_t bth_off;      /* out: offset of the BTH in hdr */
 	uint8_t pad_len;      /* out: number of zero bytes between payload and ICRC, 0..3 */
 	uint8_t nb_slices;    /* out: number of slices of the payload */
-	/* out: the payload; the first nb_slices are valid */
+	/* out: slices of the payload; the first nb_slices are valid */
 	struct uroce_slice slice[UROCE_SGE_MAX];
 };
 
@@ -91,16 +91,16 @@ enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PE
  */
 enum uroce_recovery_state {
 	UROCE_RECOVERY_OPEN,      /* no packet is known to be lost */
-	UROCE_RECOVERY_PROBE,     /* a probe is in flight */
+	UROCE_RECOVERY_PROBE,     /* a probe was sent, and its response has not arrived */
 	UROCE_RECOVERY_FAST_RETX, /* the packet at una_psn was retransmitted alone */
 	UROCE_RECOVERY_RNR_WAIT,  /* the requester sends nothing until rnr_deadline */
 	/* the requester went back N because of a loss, and una_psn has not moved since */
 	UROCE_RECOVERY_LOSS,
-	/* as in LOSS, the requester went back N; in addition a probe is in flight */
+	/* as in UROCE_RECOVERY_LOSS, the requester went back N; in addition a probe is in flight */
 	UROCE_RECOVERY_LOSS_PROBE,
 	/*
-	 * as in LOSS, the requester went back N; in addition the packet at una_psn was
-	 * retransmitted alone
+	 * as in UROCE_RECOVERY_LOSS, the requester went back N; in addition the packet at una_psn
+	 * was retransmitted alone
 	 */
 	UROCE_RECOVERY_LOSS_FAST_RETX,
 	UROCE_RECOVERY_STATE_NB
@@ -122,23 +122,34 @@ enum uroce_recovery_due {
  * every packet that is sent and every response that is received.
  */
 struct uroce_loss_recovery {
-	/* when a probe is sent; UROCE_NEVER: the probe timer is not armed */
+	/* time at which a probe is sent; UROCE_NEVER: the probe timer is not armed */
 	uint64_t probe_deadline;
-	/* with DUE_BEHIND: the next PSN to retransmit; each PSN is retransmitted once */
+	/*
+	 * valid while `due` has UROCE_RECOVERY_DUE_BEHIND: the next PSN to retransmit; each PSN is
+	 * retransmitted once
+	 */
 	uint32_t retransmit_psn;
 	uint8_t state; /* state of loss recovery: enum uroce_recovery_state */
 	uint8_t due;   /* what is to be retransmitted: enum uroce_recovery_due, or-ed */
 	uint8_t resv[2];
 	/* The fields from gap_psn on are written only during loss recovery. */
-	uint32_t gap_psn;     /* in FAST_RETX or PROBE: the PSN that was retransmitted alone */
+	/*
+	 * in the states UROCE_RECOVERY_FAST_RETX and UROCE_RECOVERY_PROBE: the PSN that was
+	 * retransmitted alone
+	 */
+	uint32_t gap_psn;
 	uint32_t recover_psn; /* value of max_psn when gap_psn was retransmitted */
 	/*
-	 * while nb_gaps is not 0: value of max_psn when the first of the nb_gaps gaps was found. A
-	 * later gap before this PSN belongs to the same round trip, and is added to nb_gaps
+	 * while nb_gaps is not 0: value of max_psn when the first of these nb_gaps PSN gaps was
+	 * found. A later gap before this PSN belongs to the same round trip, and is added to
+	 * nb_gaps
 	 */
 	uint32_t round_psn;
 	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
-	/* number of fast retransmissions in a row after which the next packet was also missing */
+	/*
+	 * number of fast retransmissions in a row after each of which the next packet was also
+	 * missing
+	 */
 	uint8_t nb_adjacent;
 	/*
 	 * number of PSN gaps in the last round trip that had gaps; 0: there was no gap since the
@@ -146,21 +157,24 @@ struct uroce_loss_recovery {
 	 */
 	uint8_t nb_gaps;
 	/*
-	 * the round trip before the one that nb_gaps counts had many gaps. This flag is not part of
-	 * `state`, because it stays set after all gaps are closed
+	 * many PSN gaps were found in the round trip before the one that nb_gaps counts. This flag
+	 * is not part of `state`, because it stays set after all gaps are closed
 	 */
 	bool is_lossy;
 	/*
 	 * the last response came too soon after a retransmission to show whether the peer keeps
-	 * packets behind a gap. This flag is not part of `state`, because only the next response in
-	 * FAST_RETX depends on it
+	 * packets behind a PSN gap. This flag is not part of `state`, because only the next
+	 * response in the state UROCE_RECOVERY_FAST_RETX depends on the flag
 	 */
 	bool is_ambiguous;
 	/* number of responses in a row that acknowledged only the probe while more was in flight */
 	uint8_t nb_probe_steps;
-	/* in FAST_RETX: number of packets that may be in flight beyond the window */
+	/*
+	 * in the state UROCE_RECOVERY_FAST_RETX: number of packets that may be in flight beyond the
+	 * window
+	 */
 	uint32_t inflation_psns;
-	/* when gap_psn was retransmitted; 0: it was not retransmitted yet */
+	/* time at which the packet at gap_psn was retransmitted; 0: it was not retransmitted yet */
 	uint64_t retransmit_ns;
 };
 
@@ -208,31 +222,41 @@ struct uroce_ooo_responses {
 	 * response may be
 	 */
 	struct uroce_reorder_window reorder_window;
-	uint64_t requested_ns; /* when missing responses were last requested again */
-	/* shortest time from a repeated request to its response; 0: there was no response yet */
+	uint64_t requested_ns; /* time at which missing responses were last requested again */
+	/*
+	 * shortest time from a repeated request to its response; 0: no repeated request got a
+	 * response yet
+	 */
 	uint32_t min_response_ns;
-	/* in all states but IN_ORDER: the peer has executed everything before this PSN */
+	/*
+	 * in all states but UROCE_OOO_RESPONSE_IN_ORDER: the peer has executed everything before
+	 * this PSN
+	 */
 	uint32_t seen_psn;
 	/*
-	 * in all states but IN_ORDER: missing responses before `begin` were requested again; in
-	 * REORDERING and LOST, those in `[begin, end)` are requested next
+	 * in all states but UROCE_OOO_RESPONSE_IN_ORDER: missing responses before `begin` were
+	 * requested again; in UROCE_OOO_RESPONSE_REORDERING and UROCE_OOO_RESPONSE_LOST, those in
+	 * `[begin, end)` are requested next
 	 */
 	struct uroce_psn_range ask;
 	/*
-	 * in all states but IN_ORDER: no more responses are requested before seen_psn reaches this
-	 * PSN
+	 * in all states but UROCE_OOO_RESPONSE_IN_ORDER: no more responses are requested before
+	 * seen_psn reaches this PSN
 	 */
 	uint32_t resume_psn;
 	/*
-	 * in LOST: a PSN range of responses that were requested again and were lost again; they are
-	 * requested once more
+	 * in the state UROCE_OOO_RESPONSE_LOST: a PSN range of responses that were requested again
+	 * and were lost again; they are requested once more
 	 */
 	struct uroce_psn_range again;
-	/* missing responses before this PSN were requested again when max_psn was round_max_psn */
+	/*
+	 * Missing responses before this PSN were requested again when max_psn had the value
+	 * round_max_psn.
+	 */
 	uint32_t round_psn;
 	/*
-	 * when seen_psn is past this PSN, responses before round_psn that are still missing are
-	 * lost
+	 * When seen_psn is past this PSN, the responses before round_psn that are still missing are
+	 * lost.
 	 */
 	uint32_t round_max_psn;
 	/*
@@ -240,9 +264,15 @@ struct uroce_ooo_responses {
 	 * responses that are still missing are lost
 	 */
 	uint32_t proof_psn;
-	/* in REORDERING: when missing responses count as lost; otherwise UROCE_NEVER */
+	/*
+	 * in the state UROCE_OOO_RESPONSE_REORDERING: the time from which missing responses count
+	 * as lost; otherwise UROCE_NEVER
+	 */
 	uint64_t deadline;
-	/* with DUE_NAK: the PSN of the request that the peer has reported as missing */
+	/*
+	 * valid while `due` has UROCE_OOO_RESPONSE_DUE_NAK: the PSN of the request that the peer
+	 * has reported as missing
+	 */
 	uint32_t nak_psn;
 	uint8_t state; /* state of the recovery of responses: enum uroce_ooo_response_state */
 	uint8_t due;   /* requests that are to be sent: enum uroce_ooo_response_due, or-ed */
@@ -257,41 +287,55 @@ struct uroce_req {
 	struct uroce_ooo_responses ooo_responses;
 	struct uroce_rtt rtt;
 	struct uroce_loss_recovery loss_recovery;
-	uint64_t rnr_deadline;  /* in RNR_WAIT: when the refused request is repeated */
+	/* in the state UROCE_RECOVERY_RNR_WAIT: time at which the refused request is repeated */
+	uint64_t rnr_deadline;
 	uint64_t rnr_ignore_ns; /* RNR NAKs are ignored until this time */
-	uint64_t rnr_ns;        /* in RNR_WAIT: when the wait began */
-	uint32_t rnr_psn; /* in RNR_WAIT: the PSN of the request that found no receive request */
+	/* in the state UROCE_RECOVERY_RNR_WAIT: time at which the wait began */
+	uint64_t rnr_ns;
+	/*
+	 * in the state UROCE_RECOVERY_RNR_WAIT: PSN of the request for which the peer had no
+	 * receive request
+	 */
+	uint32_t rnr_psn;
 	uint8_t nb_false_rnrs; /* number of false RNR NAKs in a row, saturated */
 	uint8_t resv[3];       /* padding that puts the next fields into one cache line */
-	/* when the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no timeout */
+	/*
+	 * time at which the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no
+	 * timeout
+	 */
 	uint64_t ack_deadline;
-	uint64_t armed_ns; /* when ack_deadline was set */
-	uint32_t una_psn;  /* oldest unacknowledged PSN */
-	/* PSN of the next packet to send; before max_psn during retransmission */
+	uint64_t armed_ns; /* time at which ack_deadline was set */
+	uint32_t una_psn;  /* the oldest PSN that is not acknowledged */
+	/* PSN of the next packet to send; it is before max_psn during retransmission */
 	uint32_t next_psn;
-	uint32_t max_psn;      /* the newest PSN ever sent, plus one */
-	uint32_t una_idx;      /* send queue index of the oldest incomplete request */
-	uint32_t next_idx;     /* send queue index of the request that next_psn belongs to */
-	uint32_t next_pkt;     /* number of PSNs of the request at next_idx before next_psn */
-	uint32_t begun_idx;    /* send queue index behind the newest request that has PSNs */
-	uint8_t since_ack_req; /* number of packets sent since the last one that asks for an ACK */
+	uint32_t max_psn;   /* the newest PSN ever sent, plus one */
+	uint32_t una_idx;   /* send queue index of the oldest incomplete request */
+	uint32_t next_idx;  /* send queue index of the request that next_psn belongs to */
+	uint32_t next_pkt;  /* number of PSNs of the request at next_idx before next_psn */
+	uint32_t begun_idx; /* send queue index behind the newest request that has PSNs */
+	/* number of packets sent since the last packet that asked for an ACK */
+	uint8_t since_ack_req;
 	/*
 	 * number of ACK timeouts, with the present one, after which the request fails because the
-	 * port does not accept packets; 0: the ACK timer waits for the peer, not for the port
+	 * port does not accept packets; 0: the ACK timer waits for the peer, and not for the port
 	 */
 	uint8_t port_retry_left;
 	uint8_t nb_rd_out; /* number of READ and atomic requests in flight */
 	uint8_t nb_probes; /* number of probes since una_psn moved last */
 	uint8_t retry_left;
 	uint8_t rnr_left;
-	/* enum ibv_wc_status with which the request at next_idx will fail; 0: it can be sent */
+	/*
+	 * status (enum ibv_wc_status) with which the request at next_idx will fail; 0: the request
+	 * can be sent
+	 */
 	uint8_t fault;
 	/*
 	 * The fields is_ack_wanted, is_draining and is_local_done are used in every recovery state.
 	 */
 	/* the next packet asks for an ACK, even if the ACK rule (req.c) does not demand it */
 	bool is_ack_wanted;
-	bool is_draining; /* in SQD: some requests that were begun have not yet completed */
+	/* in the QP state SQD: some requests that were begun have not yet completed */
+	bool is_draining;
 	/* a local request (one without packets) was executed, and may be ready to complete */
 	bool is_local_done;
 };
@@ -306,8 +350,8 @@ enum uroce_ooo_request_state {
 	/* the request at epsn was refused by an RNR NAK; the peer retransmits all later requests */
 	UROCE_OOO_REQUEST_RNR_NAK_SENT,
 	/*
-	 * the PSN gap is filled; some requests that were kept behind the gap wait, and the next of
-	 * them are executed at `nak_deadline`
+	 * the PSN gap is filled; some requests that were kept behind it wait, and the next of them
+	 * are executed at `nak_deadline`
 	 */
 	UROCE_OOO_REQUEST_DRAINING,
 	UROCE_OOO_REQUEST_STATE_NB
@@ -319,13 +363,17 @@ enum uroce_ooo_request_state {
  */
 struct uroce_resp {
 	/*
-	 * in REORDERING: when the PSN gap at epsn is reported; in DRAINING: when the next part of
-	 * the kept requests is executed; otherwise UROCE_NEVER
+	 * in the state UROCE_OOO_REQUEST_REORDERING: the time at which the PSN gap at epsn is
+	 * reported; in UROCE_OOO_REQUEST_DRAINING: the time at which the next of the kept requests
+	 * are executed; otherwise UROCE_NEVER
 	 */
 	uint64_t nak_deadline;
-	uint32_t pending; /* bit i: res[i] has responses to send */
+	uint32_t pending; /* bit i is set if the resource res[i] has responses to send */
 	uint32_t epsn;    /* the PSN that is expected next */
-	/* enum uroce_operation of the message that is being received; NONE between messages */
+	/*
+	 * enum uroce_operation of the message that is being received; UROCE_OPERATION_NONE between
+	 * messages
+	 */
 	uint8_t operation;
 	uint8_t syndrome;  /* syndrome of the pending AETH */
 	uint8_t ooo_state; /* state of the reception of requests: enum uroce_ooo_request_state */
@@ -335,19 +383,20 @@ struct uroce_resp {
 	 */
 	bool has_aeth;
 	/*
-	 * it is not known whether a late packet or a retransmission filled the last gap; the next
-	 * packet shows it. This flag is not part of `ooo_state`, because the next gap may be open
-	 * meanwhile
+	 * It is not known whether a late packet or a retransmission filled the last PSN gap; the
+	 * next packet shows this. This flag is not part of `ooo_state`, because the next gap may be
+	 * open meanwhile.
 	 */
 	bool is_fill_doubtful;
 	/*
-	 * the peer goes back N, so gaps are reported to it without delay. This flag is not part of
-	 * `ooo_state`, because it stays set after the gaps are filled
+	 * the peer goes back N, so PSN gaps are reported to it without delay. This flag is not part
+	 * of `ooo_state`, because it stays set after the gaps are filled
 	 */
 	bool is_peer_gbn;
 	uint8_t resv[2];
-	uint32_t msn;              /* number of messages completed, modulo 2^24 */
-	uint32_t msg_len;          /* payload bytes received of the present message */
+	uint32_t msn; /* number of messages completed, modulo 2^24 */
+	/* number of payload bytes that were received of the present message */
+	uint32_t msg_len;
 	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: there are none */
 	struct uroce_reorder_window reorder_window;
 	/* receive request that was taken from the SRQ, see recv.c; NULL: none is taken */
@@ -367,13 +416,14 @@ struct uroce_resp {
 	/*
 	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE:
 	 * none was dropped. This field is not part of `ooo_state`, because requests may be dropped
-	 * in every state but IN_ORDER
+	 * in every state but UROCE_OOO_REQUEST_IN_ORDER
 	 */
 	uint32_t dropped_end;
-	uint32_t fill_psn; /* PSN of the packet that filled the last gap */
-	uint32_t fill_ns;  /* time in nanoseconds for which the last gap was open */
+	uint32_t fill_psn; /* PSN of the packet that filled the last PSN gap */
+	uint32_t fill_ns;  /* time in nanoseconds for which the last PSN gap was open */
 	/*
-	 * value of `res_head` when an ACK was last sent for a request behind all READs and atomics
+	 * value of `res_head` when an ACK was last sent for a request that follows all READs and
+	 * atomics
 	 */
 	uint32_t passed_head;
 };
@@ -387,7 +437,9 @@ struct uroce_resp {
  */
 struct uroce_hdr_template {
 	uint32_t icrc; /* ICRC state after the masked UDP header */
-	/* payload bytes; UROCE_HDR_TEMPLATE_NONE: the template is not valid */
+	/*
+	 * number of payload bytes of the frames; UROCE_HDR_TEMPLATE_NONE: the template is not valid
+	 */
 	uint32_t payload_len;
 	uint16_t hdr_len;
 	uint8_t pad_len;
@@ -398,9 +450,10 @@ struct uroce_hdr_template {
 
 /** The error that put a QP into ERR (UC, UD: SQE). All zero: the QP has not failed. */
 struct uroce_failure {
-	uint32_t psn;    /* PSN of the request that failed */
-	uint8_t status;  /* enum ibv_wc_status of a send request of this QP */
-	uint8_t verdict; /* enum uroce_verdict on a request of the peer */
+	uint32_t psn; /* PSN of the request that failed */
+	/* status (enum ibv_wc_status) with which a send request of this QP has failed */
+	uint8_t status;
+	uint8_t verdict; /* reason (enum uroce_verdict) why a request of the peer has failed */
 	/* a request of the peer failed, so `verdict` is valid; false: `status` is valid */
 	bool is_peers;
 };
@@ -450,15 +503,20 @@ struct uroce_qpc {
 	/* pending events (enum uroce_qpc_event, or-ed), which the caller reads and clears */
 	uint32_t events;
 	uint16_t window_psns;
-	uint16_t chunk_psns; /* the most responses that one READ request on the wire asks for */
+	/* maximum number of responses that one READ request on the wire asks for */
+	uint16_t chunk_psns;
 	uint16_t pkey;
-	/* while there is more to send, one packet out of this number asks for an ACK */
+	/* while there is more to send, one of this number of packets asks for an ACK */
 	uint8_t ack_every;
-	uint8_t nb_bad_keys; /* UC: number of wrong keys since bad_key_ns; see msg.c */
+	/* UC: number of wrong keys that were received since bad_key_ns; see msg.c */
+	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;    /* protection domain; XRC_RECV: the protection domain of `srq` */
 	uint32_t access; /* enum ibv_access_flags granted to the peer */
-	/* congestion control; both roles use the first 16 bytes, the requester also the last 16 */
+	/*
+	 * state of congestion control; both roles use the first 16 bytes, the requester also the
+	 * last 16
+	 */
 	struct uroce_cc cc;
 	/*
 	 * The fields from `sq` to `unpublished` are used by the requester, and when receive
@@ -507,7 +565,10 @@ struct uroce_qpc {
 	uint32_t qkey;     /* UD: Q_Key of the QP */
 	uint32_t xrcd;
 	bool is_pipelined;
-	/* if is_pipelined: the QP went to SQD because the data of a request had a bad signature */
+	/*
+	 * valid if is_pipelined is set: the QP went to SQD because the data of a request had a bad
+	 * signature
+	 */
 	bool is_stopped;
 	/*
 	 * twice the largest number of PSNs that the peer had outstanding at once; see ooo_request.c
@@ -519,15 +580,17 @@ struct uroce_qpc {
 	 */
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
-	uint64_t bad_key_ns;    /* when the first of the wrong keys came that nb_bad_keys counts */
-	struct uroce_failure failure; /* why the QP failed last; valid after UROCE_QPC_FAILED */
+	/* time at which the first of the wrong keys was received that nb_bad_keys counts */
+	uint64_t bad_key_ns;
+	/* the reason why the QP failed last; valid after the event UROCE_QPC_FAILED */
+	struct uroce_failure failure;
 };
 
 /*
  * The offset of the cache line that a field is in. The assertions below check the layout on which
- * uroce_qpc_fetch(), uroce_qpc_fetch_req() and uroce_qpc_fetch_resp() rely. A field that breaks an
- * assertion belongs behind the fields that are used for each packet: move it to the end of the
- * struct.
+ * uroce_qpc_fetch(), uroce_qpc_fetch_req() and uroce_qpc_fetch_resp() rely. A new field that makes
+ * an assertion fail belongs at the end of the struct, behind the fields that are used for each
+ * packet.
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 
@@ -632,7 +695,7 @@ uroce_qpc_fetch_queue(const struct uroce_qpc *qpc)
 	__builtin_prefetch(uroce_ring_at(&qpc->sq->ring, qpc->req.next_idx), 1);
 }
 
-/** The local ACK timeout of the QP [IBA 9.9.2.1.1] in nanoseconds; 0: the QP has no timeout. */
+/** Get the local ACK timeout of the QP [IBA 9.9.2.1.1] in nanoseconds; 0: the QP has no timeout. */
 static inline uint64_t
 uroce_qpc_ack_timeout_ns(const struct uroce_qpc *qpc)
 {
