@@ -13,7 +13,10 @@
 /** Time to spin after activity. */
 #define UROCE_IDLE_SPIN_NS UINT64_C(50000)
 
-/** Minimum and maximum of a timed sleep; maximum while the port has no link. */
+/**
+ * Lengths of a timed sleep in ns: the shortest, the longest, and the longest while the port has no
+ * link.
+ */
 #define UROCE_IDLE_TIMED_MIN_NS  UINT64_C(20000)
 #define UROCE_IDLE_TIMED_MAX_NS  UINT64_C(1000000)
 #define UROCE_IDLE_TIMED_DOWN_NS UINT64_C(5000000)

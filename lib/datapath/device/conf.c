@@ -60,7 +60,7 @@ parse_ip(const char *text, uint8_t ip[16])
 
 	memset(ip, 0, 16);
 	if (inet_pton(AF_INET, text, v4) == 1) {
-		/* Refuse the ranges this-network (0/8), loopback, multicast and reserved. */
+		/* the ranges "this network" (0/8), loopback, multicast and reserved are refused */
 		if (v4[0] == 0 || v4[0] == 127 || v4[0] >= 224)
 			return -EINVAL;
 		ip[10] = ip[11] = 0xff;
@@ -217,8 +217,8 @@ parse_socket(const char *value, struct uroce_dev_conf *conf)
 }
 
 /*
- * Parse icrc=off. The key does not switch ICRCs off. The key is allowed only for a library that was
- * built without ICRCs, and acknowledges that ICRCs are missing.
+ * Parse icrc=off. The value does not switch ICRCs off: it is allowed only if the library was built
+ * without ICRCs, and acknowledges that ICRCs are missing.
  */
 static int
 parse_icrc(const char *value, struct uroce_dev_conf *conf)

@@ -38,7 +38,10 @@
 
 /** The threads that call uroce_worker_poll(); the key `drive` of a device selects them. */
 enum uroce_drive {
-	/* "app": threads that call poll_cq on an empty CQ; otherwise a service thread. */
+	/*
+	 * "app": threads that call ibv_poll_cq() on an empty CQ drive the workers; otherwise a
+	 * service thread does.
+	 */
 	UROCE_DRIVE_APP,
 	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore drives each worker */
 	UROCE_DRIVE_NONE,  /* "none": only the embedder calls uroce_worker_poll() */
@@ -53,31 +56,41 @@ struct uroce_addr {
 
 struct uroce_dev_conf {
 	char port[RTE_ETH_NAME_MAX_LEN];
-	/* Addresses in the order of the string; key addr. */
+	/* Addresses of the device in the order of the string, from the key addr. */
 	struct uroce_addr addr[UROCE_ADDRS_MAX];
 	/*
 	 * Number of addresses in `addr`; 0: the addresses are those of the kernel interface behind
 	 * the port.
 	 */
 	unsigned nb_addr;
-	uint8_t gw4[16]; /* gateway of IPv4, key gw; all zero: there is no gateway */
+	uint8_t gw4[16]; /* gateway of IPv4, from the key gw; all zero: there is no gateway */
 	uint8_t gw6[16];
-	/* Path MTU, key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that the port carries. */
+	/*
+	 * Path MTU, from the key mtu: 256, 512, 1024, 2048 or 4096; 0: the largest that the port
+	 * carries.
+	 */
 	uint16_t path_mtu;
-	uint16_t vlan_tci; /* VLAN ID, key vlan: 1..4094 */
+	uint16_t vlan_tci; /* VLAN ID, from the key vlan: 1 to 4094 */
 	bool has_vlan;
-	unsigned nb_workers;    /* number of workers, key workers; default 1 */
-	enum uroce_drive drive; /* which thread drives the workers, key drive; default app */
-	uint32_t max_qp;        /* maximum number of QPs, key qps; default 16384 */
-	uint32_t max_mr;        /* maximum number of memory regions, key mrs; default 16384 */
-	/* Congestion control, keys cc and cc_*; default: no congestion control. */
+	unsigned nb_workers; /* number of workers, from the key workers; default 1 */
+	/* threads that drive the workers, from the key drive; default: UROCE_DRIVE_APP */
+	enum uroce_drive drive;
+	uint32_t max_qp; /* maximum number of QPs, from the key qps; default 16384 */
+	/* maximum number of memory regions, from the key mrs; default 16384 */
+	uint32_t max_mr;
+	/*
+	 * Parameters of congestion control, from the keys cc and cc_*; default: no congestion
+	 * control.
+	 */
 	struct uroce_cc_conf cc;
 	/*
-	 * icrc=off: the user acknowledges that the library was built without ICRCs, for benchmarks
+	 * the string has icrc=off: the user acknowledges that the library was built without ICRCs,
+	 * for benchmarks
 	 */
 	bool is_icrc_off;
 	bool is_attached; /* the port is UROCE_PORT_UROCED: the device is attached to uroced */
-	char socket[108]; /* path of uroced's socket, key socket; default UROCE_MUX_SOCKET */
+	/* path of uroced's socket, from the key socket; default UROCE_MUX_SOCKET */
+	char socket[108];
 	/* The port belongs to the embedder: the library neither configures nor starts the port. */
 	bool is_handed_over;
 };

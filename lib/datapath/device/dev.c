@@ -56,8 +56,8 @@ int
 uroce_dev_check_eal(const char *port)
 {
 	/*
-	 * EAL measures the frequency of the time stamp counter in rte_eal_init(); before that
-	 * rte_get_tsc_hz() returns 0
+	 * EAL measures the frequency of the time stamp counter in rte_eal_init(). Before
+	 * rte_eal_init() has run, rte_get_tsc_hz() returns 0.
 	 */
 	if (rte_get_tsc_hz() != 0)
 		return 0;
@@ -89,7 +89,7 @@ check_process(const struct uroce_dev_conf *conf)
 }
 
 /*
- * The largest path MTU whose frames the port carries; 0: the port carries the frames of no path
+ * Get the largest path MTU whose frames the port carries; 0: the port carries the frames of no path
  * MTU.
  */
 static uint16_t
@@ -187,7 +187,7 @@ make_tables(struct uroce_dev *dev)
 
 /*
  * Create the responder of ARP, ND and pings, if any address is not the kernel's. If any address is
- * the kernel's, prevent the kernel from replying to RoCE packets.
+ * the kernel's, also prevent the kernel from replying to RoCE packets.
  */
 static int
 create_neigh(struct uroce_dev *dev)
@@ -263,8 +263,8 @@ tear_down(struct uroce_dev *dev)
 
 /*
  * Set the MAC and the addresses of the device. A planned device is visible to programs before its
- * port is started, so programs may know its MAC and its addresses already. So its MAC stays, and
- * changes of its addresses raise events.
+ * port is started, so programs may know its MAC and its addresses already. So the MAC of a planned
+ * device stays, and changes of its addresses raise events.
  */
 static int
 set_addresses(struct uroce_dev *dev)
@@ -330,7 +330,7 @@ bring_up(struct uroce_dev *dev)
 	return ret;
 }
 
-/* Allocate a device, with everything that needs neither EAL nor a port. */
+/* Allocate a device, and create the parts that need neither EAL nor a port. */
 static struct uroce_dev *
 alloc_dev(const struct uroce_dev_conf *conf)
 {

@@ -8,7 +8,7 @@
  * keys, neighbours). Floor 4 builds verbs on devices.
  *
  * Control calls may come from any thread; the device's lock serialises them. The data path never
- * takes this lock.
+ * waits for this lock.
  */
 
 #include <pthread.h>
@@ -37,7 +37,10 @@ struct uroce_dev {
 	/* The port; NULL: the device is planned, and its port is not open yet. */
 	struct uroce_port *port;
 	struct uroce_port_plan plan;
-	/* State of the link before the port is open; NULL: the device was not planned. */
+	/*
+	 * State of the link that programs see before the port is open; NULL: the device was not
+	 * planned.
+	 */
 	struct uroce_planned_link *planned_link;
 	/*
 	 * The current GID table: an element of gid_table[], see gid.h. A thread inside a round may
@@ -47,21 +50,28 @@ struct uroce_dev {
 	struct uroce_gid_table gid_table[2];
 	/*
 	 * The addresses of the kernel interface or of uroced may have changed, and have not been
-	 * read again yet; guarded by `lock`.
+	 * read since then; guarded by `lock`.
 	 */
 	bool has_gid_changes;
 	uint8_t mac[6];
-	uint16_t pkeys[1]; /* table of partition keys: only the default key 0xffff */
+	uint16_t pkeys[1]; /* table of partition keys; its only entry is the default key 0xffff */
 	struct uroce_qpc_limits limits;
 	/* Parameters for QPs that use congestion control; they always have an algorithm. */
 	struct uroce_cc_conf cc;
 	struct uroce_qpn_table *qpns;
-	struct uroce_mr_table *mrs; /* memory keys; added, invalidated and freed under `lock` */
-	/* XRC shared receive queues, each in a struct uroce_worker_srq; changed under `lock` */
+	/* table of memory keys, which are added, invalidated and freed under `lock` */
+	struct uroce_mr_table *mrs;
+	/*
+	 * Table of XRC shared receive queues, each in a struct uroce_worker_srq; changed under
+	 * `lock`.
+	 */
 	struct uroce_srq_table *srqs;
-	/* Members of multicast groups, each a struct uroce_worker_qp; changed under `lock`. */
+	/*
+	 * Table of the members of multicast groups, each a struct uroce_worker_qp; changed under
+	 * `lock`.
+	 */
 	struct uroce_mcast_table *mcast;
-	/* Multicast groups that have members; guarded by `lock`. */
+	/* List of the multicast groups that have members; guarded by `lock`. */
 	struct uroce_mcast_group *groups;
 	bool has_due_groups; /* some groups must be reported by IGMP or MLD; guarded by `lock` */
 	/* The link was up at the latest check of the groups; guarded by `lock`. */
@@ -133,8 +143,8 @@ int uroce_dev_destroy(struct uroce_dev *dev);
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
 
 /**
- * Check the link of a planned device, which has no worker for this. If the link has changed since
- * the latest check, an event is raised. For a device that is up the call does nothing.
+ * Check the link of a planned device, for which no worker checks it. If the link has changed since
+ * the latest check, an event is raised. If the device is up, the call does nothing.
  */
 void uroce_dev_check_link(struct uroce_dev *dev);
 
@@ -150,7 +160,7 @@ void uroce_dev_renew(struct uroce_dev *dev);
  */
 int uroce_dev_link_fd(const struct uroce_dev *dev);
 
-/** The NUMA node of the port; -1: the port belongs to no particular node. */
+/** Get the NUMA node of the port; -1: the port belongs to no particular node. */
 int uroce_dev_socket_id(const struct uroce_dev *dev);
 
 /**
@@ -161,7 +171,7 @@ int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
 /**
  * Allocate QPN 1, of the QP of management.
- * @return 0; -EBUSY: it is allocated already; -ECONNREFUSED: the device is attached to uroced,
+ * @return 0; -EBUSY: QPN 1 is already allocated; -ECONNREFUSED: the device is attached to uroced,
  *   whose connection manager has this QP for all clients
  */
 int uroce_dev_alloc_gsi(struct uroce_dev *dev);
@@ -178,16 +188,16 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
 
 /**
  * Report the peer of a QP to uroced, if the device is attached to uroced. uroced delivers only
- * packets of this peer to the QP. The QP's worker calls this after each modify of the QP.
+ * packets of this peer to the QP. The QP's worker calls the function after each ibv_modify_qp().
  */
 void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
 
-/** Withdraw a QP. On return no worker refers to it, and its memory may be freed. */
+/** Withdraw a QP. On return no worker refers to the QP, and its memory may be freed. */
 void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp);
 
 /**
  * Publish an XRC shared receive queue. From now on peers may name its number, `srq.srqn`.
- * @return 0, or -ENOMEM: UROCE_XRC_SRQS queues are published already
+ * @return 0, or -ENOMEM: UROCE_XRC_SRQS queues are already published
  */
 int uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq);
 

@@ -147,8 +147,8 @@ can_receive(const struct uroce_worker_qp *wqp)
 }
 
 /*
- * Send a burst of what was posted to the QP.
- * @return whether frames are left
+ * Send a burst of the requests that were posted to a QP.
+ * @return whether frames are left to send
  */
 static int
 send_burst(void *arg)
@@ -165,8 +165,8 @@ send_burst(void *arg)
 /*
  * Send what was posted to a QP of an unreliable service. A program that does not ask for
  * completions may destroy the QP right after it has posted. A NIC has then sent most datagrams, and
- * nothing repeats those that are not sent. With drive=none nothing is sent, because only the
- * embedder may use the port's queues.
+ * nothing repeats those that are not sent. If the device has the key drive=none, nothing is sent,
+ * because only the embedder may use the port's queues.
  */
 static void
 send_posted(const struct uroce_dev *dev, struct uroce_worker_qp *wqp)

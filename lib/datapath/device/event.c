@@ -17,7 +17,7 @@
 #include "datapath/log.h"
 #include "base/lock.h"
 
-/* Additional room for events of the port, beside the room for events of QPs and SRQs. */
+/* Room for events of the port, in addition to the room for events of QPs and SRQs. */
 #define PORT_EVENTS 64
 
 struct uroce_event_queue {

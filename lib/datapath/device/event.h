@@ -8,8 +8,8 @@
  * event is pending.
  *
  * Workers, EAL's interrupt thread and control threads push events; the application pops them. An
- * event that is pending already is not queued again. So room for two events of each QP and SRQ, and
- * some more, suffices. If the queue is full nevertheless, the newest events are dropped.
+ * event that is pending already is not queued again. The queue has room for two events of each QP
+ * and SRQ, and for 64 more. If the queue is full, new events are dropped.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,10 @@
 /** An event of a device or of one of its objects. */
 struct uroce_dev_event {
 	enum ibv_event_type type;
-	/* Object of the event: a QP's event_cookie, or a CQ's struct uroce_cq; NULL: the port. */
+	/*
+	 * Object to which the event applies: a QP's event_cookie, or a CQ's struct uroce_cq; NULL:
+	 * the port.
+	 */
 	void *cookie;
 };
 

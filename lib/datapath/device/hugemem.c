@@ -26,8 +26,8 @@
 #include "datapath/device/numa.h"
 
 /*
- * Name of the heap for NUMA node 0, for no particular node, and for a machine without NUMA. The
- * heap of another node N is "uroce_N".
+ * Name of the heap of the library for NUMA node 0, for no particular node, and for a machine
+ * without NUMA. The heap of another node N is named "uroce_N".
  */
 #define HEAP          "uroce"
 #define HEAP_NAME_LEN 16
@@ -43,7 +43,7 @@
 static pthread_mutex_t heap_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the array `heaps` */
 static struct heap {
 	bool is_there;
-	int socket; /* socket ID that EAL gave to the heap */
+	int socket; /* socket ID that EAL has given to the heap */
 	size_t len;
 } heaps[RTE_MAX_NUMA_NODES]; /* the library's heaps, by NUMA node */
 

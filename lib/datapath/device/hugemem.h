@@ -22,7 +22,7 @@ void *uroce_hugemem_alloc(size_t len, int socket_id);
 
 /**
  * Allocate memory as uroce_hugemem_alloc() does. If EAL's heap has no room, the memory comes from
- * the library's own heap, which grows. This is also so where EAL uses hugepages. The function is
+ * the library's own heap, which grows. It does so also where EAL uses hugepages. The function is
  * for objects, such as the entries of a CQ, that a device guarantees whatever the size of EAL's
  * memory.
  */

@@ -35,8 +35,8 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 	if (end < first)
 		return -EFAULT;
 	/*
-	 * After a signal the kernel itself continues madvise(), unless the signal ends the process.
-	 * So there is no loop here.
+	 * There is no loop for EINTR here: after a signal the kernel itself continues madvise(),
+	 * unless the signal ends the process.
 	 */
 	if (first == end || madvise((void *)first, end - first, advice) == 0)
 		return 0;

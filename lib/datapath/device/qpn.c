@@ -14,7 +14,7 @@
 #include <sys/random.h>
 #include <rte_common.h>
 
-#define DRAWS 16 /* number of random draws among QPNs of which most may be taken */
+#define DRAWS 16 /* number of random draws of a QPN, when most QPNs may be taken */
 
 uint32_t
 uroce_qpn_table_slots(uint32_t max_qp)
@@ -105,7 +105,9 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 		return -ENOSPC;
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
-	/* First try random QPNs, then all QPNs that follow the last random one, cyclically. */
+	/*
+	 * First random QPNs are tried, then all QPNs that follow the last random one, cyclically.
+	 */
 	for (uint32_t i = 0; i < DRAWS + (is_exhaustive ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
 		const uint32_t one = block[at / block_len] * block_len + at % block_len;
@@ -136,7 +138,7 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 
 	assert(*taken == qpn);
 	if (qpn == UROCE_QPN_GSI) {
-		/* the slot of QPN 1 stays reserved */
+		/* the slot of QPN 1 stays reserved, so `taken` does not change */
 		table->has_gsi = false;
 		return;
 	}

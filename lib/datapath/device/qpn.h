@@ -33,7 +33,8 @@
 #define UROCE_QPN_QUARANTINE 64
 
 struct uroce_qpn_table {
-	uint32_t mask;     /* mask of the bits of a QPN that are its slot: number of slots - 1 */
+	/* mask of those bits of a QPN that are the index of its slot: number of slots - 1 */
+	uint32_t mask;
 	uint32_t max_qp;   /* maximum number of QPNs that may be allocated at a time */
 	uint32_t nb_qp;    /* number of allocated QPNs, without QPN 1 */
 	bool has_gsi;      /* QPN 1 is allocated */
@@ -44,10 +45,10 @@ struct uroce_qpn_table {
 	_Atomic(struct uroce_worker_qp *) slot[];
 };
 
-/** Number of slots of a table for up to `max_qp` QPs: a power of two. */
+/** Get the number of slots of a table for up to `max_qp` QPs: a power of two. */
 uint32_t uroce_qpn_table_slots(uint32_t max_qp);
 
-/** Bytes of a table for up to `max_qp` QPs (1 .. 2^22). */
+/** Get the length in bytes of a table for up to `max_qp` QPs (1 .. 2^22). */
 size_t uroce_qpn_table_memsize(uint32_t max_qp);
 
 /** Initialize an empty table in zeroed memory `mem` (64-byte aligned). */
@@ -60,8 +61,8 @@ struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
 /**
- * As uroce_qpn_alloc(), but only for QPNs of given blocks: block b has the QPNs from b * block_len
- * on.
+ * Draw a QPN of given blocks and take its slot, as uroce_qpn_alloc() does for any QPN: block b has
+ * the QPNs from b * block_len on.
  *
  * Blocks have few QPNs, so that a freed QPN would soon be drawn again. Therefore QPNs in quarantine
  * are skipped while random draws find others.
@@ -72,7 +73,7 @@ int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 int uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_t nb_blocks,
 		       uint32_t block_len, bool is_exhaustive, uint32_t *qpn);
 
-/** Allocate QPN 1. @return 0, or -EBUSY: it is allocated already */
+/** Allocate QPN 1. @return 0, or -EBUSY: QPN 1 is already allocated */
 int uroce_qpn_alloc_gsi(struct uroce_qpn_table *table);
 
 /** Free a QPN whose QP is not published. */

@@ -79,14 +79,14 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 
 #define NO_COUNTER UROCE_COUNTER_NB
 
-/* Offset and size of a field of struct uroce_qpc_stats. */
+/* Offset and size of a field of struct uroce_qpc_stats, as two values of a row. */
 #define AT(field)                                                                                  \
 	offsetof(struct uroce_qpc_stats, field), sizeof(((struct uroce_qpc_stats *)0)->field)
 
 static const struct {
 	/*
-	 * The device's counter of the same name: enum uroce_counter; NO_COUNTER: the device has no
-	 * such counter.
+	 * The counter of the device (enum uroce_counter) that has this name; NO_COUNTER: the device
+	 * has no such counter.
 	 */
 	uint8_t counter;
 	uint8_t offset;

@@ -33,7 +33,7 @@ void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VE
 struct uroce_stats_row {
 	const char *name;
 	const char *text;
-	bool is_qps_alone; /* only QPs have a counter with this name, the device has none */
+	bool is_qps_alone; /* only QPs have a counter with this name; the device has none */
 	uint64_t nb;
 };
 

@@ -2,8 +2,8 @@
 
 /*
  * Telemetry of devices and QPs. The thread that builds a reply holds `telemetry_lock`, without
- * which no device is destroyed. While it reads a QP, it also holds the device's lock, without which
- * no QP is destroyed. The QP is read in the context of its worker.
+ * which no device is destroyed. While this thread reads a QP, it also holds the device's lock,
+ * without which no QP is destroyed. The QP is read in the context of its worker.
  */
 
 #include "datapath/device/telemetry.h"

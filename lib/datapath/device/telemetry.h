@@ -21,8 +21,8 @@
 void uroce_telemetry_add(struct uroce_dev *dev, const char *name);
 
 /**
- * Remove a device from telemetry. On return no telemetry thread uses the device. A device that was
- * not added is allowed.
+ * Remove a device from telemetry. On return no telemetry thread uses the device. If the device was
+ * not added, the call does nothing.
  */
 void uroce_telemetry_remove(struct uroce_dev *dev);
 

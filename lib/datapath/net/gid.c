@@ -22,12 +22,16 @@
 #include "datapath/worker/round.h"
 
 /*
- * The addresses of the kernel interface or those of uroced. uroced's addresses do not count as the
- * kernel's.
+ * The addresses of the kernel interface, or those of uroced. The addresses of uroced do not count
+ * as the kernel's.
  */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
-	int nb; /* number of addresses in `addr`; negative: the addresses could not be read */
+	/*
+	 * number of addresses in `addr`; a negative number means that the addresses could not be
+	 * read
+	 */
+	int nb;
 	bool are_uroceds;
 };
 
@@ -330,8 +334,8 @@ uroce_gid_follow(struct uroce_worker *worker)
 	struct uroce_dev *const dev = worker->dev;
 
 	/*
-	 * The thread that has the lock may wait for this worker. So this worker does not wait for
-	 * the lock; the next call of this function tries again.
+	 * Another thread that has the lock may wait for this worker. So this worker does not wait
+	 * for the lock; the next call of this function tries again.
 	 */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

@@ -41,8 +41,8 @@ void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
 
 /**
  * Check whether the addresses of the kernel interface or of uroced have changed, and update the
- * table. An address keeps its index while it exists; a new address takes the first free index.
- * Called by the first worker, inside its round.
+ * table. An address keeps its index while it exists; a new address takes the first free index. The
+ * first worker calls this function inside its round.
  */
 void uroce_gid_follow(struct uroce_worker *worker);
 

@@ -2,7 +2,8 @@
 
 /*
  * ICMP echo [RFC 792]. The reply is the request with its addresses exchanged. The ICMP checksum is
- * updated by the change of the type alone. So a request that arrived damaged remains damaged.
+ * adjusted to the change of the type, and not computed anew. So a request that arrived damaged
+ * remains damaged.
  */
 
 #include "datapath/net/neigh_frame.h"

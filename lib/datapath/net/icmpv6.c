@@ -18,8 +18,8 @@ struct icmpv6 {
 	uint8_t code;
 	be16 checksum;
 	/*
-	 * Flags of a solicitation or advertisement; identifier and sequence number of an echo
-	 * message.
+	 * Flags of a neighbour solicitation or advertisement; in an echo message, its identifier
+	 * and sequence number.
 	 */
 	be32 flags;
 };
@@ -251,8 +251,8 @@ uroce_icmpv6_solicit(const struct uroce_neigh_conf *conf, const uint8_t sip[16],
 		     const uint8_t target[16], uint8_t *frame)
 {
 	/*
-	 * send the solicitation to the solicited-node group of `target` [RFC 4291 2.7.1] and its
-	 * MAC
+	 * the solicitation goes to the solicited-node group of `target` [RFC 4291 2.7.1], and to
+	 * the MAC of this group
 	 */
 	const uint8_t dmac[6] = { 0x33, 0x33, 0xff, target[13], target[14], target[15] };
 	const uint8_t group[16] = { 0xff,

@@ -34,7 +34,7 @@ uint32_t uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const ui
 /**
  * Whether a frame is a router's query for reports of all groups or of one group, in any version of
  * IGMP and MLD.
- * @param[out] resp_ns  maximum time until the report
+ * @param[out] resp_ns  maximum time in nanoseconds until the host reports
  */
 bool uroce_igmp_mld_read_query(const struct uroce_l2 *l2, uint64_t *resp_ns);
 

@@ -85,7 +85,7 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
 	/*
-	 * Only other workers keep references, so free the reference of this worker. The caller
+	 * Only other workers keep references to the frame, so this worker frees its own. The caller
 	 * counts one of the FORWARDED verdicts.
 	 */
 	rte_pktmbuf_free(mbuf);
@@ -95,8 +95,8 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 }
 
 /*
- * Deliver a copy of a frame that will be sent, because the frame itself will belong to the port or
- * to an embedder.
+ * Deliver a copy of a frame that will be sent. The frame itself will belong to the port, or to an
+ * embedder, when it is sent.
  */
 static void
 loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)

@@ -32,7 +32,7 @@ struct report {
 	enum uroce_neigh_report what;
 };
 
-/* Send a report of a multicast group. This function runs in the context of the first worker. */
+/* Send a report of a multicast group. The function runs in the context of the first worker. */
 static int
 send_report(void *arg)
 {
@@ -42,7 +42,10 @@ send_report(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		/* Without an mbuf no report is sent. A report may also be lost on the network. */
+		/*
+		 * without an mbuf no report is sent; a report may also be lost on the network, so
+		 * this is no error
+		 */
 		return 0;
 	len = uroce_neigh_report(report->dev->neigh, report->gid, report->what, uroce_clock_ns(),
 				 rte_pktmbuf_mtod(mbuf, uint8_t *));
@@ -91,8 +94,8 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 	struct uroce_mcast_group *at;
 
 	/*
-	 * The thread that has the lock may wait for this worker. So this worker does not wait for
-	 * the lock; the next call of this function tries again.
+	 * Another thread that has the lock may wait for this worker. So this worker does not wait
+	 * for the lock; the next call of this function tries again.
 	 */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

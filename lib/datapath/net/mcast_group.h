@@ -30,10 +30,7 @@ struct uroce_worker;
 /** A multicast group of a device. It exists while the group has members. */
 struct uroce_mcast_group {
 	uint8_t gid[16];
-	/*
-	 * Socket by which the kernel is a member of the group, while the socket is open; -1: the
-	 * kernel is no member.
-	 */
+	/* Socket by which the kernel is a member of the group; -1: the kernel is no member. */
 	int fd;
 	bool is_due; /* a report of the group to routers and switches is due */
 	struct uroce_mcast_group *next;
@@ -55,15 +52,15 @@ enum uroce_verdict uroce_mcast_group_deliver(struct uroce_worker *worker,
 					     bool is_first);
 
 /**
- * Deliver copies of datagrams that the worker is about to send to members on this device. These
- * members receive the copies as they would receive datagrams from the network.
+ * Deliver copies of datagrams that the worker is about to send to member QPs on this device. A
+ * member receives a copy as it would receive a datagram from the network.
  */
 void uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames,
 				 unsigned nb);
 
 /**
  * Report the groups whose reports are due, until half of the room for pending frames is used. The
- * first worker calls this several times in a second.
+ * first worker calls the function several times in a second.
  */
 void uroce_mcast_group_report(struct uroce_worker *worker);
 

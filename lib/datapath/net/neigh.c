@@ -49,9 +49,7 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 	neigh->confs[0] = *conf;
 	atomic_init(&neigh->conf, &neigh->confs[0]);
 	atomic_init(&neigh->report_ns, UINT64_MAX);
-	/*
-	 * Without a random seed the cache still works, with an address of this process as its seed.
-	 */
+	/* If there is no random seed, the address of the cache in this process is the seed. */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
 		neigh->cache.seed = (uintptr_t)neigh;
 	return neigh;

@@ -117,8 +117,8 @@ uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
 			    enum uroce_neigh_report report, uint64_t now_ns, uint8_t *frame);
 
 /**
- * Whether all groups must be reported now, because a router has sent a query or a group is new. A
- * call that returns true resets this state.
+ * Whether all groups must be reported now, because a router has sent a query or a group is new.
+ * After a call that returns true, the groups are not due any more.
  */
 bool uroce_neigh_is_report_due(struct uroce_neigh *neigh, uint64_t now_ns);
 

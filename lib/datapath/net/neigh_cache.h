@@ -17,7 +17,10 @@ struct uroce_neigh_entry {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_used;
-	/* This device requested the entry, so unsolicited entries do not replace it. */
+	/*
+	 * this device has requested the MAC of `ip`, so an entry that it has not requested does not
+	 * replace this one
+	 */
 	bool is_asked;
 	bool is_known; /* the MAC of the neighbour is known, so `mac` is valid */
 	/*

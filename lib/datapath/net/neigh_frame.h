@@ -30,7 +30,9 @@ struct uroce_neigh_claim {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_valid; /* `ip` and `mac` are valid addresses of a host */
-	/* The frame is a reply; otherwise it is a request for an address of this device. */
+	/*
+	 * The frame is a reply to a request; false: it is a request for an address of this device.
+	 */
 	bool is_answer;
 };
 
@@ -57,7 +59,8 @@ void uroce_l2_return(const struct uroce_neigh_conf *conf, uint8_t *frame, const 
 /*
  * Each of the three functions below processes one kind of frame, and turns a request for this
  * device into its reply.
- * @param[out] claim  what the frame claims about its sender, if anything
+ * @param[out] claim  what the frame claims about its sender; not valid (is_valid) if it claims
+ *         nothing
  * @param[out] len  length of the reply
  * @return whether the frame is a reply now
  */

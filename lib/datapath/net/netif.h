@@ -25,14 +25,15 @@ struct uroce_netif {
 	 * neighbours.
 	 */
 	int fd;
-	int fd6; /* socket like `fd`, for IPv6; -1: the host has no IPv6 */
+	int fd6; /* datagram socket like `fd`, for IPv6; -1: the host has no IPv6 */
 	/*
-	 * Sockets (IPv4 and IPv6) that occupy UDP port 4791, so that the kernel does not reply with
-	 * "port unreachable"; -1: the socket is not open.
+	 * Sockets (IPv4 and IPv6) that are bound to UDP port 4791, so that the kernel does not
+	 * reply to RoCE packets with "port unreachable"; -1: the socket is not open.
 	 */
 	int guard_fd;
 	int guard_fd6;
-	int news_fd; /* rtnetlink socket that notifies of address changes; -1: not available */
+	/* rtnetlink socket that notifies of changes of addresses; -1: there is no socket */
+	int news_fd;
 };
 
 /**
@@ -49,8 +50,8 @@ void uroce_netif_close(struct uroce_netif *netif);
 int uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room);
 
 /**
- * Whether addresses of the interface were added or removed since the latest call, or since the
- * interface was opened.
+ * Whether addresses of the interface were added or removed since the last call of this function, or
+ * since the interface was opened.
  */
 bool uroce_netif_has_changed(const struct uroce_netif *netif);
 

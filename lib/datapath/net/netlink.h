@@ -55,7 +55,7 @@ int uroce_netlink_watch_links(void);
 
 /**
  * Read the pending notifications without waiting.
- * @return whether one of them is about an address of this interface, or some were lost
+ * @return whether a notification is about an address of this interface, or notifications were lost
  */
 bool uroce_netlink_take_changes(int fd, int if_index);
 

@@ -79,8 +79,8 @@ uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const ui
 }
 
 /*
- * Get the fixed part of a message.
- * @return the fixed part; NULL: the message is too short to have `fixed_len` bytes of fixed part
+ * Get the fixed part of a message, which has `fixed_len` bytes.
+ * @return the fixed part; NULL: the message is too short to have one
  */
 static const void *
 fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)

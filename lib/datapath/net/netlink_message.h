@@ -13,13 +13,13 @@
 #include <stdint.h>
 #include <linux/netlink.h>
 
-/** A buffer for a request, a reply, or several notifications, with any fixed part. */
+/** A message buffer: for a request, a reply, or several notifications, with any fixed part. */
 union uroce_netlink_message {
 	struct nlmsghdr hdr;
 	uint8_t bytes[4096];
 };
 
-/** How the kernel sends to an address. */
+/** The interface and the source address by which the kernel sends to an address. */
 struct uroce_netlink_output {
 	int if_index;    /* interface that the packets leave by */
 	uint8_t src[16]; /* source address that the kernel chooses; all zero: no address */

@@ -23,11 +23,14 @@
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000) /* maximum time to resolve the MAC of a next hop */
-#define REPEAT_NS          UINT64_C(100000000)  /* time between two requests for the same MAC */
-#define POLL_US            50 /* sleep between two look-ups of a MAC, if no worker had work */
+/* maximum time in nanoseconds to resolve the MAC of a next hop */
+#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000)
+/* time in nanoseconds between two requests for the same MAC */
+#define REPEAT_NS UINT64_C(100000000)
+/* microseconds of a sleep between two look-ups of a MAC, if no worker had work */
+#define POLL_US 50
 
-/* The addresses of a path, and what is needed to resolve it. */
+/* The addresses of a path, and the data that its resolution needs. */
 struct route {
 	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
 	const struct uroce_addr *src;
@@ -114,7 +117,7 @@ send_request(void *arg)
 	uint32_t len;
 
 	if (!mbuf)
-		/* without an mbuf no request is sent; the next request follows after REPEAT_NS */
+		/* without an mbuf no request is sent; the next request is sent after REPEAT_NS */
 		return 0;
 	len = uroce_neigh_request(mac_request->dev->neigh, mac_request->route->src->ip,
 				  mac_request->route->next_hop, worker->now_ns,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks address vectors, and says why a path could not be resolved. The GID table is read again
- * for the sentence. If an address has changed since the failure, the sentence describes the changed
- * table.
+ * Checks address vectors, and composes a sentence that says why a path could not be resolved. The
+ * GID table is read again for this sentence. If an address has changed since the failure, the
+ * sentence describes the changed table.
  */
 
 #include "datapath/net/path_fault.h"
@@ -48,14 +48,14 @@ uroce_av_check(const struct uroce_gid_table *gids, const struct ibv_ah_attr *av)
 
 /* --- sentences --------------------------------------------------------------------------------- */
 
-/* The addresses of the GID table that append_gids() lists. */
+/* Which addresses of the GID table append_gids() lists. */
 enum choice {
 	ANY,
 	IPV4,
 	IPV6,
 };
 
-/* Append the used GID indices with their addresses. */
+/* Append the indices of the used entries of a GID table, with their addresses, to a sentence. */
 static void
 append_gids(struct uroce_sentence *sentence, const struct uroce_gid_table *gids, enum choice choice)
 {
@@ -119,7 +119,7 @@ describe_vector(struct uroce_sentence *sentence, struct uroce_dev *dev,
 	}
 }
 
-/* Append the networks of the device. */
+/* Append the networks of the device to a sentence. */
 static void
 append_networks(struct uroce_sentence *sentence, const struct uroce_gid_table *gids, bool is_v4)
 {

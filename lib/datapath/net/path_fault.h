@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Why an address vector cannot be resolved to a path, as a sentence for the user.
+ * Composes a sentence for the user that says why an address vector cannot be resolved to a path.
  */
 
 #include <infiniband/verbs.h>
@@ -31,7 +31,8 @@ enum uroce_av_fault uroce_av_check(const struct uroce_gid_table *gids,
 				   const struct ibv_ah_attr *av);
 
 /**
- * Add to a sentence why uroce_dev_resolve() has failed: what is wrong, and what is allowed.
+ * Append to a sentence why uroce_dev_resolve() has failed: what is wrong with the address vector,
+ * and what is allowed.
  * @lcore  any thread outside of a round
  * @param err  the result of uroce_dev_resolve(), -errno
  */

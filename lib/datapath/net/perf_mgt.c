@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Performance management: the response to Get(ClassPortInfo), which says that the device is there.
+ * Performance management: the response to Get(ClassPortInfo), by which a host learns that frames
+ * reach this device.
  */
 
 #include "datapath/net/perf_mgt.h"
@@ -32,13 +33,16 @@ static_assert(sizeof(struct mad_hdr) == 24, "a MAD header is 24 bytes");
 #define CLASS_PERF     0x04
 #define METHOD_GET     0x01
 #define METHOD_GETRESP 0x81
-#define CLASSPORTINFO  0x0001 /* attribute ID */
+#define CLASSPORTINFO  0x0001 /* attribute ID of ClassPortInfo */
 /*
  * Offset of the attribute in a MAD of the performance management class: behind the header and 40
  * reserved bytes.
  */
 #define ATTR_OFF 64
-/* Bytes of ClassPortInfo [IBA 13.4.8.1] that are not zero: versions, and time of a response. */
+/*
+ * Offsets of the bytes of ClassPortInfo [IBA 13.4.8.1] that are not zero: the versions, and the
+ * time of a response.
+ */
 #define INFO_VERSION       0
 #define INFO_CLASS_VERSION 1
 #define INFO_RESP_TIME     7
@@ -88,8 +92,8 @@ set_checksum(struct uroce_ipv4 *ip)
 }
 
 /*
- * Exchange the addresses of the frame. The UDP ports do not change: the response goes to port 4791,
- * as the request did.
+ * Exchange the source and the destination of the frame. The UDP ports do not change: the response
+ * goes to port 4791, as the request did.
  */
 static void
 turn_addresses(struct uroce_eth *eth, uint8_t *ip, bool is_ipv6)
@@ -136,7 +140,7 @@ uroce_perf_mgt_reply(const struct uroce_pkt *pkt)
 	uint8_t *const icrc = mad + MAD_LEN;
 
 	turn_addresses((struct uroce_eth *)frame, ip, pkt->is_ipv6);
-	udp->checksum = be16_make(0); /* no UDP checksum [IBA A17.3.2] */
+	udp->checksum = be16_make(0); /* a RoCEv2 packet has no UDP checksum [IBA A17.3.2] */
 	bth->dest_qpn = deth->src_qpn;
 	deth->src_qpn = be24_make(QPN_GSI);
 	fill_mad(mad);

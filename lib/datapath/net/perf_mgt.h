@@ -23,15 +23,15 @@
 /**
  * Whether a frame is a Get(ClassPortInfo) of the performance management class, and allowed: a
  * datagram with the Q_Key of QP 1 and a default P_Key. The ICRC is not checked.
- * @param pkt  accepted by uroce_parse(), for QP 1
+ * @param pkt  packet for QP 1 that uroce_parse() has accepted
  */
 bool uroce_perf_mgt_is_get(const struct uroce_pkt *pkt);
 
 /**
  * Turn the frame of a Get(ClassPortInfo) into the frame of the response, in place. The length of
  * the frame does not change.
- * @param pkt  accepted by uroce_perf_mgt_is_get(); its frame is writable, and ends with the ICRC,
- *   except for Ethernet padding
+ * @param pkt  packet that uroce_perf_mgt_is_get() has accepted; its frame is writable, and ends
+ *   with the ICRC, except for Ethernet padding
  */
 void uroce_perf_mgt_reply(const struct uroce_pkt *pkt);
 

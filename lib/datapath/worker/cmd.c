@@ -121,8 +121,9 @@ receive_passed(struct uroce_worker *worker)
 
 /*
  * Before a command ends a connection of a QP, receive the frames that have arrived, and send the
- * responses. These frames belong to the connection that ends. With drive=none nothing is received,
- * because only the embedder uses the port's queues, and its thread may be inside a burst.
+ * responses. These frames belong to the connection that ends. If the device has the key drive=none,
+ * nothing is received, because only the embedder uses the port's queues, and its thread may be
+ * inside a burst.
  */
 static void
 settle_connection(struct uroce_worker *worker)

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The service thread of a device with drive=app. It drives the workers if the application has not
- * polled for a while. So responses are sent, timers expire and one-sided operations are executed
- * while the application computes or sleeps.
+ * The service thread of a device that has the key drive=app: threads of the application drive the
+ * workers of this device when they poll a CQ. The service thread drives a worker if the application
+ * has not polled for a while. So responses are sent, timers expire and one-sided operations are
+ * executed while the application computes or sleeps.
  *
  * The service thread sleeps when there is no activity, at most until the nearest timer or an upper
  * limit. If the port has RX wake-ups (rx_wakeup.h), received frames wake the thread, and the limit
