@@ -12,7 +12,10 @@
 
 #define RELEASE(year, month) ((year)*100u + (month))
 
-/* The oldest and the newest (MEMIF_NEWEST) release whose memif driver has been checked. */
+/*
+ * MEMIF_OLDEST and MEMIF_NEWEST are the oldest and the newest release whose memif driver has been
+ * checked.
+ */
 #define MEMIF_OLDEST RELEASE(22, 11)
 #define MEMIF_NEWEST RELEASE(26, 7)
 

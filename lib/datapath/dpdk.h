@@ -23,7 +23,7 @@
 
 struct rte_intr_handle;
 
-/** Whether the headers of DPDK are those of this release, or of a later one. */
+/** Whether the headers of DPDK are those of a release, or of a later one. */
 #define UROCE_DPDK_SINCE(year, month) (RTE_VERSION >= RTE_VERSION_NUM(year, month, 0, 0))
 
 /*
@@ -50,7 +50,7 @@ struct uroce_dpdk_thread {
 #else
 	pthread_t id;
 #endif
-	void *(*run)(void *arg); /* function of the thread; its result is not used */
+	void *(*run)(void *arg); /* function that the thread runs; its result is not used */
 	void *arg;
 };
 

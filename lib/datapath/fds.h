@@ -36,7 +36,7 @@ void uroce_fds_end(struct uroce_fds *fds);
  */
 bool uroce_fds_is(int fd, const char *what);
 
-/** Close a descriptor and set it to -1. If it is -1 already, nothing happens. */
+/** Close a descriptor and set it to -1. If the descriptor is already -1, nothing happens. */
 void uroce_fds_close(int *fd);
 
 #endif /* UROCE_DATAPATH_FDS_H */

@@ -25,7 +25,9 @@ struct intr_call {
 	atomic_bool is_done;
 };
 
-/* Held during an interrupt thread call, so that there is only one such call at a time. */
+/*
+ * The lock is held during an interrupt thread call, so that there is only one such call at a time.
+ */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t source_once = PTHREAD_ONCE_INIT;
 /* Interrupt source; NULL: it could not be registered, and calls run in the calling thread. */

@@ -12,8 +12,8 @@
  */
 
 /**
- * Run `call(arg)` in the interrupt thread, and return after it has run. Must not be called from the
- * interrupt thread.
+ * Run `call(arg)` in the interrupt thread, and return after it has run. The function must not be
+ * called from the interrupt thread.
  */
 void uroce_intr_call_run(void (*call)(void *arg), void *arg);
 

@@ -75,7 +75,7 @@ is_word(const char *name, const char *word, size_t len)
 	return strlen(name) == len && strncmp(name, word, len) == 0;
 }
 
-/* Find a level by its name. @return false: there is no such level */
+/* Find a log level by its name. @return false: no level has this name */
 static bool
 find_level(const char *word, size_t len, uint32_t *level)
 {
@@ -88,10 +88,10 @@ find_level(const char *word, size_t len, uint32_t *level)
 	return false;
 }
 
-/* A part of the levels: "LEVEL" or "COMPONENT=LEVEL". */
+/* A part of the text that sets the levels: "LEVEL" or "COMPONENT=LEVEL". */
 struct part {
 	const char *component;
-	size_t len; /* length of the component; 0: the part is for all components */
+	size_t len; /* length of the component's name; 0: the part is for all components */
 	uint32_t level;
 };
 
@@ -111,7 +111,7 @@ has_component(const struct part *part)
 	return false;
 }
 
-/* Parse a part of the levels. @return false: it is not understood */
+/* Parse a part of the text that sets the levels. @return false: the part is not valid */
 static bool
 parse_part(const char *text, size_t len, struct part *part)
 {
@@ -132,7 +132,7 @@ set_part(const struct part *part)
 	}
 }
 
-/* Apply one part of the levels. @return false: it is not understood */
+/* Apply a part of the text that sets the levels. @return false: the part is not valid */
 static bool
 take_part(const char *text, size_t len)
 {

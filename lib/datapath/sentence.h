@@ -14,7 +14,7 @@
 
 /** The text is a string at any time. All zero: the sentence is empty. */
 struct uroce_sentence {
-	size_t used; /* length of the text */
+	size_t used; /* length of the sentence in `text` */
 	char text[UROCE_SENTENCE_MAX];
 };
 

@@ -27,7 +27,7 @@
  * stage.c.
  */
 enum uroce_stage {
-	UROCE_STAGE_ROUND,     /* begin and end of a round: lock, clock, counters */
+	UROCE_STAGE_ROUND,     /* begin and end of a round: the lock, the clock and the counters */
 	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
 	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
 	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */
@@ -35,14 +35,14 @@ enum uroce_stage {
 	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
 	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update and schedule the QP */
 	UROCE_STAGE_FREE,      /* free received mbufs */
-	UROCE_STAGE_DOORBELLS, /* take the doorbells of posts */
+	UROCE_STAGE_DOORBELLS, /* take the doorbells that posts have rung */
 	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write the headers of frames */
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
 	UROCE_STAGE_ICRC, /* compute the ICRCs of payload up to 128 bytes */
 	/* Build frames, except HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
 	UROCE_STAGE_BUILD,
-	UROCE_STAGE_TX_BURST, /* time of transmit bursts of the port */
+	UROCE_STAGE_TX_BURST, /* time of the port's transmit bursts */
 	/* Publish completions, run commands, and process the timers that expired. */
 	UROCE_STAGE_TIMERS,
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
@@ -56,8 +56,8 @@ enum uroce_stage {
 /** The sum of the time that was spent on a stage. */
 struct uroce_stage_sum {
 	uint64_t cycles;
-	uint64_t laps;  /* number of passes through the stage */
-	uint64_t items; /* number of packets, requests or completions that the stage processed */
+	uint64_t laps;  /* number of laps: passes through the stage */
+	uint64_t items; /* number of packets, requests or completions that the laps processed */
 };
 
 #ifdef UROCE_STAGES
@@ -113,7 +113,7 @@ uroce_stage_skip(void)
  */
 struct uroce_stage_sum uroce_stage_read(enum uroce_stage stage, const char **name);
 
-/** 1: the library has a stage clock; 0: it has none */
+/** UROCE_STAGE_IS_ON is 1 if the library has a stage clock, otherwise 0. */
 #define UROCE_STAGE_IS_ON 1
 
 #else

@@ -43,10 +43,7 @@ static _Thread_local struct guard thread_guard;
  */
 static pthread_key_t guard_key;
 
-/*
- * Handle a fault that is outside of a guarded burst: do what would have happened without this
- * handler.
- */
+/* Handle a fault outside of a guarded burst: let happen what would happen without this handler. */
 static void
 chain_handler(int sig, siginfo_t *info, void *context)
 {

@@ -121,7 +121,7 @@ uroce_link_check(struct uroce_port *port)
 		uroce_link_set(port, is_link_up(port));
 }
 
-/* Handle an event of the port. Runs in EAL's interrupt thread. */
+/* Handle an event of the port. EAL's interrupt thread calls this function. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
 {
@@ -161,7 +161,10 @@ uroce_link_unwatch(struct uroce_port *port)
 	if (!port->has_callbacks)
 		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++) {
-		/* -EAGAIN: the callback is running, so try again to unregister it */
+		/*
+		 * -EAGAIN means that the callback is running, so the loop tries once more to
+		 * unregister it
+		 */
 		while (rte_eth_dev_callback_unregister(port->id, watched[i], on_port_event, port) ==
 		       -EAGAIN)
 			rte_delay_us_sleep(10);

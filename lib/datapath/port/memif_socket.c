@@ -49,11 +49,11 @@
 /* Path of the memif socket if the port's arguments have none. */
 #define MEMIF_SOCKET "/run/memif.sock"
 
-/* getsockname() or getpeername() */
+/* type of getsockname() and getpeername() */
 typedef int (*get_name_fn)(int fd, struct sockaddr *name, socklen_t *len);
 
 /*
- * Copy the path of the port's socket. It is the same for a file and for an abstract socket.
+ * Copy the path of the port's socket: the path of a file, or the name of an abstract socket.
  * @return whether the port has a path
  */
 static bool
@@ -123,7 +123,7 @@ create_handle(int fd)
 	return handle;
 }
 
-/* Whether EAL has an interrupt source with this descriptor. The call changes nothing. */
+/* Whether EAL has an interrupt source with a descriptor. The call does not change the source. */
 static bool
 is_source(struct rte_intr_handle *handle, int fd)
 {
@@ -188,14 +188,14 @@ is_listener(int fd, const struct sockaddr_un *un)
 
 /* The listener of the servers that have the same path. */
 struct listener {
-	struct sockaddr_un un;   /* path; empty: the entry is unused */
+	struct sockaddr_un un;   /* path of the listener; empty: the entry is unused */
 	struct sockaddr_un name; /* name of the socket; valid if it has been closed */
 	socklen_t name_len;
-	unsigned nb_open; /* number of open ports */
+	unsigned nb_open; /* number of open ports that use the listener */
 	int closed_fd;    /* descriptor of the socket, which has been closed; -1: it is open */
 };
 
-/* Used by the interrupt thread alone. */
+/* The listeners of this process. Only the interrupt thread uses them. */
 static struct listener listeners[RTE_MAX_ETHPORTS];
 
 /* Find the entry of a path, or make one. There are as many entries as ports. */
@@ -226,10 +226,13 @@ watch_listener(int fd)
 		return;
 	(void)rte_intr_callback_unregister(handle, replace_closed, NULL);
 	(void)rte_intr_callback_register(handle, replace_closed, NULL);
-	rte_intr_instance_free(handle); /* EAL has a handle of its own */
+	rte_intr_instance_free(handle); /* EAL has its own copy of the handle */
 }
 
-/* Find the listener of a path. @return its descriptor; -1: there is none */
+/*
+ * Find the listener of a path.
+ * @return the descriptor of the listener; -1: there is none
+ */
 static int
 find_listener(const struct sockaddr_un *un)
 {

@@ -30,7 +30,7 @@ int uroce_memif_socket_open(struct uroce_port *port);
  * the same path. From then on clients are refused, and EAL's interrupt thread gets no events of
  * these sockets. So rte_eal_cleanup() and a hot-unplug of the port are safe.
  *
- * Must be called in EAL's interrupt thread.
+ * The function must be called in EAL's interrupt thread.
  */
 void uroce_memif_socket_close(struct uroce_port *port);
 

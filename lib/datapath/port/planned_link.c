@@ -23,7 +23,7 @@
 #include "datapath/log.h"
 #include "datapath/net/netlink.h"
 
-#define RETRY_NS 100000000 /* time between two attempts to connect to uroced */
+#define RETRY_NS 100000000 /* time in nanoseconds between two attempts to connect to uroced */
 
 struct uroce_planned_link {
 	const struct uroce_port_plan *plan;
@@ -31,7 +31,10 @@ struct uroce_planned_link {
 	int epoll_fd;
 	atomic_bool is_up;
 	pthread_mutex_t lock; /* guards `change_fd`, `retry_fd` and `is_over` */
-	/* Rtnetlink socket, or the connection to uroced; -1: neither is open. */
+	/*
+	 * The source of notifications: an rtnetlink socket, or the connection to uroced; -1:
+	 * neither is open.
+	 */
 	int change_fd;
 	int retry_fd; /* timer for the next attempt to connect to uroced; -1: no timer */
 	bool is_over;

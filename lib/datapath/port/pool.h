@@ -33,7 +33,7 @@ struct uroce_pool_conf {
  */
 struct rte_mempool *uroce_pool_create(const struct uroce_pool_conf *conf);
 
-/** Free a pool: at once, or when all its mbufs have been returned. NULL is allowed. */
+/** Free a pool: at once, or when all its mbufs have been returned. `pool` may be NULL. */
 void uroce_pool_destroy(struct rte_mempool *pool);
 
 #endif /* UROCE_DATAPATH_POOL_H */

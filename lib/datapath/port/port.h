@@ -47,16 +47,26 @@ struct uroce_mux_client;
 /** How frames are received and transmitted on a port. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
-	/* As UROCE_BURST_ETHDEV, with rings in memory that the peer may remove (fault_guard.h). */
+	/*
+	 * A burst as UROCE_BURST_ETHDEV, but the rings are in memory that the peer may remove
+	 * (fault_guard.h).
+	 */
 	UROCE_BURST_GUARDED,
-	UROCE_BURST_MUX, /* through the rings of uroced instead of an ethdev port (mux_client.h) */
-	/* Transmit only, because the receive burst of the driver returns invalid frames. */
+	/* a burst through the rings of uroced instead of an ethdev port (mux_client.h) */
+	UROCE_BURST_MUX,
+	/*
+	 * A port that only transmits, because the receive burst of its driver returns invalid
+	 * frames.
+	 */
 	UROCE_BURST_TX_ONLY,
 };
 
 /** Properties of a driver that ethdev does not report. */
 struct uroce_port_policy {
-	/* Name of the driver, as rte_eth_dev_info.driver_name; NULL: every other driver. */
+	/*
+	 * Name of the driver, as in rte_eth_dev_info.driver_name; NULL: the row is for every other
+	 * driver.
+	 */
 	const char *driver;
 	/*
 	 * The length of the longest frame is the value of the argument `limit_key`, or else
@@ -64,13 +74,13 @@ struct uroce_port_policy {
 	 */
 	/* Argument of the virtual device that sets the limit; NULL: there is no such argument. */
 	const char *limit_key;
-	uint16_t limit; /* limit if the argument `limit_key` is not given */
+	uint16_t limit; /* the limit if the argument `limit_key` is not given; 0: there is none */
 	/*
 	 * bytes of `limit` that the driver needs itself: the longest frame has `limit` minus these
 	 * bytes
 	 */
 	uint16_t limit_overhead;
-	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the port's maximum if that is less */
+	/* IP MTU to configure; 0: UROCE_PORT_MTU, or the maximum of the port if that is less */
 	uint16_t mtu;
 	uint16_t rx_headroom; /* additional headroom of received frames, in bytes */
 	/* Number of mbufs that the driver holds in addition to those in its rings. */
@@ -89,13 +99,14 @@ struct uroce_port_policy {
 	 */
 	bool is_kernel;
 	/*
-	 * The driver reports the MAC of the other end of the link, so this end needs another MAC.
+	 * The MAC that the driver reports is that of the other end of the link, so this end needs
+	 * another MAC.
 	 */
 	bool is_far_mac;
-	/* The rings are memory of another process, and disappear when that process ends. */
+	/* The rings are in memory of another process, and disappear when this process ends. */
 	bool has_peer;
-	uint8_t burst; /* how frames are received and transmitted: enum uroce_burst_kind */
-	/* How a received frame wakes a sleeping thread: enum uroce_rx_wakeup_kind. */
+	uint8_t burst; /* how frames are received and transmitted, an enum uroce_burst_kind */
+	/* how a received frame wakes a sleeping thread, an enum uroce_rx_wakeup_kind */
 	uint8_t rx_wakeup;
 	/* The capabilities(7) that a process needs to create a port of this driver; NULL: none. */
 	const char *capability;
@@ -137,8 +148,10 @@ struct uroce_port_plan {
 	uint32_t frame_limit; /* length of the longest frame in bytes, as in struct uroce_port */
 	/* Index of the kernel interface that the port shares; 0: no interface. */
 	int if_index;
-	uint32_t mbps; /* speed of the link in Mbit/s; or RTE_ETH_SPEED_NUM_UNKNOWN */
-	/* uroced's host, if the port will be attached to uroced; otherwise all zero */
+	uint32_t mbps; /* speed of the link in Mbit/s; RTE_ETH_SPEED_NUM_UNKNOWN: not known */
+	/*
+	 * the host that uroced reports, if the port will be attached to uroced; otherwise all zero
+	 */
 	struct uroce_mux_host host;
 };
 

@@ -33,7 +33,7 @@
 #define PEER_RECEIVES_US 20000u
 
 /*
- * Whether each port, by port ID, belongs to a device. A port can have one device only. The IDs
+ * For each port ID: whether the port belongs to a device. A port can have one device only. The IDs
  * beyond those of ethdev are for ports that are attached to uroced.
  */
 static atomic_bool is_in_use[UROCE_PORTS_MAX];

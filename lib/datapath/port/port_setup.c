@@ -22,7 +22,7 @@
 
 /* Number of descriptors of an RX or TX ring, if the driver has no preference. */
 #define NB_DESC 1024
-/* Number of threads that may cache mbufs: application threads, the service thread. */
+/* Number of threads that may cache mbufs of a pool: application threads and the service thread. */
 #define NB_THREADS 4
 
 /*
@@ -125,8 +125,8 @@ make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t n
 }
 
 /*
- * The number of frames that the TX queue of a port may hold which this library does not configure.
- * A driver keeps a frame until its descriptor is used again.
+ * Get the number of frames that the TX queue of a port may hold, if the embedder has configured the
+ * port. A driver keeps a frame until its descriptor is used again.
  */
 static uint32_t
 tx_queue_len(const struct uroce_port *port, uint16_t queue)

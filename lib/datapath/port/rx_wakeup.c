@@ -30,7 +30,8 @@ static void
 drop_wakeup(struct uroce_rx_wakeup *wakeup)
 {
 	uroce_rx_wakeup_drop_ring(wakeup);
-	wakeup->fd = -1; /* do not close the descriptor, because a socket belongs to the driver */
+	/* the descriptor is not closed here, because a socket belongs to the driver */
+	wakeup->fd = -1;
 }
 
 void

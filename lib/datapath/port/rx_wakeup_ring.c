@@ -73,7 +73,7 @@ struct search {
 	uint16_t queue;
 	int event_fd; /* duplicate of the eventfd of the ring; -1: the eventfd was not found */
 	uint32_t ring_offset;
-	unsigned nb; /* number of pages in `page`, each of which may be the ring */
+	unsigned nb; /* number of pages in `page`; each of them may have the ring */
 	void *page[8];
 };
 

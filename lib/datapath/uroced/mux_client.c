@@ -40,8 +40,10 @@
 
 /* Time between two attempts to connect, in ms, if uroced refused or has been away for long. */
 #define LONG_RETRY_MS 100
-#define NB_RETRIES    300 /* number of failed attempts after which uroced counts as away for long */
-#define MESSAGES_MAX  64  /* number of messages that are handled before `is_broken` is checked */
+/* number of failed attempts to connect after which uroced counts as away for long */
+#define NB_RETRIES 300
+/* number of messages of uroced that are handled before `is_broken` is checked */
+#define MESSAGES_MAX 64
 
 /* Log why uroced refused the client. Only the first refusal since the last attachment is logged. */
 static void
@@ -62,7 +64,7 @@ uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *ho
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* Whether two hosts of uroced are equal in those properties that a device cannot change. */
+/* Whether two reported hosts are equal in those properties that a device cannot change. */
 static bool
 is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
 {
@@ -88,7 +90,7 @@ update_link(struct uroce_mux_client *client)
 	if (client->dev)
 		uroce_link_set(client->port, is_up);
 	else
-		/* Store the state without an event, because the device does not exist yet. */
+		/* No event is raised for the stored state, because the device does not exist yet. */
 		atomic_store(&client->port->is_up, is_up);
 }
 
@@ -279,7 +281,7 @@ attach_now(struct uroce_mux_client *client)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
 		ret = uroce_mux_client_prepare_shm(client);
-	/* `is_broken` was about the previous connection, which has ended */
+	/* `is_broken` described the previous connection, which has ended */
 	atomic_store(&client->is_broken, false);
 	if (ret == 0)
 		ret = send_attach(client);

@@ -59,7 +59,8 @@ struct uroce_mux_client_stats {
 	_Atomic uint64_t wrong_heads;
 	/* Number of receive bursts postponed because the mempool was empty. */
 	_Atomic uint64_t no_mbuf;
-	_Atomic uint64_t doorbells; /* number of doorbells that were rung for the ring up */
+	/* number of doorbells that were rung for frames in the ring up */
+	_Atomic uint64_t doorbells;
 };
 
 /**
@@ -87,7 +88,7 @@ struct uroce_mux_client {
 	 * Bursts use the fields from `shm` to `pair`, which are constant while the client exists.
 	 */
 	struct uroce_shm shm;
-	uint32_t stride; /* distance between two buffers in the shared memory, in bytes */
+	uint32_t stride; /* distance in bytes between two buffers in the shared memory */
 	uint32_t nb_pairs;
 	uint32_t nb_bindings; /* number of slots of the table of bindings */
 	struct uroce_mux_client_pair *pair;
@@ -120,12 +121,12 @@ struct uroce_mux_client {
 	/* uroced's addresses have changed, and the device has not adopted them yet */
 	atomic_bool has_changes;
 	bool is_leasing;     /* more leases were requested, and uroced has not replied yet */
-	uint32_t nb_denials; /* number of requests for leases that uroced denied */
+	uint32_t nb_denials; /* number of requests for leases that uroced has denied */
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];
 	/*
-	 * Latest message of uroced. Only the connection's thread uses it. It is the last field,
-	 * because its length may vary.
+	 * Latest message of uroced, which only the connection's thread uses. The field is the last
+	 * one, because the length of the message varies.
 	 */
 	union uroce_mux_message message;
 };
@@ -215,10 +216,10 @@ void uroce_mux_client_close(struct uroce_mux_client *client);
  */
 int uroce_mux_client_watch(struct uroce_mux_client *client, struct uroce_dev *dev);
 
-/** Stop the thread that handles the connection, before the workers are destroyed. */
+/** Stop the thread that handles the connection to uroced, before the workers are destroyed. */
 void uroce_mux_client_unwatch(struct uroce_mux_client *client);
 
-/** Copy the latest information that uroced has sent about its host. */
+/** Copy the latest information that uroced has sent about its host into `host`. */
 void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *host);
 
 /** Make the connection's thread end the connection and connect again. */
@@ -292,7 +293,7 @@ uint32_t uroce_mux_client_sent(const struct uroce_port *port, uint16_t queue);
 bool uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
 /**
- * Wait until uroced has taken the last frames of all rings, for at most 100 ms. This function is
+ * Wait until uroced has taken the last frames of all rings, for at most 100 ms. The function is
  * called before the connection is closed, because uroced drops the frames of a client that has
  * left. No thread may call bursts any more.
  */
@@ -338,7 +339,7 @@ void uroce_mux_client_take_good(struct uroce_mux_client *client,
 /** Bind a QP: report the peer in the QP's context to uroced. The QP's worker calls this. */
 void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_qpc *qpc);
 
-/** Remove the binding of a QPN, because it has no peer any more. */
+/** Remove the binding of a QPN, because its QP has no peer any more. */
 void uroce_mux_client_unbind(struct uroce_mux_client *client, uint32_t qpn);
 
 /**

@@ -19,7 +19,7 @@
 #define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy of a frame */
 /* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
 #define MIN_FRAME_LEN 60u
-/* How long uroced may take to take the last frames of a device that is closed, in ms. */
+/* Maximum time in ms in which uroced has to take the last frames of a device that is closed. */
 #define DRAIN_MAX_MS 100u
 
 static void
@@ -29,7 +29,7 @@ count_event(_Atomic uint64_t *counter)
 			      memory_order_relaxed);
 }
 
-/* Get the index in the ring of the slot that is `i` slots behind the current position. */
+/* Get the index of a slot in the ring: the slot is `i` slots behind the current position. */
 static uint32_t
 get_slot_place(const struct uroce_spsc_end *end, uint32_t i)
 {

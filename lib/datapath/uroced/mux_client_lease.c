@@ -22,7 +22,8 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-#define LEASE_TIMEOUT_S 2   /* maximum time to wait for leases; uroced restarts in less time */
+/* maximum time in seconds to wait for leases; uroced restarts in less time */
+#define LEASE_TIMEOUT_S 2
 #define LEASE_MAX       64u /* maximum number of blocks in a request for leases */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */

@@ -15,7 +15,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static const struct {
-	/* Event of the QP that reports the attack: one bit of enum uroce_qpc_event. */
+	/* Event of the QP that reports this kind of attack: one bit of enum uroce_qpc_event. */
 	uint32_t event;
 	enum uroce_counter counter;
 	/* Minimum number of frames in a second that causes an alert; fewer frames may be chance. */

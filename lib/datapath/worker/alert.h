@@ -33,8 +33,9 @@ struct uroce_alerts {
 		 * arrived.
 		 */
 		uint64_t begin_ns;
-		uint64_t base; /* value of the kind's counter at the start of the second */
-		uint64_t seen; /* value of the kind's counter at the latest check */
+		/* value of the counter of this kind of attack at the start of the second */
+		uint64_t base;
+		uint64_t seen; /* value of the counter of this kind of attack at the latest check */
 		/* a line about this kind of attack was logged since `begin_ns` */
 		bool is_logged;
 	} kind[UROCE_ALERT_NB];

@@ -16,7 +16,10 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-/* Number of checks for the result before the caller yields its CPU, which the worker may need. */
+/*
+ * Number of checks for the result of a command before the caller yields its CPU, which the worker
+ * may need.
+ */
 #define SPINS 1000
 
 /*
@@ -109,7 +112,7 @@ receive_passed(struct uroce_worker *worker)
 	mark = uroce_mux_client_sent(port, worker->queue);
 	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
 	       uroce_clock_ns() < end_ns) {
-		sched_yield(); /* let uroced run, because it may share this CPU */
+		sched_yield(); /* uroced may share this CPU, so let it run */
 		/* Timers of packets that are sent in this loop must start at the present time. */
 		worker->now_ns = uroce_clock_ns();
 		receive_arrived(worker);
@@ -152,7 +155,7 @@ uroce_cmd_take(struct uroce_worker *worker)
 	cmd = take_in_order(worker);
 	if (is_cmd_final(cmd))
 		settle_connection(worker);
-	/* Send a delayed ACK before the command, which may destroy or change the QP. */
+	/* A delayed ACK is sent before the command, which may destroy or change the QP. */
 	else if (worker->delayed_ack.is_on)
 		(void)uroce_tx_run(worker);
 	while (cmd) {

@@ -17,9 +17,11 @@
 
 #include "datapath/worker/round.h"
 
-/* Number of polls in quick succession after which a program counts as spinning. */
+/*
+ * Number of polls in quick succession after which a program counts as spinning (polling in a loop).
+ */
 #define SOON_MIN 8
-/* Number of consecutive messages with a reply after which a program counts as replying. */
+/* Number of messages in a row with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
 /* Maximum time between two polls in quick succession, including the time of a transmission. */
 #define SOON_NS UINT64_C(10000)
@@ -75,7 +77,7 @@ uroce_delayed_ack_is_own_process(void)
 	return atomic_load_explicit(&owner, memory_order_relaxed) == getpid();
 }
 
-/* Whether a single ACK is all that the worker has to send. */
+/* Whether the worker has nothing to send but a single ACK. */
 static bool
 is_only_ack(const struct uroce_worker *worker)
 {

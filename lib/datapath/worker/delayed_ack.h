@@ -57,11 +57,13 @@ struct uroce_delayed_ack {
 	 * The program did little between its latest two polls: they were less than TIGHT_NS apart.
 	 */
 	bool is_tight;
-	bool is_open;    /* the program has got a message to which it may still reply */
-	uint8_t nb_left; /* number of further polls before the reply counts as missing */
-	bool is_on;      /* an ACK is delayed: it was left to the next round */
-	bool is_kept;    /* the ACK was kept behind the reply, and waits for the next message */
-	uint8_t nb_kept; /* number of messages that arrived while the ACK was kept */
+	bool is_open; /* the program has got a message, and may still reply to it */
+	/* number of further polls before the reply of the program counts as missing */
+	uint8_t nb_left;
+	bool is_on; /* an ACK is delayed: the round has left it to the next round */
+	/* the ACK was kept when the reply was sent, and waits for the next message */
+	bool is_kept;
+	uint8_t nb_kept;      /* number of messages that arrived while the ACK was kept */
 	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
 	uint32_t trial_gap;   /* messages from a failed trial to keep an ACK to the next trial */
 	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept behind the reply */
@@ -87,8 +89,8 @@ bool uroce_delayed_ack_is_waiting(const struct uroce_worker *worker);
 bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
- * Whether all pending frames must be sent with a reply that is transmitted inline. This is so if
- * the peer is known to wait for the delayed ACK. A call that returns true also decrements
+ * Whether all pending frames must be sent with a reply that is transmitted inline. They must if the
+ * peer is known to wait for the delayed ACK. A call that returns true also decrements
  * `nb_to_trial`, the number of messages until the worker tries again whether the peer sends its
  * next message without the ACK.
  */
@@ -101,8 +103,8 @@ bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**
- * Get the worker with this index on a port, if the worker has a delayed ACK; NULL: it has none. Any
- * thread may call this.
+ * Get the worker with this index on a port, if the worker has a delayed ACK; NULL: the worker has
+ * none. Any thread may call this.
  * @param port  ID of the port, below UROCE_PORTS_MAX
  */
 struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);

@@ -15,8 +15,8 @@
 #include "wire/verdict.h"
 
 struct cause {
-	const char *what;   /* what has happened */
-	const char *advice; /* what the user can try */
+	const char *what;   /* what has happened, as a part of a sentence */
+	const char *advice; /* what the user can try, as a part of a sentence */
 };
 
 static const struct cause causes[] = {

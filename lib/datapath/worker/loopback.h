@@ -29,7 +29,7 @@
 
 struct uroce_loopback {
 	unsigned nb;
-	/* The queue, oldest frame first; each frame has one segment. */
+	/* The frames of the loopback queue, oldest first; each frame has one segment. */
 	struct rte_mbuf *frame[UROCE_LOOPBACK_MAX];
 };
 
@@ -65,7 +65,7 @@ void uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6]);
 
 /**
  * Move the pending frames from index `first` on that are for QPs of the device into the loopback
- * queue. There are at most a burst of them, for which room was checked before they were built.
+ * queue. These frames are at most a burst, for which room was checked before they were built.
  */
 void uroce_loopback_divert(struct uroce_worker *worker, unsigned first);
 

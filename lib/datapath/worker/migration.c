@@ -84,7 +84,7 @@ is_target_worker(const struct uroce_worker *worker, const struct uroce_worker_qp
 	return atomic_load_explicit(&wqp->target_worker, memory_order_relaxed) == worker->idx + 1;
 }
 
-/* Whether one of the first `nb` queued frames belongs to this QP. */
+/* Whether one of the first `nb` queued frames belongs to a QP. */
 static bool
 has_waiting(const struct uroce_migrating *migrating, unsigned nb, uint32_t qpn)
 {

@@ -93,7 +93,7 @@ watch_link(struct uroce_worker *worker)
 	uroce_link_restart(port, worker->now_ns);
 }
 
-/* Whether the round has nothing to do but to wait for frames. */
+/* Whether the round has nothing to do except to wait for frames. */
 static bool
 is_round_idle(const struct uroce_worker *worker)
 {
@@ -416,7 +416,7 @@ static void
 flush_delayed(struct uroce_worker *worker)
 {
 	if (!uroce_lock_try(&worker->lock))
-		return; /* another thread has the lock and sends the ACK */
+		return; /* the thread that has the lock sends the ACK */
 	uroce_worker_begin_round(worker);
 	(void)uroce_tx_run(worker);
 	uroce_worker_end_round(worker);

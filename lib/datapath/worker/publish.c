@@ -63,7 +63,7 @@ uroce_publish_await_ack(struct uroce_worker *worker)
 	worker->publishing.scheduled = worker->tx.nb_scheduled;
 }
 
-/* Whether the ACKs that completions wait for have passed their current stage. */
+/* Whether the ACKs for which completions wait have passed their current stage. */
 static bool
 is_through(const struct uroce_worker *worker)
 {

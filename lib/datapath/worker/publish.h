@@ -38,8 +38,8 @@
 struct uroce_worker;
 
 /**
- * The stages through which ACKs pass. Each stage preserves the order. So all ACKs have passed a
- * stage when its counter reaches the mark.
+ * The stages through which ACKs pass. Each stage preserves the order of ACKs. So all ACKs have
+ * passed a stage when its counter reaches the mark.
  */
 enum uroce_ack_stage {
 	/*
@@ -64,10 +64,13 @@ struct uroce_publishing {
 	struct uroce_cq_list list; /* list of the CQs that have unpublished completions */
 	/* value of `nb_scheduled` (struct uroce_tx) when frames were received last */
 	uint32_t scheduled;
-	bool is_waiting; /* some completions wait until their ACKs have left */
+	bool is_waiting; /* some completions wait until the ACKs that belong to them have left */
 	bool is_far;     /* some ACKs go to another host, and must also be forwarded by uroced */
 	enum uroce_ack_stage stage;
-	/* Value that the counter of `stage` must reach before the ACKs have passed it. */
+	/*
+	 * Value that the counter of the stage `stage` must reach before all ACKs have passed the
+	 * stage.
+	 */
 	uint32_t mark;
 	uint64_t since_ns; /* time at which completions began to wait for ACKs */
 };

@@ -91,9 +91,9 @@ struct uroce_rx {
 /** The result of polling one QP for frames in a pass of the transmit stage. */
 struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
-	uint8_t nb;  /* number of frames that the QP had to send */
-	uint8_t max; /* maximum number of frames that the QP was allowed to send */
-	/* The QP was polled for responses only, by the fast path of the transport. */
+	uint8_t nb;  /* number of frames that the polled QP had to send */
+	uint8_t max; /* maximum number of frames that the polled QP was allowed to send */
+	/* The QP was polled for responses only, by the transport's fast path for responses. */
 	bool is_fast_path;
 };
 
@@ -104,9 +104,12 @@ struct uroce_tx {
 	/* Length of each pending RoCE frame, with UROCE_TX_TO_GROUP; 0: the frame is not RoCE. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
-	/* The port took fewer frames than it was offered. The service thread reads this flag. */
+	/* The port took fewer frames than were offered. The service thread reads this flag. */
 	atomic_bool is_stalled;
-	/* While is_stalled: the latest time at which the port took a frame or was not stalled. */
+	/*
+	 * Valid while is_stalled is set: the latest time at which the port took a frame or was not
+	 * stalled.
+	 */
 	uint64_t moved_ns;
 	/* Mbufs that are allocated for new frames; the last one is used first. */
 	struct rte_mbuf *spare[UROCE_BURST + UROCE_TX_QUANTUM];
@@ -120,9 +123,11 @@ struct uroce_tx {
 	 * The three counters below count entries that passed a step since the worker began.
 	 * publish.c compares them with marks, to find out whether ACKs have left.
 	 */
-	uint32_t nb_scheduled;  /* QPs appended to the list of active QPs since the worker began */
-	uint32_t nb_polled_qps; /* QPs removed from the list of active QPs since the worker began */
-	uint32_t nb_left;       /* frames that the port took since the worker began */
+	/* QPs that were appended to the list of active QPs since the worker began */
+	uint32_t nb_scheduled;
+	/* QPs that were removed from the list of active QPs since the worker began */
+	uint32_t nb_polled_qps;
+	uint32_t nb_left; /* frames that the port has taken since the worker began */
 	/* Temporary data of a transmit pass: the polled QPs, and descriptors of their frames. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
@@ -148,7 +153,8 @@ struct uroce_cmd {
 	struct uroce_worker_qp *about;
 	/* QP that is checked for work and timers after the command; NULL: no QP is checked. */
 	struct uroce_worker_qp *wqp;
-	bool must_receive_first; /* receive all frames that have arrived, before the command runs */
+	/* the worker must receive all frames that have arrived before the command runs */
+	bool must_receive_first;
 	int (*call)(void *arg);
 	void *arg;
 	int ret;
@@ -160,8 +166,8 @@ struct uroce_worker {
 	/* The fields from `dev` to `forwarded` are constant after creation. */
 	struct uroce_dev *dev;
 	unsigned idx;
-	uint16_t queue; /* number of this worker's RX queue and TX queue of the port */
-	bool is_first;  /* worker 0, which also watches the link of the port */
+	uint16_t queue; /* number of the port's RX queue and TX queue that this worker uses */
+	bool is_first;  /* this is worker 0, which also watches the link of the port */
 	/* Lcore that drives this worker until uroce_worker_stop(); LCORE_ID_ANY: no lcore does. */
 	unsigned lcore_id;
 	struct rte_mempool *pool;
@@ -252,21 +258,24 @@ void uroce_worker_wait_round(const struct uroce_worker *worker);
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/** Handle the QP's events and file its timer. To be called after each transport call for the QP. */
+/**
+ * Handle the QP's events and file its timer. The caller does this after each transport call for the
+ * QP.
+ */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /** Move a QP to ERR because of an error outside of the QP, and raise IBV_EVENT_QP_FATAL. */
 void uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * Schedule the QP if it may have something to send, and settle it (uroce_worker_settle). To be
- * called after a call that may have given the QP something to send.
+ * Schedule the QP if it may have something to send, and settle it (uroce_worker_settle). The caller
+ * does this after a call that may have given the QP something to send.
  */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
- * As uroce_worker_follow_up(), for a QP that has received nothing but requests of its peer. The
- * state of the QP's own requests is not read.
+ * Do what uroce_worker_follow_up() does, for a QP that has received nothing but requests of its
+ * peer. The state of the QP's own requests is not read.
  */
 void uroce_worker_follow_up_requests(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
@@ -298,8 +307,8 @@ void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wq
 unsigned uroce_worker_round(struct uroce_worker *worker);
 
 /**
- * The latest time at which the worker must be driven again. UROCE_NEVER: it needs to be driven only
- * when something arrives.
+ * Get the latest time at which the worker must be driven again. UROCE_NEVER: the worker must be
+ * driven only when something arrives.
  */
 uint64_t uroce_worker_next_ns(const struct uroce_worker *worker);
 
@@ -450,7 +459,7 @@ void uroce_tx_push(struct uroce_worker *worker, struct rte_mbuf *frame);
 unsigned uroce_tx_run(struct uroce_worker *worker);
 
 /**
- * As uroce_tx_run(), but the frames are stored in `frames` instead of being transmitted.
+ * Do what uroce_tx_run() does, but store the frames in `frames` instead of transmitting them.
  * @return number of frames in `frames`
  */
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);

@@ -40,10 +40,10 @@
  */
 #define GROUP_BYTES (16 * 1024)
 
-/* Marks a frame without a verdict, which the next pass processes. */
+/* The mark of a frame that has no verdict yet; the next pass processes the frame. */
 #define UNDECIDED UROCE_VERDICT_NB
 
-/* Marks a Get(ClassPortInfo) to QP 1, which the device answers by itself. */
+/* The mark of a Get(ClassPortInfo) to QP 1 (perf_mgt.h), which the device answers by itself. */
 #define ANSWERED (UROCE_VERDICT_NB + 1)
 
 static bool
@@ -72,8 +72,8 @@ is_to_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 
 /*
  * Whether the source address is one of this device. Frames to this device itself never reach the
- * wire. So such a frame is either forged, or a multicast datagram of this device that the network
- * returns.
+ * wire. So a received frame with such a source is either forged, or a multicast datagram of this
+ * device that the network returns.
  */
 static bool
 is_from_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
@@ -277,7 +277,8 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 		if (!wqp && !uroce_mcast_group_has(worker->dev, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_NO_QP;
 		/*
-		 * Do not prefetch for a QP of another worker, because that worker changes the data.
+		 * nothing is prefetched for a QP of another worker, because that worker changes the
+		 * data
 		 */
 		if (!wqp || wqp == last || uroce_worker_qp_worker(wqp) != worker)
 			continue;
@@ -333,8 +334,9 @@ is_foreign(enum uroce_verdict verdict)
 /* The sources from which a worker gets frames that it processes. */
 enum source {
 	PORT,
-	LOOPED_BACK, /* frames from this device itself; their ICRC must be verified as for PORT */
-	FORWARDED,   /* frames from another worker, which has verified their ICRC */
+	/* frames from this device to itself; their ICRC must be verified, as for PORT */
+	LOOPED_BACK,
+	FORWARDED, /* frames from another worker, which has verified their ICRC */
 	/*
 	 * Frames that waited in this worker for their migrating QP; their ICRC has been verified.
 	 */
@@ -350,7 +352,7 @@ is_direct(enum source source)
 	return source == PORT || source == LOOPED_BACK;
 }
 
-/* The lists into which the frames of a burst are sorted. */
+/* The lists into which a worker sorts the frames of a burst. */
 struct outcome {
 	struct rte_mbuf *done[UROCE_BURST];
 	unsigned nb_done;
@@ -399,7 +401,9 @@ pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned
 	struct uroce_worker *owner = uroce_worker_qp_worker(wqp);
 
 	if (is_direct(source) && unlikely(uroce_migrate_is_expected(worker, wqp, qpn))) {
-		/* Forward the collected frames first, because they arrived before this frame. */
+		/*
+		 * the collected frames are forwarded first, because they arrived before this frame
+		 */
 		forward_frames(worker, out);
 		if (uroce_migrate_queue(worker, wqp, qpn, mbuf))
 			return;
@@ -624,7 +628,8 @@ static unsigned
 input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	     struct rte_mbuf **rest, enum source source)
 {
-	struct outcome out; /* the struct is not zero-initialized, because its arrays are long */
+	/* the struct is not initialized to zeros, because its arrays are long */
+	struct outcome out;
 
 	out.rest = rest;
 	out.nb_done = 0;

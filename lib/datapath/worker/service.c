@@ -82,12 +82,12 @@
 
 /* The result of a check of a worker by the service thread. */
 struct check_result {
-	unsigned nb;      /* number of frames that the worker received and sent */
+	unsigned nb;      /* number of frames that the worker received and sent during the check */
 	uint64_t wait_ns; /* time for which the worker need not be checked */
 	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
-	/* The application is active, but its timeout is short because it polls too late. */
+	/* The application is active, but it polls too late, so its timeout is short. */
 	bool is_shared;
-	bool is_quiet; /* the application is not active, and the worker is at rest */
+	bool is_quiet; /* the application is not active, and the worker has nothing to do */
 };
 
 static uint64_t
@@ -99,9 +99,9 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * Whether a worker is left to its application. This is not so if the worker has pending frames that
- * only the service thread may transmit. If the worker has a delayed ACK, for which the peer may
- * wait, the timeout of the application is the minimum.
+ * Whether a worker is left to its application. The result is false if the worker has pending frames
+ * that only the service thread may transmit. If the worker has a delayed ACK, for which the peer
+ * may wait, the timeout of the application is the minimum.
  */
 static bool
 is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
@@ -119,7 +119,7 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
 
 /*
  * Note that a check found the application active. A check that does not follow a sleep of the
- * thread is not counted, because it proves little just after activity.
+ * thread is not counted, because such a check proves little just after activity.
  */
 static void
 note_app_active(struct app_idle *app_idle, bool has_slept)
@@ -140,10 +140,10 @@ note_app_active(struct app_idle *app_idle, bool has_slept)
 }
 
 /*
- * The time until the next check of an active application. Normally this is the rest of its timeout,
- * as if the application did not poll again. With a short timeout the time doubles with each check
- * in a row that found the application active. Such an application may poll for as long as its peer
- * needs.
+ * Get the time until the next check of an active application. Normally this time is the rest of the
+ * application's timeout, as if the application did not poll again. With a short timeout the time
+ * doubles with each check in a row that found the application active. Such an application may poll
+ * for as long as its peer needs.
  */
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
@@ -186,7 +186,7 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool has_sl
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
-	/* If the lock is taken, the thread that holds the lock drives the worker. */
+	/* if another thread holds the lock, that thread drives the worker */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		check_result.nb = uroce_worker_round(worker);

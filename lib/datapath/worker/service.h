@@ -28,8 +28,10 @@ struct uroce_service_thread;
 struct uroce_service_stats {
 	/* Number of sleeps that end after a time, whatever arrives. */
 	_Atomic uint64_t timed_sleeps;
-	_Atomic uint64_t sleeps;     /* number of sleeps that received frames may end */
-	_Atomic uint64_t rx_wakeups; /* number of sleeps that received frames have ended */
+	/* number of sleeps until a wake-up, which received frames may end */
+	_Atomic uint64_t sleeps;
+	/* number of sleeps until a wake-up that received frames have ended */
+	_Atomic uint64_t rx_wakeups;
 	/*
 	 * Number of workers whose timeout is short, because takeovers came too late for received
 	 * frames.
@@ -43,7 +45,7 @@ struct uroce_service_stats {
  */
 int uroce_service_start(struct uroce_dev *dev, struct uroce_service_thread **service);
 
-/** Stop the service thread and wait for its end. NULL is allowed. */
+/** Stop the service thread and wait for its end. `service` may be NULL. */
 void uroce_service_stop(struct uroce_service_thread *service);
 
 /** Wake the service thread for a doorbell that was pushed, unless the application is polling. */
@@ -51,8 +53,8 @@ void uroce_service_wake_for_doorbell(struct uroce_service_thread *service,
 				     const struct uroce_worker *worker);
 
 /**
- * As uroce_service_wake_for_doorbell(), for work without a doorbell. The thread checks doorbells
- * before it sleeps, but does not check for other work.
+ * Wake the service thread as uroce_service_wake_for_doorbell() does, but for work without a
+ * doorbell. The thread checks doorbells before it sleeps, but does not check for other work.
  */
 void uroce_service_wake_for_work(struct uroce_service_thread *service,
 				 const struct uroce_worker *worker);

@@ -26,7 +26,10 @@ struct app_idle {
 	 */
 	bool awaits_frames;
 	unsigned nb_active; /* number of checks in a row that found the application active */
-	unsigned nb_late; /* number of takeovers in a row that came too late for received frames */
+	/*
+	 * number of times in a row that the thread took over a worker too late for received frames
+	 */
+	unsigned nb_late;
 };
 
 struct uroce_service_thread {
@@ -41,7 +44,7 @@ struct uroce_service_thread {
 	/* Timeout of the application, for each worker. */
 	struct app_idle app_idle[UROCE_WORKERS_MAX];
 	bool has_slept; /* the service thread has slept since its latest check of the workers */
-	bool is_armed;  /* the workers are marked as unattended, and RX wake-ups may be armed */
+	bool is_armed;  /* the workers are marked as unattended, so RX wake-ups may be armed */
 	struct uroce_service_stats stats;
 };
 

@@ -34,13 +34,14 @@
 #include "wire/icrc.h"
 
 /*
- * Prefetch distance, in QPs ahead of the QP that is polled: NEAR for the work queue, FAR for the
- * context.
+ * Distances at which QPs are prefetched before they are polled, in QPs: NEAR for the work queue,
+ * FAR for the context.
  */
-#define NEAR       2u
-#define FAR        6u
+#define NEAR 2u
+#define FAR  6u
 
-#define INLINE_MAX 4u /* maximum number of frames of an inline transmit; more frames are a stream */
+/* maximum number of frames of an inline transmit; more frames count as a stream */
+#define INLINE_MAX 4u
 
 /*
  * If a port takes no frames for this time, it has no peer. The peer behind a port seldom waits
@@ -125,14 +126,14 @@ refill_mbufs(struct uroce_worker *worker)
 }
 
 /*
- * Payload length up to which it is cheaper to copy first, and to compute the ICRCs of a burst in a
- * later pass.
+ * Maximum length of a payload for which it is cheaper to copy first, and to compute the ICRCs of a
+ * burst in a later pass.
  */
 #define SMALL 128
 
 /*
- * Copy the slices of the payload behind the headers. A slice may already be at its place: see
- * uroce_txd.
+ * Copy the slices of the payload behind the headers of the frame. A payload that an mkey describes
+ * was already built there (uroce_txd.hdr).
  */
 static uint8_t *
 gather_payload(const struct uroce_txd *txd, uint8_t *at)
@@ -146,8 +147,8 @@ gather_payload(const struct uroce_txd *txd, uint8_t *at)
 }
 
 /*
- * As gather_payload(), and compute the CRC of the payload in the same pass. So each byte is fetched
- * once.
+ * Do what gather_payload() does, and compute the CRC of the payload in the same pass. So each byte
+ * is fetched once.
  */
 static uint8_t *
 gather_and_sum(const struct uroce_txd *txd, uint8_t *at, uint32_t *icrc)
@@ -294,7 +295,7 @@ advance_prefetch(struct prefetch *out)
 	}
 }
 
-/* Poll a QP for frames: the transport writes headers and descriptors. */
+/* Poll a QP for frames: the transport writes the headers and the descriptors of the frames. */
 static void
 poll_qp(struct uroce_worker *worker, struct uroce_polled_qp *polled, struct uroce_txd *txd)
 {
@@ -532,7 +533,7 @@ flush_pending(struct uroce_worker *worker)
 	return nb;
 }
 
-/* Drop the pending frames, because the port takes no frames. */
+/* Drop the pending frames, because the port takes none. */
 static void
 discard_pending(struct uroce_worker *worker)
 {

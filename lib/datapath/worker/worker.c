@@ -23,7 +23,7 @@
 /* --- after a call into a QP -------------------------------------------------------------------- */
 
 static const struct {
-	uint32_t bit; /* event of the transport: one bit of enum uroce_qpc_event */
+	uint32_t bit; /* event of the transport, one bit of enum uroce_qpc_event */
 	enum ibv_event_type type;
 } qp_events[] = {
 	{ UROCE_QPC_REQ_ERR, IBV_EVENT_QP_REQ_ERR },

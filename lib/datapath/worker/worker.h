@@ -64,11 +64,13 @@ struct uroce_worker_qp {
 	/* If is_active is set: the QP may have requests to send, not only responses. */
 	bool may_have_requests;
 	/*
-	 * The QP has moved to this worker from another one, and the transport was not called for
-	 * it since.
+	 * The QP has moved to this worker from another one, and no call of the transport for the QP
+	 * was made since.
 	 */
 	bool is_migrated;
-	/* how often the QP has moved from one worker to another; stays at UINT8_MAX */
+	/*
+	 * number of times that the QP has moved from one worker to another; it stays at UINT8_MAX
+	 */
 	uint8_t nb_migrations;
 	/*
 	 * Index of the worker that received the latest forwarded frames; valid if nb_forwarded > 0.
@@ -210,8 +212,8 @@ int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 
 /**
  * Call a function on the QP's worker, as uroce_worker_call() does. After the call the QP does not
- * receive what its peer sent before. So the frames that have arrived are received before the call,
- * and the responses to them are sent.
+ * receive frames that its peer sent before the call. So the frames that have arrived are received
+ * before the call, and the responses to them are sent.
  */
 int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
@@ -237,8 +239,8 @@ struct uroce_rd_pool *uroce_worker_rd_pool(const struct uroce_worker *worker);
 struct uroce_reorder_buffer *uroce_worker_reorder_buffer(const struct uroce_worker *worker);
 
 /**
- * Get the counters of the worker. Events of its QPs are counted in them, beside the QPs' own
- * counters.
+ * Get the counters of the worker. They count the events of the worker's QPs, in addition to the
+ * QPs' own counters.
  */
 struct uroce_counters *uroce_worker_counters(struct uroce_worker *worker);
 

@@ -34,8 +34,8 @@ bool uroce_zero_copy_attach(struct uroce_worker *worker, struct uroce_worker_qp 
 			    const struct uroce_txd *txd, struct rte_mbuf *mbuf);
 
 /**
- * Drop those pending frames of a worker that refer to the application's memory. Runs in the context
- * of the worker.
+ * Drop those pending frames of a worker that refer to the application's memory. The function runs
+ * in the context of the worker.
  */
 void uroce_zero_copy_reclaim(struct uroce_worker *worker);
 
