@@ -192,8 +192,8 @@ enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to,
 }
 
 /*
- * Set the path of the QP. If the QP reacts to CNPs, its packets are marked as ECN-capable, whatever
- * the ECN bits of the traffic class are [RFC 3168].
+ * Set the path of the QP. If the QP reacts to CNPs, its packets are marked as ECN-capable,
+ * regardless of the ECN bits of the traffic class [RFC 3168].
  */
 static void
 set_path(struct uroce_qpc *qpc, const struct uroce_path *path)
@@ -227,8 +227,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	if (mask & IBV_QP_AV)
 		set_path(qpc, path);
 	/*
-	 * a new path may lead to another host, so what is known of the peer, such as the round
-	 * trip, is discarded
+	 * A new path may lead to another host. So the knowledge of the peer, such as the round
+	 * trip, is discarded.
 	 */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
 		uroce_loss_recovery_start(qpc);

@@ -38,8 +38,8 @@ void
 uroce_completion_send_begin(struct uroce_qpc *qpc)
 {
 	/*
-	 * end the batch of receive completions: the send CQ may be the same CQ, and a CQ can have
-	 * only one open batch
+	 * the batch of receive completions ends here: the send CQ may be the same CQ, and a CQ can
+	 * have only one open batch
 	 */
 	uroce_completion_recv_end(qpc);
 	uroce_cq_begin(qpc->send_cq);
@@ -193,7 +193,7 @@ uroce_completion_recv_template(const struct uroce_qpc *qpc, uint64_t now_ns)
 void
 uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns)
 {
-	/* requests complete only when no port transmits from their memory any more */
+	/* send requests complete only when no port transmits from their memory any more */
 	if (!qpc->sq || uroce_qpc_has_tx_refs(qpc))
 		return;
 	struct uroce_ring *sq = &qpc->sq->ring;

@@ -22,8 +22,8 @@
 #include "transport/responder/resources.h"
 
 /**
- * Events of a QP that the caller has to report to the application. The transport adds them to the
- * field `events` of the context; the caller reads and clears the field.
+ * Events of a QP that the caller has to report to the application. The transport adds an event to
+ * the field `events` of the context; the caller reads and clears this field.
  */
 enum uroce_qpc_event {
 	/*
@@ -57,21 +57,23 @@ enum uroce_qpc_event {
 
 /** Limits of the device. A modify of a QP checks the attributes against them. */
 struct uroce_qpc_limits {
-	uint32_t nb_gids;  /* size of the GID table */
-	uint16_t nb_pkeys; /* size of the P_Key table */
+	uint32_t nb_gids;  /* number of entries of the GID table */
+	uint16_t nb_pkeys; /* number of entries of the P_Key table */
 	uint8_t nb_ports;
-	uint8_t active_mtu;    /* enum ibv_mtu */
-	uint8_t max_rd_atomic; /* the most READs and atomics in flight from the requester */
+	uint8_t active_mtu; /* active MTU of the port, an enum ibv_mtu */
+	/* maximum number of READs and atomics that a requester has in flight */
+	uint8_t max_rd_atomic;
 	/*
-	 * the most READs and atomics of the peer that the responder accepts at a time; at most
-	 * UROCE_RD_ATOMIC_MAX
+	 * maximum number of READs and atomics of the peer that a responder accepts at a time; at
+	 * most UROCE_RD_ATOMIC_MAX
 	 */
 	uint8_t max_dest_rd_atomic;
 };
 
 /** Configuration of a context. The objects that its pointers refer to must outlive the context. */
 struct uroce_qpc_conf {
-	enum ibv_qp_type type; /* RC, UC, UD, XRC_SEND (no rq) or XRC_RECV (no sq, no rq) */
+	/* type of the QP: RC, UC, UD, XRC_SEND (has no rq) or XRC_RECV (has no sq, no rq) */
+	enum ibv_qp_type type;
 	uint32_t qpn;
 	uint32_t pdn;
 	struct uroce_wq *sq;
@@ -109,7 +111,7 @@ struct uroce_qpc_conf {
 	/* congestion control; NULL: there is none. A UD QP ignores this field */
 	const struct uroce_cc_conf *cc;
 	const struct uroce_qpc_limits *limits;
-	const uint16_t *pkeys; /* the P_Key table of the port, limits->nb_pkeys entries */
+	const uint16_t *pkeys; /* the P_Key table of the port, which has limits->nb_pkeys entries */
 	void *cookie;          /* the value of the field `qp` in completions of this QP */
 };
 
@@ -119,22 +121,22 @@ struct uroce_qpc_conf {
  */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
-	uint64_t tx_bytes; /* payload bytes sent */
+	uint64_t tx_bytes; /* number of payload bytes sent */
 	uint64_t rx_packets;
-	uint64_t rx_bytes; /* payload bytes received */
+	uint64_t rx_bytes; /* number of payload bytes received */
 	/* The fields from `retransmits` on count rare events. */
-	uint32_t retransmits; /* packets retransmitted */
+	uint32_t retransmits; /* number of packets retransmitted */
 	uint32_t timeouts;
-	uint32_t naks_seq; /* received NAKs (PSN sequence error) */
+	uint32_t naks_seq; /* number of received NAKs (PSN sequence error) */
 	uint32_t implied_naks;
-	uint32_t naks_rnr;     /* RNR NAKs received */
-	uint32_t duplicates;   /* requests received once more after they were executed */
-	uint32_t ooo_requests; /* requests received ahead of a PSN gap */
+	uint32_t naks_rnr;     /* number of received RNR NAKs */
+	uint32_t duplicates;   /* number of requests received once more after they were executed */
+	uint32_t ooo_requests; /* number of requests received ahead of a PSN gap */
 	uint32_t naks_seq_sent;
 	uint32_t naks_rnr_sent;
-	uint32_t ce_marked; /* packets received with a congestion mark (CE) */
+	uint32_t ce_marked; /* number of packets received with a congestion mark (CE) */
 	uint32_t cnps_sent;
-	uint32_t cnps_handled; /* received CNPs that lowered the rate */
+	uint32_t cnps_handled; /* number of received CNPs that lowered the rate */
 };
 
 /**
@@ -161,8 +163,8 @@ struct uroce_qpc_attr {
 	uint32_t sq_psn;
 	uint16_t pkey_index;
 	uint16_t alt_pkey_index;
-	uint8_t path_mtu;       /* enum ibv_mtu */
-	uint8_t path_mig_state; /* enum ibv_mig_state */
+	uint8_t path_mtu;       /* path MTU, an enum ibv_mtu */
+	uint8_t path_mig_state; /* migration state of the path, an enum ibv_mig_state */
 	uint8_t alt_port_num;
 	uint8_t alt_timeout;
 };

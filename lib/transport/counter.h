@@ -15,17 +15,19 @@
 
 /** The source from which the name of a counter is taken. */
 enum uroce_counter_source {
-	UROCE_COUNTER_OF_IBTA, /* an InfiniBand port counter, in sysfs below ports/1/counters */
+	/* a counter of a port of InfiniBand, which the kernel shows below ports/1/counters */
+	UROCE_COUNTER_OF_IBTA,
 	/*
-	 * a counter of rxe, in sysfs below ports/1/hw_counters; a counter of mlx5 with this name
-	 * has the same meaning
+	 * a counter of the driver rxe, which the kernel shows below ports/1/hw_counters; if the
+	 * driver mlx5 has a counter with this name, it has the same meaning
 	 */
 	UROCE_COUNTER_OF_RXE,
-	UROCE_COUNTER_OF_MLX5,  /* a counter of mlx5, in sysfs below ports/1/hw_counters */
+	/* a counter of the driver mlx5, which the kernel shows below ports/1/hw_counters */
+	UROCE_COUNTER_OF_MLX5,
 	UROCE_COUNTER_OF_UROCE, /* a counter that only this library has */
 };
 
-/* Counters of octets count those from the Ethernet header of a frame to its ICRC. */
+/* Counters of octets count each frame from its Ethernet header to its ICRC. */
 /* clang-format off */
 #define UROCE_COUNTER_LIST(X) \
 	/* counters of the port */ \

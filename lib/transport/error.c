@@ -23,7 +23,10 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 	uroce_cc_stop(&qpc->cc);
 	uroce_ooo_request_discard(qpc);
 	uroce_req_reset(qpc);
-	/* if frames still refer to memory of requests, uroce_qpc_sent() flushes the queues later */
+	/*
+	 * If frames still refer to memory of requests, the queues are flushed later, by
+	 * uroce_qpc_sent().
+	 */
 	if (!qpc->is_zero_copy)
 		uroce_completion_flush(qpc, now_ns);
 	/*

@@ -14,7 +14,7 @@
 
 #include "wire/build.h"
 
-#define NB_BUCKETS 64 /* number of chains, a power of two */
+#define NB_BUCKETS 64 /* number of chains of the hash table, a power of two */
 #define IDX_NONE   UINT32_MAX
 
 struct node {

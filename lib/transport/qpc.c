@@ -357,7 +357,7 @@ static unsigned
 send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
 	const bool is_rc = uroce_qpc_is_reliable(qpc);
-	/* an ACK is sent behind requests, because only the peer's requester waits for it */
+	/* only the peer's requester waits for an ACK, so an ACK is sent after the requests */
 	const bool is_ack_last = max > 1 && has_only_ack(&qpc->resp);
 	unsigned nb = 0;
 

@@ -49,7 +49,10 @@
 /** Initialise a QP context. The QP begins in the state RESET. */
 void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 
-/** End the use of a context: return to the worker's pools what the context has taken from them. */
+/**
+ * End the use of a context: return to the worker's pools the objects that the context has taken
+ * from them.
+ */
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
 /**
@@ -139,8 +142,8 @@ void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /**
- * The earliest of the deadlines that a request of the peer can change. The other deadlines of the
- * context stay as they are, unless the request puts the QP into ERR.
+ * Get the earliest of the deadlines that a request of the peer can change. The other deadlines of
+ * the context stay as they are, unless the request puts the QP into ERR.
  */
 static inline uint64_t
 uroce_qpc_response_deadline(const struct uroce_qpc *qpc)
@@ -183,7 +186,7 @@ int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
 /**
  * Choose congestion control for this QP. The QP must be in RESET or INIT, where it has no path yet.
  * The choice stays valid after a modify to RESET.
- * @param conf  must outlive the context; NULL: no congestion control
+ * @param conf  configuration, which must outlive the context; NULL: no congestion control
  * @return 0, or -EINVAL: the QP is in another state, or is for datagrams
  */
 int uroce_qpc_set_cc(struct uroce_qpc *qpc, const struct uroce_cc_conf *conf);

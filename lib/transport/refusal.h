@@ -15,7 +15,7 @@ struct uroce_qpc;
 
 /** Reasons why a modify is refused, in the order of the checks. */
 enum uroce_refusal_reason {
-	UROCE_REFUSAL_NONE,       /* the modify is legal */
+	UROCE_REFUSAL_NONE,       /* the modify (ibv_modify_qp()) is legal */
 	UROCE_REFUSAL_CUR_STATE,  /* cur_qp_state is not the state of the QP */
 	UROCE_REFUSAL_TRANSITION, /* no transition leads from `from` to `to` */
 	UROCE_REFUSAL_LACKS,      /* the transition requires the attributes `mask` */
@@ -27,10 +27,15 @@ enum uroce_refusal_reason {
 /** A refused modify. The fields after `to` have a meaning for the reasons that name them. */
 struct uroce_refusal {
 	enum uroce_refusal_reason reason;
-	enum ibv_qp_state from; /* the state of the QP, or cur_qp_state */
-	enum ibv_qp_state to; /* the state that the modify asked for; `from` if it asked for none */
-	int mask;             /* enum ibv_qp_attr_mask, or-ed; VALUE: the attribute of `field` */
-	const char *field;    /* VALUE: name of the field of struct ibv_qp_attr */
+	enum ibv_qp_state from; /* present state of the QP, or cur_qp_state */
+	/* state that the modify asked for; `from` if the modify asked for none */
+	enum ibv_qp_state to;
+	/*
+	 * attributes that `reason` names (enum ibv_qp_attr_mask, or-ed); for VALUE the attribute of
+	 * `field`
+	 */
+	int mask;
+	const char *field; /* for VALUE: name of the field of struct ibv_qp_attr */
 	uint64_t value, min, max;
 };
 

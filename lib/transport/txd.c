@@ -55,7 +55,9 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 	struct uroce_bth *bth = uroce_path_put(
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
-	/* clear the other flags: the BTH in the path may have the pad count of another frame */
+	/*
+	 * the other flags are cleared: the BTH in the path may have the pad count of another frame
+	 */
 	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);
 	txd->bth_off = path->bth_off;

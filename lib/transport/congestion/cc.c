@@ -16,7 +16,7 @@
 #define NEVER        UINT64_MAX
 #define NS_PER_US    UINT64_C(1000)
 #define BPS_PER_MBPS UINT64_C(1000000)
-/* the rate in Mb/s that is assumed if the rate of the port is not known */
+/* The rate in Mb/s that is assumed if the rate of the port is not known. */
 #define RATE_UNKNOWN 100000
 #define SKIP_AFTER   64
 

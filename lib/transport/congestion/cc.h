@@ -44,7 +44,7 @@
 
 /** Configuration of congestion control, which the QPs of a device share. */
 struct uroce_cc_conf {
-	/* the functions of the algorithm; NULL: no congestion control */
+	/* the functions of the congestion control algorithm; NULL: no congestion control */
 	const struct uroce_cc_ops *ops;
 	/* full rate of a QP, which is the rate of the port; 0: not known, 100 Gb/s is assumed */
 	uint32_t rate_mbps;
@@ -56,15 +56,16 @@ struct uroce_cc_conf {
 	 */
 	uint32_t hai_mbps;
 	uint32_t gain;     /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
-	uint32_t alpha_us; /* alpha decreases after this time without a CNP */
-	uint32_t timer_us; /* time between two events of the increase timer */
+	uint32_t alpha_us; /* time in us without a CNP after which alpha decreases */
+	uint32_t timer_us; /* time in us between two events of the increase timer */
 	uint32_t byte_kb;  /* kB (1000 bytes) sent between two events of the byte counter */
 	/* number of events of one kind after which fast recovery ends; F in [Zhu et al.] */
 	uint32_t stages;
-	uint32_t cnp_us;    /* shortest time between two CNPs that a QP sends */
-	uint32_t reduce_us; /* shortest time between two CNPs that lower the rate of a QP */
+	uint32_t cnp_us;    /* shortest time in us between two CNPs that a QP sends */
+	uint32_t reduce_us; /* shortest time in us between two CNPs that lower the rate of a QP */
 	uint32_t cnp_dscp;  /* DSCP of the CNPs that a QP sends */
-	uint32_t burst_kb;  /* kB (1000 bytes) that may be sent at once after sending was late */
+	/* kB (1000 bytes) that a QP may send at once if it could not send in time */
+	uint32_t burst_kb;
 };
 
 /**
@@ -95,30 +96,36 @@ extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 struct uroce_cc {
 	/* the rate of the QP is below that of the port; the rates and counts are valid only then */
 	bool is_limited;
-	bool is_begun;  /* a CNP has come at least once, so alpha is valid */
-	bool has_cnp;   /* a CNP to the peer is pending */
-	uint32_t alpha; /* how congested the path is, in units of 1 / UROCE_CC_ALPHA_ONE */
-	/* when a delayed CNP becomes pending; UROCE_NEVER: no CNP is delayed */
+	bool is_begun; /* a CNP has been received at least once, so alpha is valid */
+	bool has_cnp;  /* a CNP to the peer is pending */
+	/* estimate of how congested the path is, in units of 1 / UROCE_CC_ALPHA_ONE */
+	uint32_t alpha;
+	/* time at which a delayed CNP becomes pending; UROCE_NEVER: no CNP is delayed */
 	uint64_t cnp_deadline;
 	/*
 	 * The fields from `conf` to `cnp_ns` are used while the QP is limited, or receives marked
 	 * packets.
 	 */
-	/* configuration, must outlive the QP; NULL: no congestion control */
+	/*
+	 * configuration of congestion control, which must outlive the QP; NULL: no congestion
+	 * control
+	 */
 	const struct uroce_cc_conf *conf;
-	uint32_t bytes_left; /* bytes until the next event of the byte counter */
+	uint32_t bytes_left; /* number of bytes until the next event of the byte counter */
 	/* number of events of the increase timer since the last CNP, saturated */
 	uint16_t nb_timer;
 	uint16_t nb_bytes; /* number of events of the byte counter since the last CNP, saturated */
 	uint64_t rate_bps; /* present rate of the QP */
-	uint64_t target_bps; /* the rate to which rate_bps returns step by step */
-	uint64_t alpha_ns;   /* when alpha changed last */
-	uint64_t timer_ns;   /* when the present period of the increase timer began */
-	uint64_t next_ns;    /* time when the pacer allows the next packet */
-	uint64_t cnp_ns;     /* no CNP to the peer is sent before this time */
-	/* the first packet that is sent at this time or later asks for an ACK */
+	uint64_t target_bps; /* the rate to which rate_bps increases step by step */
+	uint64_t alpha_ns;   /* time at which alpha changed last */
+	uint64_t timer_ns;   /* time at which the present period of the increase timer began */
+	uint64_t next_ns;    /* time at which the pacer allows the next packet */
+	uint64_t cnp_ns;     /* time before which no CNP is sent to the peer */
+	/* time from which on the first packet that is sent asks for an ACK */
 	uint64_t ask_ns;
-	/* when a packet that waits for the pacer may be sent; UROCE_NEVER: none waits */
+	/*
+	 * time at which a packet that waits for the pacer may be sent; UROCE_NEVER: no packet waits
+	 */
 	uint64_t pace_deadline;
 };
 
@@ -128,13 +135,19 @@ struct uroce_cc {
  */
 struct uroce_cc_ops {
 	const char *name;
-	/* whether the reaction point accepts a CNP that comes now */
+	/* function that returns whether the reaction point accepts a CNP that comes now */
 	bool (*may_react)(const struct uroce_cc *cc, uint64_t now_ns);
-	/* lower the rate, because a CNP was accepted */
+	/* function that lowers the rate, because a CNP was accepted */
 	void (*notified)(struct uroce_cc *cc, uint64_t now_ns);
-	/* process the timer periods that have passed; called only while is_limited */
+	/*
+	 * function that processes the timer periods that have passed; it is called only while
+	 * is_limited is set
+	 */
 	void (*advance)(struct uroce_cc *cc, uint64_t now_ns);
-	/* count `len` bytes that were sent; called only while is_limited */
+	/*
+	 * function that counts `len` bytes that were sent; it is called only while is_limited is
+	 * set
+	 */
 	void (*sent)(struct uroce_cc *cc, uint32_t len);
 };
 
@@ -198,11 +211,14 @@ void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);
 
 /**
  * Prepare the transmission of a burst: process the timer periods that have passed, and limit how
- * far next_ns is behind the clock. Called only while is_limited.
+ * far next_ns is behind the clock. The function may be called only while is_limited is set.
  */
 void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 
-/** Charge a frame of `len` bytes that is being sent to the pacer. Called only while is_limited. */
+/**
+ * Charge a frame of `len` bytes that is being sent to the pacer. The function may be called only
+ * while is_limited is set.
+ */
 void uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns);
 
 /** Whether the pacer allows another packet now. */

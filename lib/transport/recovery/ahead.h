@@ -36,7 +36,7 @@ uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
 		uroce_ahead_note(qpc, nb_psn);
 }
 
-/** Whether a packet that is `ahead` PSNs ahead of epsn is within the window. */
+/** Whether a packet is within the responder's window, if its PSN is `ahead` PSNs ahead of epsn. */
 static inline bool
 uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
 {

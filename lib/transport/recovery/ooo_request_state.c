@@ -16,8 +16,9 @@
 	}
 
 static const struct cell {
-	uint8_t action; /* enum uroce_ooo_request_action */
-	uint8_t next;   /* the next state plus 1; 0: the state does not change */
+	uint8_t action; /* what the responder does, an enum uroce_ooo_request_action */
+	/* the next state (enum uroce_ooo_request_state) plus 1; 0: the state does not change */
+	uint8_t next;
 } cells[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_REQUEST_EVENT_NB] = {
 	[UROCE_OOO_REQUEST_IN_ORDER] = {
 		[UROCE_OOO_REQUEST_ON_GAP] = GO(ARM, REORDERING),

@@ -18,8 +18,9 @@
 	}
 
 static const struct cell {
-	uint8_t action; /* enum uroce_ooo_response_action */
-	uint8_t next;   /* the next state plus 1; 0: the state does not change */
+	uint8_t action; /* what the requester does, an enum uroce_ooo_response_action */
+	/* the next state (enum uroce_ooo_response_state) plus 1; 0: the state does not change */
+	uint8_t next;
 } cells[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESPONSE_EVENT_NB] = {
 	[UROCE_OOO_RESPONSE_IN_ORDER] = {
 		[UROCE_OOO_RESPONSE_ON_GAP] = GO(NOTHING, GAP),

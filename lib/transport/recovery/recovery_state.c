@@ -16,8 +16,12 @@
 #define TO(state) (UROCE_RECOVERY_##state + 1)
 
 struct cell {
-	uint8_t action; /* enum uroce_recovery_action */
-	uint8_t next;   /* next state, made by TO(state); 0: the state does not change */
+	uint8_t action; /* what the requester does, an enum uroce_recovery_action */
+	/*
+	 * the next state (enum uroce_recovery_state), made by TO(state); 0: the state does not
+	 * change
+	 */
+	uint8_t next;
 };
 
 #define STAY(action)                                                                               \

@@ -47,8 +47,9 @@ enum uroce_recovery_action {
 /** A single packet to retransmit. The send position does not change. */
 struct uroce_retransmit {
 	uint32_t psn;
-	uint32_t nb;    /* READ: number of responses, from `psn` on, that the packet requests */
-	bool is_asking; /* the packet asks for an ACK */
+	/* number of responses, from `psn` on, that the packet requests, if it is a READ */
+	uint32_t nb;
+	bool is_asking; /* the packet to retransmit asks for an ACK */
 };
 
 /**

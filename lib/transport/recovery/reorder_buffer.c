@@ -43,12 +43,14 @@ struct uroce_reorder_buffer {
 	uint32_t free_frame;
 	/* index of the first released frame; NONE: no released frame waits to be reaped */
 	uint32_t released;
-	uint32_t used_gaps;   /* gaps from this index on were never used */
-	uint32_t used_frames; /* frames from this index on were never used */
-	uint32_t nb_taken;    /* number of gaps in use */
-	uint32_t nb_ready;    /* number of filled gaps with packets that wait for execution */
-	uint32_t nb_held;     /* number of buffered frames */
-	uint32_t newest;      /* index of the frame that was buffered last */
+	/* number of gaps that were ever used: the gaps from this index on were never used */
+	uint32_t used_gaps;
+	/* number of frames that were ever used: the frames from this index on were never used */
+	uint32_t used_frames;
+	uint32_t nb_taken; /* number of gaps that are in use */
+	uint32_t nb_ready; /* number of filled gaps with packets that wait for execution */
+	uint32_t nb_held;  /* number of buffered frames */
+	uint32_t newest;   /* index of the frame that was buffered last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;
 	uint32_t *buckets;
@@ -100,7 +102,7 @@ uroce_reorder_buffer_init(void *mem, uint32_t nb_gaps, uint32_t nb_frames)
 	reorder_buffer->frames = (struct frame_slot *)at;
 	at += round_up_to_line(nb_frames * sizeof(struct frame_slot));
 	reorder_buffer->buckets = (uint32_t *)at;
-	/* bytes of 0xff make each bucket NONE, which is an empty bucket */
+	/* each bucket becomes NONE, which means that it is empty: the bytes of NONE are 0xff */
 	memset(reorder_buffer->buckets, 0xff, (reorder_buffer->bucket_mask + 1) * sizeof(uint32_t));
 	return reorder_buffer;
 }

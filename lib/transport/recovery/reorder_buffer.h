@@ -56,7 +56,7 @@ void uroce_reorder_buffer_free_gap(struct uroce_reorder_buffer *reorder_buffer,
 
 /**
  * Buffer a packet behind a gap, and mark its PSN in the gap. The PSN must not be marked yet.
- * `pkt->owner` is what uroce_reorder_buffer_reap() returns when the frame is released.
+ * uroce_reorder_buffer_reap() returns `pkt->owner` when the frame is released.
  * @return false: the pool is full
  */
 bool uroce_reorder_buffer_insert(struct uroce_reorder_buffer *reorder_buffer,

@@ -24,7 +24,7 @@
 #define UROCE_LATE_MAX_NS UINT64_C(10000000)
 
 struct uroce_reorder_window {
-	uint64_t since_ns; /* when the present PSN gap was first seen; 0: no gap is open */
+	uint64_t since_ns; /* time at which the present PSN gap was first seen; 0: no gap is open */
 	/*
 	 * longest lateness of a packet in nanoseconds, reduced a little by each loss; 0: no packet
 	 * was late yet
@@ -34,8 +34,8 @@ struct uroce_reorder_window {
 };
 
 /**
- * The length of the reordering window: if a PSN gap is open for longer than this time, it counts as
- * a loss.
+ * Get the length of the reordering window. A PSN gap that is open for longer than this time counts
+ * as a loss.
  */
 static inline uint64_t
 uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)

@@ -29,7 +29,7 @@ struct uroce_rtt {
 	/* a probe was sent or the ACK timer expired since the running sample began */
 	bool is_ambiguous : 1;
 	bool is_queueing : 1; /* the last round trip was longer than 1.5 times min_rtt_ns */
-	/* is_queueing was true at least once since the congestion window is in use */
+	/* is_queueing has been true at least once since the congestion window is in use */
 	bool was_queueing : 1;
 	/* min_rtt_ns is only a guess, because it was measured with a retransmission */
 	bool is_min_uncertain : 1;
@@ -37,7 +37,8 @@ struct uroce_rtt {
 	bool is_cwnd_used : 1;
 	/* congestion window: packets that may be in flight to a go-back-N peer; 0: not in use */
 	uint16_t cwnd;
-	uint64_t sample_ns; /* when the packet of the sample was sent; 0: no sample is running */
+	/* time at which the packet of the running sample was sent; 0: no sample is running */
+	uint64_t sample_ns;
 };
 
 /** Begin a round-trip sample that ends when una_psn passes `psn`. */
@@ -96,8 +97,8 @@ uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
 }
 
 /**
- * The probe timeout: how long the requester waits without a response before it sends a probe. The
- * timeout is two round trips, or more if round trips vary.
+ * Get the probe timeout: the time that the requester waits without a response before it sends a
+ * probe. The timeout is two round trips, or more if round trips vary.
  */
 static inline uint64_t
 uroce_rtt_pto_ns(const struct uroce_rtt *rtt)

@@ -54,7 +54,7 @@ uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id)
 
 	if (qpc->state != IBV_QPS_SQD)
 		return -EINVAL;
-	if (!qpc->sq) /* an XRC target has no send requests */
+	if (!qpc->sq) /* an XRC target has no send queue */
 		return 0;
 	const uint32_t head = uroce_ring_head(&qpc->sq->ring);
 

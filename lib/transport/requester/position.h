@@ -33,7 +33,7 @@ uroce_min(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/** The number of packets of a message of `len` bytes. It is at least one. */
+/** Get the number of packets of a message of `len` bytes. The number is at least one. */
 static inline uint32_t
 uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
 {
@@ -77,7 +77,7 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 }
 
 /**
- * The number of responses from packet `pkt` of a READ to the end of its READ chunk. For other
+ * Get the number of responses from packet `pkt` of a READ to the end of its READ chunk. For other
  * requests with a response of their own the number is 1.
  */
 static inline uint32_t
@@ -149,9 +149,11 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
  * determines which packets ask for an ACK, see req.c. Only RC and XRC use the rule.
  */
 struct uroce_ack_rule {
-	uint32_t since; /* number of packets since the last packet that asks for an ACK */
-	uint32_t every; /* one packet out of this number asks for an ACK */
-	uint32_t room;  /* number of packets that may be sent until the window is full */
+	/* number of packets that were sent since the last packet that asks for an ACK */
+	uint32_t since;
+	uint32_t every; /* one of this number of packets asks for an ACK */
+	/* number of packets that may be sent until the requester's window is full */
+	uint32_t room;
 };
 
 /** Initialise the ACK rule for a burst that begins at the send position. */
@@ -206,7 +208,7 @@ uroce_position_set(struct uroce_req *req, uint32_t psn, uint32_t idx, uint32_t p
 	req->next_pkt = pkt;
 	if (uroce_psn_before(req->max_psn, psn))
 		req->max_psn = psn;
-	/* compare by the difference, because indices wrap around */
+	/* indices of the send queue wrap around, so their difference is compared */
 	if ((int32_t)(idx - req->begun_idx) > 0)
 		req->begun_idx = idx;
 }

@@ -33,7 +33,7 @@ static const struct {
 	uint8_t first;
 	uint8_t middle;
 	uint8_t last;
-	uint8_t only; /* opcode of the Only packet; 0: the request has no packets */
+	uint8_t only; /* opcode of the Only packet of a request; 0: the request has no packets */
 } ops[UROCE_WR_ATOMIC_WRITE + 1] = {
 	[IBV_WR_RDMA_WRITE] = { UROCE_OP_WRITE_FIRST, UROCE_OP_WRITE_MIDDLE, UROCE_OP_WRITE_LAST,
 				UROCE_OP_WRITE_ONLY },
@@ -211,7 +211,7 @@ put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opco
 		       wqe->rkey, (uint32_t)wqe->atomic.compare_add);
 }
 
-/* The set of extension headers that few requests have. */
+/* The set of the extension headers that only few requests have. */
 #define RARE_HEADERS                                                                               \
 	(1u << UROCE_EXT_FETH | 1u << UROCE_EXT_ATOMICETH | 1u << UROCE_EXT_IMMDT |                \
 	 1u << UROCE_EXT_IETH)
@@ -371,8 +371,8 @@ slice_whole(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_mr_v
 }
 
 /*
- * The number of READs and atomics that may be sent in a burst of `max` packets, because
- * max_rd_atomic allows them. The number is 0 if the burst exceeds the window.
+ * Get the number of READs and atomics that max_rd_atomic allows in a burst of `max` packets. The
+ * number is 0 if the burst exceeds the window.
  */
 static uint32_t
 count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)

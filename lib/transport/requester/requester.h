@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The requester of RC, XRC and UC: it chooses between new requests and what loss recovery has to
- * retransmit.
+ * The requester of RC, XRC and UC: it chooses between new requests and packets that loss recovery
+ * has to retransmit.
  */
 
 #include "transport/context.h"

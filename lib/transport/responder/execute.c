@@ -25,14 +25,14 @@ static_assert(UROCE_RD_ATOMIC_MAX <= 32, "pending is a mask of 32 bits");
 
 #define READ_LEN_MAX (1u << 31)
 
-/* What the responder does with a refused request, by verdict [IBA 9.7.5.2.8, 9.9.3]. */
+/* The reaction of the responder to a refused request, for each verdict [IBA 9.7.5.2.8, 9.9.3]. */
 static const struct refusal {
 	/* the responder sends a NAK with the code `nak`, and the QP goes to ERR */
 	bool is_fatal;
-	uint8_t nak; /* enum uroce_nak: the code of the NAK */
+	uint8_t nak; /* code of the NAK, an enum uroce_nak */
 	/* error status of the oldest receive request; 0: no receive request fails */
 	uint8_t recv_status;
-	uint32_t event; /* enum uroce_qpc_event: the event that is raised; 0: none */
+	uint32_t event; /* event of the QP that is raised, an enum uroce_qpc_event; 0: none */
 } refusals[UROCE_VERDICT_NB] = {
 	[UROCE_VERDICT_BAD_SEQUENCE] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
 	[UROCE_VERDICT_BAD_REQUEST] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },

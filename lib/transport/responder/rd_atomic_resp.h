@@ -12,7 +12,7 @@
 #include "transport/responder/aeth.h"
 
 /**
- * The index in `res` of the oldest resource that has responses to send. There must be such a
+ * Get the index in `res` of the oldest resource that has responses to send. There must be such a
  * resource.
  */
 static inline uint32_t
@@ -28,7 +28,7 @@ uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 	return (first + (uint32_t)__builtin_ctzll(twice >> first)) % UROCE_RD_ATOMIC_MAX;
 }
 
-/** The oldest resource that has responses to send. There must be such a resource. */
+/** Get the oldest resource that has responses to send. There must be such a resource. */
 static inline struct uroce_rd_res *
 uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 {
@@ -50,7 +50,7 @@ uroce_rd_atomic_begin(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_
 	res->msn = resp->msn;
 	resp->pending |= 1u << resp->res_head % UROCE_RD_ATOMIC_MAX;
 	resp->res_head++;
-	/* drop a pending ACK, because the responses acknowledge everything before them */
+	/* a pending ACK is dropped, because the responses acknowledge everything before them */
 	if (resp->syndrome == UROCE_SYNDROME_ACK)
 		resp->has_aeth = false;
 }

@@ -22,7 +22,7 @@ struct block {
 	 * the block
 	 */
 	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
-	struct uroce_resp *holder; /* the responder that uses this block */
+	struct uroce_resp *holder; /* the responder that uses this block of resources */
 	/* next older block in the list of blocks in use; NULL: this block is the oldest */
 	struct block *older;
 	/*
@@ -45,7 +45,8 @@ struct uroce_rd_pool {
 	 */
 	_Atomic(struct block *) returned;
 	uint32_t nb_blocks;
-	uint32_t nb_used; /* blocks from this index on were never used */
+	/* number of blocks that were ever used: the blocks from this index on were never used */
+	uint32_t nb_used;
 	uint32_t nb_held;
 	struct block blocks[];
 };

@@ -42,16 +42,17 @@ struct uroce_rd_pool;
  */
 struct uroce_rd_res {
 	union {
-		uint64_t va;   /* READ: virtual address of the memory */
-		uint64_t orig; /* atomic: the value of the memory before the execution */
+		uint64_t va; /* for a READ: virtual address of the memory */
+		/* for an atomic: value of the memory before the atomic was executed */
+		uint64_t orig;
 	};
-	uint32_t rkey; /* READ: key of the memory */
+	uint32_t rkey; /* for a READ: key of the memory */
 	/*
 	 * READ: the protection domain in which access was granted; for an XRC target it depends on
 	 * the SRQ that the request named
 	 */
 	uint32_t pdn;
-	uint32_t len; /* READ: length in bytes; otherwise 0 */
+	uint32_t len; /* for a READ: length in bytes; otherwise 0 */
 	uint32_t psn; /* PSN of the request, and of the first response to it */
 	/* index of the response that is sent next; the PSN of this response is psn + sent */
 	uint32_t sent;
@@ -60,7 +61,7 @@ struct uroce_rd_res {
 	 * slot was never used
 	 */
 	uint32_t end;
-	uint32_t msn : 24; /* the message sequence number of the responses */
+	uint32_t msn : 24; /* message sequence number that the responses carry */
 	uint32_t is_atomic : 1;
 	/* a response was sent since the peer last asked for responses of this resource */
 	uint32_t is_begun : 1;

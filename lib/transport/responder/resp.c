@@ -406,7 +406,7 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 		else
 			/*
-			 * an ACK is needed, because no response was sent that could replace the ACK
+			 * an ACK is needed, because no response was sent that could take its place
 			 */
 			was_pending = 0;
 	}
