@@ -38,7 +38,7 @@ uroce_create_comp_channel(struct ibv_context *context)
 	channel->ibv.context = context;
 	channel->ibv.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
 	if (channel->ibv.fd < 0) {
-		free(channel); /* errno stays as it is, because free() does not change it */
+		free(channel); /* free() does not change errno */
 		return NULL;
 	}
 	pthread_mutex_init(&channel->lock, NULL);
@@ -290,7 +290,10 @@ struct ibv_cq *
 uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 		struct ibv_comp_channel *channel, int comp_vector)
 {
-	/* a negative `cqe` or `comp_vector` becomes a large number, which is_cq_legal() refuses */
+	/*
+	 * as an unsigned number, a negative `cqe` or `comp_vector` is large, so is_cq_legal()
+	 * refuses it
+	 */
 	const struct ibv_cq_init_attr_ex init = {
 		.cqe = (uint32_t)cqe,
 		.cq_context = cq_context,
@@ -333,8 +336,8 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 		return uroce_fail(ENOMEM);
 	complete_posted(cq);
 	/*
-	 * Two threads may resize the CQ at once. Because the memory is exchanged under the mutex,
-	 * each thread frees the memory that it replaced.
+	 * Two threads may resize the CQ at the same time. Each thread exchanges the memory under
+	 * the mutex, and frees the memory that it has replaced.
 	 */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);

@@ -94,10 +94,10 @@ add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vde
 static pthread_once_t fork_handler_once = PTHREAD_ONCE_INIT;
 
 /*
- * Runs in the child after fork(). A device that is up stays with the parent, so the child must not
- * use it (verbs/fork.h). A port can have only one owner, but an announced device has no port yet.
- * So the child can use the announced device, too, with event descriptors of its own. No lock is
- * taken, because the thread that held the lock may not exist in the child.
+ * This function runs in the child after fork(). A device that is up stays with the parent, so the
+ * child must not use it (verbs/fork.h). A port can have only one owner, but an announced device has
+ * no port yet. So the child can use the announced device, too, with event descriptors of its own.
+ * No lock is taken, because the thread that held the lock may not exist in the child.
  */
 static void
 become_child(void)

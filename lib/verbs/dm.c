@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Device memory (ibv_alloc_dm(3)). A block of it is hugepage memory of EAL on the port's NUMA node,
- * because uroce has no memory on a NIC. All blocks of a device together are limited to UROCE_MAX_DM
- * bytes. So the reported max_dm_size is true, and hugepages remain for the data path.
+ * Device memory (ibv_alloc_dm(3)). A block of device memory is hugepage memory of EAL on the port's
+ * NUMA node, because uroce has no memory on a NIC. All blocks of a device together are limited to
+ * UROCE_MAX_DM bytes. So the reported max_dm_size is true, and hugepages remain for the data path.
  */
 
 #include <errno.h>

@@ -31,7 +31,7 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-/* The kind of object that an event refers to. */
+/* The kind of object to which an event refers. */
 enum subject { SUBJECT_PORT, SUBJECT_CQ, SUBJECT_QP, SUBJECT_SRQ };
 
 static enum subject

@@ -11,7 +11,9 @@
 
 #include <stdbool.h>
 
-/* Set by device.c in a child of fork() that inherited devices which are up. */
+/*
+ * This process is a child of fork() that inherited devices which are up. device.c sets this flag.
+ */
 extern bool uroce_fork_child;
 
 /** Whether this process is a child of fork() that inherited devices which are up. */

@@ -18,7 +18,7 @@
 struct uroce_vmkey {
 	struct uroce_dv_mkey dv;
 	struct ibv_pd *pd;
-	void *mem; /* hugepage memory with the layout, for uroce_mkey_add() */
+	void *mem; /* hugepage memory for the layout of the mkey, which uroce_mkey_add() uses */
 };
 
 static struct uroce_vmkey *
@@ -131,7 +131,7 @@ uroce_dv_destroy_mkey(struct uroce_dv_mkey *dv)
 	pthread_mutex_lock(&dev->lock);
 	uroce_mkey_remove(dev->mrs, dv->lkey);
 	pthread_mutex_unlock(&dev->lock);
-	/* A worker that began its round before the removal may still be using the mkey. */
+	/* wait, because a worker whose round began before the removal may still use the mkey */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_free(dev->mrs, dv->lkey);

@@ -97,7 +97,8 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	if (ret != 0)
 		return uroce_errno_ret(ret);
 	/*
-	 * A worker that began its round before the removal may still place data through the window.
+	 * wait, because a worker whose round began before the removal may still place data through
+	 * the window
 	 */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);

@@ -44,7 +44,8 @@
 #define UROCE_MAX_CQE    4194303
 #define UROCE_MAX_INLINE 1024
 #define UROCE_MAX_MR_LEN ((uint64_t)1 << 47)
-#define UROCE_MAX_DM     ((uint64_t)16 << 20) /* bytes of device memory, in all blocks */
+/* maximum number of bytes of device memory, in all blocks of a device together */
+#define UROCE_MAX_DM ((uint64_t)16 << 20)
 /*
  * Only memory limits the number of CQs, PDs and AHs, so the three values below are choices. The
  * number of CQs allows two CQs for each of 65,536 QPs.
@@ -72,8 +73,9 @@ struct uroce_vdevice {
 	const void *provider;
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_dev *dev;
-	struct uroce_vdevice *next; /* next device in the list, which is sorted by idx */
-	unsigned idx;               /* number in the device's name: 0 for uroce0 */
+	/* next device in the list of devices, which is sorted by `idx` */
+	struct uroce_vdevice *next;
+	unsigned idx; /* number in the name of the device: 0 for uroce0 */
 	/*
 	 * Function of the program that starts EAL; only for an announced device
 	 * (uroce_announce_device()). It is called once, when the first object of the device is
@@ -84,19 +86,19 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	/* agent of connection management; NULL: there is none; created under `agent_lock` */
+	/* agent of connection management, created under `agent_lock`; NULL: there is none */
 	struct uroce_cm_agent *agent;
 	pthread_mutex_t agent_lock;
 	/* guards the fields of the device behind `lock`, and the events of the contexts */
 	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
-	/* number of PDs, CQs, AHs and SRQs in all contexts */
+	/* number of PDs, CQs, AHs and SRQs of the device, in all contexts */
 	unsigned nb_pds, nb_cqs, nb_ahs, nb_srqs;
-	struct uroce_region *regions;  /* list of registered regions */
-	struct uroce_vdomain *domains; /* list of XRC domains */
+	struct uroce_region *regions;  /* list of the registered regions of the device */
+	struct uroce_vdomain *domains; /* list of the XRC domains of the device */
 	uint32_t next_xrcd;
-	uint64_t dm_len; /* bytes of device memory that are allocated */
+	uint64_t dm_len; /* number of bytes of device memory that are allocated */
 };
 
 /** An asynchronous event that the program of its context has not taken yet. */
@@ -106,10 +108,12 @@ struct uroce_vevent {
 };
 
 struct uroce_vcontext {
-	struct verbs_context verbs; /* programs hold a pointer to its last member, `context` */
+	/* the part of the context of which programs see the last member, `context` */
+	struct verbs_context verbs;
 	struct uroce_vdevice *device;
-	struct uroce_vcontext *next; /* next context of the device */
-	unsigned nb_users;           /* number of PDs, TDs, XRC domains, CQs, channels, DMs */
+	struct uroce_vcontext *next; /* next context in the list of contexts of the device */
+	/* number of PDs, TDs, XRC domains, CQs, channels and DMs of the context */
+	unsigned nb_users;
 	/*
 	 * Device and inode number of the file behind verbs.context.cmd_fd. Contexts whose
 	 * descriptors refer to one file may import each other's objects.
@@ -141,18 +145,22 @@ struct uroce_vpd {
 	 * the domain with the region's number
 	 */
 	uint32_t pdn;
-	unsigned nb_users; /* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs, parent domains */
+	/* number of MRs, MWs, mkeys, QPs, CQs, SRQs, AHs and parent domains that use the PD */
+	unsigned nb_users;
 	/* the PD that a parent domain extends; NULL if this PD is not a parent domain */
 	struct uroce_vpd *base;
 	struct uroce_vtd *td; /* thread domain of a parent domain; NULL if it has none */
-	/* links of the list of the device's PDs, under the device's lock */
+	/*
+	 * links in the list of the device's PDs, which the device's lock guards; `*link` is the
+	 * pointer to this PD
+	 */
 	struct uroce_vpd *next, **link; /* `*link` is the pointer to this PD */
 };
 
 struct uroce_vmr {
 	struct ibv_mr ibv;
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
-	struct uroce_region *region; /* the region behind this struct, see region.h */
+	struct uroce_region *region; /* region to which this handle belongs, see region.h */
 };
 
 struct uroce_vmw {
@@ -169,8 +177,8 @@ struct uroce_vdm {
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	void *block;   /* hugepage memory of EAL that contains `mem` */
 	uint8_t *mem;  /* device memory inside of `block`, aligned as requested */
-	size_t len;    /* bytes of device memory at `mem` */
-	size_t taken;  /* bytes that `block` has, and that are counted in `dm_len` of the device */
+	size_t len;    /* number of bytes of device memory at `mem` */
+	size_t taken;  /* length of `block` in bytes, which is counted in `dm_len` of the device */
 	/* number of MRs in the device memory; guarded by the mutex of the context */
 	unsigned nb_users;
 };
@@ -184,9 +192,14 @@ struct uroce_vah {
 struct uroce_vcq;
 
 struct uroce_vchannel {
-	struct ibv_comp_channel ibv; /* fd: eventfd that counts events; refcnt: number of CQs */
-	pthread_mutex_t lock;        /* guards the list of CQs, and the taking of events */
-	struct uroce_vcq *first;     /* list of CQs; a CQ whose event was taken moves to the end */
+	/*
+	 * the part of the channel that programs see; `fd` is an eventfd that counts events,
+	 * `refcnt` the number of CQs
+	 */
+	struct ibv_comp_channel ibv;
+	pthread_mutex_t lock; /* guards the list of CQs, and the taking of events */
+	/* list of the channel's CQs; a CQ whose event was taken moves to the end */
+	struct uroce_vcq *first;
 	struct uroce_vcq *last;
 };
 
@@ -197,10 +210,13 @@ struct uroce_vcq {
 	};
 	uint8_t resv[UROCE_ABI_ROOM];
 	struct uroce_cq queue;
-	/* worker that comp_vector chose; QPs that have this CQ as send CQ start on it */
+	/*
+	 * worker of the CQ, which comp_vector has chosen; a QP that has this CQ as send CQ starts
+	 * on this worker
+	 */
 	struct uroce_worker *worker;
 	struct uroce_cq_notify notify;
-	void *mem; /* memory of the queue's entries */
+	void *mem; /* memory of the entries of the CQ */
 	/* the device has the key drive=app: polling the CQ while it is empty drives the worker */
 	bool is_app_driven;
 	/*
@@ -212,9 +228,11 @@ struct uroce_vcq {
 	 * receive CQ counts twice.
 	 */
 	unsigned nb_users;
-	uint32_t nb_comp;  /* completion events that the program took; guarded by ibv.mutex */
-	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
-	struct uroce_vcq *next; /* next CQ in the channel's list */
+	/* number of completion events of the CQ that the program took; guarded by ibv.mutex */
+	uint32_t nb_comp;
+	/* number of asynchronous events of the CQ that the program took; guarded by ibv.mutex */
+	uint32_t nb_async;
+	struct uroce_vcq *next; /* next CQ in the list of the channel */
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	struct ibv_pd *parent; /* parent domain of the CQ; NULL if it has none */
 	/*
@@ -228,13 +246,13 @@ struct uroce_vcq {
 	 * time
 	 */
 	bool is_single_threaded;
-	struct uroce_cqe current; /* copy of the entry that was taken last */
+	struct uroce_cqe current; /* copy of the CQ entry that was taken last */
 };
 
 /**
- * Must be called when a program stops polling a CQ: when the CQ is armed, and it is empty or the
- * program waits for its event. If the device has the key drive=app, the program then does not
- * drive the worker by polling. So the service thread is notified, once after each arming.
+ * The caller calls this function when a program stops polling a CQ: when the CQ is armed, and it is
+ * empty or the program waits for its event. If the device has the key drive=app, the program then
+ * does not drive the worker by polling. So the service thread is notified, once after each arming.
  */
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
@@ -248,14 +266,15 @@ struct uroce_vsrq {
 	struct ibv_srq ibv;
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
 	struct uroce_worker_srq wsrq;
-	void *mem; /* memory of the queue's requests */
+	void *mem; /* memory of the requests of the SRQ */
 	/*
 	 * Memory that the queue had before it was resized. QPs may still use requests in it. If
 	 * there are several such blocks, the first word of each points to the next.
 	 */
 	void *old_mem;
 	unsigned nb_users; /* number of QPs that use the SRQ */
-	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
+	/* number of asynchronous events of the SRQ that the program took; guarded by ibv.mutex */
+	uint32_t nb_async;
 	/* The CQ and the XRC domain of an SRQ of type XRC; NULL for other SRQs. */
 	struct uroce_vcq *cq;
 	struct uroce_vxrcd *xrcd;
@@ -271,8 +290,9 @@ struct uroce_vqp {
 	struct uroce_wq sq;
 	struct uroce_wq rq;
 	struct ibv_qp_cap cap;
-	uint64_t word;     /* check word that detects a destroyed or foreign object (handle.h) */
-	uint32_t nb_async; /* asynchronous events that the program took; guarded by ibv.mutex */
+	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
+	/* number of asynchronous events of the QP that the program took; guarded by ibv.mutex */
+	uint32_t nb_async;
 	/* state of the ibv_wr_*() calls (wr.c); NULL if the QP was created without these calls */
 	struct uroce_vwr *vwr;
 	/*
@@ -281,17 +301,20 @@ struct uroce_vqp {
 	 */
 	atomic_bool is_building;
 	/* The two fields below are used only if this QP is a handle of an XRC target. */
-	bool is_silent; /* no program sees this handle, so it gets no events */
-	/* the silent handle represents a registration of the program (xrc_rcv.c) */
+	bool is_silent; /* no program sees this handle of an XRC target, so it gets no events */
+	/*
+	 * this handle, which no program sees, represents a registration of the program (xrc_rcv.c)
+	 */
 	bool is_registration;
 	/*
 	 * The fields below link an XRC target and its handles (xrc.h). The device's lock guards
 	 * them.
 	 */
-	struct uroce_vqp *target;  /* in a handle: the QP of the XRC target; otherwise NULL */
-	struct uroce_vqp *handles; /* in an XRC target: the list of its handles */
-	struct uroce_vqp *next;    /* in a handle: the next handle of the same target */
-	/* in a handle: the XRC domain with which the program made the handle */
+	/* if this is a handle: the QP of the XRC target; otherwise NULL */
+	struct uroce_vqp *target;
+	struct uroce_vqp *handles; /* if this is an XRC target: the list of its handles */
+	struct uroce_vqp *next;    /* if this is a handle: the next handle of the XRC target */
+	/* if this is a handle: the XRC domain with which the program made it */
 	struct uroce_vxrcd *xrcd;
 };
 

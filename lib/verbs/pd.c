@@ -42,7 +42,7 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* the fields are set before other threads can find the PD in the list */
+	/* the fields of the PD are set before other threads can find it in the list */
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->ibv.context = context;
 	pd->ibv.handle = pd->pdn;

@@ -24,8 +24,8 @@ int uroce_vqp_check_send(const struct uroce_vqp *qp);
 int uroce_vqp_fill_send(struct uroce_vqp *qp, uint32_t nth, const struct ibv_send_wr *wr);
 
 /**
- * Publish the next `nb` requests, transmit them or ring the doorbell, and unlock the send queue of
- * a QP.
+ * Publish the next `nb` send requests of a QP, transmit them or ring the doorbell, and unlock the
+ * send queue.
  */
 void uroce_vqp_end_send(struct uroce_vqp *qp, uint32_t nb);
 

@@ -24,7 +24,7 @@ struct change {
 	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
 	int mask;
-	/* path of the new address vector; NULL if the call sets no address vector */
+	/* path of the new address vector; NULL: the call sets no address vector */
 	const struct uroce_path *path;
 	struct uroce_refusal refusal; /* output: why the modify was refused, if it was */
 };
@@ -173,8 +173,8 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 		return 0;
 	tell_state(ibv, attr->qp_state);
 	/*
-	 * After a reset, the memory of the posted requests belongs to the program. So the port
-	 * must release it first.
+	 * After a reset, the memory of the posted requests belongs to the program. So the port must
+	 * release this memory first.
 	 */
 	if (attr->qp_state == IBV_QPS_RESET)
 		uroce_dev_reclaim_qp(uroce_vcontext_dev(ibv->context), &qp->wqp);

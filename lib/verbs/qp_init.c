@@ -26,12 +26,12 @@
 #include "verbs/xrc.h"
 
 /*
- * Bytes of inline data that each QP has at least, because some programs send inline data without
+ * Minimum number of bytes of inline data of each QP, because some programs send inline data without
  * requesting it in max_inline_data.
  */
 #define INLINE_MIN 64u
 /*
- * Bytes of inline data for the configuration of an mkey with four pieces
+ * Number of bytes of inline data for the configuration of an mkey with four pieces
  * [mlx5dv_wr_mkey_configure(3)].
  */
 #define INLINE_MKEY ((uint32_t)uroce_mkey_conf_len(4))
@@ -222,8 +222,8 @@ slots_len(uint32_t max_wr, uint32_t stride)
 }
 
 /*
- * Allocate a QP: the object, its queues behind it, and `room` bytes for the request that ibv_wr_*()
- * calls build.
+ * Allocate a QP: the object, its queues behind it, and `room` bytes for the request that the
+ * ibv_wr_*() calls build.
  */
 static struct uroce_vqp *
 alloc_qp(const struct ibv_qp_cap *cap, bool has_path, size_t room, int socket_id)
@@ -293,8 +293,9 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 
 /*
  * Choose the worker for a QP. A QP gets the worker of its send CQ, but an XRC target has no send
- * CQ. With drive=app programs drive only the workers of the CQs that they poll, mostly worker 0,
- * and other workers wait for the service thread. So with drive=app a target is placed on worker 0.
+ * CQ. If the device has the key drive=app, programs drive only the workers of the CQs that they
+ * poll, mostly worker 0, and other workers wait for the service thread. So a target of such a
+ * device is placed on worker 0.
  */
 static struct uroce_worker *
 choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)

@@ -35,11 +35,16 @@
 #define WIDTH_1X           1
 #define WIDTH_4X           2
 #define WIDTH_8X           4
-#define SPEED_SDR          1  /* 2.5 Gb/s for each lane of the link */
-#define SPEED_QDR          4  /* 10 Gb/s for each lane of the link */
-#define SPEED_FDR10        8  /* 10 Gb/s for each lane of the link */
-#define SPEED_EDR          32 /* 25 Gb/s for each lane of the link */
-#define SPEED_HDR          64 /* 50 Gb/s for each lane of the link */
+/* code of the speed SDR in active_speed: 2.5 Gb/s for each lane of the link */
+#define SPEED_SDR 1
+/* code of the speed QDR in active_speed: 10 Gb/s for each lane of the link */
+#define SPEED_QDR 4
+/* code of the speed FDR10 in active_speed: 10 Gb/s for each lane of the link */
+#define SPEED_FDR10 8
+/* code of the speed EDR in active_speed: 25 Gb/s for each lane of the link */
+#define SPEED_EDR 32
+/* code of the speed HDR in active_speed: 50 Gb/s for each lane of the link */
+#define SPEED_HDR 64
 
 /*
  * Table that expresses speeds of Ethernet by the width and speed of an InfiniBand link, fastest
@@ -190,8 +195,8 @@ uroce_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				 IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_XRC;
 	attr->atomic_cap = IBV_ATOMIC_GLOB;
 	/*
-	 * The code 15 means 134 ms. An ACK may be delayed for so long, because a worker may share
-	 * its CPU with other threads.
+	 * Code 15 means 134 ms. An ACK may be delayed for this time, because a worker may share its
+	 * CPU with other threads.
 	 */
 	attr->local_ca_ack_delay = 15;
 	set_device_limits(dev, attr);
@@ -254,7 +259,9 @@ uroce_query_device_sized(struct ibv_context *context, const struct ibv_query_dev
 int
 uroce_query_rt_values_ex(struct ibv_context *context, struct ibv_values_ex *values)
 {
-	/* The call starts an announced device, because only a device that is up has a clock. */
+	/*
+	 * an announced device is started by this call, because only a device that is up has a clock
+	 */
 	const int ret = context != NULL && values != NULL ? uroce_vcontext_start(context) : -EINVAL;
 
 	if (ret != 0)

@@ -61,7 +61,11 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 		return true;
 	while (first < end && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) != 3)
-			continue; /* this is the rest of a line that was longer than the buffer */
+			/*
+			 * the text in the buffer is the rest of a line that is longer than the
+			 * buffer
+			 */
+			continue;
 		if (to <= first)
 			continue;
 		if (from > first || perms[right->at] != right->letter)

@@ -185,8 +185,8 @@ withdraw_region(struct uroce_dev *dev, uint32_t key)
 	if (ret != 0)
 		return ret;
 	/*
-	 * A worker that began its round before the key was withdrawn may still copy from or to the
-	 * region, or start a zero-copy transmission from it.
+	 * wait, because a worker whose round began before the key was withdrawn may still copy from
+	 * or to the region, or start a zero-copy transmission from it
 	 */
 	uroce_dev_grace(dev);
 	uroce_dev_reclaim_mr(dev, key);

@@ -31,15 +31,16 @@ struct uroce_region {
 	struct uroce_mr_conf conf;
 	uint32_t key;
 	enum uroce_region_kind kind;
-	/* device memory of which the region is a user; NULL for other kinds */
+	/* device memory that the region uses, if its kind is UROCE_REGION_DM; otherwise NULL */
 	struct uroce_vdm *dm;
-	void *map; /* mapping to unmap when the region ends; NULL if there is none */
+	void *map; /* mapping that is unmapped when the region ends; NULL: there is none */
 	size_t map_len;
 	pthread_mutex_t lock; /* lock that a thread holds while it changes the region */
 	/* The lock of struct uroce_vdevice guards all fields below. */
 	unsigned nb_handles;
 	bool is_registered;
-	bool is_ending; /* the last handle of the region was dropped, so no handle can be added */
+	/* the last handle of the region was dropped, so no handle can be added any more */
+	bool is_ending;
 	/* neighbours in the device's list of registered regions */
 	struct uroce_region *prev, *next;
 };

@@ -26,7 +26,7 @@ uroce_sport(const struct ibv_ah_attr *av, uint32_t qpn, uint32_t dest_qpn)
 		if (mix == 0)
 			for (unsigned i = 0; i < sizeof(av->grh.dgid.raw); i++)
 				mix = mix * 31 + av->grh.dgid.raw[i];
-		/* this factor, 2^32 / golden ratio, gives neighbouring QPNs different ports */
+		/* 2^32 / golden ratio: this factor gives neighbouring QPNs different ports */
 		mix *= 0x9e3779b1;
 		mix >>= 12;
 	}

@@ -102,10 +102,11 @@ uroce_dv_qp_cancel_posted_send_wrs(struct uroce_dv_qp_ex *qp, uint64_t wr_id)
 
 /** State of a QP's congestion control. The counters are modulo 2^32. */
 struct uroce_dv_cc {
-	const char *name;      /* name of the algorithm: "none" or "dcqcn" */
-	uint64_t rate_bps;     /* current rate limit, bit/s; 0 if there is no limit */
-	uint64_t target_bps;   /* rate to which rate_bps is raised, bit/s; 0 if there is no limit */
-	uint64_t ce_marked;    /* packets received with CE, set by a switch */
+	const char *name;    /* name of the algorithm: "none" or "dcqcn" */
+	uint64_t rate_bps;   /* current rate limit, bit/s; 0 if there is no limit */
+	uint64_t target_bps; /* rate to which rate_bps is raised, bit/s; 0 if there is no limit */
+	/* number of packets received with the mark CE, which a switch has set */
+	uint64_t ce_marked;
 	uint64_t cnps_sent;    /* CNPs sent to the peer, because of CE */
 	uint64_t cnps_handled; /* CNPs received from the peer that reduced the rate */
 };

@@ -314,7 +314,7 @@ wr_flush(struct ibv_qp_ex *ibv, uint32_t rkey, uint64_t remote_addr, size_t len,
 		flag, opcode, offsetof(struct ibv_qp_ex, member), (void (*)(void))member           \
 	}
 static const struct {
-	uint64_t flag; /* bit of enum ibv_qp_create_send_ops_flags that stands for the opcode */
+	uint64_t flag; /* bit of enum ibv_qp_create_send_ops_flags that allows the opcode */
 	uint8_t opcode;
 	size_t member;
 	void (*builder)(void);

@@ -22,14 +22,16 @@
  */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* `wr` is a request that was begun and is not written to its slot */
+	bool is_open;   /* `wr` has a request that was begun, and is not written to its slot yet */
 	bool has_mkeys; /* the QP may configure mkeys */
 	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
-	int err;        /* -errno of the first builder or setter that failed; 0 if none failed */
+	/* -errno of the first builder or setter that has failed; 0: none has failed */
+	int err;
 	struct ibv_sge sge[UROCE_SGE_MAX];
 	/* The fields from `nb_setters` on are used if the request configures an mkey. */
 	uint8_t nb_setters; /* number of setters that the program must still call */
-	uint8_t set; /* parts of the configuration that setters have set, enum uroce_mkey_part */
+	/* parts of the mkey configuration that setters have set (enum uroce_mkey_part) */
+	uint8_t set;
 	_Alignas(8) uint8_t data[UROCE_MAX_INLINE];
 };
 

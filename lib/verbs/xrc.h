@@ -17,8 +17,8 @@
 
 /** An XRC domain of a device. */
 struct uroce_vdomain {
-	struct uroce_vdomain *next; /* next domain of the device */
-	uint32_t number;            /* number of the domain, unique on the device; never 0 */
+	struct uroce_vdomain *next; /* next XRC domain in the list of the device */
+	uint32_t number;            /* number of the XRC domain, unique on the device; never 0 */
 	/* inode by which other contexts can open the domain; NULL if no other context can */
 	struct uroce_vinode *inode;
 	unsigned nb_xrcds;

@@ -150,13 +150,15 @@ uroce_target_close(struct uroce_vqp *handle)
 	const bool is_last = target->handles == NULL;
 
 	/*
-	 * the context by which the target was created may be closed, so the target gets that of
-	 * its last handle
+	 * The context by which the target was created may be closed. So the target gets the context
+	 * of its last handle.
 	 */
 	target->ibv.context = handle->ibv.context;
 	pthread_mutex_unlock(&device->lock);
 	if (is_last)
-		/* this cannot fail, because an XRC target is in no multicast group */
+		/*
+		 * uroce_vqp_destroy() cannot fail, because an XRC target is in no multicast group
+		 */
 		(void)uroce_vqp_destroy(target);
 	uroce_vevent_forget_qp(handle);
 	free_target_handle(handle);
