@@ -48,8 +48,8 @@
 /* The part of the data that the CRC does not cover yet. */
 struct cursor {
 	const uint8_t *src;
-	uint8_t *dst; /* destination of a copy; NULL if the data is not copied */
-	/* mask for the next bytes; NULL if there is no mask, or if it is used up */
+	uint8_t *dst; /* destination of a copy of the data; NULL: the data is not copied */
+	/* mask for the next bytes of the data; NULL: there is no mask, or it is used up */
 	const uint8_t *mask;
 	size_t len;
 };

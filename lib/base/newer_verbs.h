@@ -39,7 +39,8 @@ enum {
 };
 
 /**
- * Selectivity levels of a FLUSH, as in enum ibv_selectivity_level. The FETH uses the same values.
+ * Selectivity levels of a FLUSH, as in enum ibv_selectivity_level. The FETH has the same values
+ * [IBA A19].
  */
 enum {
 	UROCE_FLUSH_RANGE = 0,

@@ -19,8 +19,8 @@
 #include <stdint.h>
 
 /**
- * Number of possible indices of table entries. Indices, and the upper 24 bits of keys, are below
- * it.
+ * Number of possible indices of table entries. An index, and the upper 24 bits of a key, are less
+ * than this number.
  */
 #define UROCE_KEY_NB_INDEX  (1u << 24)
 

@@ -89,7 +89,7 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 	struct uroce_mkey *mkey = uroce_mkey_of(entry);
 
 	/*
-	 * Take the mkey's lock, because another worker may have found the mkey before and may be
+	 * The lock is taken because another worker may have found the mkey before, and may be
 	 * configuring it.
 	 */
 	uroce_lock_take(&mkey->lock);

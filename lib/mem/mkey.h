@@ -46,7 +46,7 @@ enum uroce_mkey_flag {
 
 /** A piece of memory. A layout is a list of pieces. */
 struct uroce_mkey_piece {
-	uint64_t addr; /* address of the first byte, as in requests that use `lkey` */
+	uint64_t addr; /* address of the first byte of the piece, as in requests that use `lkey` */
 	uint32_t len;  /* length of the piece in bytes */
 	/*
 	 * bytes between the end of the piece and the beginning of the piece in the next repetition
@@ -65,14 +65,17 @@ enum uroce_mkey_part {
 
 /** The configuration that a request gives an mkey. */
 struct uroce_mkey_conf {
-	uint8_t parts; /* enum uroce_mkey_part */
+	uint8_t parts; /* parts of the configuration that are set (enum uroce_mkey_part) */
 	uint8_t check_mask;
 	uint8_t copy_mask;
 	uint8_t resv;
-	uint32_t access; /* enum ibv_access_flags */
-	uint32_t repeat; /* how many times the list of pieces is repeated */
+	uint32_t access; /* access rights of the mkey (enum ibv_access_flags) */
+	uint32_t repeat; /* number of times that the list of pieces is repeated */
 	uint32_t nb_pieces;
-	/* formats in memory and on the wire; block_len 0 means no signatures */
+	/*
+	 * signature formats in memory and on the wire; block_len 0 means that there are no
+	 * signatures
+	 */
 	struct uroce_sig_domain mem, wire;
 	struct uroce_mkey_piece piece[];
 };

@@ -27,23 +27,24 @@ struct uroce_mkey_placed {
 struct uroce_mkey {
 	struct uroce_lock lock;
 	uint32_t max_pieces; /* number of elements of `placed` */
-	uint32_t flags;      /* enum uroce_mkey_flag */
+	uint32_t flags;      /* capabilities of the mkey (enum uroce_mkey_flag) */
 	/*
 	 * The fields from `repeat` to `data_len` are the configuration, which
 	 * uroce_mkey_configure() writes.
 	 */
-	uint32_t repeat;    /* how many times the list of pieces is repeated */
+	uint32_t repeat;    /* number of times that the list of pieces is repeated */
 	uint32_t nb_pieces; /* number of elements of `placed` that are in use */
 	uint8_t check_mask; /* bytes of a signature that are compared (sig.h) */
 	uint8_t copy_mask;  /* bytes of a signature that are copied to the other side (sig.h) */
 	struct uroce_sig_domain mem, wire; /* signature formats in memory and on the wire */
-	uint64_t data_len;                 /* bytes of the layout without signatures */
+	/* number of data bytes of the layout, without signatures */
+	uint64_t data_len;
 	/*
 	 * [begin, next) is the range of wire bytes that the last received packets brought in
 	 * order, without a gap
 	 */
 	uint64_t begin, next;
-	/* the bytes of a signature that have arrived; `next` may be inside the signature */
+	/* those bytes of a signature that have arrived, if `next` is inside of the signature */
 	uint8_t cut[UROCE_SIG_LEN_MAX];
 	struct uroce_mkey_error error;     /* the first error since the last uroce_mkey_check() */
 	struct uroce_mkey_placed placed[]; /* the pieces of the layout */

@@ -20,7 +20,8 @@
 struct uroce_mkey_segment {
 	bool is_sig;
 	uint32_t len;
-	uint32_t sig_at; /* offset of the segment in the signature */
+	/* if the segment is a part of a signature: offset of the segment in the signature */
+	uint32_t sig_at;
 	/*
 	 * offset of the segment in the data bytes; for a signature, the offset of the end of its
 	 * block

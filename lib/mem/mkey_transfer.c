@@ -47,12 +47,15 @@ struct walk {
 	 * rights
 	 */
 	void (*visit)(struct walk *walk, void *addr, uint32_t len);
-	/* next byte of the packet: visit_load() copies to it, visit_store() copies from it */
+	/*
+	 * next byte of the packet, to which visit_load() copies, and from which visit_store()
+	 * copies
+	 */
 	uint8_t *buf;
 	/* signature format whose guard visit_sum() computes */
 	const struct uroce_sig_domain *domain;
 	uint64_t state;
-	uint32_t access; /* enum ibv_access_flags that each region must grant */
+	uint32_t access; /* access rights that each region must grant (enum ibv_access_flags) */
 };
 
 static void
@@ -107,7 +110,7 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
-		/* Most layouts have one repetition. For them the slow division is skipped. */
+		/* Most layouts have one repetition, and need no division, which is slow. */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
 		const struct uroce_mkey_placed *placed = find_piece(mkey, in_round);
@@ -433,7 +436,10 @@ uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 	struct use use = { .table = table, .mkey = uroce_mkey_of(entry), .pdn = pdn };
 
 	uroce_lock_take(&use.mkey->lock);
-	/* Another worker may have changed the configuration before the lock was taken. */
+	/*
+	 * The access is checked once more, because another worker may have changed the
+	 * configuration before the lock was taken.
+	 */
 	if (uroce_mkey_is_granted(entry, addr, len, access))
 		ret = send_bytes(&use, addr, to, len, is_bad != NULL);
 	uroce_lock_release(&use.mkey->lock);

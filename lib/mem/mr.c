@@ -370,7 +370,7 @@ resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uin
 		 uint64_t len, uint32_t access)
 {
 	if (UROCE_ENTRY_GET(entry, kind) != UROCE_ENTRY_ODP)
-		return NULL; /* the region is a null region, which has no memory */
+		return NULL; /* a null region has no memory */
 	uint8_t *addr = resolve_region(entry, pdn, va, skip + len, access);
 
 	return addr != NULL ? uroce_entry_page_in(entry, addr + skip, len, access) : NULL;

@@ -36,11 +36,14 @@ struct uroce_mr_conf {
 	uint64_t len;  /* length of the region in bytes */
 	uint32_t pdn;  /* number of the region's protection domain */
 	/*
-	 * enum ibv_access_flags; with IBV_ACCESS_ON_DEMAND, the memory at `addr` need not be
-	 * mapped (odp.h)
+	 * access rights of the region (enum ibv_access_flags); with IBV_ACCESS_ON_DEMAND, the
+	 * memory at `addr` need not be mapped (odp.h)
 	 */
 	uint32_t access;
-	/* a null region: it has no memory and no key for peers, see uroce_mr_is_null() */
+	/*
+	 * the region is a null region: it has no memory and no key for peers, see
+	 * uroce_mr_is_null()
+	 */
 	bool is_null;
 };
 

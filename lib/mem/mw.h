@@ -34,13 +34,16 @@ enum uroce_mw_kind {
 
 /** Parameters of a bind of a memory window. */
 struct uroce_mw_bind {
-	uint32_t rkey;   /* the new key; its upper 24 bits identify the window */
+	uint32_t rkey;   /* the new key of the window; its upper 24 bits identify the window */
 	uint32_t mr_key; /* key of the region to which the window is bound */
 	uint64_t addr;   /* first address of the window, in the address range of the region */
-	uint64_t len;    /* length in bytes; 0 unbinds a window of type 1 */
-	/* IBV_ACCESS_REMOTE_* flags; with IBV_ACCESS_ZERO_BASED the peer's addresses begin at 0 */
+	uint64_t len;    /* length of the window in bytes; 0 unbinds a window of type 1 */
+	/*
+	 * access rights of the window, IBV_ACCESS_REMOTE_*; with IBV_ACCESS_ZERO_BASED the peer's
+	 * addresses begin at 0
+	 */
 	uint32_t access;
-	uint32_t pdn; /* protection domain of the QP that binds */
+	uint32_t pdn; /* number of the protection domain of the QP that binds the window */
 	uint32_t qpn;
 };
 

@@ -22,7 +22,7 @@
 /** A contiguous piece of memory from which a part of a packet's payload is gathered. */
 struct uroce_slice {
 	const void *addr;
-	uint32_t len; /* bytes */
+	uint32_t len; /* length of the slice in bytes */
 	/* key of the region, for a TX reference (mr.h); 0 if the slice must be copied */
 	uint32_t key;
 };

@@ -46,12 +46,12 @@ struct uroce_sig_domain {
 	uint32_t ref_tag; /* reference tag of the first block of the mkey */
 	uint16_t app_tag;
 	/*
-	 * data bytes of a block, which is followed by its signature; 0 if there are no signatures
+	 * number of data bytes of a block, which its signature follows; 0: there are no signatures
 	 */
 	uint16_t block_len;
-	uint8_t kind;  /* enum uroce_sig_kind */
-	uint8_t flags; /* enum uroce_sig_flag */
-	uint8_t len;   /* bytes of a signature, computed by uroce_sig_len() */
+	uint8_t kind;  /* kind of the signature (enum uroce_sig_kind) */
+	uint8_t flags; /* flags of the signature (enum uroce_sig_flag, or-ed) */
+	uint8_t len;   /* number of bytes of a signature, which uroce_sig_len() has computed */
 };
 
 /** Result of the check of a block's signature: which part of the signature was wrong, if any. */
@@ -65,7 +65,7 @@ enum uroce_sig_fault {
 struct uroce_sig_error {
 	uint64_t actual;   /* value of the bad part, computed from the data and the format */
 	uint64_t expected; /* value of the bad part in the signature that was checked */
-	uint8_t fault;     /* enum uroce_sig_fault */
+	uint8_t fault;     /* which part of the signature is bad (enum uroce_sig_fault) */
 };
 
 /** Get the number of bytes of a signature of this kind. */

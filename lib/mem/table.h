@@ -63,9 +63,11 @@
  * Values of `kind` in struct uroce_entry. Kind 0 is a region whose memory is present; the kinds of
  * windows are in mw.h. Every kind other than 0 takes the slow path.
  */
-#define UROCE_ENTRY_ODP  8  /* a region whose pages may be absent (odp.h) */
-#define UROCE_ENTRY_NULL 9  /* a region without memory: reads as 0, and discards what is written */
-#define UROCE_ENTRY_MKEY 10 /* a layout over regions (mkey.h); `addr` is the mkey's own memory */
+#define UROCE_ENTRY_ODP 8 /* kind of an entry: a region whose pages may be absent (odp.h) */
+/* kind of an entry: a region without memory, which reads as 0 and discards what is written */
+#define UROCE_ENTRY_NULL 9
+/* kind of an entry: a layout over regions (mkey.h); `addr` is the mkey's own memory */
+#define UROCE_ENTRY_MKEY 10
 
 /** Index that means "no entry". */
 #define UROCE_ENTRY_NONE UINT32_MAX
@@ -80,16 +82,17 @@ struct uroce_entry {
 	_Atomic uint64_t len;
 	_Atomic uint64_t addr; /* address of the memory's first byte in this process */
 	_Atomic uint32_t pdn;
-	_Atomic uint32_t access;     /* enum ibv_access_flags */
-	_Atomic uint32_t qpn;        /* QP of a type 2 window while the window is bound */
+	_Atomic uint32_t access;     /* access rights (enum ibv_access_flags) */
+	_Atomic uint32_t qpn;        /* QP number of a window of type 2 while the window is bound */
 	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
-	_Atomic uint8_t kind; /* 0 for a region; otherwise enum uroce_mw_kind or UROCE_ENTRY_... */
+	/* kind of the entry: 0 for a region; otherwise enum uroce_mw_kind, or UROCE_ENTRY_... */
+	_Atomic uint8_t kind;
 	/* `tag` and `next_free_idx` are used by control calls only */
 	uint8_t tag; /* low 8 bits of the last key of this entry */
 	uint32_t next_free_idx;
 	/* number of TX references to a region; any thread changes the number */
 	_Atomic uint32_t nb_tx_refs;
-	uint32_t idx; /* index of this entry in the table; never changes */
+	uint32_t idx; /* index of this entry in the table, which never changes */
 };
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
@@ -100,7 +103,8 @@ struct uroce_mr_table {
 	uint32_t nb_entries;
 	_Atomic uint32_t nb_mkeys; /* number of mkeys in the table */
 	/*
-	 * function that makes pages present (odp.h); set once; NULL: no on-demand region resolves
+	 * function that makes pages present (odp.h), which is set once; NULL: requests to on-demand
+	 * regions are refused
 	 */
 	uroce_page_in_fn page_in;
 	/*

@@ -36,8 +36,8 @@
  */
 struct uroce_cqe {
 	uint64_t wr_id;
-	uint32_t status; /* enum ibv_wc_status */
-	uint32_t opcode; /* enum ibv_wc_opcode */
+	uint32_t status; /* status of the work request (enum ibv_wc_status) */
+	uint32_t opcode; /* operation that has completed (enum ibv_wc_opcode) */
 	/*
 	 * the verdict or NAK syndrome that caused an error status; 0 if no verdict or syndrome did
 	 */
@@ -46,7 +46,7 @@ struct uroce_cqe {
 	uint32_t imm; /* immediate data in wire order as received, or the invalidated rkey */
 	uint32_t qpn;
 	uint32_t src_qpn;  /* for UD: number of the sender's QP */
-	uint32_t wc_flags; /* enum ibv_wc_flags */
+	uint32_t wc_flags; /* which fields of the entry are valid (enum ibv_wc_flags) */
 	uint16_t pkey_index;
 	uint16_t slid; /* always 0, because RoCE has no LIDs */
 	uint8_t sl;
@@ -87,9 +87,9 @@ UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
 /** States of a CQ that say which completions raise an event. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
-	/* the next completion that is solicited or has an error raises an event */
+	/* the CQ is armed: the next completion that is solicited or has an error raises an event */
 	UROCE_CQ_ARMED_SOLICITED,
-	UROCE_CQ_ARMED, /* the next completion of any kind raises an event */
+	UROCE_CQ_ARMED, /* the CQ is armed: the next completion of any kind raises an event */
 };
 
 /**
@@ -102,7 +102,7 @@ struct uroce_cq_list {
 	/* an acknowledgement of a completed message is still to be sent; producers set this field,
 	 * and the thread that publishes clears it */
 	bool is_ack_pending;
-	/* an acknowledgement that is still to be sent goes to another host */
+	/* valid if is_ack_pending is set: the acknowledgement goes to another host */
 	bool is_remote_ack_pending;
 };
 
@@ -116,11 +116,17 @@ struct uroce_cq {
 	uint32_t nb_open; /* number of entries that are written and not yet published */
 	/* number of the `nb_open` entries that are published next (see uroce_cq_list_mark_due()) */
 	uint32_t nb_due;
-	/* an entry did not fit; `is_overrun` is set when all written entries are published */
+	/*
+	 * an entry did not fit into the CQ; `is_overrun` is set when all written entries are
+	 * published
+	 */
 	bool has_overrun;
 	/* the CQ was armed for an entry; its event is raised when the list is published */
 	bool is_awaited;
-	_Atomic uint32_t arm; /* enum uroce_cq_arm; set by consumers, cleared by producers */
+	/*
+	 * whether the CQ is armed (enum uroce_cq_arm); consumers set the field, producers clear it
+	 */
+	_Atomic uint32_t arm;
 	/* list with which the entries will be published; NULL if the CQ is on no list */
 	struct uroce_cq_list *list;
 	struct uroce_cq *list_next;

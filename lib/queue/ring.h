@@ -27,9 +27,9 @@
 struct uroce_ring {
 	/* The fields from `slots` to `limit` are read-only after init. */
 	uint8_t *slots;
-	uint32_t mask;   /* number of slots - 1 */
-	uint32_t stride; /* number of bytes of a slot */
-	uint32_t limit;  /* maximum number of entries in the ring at a time, <= mask + 1 */
+	uint32_t mask;   /* mask that converts an index to a slot: number of slots - 1 */
+	uint32_t stride; /* distance in bytes between two slots */
+	uint32_t limit;  /* maximum number of entries in the ring at a time, at most mask + 1 */
 	/* The producer writes `head` and `tail_seen`. */
 	_Atomic uint32_t head; /* index of the slot that is filled next */
 	uint32_t tail_seen;    /* the last value of `tail` that the producer has read */

@@ -121,7 +121,7 @@ uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr)
 	return 0;
 }
 
-/* Take the oldest posted request for a QP. The caller holds the lock. */
+/* Take the oldest posted request of an SRQ for a QP. The caller holds the SRQ's lock. */
 static struct uroce_recv_wqe *
 take_oldest_wqe(struct uroce_srq *srq, bool *is_limit)
 {

@@ -30,7 +30,8 @@ struct uroce_srq_conf {
 	uint32_t max_wr;
 	uint32_t max_sge; /* maximum number of elements of a request */
 	uint32_t pdn;     /* number of the protection domain that the keys in requests belong to */
-	uint32_t xrcd;    /* number of the XRC domain; 0 if the queue is not of type XRC */
+	/* number of the XRC domain of the queue; 0: the queue is not of type XRC */
+	uint32_t xrcd;
 	/* CQ that gets the queue's completions, for type XRC; otherwise NULL */
 	struct uroce_cq *cq;
 	void *cookie; /* value by which the owner finds the queue of an event */
@@ -47,7 +48,7 @@ struct uroce_srq {
 	void *cookie;
 	/* The lock protects the fields below. */
 	_Alignas(64) struct uroce_lock lock;
-	uint32_t free_idx; /* number of the first free slot; UROCE_SRQ_NONE if no slot is free */
+	uint32_t free_idx; /* number of the first free slot; UROCE_SRQ_NONE: no slot is free */
 	/* number of the slot with the oldest posted request; UROCE_SRQ_NONE if none is posted */
 	uint32_t first_idx;
 	/* number of the slot with the newest posted request; UROCE_SRQ_NONE if none is posted */
@@ -68,7 +69,7 @@ struct uroce_srq {
 	 * is armed
 	 */
 	uint32_t limit;
-	/* the limit event is pending; uroce_srq_take_limit() clears this field */
+	/* the limit event of the queue is pending; uroce_srq_take_limit() clears this field */
 	bool is_limit_due;
 	/* pending events (enum uroce_srq_event); uroce_srq_take_events() clears this field */
 	uint8_t events;
@@ -76,7 +77,8 @@ struct uroce_srq {
 
 /** For type XRC: events that a completion in the CQ of the shared receive queue has caused. */
 enum uroce_srq_event {
-	UROCE_SRQ_CQ_EVENT = 1 << 0, /* a completion came, and the CQ was armed for it */
+	/* an entry was added to the CQ of the queue, and the CQ was armed for it */
+	UROCE_SRQ_CQ_EVENT = 1 << 0,
 	UROCE_SRQ_CQ_OVERRUN = 1 << 1,
 };
 
@@ -146,7 +148,10 @@ uint8_t uroce_srq_take_events(struct uroce_srq *srq);
 /** Get the limit; 0 if no limit is armed. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);
 
-/** Whether no request is posted. The result is a hint, because other threads may change it. */
+/**
+ * Whether no request is posted to the queue. The result is a hint, because other threads may post
+ * requests.
+ */
 static inline bool
 uroce_srq_is_empty(const struct uroce_srq *srq)
 {

@@ -40,7 +40,7 @@ enum opcode_fact {
 	/* the request sends no packet, and so has no message and no scatter list */
 	IS_LOCAL = 1 << 6,
 	IS_BIND = 1 << 7,
-	IS_8_BYTES = 1 << 8, /* the message has exactly 8 bytes */
+	IS_8_BYTES = 1 << 8, /* the message of the request has exactly 8 bytes */
 	/* the request names a range of the peer's memory, and has no message */
 	IS_FLUSH = 1 << 9,
 	/* the inline data of the request is the configuration of the mkey that the rkey names */

@@ -116,8 +116,8 @@ struct uroce_send_wqe {
 	 * sent
 	 */
 	uint32_t nb_psn;
-	uint8_t opcode;   /* enum ibv_wr_opcode */
-	uint8_t flags;    /* enum uroce_wqe_flag */
+	uint8_t opcode;   /* opcode of the request (enum ibv_wr_opcode) */
+	uint8_t flags;    /* flags of the request (enum uroce_wqe_flag, or-ed) */
 	uint8_t nb_sge;   /* number of elements of the scatter list; 0 with UROCE_WQE_INLINE */
 	uint8_t data_off; /* offset of the scatter list or inline data in the entry, in bytes */
 	uint8_t resv[4];
@@ -142,7 +142,11 @@ struct uroce_send_wqe {
 		struct {
 			uint64_t len;
 			uint32_t mr_key;
-			uint32_t access; /* enum ibv_access_flags */
+			/*
+			 * access rights of the window that the request binds (enum
+			 * ibv_access_flags)
+			 */
+			uint32_t access;
 		} bind;
 		/* first element of the scatter list, if the opcode has no operands */
 		struct ibv_sge sge;
@@ -246,7 +250,7 @@ int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *w
 static inline bool
 uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 {
-	/* as an unsigned number, a negative `num_sge` is too large */
+	/* as an unsigned number, a negative `num_sge` is above all limits */
 	const uint32_t nb_sge = (uint32_t)wr->num_sge;
 
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);

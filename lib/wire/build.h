@@ -157,7 +157,7 @@ uroce_reth_put(struct uroce_reth *reth, uint64_t va, uint32_t rkey, uint32_t len
 /**
  * Build a frame from the decoded fields of a parsed packet: every header is written from its
  * values, the pad bytes are 0, the ICRC is computed. Tests use this function to show that parser
- * and builder agree. It is not for the data path.
+ * and builder agree. The data path does not use it.
  * @return length of the frame, or 0 if `room` is too small
  */
 size_t uroce_rebuild(const struct uroce_pkt *pkt, uint8_t *frame, size_t room);

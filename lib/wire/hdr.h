@@ -34,18 +34,19 @@ static_assert(sizeof(struct uroce_eth) == 14, "Ethernet header is 14 bytes");
  * payload.
  */
 struct uroce_vlan {
-	be16 tci; /* PCP:3 DEI:1 VID:12 */
+	be16 tci; /* PCP:3 bits, DEI:1 bit, VID:12 bits */
 	be16 type;
 };
 static_assert(sizeof(struct uroce_vlan) == 4, "802.1Q tag is 4 bytes");
 
 /* IPv4 header [RFC 791]. */
 struct uroce_ipv4 {
-	uint8_t version_ihl; /* version:4 ihl:4; ihl is the header's length in 4-byte words */
-	uint8_t tos;         /* DSCP:6 ECN:2 */
+	/* version:4 bits, ihl:4 bits; ihl is the header's length in 4-byte words */
+	uint8_t version_ihl;
+	uint8_t tos; /* DSCP:6 bits, ECN:2 bits */
 	be16 total_len;
 	be16 id;
-	be16 frag; /* reserved:1 DF:1 MF:1 fragment offset:13 */
+	be16 frag; /* reserved:1 bit, DF:1 bit, MF:1 bit, fragment offset:13 bits */
 	uint8_t ttl;
 	uint8_t protocol;
 	be16 checksum;
@@ -58,12 +59,13 @@ static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 2
 /* Fields of the ToS and of the traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
 #define UROCE_DSCP_SHIFT 2
 #define UROCE_ECN_MASK   0x03
-#define UROCE_ECN_ECT0   0x02 /* the sender's transport reacts to congestion */
-#define UROCE_ECN_CE     0x03 /* congestion experienced, set by a switch */
+/* value of the ECN bits: the sender's transport reacts to congestion */
+#define UROCE_ECN_ECT0 0x02
+#define UROCE_ECN_CE   0x03 /* value of the ECN bits: congestion experienced, set by a switch */
 
 /* IPv6 header [RFC 8200]. */
 struct uroce_ipv6 {
-	be32 version_flow; /* version:4 traffic class:8 flow label:20 */
+	be32 version_flow; /* version:4 bits, traffic class:8 bits, flow label:20 bits */
 	be16 payload_len;
 	uint8_t next_header;
 	uint8_t hop_limit;
@@ -76,7 +78,7 @@ struct uroce_udp {
 	be16 sport;
 	be16 dport;
 	be16 len;      /* length in bytes of header and payload */
-	be16 checksum; /* 0: no checksum, as in RoCEv2 [IBA A17.3.1.3] */
+	be16 checksum; /* UDP checksum; 0: none, as in RoCEv2 [IBA A17.3.1.3] */
 };
 static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
 
@@ -86,23 +88,24 @@ static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
  *  |A|    resv     |                     psn                       |   */
 struct uroce_bth {
 	uint8_t opcode;
-	uint8_t flags; /* solicited event:1 MigReq:1 pad count:2 transport version:4 */
+	/* solicited event:1 bit, MigReq:1 bit, pad count:2 bits, transport version:4 bits */
+	uint8_t flags;
 	be16 pkey;
-	uint8_t fecn_becn; /* FECN:1 BECN:1 resv:6 */
+	uint8_t fecn_becn; /* FECN:1 bit, BECN:1 bit, reserved:6 bits */
 	be24 dest_qpn;
-	uint8_t ack_req; /* AckReq:1 resv:7 */
+	uint8_t ack_req; /* AckReq:1 bit, reserved:7 bits */
 	be24 psn;
 };
 static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
-#define UROCE_BTH_SOLICITED 0x80 /* bit of uroce_bth.flags */
-#define UROCE_BTH_MIGREQ    0x40 /* bit of uroce_bth.flags */
+#define UROCE_BTH_SOLICITED 0x80 /* the bit "solicited event" in uroce_bth.flags */
+#define UROCE_BTH_MIGREQ    0x40 /* the bit "MigReq" in uroce_bth.flags */
 #define UROCE_BTH_PAD_SHIFT 4    /* position of the pad count in uroce_bth.flags */
 #define UROCE_BTH_PAD_MASK  0x30 /* bits of the pad count in uroce_bth.flags */
 #define UROCE_BTH_TVER_MASK 0x0f /* bits of the transport version in uroce_bth.flags */
-#define UROCE_BTH_FECN      0x80 /* bit of uroce_bth.fecn_becn */
-#define UROCE_BTH_BECN      0x40 /* bit of uroce_bth.fecn_becn */
-#define UROCE_BTH_ACK_REQ   0x80 /* bit of uroce_bth.ack_req */
+#define UROCE_BTH_FECN      0x80 /* the bit "FECN" in uroce_bth.fecn_becn */
+#define UROCE_BTH_BECN      0x40 /* the bit "BECN" in uroce_bth.fecn_becn */
+#define UROCE_BTH_ACK_REQ   0x80 /* the bit "AckReq" in uroce_bth.ack_req */
 
 /* RDMA extended transport header [IBA 9.3.3]. */
 struct uroce_reth {
@@ -165,7 +168,7 @@ static_assert(sizeof(struct uroce_xrceth) == 4, "XRCETH is 4 bytes");
 
 /* FLUSH extended transport header [IBA A19], followed by a RETH. */
 struct uroce_feth {
-	be32 sel_plt; /* resv:26 selectivity level:2 placement type:4 */
+	be32 sel_plt; /* reserved:26 bits, selectivity level:2 bits, placement type:4 bits */
 };
 static_assert(sizeof(struct uroce_feth) == 4, "FETH is 4 bytes");
 

@@ -26,9 +26,9 @@
 
 static const uint8_t ipv4_mask[UROCE_CRC32_MASK_LEN] = {
 	LRH_MASK,
-	[LRH_LEN + 1] = ALL,  /* ToS */
-	[LRH_LEN + 8] = ALL,  /* TTL */
-	[LRH_LEN + 10] = ALL, /* checksum */
+	[LRH_LEN + 1] = ALL,  /* the ToS byte of IPv4 is masked */
+	[LRH_LEN + 8] = ALL,  /* the TTL byte of IPv4 is masked */
+	[LRH_LEN + 10] = ALL, /* the checksum of IPv4 is masked */
 	[LRH_LEN + 11] = ALL,
 	UDP_MASK(sizeof(struct uroce_ipv4)),
 	BTH_MASK(sizeof(struct uroce_ipv4)),

@@ -18,7 +18,7 @@
 enum uroce_service {
 	UROCE_SERVICE_RC = 0,
 	UROCE_SERVICE_UC = 1,
-	UROCE_SERVICE_RD = 2, /* not supported: all opcodes of this service are unknown */
+	UROCE_SERVICE_RD = 2, /* the RD service is not supported: all its opcodes are unknown */
 	UROCE_SERVICE_UD = 3,
 	UROCE_SERVICE_CNP = 4,
 	UROCE_SERVICE_XRC = 5,
@@ -111,14 +111,15 @@ enum uroce_opcode_flag {
 
 struct uroce_opcode {
 	const char *name;  /* name such as "RC_SEND_FIRST"; "?" for an unknown opcode */
-	uint8_t service;   /* enum uroce_service */
-	uint8_t operation; /* enum uroce_operation */
-	uint8_t flags;     /* enum uroce_opcode_flag, or-ed; 0 for an unknown opcode */
+	uint8_t service;   /* service of the packet (enum uroce_service) */
+	uint8_t operation; /* operation of the packet (enum uroce_operation) */
+	/* flags of the row (enum uroce_opcode_flag, or-ed); 0 for an unknown opcode */
+	uint8_t flags;
 	uint8_t ext_len;   /* number of bytes of the extension headers after the BTH */
 	uint16_t ext_mask; /* bit i is set if header i of enum uroce_ext follows the BTH */
-	/* maximum bytes of payload; a shorter path MTU is checked by the QP */
+	/* maximum number of payload bytes; the QP checks a path MTU that is less */
 	uint16_t payload_max;
-	uint8_t payload_min; /* minimum bytes of payload */
+	uint8_t payload_min; /* minimum number of payload bytes */
 	/*
 	 * offset of each extension header from the end of the BTH; undefined if the header is not
 	 * in `ext_mask`

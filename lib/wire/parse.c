@@ -19,7 +19,7 @@
 
 #include "wire/icrc.h"
 
-/* The part of the frame that is not parsed yet. */
+/* The part of a frame that the parser has not parsed yet. */
 struct cursor {
 	const uint8_t *at;
 	uint32_t len;

@@ -31,20 +31,20 @@ struct uroce_pkt {
 	const struct uroce_bth *bth; /* BTH, directly after the UDP header */
 	const uint8_t *ext;          /* first extension header, which follows the BTH */
 	const uint8_t *payload; /* first byte of the payload, which follows the extension headers */
-	uint32_t payload_len;   /* bytes of payload, without the pad */
+	uint32_t payload_len;   /* number of payload bytes, without the pad */
 	uint32_t psn;
 	uint32_t dest_qpn;
 	uint16_t pkey;
 	uint16_t udp_sport;
 	uint16_t vlan_tci; /* TCI of the 802.1Q tag; 0 if the frame has no tag */
 	uint8_t opcode;    /* BTH opcode: all 8 bits, service and operation */
-	uint8_t pad_len;   /* 0..3 */
+	uint8_t pad_len;   /* number of pad bytes behind the payload, 0 to 3 */
 	uint8_t tclass;    /* ToS of IPv4, or traffic class of IPv6; its low two bits are ECN */
 	bool is_ipv6;
 	bool has_vlan;
-	bool is_solicited; /* solicited event bit (BTH.S) */
-	bool has_ack_req;  /* ACK request bit (BTH.A) */
-	bool has_becn;     /* BECN bit (BTH.B) */
+	bool is_solicited; /* the bit "solicited event" of the BTH is set */
+	bool has_ack_req;  /* the bit "AckReq" of the BTH is set */
+	bool has_becn;     /* the bit "BECN" of the BTH is set */
 	/* value that the caller sets, and gets back with a frame that was in a reorder buffer */
 	void *owner;
 };

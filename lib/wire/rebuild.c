@@ -13,7 +13,7 @@
 
 #include "wire/icrc.h"
 
-/* Add big-endian words to a one's-complement sum. `sum` is the sum so far. */
+/* Add big-endian words to a one's-complement sum, which is `sum` so far. */
 static uint32_t
 add_words(uint32_t sum, const uint8_t *data, size_t len)
 {
@@ -88,8 +88,10 @@ put_bth(uint8_t *at, const struct uroce_pkt *pkt)
 	const struct uroce_bth *from = pkt->bth;
 	struct uroce_bth *bth = (struct uroce_bth *)at;
 
-	/* MigReq, FECN and the reserved bits are not decoded. They are copied from the
-	 * original. */
+	/*
+	 * MigReq, FECN and the reserved bits are not decoded by the parser, so they are copied from
+	 * the original BTH.
+	 */
 	*bth = (struct uroce_bth){
 		.flags = from->flags & UROCE_BTH_MIGREQ,
 		.fecn_becn = from->fecn_becn & (uint8_t)~UROCE_BTH_BECN,
