@@ -112,9 +112,9 @@ ibv_import_device(int cmd_fd)
 
 /*
  * Close a context. With the kernel, a program may close a context that still has objects, because
- * the kernel closes the objects as well. Programs rely on that. In this library such objects, and
- * their context, stay open until the process ends. For a context of a dead engine the call fails
- * with EIO, and the context's memory is not freed.
+ * the kernel closes the objects as well. Programs rely on the kernel's behaviour. In this library
+ * such objects, and their context, stay open until the process ends. For a context of a dead engine
+ * the call fails with EIO, and the context's memory is not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -226,7 +226,9 @@ ibv_unimport_mr(struct ibv_mr *mr)
 		calls->unimport_mr(mr);
 }
 
-/* Always fails: device memory belongs to its context, so another context cannot import it. */
+/*
+ * The call always fails: device memory belongs to its context, so another context cannot import it.
+ */
 struct ibv_dm *
 ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
 {
@@ -335,8 +337,8 @@ PASS_OBJECT(struct ibv_ah, create_ah_from_wc,
 PASS_ERRNO(destroy_ah, (struct ibv_ah * ah), (ah), OF(ah))
 
 /*
- * Always fails. Vendor libraries call this function for their own contexts; a uroce context needs
- * no such call.
+ * The call always fails. Vendor libraries call this function for their own contexts; a uroce
+ * context needs no such call.
  */
 int
 ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],

@@ -28,7 +28,7 @@
 /* size of the array for the counters of a device; a device has fewer counters */
 #define NB_COUNTERS_MAX 128
 
-/* An entry in the list of open contexts. */
+/* An entry in the list of open contexts of the process. */
 struct kept {
 	struct ibv_context *context;
 	struct kept *next;
@@ -43,7 +43,8 @@ static struct kept *kept;
  */
 static bool is_second;
 /*
- * liburoce stopped working (fork.h), but its threads still run, so no other instance can be loaded
+ * liburoce has stopped working (fork.h), but its threads still run, so no other instance can be
+ * loaded
  */
 static bool is_over;
 

@@ -36,7 +36,9 @@ find_next(_Atomic(void *) *found, const char *name)
  */
 #define NEXT(name) ((__typeof__(&replaced_##name))find_next(&found, #name))
 
-/** Declare the replacement of a function, and begin its definition. */
+/**
+ * Declare the replacement of a function of libc or of another library, and begin its definition.
+ */
 #define DECLARE(type, name, params)                                                                \
 	__attribute__((visibility("default"))) type replaced_##name params __asm__(#name);         \
 	type replaced_##name params

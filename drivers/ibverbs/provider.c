@@ -13,7 +13,7 @@
 
 #include "engine_calls.h"
 
-/* Types of a GID, as in sysfs. */
+/* Types of a GID, as in the kernel's files in sysfs. */
 enum gid_type { GID_TYPE_ROCE_V1, GID_TYPE_ROCE_V2 };
 
 bool verbs_allow_disassociate_destroy;

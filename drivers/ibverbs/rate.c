@@ -9,7 +9,8 @@
 
 static const struct rate {
 	enum ibv_rate code;
-	int mult; /* multiple of 2.5 Gb/s; -1 if verbs defines no multiple for this rate */
+	/* the rate as a multiple of 2.5 Gb/s; -1: verbs defines no multiple for this rate */
+	int mult;
 	int mbps;
 } rates[] = {
 	{ IBV_RATE_2_5_GBPS, 1, 2500 },       { IBV_RATE_5_GBPS, 2, 5000 },

@@ -19,8 +19,8 @@ struct place {
 	dev_t dev;
 	ino_t ino;
 	/*
-	 * descriptor, made by the engine, of the file that stands for the inode; it stays open
-	 * until the process ends
+	 * descriptor of the file that stands for the inode; the engine made the descriptor, which
+	 * stays open until the process ends
 	 */
 	int fd;
 	struct stat own; /* device and inode numbers of the file behind `fd` */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <rte_cfgfile.h>
 
-/* prefix of the names of those sections of the file that describe devices */
+/* prefix of the names of the sections of the configuration file that describe devices */
 #define DEVICES "device"
 
 static int

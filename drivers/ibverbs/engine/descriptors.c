@@ -40,8 +40,8 @@
 #include "paths/descriptors.h"
 
 /*
- * lowest number to which descriptors are moved; it is below 1024, because select() takes no larger
- * numbers
+ * lowest number to which descriptors of the engine are moved; it is below 1024, because select()
+ * takes no larger numbers
  */
 #define LOWEST 512
 
@@ -163,7 +163,7 @@ take(int fd)
 		return -1;
 	}
 	high = __real_fcntl64(fd, F_DUPFD_CLOEXEC, lowest());
-	if (high >= 0) { /* if no large descriptor number is free, `fd` keeps its small number */
+	if (high >= 0) { /* if no large number is free, the descriptor keeps its small number */
 		(void)close_now(fd);
 		fd = high;
 	}
@@ -186,9 +186,9 @@ end_fork(void)
 }
 
 /*
- * Called in the child after fork(). If EAL was not started, the child uses the engine, too, so the
- * table protects the descriptors of the engine in the child. Otherwise the child may close the
- * descriptors that it inherited.
+ * This function is called in the child after fork(). If EAL was not started, the child uses the
+ * engine, too, so the table protects the descriptors of the engine in the child. Otherwise the
+ * child may close the descriptors that it inherited.
  */
 static void
 begin_child(void)
@@ -209,7 +209,7 @@ descriptors_begin(void)
 	(void)pthread_atfork(hold, end_fork, begin_child);
 	hold();
 	for (unsigned i = 0; i < DESCRIPTORS_MAX / DESCRIPTORS_WORD; i++)
-		/* clear the table, because an earlier engine may have set bits */
+		/* an earlier engine may have set bits of the table, so the table is cleared */
 		atomic_store(&table->bits[i], 0);
 	atomic_store(&table->pid, getpid());
 	sentinel_fd = take(__real_memfd_create("uroce", MFD_CLOEXEC));
@@ -237,8 +237,8 @@ descriptors_are_there(void)
 /* --- creation of descriptors ---------------------------------------------------------------------- */
 
 /*
- * Get the mode of open() from its arguments, if `flags` can create a file.
- * @return the mode, or 0
+ * Get the argument `mode` of an open(), if its `flags` can create a file.
+ * @return the mode; 0: `flags` create no file
  */
 static mode_t
 next_mode(int flags, va_list args)

@@ -27,8 +27,8 @@
 #include "eal/runtime.h"
 
 /*
- * MiB of ordinary memory if hugepages are not used; it is reserved at the start of EAL, and
- * allocated when it is used
+ * MiB of ordinary memory if hugepages are not used; EAL reserves the memory at its start, and
+ * allocates it when it is used
  */
 #define MIB      1024
 #define HUGE_MIB 512 /* minimum MiB of free hugepages; if fewer are free, hugepages are not used */

@@ -24,7 +24,10 @@
  */
 int uroce_engine_open(void);
 
-/** Check whether a start of EAL was attempted. After it a child of fork() cannot use EAL. */
+/**
+ * Check whether a start of EAL was attempted. After a start of EAL a child of fork() cannot use
+ * EAL.
+ */
 bool uroce_engine_is_started(void);
 
 /**

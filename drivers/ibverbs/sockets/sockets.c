@@ -193,7 +193,10 @@ is_known_to_kernel(int fd)
 	return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0;
 }
 
-/* Set the flags of a new socket that librspreload made, and add it to the set if it is an rsocket. */
+/*
+ * Set the flags of a new socket that librspreload has made. If the socket is an rsocket, also add
+ * it to the set of descriptors that librspreload serves.
+ */
 static int
 adopt_socket(int fd, int flags)
 {
@@ -263,8 +266,8 @@ DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags)
 /* --- options --------------------------------------------------------------------------------------- */
 
 /*
- * An rsocket has no TCP segments, and librspreload refuses TCP_INFO. Some programs fail without this
- * option, so they get a TCP_INFO of zeros.
+ * An rsocket has no TCP segments, and librspreload refuses TCP_INFO. Some programs fail without
+ * this option, so the replacement returns a TCP_INFO of zeros.
  */
 DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *len))
 {
