@@ -20,7 +20,7 @@
 #include "end.h"
 #include "options.h"
 
-#define MIB 512u /* MiB of ordinary memory, if there are no hugepages */
+#define MIB 512u /* size in MiB of ordinary memory, if there are no hugepages */
 
 /*
  * Create the device of the options, and run the active or the passive side on it. If the device

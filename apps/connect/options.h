@@ -15,8 +15,9 @@ struct options {
 	struct sockaddr_storage
 		addr; /* peer to connect to; with is_listener, local address to listen at */
 	bool has_source;
-	struct sockaddr_storage source; /* the address to connect from */
-	int timeout_ms;                 /* how long to wait for the answer to a request */
+	struct sockaddr_storage source; /* local address from which the active side connects */
+	/* time in milliseconds to wait for the answer to a request */
+	int timeout_ms;
 	bool is_listener;
 	bool is_refusing; /* the listener rejects all requests */
 	bool is_datagram; /* use a datagram service instead of a connection */

@@ -21,8 +21,8 @@
 static atomic_bool is_ending;
 
 static struct {
-	struct rdma_cm_id *id[KEPT_MAX]; /* NULL: the place is free */
-	unsigned next;                   /* index of the place that is used next */
+	struct rdma_cm_id *id[KEPT_MAX]; /* accepted ids; NULL: the place is free */
+	unsigned next;                   /* index of the place in `id` that is used next */
 } kept;
 
 static void
@@ -116,7 +116,7 @@ handle_request(const struct options *opt, struct rdma_cm_id *id)
 		keep(id);
 }
 
-/* Handle an event of a connection that was accepted. */
+/* Handle an event of a connection that this side has accepted. */
 static void
 handle_event(struct rdma_cm_id *id, enum rdma_cm_event_type type)
 {
@@ -133,7 +133,9 @@ take_event(const struct options *opt, struct rdma_cm_id *listener, struct rdma_c
 	const enum rdma_cm_event_type type = event->event;
 	struct rdma_cm_id *const id = event->id;
 
-	/* an id cannot be destroyed before its event is acknowledged */
+	/*
+	 * the event is acknowledged first, because an id cannot be destroyed while its event is not
+	 */
 	(void)uroce_cm_ack_cm_event(event);
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 		handle_request(opt, id);

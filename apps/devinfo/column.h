@@ -24,7 +24,8 @@ void column_print_more(const char *value);
 /** The name of a number, or of a bit. */
 struct column_name {
 	uint64_t number;
-	const char *name; /* the name; NULL in the last entry of a list */
+	/* name that is printed for the number; NULL in the last entry of a list */
+	const char *name;
 };
 
 /** Print a label and "NAME (number)". A number that is not in the list is printed as "invalid". */

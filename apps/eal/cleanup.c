@@ -57,7 +57,7 @@ stop_intr_thread(void)
 	if (register_stop(handle))
 		while (sem_wait(&has_stopped) < 0 && errno == EINTR)
 			;
-	rte_intr_instance_free(handle); /* EAL has copied the handle at the registration */
+	rte_intr_instance_free(handle); /* EAL has copied the handle when it was registered */
 }
 
 void

@@ -33,7 +33,7 @@
  */
 #define GID_INDEX 1
 #define TIMEOUT_S 60
-#define CONNECT_S 60 /* time that the server has to start, in seconds */
+#define CONNECT_S 60 /* maximum time in seconds until the server has started */
 #define RD_ATOMIC 4  /* number of READs and atomics that may be outstanding */
 
 /* The address of a QP as sent to the other process, in network byte order. */
@@ -212,7 +212,7 @@ side_begin(struct side *side, int argc, char **argv)
 void
 side_open_device(struct side *side, struct ibv_device *device)
 {
-	/* no message here, because the library has printed why the device was not created */
+	/* the library has printed why the device was not created, so nothing is printed here */
 	if (!device)
 		exit(EXIT_FAILURE);
 	side->device = device;
@@ -291,7 +291,7 @@ side_meet(const struct side *side, uint32_t qpn)
 	return link;
 }
 
-/* The attributes that each QP type needs for each transition [ibv_modify_qp(3)]. */
+/* For each QP type: the attributes that each transition needs [ibv_modify_qp(3)]. */
 static const struct {
 	int init, rtr, rts;
 } masks[] = {

@@ -27,7 +27,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
 /**
- * What one of the two processes of an example has: its device and its connection to the other
+ * The state of one of the two processes of an example: its device, and its connection to the other
  * process.
  */
 struct side {
@@ -40,10 +40,10 @@ struct side {
 	struct ibv_pd *pd;
 };
 
-/** The addresses of a QP and of its peer. */
+/** The numbers by which two connected QPs know each other: those of a QP, and those of its peer. */
 struct side_link {
 	struct side_address {
-		uint32_t qpn;      /* queue pair number */
+		uint32_t qpn;      /* number of the QP */
 		uint32_t psn;      /* PSN of the first request of this QP */
 		union ibv_gid gid; /* IP address of the device, as a GID */
 	} ours, theirs;
@@ -72,7 +72,7 @@ void side_close(struct side *side);
  */
 const char *side_begin(struct side *side, int argc, char **argv);
 
-/** Open a device. If it is NULL, end the program. */
+/** Open a device. If `device` is NULL, end the program. */
 void side_open_device(struct side *side, struct ibv_device *device);
 
 /**
@@ -84,7 +84,7 @@ void side_call(struct side *side);
 /** Connect to the other process, and wait for the link of the port. */
 void side_join(struct side *side);
 
-/** As side_close(), but EAL is not ended. */
+/** Do what side_close() does, but leave EAL running. */
 void side_close_device(struct side *side);
 
 /** Send a number to the other process, and return the number that the other process sent. */

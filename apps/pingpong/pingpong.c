@@ -52,7 +52,7 @@
  * order.
  */
 struct address {
-	uint32_t qpn;      /* queue pair number */
+	uint32_t qpn;      /* number of the queue pair */
 	uint32_t psn;      /* PSN of the first request of this process */
 	union ibv_gid gid; /* IP address of the device, as a GID */
 };
@@ -69,7 +69,7 @@ static const char usage[] =
 	"exit\n\n"
 	"Without SERVER this program waits for a client.\n";
 
-/* The command line. */
+/* The arguments of the command line. */
 static struct {
 	const char *spec;   /* specification of the device */
 	const char *server; /* name of the server; NULL if this process is the server */
@@ -83,7 +83,7 @@ static struct ibv_pd *pd;
 static struct ibv_mr *mr;
 static struct ibv_cq *cq;
 static struct ibv_qp *qp;
-/* with rdma_cm: the id of the QP; the id at which the server listens */
+/* with rdma_cm: the id of the QP, and the id at which the server listens */
 static struct rdma_cm_id *id, *listener;
 static struct {
 	char out[MSG_LEN], in[MSG_LEN];
@@ -140,9 +140,7 @@ open_device(const char *spec)
 {
 	device = uroce_create_device(spec);
 	if (!device)
-		/*
-		 * no message here, because the library has printed why the device was not created
-		 */
+		/* nothing is printed here: the library has printed why no device was created */
 		exit(EXIT_FAILURE);
 	context = args.is_cm ? cm_context() : uroce_open_device(device);
 	check(context, "cannot open the device");
@@ -458,7 +456,7 @@ play(bool is_client)
 	wait_for(ROUNDS, ROUNDS);
 }
 
-/* End with the exit status of a wrong command line. */
+/* End the program with the exit status of a wrong command line. */
 static void
 refuse(const char *word, const char *why)
 {
@@ -525,7 +523,7 @@ main(int argc, char **argv)
 {
 	const int own = split(argc, argv);
 
-	opterr = 0; /* parse() prints what is wrong */
+	opterr = 0; /* getopt_long() prints nothing, because parse() prints what is wrong */
 	parse(argc - own, argv + own);
 	if (rte_eal_init(own > 0 ? own : 1, argv) < 0)
 		return EXIT_FAILURE;

@@ -22,7 +22,7 @@ struct datagram {
 	struct rte_ether_hdr eth;
 	struct rte_ipv4_hdr ip;
 	struct rte_udp_hdr udp;
-	rte_be16_t number; /* number that the sender chooses */
+	rte_be16_t number; /* number of the datagram, which the sender chooses */
 	char text[30];
 };
 
@@ -72,7 +72,7 @@ datagram_make(struct rte_mempool *pool, const struct datagram_path *path, uint16
 	return frame;
 }
 
-/** Get the datagram that is in a frame; NULL: the frame is another one. */
+/** Get the datagram that is in a frame; NULL: the frame has no such datagram. */
 static inline struct datagram *
 datagram_of(struct rte_mbuf *frame)
 {

@@ -282,7 +282,7 @@ wait_for_one(void)
 	int nb;
 
 	while ((nb = ibv_poll_cq(hosts[0].cq, 1, &wc)) == 0)
-		/* give the CPU to the thread of the loop, which may run on the same CPU */
+		/* let the thread of the loop run, which may be on the same CPU */
 		sched_yield();
 	check(nb > 0, "the completion queue is lost");
 	check(wc.status == IBV_WC_SUCCESS, uroce_wc_status_str(wc.status));

@@ -69,8 +69,8 @@ static uint16_t port_id;
 static struct rte_mempool *pool;
 static struct queue queues[NB_QUEUES];
 
-static struct datagram_path path; /* path to the other process */
-static atomic_bool has_path;      /* set when `path` is written */
+static struct datagram_path path; /* path to the other process, for the datagrams */
+static atomic_bool has_path;      /* `path` is written, so datagrams can be sent */
 static atomic_uint nb_echoes;     /* number of echoes that the client received, in order */
 static uint64_t sent_tsc;         /* time when the client sent the latest datagram */
 static atomic_bool is_finished;   /* true: the loop must end */
@@ -179,7 +179,10 @@ transmit_pending(uint16_t idx)
 	return nb;
 }
 
-/* Poll a queue once. @return number of frames that were received and transmitted */
+/*
+ * Poll a queue of the port once.
+ * @return number of frames that were received and transmitted
+ */
 static unsigned
 serve_queue(uint16_t idx)
 {
@@ -225,7 +228,7 @@ loop(void)
 		if (side.is_client && atomic_load(&has_path))
 			send_datagram();
 		if (nb == 0)
-			sched_yield(); /* the other process may run on the same CPU */
+			sched_yield(); /* let the other process run, which may be on the same CPU */
 	}
 	for (unsigned i = 0; i < NB_QUEUES; i++)
 		rte_pktmbuf_free_bulk(queues[i].pending, queues[i].nb_pending);
@@ -281,7 +284,7 @@ struct remote {
 	uint32_t rkey;
 };
 
-/* Post a request for each chunk. Only that of the last chunk is signaled. */
+/* Post a request for each chunk. Only the request of the last chunk is signaled. */
 static void
 post_all(struct queue *queue, enum ibv_wr_opcode opcode, const struct remote *remote)
 {
@@ -312,7 +315,7 @@ await_last(const struct queue *queue)
 
 	while ((nb = ibv_poll_cq(queue->cq, 1, &wc)) == 0) {
 		side_idle(&side);
-		sched_yield(); /* the loop may run on the same CPU */
+		sched_yield(); /* let the loop run, which may be on the same CPU */
 	}
 	check(nb > 0, "the completion queue is lost");
 	check(wc.status == IBV_WC_SUCCESS, "%s", uroce_wc_status_str(wc.status));
@@ -388,7 +391,7 @@ run_verbs(void *unused)
 
 /* --- begin and end ------------------------------------------------------------------------------- */
 
-static atomic_bool is_stopped; /* set when the port is stopped */
+static atomic_bool is_stopped; /* the port is stopped */
 
 static void
 stop_now(void *unused)
