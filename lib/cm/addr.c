@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* IP addresses and GIDs. */
+/* Conversions between IP addresses and GIDs. */
 
 #include "cm/addr.h"
 

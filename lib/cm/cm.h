@@ -176,7 +176,7 @@ enum uroce_cm_event_kind {
 	UROCE_CM_EVENT_UNREACHABLE,
 	/* the peer rejected the request; `status` is the reason (cm/reason.h) */
 	UROCE_CM_EVENT_REJECTED,
-	/* on the passive side: the active side is ready; for SIDR: the service is resolved */
+	/* passive side: the active side is ready; SIDR: the service is resolved */
 	UROCE_CM_EVENT_ESTABLISHED,
 	/* the connection has ended; if `status` is -ETIMEDOUT, the peer did not confirm the end */
 	UROCE_CM_EVENT_DISCONNECTED,
@@ -217,7 +217,7 @@ struct uroce_cm_tx {
 /** State of an id as its user sees it, with the values for rdma_conn_param and ibv_qp_attr. */
 struct uroce_cm_info {
 	uint64_t user;
-	uint8_t state;  /* enum uroce_cm_state (cm/state.h) */
+	uint8_t state;  /* state of the id (enum uroce_cm_state, cm/state.h) */
 	bool is_active; /* this side has sent the REQ or the SIDR_REQ */
 	bool is_datagram;
 	uint64_t service_id;
@@ -238,9 +238,9 @@ struct uroce_cm_info {
 	/*
 	 * The fields responder_resources and initiator_depth have the values that the peer requests
 	 * until this side answers, and the agreed values from then on. Both are limits of this
-	 * side's QP. responder_resources is the value for ibv_qp_attr.max_dest_rd_atomic.
+	 * side's QP.
 	 */
-	uint8_t responder_resources; /* for ibv_qp_attr.max_dest_rd_atomic */
+	uint8_t responder_resources; /* the value for ibv_qp_attr.max_dest_rd_atomic */
 	uint8_t initiator_depth;     /* the value for ibv_qp_attr.max_rd_atomic */
 	uint8_t ack_timeout_code;    /* the value for ibv_qp_attr.timeout */
 	uint8_t retry_count;         /* the value for ibv_qp_attr.retry_cnt */

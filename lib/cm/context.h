@@ -72,7 +72,7 @@ enum uroce_cm_link {
 	UROCE_CM_LINK_NB
 };
 
-/* A queue of ids. */
+/* A queue of ids, which are linked by their numbers. */
 struct uroce_cm_queue {
 	uint32_t first; /* first id of the queue; UROCE_CM_NO_ID: the queue is empty */
 	uint32_t last;
@@ -82,7 +82,7 @@ struct uroce_cm_queue {
 /* An id: a listener, an end of a connection, or an end of a resolution (SIDR). */
 struct uroce_cm_conn {
 	/* The next fields are the state, which conn.c changes. */
-	uint8_t state;  /* enum uroce_cm_state */
+	uint8_t state;  /* state of the id (enum uroce_cm_state) */
 	bool is_used;   /* the id is not free */
 	bool has_owner; /* the owner knows the id, or will know it by a CONNECT_REQUEST */
 	bool is_active;
@@ -249,7 +249,7 @@ struct uroce_cm_turns {
 
 /* An owner: a user of the engine. */
 struct uroce_cm_owner {
-	struct uroce_cm_queue events; /* ids that have events */
+	struct uroce_cm_queue events; /* queue of the ids of the owner that have events */
 	/* ids that the owner knows, or will know by a CONNECT_REQUEST */
 	struct uroce_cm_queue ids;
 	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */

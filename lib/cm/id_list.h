@@ -28,8 +28,8 @@ struct uroce_cm_row {
 	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
-	uint8_t state;  /* enum uroce_cm_state (cm/state.h) */
-	uint16_t space; /* port space (cm/service_id.h) */
+	uint8_t state;  /* state of the id (enum uroce_cm_state, cm/state.h) */
+	uint16_t space; /* port space of the id (cm/service_id.h) */
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
 	uint64_t service_id;

@@ -19,9 +19,17 @@
 struct uroce_id_table {
 	uint32_t mask;   /* number of buckets - 1; the number of buckets is a power of two */
 	uint32_t *first; /* first id of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
-	uint32_t *next;  /* for each id: the next id of its bucket */
-	uint32_t *prev;  /* for each id: the previous id of its bucket; UROCE_ID_TABLE_END: none */
-	uint64_t *hash;  /* hash of the key of each id that is in the table */
+	/*
+	 * number of the next id of the same bucket, for each id that is in the table;
+	 * UROCE_ID_TABLE_END: none
+	 */
+	uint32_t *next;
+	/*
+	 * number of the previous id of the same bucket, for each id that is in the table;
+	 * UROCE_ID_TABLE_END: none
+	 */
+	uint32_t *prev;
+	uint64_t *hash; /* hash of the key of each id that is in the table */
 };
 
 /** Get the size in bytes of the memory of a table for the ids 0 .. max_ids - 1. */

@@ -10,8 +10,8 @@
 #include "base/be.h"
 
 struct ip_header {
-	uint8_t cm_version; /* major version:4 minor version:4 */
-	uint8_t ip_version; /* IP version:4 resv:4 */
+	uint8_t cm_version; /* major version of RDMA IP CM:4 bits, minor version:4 bits */
+	uint8_t ip_version; /* IP version:4 bits, reserved:4 bits */
 	be16 src_port;
 	uint8_t src[16];
 	uint8_t dst[16];

@@ -27,18 +27,19 @@
 
 /** Attribute ID of a MAD: the kind of the message [IBA 16.7.3]. */
 enum uroce_cm_attr {
-	UROCE_CM_REQ = 0x10, /* request for communication */
-	/* message receipt acknowledgement: the answer to a message takes longer */
+	UROCE_CM_REQ = 0x10, /* REQ: request for communication */
+	/* MRA: message receipt acknowledgement; the answer to a message takes longer */
 	UROCE_CM_MRA = 0x11,
-	UROCE_CM_REJ = 0x12,      /* reject */
-	UROCE_CM_REP = 0x13,      /* reply to a REQ */
-	UROCE_CM_RTU = 0x14,      /* ready to use */
-	UROCE_CM_DREQ = 0x15,     /* request for disconnection */
-	UROCE_CM_DREP = 0x16,     /* reply to a DREQ */
-	UROCE_CM_SIDR_REQ = 0x17, /* service ID resolution request: which QP is a UD service */
-	UROCE_CM_SIDR_REP = 0x18, /* reply to a SIDR_REQ */
-	UROCE_CM_LAP = 0x19,      /* load alternate path */
-	UROCE_CM_APR = 0x1a,      /* reply to a LAP */
+	UROCE_CM_REJ = 0x12,  /* REJ: reject */
+	UROCE_CM_REP = 0x13,  /* REP: reply to a REQ */
+	UROCE_CM_RTU = 0x14,  /* RTU: ready to use; the active side confirms the REP */
+	UROCE_CM_DREQ = 0x15, /* DREQ: request for disconnection */
+	UROCE_CM_DREP = 0x16, /* DREP: reply to a DREQ */
+	/* SIDR_REQ: service ID resolution request, which asks for the QP of a UD service */
+	UROCE_CM_SIDR_REQ = 0x17,
+	UROCE_CM_SIDR_REP = 0x18, /* SIDR_REP: reply to a SIDR_REQ */
+	UROCE_CM_LAP = 0x19,      /* LAP: load alternate path */
+	UROCE_CM_APR = 0x1a,      /* APR: alternate path response, the reply to a LAP */
 };
 
 /**
@@ -68,7 +69,8 @@ enum uroce_cm_transport {
 	UROCE_CM_TRANSPORT_RC = 0,
 	UROCE_CM_TRANSPORT_UC = 1,
 	UROCE_CM_TRANSPORT_RD = 2,
-	UROCE_CM_TRANSPORT_EXTENDED = 3, /* the service is in uroce_cm_req.extended_transport */
+	/* the field uroce_cm_req.extended_transport has the transport service */
+	UROCE_CM_TRANSPORT_EXTENDED = 3,
 };
 
 /** Value of uroce_cm_req.extended_transport for XRC [IBA A14.6]. */
@@ -87,14 +89,14 @@ enum uroce_cm_about {
  */
 struct uroce_cm_path {
 	uint16_t local_lid;    /* LID of the sender; 0 or 0xffff on RoCE, which has no LIDs */
-	uint16_t remote_lid;   /* LID of the receiver */
-	uint8_t local_gid[16]; /* GID of the sender */
+	uint16_t remote_lid;   /* LID of the receiver of the message */
+	uint8_t local_gid[16]; /* GID of the sender of the message */
 	uint8_t remote_gid[16];
 	uint32_t flow_label;      /* 20 bits: flow label of IPv6 */
 	uint8_t rate_code;        /* 6 bits: enum ibv_rate; 0 means the rate of the port */
 	uint8_t traffic_class;    /* 8 bits: traffic class of IP */
 	uint8_t hop_limit;        /* 8 bits: hop limit of IP */
-	uint8_t sl;               /* 4 bits: service level */
+	uint8_t sl;               /* 4 bits: service level of the path */
 	uint8_t is_subnet_local;  /* 1: no router is on the path */
 	uint8_t ack_timeout_code; /* 5 bits: encoded local ACK timeout for the QP (cm/timeout.h) */
 };
@@ -117,14 +119,15 @@ struct uroce_cm_req {
 	uint32_t local_eecn;  /* 24 bits: sender's EE context, for RD; 0 for other services */
 	uint32_t remote_eecn; /* 24 bits: receiver's EE context, for RD; 0 for other services */
 	uint8_t remote_timeout_code; /* 5 bits: encoded time in which the receiver answers */
-	uint8_t transport;           /* 2 bits: enum uroce_cm_transport */
-	uint8_t has_flow_control;    /* 1 bit: the sender's QP sends end-to-end credits */
-	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender receives */
-	uint8_t local_timeout_code;  /* 5 bits: encoded time in which the sender answers a REP */
-	uint8_t retry_count;         /* 3 bits: retry count that the receiver's QP uses */
-	uint16_t pkey;               /* partition key of the connection */
-	uint8_t mtu_code;            /* 4 bits: path MTU, enum ibv_mtu */
-	uint8_t has_rdc;             /* 1 bit: an RD channel exists; 0 for services other than RD */
+	/* 2 bits: transport service of the connection (enum uroce_cm_transport) */
+	uint8_t transport;
+	uint8_t has_flow_control;   /* 1 bit: the sender's QP sends end-to-end credits */
+	uint32_t starting_psn;      /* 24 bits: the first PSN that the sender receives */
+	uint8_t local_timeout_code; /* 5 bits: encoded time in which the sender answers a REP */
+	uint8_t retry_count;        /* 3 bits: retry count that the receiver's QP uses */
+	uint16_t pkey;              /* partition key of the connection */
+	uint8_t mtu_code;           /* 4 bits: path MTU, enum ibv_mtu */
+	uint8_t has_rdc;            /* 1 bit: an RD channel exists; 0 for services other than RD */
 	/* 3 bits: RNR retry count that the receiver's QP uses; 7 means no limit */
 	uint8_t rnr_retry_count;
 	uint8_t max_cm_retries; /* 4 bits: how often a CM message is repeated at most */
@@ -145,7 +148,7 @@ struct uroce_cm_req {
 struct uroce_cm_mra {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
-	uint8_t about;        /* 2 bits: enum uroce_cm_about, the message that is acknowledged */
+	uint8_t about;        /* 2 bits: the message that is acknowledged (enum uroce_cm_about) */
 	uint8_t timeout_code; /* 5 bits: encoded time until the sender answers the message */
 	uint8_t private_data[UROCE_CM_MRA_PRIVATE_LEN];
 };
@@ -158,10 +161,10 @@ struct uroce_cm_rej {
 	 * know it
 	 */
 	uint32_t remote_comm_id;
-	uint8_t about;    /* 2 bits: enum uroce_cm_about, the message that is rejected */
+	uint8_t about;    /* 2 bits: the message that is rejected (enum uroce_cm_about) */
 	uint8_t info_len; /* 7 bits: bytes of `info` that are valid */
 	uint16_t reason;  /* why the sender rejects: enum uroce_cm_reason (cm/reason.h) */
-	uint8_t info[UROCE_CM_INFO_LEN]; /* additional reject information */
+	uint8_t info[UROCE_CM_INFO_LEN]; /* additional information about the rejection */
 	uint8_t private_data[UROCE_CM_REJ_PRIVATE_LEN];
 };
 
@@ -225,12 +228,12 @@ struct uroce_cm_sidr_req {
 /** SIDR_REP: reply to a SIDR_REQ [IBA 12.11.2]. */
 struct uroce_cm_sidr_rep {
 	uint32_t request_id;
-	uint8_t status;     /* enum uroce_cm_sidr_status (cm/reason.h) */
+	uint8_t status;     /* status of the resolution (enum uroce_cm_sidr_status, cm/reason.h) */
 	uint8_t info_len;   /* bytes of `info` that are valid */
 	uint32_t vendor_id; /* 24 bits: vendor of ECE; 0 if ECE is not used */
 	uint32_t qpn;       /* 24 bits: QP number of the service */
 	uint64_t service_id;
-	uint32_t qkey; /* Q_Key of the service */
+	uint32_t qkey; /* Q_Key of the QP of the service */
 	uint8_t info[UROCE_CM_INFO_LEN];
 	uint8_t private_data[UROCE_CM_SIDR_REP_PRIVATE_LEN];
 };
@@ -251,7 +254,7 @@ struct uroce_cm_apr {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
 	uint8_t info_len; /* bytes of `info` that are valid */
-	uint8_t status;   /* enum uroce_cm_apr_status (cm/reason.h) */
+	uint8_t status;   /* status of the answer (enum uroce_cm_apr_status, cm/reason.h) */
 	uint8_t info[UROCE_CM_INFO_LEN];
 	uint8_t private_data[UROCE_CM_APR_PRIVATE_LEN];
 };

@@ -22,7 +22,7 @@ enum uroce_cm_state {
 	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject the request */
 	UROCE_CM_STATE_REP_SENT,
 	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA, so its RTU may take longer */
-	/* states of both sides */
+	/* states that both the active and the passive side have */
 	UROCE_CM_STATE_ESTABLISHED,
 	UROCE_CM_STATE_DREQ_SENT,
 	/* the peer has sent a DREQ; the DREP waits a short time for private data of the user */
@@ -65,7 +65,7 @@ enum uroce_cm_input {
 	UROCE_CM_ON_SIDR_REFUSAL,
 	/* the peer uses the QP of this connection for a new one, so it has lost this connection */
 	UROCE_CM_ON_SUPERSEDED,
-	/* inputs that are timers */
+	/* inputs of the state machine that are expired timers */
 	/* no answer came in time, and the last message may be repeated once more */
 	UROCE_CM_ON_RETRY,
 	/*
@@ -125,7 +125,7 @@ struct uroce_cm_step {
 	uint8_t send; /* message that the id sends: enum uroce_cme_send */
 	/* event for the user (enum uroce_cm_event_kind) plus one; 0: no event */
 	uint8_t report;
-	uint8_t effect; /* further change: enum uroce_cm_effect */
+	uint8_t effect; /* further change of the id (enum uroce_cm_effect) */
 };
 
 /**

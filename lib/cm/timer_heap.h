@@ -17,7 +17,7 @@
 
 struct uroce_timer_heap {
 	uint32_t nb;
-	uint32_t *heap;     /* ids in heap order */
+	uint32_t *heap;     /* ids with a timer, in the order of a binary heap */
 	uint32_t *position; /* position of each id in `heap`; valid if the id has a timer */
 	/* deadline of the timer of each id; UROCE_TIMER_NEVER: the id has no timer */
 	uint64_t *deadline_ns;

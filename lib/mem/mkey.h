@@ -40,7 +40,7 @@
 
 /** Capabilities of an mkey, chosen at its creation. */
 enum uroce_mkey_flag {
-	UROCE_MKEY_SIGNATURE = 1 << 0,  /* requests may configure signatures */
+	UROCE_MKEY_SIGNATURE = 1 << 0,  /* requests may configure signatures in the mkey */
 	UROCE_MKEY_REMOTE_INV = 1 << 1, /* a peer may invalidate the mkey */
 };
 

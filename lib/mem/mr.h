@@ -25,7 +25,7 @@
 
 struct uroce_mr_table;
 
-/** Properties of a region. */
+/** Properties of a memory region. */
 struct uroce_mr_conf {
 	/*
 	 * address of the first byte in this process; NULL only if `len` is 0, or `is_null` or

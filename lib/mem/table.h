@@ -82,7 +82,7 @@ struct uroce_entry {
 	_Atomic uint64_t len;
 	_Atomic uint64_t addr; /* address of the memory's first byte in this process */
 	_Atomic uint32_t pdn;
-	_Atomic uint32_t access;     /* access rights (enum ibv_access_flags) */
+	_Atomic uint32_t access;     /* access rights of the entry (enum ibv_access_flags) */
 	_Atomic uint32_t qpn;        /* QP number of a window of type 2 while the window is bound */
 	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
 	/* kind of the entry: 0 for a region; otherwise enum uroce_mw_kind, or UROCE_ENTRY_... */

@@ -32,9 +32,12 @@ enum uroce_binding_where {
 };
 
 struct uroce_binding {
-	uint32_t qpn;      /* number of the client's QP */
-	uint32_t dest_qpn; /* number of the peer's QP */
-	/* enum uroce_binding_where; any other value means that there is no binding */
+	uint32_t qpn;      /* number of the client's QP that has the binding */
+	uint32_t dest_qpn; /* number of the peer's QP to which the client's QP is connected */
+	/*
+	 * where the peer of the QP is (enum uroce_binding_where); any other value means that there
+	 * is no binding
+	 */
 	uint16_t where;
 };
 

@@ -45,7 +45,7 @@ struct uroce_cqe {
 	uint32_t byte_len;
 	uint32_t imm; /* immediate data in wire order as received, or the invalidated rkey */
 	uint32_t qpn;
-	uint32_t src_qpn;  /* for UD: number of the sender's QP */
+	uint32_t src_qpn;  /* QP number of the sender of a UD datagram */
 	uint32_t wc_flags; /* which fields of the entry are valid (enum ibv_wc_flags) */
 	uint16_t pkey_index;
 	uint16_t slid; /* always 0, because RoCE has no LIDs */

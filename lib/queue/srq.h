@@ -43,7 +43,7 @@ struct uroce_srq {
 	uint32_t stride;
 	uint32_t pdn;
 	uint32_t xrcd;
-	uint32_t srqn; /* for type XRC: number of the queue, set by uroce_srq_table_add() */
+	uint32_t srqn; /* number of an XRC shared receive queue, which uroce_srq_table_add() sets */
 	struct uroce_cq *cq;
 	void *cookie;
 	/* The lock protects the fields below. */
@@ -57,7 +57,7 @@ struct uroce_srq {
 	uint32_t nb_taken; /* number of requests that QPs have taken and not yet released */
 	uint32_t max_wr;
 	uint8_t *slots;
-	/* for each slot, the number of the next slot in its list (free or posted) */
+	/* number of the next slot in the list of a slot (free or posted), for each slot */
 	uint32_t *next;
 	/*
 	 * first slot of the list of slots that a resize reserved for requests in the old memory;

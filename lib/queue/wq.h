@@ -31,7 +31,7 @@ struct uroce_wq {
 	 * saves one cache line for each queue. A post and a response seldom access the line at the
 	 * same time.
 	 */
-	struct uroce_lock lock; /* lock that serialises posts */
+	struct uroce_lock lock; /* lock of the queue, which serialises posts */
 	uint32_t max_sge;       /* maximum number of scatter/gather elements of a slot */
 	uint32_t max_inline;    /* maximum bytes of inline data of a slot; 0 for a receive queue */
 	/*
@@ -109,7 +109,7 @@ struct uroce_send_wqe {
 	uint32_t rkey;
 	uint32_t len;       /* length of the message in bytes, at most 2^31 */
 	uint32_t imm;       /* immediate data as posted (wire order), or the rkey to invalidate */
-	uint32_t srqn;      /* for XRC: number of the peer's shared receive queue */
+	uint32_t srqn;      /* number of the peer's shared receive queue, if the service is XRC */
 	uint32_t first_psn; /* PSN of the first packet of the request, written by the requester */
 	/*
 	 * number of PSNs of the request, written by the requester; 0 before the first packet is

@@ -130,7 +130,7 @@ struct uroce_loss_recovery {
 	 */
 	uint32_t retransmit_psn;
 	uint8_t state; /* state of loss recovery: enum uroce_recovery_state */
-	uint8_t due;   /* what is to be retransmitted: enum uroce_recovery_due, or-ed */
+	uint8_t due;   /* packets that are to be retransmitted (enum uroce_recovery_due, or-ed) */
 	uint8_t resv[2];
 	/* The fields from gap_psn on are written only during loss recovery. */
 	/*
@@ -371,8 +371,8 @@ struct uroce_resp {
 	uint32_t pending; /* bit i is set if the resource res[i] has responses to send */
 	uint32_t epsn;    /* the PSN that is expected next */
 	/*
-	 * enum uroce_operation of the message that is being received; UROCE_OPERATION_NONE between
-	 * messages
+	 * operation of the message that is being received (enum uroce_operation);
+	 * UROCE_OPERATION_NONE between messages
 	 */
 	uint8_t operation;
 	uint8_t syndrome;  /* syndrome of the pending AETH */
@@ -467,9 +467,10 @@ struct uroce_failure {
  */
 struct uroce_qpc {
 	/* Both roles use the fields from `type` to `cc`. */
-	uint8_t type;        /* enum ibv_qp_type */
-	uint8_t state;       /* enum ibv_qp_state; written by uroce_qpc_set_state() */
-	uint8_t service;     /* enum uroce_service */
+	uint8_t type; /* type of the QP (enum ibv_qp_type) */
+	/* state of the QP (enum ibv_qp_state), which uroce_qpc_set_state() writes */
+	uint8_t state;
+	uint8_t service;     /* transport service of the QP (enum uroce_service) */
 	uint8_t mtu_shift;   /* log2 of the path MTU */
 	bool is_established; /* the event IBV_EVENT_COMM_EST was raised */
 	bool is_req_gbn;
@@ -512,7 +513,7 @@ struct uroce_qpc {
 	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
 	uint32_t pdn;    /* protection domain; XRC_RECV: the protection domain of `srq` */
-	uint32_t access; /* enum ibv_access_flags granted to the peer */
+	uint32_t access; /* access rights that the QP grants to the peer (enum ibv_access_flags) */
 	/*
 	 * state of congestion control; both roles use the first 16 bytes, the requester also the
 	 * last 16

@@ -63,7 +63,7 @@ int uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], c
  */
 void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 
-/** The number of members of a multicast group. */
+/** Get the number of members of a multicast group. */
 unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16]);
 
 /** The position of a loop over the members of a multicast group. */

@@ -35,7 +35,8 @@ struct uroce_refusal {
 	 * `field`
 	 */
 	int mask;
-	const char *field; /* for VALUE: name of the field of struct ibv_qp_attr */
+	/* if `reason` is UROCE_REFUSAL_VALUE: name of the field of struct ibv_qp_attr */
+	const char *field;
 	uint64_t value, min, max;
 };
 

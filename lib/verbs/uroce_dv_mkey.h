@@ -73,8 +73,8 @@ enum uroce_dv_context_comp_mask {
 
 struct uroce_dv_context {
 	/*
-	 * enum uroce_dv_context_comp_mask; on input the fields that are requested, on output the
-	 * fields that were written
+	 * set of fields (enum uroce_dv_context_comp_mask): on input the fields that are requested,
+	 * on output the fields that were written
 	 */
 	uint64_t comp_mask;
 	struct uroce_dv_sig_caps sig_caps;
@@ -113,9 +113,10 @@ enum uroce_dv_qp_create_send_ops_flags {
 };
 
 struct uroce_dv_qp_init_attr {
-	uint64_t comp_mask;      /* enum uroce_dv_qp_init_attr_mask */
-	uint32_t create_flags;   /* enum uroce_dv_qp_create_flags */
-	uint64_t send_ops_flags; /* enum uroce_dv_qp_create_send_ops_flags */
+	uint64_t comp_mask;    /* set of the valid fields (enum uroce_dv_qp_init_attr_mask) */
+	uint32_t create_flags; /* flags of the creation (enum uroce_dv_qp_create_flags) */
+	/* calls that may build requests (enum uroce_dv_qp_create_send_ops_flags) */
+	uint64_t send_ops_flags;
 };
 
 /**
@@ -157,7 +158,7 @@ enum uroce_dv_mkey_init_attr_flags {
 
 struct uroce_dv_mkey_init_attr {
 	struct ibv_pd *pd;
-	uint32_t create_flags; /* enum uroce_dv_mkey_init_attr_flags */
+	uint32_t create_flags; /* flags of the creation (enum uroce_dv_mkey_init_attr_flags) */
 	uint16_t max_entries;  /* number of pieces that the mkey may have */
 };
 
@@ -196,7 +197,7 @@ enum uroce_dv_mkey_conf_flags {
 };
 
 struct uroce_dv_mkey_conf_attr {
-	uint32_t conf_flags; /* enum uroce_dv_mkey_conf_flags */
+	uint32_t conf_flags; /* flags of the configuration (enum uroce_dv_mkey_conf_flags) */
 	uint64_t comp_mask;  /* must be 0 */
 };
 
@@ -267,7 +268,7 @@ struct uroce_dv_sig_t10dif {
 	uint16_t bg; /* initial value of the guard: 0 or 0xffff */
 	uint16_t app_tag;
 	uint32_t ref_tag; /* reference tag of the first block of the mkey */
-	uint16_t flags;   /* enum uroce_dv_sig_t10dif_flags */
+	uint16_t flags;   /* flags of the signature (enum uroce_dv_sig_t10dif_flags) */
 };
 
 struct uroce_dv_sig_crc {
@@ -308,7 +309,7 @@ struct uroce_dv_sig_block_attr {
 	const struct uroce_dv_sig_block_domain *mem;
 	/* format of the signatures on the wire; NULL: there are no signatures on the wire */
 	const struct uroce_dv_sig_block_domain *wire;
-	uint32_t flags;     /* enum uroce_dv_sig_block_attr_flags */
+	uint32_t flags;     /* flags of this struct (enum uroce_dv_sig_block_attr_flags) */
 	uint8_t check_mask; /* bytes of a signature that are checked, enum uroce_dv_sig_mask */
 	/*
 	 * The bytes of a signature that are copied, if both sides have the same structure. Without

@@ -119,8 +119,9 @@ static_assert(sizeof(struct uroce_reth) == 16, "RETH is 16 bytes");
 struct uroce_atomiceth {
 	be64 va;
 	be32 rkey;
-	be64 swap_add; /* for CMP_SWAP: the new value; for FETCH_ADD: the number to be added */
-	be64 compare;  /* for CMP_SWAP: the value to compare with; unused by FETCH_ADD */
+	/* operand of CMP_SWAP: the new value; operand of FETCH_ADD: the number to be added */
+	be64 swap_add;
+	be64 compare; /* operand of CMP_SWAP: the value to compare with; unused by FETCH_ADD */
 };
 static_assert(sizeof(struct uroce_atomiceth) == 28, "AtomicETH is 28 bytes");
 

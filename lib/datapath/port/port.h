@@ -194,7 +194,7 @@ struct uroce_port {
 	bool has_listener;      /* the port is a memif server, and listens */
 	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
 	uint64_t restart_ns;    /* the port must not be restarted before this time */
-	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of each queue */
+	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of mbufs for each queue */
 	/* Kernel interface that the port shares; valid if policy->is_kernel. */
 	struct uroce_netif netif;
 	/* Connection to uroced; NULL: the port is an ethdev port. */

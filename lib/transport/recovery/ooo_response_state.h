@@ -28,7 +28,7 @@ enum uroce_ooo_response_event {
 /** What the caller of uroce_ooo_response_step() has to do. */
 enum uroce_ooo_response_action {
 	UROCE_OOO_RESPONSE_DO_NOTHING,
-	UROCE_OOO_RESPONSE_DO_ARM, /* start the reordering timer */
+	UROCE_OOO_RESPONSE_DO_ARM, /* start the timer of the reordering window */
 	UROCE_OOO_RESPONSE_DO_ASK, /* request the missing responses again */
 };
 

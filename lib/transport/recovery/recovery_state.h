@@ -22,12 +22,13 @@ enum uroce_recovery_event {
 	UROCE_RECOVERY_ON_PROBE_SENT, /* the packet at una_psn was sent as a probe */
 	/* una_psn has moved past the packet that was sent as a probe */
 	UROCE_RECOVERY_ON_PROBE_ACKED,
-	UROCE_RECOVERY_ON_PROGRESS, /* una_psn has moved */
+	/* una_psn has moved, because the peer has acknowledged packets */
+	UROCE_RECOVERY_ON_PROGRESS,
 	/* packets are lost, and the retransmission of a single packet is not enough */
 	UROCE_RECOVERY_ON_LOSS,
 	UROCE_RECOVERY_ON_ACK_TIMEOUT, /* the ACK timer expired, and a retry is left */
 	UROCE_RECOVERY_ON_RNR_NAK,     /* the peer has no receive request, and a retry is left */
-	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer expired */
+	UROCE_RECOVERY_ON_RNR_EXPIRED, /* the RNR timer has expired, so the requester may send */
 	UROCE_RECOVERY_ON_REWOUND,     /* the send position went back to una_psn */
 	UROCE_RECOVERY_EVENT_NB
 };

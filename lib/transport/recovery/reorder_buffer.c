@@ -49,7 +49,7 @@ struct uroce_reorder_buffer {
 	uint32_t used_frames;
 	uint32_t nb_taken; /* number of gaps that are in use */
 	uint32_t nb_ready; /* number of filled gaps with packets that wait for execution */
-	uint32_t nb_held;  /* number of buffered frames */
+	uint32_t nb_held;  /* number of frames that are buffered */
 	uint32_t newest;   /* index of the frame that was buffered last */
 	struct gap_slot *gaps;
 	struct frame_slot *frames;

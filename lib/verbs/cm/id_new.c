@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Allocating and freeing ids. */
+/* Allocating and freeing ids of connection management. */
 
 #include "verbs/cm/id_new.h"
 

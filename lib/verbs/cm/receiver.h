@@ -13,7 +13,7 @@
 #include "cm/cm.h"
 #include "verbs/cm/gsi.h"
 
-/** Counters of the reception. */
+/** Counters of the MADs that were received and not passed to the engine. */
 struct uroce_cm_receiver_stats {
 	uint64_t nb_refused;   /* MADs that are no messages of communication management */
 	uint64_t nb_no_source; /* MADs whose IP header has no source to which a reply may go */
