@@ -68,7 +68,7 @@ enum perf_link {
 enum perf_rate_unit {
 	PERF_RATE_GBIT,     /* 10^9 bits of payload per second */
 	PERF_RATE_MIB,      /* 2^20 bytes of payload per second */
-	PERF_RATE_MESSAGES, /* messages per second */
+	PERF_RATE_MESSAGES, /* limit of the rate in messages per second */
 };
 
 enum perf_rate_type {
@@ -107,7 +107,7 @@ struct options {
 	int link;           /* link layer, an enum perf_link */
 	int rate_unit;      /* unit of rate_limit, an enum perf_rate_unit */
 	int rate_type;      /* who limits the rate of messages, an enum perf_rate_type */
-	int output;         /* what is printed, an enum perf_output */
+	int output;         /* what the program prints, an enum perf_output */
 	uint64_t size;
 	uint64_t iters; /* number of messages for each QP */
 	/* duration of the test in seconds; 0 if the number of messages ends the test */

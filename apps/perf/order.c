@@ -21,10 +21,7 @@
 static uint32_t
 draw(struct order *order)
 {
-	/*
-	 * this is the generator xorshift64*, whose period is long enough, and which takes few
-	 * cycles
-	 */
+	/* The generator is xorshift64*. Its period is long enough, and it takes few cycles. */
 	order->state ^= order->state >> 12;
 	order->state ^= order->state << 25;
 	order->state ^= order->state >> 27;

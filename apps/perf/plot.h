@@ -16,7 +16,7 @@
 #include "histogram.h"
 
 struct plot {
-	const char *path; /* name of the file */
+	const char *path; /* name of the file for the plot */
 	char *panels;     /* the panels written so far */
 	size_t len;
 	FILE *file; /* stream that writes to `panels`; NULL if there is no plot */

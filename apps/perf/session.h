@@ -33,7 +33,10 @@ struct session {
 	 * --bidirectional for both sides
 	 */
 	bool is_requester;
-	/* this side responds to requests of the other side */
+	/*
+	 * this side responds to requests of the other side: true for the server, with --reversed
+	 * for the client, and with --bidirectional for both sides
+	 */
 	bool is_responder;
 	bool is_peer_gone; /* the other side has failed, or has closed the connection */
 	struct endpoint endpoint;

@@ -43,7 +43,7 @@
 struct pingpong {
 	struct session *session;
 	struct requests requests;
-	uint64_t rounds; /* number of finished rounds */
+	uint64_t rounds; /* number of rounds of the test that are finished */
 	/* number of rounds to execute; UINT64_MAX if the deadline ends the test */
 	uint64_t goal;
 	uint64_t measured; /* number of rounds whose time was measured */

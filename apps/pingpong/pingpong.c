@@ -71,7 +71,7 @@ static const char usage[] =
 
 /* The arguments of the command line. */
 static struct {
-	const char *spec;   /* specification of the device */
+	const char *spec;   /* specification of the device of this process */
 	const char *server; /* name of the server; NULL if this process is the server */
 	const char *port;   /* TCP port, or with is_cm the RDMA port, as text */
 	bool is_cm;         /* rdma_cm connects the queue pairs */

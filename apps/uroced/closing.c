@@ -47,7 +47,7 @@ has_descriptors(int socket)
 				      .msg_controllen = sizeof(credentials) };
 		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
 
-		/* this message has descriptors, for which recvmsg() had no room */
+		/* the message has descriptors, for which this recvmsg() gave no room */
 		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
 			return true;
 		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)

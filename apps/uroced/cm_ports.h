@@ -33,7 +33,7 @@
 /** A listener, and its user. */
 struct cm_port {
 	uid_t uid;
-	uint16_t space; /* port space (cm/service_id.h) */
+	uint16_t space; /* port space of the listener (cm/service_id.h) */
 	uint8_t is_datagram;
 	uint8_t is_v6only;
 	struct uroce_mux_cm_addr addr;

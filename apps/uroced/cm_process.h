@@ -28,8 +28,9 @@ enum cm_fd {
 	CM_FD_LISTENER,   /* the socket to which clients of the connection manager connect */
 	CM_FD_REPORTS,    /* the socket for requests of uroced's telemetry (cm_report.h) */
 	CM_FD_LEASES,     /* the file of leases, for reading */
-	CM_FD_READERS,    /* the socket of reader_start() */
-	CM_FD_PORTS,      /* the shared memory of cm_ports_create(), of all connection managers */
+	/* the socket that reader_start() returned, by which readers are requested */
+	CM_FD_READERS,
+	CM_FD_PORTS, /* the shared memory of cm_ports_create(), of all connection managers */
 	CM_FD_END
 };
 

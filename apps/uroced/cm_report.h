@@ -27,7 +27,7 @@ enum cm_report_kind { CM_REPORT_STATS, CM_REPORT_IDS, CM_REPORT_NB };
 
 struct cm_report_request {
 	uint32_t number; /* number of the request, which the reply repeats */
-	uint32_t kind;   /* what is requested, an enum cm_report_kind */
+	uint32_t kind;   /* what uroced requests, an enum cm_report_kind */
 	uint32_t first;  /* if `kind` is CM_REPORT_IDS: first id of the requested list */
 };
 

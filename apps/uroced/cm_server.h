@@ -62,7 +62,7 @@ struct cm_host {
 	 * this user.
 	 */
 	bool (*holds_qpn)(void *arg, uid_t uid, uint32_t qpn, uint64_t token);
-	/* The monotonic time. */
+	/* Get the monotonic time. */
 	uint64_t (*now_ns)(void *arg);
 	/* Read the counters of the messages of all clients. */
 	void (*read_stats)(void *arg, struct uroce_cm_agent_stats *stats);
@@ -74,7 +74,7 @@ struct cm_host {
 struct cm_client {
 	struct cm_server *server;
 	int socket;
-	uint16_t slot; /* index in cm_server.client */
+	uint16_t slot; /* slot of the client: its index in cm_server.client */
 	uid_t uid;
 	pid_t pid;
 	/* the value of cm_server.nb_served when the client was served last, or when it connected */
@@ -144,7 +144,7 @@ void cm_server_fini(struct cm_server *server);
 /** Wake the thread of the server, because a client has events. Any thread may call this. */
 void cm_server_wake(struct cm_server *server);
 
-/* cm_report_serve() is in cm_report.c. */
+/* The function cm_report_serve() is in cm_report.c. */
 
 /**
  * Receive a request of uroced's telemetry, and reply to it.
@@ -153,7 +153,7 @@ void cm_server_wake(struct cm_server *server);
  */
 bool cm_report_serve(const struct cm_server *server);
 
-/* cm_calls_make() is in cm_calls.c. */
+/* The function cm_calls_make() is in cm_calls.c. */
 
 /**
  * Make the call that a client asks for.

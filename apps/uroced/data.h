@@ -141,7 +141,7 @@ struct data *data_create(struct uroce_port *port, struct uroce_neigh *neigh,
 			 struct lease_table *leases);
 void data_destroy(struct data *data);
 
-/** Run rounds until data_end(). */
+/** Run rounds of the data path until data_end() is called. */
 void data_run(struct data *data);
 
 /**

@@ -49,7 +49,10 @@ struct reader_answer {
 	uint32_t kind;
 	uint32_t slot;
 	uint64_t number;
-	/* for READER_TAKE: the result of uroce_mux_receive(), or -EINVAL for the reason in `why` */
+	/*
+	 * if `kind` is READER_TAKE: the result of uroce_mux_receive(), or -EINVAL for the reason in
+	 * `why`
+	 */
 	int32_t ret;
 	/*
 	 * reason why the shared memory is refused, as the end of a sentence; empty if the memory is

@@ -14,7 +14,7 @@
 #include "options.h"
 
 struct reload {
-	/* the arguments of options_parse() */
+	/* the arguments of the program, for options_parse() */
 	int argc;
 	char **argv;
 	struct options now; /* the options with which uroced runs now */

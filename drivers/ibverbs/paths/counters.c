@@ -139,7 +139,7 @@ resolve(int dir, const char *path, char where[TREE_PATH_MAX])
 	len = readlink(link, real, sizeof(real) - 2);
 	if (len < 0)
 		return false;
-	/* a slash is appended, so that the directory CLASS itself matches, too */
+	/* a slash is appended, so that the directory of the devices itself (CLASS) also matches */
 	real[len++] = '/';
 	real[len] = '\0';
 	name = strstr(real, CLASS);

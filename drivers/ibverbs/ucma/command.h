@@ -66,7 +66,7 @@ ucma_handler ucma_query_route, ucma_query;
 /* handlers in cmd_conn.c: connections and their QPs */
 ucma_handler ucma_connect, ucma_listen, ucma_accept, ucma_reject, ucma_disconnect, ucma_notify,
 	ucma_init_qp_attr;
-/* handler in cmd_event.c: events */
+/* handler in cmd_event.c, which takes an event */
 ucma_handler ucma_get_event;
 /* handlers in cmd_mcast.c: multicast groups */
 ucma_handler ucma_join_ip_mcast, ucma_join_mcast, ucma_leave_mcast;
