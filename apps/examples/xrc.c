@@ -50,7 +50,8 @@ send_to(struct ibv_qp *qp, uint32_t srqn, unsigned number)
 }
 
 /*
- * Run the client. It does the same whether the server uses the current or the older calls of XRC.
+ * Run the client, whose steps do not depend on whether the server uses the current or the older
+ * calls of XRC.
  */
 static void
 be_client(void)

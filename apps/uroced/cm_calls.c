@@ -304,8 +304,8 @@ call_query(struct cm_client *client, const struct uroce_mux_cm_request *request,
 }
 
 /*
- * Note that a client has events, and wake the server. The client's manager calls this in its
- * thread.
+ * Note that a client has events, and wake the server. The client's manager calls this function in
+ * its thread.
  */
 static void
 note_events(void *arg)

@@ -141,7 +141,9 @@ void cm_server_run(struct cm_server *server);
 /** End all clients, and free the objects of the server, except for the listener. */
 void cm_server_fini(struct cm_server *server);
 
-/** Wake the thread of the server, because a client has events. Any thread may call this. */
+/**
+ * Wake the thread of the server, because a client has events. Any thread may call this function.
+ */
 void cm_server_wake(struct cm_server *server);
 
 /* The function cm_report_serve() is in cm_report.c. */

@@ -146,7 +146,7 @@ void data_run(struct data *data);
 
 /**
  * Get a number that increases as long as the data path runs: at least every
- * UROCE_IDLE_WAKEUP_MAX_NS, also while no frame moves. Any thread may call this.
+ * UROCE_IDLE_WAKEUP_MAX_NS, also while no frame moves. Any thread may call this function.
  */
 static inline uint64_t
 data_progress(const struct data *data)

@@ -74,7 +74,7 @@ struct frame_host {
 	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
 	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
 	X(KIND, "kind")             /* this kind of frame is not allowed */                        \
-	X(MANAGEMENT, "qp1")        /* QP 0 or 1 may not do this, or MAC and QPN disagree */       \
+	X(MANAGEMENT, "qp1")        /* not allowed for QP 0 or 1, or MAC and QPN disagree */       \
 	X(FORGED, "forged")         /* the source QP of a datagram is not of the sender */         \
 	X(UNBOUND, "unbound")       /* the destination QP is not connected to the sender */        \
 	X(QKEY, "qkey")             /* the Q_Key is privileged, and the user is not root */        \

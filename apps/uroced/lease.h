@@ -74,7 +74,7 @@ uint32_t lease_count(const struct lease_table *table, uint32_t uid);
 
 /**
  * Get the slot, plus 1, of the client that holds a QP number; 0 if no client holds it. Any thread
- * may call this.
+ * may call this function.
  */
 static inline unsigned
 lease_owner(const struct lease_table *table, uint32_t qpn)

@@ -8,7 +8,7 @@
  * each fault.
  */
 
-/** Write a line to the log. Any thread may call this. */
+/** Write a line to the log. Any thread may call this function. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /**

@@ -28,8 +28,8 @@ struct control;
 void reload_init(struct reload *reload, int argc, char **argv, const struct options *now);
 
 /**
- * Read the configuration again and apply it. The control thread calls this. Clients that exceed a
- * new limit stay, and further ones are refused.
+ * Read the configuration again and apply it. The control thread calls this function. Clients that
+ * exceed a new limit stay, and further ones are refused.
  * @return false: the reload was refused
  */
 bool reload_run(struct reload *reload, struct control *control);

@@ -43,8 +43,8 @@ void service_close(struct service *service);
 void service_ready(struct service *service, const char *port, uint64_t now_ns);
 
 /**
- * Send the reports that are due. The control thread calls this in each round of its loop, so the
- * call itself is the progress of the control thread.
+ * Send the reports that are due. The control thread calls this function in each round of its loop,
+ * so the call itself is the progress of the control thread.
  * @param progress  a number that the data path increases in each round of its loop. WATCHDOG=1 is
  *         not sent while the number stays the same.
  */

@@ -195,8 +195,9 @@ after_fork_in_parent(void)
 }
 
 /*
- * Called in the child after fork(). An engine in which EAL was not started has no threads and no
- * memory of EAL, so the child may use this engine. Any other engine is dead in the child.
+ * This function is called in the child after fork(). An engine in which EAL was not started has no
+ * threads and no memory of EAL, so the child may use this engine. Any other engine is dead in the
+ * child.
  */
 static void
 after_fork_in_child(void)

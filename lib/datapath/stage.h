@@ -108,7 +108,7 @@ uroce_stage_skip(void)
 
 /**
  * Get the time that all threads have spent on a stage so far, without the cost of the clock itself.
- * Any thread may call this.
+ * Any thread may call this function.
  * @param[out] name  display name of the stage; a constant string
  */
 struct uroce_stage_sum uroce_stage_read(enum uroce_stage stage, const char **name);

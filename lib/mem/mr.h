@@ -187,7 +187,7 @@ void *uroce_rkey_resolve(const struct uroce_mr_table *table, uint32_t rkey, uint
  */
 _Atomic uint32_t *uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key);
 
-/** Release a TX reference when the port has finished reading. Any thread may call this. */
+/** Release a TX reference when the port has finished reading. Any thread may call this function. */
 static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {

@@ -359,8 +359,8 @@ int uroce_resize_cq(struct ibv_cq *cq, int cqe);
 int uroce_destroy_cq(struct ibv_cq *cq);
 
 /**
- * Take completions from a CQ. On a device with drive=app the call drives the CQ's worker for one
- * round if the CQ is empty.
+ * Take completions from a CQ. On a device with the key drive=app the call drives the CQ's worker
+ * for one round if the CQ is empty.
  *
  * @lcore  Any thread. The call may drive the worker, see uroce_worker_poll().
  * @mt     Safe.
@@ -386,8 +386,8 @@ int uroce_req_notify_cq(struct ibv_cq *cq, int solicited_only);
  * Wait for an event of any CQ of a channel. The call does not wait if O_NONBLOCK is set on the
  * channel's `fd`.
  *
- * @lcore  Any thread. While this thread waits it does not drive workers. On a device with drive=app
- *         the service thread then drives them.
+ * @lcore  Any thread. While this thread waits it does not drive workers. On a device with the key
+ *         drive=app the service thread then drives them.
  * @mt     Safe. Each event goes to one of the waiting threads.
  * @owner  The caller acknowledges the event by uroce_ack_cq_events().
  * @param[out] cq, cq_context  the CQ that has the event; written on success

@@ -34,11 +34,11 @@ const char *uroce_cm_dv_status_str(enum rdma_cm_event_type event, int status);
  */
 struct uroce_cm_dv_watch {
 	/*
-	 * Called before an event is added to the channel. The result says whether the event is
-	 * added; otherwise it is dropped. NULL: all events are added.
+	 * This function is called before an event is added to the channel. The result says whether
+	 * the event is added; otherwise it is dropped. NULL: all events are added.
 	 */
 	bool (*is_wanted)(void *arg, const struct rdma_cm_event *event);
-	/* Called after an event was added. NULL: not wanted. */
+	/* This function is called after an event was added to the channel. NULL: not wanted. */
 	void (*notify)(void *arg);
 };
 

@@ -36,7 +36,7 @@ struct uroce_event_queue;
 struct uroce_event_queue *uroce_event_queue_create(uint32_t max_objects);
 void uroce_event_queue_destroy(struct uroce_event_queue *queue);
 
-/** Queue an event, unless the event is pending already. Any thread may call this. */
+/** Queue an event, unless the event is pending already. Any thread may call this function. */
 void uroce_event_push(struct uroce_event_queue *queue, enum ibv_event_type type, void *cookie);
 
 /**

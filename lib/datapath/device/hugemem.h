@@ -28,7 +28,7 @@ void *uroce_hugemem_alloc(size_t len, int socket_id);
  */
 void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
 
-/** Free memory of uroce_hugemem_alloc() or uroce_hugemem_alloc_beyond(). NULL is allowed. */
+/** Free memory of uroce_hugemem_alloc() or uroce_hugemem_alloc_beyond(). `mem` may be NULL. */
 void uroce_hugemem_free(void *mem);
 
 #endif /* UROCE_DATAPATH_HUGEMEM_H */

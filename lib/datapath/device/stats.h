@@ -16,13 +16,14 @@
 #include "transport/counter.h"
 
 /**
- * Read the sums of the counters of all workers, since the device came up. Any thread may call this.
+ * Read the sums of the counters of all workers, since the device came up. Any thread may call this
+ * function.
  */
 void uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters);
 
 /**
  * Read how many received frames got each verdict. A forwarded frame has two verdicts. Any thread
- * may call this.
+ * may call this function.
  */
 void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT_NB]);
 
@@ -40,7 +41,7 @@ struct uroce_stats_row {
 /** Number of counters of a QP. */
 #define UROCE_STATS_QP_NB 16
 
-/** Read the counters of a QP. Runs in the context of the QP's worker. */
+/** Read the counters of a QP. The function runs in the context of the QP's worker. */
 void uroce_stats_read_qp(const struct uroce_qpc *qpc,
 			 struct uroce_stats_row rows[UROCE_STATS_QP_NB]);
 

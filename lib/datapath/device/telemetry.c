@@ -224,7 +224,7 @@ struct qp_snapshot {
 	struct uroce_stats_row rows[UROCE_STATS_QP_NB];
 };
 
-/* Read the state of a QP into a snapshot. Runs in the context of the QP's worker. */
+/* Read the state of a QP into a snapshot. The function runs in the context of the QP's worker. */
 static int
 read_qp(void *arg)
 {

@@ -207,7 +207,7 @@ time_t uroce_mux_client_now(void);
 int uroce_mux_client_open(struct uroce_port *port, const struct uroce_dev_conf *conf,
 			  const struct uroce_mux_host *known);
 
-/** Close the connection to uroced, when no thread calls bursts any more. NULL is allowed. */
+/** Close the connection to uroced, when no thread calls bursts any more. `client` may be NULL. */
 void uroce_mux_client_close(struct uroce_mux_client *client);
 
 /**
@@ -302,7 +302,7 @@ void uroce_mux_client_drain(struct uroce_mux_client *client);
 /** Arm the RX wake-up of a queue: frames that arrive from now on make `rx_wakeup_fd` readable. */
 void uroce_mux_client_arm(struct uroce_mux_client *client, uint16_t queue);
 
-/** Disarm the RX wake-up of a queue. Any thread may call this. */
+/** Disarm the RX wake-up of a queue. Any thread may call this function. */
 void uroce_mux_client_disarm(struct uroce_mux_client *client, uint16_t queue);
 
 /* The functions from here to uroce_mux_client_take_good() are in mux_client_lease.c. */
@@ -323,20 +323,22 @@ bool uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn);
  */
 uint64_t uroce_mux_client_token(struct uroce_mux_client *client, uint32_t qpn);
 
-/** Handle uroced's message LEASED. The connection's thread calls this. */
+/** Handle uroced's message LEASED. The connection's thread calls this function. */
 void uroce_mux_client_take_leased(struct uroce_mux_client *client,
 				  const struct uroce_mux_leased *leased);
 
 /**
  * Handle uroced's message ATTACHED. Leases that uroced does not accept are given up, and their QPs
- * fail. The connection's thread calls this.
+ * fail. The connection's thread calls this function.
  */
 void uroce_mux_client_take_good(struct uroce_mux_client *client,
 				const struct uroce_mux_attached *attached);
 
 /* The functions from here to the end of this header are in mux_client_binding.c. */
 
-/** Bind a QP: report the peer in the QP's context to uroced. The QP's worker calls this. */
+/**
+ * Bind a QP: report the peer in the QP's context to uroced. The QP's worker calls this function.
+ */
 void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_qpc *qpc);
 
 /** Remove the binding of a QPN, because its QP has no peer any more. */

@@ -65,8 +65,8 @@ struct renewal {
 };
 
 /*
- * Replace the memory of a pair of rings. Runs in the context of the worker, so that no burst uses
- * the pair meanwhile.
+ * Replace the memory of a pair of rings. The function runs in the context of the worker, so that no
+ * burst uses the pair meanwhile.
  */
 static int
 renew_pair(void *arg)

@@ -96,7 +96,7 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
-/** Whether this worker has left an ACK to its next round. Any thread may call this. */
+/** Whether this worker has left an ACK to its next round. Any thread may call this function. */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
 /** End the delay of an ACK, because the worker transmits all its frames now. */
@@ -104,7 +104,7 @@ void uroce_delayed_ack_end(struct uroce_worker *worker);
 
 /**
  * Get the worker with this index on a port, if the worker has a delayed ACK; NULL: the worker has
- * none. Any thread may call this.
+ * none. Any thread may call this function.
  * @param port  ID of the port, below UROCE_PORTS_MAX
  */
 struct uroce_worker *uroce_delayed_ack_registered(unsigned port, unsigned idx);

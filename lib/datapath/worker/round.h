@@ -249,7 +249,10 @@ void uroce_worker_end_round(struct uroce_worker *worker);
  */
 bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 
-/** Wait until the worker has left the round in which it may be now. Any thread may call this. */
+/**
+ * Wait until the worker has left the round in which it may be now. Any thread may call this
+ * function.
+ */
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
 /**
@@ -258,10 +261,7 @@ void uroce_worker_wait_round(const struct uroce_worker *worker);
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/**
- * Handle the QP's events and file its timer. The caller does this after each transport call for the
- * QP.
- */
+/** Handle the QP's events and file its timer, after each transport call for the QP. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /** Move a QP to ERR because of an error outside of the QP, and raise IBV_EVENT_QP_FATAL. */
@@ -419,7 +419,7 @@ uroce_migrate_is_request(const void *entry)
  */
 void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
 
-/** Complete the migration of a QP to this worker. To be called before any other call for the QP. */
+/** Complete the migration of a QP to this worker, before any other call for the QP. */
 void uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /* The functions from here to uroce_reorder_mbuf_reap() are in reorder_mbuf.c. */
@@ -466,8 +466,8 @@ unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, un
 
 /**
  * Transmit what is posted to this QP, ahead of all other active QPs, which stay in the list. Only
- * the first few frames are sent at once, the rest when the QP's turn comes. To be called only while
- * no frame is pending and the port is ready.
+ * the first few frames are sent at once, the rest when the QP's turn comes. The function must be
+ * called only while no frame is pending and the port is ready.
  */
 void uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
@@ -482,7 +482,7 @@ void uroce_tx_drop(struct uroce_worker *worker);
 
 /* uroce_doorbell_push() is in doorbell.c; uroce_doorbell_take() is in doorbell_take.c. */
 
-/** Append a QP to the worker's list of doorbells. Any thread may call this. */
+/** Append a QP to the worker's list of doorbells. Any thread may call this function. */
 void uroce_doorbell_push(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**

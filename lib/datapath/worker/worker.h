@@ -178,16 +178,16 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /**
- * Signal that something was posted to a QP. Any thread may call this. The call never fails, and
- * wakes a sleeping service thread.
+ * Signal that something was posted to a QP. Any thread may call this function. The call never
+ * fails, and wakes a sleeping service thread.
  */
 void uroce_worker_ring_doorbell(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /**
  * Transmit what was posted to a QP in the calling thread, if inline transmit is possible: see
- * datapath/worker/inline_tx.h. Any thread that holds no lock of a worker may call this. The thread may
- * hold the lock of the QP's send queue, which keeps the QP from being destroyed. A round only tries
- * to take such a lock, so that no two threads wait for each other.
+ * datapath/worker/inline_tx.h. Any thread that holds no lock of a worker may call this function.
+ * The thread may hold the lock of the QP's send queue, which keeps the QP from being destroyed. A
+ * round only tries to take such a lock, so that no two threads wait for each other.
  * @return false: nothing was sent, and the caller must call uroce_worker_ring_doorbell()
  */
 bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp);

@@ -44,7 +44,7 @@ enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struc
 
 /**
  * Learn from the PSN of a request, new or duplicate, whether the last PSN gap was loss or
- * reordering. Called while is_fill_doubtful is true.
+ * reordering. The function is called while is_fill_doubtful is set.
  */
 void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 

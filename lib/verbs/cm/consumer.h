@@ -19,8 +19,8 @@ int uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg
 			   struct uroce_cm_manager **manager);
 
 /**
- * Assign a consumer to an account, see uroce_cme_set_account(). Must not be called in a child of
- * fork().
+ * Assign a consumer to an account, see uroce_cme_set_account(). The function must not be called in
+ * a child of fork().
  * @param manager  a consumer
  */
 void uroce_cm_consumer_set_account(struct uroce_cm_manager *manager, uint32_t account);
