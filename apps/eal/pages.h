@@ -15,8 +15,8 @@
 #include <stddef.h>
 
 /**
- * Let ordinary memory of up to `len` bytes replace hugepages from now on. This needs virtual
- * addresses as IOVAs. Memory is allocated only when a hugepage cannot be mapped.
+ * Let ordinary memory of up to `len` bytes replace hugepages from now on. The replacement needs
+ * virtual addresses as IOVAs. Memory is allocated only when a hugepage cannot be mapped.
  * @mt  Call this before EAL starts.
  */
 void pages_allow(size_t len);

@@ -18,7 +18,8 @@
 int xrc_open(struct endpoint *endpoint, const struct options *opt);
 
 /**
- * Create the target of queue pair `idx`, whose local address exists, and add the target to it.
+ * Create the target of queue pair `idx`, whose local address exists, and add the number of the
+ * target to this address.
  * @return 0, or -1 after a line on stderr
  */
 int xrc_create_target(struct endpoint *endpoint, const struct options *opt, unsigned idx);

@@ -84,7 +84,7 @@ service_report(struct service *service, unsigned nb_clients, uint64_t progress, 
 	report_progress(service, progress, now_ns);
 }
 
-/* Get the time until `due_ns`, or SERVICE_RETRY_NS if `due_ns` has passed. */
+/* Get the time until `due_ns`, but at least SERVICE_RETRY_NS. */
 static uint64_t
 get_time_left(uint64_t due_ns, uint64_t now_ns)
 {

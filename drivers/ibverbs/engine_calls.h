@@ -144,7 +144,7 @@ struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_de
  */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);
 
-/** Remove the record of a context. This must be called before the context is closed. */
+/** Remove the record of a context. The function must be called before the context is closed. */
 void engine_drop(struct ibv_context *context);
 
 /**

@@ -28,8 +28,8 @@ extern const bool uroce_crc32_is_none;
 uint32_t uroce_crc32(uint32_t state, const void *data, size_t len);
 
 /**
- * Extend a CRC state over `len` bytes, bit by bit. This is the reference for tests and small
- * tools.
+ * Extend a CRC state over `len` bytes, bit by bit. The function is the reference for tests and
+ * small tools.
  */
 uint32_t uroce_crc32_scalar(uint32_t state, const void *data, size_t len);
 

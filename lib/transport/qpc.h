@@ -123,9 +123,9 @@ unsigned uroce_qpc_send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, u
 				 uint64_t now_ns);
 
 /**
- * Build up to `max` frames with responses and acknowledgements only. This suffices if only requests
- * of the peer arrived since the last send. The fields of the requester are not touched. The
- * function may be called only while uroce_qpc_is_fast_path() is true. Parameters and result are
+ * Build up to `max` frames with responses and acknowledgements only. The call suffices if only
+ * requests of the peer arrived since the last send. The fields of the requester are not touched.
+ * The function may be called only while uroce_qpc_is_fast_path() is true. Parameters and result are
  * those of uroce_qpc_send().
  */
 unsigned uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,

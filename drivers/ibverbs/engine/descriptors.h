@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 /**
- * Initialise the table of file descriptors. This must be called before liburoce opens any
+ * Initialise the table of file descriptors. The function must be called before liburoce opens any
  * descriptor.
  */
 void descriptors_begin(void);

@@ -28,7 +28,8 @@
 
 /*
  * Call poll() of librspreload once. librspreload looks up the functions of libc in its socket(),
- * poll() and a few other calls. It fails with SIGSEGV if a program makes another call first.
+ * poll() and a few other calls. librspreload fails with SIGSEGV if a program makes another call
+ * first.
  */
 __attribute__((constructor)) static void
 begin_sockets(void)

@@ -22,9 +22,9 @@ void *uroce_hugemem_alloc(size_t len, int socket_id);
 
 /**
  * Allocate memory as uroce_hugemem_alloc() does. If EAL's heap has no room, the memory comes from
- * the library's own heap, which grows. It does so also where EAL uses hugepages. The function is
- * for objects, such as the entries of a CQ, that a device guarantees whatever the size of EAL's
- * memory.
+ * the library's own heap, which grows. The library's own heap is used also where EAL uses
+ * hugepages. The function is for objects, such as the entries of a CQ, that a device guarantees
+ * whatever the size of EAL's memory.
  */
 void *uroce_hugemem_alloc_beyond(size_t len, int socket_id);
 

@@ -157,10 +157,10 @@ find_highest_fd(void)
 }
 
 /*
- * Replace the descriptors that the driver has closed and that EAL still has. This is a callback for
- * the driver's listener. EAL calls it after the driver's callback of the same event, and before it
- * adds descriptors to an epoll instance. A closed descriptor was the lowest free one, so it is at
- * most one above the highest open one.
+ * Replace the descriptors that the driver has closed and that EAL still has. This function is a
+ * callback for the driver's listener. EAL calls it after the driver's callback of the same event,
+ * and before it adds descriptors to an epoll instance. A closed descriptor was the lowest free one,
+ * so it is at most one above the highest open one.
  */
 static void
 replace_closed(void *arg)

@@ -23,8 +23,8 @@
 #define SPINS 1000
 
 /*
- * Maximum number of bursts that are received before a command that ends a connection. This is more
- * than the RX ring of a port holds.
+ * Maximum number of bursts that are received before a command that ends a connection. The number is
+ * more than the RX ring of a port holds.
  */
 #define ARRIVED_BURSTS 64u
 

@@ -381,7 +381,7 @@ uroce_migrate_stay(struct uroce_worker_qp *wqp)
 
 /**
  * Whether frames of this QP that arrive at this worker must wait until the QP has migrated here.
- * This is so if this worker is the QP's target worker, or if earlier frames of the QP wait already.
+ * They must if this worker is the QP's target worker, or if earlier frames of the QP wait already.
  */
 bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
 			       uint32_t qpn);

@@ -21,7 +21,7 @@ uroce_service_wake(struct uroce_service_thread *service)
 
 /*
  * Whether the service thread must drive the worker now. While the service thread sleeps until a
- * wake-up, this is so for every worker.
+ * wake-up, the result is true for every worker.
  */
 static bool
 is_serviced(const struct uroce_worker *worker)

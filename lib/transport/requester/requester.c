@@ -192,8 +192,8 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 
 /*
  * Move the send position back by one packet, so that this packet is sent once more and asks for an
- * ACK. This is necessary if sending stops at the send position, and the packets before it do not
- * ask for an ACK.
+ * ACK. The move is necessary if sending stops at the send position, and the packets before it do
+ * not ask for an ACK.
  * @return whether the send position moved
  */
 static bool

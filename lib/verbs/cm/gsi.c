@@ -41,8 +41,8 @@
 #define BUFFER_STRIDE 320u
 
 /*
- * Interval in ns at which uroce_gsi_drain() checks whether all MADs are sent. It gives up after 100
- * ms.
+ * Interval in ns at which uroce_gsi_drain() checks whether all MADs are sent. The function gives up
+ * after 100 ms.
  */
 #define DRAIN_PAUSE_NS 100000
 #define DRAIN_PAUSES   1000u
