@@ -26,7 +26,7 @@ struct buffer {
  */
 int buffer_map(struct buffer *buffer, const struct options *opt, size_t len);
 
-/** Unmap the memory if there is any. */
+/** Unmap the memory of a buffer, if it has any. */
 void buffer_unmap(struct buffer *buffer);
 
 #endif /* PERF_BUFFER_H */

@@ -35,8 +35,8 @@ struct uroce_key_perm {
 		 */
 		uint32_t flip;
 		/*
-		 * number by which a round multiplies that half; it is odd and large, so that bits
-		 * 20 to 43 of the product depend on all bits of the half
+		 * number by which a round multiplies one half of the 24 bits; it is odd and large,
+		 * so that bits 20 to 43 of the product depend on all bits of the half
 		 */
 		uint32_t mul;
 	} round[UROCE_KEY_NB_ROUNDS];

@@ -47,7 +47,7 @@ struct uroce_mkey {
 	/* those bytes of a signature that have arrived, if `next` is inside of the signature */
 	uint8_t cut[UROCE_SIG_LEN_MAX];
 	struct uroce_mkey_error error;     /* the first error since the last uroce_mkey_check() */
-	struct uroce_mkey_placed placed[]; /* the pieces of the layout */
+	struct uroce_mkey_placed placed[]; /* the pieces of the layout of the mkey */
 };
 
 /*

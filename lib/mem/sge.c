@@ -29,9 +29,11 @@ static const uint8_t zeros[4096];
 
 /* The part of one scatter/gather element that a range of the list covers. */
 struct piece {
-	/* first byte; NULL if the part is of an mkey, or for a write to a null region */
+	/*
+	 * first byte of the piece; NULL if the piece is of an mkey, or for a write to a null region
+	 */
 	const void *addr;
-	uint64_t va; /* first address as requests use it, if the part is of an mkey */
+	uint64_t va; /* first address of the piece as requests use it, if the piece is of an mkey */
 	uint32_t len;
 	uint32_t key;
 	bool is_mkey;

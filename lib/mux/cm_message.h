@@ -66,7 +66,7 @@ enum uroce_mux_cm_type {
 /** An address in a message: struct uroce_cm_addr of the engine. */
 struct uroce_mux_cm_addr {
 	uint8_t ip_version;
-	uint8_t reserved; /* must be 0 */
+	uint8_t reserved; /* reserved bytes of the message, which must be 0 */
 	uint16_t port;
 	uint8_t ip[16];
 };
@@ -81,7 +81,7 @@ struct uroce_mux_cm_av {
 	uint32_t flow_label;
 	uint8_t traffic_class;
 	uint8_t hop_limit;
-	uint16_t reserved; /* must be 0 */
+	uint16_t reserved; /* reserved bytes of the message, which must be 0 */
 };
 
 /**
@@ -105,14 +105,14 @@ struct uroce_mux_cm_param {
 	uint8_t has_srq;
 	uint8_t mtu_code;
 	uint8_t ack_timeout_code;
-	uint8_t reserved[4]; /* must be 0 */
+	uint8_t reserved[4]; /* reserved bytes of the message, which must be 0 */
 };
 
 /** Private data in a message. Only the first `len` of `bytes` have a meaning. */
 struct uroce_mux_cm_private {
 	uint8_t len;
 	uint8_t bytes[UROCE_MUX_CM_PRIVATE_MAX];
-	uint8_t reserved[7]; /* must be 0 */
+	uint8_t reserved[7]; /* reserved bytes of the message, which must be 0 */
 };
 
 /**
@@ -127,23 +127,23 @@ struct uroce_mux_cm_request {
 	union {
 		struct {
 			uint32_t version;
-			uint32_t reserved; /* must be 0 */
+			uint32_t reserved; /* reserved bytes of the message, which must be 0 */
 		} hello;
 		struct {
 			uint64_t user;
 			uint16_t space;
 			uint8_t is_datagram;
-			uint8_t reserved[5]; /* must be 0 */
+			uint8_t reserved[5]; /* reserved bytes of the message, which must be 0 */
 		} create;
 		struct {
 			struct uroce_mux_cm_addr addr;
 			uint8_t is_v6only;
 			uint8_t is_shared;
-			uint16_t reserved; /* must be 0 */
+			uint16_t reserved; /* reserved bytes of the message, which must be 0 */
 		} bind;
 		struct {
 			uint32_t backlog;
-			uint32_t reserved; /* must be 0 */
+			uint32_t reserved; /* reserved bytes of the message, which must be 0 */
 		} listen;
 		struct {
 			struct uroce_mux_cm_addr remote;
@@ -157,7 +157,7 @@ struct uroce_mux_cm_request {
 		} accept;
 		struct {
 			uint16_t reason;
-			uint8_t reserved[6]; /* must be 0 */
+			uint8_t reserved[6]; /* reserved bytes of the message, which must be 0 */
 			struct uroce_mux_cm_private private_data;
 		} reject;
 		struct {
@@ -168,7 +168,7 @@ struct uroce_mux_cm_request {
 		} set_user;
 		struct {
 			uint32_t qpn;
-			uint32_t reserved; /* must be 0 */
+			uint32_t reserved; /* reserved bytes of the message, which must be 0 */
 			/* token of the lease of the block that contains the QP number `qpn` */
 			uint64_t token;
 		} qpn_busy;

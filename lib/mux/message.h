@@ -76,7 +76,7 @@ enum uroce_mux_type {
 /** A block of QP numbers that a client has leased. */
 struct uroce_mux_lease {
 	uint32_t block;
-	uint32_t reserved; /* must be 0 */
+	uint32_t reserved; /* reserved bytes of the message, which must be 0 */
 	uint64_t token;    /* random number that proves the lease */
 };
 
@@ -124,9 +124,9 @@ struct uroce_mux_this_host {
 struct uroce_mux_attach {
 	uint32_t type;
 	uint32_t version;
-	uint64_t reserved; /* must be 0 */
+	uint64_t reserved; /* reserved bytes of the message, which must be 0 */
 	uint32_t nb_leases;
-	uint32_t reserved2; /* must be 0 */
+	uint32_t reserved2; /* reserved bytes of the message, which must be 0 */
 	struct uroce_shm_layout plan;
 	/*
 	 * leases that the client got on an earlier connection, maybe from an earlier uroced

@@ -512,7 +512,7 @@ struct uroce_qpc {
 	/* UC: number of wrong keys that were received since bad_key_ns; see msg.c */
 	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
-	uint32_t pdn;    /* protection domain; XRC_RECV: the protection domain of `srq` */
+	uint32_t pdn;    /* number of the QP's protection domain; XRC_RECV: of that of `srq` */
 	uint32_t access; /* access rights that the QP grants to the peer (enum ibv_access_flags) */
 	/*
 	 * state of congestion control; both roles use the first 16 bytes, the requester also the

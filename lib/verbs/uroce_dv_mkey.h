@@ -198,7 +198,7 @@ enum uroce_dv_mkey_conf_flags {
 
 struct uroce_dv_mkey_conf_attr {
 	uint32_t conf_flags; /* flags of the configuration (enum uroce_dv_mkey_conf_flags) */
-	uint64_t comp_mask;  /* must be 0 */
+	uint64_t comp_mask;  /* set of further fields: none exist, so it must be 0 */
 };
 
 /**
@@ -283,7 +283,7 @@ struct uroce_dv_sig_block_domain {
 		const struct uroce_dv_sig_crc *crc;
 	} sig;
 	enum uroce_dv_block_size block_size;
-	uint64_t comp_mask; /* must be 0 */
+	uint64_t comp_mask; /* set of further fields: none exist, so it must be 0 */
 };
 
 /**
@@ -317,7 +317,7 @@ struct uroce_dv_sig_block_attr {
 	 * both sides.
 	 */
 	uint8_t copy_mask;
-	uint64_t comp_mask; /* must be 0 */
+	uint64_t comp_mask; /* set of further fields: none exist, so it must be 0 */
 };
 
 /** Setter: set the formats of the signatures in memory and on the wire. */

@@ -33,7 +33,7 @@ struct uroce_neigh {
 	_Atomic(const struct uroce_neigh_conf *) conf;
 	/* Time at which the groups must be reported; UINT64_MAX: no report is due. */
 	_Atomic uint64_t report_ns;
-	struct uroce_lock lock; /* guards the neighbour cache `cache` */
+	struct uroce_lock lock; /* lock of the neighbour cache `cache` */
 	struct uroce_neigh_cache cache;
 };
 
