@@ -127,7 +127,7 @@ closing_retry(struct closing *closing)
 
 		/*
 		 * if a socket of this user was just refused, the next one would be refused, too, so
-		 * it stays parked
+		 * it stays in `parked`
 		 */
 		if (!(has_refused && uid == refused) && pass_on(closing, socket, uid, false))
 			continue;

@@ -26,8 +26,8 @@
 
 /*
  * Move the descriptors to the numbers of enum cm_fd, which they keep after exec(), and close all
- * other descriptors. Each descriptor is duplicated twice, since its first number may be one of enum
- * cm_fd.
+ * other descriptors. Each descriptor is duplicated twice, since its first number may be one that
+ * enum cm_fd gives to another descriptor.
  */
 static void
 place_fds(const int from[CM_FD_END])
