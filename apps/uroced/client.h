@@ -169,8 +169,9 @@ struct client {
 	/* the record that the mapper has of the shared memory; NULL if no memory is mapped */
 	struct mapper_area *part;
 	/*
-	 * the value of control.nb_served when the client's last message was handled, or when the
-	 * client connected
+	 * How many messages and new connections of all clients were handled when this client's last
+	 * message was handled, or when this client connected. Of the clients of a user that have a
+	 * message, the one with the lowest number is handled first.
 	 */
 	uint64_t served;
 	pid_t pid;
@@ -199,8 +200,8 @@ const char *client_map(struct client *client, struct mapper *mapper,
 		       const struct uroce_shm_layout *plan, int fd, uint32_t frame_limit);
 
 /**
- * Begin to use the rings of sealed shared memory, and make the doorbell. The indexes of the rings
- * stay as an earlier uroced process left them.
+ * Begin to use the rings of sealed shared memory, and create the eventfd by which the client wakes
+ * the data path of uroced. The indexes of the rings stay as an earlier uroced process left them.
  * @param mapper  the mapper that enters the pages into the page table
  * @return NULL if the memory is accepted, otherwise the reason why it is refused, as the end of a
  *         sentence

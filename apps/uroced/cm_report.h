@@ -32,7 +32,10 @@ struct cm_report_request {
 };
 
 struct cm_report_ids {
-	/* first id of the next request for the list; UROCE_CM_NO_ID: the list has ended */
+	/*
+	 * value of cm_report_request.first that requests the next part of the list of ids;
+	 * UROCE_CM_NO_ID: the list has ended
+	 */
 	uint32_t next;
 	uint32_t nb; /* number of rows of the list in this report */
 	struct uroce_cm_row row[UROCE_CM_REPLY_ROWS];

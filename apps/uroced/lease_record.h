@@ -28,7 +28,10 @@ struct lease_record {
 	_Atomic uint64_t holder;
 };
 
-/** The lower half of `holder` while a client holds the block, and after this client has hung up. */
+/**
+ * Value of the lower half of lease_record.holder while a client holds the block of QP numbers, and
+ * after this client has hung up, until the block is released.
+ */
 #define LEASE_RECORD_HELD UINT32_C(0x68656c64)
 
 /** Mark a block as held, with the token of its lease. */

@@ -28,7 +28,7 @@ uint32_t uroce_crc32_isal_masked(uint32_t state, const void *data, size_t len, c
 
 /*
  * Whether the processor can run the kernel that uses carry-less multiplication, 16 bytes at a
- * time. Every x86 server since 2010 can.
+ * time. Processors since Intel Westmere and AMD Bulldozer can.
  */
 static inline bool
 uroce_crc32_can_clmul(void)

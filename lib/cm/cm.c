@@ -203,8 +203,8 @@ transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 }
 
 /*
- * Transmit the next message. Responses leave before requests, but one message of REQUEST_SHARE is a
- * request if one waits.
+ * Transmit the next message. Responses leave before requests. But after REQUEST_SHARE - 1 responses
+ * in a row, a waiting request leaves first.
  */
 static bool
 transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)

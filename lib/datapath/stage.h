@@ -27,7 +27,8 @@
  * stage.c.
  */
 enum uroce_stage {
-	UROCE_STAGE_ROUND,     /* begin and end of a round: the lock, the clock and the counters */
+	/* begin and end of a round: take the lock, read the clock, count, publish completions */
+	UROCE_STAGE_ROUND,
 	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
 	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
 	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */

@@ -37,7 +37,10 @@
 /** The path of the connection manager's socket is that of uroced's socket with this suffix. */
 #define UROCE_MUX_CM_SUFFIX ".cm"
 
-/** Maximum bytes of private data in a request: as many as an RTU has. */
+/**
+ * Maximum bytes of private data in a request of a client to uroced's connection manager. Of all CM
+ * messages, RTU and DREP have the most private data.
+ */
 #define UROCE_MUX_CM_PRIVATE_MAX 224u
 
 enum uroce_mux_cm_type {

@@ -306,7 +306,7 @@ struct uroce_req {
 	uint64_t ack_deadline;
 	uint64_t armed_ns; /* time at which ack_deadline was set */
 	uint32_t una_psn;  /* the oldest PSN that is not acknowledged */
-	/* PSN of the next packet to send; it is before max_psn during retransmission */
+	/* PSN of the next packet to send; during retransmission, a PSN that was sent before */
 	uint32_t next_psn;
 	uint32_t max_psn;   /* the newest PSN ever sent, plus one */
 	uint32_t una_idx;   /* send queue index of the oldest incomplete request */

@@ -102,7 +102,7 @@ make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_
 
 /*
  * End the registration of a memory region, which withdraws its key and releases its memory.
- * Handles of the region stay.
+ * The structs ibv_mr that registration and import made are not freed.
  * @return 0; -EBUSY: windows are bound to the region
  */
 static int end_region(struct uroce_vdevice *device, struct uroce_region *region);

@@ -113,8 +113,8 @@ struct uroce_dv_cc {
 
 /**
  * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of the
- * algorithm that the key `cc` of the QP's device chooses. The parameters are those of the device. A
- * reset of the QP keeps the choice.
+ * algorithm that the key `cc` of the device's configuration chooses. The parameters are those of the
+ * device. A reset of the QP keeps the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.

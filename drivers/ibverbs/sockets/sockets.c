@@ -268,7 +268,7 @@ DECLARE(int, accept4, (int fd, struct sockaddr *addr, socklen_t *len, int flags)
 
 /*
  * An rsocket has no TCP segments, and librspreload refuses TCP_INFO. Some programs fail without
- * this option, so the replacement returns a TCP_INFO of zeros.
+ * this option, so this getsockopt() returns a TCP_INFO of zeros.
  */
 DECLARE(int, getsockopt, (int fd, int level, int option, void *value, socklen_t *len))
 {

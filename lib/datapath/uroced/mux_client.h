@@ -48,7 +48,7 @@ struct uroce_dev;
 struct uroce_port;
 struct uroce_qpc;
 
-/** Counts of unexpected events. One thread writes them; any thread may read them as hints. */
+/** Counts of unexpected events, and of doorbells. One thread writes them; any thread may read them as hints. */
 struct uroce_mux_client_stats {
 	/* Number of invalid slots of a ring down; their frames were dropped. */
 	_Atomic uint64_t wrong_slots;

@@ -101,7 +101,7 @@ void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res)
 /** Give a block back to the pool that it came from. `res` may be NULL. */
 void uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** The number of blocks of a pool that are in use. */
+/** The number of blocks of a pool that QPs hold. A block has the resources of one QP. */
 uint32_t uroce_rd_pool_count(const struct uroce_rd_pool *pool);
 
 #endif /* UROCE_TRANSPORT_RESOURCES_H */

@@ -71,7 +71,8 @@ fill_depths(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 }
 
 /*
- * Fill in the parameters that depend on the QP: the QP of the id, or the QP that the program names.
+ * Fill in the parameters of a connection that depend on the QP, which is that of the id or one that
+ * the program names, and the ECE options of the id.
  */
 static int
 fill_qp_part(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,

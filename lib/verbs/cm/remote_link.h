@@ -55,7 +55,10 @@ struct uroce_remote_link {
 	bool is_calling;  /* a thread has made a request, and waits for its reply */
 	bool is_answered; /* `reply` is the reply to the request that a thread has made */
 	uint64_t number;  /* number of the last request, by which its reply is recognised */
-	/* number of connections that have ended; it tells a thread that its connection has ended */
+	/*
+	 * How many times the connection to uroced's connection manager has ended. A thread that
+	 * waits for a reply sees by a change of this number that its connection has ended.
+	 */
 	uint64_t epoch;
 	struct uroce_mux_cm_reply reply;
 	/*
