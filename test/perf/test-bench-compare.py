@@ -82,6 +82,11 @@ def check_noise(program):
     expect('of few rounds all count', after([90, 90, 104])[0] == 0)
     code, said = after([50] * 5, others=0.2)
     expect('what others disturbed is told, not judged', code == 0 and '1 disturbed' in said)
+    code, said = after(steady, others=0.2)
+    expect('also if it did not change', code == 0 and RATE in said and '1 disturbed' in said and '0 same' in said and
+           'no verdict on 1 of 1, because other processes' in said)
+    code, said = after([100])
+    expect('nor is what has one round', code == 0 and '1 one round' in said and 'no verdict on 1 of 1, which have one' in said)
     code, said = after([99] * 5, '--all')
     expect('--all shows what is the same', code == 0 and RATE in said)
 
@@ -106,6 +111,16 @@ def check_machine(program):
     expect('what is not ours is not judged', code == 0 and '0 slower' in said)
     code, said = compare(program, old, made([50], [200] * 4, [0.5] * 4))
     expect('of one round no noise is known', code == 0 and '1 one round' in said)
+
+
+def check_origin(program):
+    plain = result(measurement(RATE, [100] * 5))
+    old = plain | {'versions': {'uroce': 'a' * 40}, 'began': '2026-11-22T00:47:21Z'}
+    new = plain | {'versions': {'uroce': 'b' * 40 + '-dirty'}}
+    lines = compare(program, old, new)[1].splitlines()
+    expect('the commits are named', 'old.json: commit aaaaaaaaaaaa, measured 2026-11-22T00:47:21Z' in lines[0] and
+           'new.json: commit bbbbbbbbbbbb, with changes that are not committed, ' in lines[1])
+    expect('or that they are not known', 'new.json: of no known commit' in compare(program, old, plain)[1])
 
 
 def check_differences(program):
@@ -146,6 +161,7 @@ def main():
     check_directions(program)
     check_noise(program)
     check_machine(program)
+    check_origin(program)
     check_differences(program)
     check_wrong(program)
     return 1 if failed else 0
