@@ -19,7 +19,7 @@ packages_test="$packages_build
 # To run every test suite.
 packages_test_all="$packages_test
 	gcovr gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static spin
-	netcat-traditional socat wget webfs"
+	netcat-traditional socat wget webfs jq"
 
 # To compare with other programs (uroce-bench-all), and to draw the results.
 packages_bench="dpdk-dev ucx-utils qperf ethtool iproute2 python3-matplotlib"
