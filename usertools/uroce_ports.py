@@ -20,9 +20,9 @@ ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'
 # The addresses of the server's device.
 DEVICE_IPV4, DEVICE_IPV6 = '192.0.2.1', '2001:db8::1'
 PR_SET_PDEATHSIG = 1
-# A frame of MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
+# A frame of path MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
 FRAME = 4608
-LINK_MTU = 4300
+LINK_MTU = 4200    # allows path MTU 4096
 XDP_LINK_MTU = 2200    # allows path MTU 2048; the driver cannot carry longer frames
 # If the kernel copies frames, as on a veth, its side of the socket receives without a system call.
 AF_XDP_POLLING = 'busy_budget=0'
