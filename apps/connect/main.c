@@ -67,6 +67,7 @@ main(int argc, char **argv)
 	argv[own] = argv[0];
 	if (options_parse(&opt, argc - own, argv + own) != 0)
 		return EXIT_USAGE;
+	eal_allow_restart();
 	ret = eal_start(argv[0], own > 0 ? own : 1, argv, false, MIB);
 	if (ret != 0)
 		return ret;

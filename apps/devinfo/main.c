@@ -238,6 +238,7 @@ main(int argc, char **argv)
 	argv[own] = argv[0];
 	if (parse(&opt, argc - own, argv + own) != 0)
 		return EXIT_USAGE;
+	eal_allow_restart();
 	ret = eal_start(argv[0], own > 0 ? own : 1, argv, false, opt.nb_specs * MIB_PER_DEVICE);
 	if (ret != 0)
 		return ret;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -43,27 +44,45 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/* Check whether the process is root and at least `mib` MiB of hugepages are free. */
+/* Read a file of a folder that has one number; 0: there is none. */
+static uint64_t
+read_number(const char *folder, const char *name)
+{
+	char path[PATH_MAX];
+	uint64_t number = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	file = fopen(path, "re");
+	if (file == NULL)
+		return 0;
+	if (fscanf(file, "%" SCNu64, &number) != 1)
+		number = 0;
+	fclose(file);
+	return number;
+}
+
+/*
+ * Check whether the process is root and at least `mib` MiB of hugepages are free. The kernel counts
+ * as free also pages that it has promised to mappings of other processes.
+ */
 static bool
 has_hugepages(unsigned mib)
 {
 	uint64_t free_kib = 0;
 	glob_t found;
 
-	if (geteuid() != 0 ||
-	    glob("/sys/kernel/mm/hugepages/hugepages-*/free_hugepages", 0, NULL, &found) != 0)
+	if (geteuid() != 0 || glob("/sys/kernel/mm/hugepages/hugepages-*", 0, NULL, &found) != 0)
 		return false;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
-		FILE *file = fopen(found.gl_pathv[i], "r");
-		uint64_t count = 0, kib = 0;
+		const char *const folder = found.gl_pathv[i];
+		const uint64_t count = read_number(folder, "free_hugepages");
+		const uint64_t promised = read_number(folder, "resv_hugepages");
+		uint64_t kib = 0;
 
-		if (file == NULL)
-			continue;
-		if (sscanf(strstr(found.gl_pathv[i], "hugepages-"), "hugepages-%" SCNu64 "kB",
-			   &kib) == 1 &&
-		    fscanf(file, "%" SCNu64, &count) == 1)
-			free_kib += count * kib;
-		fclose(file);
+		if (count > promised &&
+		    sscanf(strrchr(folder, '/'), "/hugepages-%" SCNu64 "kB", &kib) == 1)
+			free_kib += (count - promised) * kib;
 	}
 	globfree(&found);
 	return free_kib >> 10 >= mib;

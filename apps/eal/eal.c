@@ -11,6 +11,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +24,16 @@
 
 #include "eal/args.h"
 #include "eal/command_line.h"
+#include "eal/restart.h"
 #include "eal/runtime.h"
 
 #define MIB_SMALL 1024
 
-#define LACKS_MEMORY                                                                               \
-	"EAL lacks memory: allowed is -m MIB that the free hugepages hold, or --no-huge and -m "   \
-	"MIB that the free memory holds"
+static const char lacks_memory[] =
+	"EAL lacks memory: allowed is -m MIB that the free hugepages hold, or --no-huge and -m MIB "
+	"that the free memory holds";
+
+static bool is_restart_allowed; /* eal_allow_restart() was called */
 
 /*
  * Faults that keep EAL from starting: a part of a line that EAL prints, and the exit status and the
@@ -48,10 +52,10 @@ static const struct fault {
 	{ "failed to parse device", EXIT_USAGE,
 	  "allowed are --vdev=DRIVER[,argument=value...] with a virtual driver of DPDK, as "
 	  "net_af_packet0, and -a ADDRESS of a bus, as 0000:01:00.0" },
-	{ "Cannot init memory", EXIT_FAILURE, LACKS_MEMORY },
-	{ "hugepage information", EXIT_FAILURE, LACKS_MEMORY },
-	{ "error allocating", EXIT_FAILURE, LACKS_MEMORY },
-	{ "Cannot allocate", EXIT_FAILURE, LACKS_MEMORY },
+	{ "Cannot init memory", EXIT_FAILURE, lacks_memory },
+	{ "hugepage information", EXIT_FAILURE, lacks_memory },
+	{ "error allocating", EXIT_FAILURE, lacks_memory },
+	{ "Cannot allocate", EXIT_FAILURE, lacks_memory },
 	{ "", EXIT_FAILURE, "allowed is what DPDK's guide says of the options of EAL" },
 };
 
@@ -121,14 +125,25 @@ start_in_folder(struct args *args)
 	return parsed;
 }
 
+/* Start the program again without hugepages. Returns if that is not allowed or not possible. */
+static void
+start_again(void)
+{
+	if (!is_restart_allowed)
+		return;
+	fprintf(stderr,
+		"%s: the hugepages that were free are not free any more: ordinary memory is used\n",
+		program_invocation_short_name);
+	restart_execute();
+}
+
 /*
  * Print why EAL did not start. `argv` holds the user's arguments.
  * @return the exit status
  */
 static int
-print_fault(FILE *output, int argc, char **argv)
+print_fault(FILE *output, const struct fault *fault, int argc, char **argv)
 {
-	const struct fault *const fault = find_fault(output);
 	char why[512];
 
 	first_line(output, why, sizeof(why));
@@ -141,10 +156,11 @@ print_fault(FILE *output, int argc, char **argv)
 
 /*
  * Start EAL with its output redirected. `argv` holds the user's arguments, for the error message.
+ * `is_huge`: hugepages are used, and the user did not ask for them.
  * @return 0, or the exit status
  */
 static int
-start_quietly(struct args *args, int argc, char **argv)
+start_quietly(struct args *args, bool is_huge, int argc, char **argv)
 {
 	FILE *output = tmpfile();
 	int out = dup(STDOUT_FILENO), err = dup(STDERR_FILENO);
@@ -173,12 +189,39 @@ start_quietly(struct args *args, int argc, char **argv)
 	close(out);
 	close(err);
 	close(usage_fd);
-	if (parsed < 0)
-		status = print_fault(output, argc, argv);
-	else
+	if (parsed < 0) {
+		const struct fault *const fault = find_fault(output);
+
+		if (is_huge && fault->advice == lacks_memory)
+			start_again();
+		status = print_fault(output, fault, argc, argv);
+	} else {
 		copy(output, stderr);
+	}
 	fclose(output);
 	return status;
+}
+
+void
+eal_allow_restart(void)
+{
+	is_restart_allowed = true;
+}
+
+/*
+ * Add the options for memory. Hugepages are used only if enough of them are free, because a run
+ * with too few would fail in the middle. A small run needs one MiB of them to be free. A large run
+ * needs twice its memory: both of its ends may be on this machine, and neither end sees which
+ * hugepages the other end will allocate.
+ * @return whether EAL will use hugepages although the user did not ask for them
+ */
+static bool
+add_memory(struct args *args, int argc, char **argv, unsigned mib)
+{
+	const unsigned huge_mib = mib <= MIB_SMALL ? 1 : 2 * mib;
+
+	args_add_memory(args, argc, argv, mib, restart_has_happened() ? UINT_MAX : huge_mib);
+	return args_has(args->argc, args->argv, "in-memory", 0);
 }
 
 int
@@ -194,13 +237,8 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 			args_add(&args, "--no-pci");
 		args_add_lcores(&args, argc, argv, 2);
 	}
-	/*
-	 * Use hugepages only if enough of them are free, because a run with too few would fail in
-	 * the middle. A small run needs one MiB of them to be free. A large run needs twice its
-	 * memory: both of its ends may be on this machine, and neither end sees which hugepages the
-	 * other end will allocate.
-	 */
-	args_add_memory(&args, argc, argv, mib, mib <= MIB_SMALL ? 1 : 2 * mib);
+	const bool is_huge = add_memory(&args, argc, argv, mib);
+
 	if (args.argc + argc - 1 > ARGS_MAX) {
 		fprintf(stderr, "%s: too many EAL options: allowed: %d\n",
 			program_invocation_short_name, ARGS_MAX - args.argc);
@@ -208,5 +246,5 @@ eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned
 	}
 	for (int i = 1; i < argc; i++)
 		args_add(&args, argv[i]);
-	return start_quietly(&args, argc, argv);
+	return start_quietly(&args, is_huge, argc, argv);
 }

@@ -11,6 +11,13 @@
 #include <stdbool.h>
 
 /**
+ * Let eal_start() start the program again with ordinary memory, if EAL cannot have hugepages that
+ * were free a moment before, and that the user did not ask for. A line on stderr says so. The
+ * program must not have done anything that it cannot do twice.
+ */
+void eal_allow_restart(void);
+
+/**
  * Call rte_eal_init() with `argv[1..argc-1]` as the user's EAL options.
  * @param is_loopback  use two lcores, and no device of the machine
  * @param mib  MiB of ordinary memory to use if there are no hugepages

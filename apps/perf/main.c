@@ -87,6 +87,7 @@ main(int argc, char **argv)
 		return PERF_EXIT_FAILED;
 	if (opt.impair != NULL && impair_open(opt.impair) != 0)
 		return PERF_EXIT_USAGE;
+	eal_allow_restart();
 	int started =
 		eal_start(argv[0], own > 0 ? own : 1, argv, opt.is_loopback, needed_mib(&opt));
 	if (started != 0)
