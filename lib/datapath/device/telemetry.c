@@ -10,6 +10,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "datapath/log.h"
 #include "datapath/device/qpn.h"
 #include "datapath/device/stats.h"
+#include "datapath/net/gid.h"
 #include "mem/mr.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -115,6 +117,17 @@ add_object_counts(struct rte_tel_data *reply, struct uroce_dev *dev)
 	pthread_mutex_unlock(&dev->lock);
 }
 
+/* Add the name of the kernel interface that the port shares, if there is one. */
+static void
+add_interface(struct rte_tel_data *reply, const struct uroce_dev *dev)
+{
+	char name[IF_NAMESIZE];
+	const unsigned if_index = uroce_gid_if_index(dev);
+
+	if (if_index > 0 && if_indextoname(if_index, name))
+		add_text(reply, "interface", name);
+}
+
 static int
 reply_device(const char *cmd, const char *params, struct rte_tel_data *reply)
 {
@@ -128,6 +141,7 @@ reply_device(const char *cmd, const char *params, struct rte_tel_data *reply)
 		(void)rte_tel_data_start_dict(reply);
 		add_text(reply, "name", dev->telemetry_name);
 		add_text(reply, "port", dev->conf.port);
+		add_interface(reply, dev);
 		add_text(reply, "link", uroce_dev_is_link_up(dev) ? "up" : "down");
 		add_value(reply, "mtu", 128u << dev->limits.active_mtu);
 		add_value(reply, "workers", dev->nb_workers);

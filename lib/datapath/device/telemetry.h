@@ -7,7 +7,7 @@
  * DPDK telemetry of devices, for usertools/uroce-stat and dpdk-telemetry.py:
  *
  *	/uroce/devices          the names of all devices that are up
- *	/uroce/device,NAME      a device: its port, number of QPs, counters, verdicts
+ *	/uroce/device,NAME      a device: its port, interface, number of QPs, counters, verdicts
  *	/uroce/counters         the meaning of each counter
  *	/uroce/qps,NAME[,QPN]   the QPNs of a device; with QPN, those that follow it
  *	/uroce/qp,NAME,QPN      a QP: its state, its peer, its counters
