@@ -40,6 +40,7 @@ class Row:
     client_keys: str = ''
     client_device: str = None      # instead of the device of the wire
     client_eal: str = None         # instead of the EAL options of the wire
+    config: str = None             # text of a configuration file, instead of the device and the EAL options
     is_alone: bool = False         # the client alone runs: it fails before it looks for a server
     is_killed: bool = False        # the server is killed when the client has sent KILL_PACKETS
 
@@ -76,15 +77,19 @@ ROWS = [
         client_keys=',mtuu=1024', **NO_SERVER),
     Row('a port that does not exist', r"no port 'net_nothing0': EAL has none \(--vdev makes one",
         client_device='net_nothing0,addr=192.0.2.2/24', client_eal='--no-huge', **NO_SERVER),
+    Row('a configuration file without a device', r'UROCE_CONFIG: \S+ names no device: allowed is a section \[device\]',
+        server='ibv_devices', config='; nothing\n', **NO_SERVER),
+    Row('a configuration file that is none', r'UROCE_CONFIG: \S+ cannot be read: allowed is a file of sections',
+        server='ibv_devices', config='garbage\n[\n', **NO_SERVER),
     Row('uroced does not run', r'/nowhere/sock', client_device='uroced,socket=/nowhere/sock', client_eal='', **NO_SERVER),
     Row('more memory than there is', r'EAL did not start: .*; allowed in UROCE_EAL is -m MIB that', server='ibv_rc_pingpong -g 1', client_eal='--no-huge -m 1000000000 --vdev=net_null0',
         client_device='net_null0,addr=192.0.2.2/24', **NO_SERVER),
 ]
 
 
-def start(lab, side, libs, command, log, keeper):
-    words = [pair.RUN, '--dev', side.device]
-    if side.eal:
+def start(lab, side, libs, command, log, keeper, config=None):
+    words = [pair.RUN, *(('--config', config.name) if config else ('--dev', side.device))]
+    if side.eal and not config:
         words += ['--eal', ' '.join(side.eal)]
     words += ['--libs', libs, '--', *command]
     return lab.start(inside(side.keeper or keeper) + words, env=dict(os.environ, UROCE_LOG='warning,qp=debug'),
@@ -112,6 +117,7 @@ def run(row, libs):
     """@return the lines that both ends printed, and whether both ended by themselves"""
     lab = Lab()
     logs = [tempfile.TemporaryFile('w+') for _ in range(2)]
+    config = tempfile.NamedTemporaryFile('w', suffix='.conf') if row.config else None
     try:
         wire = PORTS['memif'][0](lab)
         keeper = wire.server.keeper or pair.alone(lab)
@@ -125,7 +131,10 @@ def run(row, libs):
             ends.append(start(lab, wire.server, libs, row.server.split(), logs[0], keeper))
             pair.wait_for_server(ends[0], keeper, before)
         command = (row.client or row.server).split() + ([] if row.is_alone else [wire.tcp])
-        ends.append(start(lab, wire.client, libs, command, logs[1], keeper))
+        if config:
+            config.write(row.config)
+            config.flush()
+        ends.append(start(lab, wire.client, libs, command, logs[1], keeper, config))
         if row.is_killed:
             wait_for_packets(ends[1])
             ends[0].kill()

@@ -84,8 +84,9 @@ read_sections(struct rte_cfgfile *file, const char *path, struct conf *conf)
 	return ret;
 }
 
+/* Read a file. `needs_device`: the environment names no device, so the file must. */
 static int
-read_file(const char *path, struct conf *conf)
+read_file(const char *path, bool needs_device, struct conf *conf)
 {
 	struct rte_cfgfile *const file = rte_cfgfile_load(path, 0);
 	int ret;
@@ -99,6 +100,14 @@ read_file(const char *path, struct conf *conf)
 	}
 	ret = read_sections(file, path, conf);
 	rte_cfgfile_close(file);
+	if (ret == 0 && needs_device && conf->nb_specs == 0) {
+		fprintf(stderr,
+			"uroce: UROCE_CONFIG: %s names no device: allowed is a section [device] "
+			"with "
+			"spec=PORT[,key=value...]\n",
+			path);
+		return EINVAL;
+	}
 	return ret;
 }
 
@@ -113,7 +122,7 @@ conf_read(struct conf *conf)
 
 	*conf = (struct conf){ .nb_specs = 0 };
 	if (path != NULL && path[0] != '\0')
-		ret = read_file(path, &file);
+		ret = read_file(path, specs == NULL, &file);
 	if (ret == 0)
 		ret = specs != NULL ? add_specs(conf, specs) : 0;
 	if (ret == 0)
