@@ -424,9 +424,12 @@ uroced__without_cm_serves_no_connection_management(void **state)
 	struct uroce_cm_manager *manager;
 	struct ibv_context *context;
 	struct ibv_device *device;
-	char spec[160];
+	char spec[160], *text = NULL;
+	size_t len;
+	FILE *const log = open_memstream(&text, &len);
 
 	(void)state;
+	assert_non_null(log);
 	daemon_make(&daemon_);
 	daemon_start(&daemon_);
 	(void)snprintf(spec, sizeof(spec), "uroced,socket=%s,qps=64,mrs=64", daemon_.socket);
@@ -434,8 +437,14 @@ uroced__without_cm_serves_no_connection_management(void **state)
 	assert_non_null(device);
 	context = uroce_open_device(device);
 	assert_non_null(context);
+	assert_int_equal(rte_openlog_stream(log), 0);
 	assert_int_equal(uroce_cm_manager_open(context, (void (*)(void *))free, NULL, &manager),
 			 -ECONNREFUSED);
+	assert_int_equal(rte_openlog_stream(NULL), 0);
+	(void)fclose(log);
+	expect_text(text,
+		    ".cm: no connection manager listens: uroced has one with its option --cm");
+	free(text);
 	expect_text(daemon_query(&daemon_, "/uroced/cm"), "null");
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), "null");
 	assert_int_equal(uroce_close_device(context), 0);

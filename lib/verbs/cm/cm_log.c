@@ -4,6 +4,7 @@
 #include "verbs/cm/cm_log.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,15 @@ static const char *const advice[] = {
 	[RDMA_CM_EVENT_MULTICAST_ERROR] = "check the address of the group",
 };
 
+/* Get the advice for an event. @return NULL: the event reports no failure */
+static const char *
+advice_for(enum rdma_cm_event_type type, int status)
+{
+	if (type == RDMA_CM_EVENT_ADDR_ERROR && status == -ECONNREFUSED)
+		return "uroced has a connection manager with its option --cm";
+	return (size_t)type < RTE_DIM(advice) ? advice[type] : NULL;
+}
+
 void
 uroce_vcm_log_event(const struct uroce_vcm_event *event)
 {
@@ -96,11 +106,12 @@ uroce_vcm_log_event(const struct uroce_vcm_event *event)
 	const enum rdma_cm_event_type type = event->cm.event;
 	const char *const name = uroce_cm_event_str(type) + sizeof("RDMA_CM_EVENT_") - 1;
 
-	if ((size_t)type < RTE_DIM(advice) && advice[type] != NULL)
+	const char *const text = advice_for(type, event->cm.status);
+
+	if (text != NULL)
 		UROCE_LOG_LIMITED(WARNING, cm, "%s %s, peer %s: %s, status %d (%s): %s",
 				  name_space(id), format_local(id).text, format_peer(id).text, name,
-				  event->cm.status, explain_status(id, event->cm.status),
-				  advice[type]);
+				  event->cm.status, explain_status(id, event->cm.status), text);
 	else
 		UROCE_LOG(DEBUG, cm, "%s %s, peer %s: %s", name_space(id), format_local(id).text,
 			  format_peer(id).text, name);

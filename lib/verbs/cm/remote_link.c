@@ -369,6 +369,11 @@ uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
 	pthread_condattr_destroy(&attr);
 	list_link(link);
 	ret = link->work_fd < 0 ? -EMFILE : connect_manager(link);
+	if (ret == -ECONNREFUSED)
+		UROCE_LOG_LIMITED(
+			ERR, cm,
+			"%s: no connection manager listens: uroced has one with its option --cm",
+			link->path);
 	link->is_ready = ret == 0;
 	if (ret == 0)
 		ret = start_link_thread(link);
