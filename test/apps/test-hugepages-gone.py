@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Tests programs that find free hugepages, which are gone when EAL counts them.
 
-    test-hugepages.py UROCE-PERF UROCE-DEVINFO
+    test-hugepages-gone.py UROCE-PERF UROCE-DEVINFO
 
 Each program runs in a mount namespace whose sysfs reports 1024 free hugepages. The file from which EAL learns which of
 them are promised to others is not there, so EAL takes them for none. Needs root.
