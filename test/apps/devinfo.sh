@@ -124,6 +124,7 @@ is_refused '--ib-port=one: not a port' -- $first -i one
 is_refused '--ib-port=2: uroce0 has no such port: allowed: 1' "${eal[@]}" -- $first -i 2
 is_refused '--ib-dev=mlx5_0: no such device' "${eal[@]}" -- $first -d mlx5_0
 is_refused 'no port .net_memif7' "${eal[@]}" -- --uroce=net_memif7,addr=192.0.2.1/24
+is_refused 'no port .lo., which is an interface of the kernel: --vdev=net_af_packet0,iface=lo' "${eal[@]}" -- --uroce=lo,addr=192.0.2.1/24
 is_refused 'mtu=9000 is not understood' "${eal[@]}" -- --uroce=net_ring0,mtu=9000
 is_refused 'uroce-devinfo: EAL did not start' --colour -- $first
 

@@ -8,6 +8,7 @@
 #include "datapath/port/port.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,6 +47,13 @@ log_no_port(const char *name)
 	size_t len = 0;
 	uint16_t id;
 
+	if (if_nametoindex(name) != 0) {
+		UROCE_LOG(ERR, port,
+			  "no port '%s', which is an interface of the kernel: "
+			  "--vdev=net_af_packet0,iface=%s makes the port net_af_packet0 of it",
+			  name, name);
+		return;
+	}
 	RTE_ETH_FOREACH_DEV(id)
 	{
 		char one[RTE_ETH_NAME_MAX_LEN];
