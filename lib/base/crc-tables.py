@@ -8,6 +8,8 @@ header. The CRC is linear. So the term of a byte with value v is the state after
 exclusive-or the state after the same prefix with 0. It depends only on v and on the number of bytes
 after v.
 
+icrc_power.h: powers of x, and their inverses, by which a term of a 16-bit field is computed.
+
 crc32_fold.h: multipliers for folding by carry-less multiplication, see crc32_x86.c.
 
 crc64_table.h: terms of a CRC-64. A term is what one of eight bytes adds to the state after the eight
@@ -33,6 +35,18 @@ def power(n):
         if value >> 32:
             value ^= POLYNOMIAL
     return value
+
+
+def multiply(a, b):
+    """a times b modulo the polynomial."""
+    product = 0
+    for i in range(31, -1, -1):
+        product <<= 1
+        if product >> 32:
+            product ^= POLYNOMIAL
+        if a >> i & 1:
+            product ^= b
+    return product
 
 
 def quotient(n):
@@ -90,6 +104,32 @@ def icrc_table():
     yield from table('ipv6_udp_term', both(udp, ipv6))
 
 
+def powers(first, factor):
+    """256 reflected polynomials, each `factor` times the one before."""
+    values = [first]
+    while len(values) < 256:
+        values.append(multiply(values[-1], factor))
+    return [reflect(v, 32) for v in values]
+
+
+def icrc_power():
+    inverse = POLYNOMIAL >> 1  # of x, because the polynomial minus 1 is x times this
+    by_byte = by_32 = inverse
+    for _ in range(7):
+        by_byte = multiply(by_byte, inverse)
+    for _ in range(31):
+        by_32 = multiply(by_32, inverse)
+    by_256 = by_byte
+    for _ in range(8):
+        by_256 = multiply(by_256, by_256)
+    yield '#include <stdint.h>'
+    yield f'#define CRC32_POLYNOMIAL 0x{reflect(POLYNOMIAL & 0xFFFFFFFF, 32):08x}u'
+    yield '/* power[0][i] is x^(8 * i + 32), and power[1][i] is x^(2048 * i). */'
+    yield from table('power', [powers(power(32), power(8)), powers(1, power(2048))])
+    yield '/* The inverse of each entry of the table `power`. */'
+    yield from table('inverse_power', [powers(by_32, by_byte), powers(1, by_256)])
+
+
 def multiplier(n):
     """x^n for a reflected carry-less product. The product is one bit too low, hence the shift."""
     return reflect(power(n), 32) << 1
@@ -130,7 +170,8 @@ def write(path, lines):
         out.write('\n'.join(lines) + '\n')
 
 
-TABLES = {'icrc_table.h': icrc_table, 'crc32_fold.h': crc32_fold, 'crc64_table.h': crc64_table}
+TABLES = {'icrc_table.h': icrc_table, 'icrc_power.h': icrc_power, 'crc32_fold.h': crc32_fold,
+          'crc64_table.h': crc64_table}
 
 for argument in sys.argv[1:]:
     write(argument, TABLES[os.path.basename(argument)]())

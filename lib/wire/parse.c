@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "wire/icrc.h"
+#include "wire/icrc_field.h"
 
 /* The part of a frame that the parser has not parsed yet. */
 struct cursor {
@@ -386,10 +387,34 @@ uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_p
 	return true;
 }
 
+/* Get the exclusive-or of the ICRC in a frame and of the ICRC that the frame should have. */
+static uint32_t
+compare_icrc(const struct uroce_pkt *pkt, const uint8_t *icrc_at)
+{
+	return uroce_icrc_frame(pkt->ip, (size_t)(icrc_at - pkt->ip)) ^ uroce_icrc_load(icrc_at);
+}
+
+static const uint8_t *
+find_icrc(const struct uroce_pkt *pkt)
+{
+	return pkt->payload + pkt->payload_len + pkt->pad_len;
+}
+
 bool
 uroce_pkt_check_icrc(const struct uroce_pkt *pkt)
 {
-	const uint8_t *icrc_at = pkt->payload + pkt->payload_len + pkt->pad_len;
+	return compare_icrc(pkt, find_icrc(pkt)) == 0;
+}
 
-	return uroce_icrc_frame(pkt->ip, (size_t)(icrc_at - pkt->ip)) == uroce_icrc_load(icrc_at);
+bool
+uroce_pkt_check_icrc_any_ident(const struct uroce_pkt *pkt)
+{
+	const struct uroce_ipv4 *ip = (const struct uroce_ipv4 *)pkt->ip;
+	const uint8_t *const icrc_at = find_icrc(pkt);
+	const uint32_t term = compare_icrc(pkt, icrc_at);
+	uint16_t change;
+
+	if (term == 0 || pkt->is_ipv6)
+		return term == 0;
+	return uroce_icrc_field_find(term, (uint16_t)(icrc_at - (uint8_t *)&ip->frag), &change);
 }

@@ -93,6 +93,14 @@ void uroce_parse_make_template(const struct uroce_pkt *pkt, uint8_t hdr[UROCE_TE
  */
 bool uroce_pkt_check_icrc(const struct uroce_pkt *pkt);
 
+/**
+ * Whether the ICRC of a parsed frame is correct, if the identification of its IPv4 header is
+ * unknown: any of the 65,536 values may make the ICRC correct. So 16 bits of the check remain for
+ * IPv4, and all 32 bits for IPv6. The frame is not changed. The function is as fast as
+ * uroce_pkt_check_icrc() if the identification in the frame is right.
+ */
+bool uroce_pkt_check_icrc_any_ident(const struct uroce_pkt *pkt);
+
 /** Whether two parsed frames have the same source and destination addresses. */
 static inline bool
 uroce_pkt_is_same_path(const struct uroce_pkt *a, const struct uroce_pkt *b)
