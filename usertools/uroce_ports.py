@@ -138,13 +138,14 @@ class Side:
 
 
 class Wire:
-    """Two ends, and the address of the server's TCP port for the client."""
+    """Two ends, the address of the server's TCP port for the client, and the IPv4 address of the server's device."""
 
-    def __init__(self, server, client, tcp, port=None):
+    def __init__(self, server, client, tcp, port=None, device=DEVICE_IPV4):
         self.server = server
         self.client = client
         self.tcp = tcp
         self.port = port
+        self.device = device
 
 
 def free_port():
@@ -174,7 +175,7 @@ def vhost(lab):
                 '127.0.0.1', free_port())
 
 
-def veth(lab, mtu):
+def veth(lab, mtu, has_offloads=False):
     """Two namespaces, a link between them, and addresses that the kernel owns."""
     keepers = [lab.namespace(), lab.namespace()]
     lab.run_in(None, f'ip link add roce0 netns {keepers[0].pid} numtxqueues 1 numrxqueues 1 '
@@ -184,7 +185,8 @@ def veth(lab, mtu):
         lab.run_in(keeper, f'ip link set roce0 mtu {mtu} up')
         lab.run_in(keeper, f'ip addr add 192.0.2.{number}/24 dev roce0')
         lab.run_in(keeper, f'ip addr add 2001:db8::{number}/64 dev roce0 nodad', is_optional=True)
-        lab.run_in(keeper, 'ethtool -K roce0 tx off tso off gso off gro off', is_optional=True)
+        if not has_offloads:
+            lab.run_in(keeper, 'ethtool -K roce0 tx off tso off gso off gro off', is_optional=True)
     return keepers, DEVICE_IPV6 if lab.is_ipv6 else DEVICE_IPV4
 
 
@@ -201,6 +203,19 @@ def af_xdp(lab):
         raise LabError(f'af_xdp: {XDP_PROGRAM} was not built: it needs clang and libbpf-dev')
     eal = f'--no-pci --vdev=net_af_xdp0,iface=roce0,xdp_prog={program},{AF_XDP_POLLING}'
     return Wire(*[Side('net_af_xdp0', eal, keeper) for keeper in keepers], tcp)
+
+
+def udp(lab):
+    """UDP sockets: on a link between two namespaces, or without root on two addresses of the loopback."""
+    eal = '--no-pci --no-huge'
+    if os.geteuid() == 0:
+        keepers, tcp = veth(lab, LINK_MTU, has_offloads=True)
+        return Wire(*[Side(f'udp,addr=192.0.2.{number},addr=2001:db8::{number}', eal, keeper)
+                      for number, keeper in enumerate(keepers, 1)], tcp)
+    if lab.is_ipv6:
+        raise LabError('udp: the loopback has one address of IPv6: allowed is IPv4, or root, for namespaces')
+    first, second = '127.47.91.1', '127.47.91.2'
+    return Wire(Side(f'udp,addr={first}', eal), Side(f'udp,addr={second}', eal), '127.0.0.1', free_port(), first)
 
 
 def tap(lab):
@@ -259,6 +274,7 @@ PORTS = {
     'vhost': (vhost, False, 4096),
     'af_packet': (af_packet, True, 4096),
     'af_xdp': (af_xdp, True, 2048),
+    'udp': (udp, False, 4096),
     'tap': (tap, True, 1024),
     'uroced': (uroced, False, 4096),
     'uroced_pair': (uroced_pair, True, 4096),

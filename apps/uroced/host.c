@@ -201,9 +201,11 @@ host_check_spec(const char *spec, struct uroce_dev_conf *conf)
 {
 	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, conf) < 0)
 		return -1;
-	if (!conf->is_attached)
+	if (!conf->is_attached && !conf->is_udp)
 		return 0;
-	log_line("%s: the port belongs to another uroced: allowed is an ethdev port", spec);
+	log_line("%s: %s: allowed is an ethdev port", spec,
+		 conf->is_attached ? "the port belongs to another uroced"
+				   : "uroced cannot share the port " UROCE_PORT_UDP);
 	return -1;
 }
 

@@ -80,7 +80,7 @@ set_port_rate(const struct uroce_dev *dev, struct ibv_port_attr *attr)
 	uint32_t mbps = dev->plan.mbps;
 	uint16_t port_id;
 
-	if (dev->port != NULL && (dev->port->mux_client != NULL ||
+	if (dev->port != NULL && (!uroce_port_is_ethdev(dev->port) ||
 				  rte_eth_dev_get_port_by_name(dev->conf.port, &port_id) == 0))
 		mbps = uroce_port_mbps(dev->port);
 	uroce_query_rate(mbps, &attr->active_width, &attr->active_speed);

@@ -20,7 +20,8 @@ port_policy_of__each_driver_has_its_row(void **state)
 {
 	static const char *const drivers[] = {
 		"net_memif", "net_af_packet",   "net_af_xdp", "net_tap",  "net_vhost",
-		"net_ring",  "net_virtio_user", "net_null",   "net_pcap",
+		"net_ring",  "net_virtio_user", "net_null",   "net_pcap", "uroced",
+		"udp",
 	};
 
 	(void)state;
@@ -53,6 +54,8 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	assert_false(uroce_port_policy_of("unknown")->is_virtual);
 	assert_true(uroce_port_policy_of("net_memif")->has_peer);
 	assert_int_equal(uroce_port_policy_of("net_null")->burst, UROCE_BURST_TX_ONLY);
+	assert_true(uroce_port_policy_of("udp")->is_ident_unknown);
+	assert_false(uroce_port_policy_of("net_af_packet")->is_ident_unknown);
 }
 
 static void

@@ -47,7 +47,7 @@ runs_well()
 lacks()
 {
 	case $1 in
-	af_packet | af_xdp | tap)
+	af_packet | af_xdp | tap | udp)
 		unshare -n true 2>/dev/null || { echo "network namespaces cannot be made here"; return; }
 		;;
 	esac
@@ -146,7 +146,7 @@ if [ "${1-}" = --full ]; then
 	tests=every_size
 	shift
 fi
-[ $# -gt 0 ] || set -- ring memif vhost tap af_packet af_xdp
+[ $# -gt 0 ] || set -- ring memif vhost udp tap af_packet af_xdp
 for port in "$@"; do
 	why=$(lacks "$port")
 	if [ -n "$why" ]; then

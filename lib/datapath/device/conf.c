@@ -8,7 +8,6 @@
 
 #include "datapath/device/conf.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +15,10 @@
 #include <rte_common.h>
 #include <rte_kvargs.h>
 
+#include "datapath/device/conf_value.h"
 #include "datapath/log.h"
 #include "wire/build.h"
 #include "base/crc32.h"
-
-#define V4_PREFIX_BASE 96 /* length of the common prefix ::ffff:0:0/96 of IPv4-mapped addresses */
 
 /*
  * A key of the configuration string. `parse` returns 0, or -EINVAL if the value does not match
@@ -34,74 +32,12 @@ struct key {
 };
 
 static int
-parse_number(const char *text, unsigned long min, unsigned long max, unsigned long *number)
-{
-	char *end;
-	unsigned long value;
-
-	if (*text < '0' || *text > '9')
-		return -EINVAL;
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (errno || *end || value < min || value > max)
-		return -EINVAL;
-	*number = value;
-	return 0;
-}
-
-/*
- * Parse an IPv4 or IPv6 address without a prefix length. Addresses that no host can have are
- * refused.
- */
-static int
-parse_ip(const char *text, uint8_t ip[16])
-{
-	uint8_t v4[4];
-
-	memset(ip, 0, 16);
-	if (inet_pton(AF_INET, text, v4) == 1) {
-		/* the ranges "this network" (0/8), loopback, multicast and reserved are refused */
-		if (v4[0] == 0 || v4[0] == 127 || v4[0] >= 224)
-			return -EINVAL;
-		ip[10] = ip[11] = 0xff;
-		memcpy(ip + 12, v4, sizeof(v4));
-		return 0;
-	}
-	if (inet_pton(AF_INET6, text, ip) != 1)
-		return -EINVAL;
-	if (ip[0] == 0xff || IN6_IS_ADDR_UNSPECIFIED((const struct in6_addr *)ip) ||
-	    IN6_IS_ADDR_LOOPBACK((const struct in6_addr *)ip) || uroce_ip_is_v4(ip))
-		return -EINVAL;
-	return 0;
-}
-
-static int
 parse_addr(const char *value, struct uroce_dev_conf *conf)
 {
-	const char *slash = strchr(value, '/');
-	struct uroce_addr addr;
-	char text[INET6_ADDRSTRLEN];
-	unsigned long len;
-	size_t text_len;
-
-	if (!slash || conf->nb_addr == RTE_DIM(conf->addr))
+	if (conf->nb_addr == RTE_DIM(conf->addr) ||
+	    uroce_conf_value_addr(value, conf->is_udp, &conf->addr[conf->nb_addr]) < 0)
 		return -EINVAL;
-	text_len = (size_t)(slash - value);
-	if (text_len >= sizeof(text))
-		return -EINVAL;
-	memcpy(text, value, text_len);
-	text[text_len] = '\0';
-	if (parse_ip(text, addr.ip) < 0)
-		return -EINVAL;
-	if (uroce_ip_is_v4(addr.ip)) {
-		if (parse_number(slash + 1, 1, 32, &len) < 0)
-			return -EINVAL;
-		len += V4_PREFIX_BASE;
-	} else if (parse_number(slash + 1, 1, 128, &len) < 0) {
-		return -EINVAL;
-	}
-	addr.prefix_len = (uint8_t)len;
-	conf->addr[conf->nb_addr++] = addr;
+	conf->nb_addr++;
 	return 0;
 }
 
@@ -112,7 +48,7 @@ parse_gw(const char *value, struct uroce_dev_conf *conf)
 	uint8_t ip[16];
 	uint8_t *gw;
 
-	if (parse_ip(value, ip) < 0)
+	if (uroce_conf_value_ip(value, false, ip) < 0)
 		return -EINVAL;
 	gw = uroce_ip_is_v4(ip) ? conf->gw4 : conf->gw6;
 	if (memcmp(gw, none, sizeof(none)) != 0)
@@ -126,7 +62,7 @@ parse_mtu(const char *value, struct uroce_dev_conf *conf)
 {
 	unsigned long mtu;
 
-	if (parse_number(value, 256, 4096, &mtu) < 0 || (mtu & (mtu - 1)) != 0)
+	if (uroce_conf_value_number(value, 256, 4096, &mtu) < 0 || (mtu & (mtu - 1)) != 0)
 		return -EINVAL;
 	conf->path_mtu = (uint16_t)mtu;
 	return 0;
@@ -137,7 +73,7 @@ parse_vlan(const char *value, struct uroce_dev_conf *conf)
 {
 	unsigned long vid;
 
-	if (parse_number(value, 1, 4094, &vid) < 0)
+	if (uroce_conf_value_number(value, 1, 4094, &vid) < 0)
 		return -EINVAL;
 	conf->vlan_tci = (uint16_t)vid;
 	conf->has_vlan = true;
@@ -149,7 +85,7 @@ parse_workers(const char *value, struct uroce_dev_conf *conf)
 {
 	unsigned long nb;
 
-	if (parse_number(value, 1, UROCE_WORKERS_MAX, &nb) < 0)
+	if (uroce_conf_value_number(value, 1, UROCE_WORKERS_MAX, &nb) < 0)
 		return -EINVAL;
 	conf->nb_workers = (unsigned)nb;
 	return 0;
@@ -178,7 +114,7 @@ parse_qps(const char *value, struct uroce_dev_conf *conf)
 {
 	unsigned long nb;
 
-	if (parse_number(value, 1, 1u << 22, &nb) < 0)
+	if (uroce_conf_value_number(value, 1, 1u << 22, &nb) < 0)
 		return -EINVAL;
 	conf->max_qp = (uint32_t)nb;
 	return 0;
@@ -189,7 +125,7 @@ parse_mrs(const char *value, struct uroce_dev_conf *conf)
 {
 	unsigned long nb;
 
-	if (parse_number(value, 1, 1u << 24, &nb) < 0)
+	if (uroce_conf_value_number(value, 1, 1u << 24, &nb) < 0)
 		return -EINVAL;
 	conf->max_mr = (uint32_t)nb;
 	return 0;
@@ -213,6 +149,17 @@ parse_socket(const char *value, struct uroce_dev_conf *conf)
 	if (len == 0 || len >= sizeof(conf->socket))
 		return -EINVAL;
 	memcpy(conf->socket, value, len + 1);
+	return 0;
+}
+
+static int
+parse_iface(const char *value, struct uroce_dev_conf *conf)
+{
+	const size_t len = strlen(value);
+
+	if (len == 0 || len >= sizeof(conf->iface))
+		return -EINVAL;
+	memcpy(conf->iface, value, len + 1);
 	return 0;
 }
 
@@ -240,9 +187,10 @@ static const struct key keys[] = {
 	{ "mrs", parse_mrs, "1 to 16777216", false },
 	{ "cc", parse_cc, "none or dcqcn", false },
 	{ "socket", parse_socket, "the path of uroced's socket, of up to 107 characters", false },
+	{ "iface", parse_iface, "the name of an interface, of up to 15 characters", false },
 	{ "icrc", parse_icrc, "off, of a library built without ICRCs for benchmarks", false },
 };
-#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket"
+#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket, iface"
 
 /*
  * The key of a congestion control parameter consists of CC_PREFIX and the name of the parameter in
@@ -302,7 +250,7 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 	}
 	if (!mark_key_seen(seen, RTE_DIM(keys) + (size_t)(param - uroce_cc_params), name, false))
 		return -EINVAL;
-	if (!value || parse_number(value, param->min, param->max, &number) < 0) {
+	if (!value || uroce_conf_value_number(value, param->min, param->max, &number) < 0) {
 		UROCE_LOG(ERR, dev,
 			  "%s=" UROCE_QUOTED " is not understood: allowed is %u to %u, %s", name,
 			  UROCE_QUOTE(value ? value : ""), param->min, param->max, param->text);
@@ -388,6 +336,39 @@ check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 	return -EINVAL;
 }
 
+/*
+ * Refuse keys that do not apply to the port `udp`, and keys that apply only to it.
+ */
+static int
+check_udp(const struct uroce_dev_conf *conf, uint32_t seen)
+{
+	static const char *const kernels[] = { "gw", "vlan" };
+
+	if (!conf->is_udp && is_given("iface", seen)) {
+		UROCE_LOG(ERR, dev,
+			  "key 'iface' is of port " UROCE_PORT_UDP
+			  " alone: allowed is " UROCE_PORT_UDP ",iface=%s",
+			  conf->iface);
+		return -EINVAL;
+	}
+	for (unsigned i = 0; i < RTE_DIM(kernels) && conf->is_udp; i++) {
+		if (!is_given(kernels[i], seen))
+			continue;
+		UROCE_LOG(ERR, dev,
+			  "key '%s' is not of port " UROCE_PORT_UDP
+			  ", whose routes and VLANs are the kernel's: allowed are addr or iface, "
+			  "mtu, workers, drive, qps, mrs, cc and " CC_PREFIX "...",
+			  kernels[i]);
+		return -EINVAL;
+	}
+	if (!conf->is_udp || conf->nb_addr == 0 || !conf->iface[0])
+		return 0;
+	UROCE_LOG(ERR, dev,
+		  UROCE_PORT_UDP
+		  ": keys 'addr' and 'iface' are both given: allowed is one of them");
+	return -EINVAL;
+}
+
 static const struct key *
 find_key(const char *name)
 {
@@ -441,6 +422,8 @@ parse_pairs(const char *text, struct uroce_dev_conf *conf)
 		ret = check_cc(conf, seen);
 	if (ret == 0)
 		ret = check_attached(conf, seen);
+	if (ret == 0)
+		ret = check_udp(conf, seen);
 	rte_kvargs_free(pairs);
 	return ret;
 }
@@ -468,6 +451,7 @@ uroce_dev_conf_parse(const char *spec, struct uroce_dev_conf *conf)
 		return -EINVAL;
 	}
 	memcpy(parsed.port, spec, port_len);
+	parsed.is_udp = strcmp(parsed.port, UROCE_PORT_UDP) == 0;
 	parsed.is_attached = strcmp(parsed.port, UROCE_PORT_UROCED) == 0;
 	if (spec[port_len] && parse_pairs(spec + port_len + 1, &parsed) < 0)
 		return -EINVAL;

@@ -15,10 +15,17 @@
  *	uroced[,socket=PATH][,workers=2]...
  *
  * With `uroced` the daemon determines addresses, gateways and VLAN.
+ *
+ * `udp` is a port on UDP sockets of the kernel, on addresses of the host:
+ *
+ *	udp,addr=192.0.2.1[,addr=2001:db8::1][,mtu=1024]...
+ *	udp,iface=eth0[,mtu=1024]...
+ *	udp[,mtu=1024]...
  */
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <net/if.h>
 #include <rte_ethdev.h>
 
 #include "mux/message.h"
@@ -29,6 +36,9 @@
 
 /** The port name of a device that is attached to uroced. It is not the name of an ethdev port. */
 #define UROCE_PORT_UROCED "uroced"
+
+/** The port name of a device on UDP sockets. It is not the name of an ethdev port. */
+#define UROCE_PORT_UDP "udp"
 
 /**
  * Maximum number of QPs of a device that is attached to uroced: the number of QPNs that uroced
@@ -89,6 +99,12 @@ struct uroce_dev_conf {
 	 */
 	bool is_icrc_off;
 	bool is_attached; /* the port is UROCE_PORT_UROCED: the device is attached to uroced */
+	bool is_udp; /* the port is UROCE_PORT_UDP: the device uses UDP sockets of the kernel */
+	/*
+	 * Interface whose addresses a device on UDP sockets has, key iface. If it is empty, the
+	 * device has the addresses of `addr`, or else all addresses of the host.
+	 */
+	char iface[IF_NAMESIZE];
 	/* path of uroced's socket, from the key socket; default UROCE_MUX_SOCKET */
 	char socket[108];
 	/* The port belongs to the embedder: the library neither configures nor starts the port. */

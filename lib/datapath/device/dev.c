@@ -198,7 +198,7 @@ create_neigh(struct uroce_dev *dev)
 		.vlan_tci = dev->conf.vlan_tci,
 	};
 
-	if (gids->kernels)
+	if (gids->kernels && !dev->port->udp)
 		uroce_netif_guard(&dev->port->netif);
 	if (uroce_gid_all_kernels(dev))
 		return 0;

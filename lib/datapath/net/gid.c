@@ -76,10 +76,12 @@ read_uroceds(const struct uroce_dev *dev, struct kernel_addrs *given)
 	given->are_uroceds = true;
 }
 
+/* Read the addresses of an interface. @param if_index  0: those of all interfaces */
 static void
 read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 {
-	kernel->nb = uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX);
+	kernel->nb = if_index > 0 ? uroce_netif_addrs(if_index, kernel->addr, UROCE_GIDS_MAX)
+				  : uroce_netif_host_addrs(kernel->addr, UROCE_GIDS_MAX, NULL);
 }
 
 /* Add an address to a GID table, at the first free index. */
@@ -116,7 +118,7 @@ add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
 	const struct uroce_addr made = make_link_local(mac);
 	bool is_kernels = conf->nb_addr == 0;
 
-	for (int i = 0; i < kernel->nb; i++) {
+	for (int i = 0; i < kernel->nb && !(conf->is_udp && conf->nb_addr > 0); i++) {
 		if (is_gid_link_local(&kernel->addr[i])) {
 			add_gid(gids, &kernel->addr[i], true);
 			return;
@@ -124,7 +126,7 @@ add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
 	}
 	for (unsigned i = 0; i < conf->nb_addr; i++)
 		is_kernels |= has_kernel_addr(kernel, &conf->addr[i]);
-	if (!is_kernels)
+	if (!is_kernels && !conf->is_udp)
 		add_gid(gids, &made, false);
 }
 
@@ -135,7 +137,7 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 	struct kernel_addrs kernel = { .nb = 0 };
 
 	*gids = (struct uroce_gid_table){ .nb = 0 };
-	if (if_index > 0)
+	if (if_index > 0 || (conf->is_udp && conf->nb_addr == 0))
 		read_kernel(if_index, &kernel);
 	if (conf->nb_addr == 0 && kernel.nb <= 0) {
 		UROCE_LOG(ERR, dev,
@@ -146,7 +148,8 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 	}
 	add_link_local(conf, mac, &kernel, gids);
 	for (unsigned i = 0; i < conf->nb_addr; i++)
-		add_gid(gids, &conf->addr[i], has_kernel_addr(&kernel, &conf->addr[i]));
+		add_gid(gids, &conf->addr[i],
+			conf->is_udp || has_kernel_addr(&kernel, &conf->addr[i]));
 	for (int i = 0; i < kernel.nb && conf->nb_addr == 0; i++) {
 		if (!is_gid_link_local(&kernel.addr[i]))
 			add_gid(gids, &kernel.addr[i], true);
@@ -306,7 +309,8 @@ update_gids(struct uroce_dev *dev)
 static bool
 is_following(const struct uroce_dev *dev)
 {
-	return dev->conf.nb_addr == 0 && (dev->port->netif.if_index > 0 || dev->port->mux_client);
+	return dev->conf.nb_addr == 0 &&
+	       (dev->port->netif.if_index > 0 || dev->port->mux_client || dev->conf.is_udp);
 }
 
 static bool
@@ -345,7 +349,7 @@ uroce_gid_follow(struct uroce_worker *worker)
 			follow_uroced(dev);
 		uroce_worker_wait_for_others(worker);
 		UROCE_LOG(INFO, dev, "%s: the addresses of %s have changed", dev->conf.port,
-			  dev->port->mux_client ? "the port" : dev->port->netif.name);
+			  dev->port->netif.if_index > 0 ? dev->port->netif.name : "the port");
 		uroce_event_push(dev->events, IBV_EVENT_GID_CHANGE, NULL);
 	}
 	pthread_mutex_unlock(&dev->lock);

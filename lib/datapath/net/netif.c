@@ -48,8 +48,8 @@ open_socket(const struct uroce_netif *netif, int family)
 	return fd;
 }
 
-int
-uroce_netif_open(struct uroce_netif *netif, int if_index)
+static void
+init_netif(struct uroce_netif *netif, int if_index)
 {
 	*netif = (struct uroce_netif){
 		.if_index = if_index,
@@ -59,6 +59,19 @@ uroce_netif_open(struct uroce_netif *netif, int if_index)
 		.guard_fd6 = -1,
 		.news_fd = -1,
 	};
+}
+
+void
+uroce_netif_open_all(struct uroce_netif *netif)
+{
+	init_netif(netif, 0);
+	netif->news_fd = uroce_netlink_watch_addrs();
+}
+
+int
+uroce_netif_open(struct uroce_netif *netif, int if_index)
+{
+	init_netif(netif, if_index);
 	if (!if_indextoname((unsigned)if_index, netif->name))
 		return -ENODEV;
 	netif->fd = open_socket(netif, AF_INET);
@@ -150,6 +163,66 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 				addr[nb++] = one;
 		}
 	}
+	freeifaddrs(list);
+	return nb;
+}
+
+/*
+ * Whether an entry of the list belongs to an interface that is up, and is of the loopback interface
+ * or not, as asked.
+ */
+static bool
+is_up_and(const struct ifaddrs *ifa, bool is_loopback)
+{
+	return ifa->ifa_flags & IFF_UP && !(ifa->ifa_flags & IFF_LOOPBACK) == !is_loopback;
+}
+
+static uint32_t
+get_mtu_of(const char *name)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct uroce_netif netif = { .fd = fd };
+	uint32_t mtu;
+
+	if (fd < 0)
+		return 0;
+	memcpy(netif.name, name, strnlen(name, sizeof(netif.name) - 1));
+	mtu = uroce_netif_mtu(&netif);
+	close(fd);
+	return mtu;
+}
+
+/* Add the addresses of a list, see is_up_and(). @return number of addresses */
+static int
+collect_addrs(const struct ifaddrs *list, bool is_loopback, struct uroce_addr *addr, int room,
+	      uint32_t *mtu)
+{
+	int nb = 0;
+
+	for (const struct ifaddrs *ifa = list; ifa && nb < room; ifa = ifa->ifa_next) {
+		if (!is_up_and(ifa, is_loopback) || !convert_ifaddr(ifa, &addr[nb]) ||
+		    is_ip_link_local(addr[nb].ip))
+			continue;
+		nb++;
+		if (mtu)
+			*mtu = RTE_MIN(*mtu, get_mtu_of(ifa->ifa_name));
+	}
+	return nb;
+}
+
+int
+uroce_netif_host_addrs(struct uroce_addr *addr, int room, uint32_t *mtu)
+{
+	struct ifaddrs *list;
+	int nb;
+
+	if (getifaddrs(&list) < 0)
+		return -errno;
+	if (mtu)
+		*mtu = UINT16_MAX;
+	nb = collect_addrs(list, false, addr, room, mtu);
+	if (nb == 0)
+		nb = collect_addrs(list, true, addr, room, mtu);
 	freeifaddrs(list);
 	return nb;
 }

@@ -18,7 +18,7 @@
 #include "datapath/device/conf.h"
 
 struct uroce_netif {
-	int if_index;
+	int if_index; /* 0: all interfaces of the host, see uroce_netif_open_all() */
 	char name[IF_NAMESIZE];
 	/*
 	 * Datagram socket bound to the interface, for ioctl() and to make the kernel resolve
@@ -42,6 +42,20 @@ struct uroce_netif {
  */
 int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
+
+/**
+ * Open all interfaces of the host, whose addresses a port `udp` has. Only uroce_netif_close() and
+ * uroce_netif_has_changed() may be called for them.
+ */
+void uroce_netif_open_all(struct uroce_netif *netif);
+
+/**
+ * Read the addresses of all interfaces that are up, without link-local addresses. Addresses of the
+ * loopback interface are read only if there are no others.
+ * @param[out] mtu  least MTU of these interfaces; may be NULL
+ * @return number of addresses, at most `room`; or -errno
+ */
+int uroce_netif_host_addrs(struct uroce_addr *addr, int room, uint32_t *mtu);
 
 /**
  * Read the addresses of an interface, link-local addresses last.

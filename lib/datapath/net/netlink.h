@@ -55,6 +55,7 @@ int uroce_netlink_watch_links(void);
 
 /**
  * Read the pending notifications without waiting.
+ * @param if_index  0: all interfaces
  * @return whether a notification is about an address of this interface, or notifications were lost
  */
 bool uroce_netlink_take_changes(int fd, int if_index);

@@ -220,7 +220,7 @@ is_of(const struct nlmsghdr *hdr, int if_index)
 	const struct ifaddrmsg *const addr = fixed_part(hdr, sizeof(*addr));
 
 	return (hdr->nlmsg_type == RTM_NEWADDR || hdr->nlmsg_type == RTM_DELADDR) && addr &&
-	       addr->ifa_index == (unsigned)if_index;
+	       (if_index == 0 || addr->ifa_index == (unsigned)if_index);
 }
 
 bool

@@ -20,6 +20,7 @@
 #include "datapath/log.h"
 #include "datapath/net/neigh.h"
 #include "datapath/net/path_fault.h"
+#include "datapath/udp/udp_port.h"
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
@@ -142,6 +143,8 @@ look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 		return uroce_neigh_find(dev->neigh, route->next_hop, uroce_clock_ns(), mac)
 			       ? 0
 			       : -EAGAIN;
+	if (dev->port->udp)
+		return uroce_udp_port_resolve(dev->port, route->src->ip, route->dip, mac);
 	ret = uroce_netif_resolve(&dev->port->netif, route->dip, mac, &is_local);
 	if (ret == 0 && is_local)
 		memcpy(mac, dev->mac, sizeof(dev->mac));
@@ -208,7 +211,8 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 {
 	struct uroce_path_conf conf = {
 		.flow_label = av->grh.flow_label,
-		.udp_sport = sport,
+		/* the sockets of the port `udp` send from the port at which they receive */
+		.udp_sport = dev->conf.is_udp ? UROCE_UDP_PORT : sport,
 		.vlan_tci = dev->conf.vlan_tci,
 		.tclass = av->grh.traffic_class,
 		.hop_limit = av->grh.hop_limit,

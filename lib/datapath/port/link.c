@@ -24,6 +24,7 @@
 #include "datapath/intr_call.h"
 #include "datapath/log.h"
 #include "datapath/port/memif_socket.h"
+#include "datapath/udp/udp_port.h"
 
 /* Maximum time to wait for the reply of a memif server. */
 #define ANSWER_NS UINT64_C(60000000000)
@@ -108,6 +109,8 @@ is_link_up(struct uroce_port *port)
 {
 	struct rte_eth_link link;
 
+	if (port->udp)
+		return uroce_udp_port_is_up(port);
 	if (!uroce_port_is_ready(port) || rte_eth_link_get_nowait(port->id, &link) < 0 ||
 	    link.link_status != RTE_ETH_LINK_UP)
 		return false;
@@ -150,6 +153,8 @@ uroce_link_watch(struct uroce_port *port)
 	atomic_store(&port->is_up, is_link_up(port));
 	if (uroce_port_is_up(port))
 		on_link_up(port);
+	if (!uroce_port_is_ethdev(port))
+		return;
 	for (unsigned i = 0; i < RTE_DIM(watched); i++)
 		(void)rte_eth_dev_callback_register(port->id, watched[i], on_port_event, port);
 	port->has_callbacks = true;

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * The port of a device: an ethdev port, or a connection to uroced. A port has properties from
+ * The port of a device: an ethdev port, a connection to uroced, or UDP sockets. A port has properties from
  * ethdev and from the policy table, queues and mempools, and a link.
  */
 
@@ -39,10 +39,11 @@
 
 struct uroce_port;
 
-/** Maximum number of ports of a process: ethdev ports, and ports that are attached to uroced. */
+/** Maximum number of ports of a process: ethdev ports, and ports that are none. */
 #define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
 
 struct uroce_mux_client;
+struct uroce_udp_port;
 
 /** How frames are received and transmitted on a port. */
 enum uroce_burst_kind {
@@ -59,6 +60,7 @@ enum uroce_burst_kind {
 	 * frames.
 	 */
 	UROCE_BURST_TX_ONLY,
+	UROCE_BURST_UDP, /* through UDP sockets instead of an ethdev port (udp_port.h) */
 };
 
 /** Properties of a driver that ethdev does not report. */
@@ -103,6 +105,11 @@ struct uroce_port_policy {
 	 * another MAC.
 	 */
 	bool is_far_mac;
+	/*
+	 * The identification of IPv4 in received frames is not that of the sender, because the port
+	 * does not know it. The ICRC is correct for any identification.
+	 */
+	bool is_ident_unknown;
 	/* The rings are in memory of another process, and disappear when this process ends. */
 	bool has_peer;
 	uint8_t burst; /* how frames are received and transmitted, an enum uroce_burst_kind */
@@ -176,7 +183,7 @@ bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
 struct uroce_port {
-	/* ethdev's port ID; RTE_MAX_ETHPORTS or above: the port is attached to uroced */
+	/* ethdev's port ID; RTE_MAX_ETHPORTS or above: the port is none of ethdev's */
 	uint16_t id;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const struct uroce_port_policy *policy;
@@ -195,10 +202,11 @@ struct uroce_port {
 	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
 	uint64_t restart_ns;    /* the port must not be restarted before this time */
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of mbufs for each queue */
-	/* Kernel interface that the port shares; valid if policy->is_kernel. */
+	/* Kernel interface that the port shares; valid if policy->is_kernel or for a port `udp`. */
 	struct uroce_netif netif;
-	/* Connection to uroced; NULL: the port is an ethdev port. */
+	/* Connection to uroced; NULL: the port is not attached to uroced. */
 	struct uroce_mux_client *mux_client;
+	struct uroce_udp_port *udp; /* the sockets of a port `udp`; NULL: another port */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
 	_Atomic uint64_t nb_downs; /* number of changes of the link from up to down */
@@ -223,6 +231,13 @@ void uroce_port_close(struct uroce_port *port);
  * RTE_ETH_SPEED_NUM_UNKNOWN: never known.
  */
 uint32_t uroce_port_mbps(const struct uroce_port *port);
+
+/** Whether the port is one of ethdev's. */
+static inline bool
+uroce_port_is_ethdev(const struct uroce_port *port)
+{
+	return port->id < RTE_MAX_ETHPORTS;
+}
 
 static inline bool
 uroce_port_is_up(const struct uroce_port *port)

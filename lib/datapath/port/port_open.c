@@ -29,6 +29,7 @@
 #include "datapath/port/memif_socket.h"
 #include "datapath/port/pool.h"
 #include "datapath/port/port_setup.h"
+#include "datapath/udp/udp_port.h"
 
 /* How long the peer of a port may take to receive the last frames, in us. */
 #define PEER_RECEIVES_US 20000u
@@ -158,11 +159,11 @@ open_claimed(struct uroce_port *port)
 }
 
 /*
- * Claim a port ID for a port that is attached to uroced. Such ports have IDs beyond those of
- * ethdev. The range of these IDs limits the number of such ports.
+ * Claim a port ID for a port that is none of ethdev's. Such ports have IDs beyond those of ethdev.
+ * The range of these IDs limits the number of such ports.
  */
 static int
-claim_mux_port(uint16_t *id)
+claim_other_port(const char *name, uint16_t *id)
 {
 	for (uint16_t i = RTE_MAX_ETHPORTS; i < UROCE_PORTS_MAX; i++) {
 		if (!atomic_exchange(&is_in_use[i], true)) {
@@ -170,8 +171,8 @@ claim_mux_port(uint16_t *id)
 			return 0;
 		}
 	}
-	UROCE_LOG(ERR, port, "%s: too many devices: allowed are %u in one process",
-		  UROCE_PORT_UROCED, UROCE_PORTS_MAX - RTE_MAX_ETHPORTS);
+	UROCE_LOG(ERR, port, "%s: too many devices: allowed are %u in one process", name,
+		  UROCE_PORTS_MAX - RTE_MAX_ETHPORTS);
 	return -EBUSY;
 }
 
@@ -195,6 +196,24 @@ open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
 	return ret;
 }
 
+static int
+open_udp(struct uroce_port *port, const struct uroce_dev_conf *conf)
+{
+	int ret;
+
+	port->policy = uroce_port_policy_of(conf->port);
+	port->socket_id = SOCKET_ID_ANY;
+	port->has_all_multicast = true; /* the kernel's sockets determine which frames arrive */
+	ret = uroce_udp_port_open(port, conf);
+	if (ret == 0)
+		ret = uroce_port_make_pools(port);
+	if (ret < 0)
+		return ret;
+	atomic_store(&port->is_ready, true);
+	uroce_link_watch(port);
+	return 0;
+}
+
 uint32_t
 uroce_port_mbps(const struct uroce_port *port)
 {
@@ -202,9 +221,27 @@ uroce_port_mbps(const struct uroce_port *port)
 
 	if (port->mux_client)
 		return atomic_load_explicit(&port->mux_client->mbps, memory_order_relaxed);
+	if (port->udp)
+		return RTE_ETH_SPEED_NUM_UNKNOWN;
 	if (rte_eth_link_get_nowait(port->id, &link) < 0)
 		return RTE_ETH_SPEED_NUM_NONE;
 	return link.link_speed;
+}
+
+static int
+claim_any_port(const struct uroce_dev_conf *conf, const char *name, uint16_t *id)
+{
+	return conf->is_attached || conf->is_udp ? claim_other_port(name, id)
+						 : claim_port(name, id);
+}
+
+static int
+open_any_port(struct uroce_port *port, const struct uroce_dev_conf *conf,
+	      const struct uroce_port_plan *plan)
+{
+	if (conf->is_udp)
+		return open_udp(port, conf);
+	return conf->is_attached ? open_attached(port, conf, plan) : open_claimed(port);
 }
 
 int
@@ -222,12 +259,12 @@ uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan 
 	port->nb_queues = (uint16_t)conf->nb_workers;
 	port->is_handed_over = conf->is_handed_over;
 	port->events = events;
-	ret = conf->is_attached ? claim_mux_port(&port->id) : claim_port(port->name, &port->id);
+	ret = claim_any_port(conf, port->name, &port->id);
 	if (ret < 0) {
 		free(port);
 		return ret;
 	}
-	ret = conf->is_attached ? open_attached(port, conf, plan) : open_claimed(port);
+	ret = open_any_port(port, conf, plan);
 	if (ret < 0) {
 		uroce_port_close(port);
 		return ret;
@@ -312,13 +349,14 @@ uroce_port_close(struct uroce_port *port)
 	if (port->mux_client)
 		uroce_mux_client_drain(port->mux_client);
 	uroce_mux_client_close(port->mux_client);
+	uroce_udp_port_close(port->udp);
 	if (port->is_configured && !uroce_port_is_gone(port)) {
 		wait_for_peer(port);
 		stop_in_intr_thread(port);
 	}
 	for (unsigned i = 0; i < RTE_DIM(port->pool); i++)
 		uroce_pool_destroy(port->pool[i]);
-	if (port->netif.if_index > 0)
+	if (port->netif.if_index > 0 || port->udp)
 		uroce_netif_close(&port->netif);
 	atomic_store(&is_in_use[port->id], false);
 	free(port);

@@ -36,6 +36,9 @@
  * uroced (not an ethdev port): The rings copy a frame, chained or not, before the burst returns.
  * External buffers would be possible, but a chain of three mbufs costs more than a copy within the
  * cache.
+ *
+ * udp (not an ethdev port): The kernel copies a message, chained or not, before the burst returns.
+ * A socket does not show the identification of IPv4.
  */
 
 #include "datapath/port/port.h"
@@ -71,6 +74,9 @@ static const struct uroce_port_policy rows[] = {
 	  .is_virtual = true },
 	{ .driver = UROCE_PORT_UROCED, .has_multi_seg = true, .is_virtual = true,
 	  .burst = UROCE_BURST_MUX, .rx_wakeup = UROCE_RX_WAKEUP_MUX },
+	{ .driver = UROCE_PORT_UDP, .has_multi_seg = true, .is_virtual = true,
+	  .is_ident_unknown = true,
+	  .burst = UROCE_BURST_UDP, .rx_wakeup = UROCE_RX_WAKEUP_UDP },
 	{ .driver = NULL, .has_multi_seg = true },
 };
 /* clang-format on */

@@ -133,7 +133,7 @@ tx_queue_len(const struct uroce_port *port, uint16_t queue)
 {
 	struct rte_eth_txq_info info = { 0 };
 
-	if (port->mux_client || rte_eth_tx_queue_info_get(port->id, queue, &info) < 0)
+	if (!uroce_port_is_ethdev(port) || rte_eth_tx_queue_info_get(port->id, queue, &info) < 0)
 		return NB_DESC;
 	return RTE_MAX(info.nb_desc, NB_DESC);
 }

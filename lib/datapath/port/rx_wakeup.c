@@ -14,6 +14,7 @@
 
 #include "datapath/uroced/mux_client.h"
 #include "datapath/port/port.h"
+#include "datapath/udp/udp_port.h"
 
 /* Minimum time between two searches for descriptors. A search costs as much as several wake-ups. */
 #define RETRY_NS UINT64_C(1000000000)
@@ -53,6 +54,9 @@ arm_wakeup(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port, uint16
 	case UROCE_RX_WAKEUP_MUX:
 		uroce_mux_client_arm(port->mux_client, queue);
 		wakeup->fd = port->mux_client->rx_wakeup_fd;
+		return true;
+	case UROCE_RX_WAKEUP_UDP:
+		wakeup->fd = uroce_udp_port_wakeup_fd(port->udp, queue);
 		return true;
 	case UROCE_RX_WAKEUP_NONE:
 		break;

@@ -17,6 +17,7 @@
  *	        interrupts.
  *	mux     uroced: one eventfd for all rings. The thread that reads uroced's messages writes
  *	        to it.
+ *	udp     udp: an epoll descriptor, which polls readable if a socket of the queue does.
  *
  * Only the thread that sleeps on the descriptors of all queues uses the RX wake-ups.
  */
@@ -34,6 +35,7 @@ enum uroce_rx_wakeup_kind {
 	UROCE_RX_WAKEUP_SOCKET,
 	UROCE_RX_WAKEUP_RING,
 	UROCE_RX_WAKEUP_MUX,
+	UROCE_RX_WAKEUP_UDP,
 };
 
 /** The RX wake-up of a queue: what wakes a thread when a frame arrives. */

@@ -37,7 +37,7 @@ reclaim_worker(void *arg)
 	const struct uroce_port *port = worker->dev->port;
 
 	uroce_zero_copy_reclaim(worker);
-	if (!uroce_port_is_ready(port) || port->mux_client)
+	if (!uroce_port_is_ready(port) || !uroce_port_is_ethdev(port))
 		return 0;
 	(void)rte_eth_tx_done_cleanup(port->id, worker->queue, 0);
 	if (reclaim_worker->is_stopping && rte_eth_dev_tx_queue_stop(port->id, worker->queue) == 0)

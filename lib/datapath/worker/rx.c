@@ -29,6 +29,7 @@
 #include "datapath/port/fault_guard.h"
 #include "datapath/net/neigh.h"
 #include "datapath/net/perf_mgt.h"
+#include "datapath/udp/udp_port.h"
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
@@ -194,11 +195,18 @@ parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
 	}
 }
 
+static bool
+is_icrc_right(const struct uroce_rx *rx, const struct uroce_pkt *pkt)
+{
+	return likely(!rx->is_ident_unknown) ? uroce_pkt_check_icrc(pkt)
+					     : uroce_pkt_check_icrc_any_ident(pkt);
+}
+
 static void
 verify_all(struct uroce_rx *rx, unsigned nb)
 {
 	for (unsigned i = 0; i < nb; i++) {
-		if (rx->verdict[i] == UNDECIDED && !uroce_pkt_check_icrc(&rx->pkt[i]))
+		if (rx->verdict[i] == UNDECIDED && !is_icrc_right(rx, &rx->pkt[i]))
 			rx->verdict[i] = UROCE_VERDICT_BAD_ICRC;
 	}
 }
@@ -646,6 +654,7 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	 * uroced share this device's addresses, and uroced makes this check itself.
 	 */
 	worker->rx.is_from_wire = source == PORT && !worker->dev->port->mux_client;
+	worker->rx.is_ident_unknown = source == PORT && worker->dev->port->policy->is_ident_unknown;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		n = group_len(frames + at, nb - at, &out.nb_bytes);
@@ -762,6 +771,8 @@ receive_burst(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **f
 		return rte_eth_rx_burst(port->id, queue, frames, UROCE_BURST);
 	if (port->policy->burst == UROCE_BURST_MUX)
 		return uroce_mux_client_rx(port, queue, frames, UROCE_BURST);
+	if (port->policy->burst == UROCE_BURST_UDP)
+		return uroce_udp_port_rx(port, queue, frames, UROCE_BURST);
 	if (port->policy->burst == UROCE_BURST_TX_ONLY)
 		return 0;
 	return uroce_fault_guard_rx(port->id, queue, frames, UROCE_BURST);

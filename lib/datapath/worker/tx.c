@@ -27,6 +27,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "datapath/net/mcast_group.h"
 #include "datapath/port/fault_guard.h"
+#include "datapath/udp/udp_port.h"
 #include "datapath/worker/zero_copy.h"
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
@@ -501,6 +502,8 @@ offer_frames(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
 	if (port->policy->burst == UROCE_BURST_MUX)
 		return uroce_mux_client_tx(port, worker->queue, frames, nb);
+	if (port->policy->burst == UROCE_BURST_UDP)
+		return uroce_udp_port_tx(port, worker->queue, frames, nb);
 	if (port->policy->burst == UROCE_BURST_TX_ONLY)
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_fault_guard_tx(port->id, worker->queue, frames, nb));

@@ -29,7 +29,8 @@ crc_of_field(size_t before, uint16_t value, size_t after)
 	return frame_crc32(0, data, before + 2 + after);
 }
 
-static const uint16_t lens[] = { 0, 1, 2, 3, 22, 34, 255, 256, 257, 511, 1058, 4132, 8192, UINT16_MAX };
+static const uint16_t lens[] = { 0,   1,   2,   3,    22,   34,   255,
+				 256, 257, 511, 1058, 4132, 8192, UINT16_MAX };
 #define NB_LENS (sizeof(lens) / sizeof(lens[0]))
 
 static void
@@ -99,7 +100,8 @@ make_parsed(struct frame *frame, const struct frame_conf *kind, uint16_t payload
 	    struct uroce_pkt *pkt)
 {
 	spec_make(frame, kind, spec_find("RC_WRITE_ONLY_IMM"), payload_len);
-	assert_int_equal(uroce_parse(frame->data, (uint32_t)frame->len, pkt), UROCE_VERDICT_REQUEST);
+	assert_int_equal(uroce_parse(frame->data, (uint32_t)frame->len, pkt),
+			 UROCE_VERDICT_REQUEST);
 }
 
 /*

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Opening and closing of the port `udp`. With addresses in the configuration, each address has a
+ * socket of its own, so that other processes can use other addresses of the host. Otherwise there
+ * is a socket for each family, which has all addresses of the interface.
+ */
+
+#include "datapath/udp/udp_port.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "datapath/log.h"
+#include "datapath/net/address_text.h"
+#include "datapath/net/gid_table.h"
+#include "datapath/net/netif.h"
+#include "datapath/udp/udp_queue.h"
+#include "wire/build.h"
+
+const uint8_t uroce_udp_peer_mac[6] = { 0x02, 0x01, 0x00, 0x00, 0x12, 0xb7 };
+
+/* --- the interface ----------------------------------------------------------------------------- */
+
+/* Whether an address of an interface is `ip`, or is in the network 127.0.0.0/8 as `ip` is. */
+static bool
+is_addr_of(const struct ifaddrs *ifa, const uint8_t ip[16])
+{
+	if (!ifa->ifa_addr)
+		return false;
+	if (ifa->ifa_addr->sa_family == AF_INET6)
+		return memcmp(&((const struct sockaddr_in6 *)ifa->ifa_addr)->sin6_addr, ip, 16) ==
+		       0;
+	if (ifa->ifa_addr->sa_family != AF_INET || !uroce_ip_is_v4(ip))
+		return false;
+	const uint8_t *v4 = (const uint8_t *)&((const struct sockaddr_in *)ifa->ifa_addr)->sin_addr;
+
+	return memcmp(v4, ip + 12, 4) == 0 || (v4[0] == 127 && ip[12] == 127);
+}
+
+/* Find the interface that has an address. @return its index; 0: the host does not have it */
+static int
+find_interface(const uint8_t ip[16])
+{
+	struct ifaddrs *list;
+	unsigned if_index = 0;
+
+	if (getifaddrs(&list) < 0)
+		return 0;
+	for (const struct ifaddrs *ifa = list; ifa && if_index == 0; ifa = ifa->ifa_next) {
+		if (is_addr_of(ifa, ip))
+			if_index = if_nametoindex(ifa->ifa_name);
+	}
+	freeifaddrs(list);
+	return (int)if_index;
+}
+
+/* Find the interface of the configuration: its name, or else the one with the first address. */
+static int
+choose_interface(const struct uroce_dev_conf *conf)
+{
+	char text[INET6_ADDRSTRLEN];
+	int if_index;
+
+	if (conf->iface[0]) {
+		if_index = (int)if_nametoindex(conf->iface);
+		if (if_index == 0)
+			UROCE_LOG(ERR, port,
+				  "udp: iface=%s: no such interface: allowed is one of ip link",
+				  conf->iface);
+		return if_index;
+	}
+	if_index = find_interface(conf->addr[0].ip);
+	if (if_index == 0)
+		UROCE_LOG(ERR, port,
+			  "udp: addr=%s: the host does not have the address: allowed is one of ip "
+			  "addr, or of 127.0.0.0/8",
+			  uroce_address_text(conf->addr[0].ip, text));
+	return if_index;
+}
+
+/* Limit the frames to an MTU. */
+static void
+set_frame_limit(struct uroce_port *port, uint32_t mtu)
+{
+	port->frame_limit = RTE_MIN(mtu > 0 ? mtu : UROCE_PORT_MTU, UROCE_PORT_MTU) + UROCE_PORT_L2;
+}
+
+/* Open one interface, or all of them. */
+static int
+open_interface(struct uroce_port *port, const struct uroce_dev_conf *conf)
+{
+	struct uroce_addr addr[UROCE_GIDS_MAX];
+	uint32_t mtu;
+	int if_index, ret;
+
+	if (conf->nb_addr == 0 && !conf->iface[0]) {
+		uroce_netif_open_all(&port->netif);
+		(void)uroce_netif_host_addrs(addr, UROCE_GIDS_MAX, &mtu);
+		set_frame_limit(port, mtu);
+		return 0;
+	}
+	if_index = choose_interface(conf);
+	ret = if_index > 0 ? uroce_netif_open(&port->netif, if_index) : -ENODEV;
+	if (ret < 0)
+		return ret;
+	set_frame_limit(port, uroce_netif_mtu(&port->netif));
+	return 0;
+}
+
+/* Make the MAC of the port from an address. It differs from uroce_udp_peer_mac in its second byte. */
+static void
+make_mac(const uint8_t ip[16], uint8_t mac[6])
+{
+	mac[0] = 0x02; /* locally administered */
+	mac[1] = 0;
+	memcpy(mac + 2, ip + 12, 4);
+}
+
+static void
+choose_mac(struct uroce_port *port, const struct uroce_dev_conf *conf)
+{
+	const unsigned if_index = (unsigned)port->netif.if_index;
+	struct uroce_addr addr[UROCE_GIDS_MAX] = { 0 };
+
+	if (conf->nb_addr > 0)
+		addr[0] = conf->addr[0];
+	else if (if_index > 0)
+		(void)uroce_netif_addrs(if_index, addr, UROCE_GIDS_MAX);
+	else
+		(void)uroce_netif_host_addrs(addr, UROCE_GIDS_MAX, NULL);
+	make_mac(addr[0].ip, port->mac);
+}
+
+/* --- queues ------------------------------------------------------------------------------------ */
+
+static int
+log_socket_error(const uint8_t *ip, bool is_ipv6, int error)
+{
+	char text[INET6_ADDRSTRLEN] = "any address";
+
+	if (ip)
+		(void)uroce_address_text(ip, text);
+	if (error == -EADDRINUSE)
+		UROCE_LOG(ERR, port,
+			  "udp: another socket has UDP port 4791 at %s (a process, or the kernel's "
+			  "rxe): allowed is an address of its own for each process, as "
+			  "addr=127.0.0.2",
+			  text);
+	else
+		UROCE_LOG(ERR, port, "udp: no IPv%d socket for %s: %s", is_ipv6 ? 6 : 4, text,
+			  strerror(-error));
+	return error;
+}
+
+/* Open one socket of a queue, and add it to the set of descriptors that wake a sleeping thread. */
+static int
+add_socket(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
+{
+	struct uroce_udp_socket *sock = &queue->socket[queue->nb_sockets];
+	struct epoll_event event = { .events = EPOLLIN };
+	const int ret = uroce_udp_socket_open(sock, conf);
+
+	if (ret < 0)
+		return ret;
+	queue->nb_sockets++;
+	return epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, sock->fd, &event) < 0 ? -errno : 0;
+}
+
+/* Open a socket for each address of the configuration. */
+static int
+add_addr_sockets(struct uroce_port *port, const struct uroce_dev_conf *conf,
+		 struct uroce_udp_queue *queue, bool is_shared)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; i < conf->nb_addr && ret == 0; i++) {
+		const uint8_t *ip = conf->addr[i].ip;
+
+		ret = add_socket(queue,
+				 &(struct uroce_udp_socket_conf){ .is_ipv6 = !uroce_ip_is_v4(ip),
+								  .ip = ip,
+								  .if_index = port->netif.if_index,
+								  .is_shared = is_shared });
+		if (ret < 0)
+			return log_socket_error(ip, !uroce_ip_is_v4(ip), ret);
+	}
+	return ret;
+}
+
+/* Open a socket for each family. A host without IPv6 has the IPv4 socket only. */
+static int
+add_family_sockets(struct uroce_port *port, struct uroce_udp_queue *queue, bool is_shared)
+{
+	struct uroce_udp_socket_conf conf = {
+		.if_name = port->netif.if_index > 0 ? port->netif.name : NULL,
+		.if_index = port->netif.if_index,
+		.is_shared = is_shared,
+	};
+	int ret = add_socket(queue, &conf);
+
+	if (ret < 0)
+		return log_socket_error(NULL, false, ret);
+	conf.is_ipv6 = true;
+	ret = add_socket(queue, &conf);
+	if (ret == -EAFNOSUPPORT || ret == -EADDRNOTAVAIL)
+		return 0;
+	return ret < 0 ? log_socket_error(NULL, true, ret) : 0;
+}
+
+static int
+open_queue(struct uroce_port *port, const struct uroce_dev_conf *conf, uint16_t idx)
+{
+	struct uroce_udp_queue *queue = calloc(1, sizeof(*queue));
+	int ret;
+
+	if (!queue)
+		return -ENOMEM;
+	port->udp->queue[port->udp->nb_queues++] = queue;
+	queue->tx.has_segment = true;
+	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (queue->epoll_fd < 0)
+		return -errno;
+	ret = conf->nb_addr > 0 ? add_addr_sockets(port, conf, queue, idx > 0)
+				: add_family_sockets(port, queue, idx > 0);
+	for (unsigned i = 0; i < queue->nb_sockets && port->nb_queues > 1 && idx == 0; i++)
+		uroce_udp_socket_share(&queue->socket[i]);
+	return ret;
+}
+
+static void
+close_queue(struct uroce_udp_queue *queue)
+{
+	for (unsigned i = 0; i < queue->nb_sockets; i++)
+		uroce_udp_socket_close(&queue->socket[i]);
+	if (queue->epoll_fd >= 0)
+		close(queue->epoll_fd);
+	if (queue->rx.nb_spare > 0)
+		rte_pktmbuf_free_bulk(queue->rx.spare, queue->rx.nb_spare);
+	free(queue->rx.overflow);
+	free(queue);
+}
+
+/* --- the port ---------------------------------------------------------------------------------- */
+
+int
+uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
+{
+	int ret = open_interface(port, conf);
+
+	if (ret < 0)
+		return ret;
+	choose_mac(port, conf);
+	port->udp = calloc(1, sizeof(*port->udp));
+	if (!port->udp)
+		return -ENOMEM;
+	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
+		ret = open_queue(port, conf, i);
+	return ret;
+}
+
+void
+uroce_udp_port_close(struct uroce_udp_port *udp)
+{
+	if (!udp)
+		return;
+	for (uint16_t i = 0; i < udp->nb_queues; i++)
+		close_queue(udp->queue[i]);
+	free(udp);
+}
+
+bool
+uroce_udp_port_is_up(const struct uroce_port *port)
+{
+	return port->netif.if_index == 0 || uroce_netif_is_up(&port->netif) > 0;
+}
+
+int
+uroce_udp_port_resolve(const struct uroce_port *port, const uint8_t sip[16], const uint8_t dip[16],
+		       uint8_t mac[6])
+{
+	const int ret = uroce_udp_socket_try_route(sip, dip, port->netif.if_index);
+
+	if (ret == 0)
+		memcpy(mac, uroce_udp_peer_mac, sizeof(uroce_udp_peer_mac));
+	return ret;
+}
+
+int
+uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue)
+{
+	return udp->queue[queue]->epoll_fd;
+}

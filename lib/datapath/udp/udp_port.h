@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_UDP_PORT_H
+#define UROCE_DATAPATH_UDP_PORT_H
+
+/**
+ * @file
+ * The port `udp`: RoCEv2 on UDP sockets of the kernel. It needs no privilege, because a RoCEv2
+ * packet is the payload of a datagram to UDP port 4791, and any user may bind this UDP port.
+ *
+ * The port is not an ethdev port. The kernel has the addresses, routes, neighbours and VLANs. A
+ * worker exchanges Ethernet frames with this port as with any other. The port takes frames apart
+ * for transmission, and puts headers in front of received datagrams. Each worker has a queue, which
+ * consists of sockets:
+ *
+ *	udp_port.c    opening and closing, addresses and interface
+ *	udp_socket.c  a socket: its options and its address
+ *	udp_tx.c      transmit, by the thread that drives the worker
+ *	udp_rx.c      receive, by the same thread
+ *
+ * The kernel determines two fields that the ICRC covers. The source port is always 4791, and the
+ * paths of the device have this source port. The identification of IPv4 is 0 in a single datagram.
+ * If the kernel cuts datagrams from one message (UDP_SEGMENT), they have the identifications 0, 1,
+ * 2, and so on. The transmit side corrects their ICRCs.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <rte_mbuf.h>
+
+#include "datapath/device/conf.h"
+
+struct uroce_port;
+struct uroce_udp_queue;
+
+/** The part of a port that only the port `udp` has. */
+struct uroce_udp_port {
+	uint16_t nb_queues;
+	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
+};
+
+/**
+ * Open the sockets of a port, a queue for each worker, and determine the MAC and the longest frame.
+ * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
+ *   the address), EADDRINUSE (a socket has the UDP port at this address), ENOMEM
+ */
+int uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf);
+
+/** Close the sockets, when no thread calls bursts any more. NULL is allowed. */
+void uroce_udp_port_close(struct uroce_udp_port *udp);
+
+/** Whether the kernel's interface is up. A port with all interfaces is always up. */
+bool uroce_udp_port_is_up(const struct uroce_port *port);
+
+/**
+ * Check that the kernel has a route, and get the MAC of the next hop in frames of this port. All
+ * hosts have the same MAC, because the kernel resolves the neighbours.
+ * @return 0, or -errno of the kernel: ENETUNREACH and others
+ */
+int uroce_udp_port_resolve(const struct uroce_port *port, const uint8_t sip[16],
+			   const uint8_t dip[16], uint8_t mac[6]);
+
+/** Get the descriptor that polls readable when a queue has received datagrams. */
+int uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue);
+
+/* The function uroce_udp_port_tx() is in udp_tx.c, uroce_udp_port_rx() is in udp_rx.c. */
+
+/**
+ * Receive and transmit bursts, with the arguments and results of rte_eth_rx_burst() and
+ * rte_eth_tx_burst(). A frame that the kernel refuses is freed, as if the network had lost it.
+ */
+uint16_t uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
+			   uint16_t nb);
+uint16_t uroce_udp_port_tx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
+			   uint16_t nb);
+
+#endif /* UROCE_DATAPATH_UDP_PORT_H */

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_UDP_QUEUE_H
+#define UROCE_DATAPATH_UDP_QUEUE_H
+
+/**
+ * @file
+ * A queue of the port `udp`: the sockets of one worker. Only the thread that holds the worker's lock
+ * uses a queue; any thread may read the counters.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "datapath/port/port.h"
+#include "datapath/udp/udp_socket.h"
+#include "wire/hdr.h"
+#include "wire/icrc_field.h"
+
+/** Maximum number of datagrams that the kernel cuts from one message. */
+#define UROCE_UDP_SEGMENTS_MAX 64u
+
+/** Maximum length of a message in bytes, with room for the headers of its datagrams. */
+#define UROCE_UDP_MESSAGE_MAX 65000u
+
+/** Maximum number of parts of the frames of a burst. A zero-copy frame has three parts. */
+#define UROCE_UDP_PARTS_MAX (3 * UROCE_BURST)
+
+/** Length of the longest headers that the port puts in front of a datagram: Ethernet, IPv6, UDP. */
+#define UROCE_UDP_HDR_MAX  (14u + 40 + 8)
+#define UROCE_UDP_HDR_IPV4 (14u + 20 + 8)
+
+/** Number of header bytes behind the identification of IPv4. */
+#define UROCE_UDP_AFTER_IDENT (20u - 6 + 8)
+
+/** MAC of all other hosts in the frames of this port, because the kernel does not show MACs. */
+extern const uint8_t uroce_udp_peer_mac[6];
+
+/** Counts of unexpected events. The thread that drives the worker writes them. */
+struct uroce_udp_stats {
+	_Atomic uint64_t tx_messages; /* messages that the kernel has taken */
+	_Atomic uint64_t tx_lost; /* frames that the kernel refused, with another error than full */
+	_Atomic uint64_t rx_messages; /* messages that the kernel has delivered */
+	_Atomic uint64_t rx_copied;   /* messages that did not fit the prepared mbufs */
+	_Atomic uint64_t rx_too_long; /* datagrams that are longer than the longest frame */
+	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
+};
+
+/** What frames of one message have in common, and the headers that they get. */
+struct uroce_udp_origin {
+	uint8_t hdr[UROCE_UDP_HDR_MAX]; /* lengths, checksum and identification are 0 */
+	uint8_t hdr_len;
+	bool is_ipv6;
+	uint32_t ip_sum; /* one's-complement sum of the IPv4 header */
+};
+
+/** The transmit side: messages for one sendmmsg(). */
+struct uroce_udp_tx {
+	struct mmsghdr msg[UROCE_BURST];
+	uint8_t nb_frames[UROCE_BURST]; /* number of frames of each message */
+	union {
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} dest[UROCE_BURST];
+	_Alignas(struct cmsghdr) uint8_t control[UROCE_BURST][160];
+	struct iovec part[UROCE_UDP_PARTS_MAX];
+	bool has_segment; /* the kernel cuts datagrams from messages */
+	bool has_logged_loss;
+};
+
+/** The receive side. */
+struct uroce_udp_rx {
+	struct rte_mbuf
+		*spare[UROCE_BURST]; /* mbufs for the next datagrams; the last is used first */
+	unsigned nb_spare;
+	unsigned next_socket; /* index of the socket that is read first */
+	struct iovec part[UROCE_BURST + 1];
+	/* A message that did not fit the mbufs; NULL: there was none yet. */
+	uint8_t *overflow;
+	uint32_t left_at,
+		left_end;  /* part of `overflow` that waits for mbufs; equal: nothing waits */
+	uint32_t left_len; /* length of a datagram in `overflow` */
+	struct uroce_udp_origin left_origin;
+	/* Terms of the identifications of datagrams of `terms_len` bytes; 0: none were computed. */
+	struct uroce_icrc_field terms;
+	uint32_t terms_len;
+};
+
+struct uroce_udp_queue {
+	struct uroce_udp_socket socket[UROCE_ADDRS_MAX];
+	unsigned nb_sockets;
+	int epoll_fd; /* polls readable if one of the sockets does */
+	struct uroce_udp_stats stats;
+	struct uroce_udp_tx tx;
+	struct uroce_udp_rx rx;
+};
+
+/** Increase a counter of a queue. */
+static inline void
+uroce_udp_count(_Atomic uint64_t *counter, unsigned nb)
+{
+	atomic_store_explicit(counter, atomic_load_explicit(counter, memory_order_relaxed) + nb,
+			      memory_order_relaxed);
+}
+
+#endif /* UROCE_DATAPATH_UDP_QUEUE_H */

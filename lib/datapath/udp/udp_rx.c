@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Receive on the port `udp`. A message of the kernel is one datagram, or up to 64 datagrams of one
+ * flow and one length (UDP_GRO), of which the last may be shorter. The kernel copies each datagram
+ * into an mbuf of its own: the mbufs are offered as parts of as many bytes as a datagram of the
+ * latest message had. If the message turns out to be different, its bytes are copied to where they
+ * belong, over a buffer that takes the longest message. What has no mbuf yet waits in this buffer.
+ *
+ * Each datagram gets headers of Ethernet, IP and UDP in front. The identification of IPv4 is unknown
+ * and written as 0. Datagram i of a message probably had identification i, because its sender is
+ * this port. So its ICRC is changed to the value for identification 0. The worker accepts a frame
+ * with any identification (struct uroce_port_policy), so that a wrong guess only costs time.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <netinet/udp.h>
+
+#include "datapath/udp/udp_port.h"
+#include "datapath/udp/udp_queue.h"
+#include "wire/icrc.h"
+#include "wire/parse.h"
+
+/* Length of the longest message of the kernel. */
+#define MESSAGE_MAX 65536u
+
+/* Number of messages of one datagram in a row after which mbufs for one datagram are offered. */
+#define SINGLES_MAX 64
+
+/* Length of a copied message from which on the next message is expected to have the same segments. */
+#define LEARN_LEN 2048u
+
+/* What the control messages of a received message say. */
+struct arrival {
+	struct sockaddr_in6 from; /* or a struct sockaddr_in */
+	uint8_t dest[16];         /* destination address, in network form of the family */
+	uint8_t tclass;
+	uint8_t ttl;
+	uint32_t segment_len; /* length of each datagram but the last; 0: there is one datagram */
+	uint32_t len;         /* length of the message */
+};
+
+static void
+take_control(const struct cmsghdr *cmsg, struct arrival *arrival)
+{
+	const bool is_v4 = cmsg->cmsg_level == IPPROTO_IP, is_v6 = cmsg->cmsg_level == IPPROTO_IPV6;
+	const int type = cmsg->cmsg_type;
+	struct in6_pktinfo v6;
+	struct in_pktinfo v4;
+	int value;
+
+	if (is_v4 && type == IP_PKTINFO) {
+		memcpy(&v4, CMSG_DATA(cmsg), sizeof(v4));
+		memcpy(arrival->dest, &v4.ipi_addr, sizeof(v4.ipi_addr));
+	} else if (is_v6 && type == IPV6_PKTINFO) {
+		memcpy(&v6, CMSG_DATA(cmsg), sizeof(v6));
+		memcpy(arrival->dest, &v6.ipi6_addr, sizeof(v6.ipi6_addr));
+	} else if (is_v4 && type == IP_TOS) {
+		arrival->tclass = *CMSG_DATA(cmsg); /* one byte */
+	} else {
+		memcpy(&value, CMSG_DATA(cmsg), sizeof(value));
+		if (is_v6 && type == IPV6_TCLASS)
+			arrival->tclass = (uint8_t)value;
+		else if ((is_v6 && type == IPV6_HOPLIMIT) || (is_v4 && type == IP_TTL))
+			arrival->ttl = (uint8_t)value;
+		else if (cmsg->cmsg_level == IPPROTO_UDP && type == UDP_GRO && value > 0)
+			arrival->segment_len = (uint32_t)value;
+	}
+}
+
+/*
+ * Receive a message.
+ * @return whether there was a message
+ */
+static bool
+recv_message(const struct uroce_udp_socket *sock, struct iovec *part, unsigned nb_parts,
+	     struct arrival *arrival)
+{
+	_Alignas(struct cmsghdr) uint8_t control[256];
+	struct msghdr msg = {
+		.msg_name = &arrival->from,
+		.msg_namelen = sizeof(arrival->from),
+		.msg_iov = part,
+		.msg_iovlen = nb_parts,
+		.msg_control = control,
+		.msg_controllen = sizeof(control),
+	};
+	const ssize_t len = recvmsg(sock->fd, &msg, MSG_DONTWAIT);
+
+	if (len < 0)
+		return false;
+	memset(arrival->dest, 0, sizeof(arrival->dest));
+	arrival->tclass = 0;
+	arrival->ttl = 0;
+	arrival->segment_len = 0;
+	arrival->len = (uint32_t)len;
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg); cmsg; cmsg = CMSG_NXTHDR(&msg, cmsg))
+		take_control(cmsg, arrival);
+	if (arrival->segment_len == 0 || arrival->segment_len > arrival->len)
+		arrival->segment_len = arrival->len;
+	return true;
+}
+
+/* --- headers ----------------------------------------------------------------------------------- */
+
+static uint32_t
+sum_words(const uint8_t *at, size_t len)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < len; i += 2)
+		sum += (uint32_t)at[i] << 8 | at[i + 1];
+	return sum;
+}
+
+static void
+write_ipv4(const struct arrival *arrival, struct uroce_udp_origin *origin)
+{
+	const struct sockaddr_in *from = (const struct sockaddr_in *)&arrival->from;
+	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)(origin->hdr + sizeof(struct uroce_eth));
+
+	*ip = (struct uroce_ipv4){
+		.version_ihl = 0x45,
+		.tos = arrival->tclass,
+		.frag = be16_make(UROCE_IPV4_DF),
+		.ttl = arrival->ttl,
+		.protocol = UROCE_IPPROTO_UDP,
+	};
+	memcpy(ip->src, &from->sin_addr, sizeof(ip->src));
+	memcpy(ip->dst, arrival->dest, sizeof(ip->dst));
+	origin->ip_sum = sum_words((const uint8_t *)ip, sizeof(*ip));
+	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
+}
+
+static void
+write_ipv6(const struct arrival *arrival, struct uroce_udp_origin *origin)
+{
+	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)(origin->hdr + sizeof(struct uroce_eth));
+
+	*ip = (struct uroce_ipv6){
+		.version_flow = be32_make(UINT32_C(6) << 28 | (uint32_t)arrival->tclass << 20),
+		.next_header = UROCE_IPPROTO_UDP,
+		.hop_limit = arrival->ttl,
+	};
+	memcpy(ip->src, &arrival->from.sin6_addr, sizeof(ip->src));
+	memcpy(ip->dst, arrival->dest, sizeof(ip->dst));
+	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
+}
+
+/* Make the headers of the datagrams of a message, without lengths and checksum. */
+static void
+make_origin(const struct uroce_port *port, bool is_ipv6, const struct arrival *arrival,
+	    struct uroce_udp_origin *origin)
+{
+	struct uroce_eth *eth = (struct uroce_eth *)origin->hdr;
+	struct uroce_udp *udp;
+
+	origin->is_ipv6 = is_ipv6;
+	memcpy(eth->dst, port->mac, sizeof(eth->dst));
+	memcpy(eth->src, uroce_udp_peer_mac, sizeof(eth->src));
+	eth->type = be16_make(is_ipv6 ? UROCE_ETHERTYPE_IPV6 : UROCE_ETHERTYPE_IPV4);
+	if (is_ipv6)
+		write_ipv6(arrival, origin);
+	else
+		write_ipv4(arrival, origin);
+	udp = (struct uroce_udp *)(origin->hdr + origin->hdr_len - sizeof(*udp));
+	/* the UDP port is at the same place in both kinds of socket addresses */
+	*udp = (struct uroce_udp){ .sport = be16_make(ntohs(arrival->from.sin6_port)),
+				   .dport = be16_make(UROCE_UDP_PORT) };
+}
+
+static uint16_t
+get_checksum(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t)~sum;
+}
+
+/*
+ * Complete a frame whose datagram is in its place: write the headers, and change the ICRC.
+ * @param len  length of the datagram
+ */
+static void
+finish_frame(const struct uroce_udp_origin *origin, struct rte_mbuf *frame, uint32_t len)
+{
+	uint8_t *const at = rte_pktmbuf_mtod(frame, uint8_t *);
+	struct uroce_udp *udp = (struct uroce_udp *)(at + origin->hdr_len - sizeof(*udp));
+	const uint16_t udp_len = (uint16_t)(len + sizeof(*udp));
+	struct uroce_ipv4 *ipv4 = (struct uroce_ipv4 *)(at + sizeof(struct uroce_eth));
+	struct uroce_ipv6 *ipv6 = (struct uroce_ipv6 *)ipv4;
+
+	memcpy(at, origin->hdr, origin->hdr_len);
+	udp->len = be16_make(udp_len);
+	if (origin->is_ipv6) {
+		ipv6->payload_len = be16_make(udp_len);
+	} else {
+		ipv4->total_len = be16_make((uint16_t)(udp_len + sizeof(*ipv4)));
+		ipv4->checksum =
+			be16_make(get_checksum(origin->ip_sum + udp_len + (uint32_t)sizeof(*ipv4)));
+	}
+	frame->data_len = (uint16_t)(origin->hdr_len + len);
+	frame->pkt_len = frame->data_len;
+}
+
+/* --- identifications --------------------------------------------------------------------------- */
+
+/*
+ * Change the ICRCs of the first datagrams of a message from the probable identifications 0, 1, 2 ...
+ * to identification 0.
+ */
+static void
+clear_idents(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
+	     struct rte_mbuf **frames, unsigned nb)
+{
+	for (unsigned i = 1; i < nb; i++) {
+		const uint32_t len = frames[i]->data_len - (uint32_t)origin->hdr_len;
+		uint8_t *icrc_at;
+
+		if (len < UROCE_ICRC_LEN)
+			continue;
+		if (len != rx->terms_len)
+			uroce_icrc_field_init(&rx->terms, (uint16_t)(UROCE_UDP_AFTER_IDENT + len -
+								     UROCE_ICRC_LEN));
+		rx->terms_len = len;
+		icrc_at = rte_pktmbuf_mtod_offset(frames[i], uint8_t *,
+						  frames[i]->data_len - UROCE_ICRC_LEN);
+		uroce_icrc_store(icrc_at, uroce_icrc_load(icrc_at) ^
+						  uroce_icrc_field_term(&rx->terms, (uint16_t)i));
+	}
+}
+
+/* --- messages that did not fit ----------------------------------------------------------------- */
+
+static uint8_t *
+get_overflow(struct uroce_udp_rx *rx)
+{
+	if (!rx->overflow)
+		rx->overflow = malloc(MESSAGE_MAX);
+	return rx->overflow;
+}
+
+static uint32_t
+get_datagram_max(const struct uroce_port *port, uint32_t hdr_len)
+{
+	return port->frame_limit - hdr_len;
+}
+
+/*
+ * Move datagrams from the overflow buffer into mbufs.
+ * @return number of frames
+ */
+static unsigned
+take_left(const struct uroce_port *port, struct uroce_udp_queue *queue, struct rte_mbuf **frames,
+	  unsigned room)
+{
+	struct uroce_udp_rx *rx = &queue->rx;
+	const struct uroce_udp_origin *origin = &rx->left_origin;
+	unsigned nb = 0;
+
+	while (rx->left_at < rx->left_end && nb < room && rx->nb_spare > 0) {
+		const uint32_t len = RTE_MIN(rx->left_len, rx->left_end - rx->left_at);
+		const uint8_t *from = rx->overflow + rx->left_at;
+
+		rx->left_at += len;
+		if (len > get_datagram_max(port, origin->hdr_len)) {
+			uroce_udp_count(&queue->stats.rx_too_long, 1);
+			continue;
+		}
+		frames[nb] = rx->spare[--rx->nb_spare];
+		memcpy(rte_pktmbuf_mtod_offset(frames[nb], uint8_t *, origin->hdr_len), from, len);
+		finish_frame(origin, frames[nb++], len);
+	}
+	return nb;
+}
+
+/*
+ * Copy a message that did not fit its mbufs to the overflow buffer, in which its end already is.
+ * @param in_mbufs  number of bytes of the parts that are mbufs
+ */
+static void
+collect_message(struct uroce_udp_queue *queue, const struct arrival *arrival, uint32_t in_mbufs)
+{
+	struct uroce_udp_rx *rx = &queue->rx;
+	uint32_t left = RTE_MIN(arrival->len, in_mbufs);
+	uint8_t *to = rx->overflow;
+
+	for (const struct iovec *part = rx->part; left > 0; part++) {
+		const uint32_t len = RTE_MIN(left, (uint32_t)part->iov_len);
+
+		memcpy(to, part->iov_base, len);
+		to += len;
+		left -= len;
+	}
+	rx->left_at = 0;
+	rx->left_end = arrival->len;
+	rx->left_len = arrival->segment_len;
+	uroce_udp_count(&queue->stats.rx_copied, 1);
+}
+
+/* --- the burst --------------------------------------------------------------------------------- */
+
+static bool
+is_single_datagram(const struct arrival *arrival)
+{
+	return arrival->segment_len == arrival->len;
+}
+
+/* Note the lengths of a message, from which the parts for the next message follow. */
+static void
+expect_segment_len(struct uroce_udp_socket *sock, const struct arrival *arrival, bool is_copied)
+{
+	const bool is_single = is_single_datagram(arrival);
+
+	sock->nb_single = is_single ? sock->nb_single + 1 : 0;
+	if (is_single && (is_copied || sock->nb_single >= SINGLES_MAX))
+		sock->segment_len = 0;
+	else if (is_copied && !is_single &&
+		 (arrival->len >= LEARN_LEN || arrival->segment_len > sock->segment_len))
+		sock->segment_len = arrival->segment_len;
+}
+
+/*
+ * Prepare the parts for a message: mbufs, and the overflow buffer behind them.
+ * @param[out] in_mbufs  number of bytes of the parts that are mbufs
+ * @return number of parts that are mbufs
+ */
+static unsigned
+prepare_parts(struct uroce_udp_rx *rx, uint32_t hdr_len, uint32_t part_len, unsigned nb,
+	      uint32_t *in_mbufs)
+{
+	unsigned n = 0;
+
+	for (*in_mbufs = 0; n < nb && *in_mbufs < MESSAGE_MAX; n++) {
+		rx->part[n] = (struct iovec){
+			.iov_base = rte_pktmbuf_mtod_offset(rx->spare[rx->nb_spare - 1 - n],
+							    uint8_t *, hdr_len),
+			.iov_len = part_len,
+		};
+		*in_mbufs += part_len;
+	}
+	rx->part[n] = (struct iovec){
+		.iov_base = rx->overflow + *in_mbufs,
+		.iov_len = *in_mbufs < MESSAGE_MAX ? MESSAGE_MAX - *in_mbufs : 0,
+	};
+	return n;
+}
+
+/* Turn the mbufs of a message that fitted them into frames. */
+static unsigned
+take_mbufs(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
+	   const struct arrival *arrival, struct rte_mbuf **frames)
+{
+	unsigned nb = 0;
+
+	for (uint32_t at = 0; at < arrival->len; at += arrival->segment_len) {
+		frames[nb] = rx->spare[--rx->nb_spare];
+		finish_frame(origin, frames[nb++],
+			     RTE_MIN(arrival->segment_len, arrival->len - at));
+	}
+	return nb;
+}
+
+/* Choose the length of each part that is an mbuf, for the next message of a socket. */
+static uint32_t
+choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *sock,
+		uint32_t hdr_len)
+{
+	const uint32_t max = get_datagram_max(port, hdr_len);
+
+	return sock->segment_len > 0 ? RTE_MIN(sock->segment_len, max) : max;
+}
+
+/*
+ * Receive a message from a socket, as at most `room` frames; the rest waits in the overflow buffer.
+ * @return number of frames
+ */
+static unsigned
+receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
+	     struct uroce_udp_socket *sock, struct rte_mbuf **frames, unsigned room)
+{
+	struct uroce_udp_rx *rx = &queue->rx;
+	const uint32_t hdr_len = sock->is_ipv6 ? UROCE_UDP_HDR_MAX : UROCE_UDP_HDR_IPV4;
+	const uint32_t part_len = choose_part_len(port, sock, hdr_len);
+	struct uroce_udp_origin origin;
+	struct arrival arrival;
+	uint32_t in_mbufs;
+	unsigned nb = sock->segment_len > 0 ? RTE_MIN(room, rx->nb_spare) : 1;
+	bool has_fitted;
+
+	nb = prepare_parts(rx, hdr_len, part_len, nb, &in_mbufs);
+	if (!recv_message(sock, rx->part, nb + 1, &arrival))
+		return 0;
+	uroce_udp_count(&queue->stats.rx_messages, 1);
+	make_origin(port, sock->is_ipv6, &arrival, &origin);
+	has_fitted = is_single_datagram(&arrival)
+			     ? arrival.len <= part_len
+			     : arrival.segment_len == part_len && arrival.len <= in_mbufs;
+	expect_segment_len(sock, &arrival, !has_fitted);
+	if (has_fitted) {
+		nb = take_mbufs(rx, &origin, &arrival, frames);
+	} else {
+		collect_message(queue, &arrival, in_mbufs);
+		rx->left_origin = origin;
+		nb = take_left(port, queue, frames, room);
+	}
+	if (!sock->is_ipv6)
+		clear_idents(rx, &origin, frames, nb);
+	return nb;
+}
+
+/*
+ * Make mbufs ready.
+ * @return whether there is one
+ */
+static bool
+refill_spare(const struct uroce_port *port, uint16_t queue_idx, struct uroce_udp_rx *rx)
+{
+	const unsigned nb = UROCE_BURST - rx->nb_spare;
+
+	if (nb > 0 &&
+	    rte_pktmbuf_alloc_bulk(port->pool[queue_idx], &rx->spare[rx->nb_spare], nb) == 0)
+		rx->nb_spare = UROCE_BURST;
+	return rx->nb_spare > 0 && get_overflow(rx);
+}
+
+uint16_t
+uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue_idx, struct rte_mbuf **frames,
+		  uint16_t max)
+{
+	struct uroce_udp_queue *queue = port->udp->queue[queue_idx];
+	struct uroce_udp_rx *rx = &queue->rx;
+	unsigned nb = 0;
+
+	if (!refill_spare(port, queue_idx, rx)) {
+		uroce_udp_count(&queue->stats.no_mbuf, 1);
+		return 0;
+	}
+	if (rx->left_at < rx->left_end)
+		return (uint16_t)take_left(port, queue, frames, max);
+	for (unsigned i = 0; i < queue->nb_sockets && nb < max && rx->left_at == rx->left_end;
+	     i++) {
+		struct uroce_udp_socket *sock = &queue->socket[rx->next_socket];
+
+		nb += receive_from(port, queue, sock, frames + nb, max - nb);
+		rx->next_socket = (rx->next_socket + 1) % queue->nb_sockets;
+	}
+	return (uint16_t)nb;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The options and the address of a UDP socket. An option that a kernel lacks makes the port slower
+ * or less exact, but does not make it fail. Only the options against fragmentation are required.
+ */
+
+#include "datapath/udp/udp_socket.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <rte_common.h>
+
+#include "wire/build.h"
+
+/* Size of the socket's buffers that is asked for, in bytes. The kernel grants what it allows. */
+#define BUFFER_LEN (8 << 20)
+
+union sockaddr_ip {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+static socklen_t
+make_sockaddr(union sockaddr_ip *addr, bool is_ipv6, const uint8_t *ip, uint16_t udp_port,
+	      int if_index)
+{
+	*addr = (union sockaddr_ip){ 0 };
+	if (is_ipv6) {
+		addr->v6.sin6_family = AF_INET6;
+		addr->v6.sin6_port = htons(udp_port);
+		if (ip)
+			memcpy(&addr->v6.sin6_addr, ip, 16);
+		addr->v6.sin6_scope_id = (uint32_t)if_index;
+		return sizeof(addr->v6);
+	}
+	addr->v4.sin_family = AF_INET;
+	addr->v4.sin_port = htons(udp_port);
+	if (ip)
+		memcpy(&addr->v4.sin_addr, ip + 12, 4);
+	return sizeof(addr->v4);
+}
+
+/* Options of a socket, each an integer. */
+struct option {
+	int level, name, value;
+	bool is_required;
+};
+
+static const struct option ipv4_options[] = {
+	{ IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, true },
+	{ IPPROTO_IP, IP_PKTINFO, 1, true },
+	{ IPPROTO_IP, IP_RECVTOS, 1, false },
+	{ IPPROTO_IP, IP_RECVTTL, 1, false },
+};
+
+static const struct option ipv6_options[] = {
+	{ IPPROTO_IPV6, IPV6_V6ONLY, 1, true },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE, true },
+	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true },
+	{ IPPROTO_IPV6, IPV6_RECVTCLASS, 1, false },
+	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, false },
+};
+
+static const struct option common_options[] = {
+	{ IPPROTO_UDP, UDP_GRO, 1, false },
+	{ SOL_SOCKET, SO_RCVBUF, BUFFER_LEN, false },
+	{ SOL_SOCKET, SO_SNDBUF, BUFFER_LEN, false },
+	/* These two require CAP_NET_ADMIN, and are not limited by the system. */
+	{ SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_LEN, false },
+	{ SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_LEN, false },
+};
+
+static int
+set_options(int fd, const struct option *options, size_t nb)
+{
+	for (size_t i = 0; i < nb; i++) {
+		if (setsockopt(fd, options[i].level, options[i].name, &options[i].value,
+			       sizeof(options[i].value)) < 0 &&
+		    options[i].is_required)
+			return -errno;
+	}
+	return 0;
+}
+
+void
+uroce_udp_socket_share(const struct uroce_udp_socket *sock)
+{
+	const int one = 1;
+
+	(void)setsockopt(sock->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+}
+
+static int
+set_up_socket(const struct uroce_udp_socket *sock, const struct uroce_udp_socket_conf *conf)
+{
+	union sockaddr_ip addr;
+	const socklen_t len =
+		make_sockaddr(&addr, conf->is_ipv6, conf->ip, UROCE_UDP_PORT, conf->if_index);
+	int ret = conf->is_ipv6 ? set_options(sock->fd, ipv6_options, RTE_DIM(ipv6_options))
+				: set_options(sock->fd, ipv4_options, RTE_DIM(ipv4_options));
+
+	if (ret == 0)
+		ret = set_options(sock->fd, common_options, RTE_DIM(common_options));
+	if (ret < 0)
+		return ret;
+	if (conf->if_name && setsockopt(sock->fd, SOL_SOCKET, SO_BINDTODEVICE, conf->if_name,
+					(socklen_t)strlen(conf->if_name)) < 0)
+		return -errno;
+	if (conf->is_shared)
+		uroce_udp_socket_share(sock);
+	return bind(sock->fd, &addr.any, len) < 0 ? -errno : 0;
+}
+
+int
+uroce_udp_socket_open(struct uroce_udp_socket *sock, const struct uroce_udp_socket_conf *conf)
+{
+	int ret;
+
+	*sock = (struct uroce_udp_socket){
+		.fd = socket(conf->is_ipv6 ? AF_INET6 : AF_INET,
+			     SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+		.is_ipv6 = conf->is_ipv6,
+		.is_any = !conf->ip,
+		.if_index = conf->if_index,
+	};
+	if (sock->fd < 0)
+		return -errno;
+	if (conf->ip)
+		memcpy(sock->ip, conf->ip, sizeof(sock->ip));
+	ret = set_up_socket(sock, conf);
+	if (ret < 0)
+		uroce_udp_socket_close(sock);
+	return ret;
+}
+
+void
+uroce_udp_socket_close(struct uroce_udp_socket *sock)
+{
+	if (sock->fd >= 0)
+		close(sock->fd);
+	sock->fd = -1;
+}
+
+int
+uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index)
+{
+	const bool is_ipv6 = !uroce_ip_is_v4(dip);
+	const int fd = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	union sockaddr_ip addr;
+	socklen_t len;
+	int ret = fd < 0 ? -errno : 0;
+
+	if (ret < 0)
+		return ret;
+	len = make_sockaddr(&addr, is_ipv6, sip, 0, if_index);
+	if (bind(fd, &addr.any, len) < 0)
+		ret = -errno;
+	len = make_sockaddr(&addr, is_ipv6, dip, UROCE_UDP_PORT, if_index);
+	if (ret == 0 && connect(fd, &addr.any, len) < 0)
+		ret = -errno;
+	close(fd);
+	return ret;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef UROCE_DATAPATH_UDP_SOCKET_H
+#define UROCE_DATAPATH_UDP_SOCKET_H
+
+/**
+ * @file
+ * A UDP socket of the port `udp`. It is bound to UDP port 4791, and never connected, because a
+ * connected socket sends identifications of IPv4 that it does not tell. Its datagrams are never
+ * fragmented.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct uroce_udp_socket {
+	int fd; /* -1: the socket is not open */
+	bool is_ipv6;
+	bool is_any;    /* the socket is bound to no particular address */
+	uint8_t ip[16]; /* address of the socket, if it is not `is_any` */
+	/* Index of the interface of link-local addresses; 0: unknown. */
+	int if_index;
+	/*
+	 * Length of the datagrams of the latest message of several datagrams; 0: messages of one
+	 * datagram are expected.
+	 */
+	uint32_t segment_len;
+	unsigned nb_single; /* number of messages of one datagram in a row */
+};
+
+/** What a socket is bound to. */
+struct uroce_udp_socket_conf {
+	bool is_ipv6;
+	const uint8_t *ip;   /* address; NULL: any address of the host */
+	const char *if_name; /* interface to which the socket is restricted; NULL: any interface */
+	int if_index;        /* interface of link-local addresses */
+	/* A further socket of the process shares this address, see SO_REUSEPORT. */
+	bool is_shared;
+};
+
+/**
+ * Open a socket and bind it.
+ * @return 0, or -errno
+ */
+int uroce_udp_socket_open(struct uroce_udp_socket *sock, const struct uroce_udp_socket_conf *conf);
+void uroce_udp_socket_close(struct uroce_udp_socket *sock);
+
+/**
+ * Allow further sockets of this process at the address of an open socket. The first socket is bound
+ * without this, so that it never shares its address with another process.
+ */
+void uroce_udp_socket_share(const struct uroce_udp_socket *sock);
+
+/**
+ * Check by a socket of its own whether the kernel has a route.
+ * @param if_index  interface of link-local addresses
+ * @return 0, or -errno of the kernel
+ */
+int uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index);
+
+#endif /* UROCE_DATAPATH_UDP_SOCKET_H */

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * The port `udp`: two devices at two addresses of the loopback interface exchange data over the
+ * kernel's sockets. The program makes a network namespace for itself if it may. Otherwise it takes
+ * addresses that depend on its process ID, so that other tests do not use them, and has no IPv6.
+ */
+
+#include "rig.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/udp.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "datapath/port/port.h"
+#include "datapath/udp/udp_port.h"
+#include "datapath/udp/udp_queue.h"
+#include "datapath/worker/round.h"
+#include "wire/build.h"
+
+static bool has_namespace;
+static char addr_a[INET6_ADDRSTRLEN], addr_b[INET6_ADDRSTRLEN];
+static struct rig_qp *from, *to; /* two connected QPs, of dev_a and of dev_b */
+
+/* --- the namespace ----------------------------------------------------------------------------- */
+
+/* As struct in6_ifreq of linux/ipv6.h, which conflicts with netinet/in.h. */
+struct ifreq_ipv6 {
+	struct in6_addr addr;
+	uint32_t prefix_len;
+	int if_index;
+};
+
+static int
+add_ipv6(int fd, const char *text)
+{
+	struct ifreq_ipv6 req = { .prefix_len = 128, .if_index = (int)if_nametoindex("lo") };
+
+	return inet_pton(AF_INET6, text, &req.addr) == 1 ? ioctl(fd, SIOCSIFADDR, &req) : -1;
+}
+
+/* Make a network namespace whose loopback interface is up, and has two more addresses of IPv6. */
+static bool
+make_namespace(void)
+{
+	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_LOOPBACK };
+	int fd;
+	bool is_made;
+
+	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
+		return false;
+	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	is_made = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &req) == 0 &&
+		  add_ipv6(fd, "2001:db8::1") == 0 && add_ipv6(fd, "2001:db8::2") == 0;
+	if (fd >= 0)
+		close(fd);
+	return is_made;
+}
+
+/* --- devices ----------------------------------------------------------------------------------- */
+
+static struct uroce_dev *
+open_dev(const char *addr, const char *more)
+{
+	char spec[160];
+
+	snprintf(spec, sizeof(spec), "udp,drive=none,addr=%s%s", addr, more);
+	return rig_dev(spec);
+}
+
+static void
+open_pair(const char *more, enum ibv_qp_type type)
+{
+	dev_a = open_dev(addr_a, more);
+	dev_b = open_dev(addr_b, more);
+	from = rig_qp(dev_a, 0, type);
+	to = rig_qp(dev_b, 0, type);
+	rig_connect(from, to, 0);
+	rig_connect(to, from, 0);
+	rig_fill(from, 3);
+}
+
+static void
+choose_ipv4(void)
+{
+	const unsigned pid = (unsigned)getpid();
+
+	snprintf(addr_a, sizeof(addr_a), "127.%u.%u.1", 16 + (pid >> 8 & 0x7f), pid & 0xff);
+	snprintf(addr_b, sizeof(addr_b), "127.%u.%u.2", 16 + (pid >> 8 & 0x7f), pid & 0xff);
+}
+
+static int
+setup_ipv4(void **state)
+{
+	(void)state;
+	choose_ipv4();
+	open_pair("", IBV_QPT_RC);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	if (!dev_a)
+		return 0;
+	rig_qp_free(from);
+	rig_qp_free(to);
+	assert_int_equal(rig_teardown(state), 0);
+	dev_a = dev_b = NULL;
+	return 0;
+}
+
+static struct uroce_udp_queue *
+queue_of(const struct uroce_dev *dev)
+{
+	return dev->port->udp->queue[0];
+}
+
+static uint64_t
+bad_icrcs(const struct uroce_dev *dev)
+{
+	return dev->worker[0]->stats.verdict[UROCE_VERDICT_BAD_ICRC];
+}
+
+/* Write 64 KiB, and read them back to another place. */
+static void
+write_and_read(void)
+{
+	struct ibv_wc wc;
+
+	memset(to->buf, 0, RIG_BUF_LEN);
+	rig_fill(from, 5);
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	wc = rig_await(&from->scq, dev_a, dev_b);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	rig_check(to, 0, from, 0, RIG_BUF_LEN);
+	memset(from->buf, 0, RIG_BUF_LEN);
+	rig_post_send(from, IBV_WR_RDMA_READ, 2, 0, RIG_BUF_LEN - 3, to, 3);
+	wc = rig_await(&from->scq, dev_a, dev_b);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	rig_check(from, 0, to, 3, RIG_BUF_LEN - 3);
+}
+
+/* --- the tests --------------------------------------------------------------------------------- */
+
+static void
+udp_port__data_and_messages_over_ipv4(void **state)
+{
+	struct ibv_wc wc;
+
+	(void)state;
+	write_and_read();
+	rig_post_recv(to, 7, 0, 100);
+	rig_post_send(from, IBV_WR_SEND, 3, 200, 99, NULL, 0);
+	wc = rig_await(&to->rcq, dev_a, dev_b);
+	assert_int_equal(wc.status, IBV_WC_SUCCESS);
+	assert_int_equal(wc.byte_len, 99);
+	rig_check(to, 0, from, 200, 99);
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+}
+
+static void
+udp_port__data_over_ipv6(void **state)
+{
+	(void)state;
+	if (!has_namespace) {
+		print_message("no network namespace, so there are not two addresses of IPv6\n");
+		skip();
+	}
+	snprintf(addr_a, sizeof(addr_a), "2001:db8::1");
+	snprintf(addr_b, sizeof(addr_b), "2001:db8::2");
+	open_pair("", IBV_QPT_RC);
+	write_and_read();
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+}
+
+static void
+udp_port__a_message_has_many_datagrams(void **state)
+{
+	struct uroce_udp_stats *stats = &queue_of(dev_a)->stats;
+	uint64_t nb_messages;
+
+	(void)state;
+	if (!queue_of(dev_a)->tx.has_segment)
+		skip();
+	nb_messages = atomic_load(&stats->tx_messages);
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	assert_int_equal(rig_await(&from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+	/* 16 datagrams of 4 KiB, of which a burst is one message */
+	assert_in_range(atomic_load(&stats->tx_messages) - nb_messages, 1, 8);
+	assert_int_equal(atomic_load(&stats->tx_lost), 0);
+}
+
+static void
+udp_port__single_datagrams_without_udp_segment(void **state)
+{
+	(void)state;
+	queue_of(dev_a)->tx.has_segment = false;
+	queue_of(dev_b)->tx.has_segment = false;
+	write_and_read();
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+}
+
+static void
+udp_port__small_path_mtu(void **state)
+{
+	(void)state;
+	choose_ipv4();
+	open_pair(",mtu=256", IBV_QPT_RC);
+	write_and_read();
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+}
+
+static void
+udp_port__several_workers_share_an_address(void **state)
+{
+	(void)state;
+	choose_ipv4();
+	open_pair(",workers=3", IBV_QPT_RC);
+	write_and_read();
+}
+
+static int
+open_sender(struct sockaddr_in *to_addr)
+{
+	const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	assert_true(fd >= 0);
+	*to_addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(4791) };
+	assert_int_equal(inet_pton(AF_INET, addr_b, &to_addr->sin_addr), 1);
+	return fd;
+}
+
+/*
+ * Datagrams of a program that is no peer: of all lengths, single and cut from messages. They are
+ * counted, and nothing else happens.
+ */
+static void
+udp_port__foreign_datagrams_are_dropped(void **state)
+{
+	static const uint16_t lens[] = { 0,   1,   3,    4,    11,   12,    15,   16,
+					 100, 999, 4096, 4177, 9000, 40000, 65507 };
+	static const int segments[] = { 0, 1, 16, 100, 1040, 1472 };
+	static uint8_t noise[65536];
+	struct sockaddr_in to_addr;
+	const int fd = open_sender(&to_addr);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (uint8_t)(i * 31 + (i >> 8));
+	for (size_t i = 0; i < sizeof(segments) / sizeof(segments[0]); i++) {
+		if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segments[i], sizeof(segments[i])) < 0)
+			continue;
+		for (size_t j = 0; j < sizeof(lens) / sizeof(lens[0]); j++) {
+			/* a message of too many datagrams, or of too long ones, is refused */
+			(void)sendto(fd, noise, lens[j], 0, (const struct sockaddr *)&to_addr,
+				     sizeof(to_addr));
+			rig_drive(dev_b);
+		}
+	}
+	close(fd);
+	write_and_read();
+	assert_true(atomic_load(&queue_of(dev_b)->stats.rx_too_long) > 0);
+}
+
+/* The peer's socket disappears, and comes back: nothing but the frames in between is lost. */
+static void
+udp_port__a_peer_without_socket_does_not_stop_the_port(void **state)
+{
+	struct uroce_udp_socket *sock = &queue_of(dev_b)->socket[0];
+	const struct uroce_udp_socket_conf conf = { .ip = to->dev->gids->addr[0].ip,
+						    .if_index = sock->if_index };
+	struct rig_qp *qp;
+
+	(void)state;
+	uroce_udp_socket_close(sock);
+	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	for (unsigned i = 0; i < 1000; i++)
+		rig_drive(dev_a);
+	assert_int_equal(uroce_udp_socket_open(sock, &conf), 0);
+	assert_int_equal(rig_await(&from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+	qp = from;
+	rig_check(to, 0, qp, 0, RIG_BUF_LEN);
+}
+
+static int
+refusal(const char *spec)
+{
+	struct uroce_dev_conf conf;
+	struct uroce_dev *dev = NULL;
+	int ret = uroce_dev_conf_parse(spec, &conf);
+
+	if (ret == 0)
+		ret = uroce_dev_create(&conf, &dev);
+	assert_null(dev);
+	return ret;
+}
+
+static void
+udp_port__refusals(void **state)
+{
+	char spec[80];
+
+	(void)state;
+	snprintf(spec, sizeof(spec), "udp,addr=%s", addr_a);
+	assert_int_equal(refusal(spec), -EADDRINUSE);
+	assert_int_equal(refusal("udp,addr=192.0.2.77"), -ENODEV);
+	assert_int_equal(refusal("udp,iface=uroce-none"), -ENODEV);
+	assert_int_equal(refusal("udp,addr=127.0.0.9,iface=lo"), -EINVAL);
+	assert_int_equal(refusal("udp,addr=127.0.0.9,gw=127.0.0.8"), -EINVAL);
+	assert_int_equal(refusal("udp,addr=127.0.0.9,vlan=5"), -EINVAL);
+	assert_int_equal(refusal("udp,addr=0.0.0.1"), -EINVAL);
+	assert_int_equal(refusal("net_ring_x,iface=lo,addr=192.0.2.1/24"), -EINVAL);
+	assert_int_equal(refusal("net_ring_x,addr=192.0.2.1"), -EINVAL);
+	assert_int_equal(refusal("net_ring_x,addr=127.0.0.1/8"), -EINVAL);
+}
+
+/* Number of IPv4 and of IPv6 addresses of a device with the key `iface`, or with none. */
+static void
+expect_gids(const char *spec, unsigned nb_ipv4, unsigned nb_ipv6)
+{
+	struct uroce_dev *dev = rig_dev(spec);
+	const struct uroce_gid_table *gids = atomic_load(&dev->gids);
+	unsigned nb[2] = { 0 };
+
+	for (unsigned i = 0; i < gids->nb; i++)
+		nb[uroce_ip_is_v4(gids->addr[i].ip)]++;
+	assert_int_equal(nb[1], nb_ipv4);
+	assert_int_equal(nb[0], nb_ipv6);
+	assert_true(uroce_dev_is_link_up(dev));
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+static void
+udp_port__addresses_of_the_interfaces(void **state)
+{
+	(void)state;
+	if (!has_namespace)
+		skip(); /* the addresses of the host are unknown */
+	expect_gids("udp,drive=none,iface=lo", 1, 3);
+	expect_gids("udp,drive=none", 1, 3);
+	expect_gids("udp,drive=none,addr=127.0.0.1", 1, 0);
+}
+
+static bool
+has_gid(const struct uroce_dev *dev, const char *text)
+{
+	uint8_t ip[16];
+
+	assert_int_equal(inet_pton(AF_INET6, text, ip), 1);
+	return uroce_gid_find(atomic_load(&dev->gids), ip) >= 0;
+}
+
+/* The GIDs of a device follow the addresses of the host. */
+static void
+udp_port__gids_follow_the_addresses(void **state)
+{
+	const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const time_t end = time(NULL) + 60;
+	struct uroce_dev *dev;
+
+	(void)state;
+	if (!has_namespace)
+		skip(); /* the addresses of the host must stay as they are */
+	dev = rig_dev("udp,drive=none");
+	assert_false(has_gid(dev, "2001:db8::3"));
+	assert_int_equal(add_ipv6(fd, "2001:db8::3"), 0);
+	while (!has_gid(dev, "2001:db8::3") && time(NULL) < end)
+		rig_drive(dev);
+	assert_true(has_gid(dev, "2001:db8::3"));
+	close(fd);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
+/* A path to a host that the kernel cannot reach is refused at once. */
+static void
+udp_port__a_missing_route_is_an_error(void **state)
+{
+	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1 };
+	struct uroce_path path;
+	static const uint8_t far_away[16] = { [10] = 0xff, 0xff, 192, 0, 2, 77 };
+
+	(void)state;
+	if (!has_namespace)
+		skip(); /* the host may have a route */
+	memcpy(av.grh.dgid.raw, far_away, sizeof(far_away));
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(udp_port__data_and_messages_over_ipv4, setup_ipv4,
+						teardown),
+		cmocka_unit_test_teardown(udp_port__data_over_ipv6, teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_message_has_many_datagrams, setup_ipv4,
+						teardown),
+		cmocka_unit_test_setup_teardown(udp_port__single_datagrams_without_udp_segment,
+						setup_ipv4, teardown),
+		cmocka_unit_test_teardown(udp_port__small_path_mtu, teardown),
+		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, teardown),
+		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped, setup_ipv4,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			udp_port__a_peer_without_socket_does_not_stop_the_port, setup_ipv4,
+			teardown),
+		cmocka_unit_test_setup_teardown(udp_port__refusals, setup_ipv4, teardown),
+		cmocka_unit_test(udp_port__addresses_of_the_interfaces),
+		cmocka_unit_test(udp_port__gids_follow_the_addresses),
+		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error, setup_ipv4,
+						teardown),
+	};
+
+	has_namespace = make_namespace();
+	if (!rig_init())
+		return 1;
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
