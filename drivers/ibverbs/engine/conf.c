@@ -162,12 +162,14 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	/* port name of a device that is attached to uroced; EAL has no device of this name */
-	static const char uroced[] = "uroced";
+	/* port names of which EAL has no device */
+	static const char *const others[] = { "uroced", "udp" };
 	const size_t len = strcspn(spec, ",");
 
-	if (len == strlen(uroced) && strncmp(spec, uroced, len) == 0)
-		return uroced;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		if (len == strlen(others[i]) && strncmp(spec, others[i], len) == 0)
+			return others[i];
+	}
 	for (unsigned i = 0; i < conf->nb_options; i++) {
 		const char *const vdev = vdev_at(conf, &i);
 

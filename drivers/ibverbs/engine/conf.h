@@ -9,6 +9,7 @@
  *
  *	UROCE          "PORT[,key=value...][;PORT...]": devices, as for uroce_create_device()
  *	               "uroced[,socket=PATH][,key=value...]": a device that is attached to uroced
+ *	               "udp[,addr=ADDRESS][,key=value...]": a device on UDP sockets
  *	UROCE_EAL      options of EAL, separated by blanks
  *	UROCE_CONFIG   the file: section [eal] with `options`, sections [device...] with `spec`
  *
@@ -35,7 +36,8 @@ int conf_read(struct conf *conf);
 
 /**
  * Find the arguments of the virtual port that a specification names, among EAL's options. A device
- * that is attached to uroced has no such arguments, so the result for it is "uroced".
+ * that is attached to uroced, or uses UDP sockets, has no such arguments. The result for it is its
+ * port name, "uroced" or "udp".
  * @return NULL if no --vdev option of EAL makes this port
  */
 const char *conf_vdev(const struct conf *conf, const char *spec);

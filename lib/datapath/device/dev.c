@@ -356,8 +356,7 @@ uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce
 {
 	struct uroce_port_plan plan;
 	struct uroce_dev *dev;
-	int ret = conf->is_attached ? uroce_port_plan_attached(conf->socket, &plan)
-				    : uroce_port_plan(vdev, &plan);
+	int ret = uroce_port_plan_for(conf, vdev, &plan);
 
 	if (ret < 0)
 		return ret;

@@ -20,6 +20,7 @@
 #include "datapath/device/dev.h"
 #include "datapath/log.h"
 #include "datapath/net/neigh.h"
+#include "datapath/udp/udp_port.h"
 #include "datapath/worker/round.h"
 
 #define MACS_MAX 64 /* maximum number of MACs in a port's filter */
@@ -143,29 +144,74 @@ set_port_filter(const struct uroce_dev *dev)
 			  nb, strerror(-ret));
 }
 
+/* The arguments of the command that opens or closes the socket of a group, on a port `udp`. */
+struct group_socket {
+	const struct uroce_port *port;
+	const uint8_t *gid;
+};
+
+static int
+open_group_socket(void *arg)
+{
+	const struct group_socket *group_socket = arg;
+
+	return uroce_udp_port_join(group_socket->port, group_socket->gid);
+}
+
+static int
+close_group_socket(void *arg)
+{
+	const struct group_socket *group_socket = arg;
+
+	uroce_udp_port_leave(group_socket->port, group_socket->gid);
+	return 0;
+}
+
+static bool
+has_group_sockets(const struct uroce_dev *dev)
+{
+	return dev->port->udp && uroce_udp_port_has_group_sockets(dev->port);
+}
+
+/*
+ * Make the kernel receive the datagrams of a group, if the device shares interfaces with it.
+ * @param[out] fd  descriptor that keeps the kernel's membership; -1: none is needed
+ * @return 0, or -errno
+ */
+static int
+join_by_kernel(struct uroce_dev *dev, const uint8_t gid[16], int *fd)
+{
+	struct group_socket group_socket = { dev->port, gid };
+
+	*fd = -1;
+	if (has_group_sockets(dev))
+		return uroce_worker_call(dev->worker[0], NULL, open_group_socket, &group_socket);
+	if (dev->port->netif.if_index == 0 && !dev->port->udp)
+		return 0;
+	*fd = uroce_netif_join(&dev->port->netif, gid);
+	return *fd < 0 ? *fd : 0;
+}
+
 /* Start to receive the datagrams of a group. The caller holds the device's lock. */
 static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
-	const struct uroce_netif *netif = &dev->port->netif;
 	struct uroce_mcast_group *group;
-	int ret = -1;
+	int ret;
 
 	if (has_filter(dev->port) && atomic_load(&dev->nb_groups) == MACS_MAX)
 		return -ENOMEM;
 	group = calloc(1, sizeof(*group));
 	if (!group)
 		return -ENOMEM;
-	if (netif->if_index > 0)
-		ret = uroce_netif_join(netif, gid);
-	if (netif->if_index > 0 && ret < 0) {
+	ret = join_by_kernel(dev, gid, &group->fd);
+	if (ret < 0) {
 		free(group);
 		return ret;
 	}
 	if (!dev->groups)
 		dev->was_link_up = uroce_port_is_up(dev->port);
 	memcpy(group->gid, gid, sizeof(group->gid));
-	group->fd = ret;
 	group->next = dev->groups;
 	dev->groups = group;
 	atomic_fetch_add(&dev->nb_groups, 1);
@@ -188,6 +234,9 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 	atomic_fetch_sub(&dev->nb_groups, 1);
 	if (group->fd >= 0)
 		close(group->fd);
+	if (has_group_sockets(dev))
+		(void)uroce_worker_call(dev->worker[0], NULL, close_group_socket,
+					&(struct group_socket){ dev->port, gid });
 	free(group);
 	set_port_filter(dev);
 	report_group(dev, gid, UROCE_NEIGH_LEFT);

@@ -89,7 +89,7 @@ uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6])
 	struct rte_ether_addr addr;
 
 	memcpy(addr.addr_bytes, mac, sizeof(addr.addr_bytes));
-	if (!port->policy->is_far_mac)
+	if (!port->policy->is_far_mac && uroce_port_is_ethdev(port))
 		(void)rte_eth_dev_default_mac_addr_set(port->id, &addr);
 	memcpy(port->mac, mac, sizeof(port->mac));
 }

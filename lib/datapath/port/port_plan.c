@@ -16,6 +16,7 @@
 #include "datapath/uroced/mux_client.h"
 #include "datapath/log.h"
 #include "datapath/port/port.h"
+#include "datapath/udp/udp_port.h"
 
 static uint32_t
 limit_of(const struct uroce_port_policy *policy, const char *args)
@@ -110,6 +111,33 @@ uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan)
 	queried.mbps = queried.host.mbps;
 	*plan = queried;
 	return 0;
+}
+
+static int
+plan_udp(const struct uroce_dev_conf *conf, struct uroce_port_plan *plan)
+{
+	struct uroce_udp_plan udp;
+	const int ret = uroce_udp_port_plan(conf, &udp);
+
+	if (ret < 0)
+		return ret;
+	*plan = (struct uroce_port_plan){
+		.frame_limit = udp.frame_limit,
+		.if_index = udp.if_index,
+		.mbps = RTE_ETH_SPEED_NUM_UNKNOWN,
+	};
+	memcpy(plan->mac, udp.mac, sizeof(plan->mac));
+	return 0;
+}
+
+int
+uroce_port_plan_for(const struct uroce_dev_conf *conf, const char *vdev,
+		    struct uroce_port_plan *plan)
+{
+	if (conf->is_udp)
+		return plan_udp(conf, plan);
+	return conf->is_attached ? uroce_port_plan_attached(conf->socket, plan)
+				 : uroce_port_plan(vdev, plan);
 }
 
 bool

@@ -83,32 +83,41 @@ choose_interface(const struct uroce_dev_conf *conf)
 	return if_index;
 }
 
-/* Limit the frames to an MTU. */
-static void
-set_frame_limit(struct uroce_port *port, uint32_t mtu)
-{
-	port->frame_limit = RTE_MIN(mtu > 0 ? mtu : UROCE_PORT_MTU, UROCE_PORT_MTU) + UROCE_PORT_L2;
-}
+/* The properties of a port that depend on the interfaces. */
+struct interfaces {
+	int if_index;           /* 0: all interfaces */
+	uint32_t mtu;           /* 0: unknown */
+	struct uroce_addr addr; /* the first address; all zero: there is none */
+};
 
-/* Open one interface, or all of them. */
 static int
-open_interface(struct uroce_port *port, const struct uroce_dev_conf *conf)
+read_all_interfaces(struct interfaces *all)
 {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
-	uint32_t mtu;
-	int if_index, ret;
+	const int nb = uroce_netif_host_addrs(addr, UROCE_GIDS_MAX, &all->mtu);
 
-	if (conf->nb_addr == 0 && !conf->iface[0]) {
-		uroce_netif_open_all(&port->netif);
-		(void)uroce_netif_host_addrs(addr, UROCE_GIDS_MAX, &mtu);
-		set_frame_limit(port, mtu);
-		return 0;
-	}
-	if_index = choose_interface(conf);
-	ret = if_index > 0 ? uroce_netif_open(&port->netif, if_index) : -ENODEV;
+	if (nb > 0)
+		all->addr = addr[0];
+	return 0;
+}
+
+static int
+read_interface(const struct uroce_dev_conf *conf, struct interfaces *one)
+{
+	struct uroce_addr addr[UROCE_GIDS_MAX];
+	struct uroce_netif netif;
+	int ret;
+
+	one->if_index = choose_interface(conf);
+	ret = one->if_index > 0 ? uroce_netif_open(&netif, one->if_index) : -ENODEV;
 	if (ret < 0)
 		return ret;
-	set_frame_limit(port, uroce_netif_mtu(&port->netif));
+	one->mtu = uroce_netif_mtu(&netif);
+	uroce_netif_close(&netif);
+	if (conf->nb_addr > 0)
+		one->addr = conf->addr[0];
+	else if (uroce_netif_addrs((unsigned)one->if_index, addr, UROCE_GIDS_MAX) > 0)
+		one->addr = addr[0];
 	return 0;
 }
 
@@ -121,19 +130,32 @@ make_mac(const uint8_t ip[16], uint8_t mac[6])
 	memcpy(mac + 2, ip + 12, 4);
 }
 
-static void
-choose_mac(struct uroce_port *port, const struct uroce_dev_conf *conf)
+int
+uroce_udp_port_plan(const struct uroce_dev_conf *conf, struct uroce_udp_plan *plan)
 {
-	const unsigned if_index = (unsigned)port->netif.if_index;
-	struct uroce_addr addr[UROCE_GIDS_MAX] = { 0 };
+	struct interfaces found = { .if_index = 0 };
+	const int ret = conf->nb_addr == 0 && !conf->iface[0] ? read_all_interfaces(&found)
+							      : read_interface(conf, &found);
+	const uint32_t mtu = found.mtu > 0 ? found.mtu : UROCE_PORT_MTU;
 
-	if (conf->nb_addr > 0)
-		addr[0] = conf->addr[0];
-	else if (if_index > 0)
-		(void)uroce_netif_addrs(if_index, addr, UROCE_GIDS_MAX);
-	else
-		(void)uroce_netif_host_addrs(addr, UROCE_GIDS_MAX, NULL);
-	make_mac(addr[0].ip, port->mac);
+	if (ret < 0)
+		return ret;
+	*plan = (struct uroce_udp_plan){
+		.frame_limit = RTE_MIN(mtu, UROCE_PORT_MTU) + UROCE_PORT_L2,
+		.if_index = found.if_index,
+	};
+	make_mac(found.addr.ip, plan->mac);
+	return 0;
+}
+
+/* Open the interface of a plan, to learn about its changes. */
+static int
+open_interface(struct uroce_port *port, int if_index)
+{
+	if (if_index > 0)
+		return uroce_netif_open(&port->netif, if_index);
+	uroce_netif_open_all(&port->netif);
+	return 0;
 }
 
 /* --- queues ------------------------------------------------------------------------------------ */
@@ -157,14 +179,16 @@ log_socket_error(const uint8_t *ip, bool is_ipv6, int error)
 	return error;
 }
 
-/* Open one socket of a queue, and add it to the set of descriptors that wake a sleeping thread. */
-static int
-add_socket(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
+int
+uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
 {
-	struct uroce_udp_socket *sock = &queue->socket[queue->nb_sockets];
 	struct epoll_event event = { .events = EPOLLIN };
-	const int ret = uroce_udp_socket_open(sock, conf);
+	struct uroce_udp_socket *sock = &queue->socket[queue->nb_sockets];
+	int ret;
 
+	if (queue->nb_sockets == RTE_DIM(queue->socket))
+		return -ENOMEM;
+	ret = uroce_udp_socket_open(sock, conf);
 	if (ret < 0)
 		return ret;
 	queue->nb_sockets++;
@@ -181,11 +205,11 @@ add_addr_sockets(struct uroce_port *port, const struct uroce_dev_conf *conf,
 	for (unsigned i = 0; i < conf->nb_addr && ret == 0; i++) {
 		const uint8_t *ip = conf->addr[i].ip;
 
-		ret = add_socket(queue,
-				 &(struct uroce_udp_socket_conf){ .is_ipv6 = !uroce_ip_is_v4(ip),
-								  .ip = ip,
-								  .if_index = port->netif.if_index,
-								  .is_shared = is_shared });
+		ret = uroce_udp_queue_add(
+			queue, &(struct uroce_udp_socket_conf){ .is_ipv6 = !uroce_ip_is_v4(ip),
+								.ip = ip,
+								.if_index = port->netif.if_index,
+								.is_shared = is_shared });
 		if (ret < 0)
 			return log_socket_error(ip, !uroce_ip_is_v4(ip), ret);
 	}
@@ -201,12 +225,12 @@ add_family_sockets(struct uroce_port *port, struct uroce_udp_queue *queue, bool 
 		.if_index = port->netif.if_index,
 		.is_shared = is_shared,
 	};
-	int ret = add_socket(queue, &conf);
+	int ret = uroce_udp_queue_add(queue, &conf);
 
 	if (ret < 0)
 		return log_socket_error(NULL, false, ret);
 	conf.is_ipv6 = true;
-	ret = add_socket(queue, &conf);
+	ret = uroce_udp_queue_add(queue, &conf);
 	if (ret == -EAFNOSUPPORT || ret == -EADDRNOTAVAIL)
 		return 0;
 	return ret < 0 ? log_socket_error(NULL, true, ret) : 0;
@@ -250,11 +274,15 @@ close_queue(struct uroce_udp_queue *queue)
 int
 uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 {
-	int ret = open_interface(port, conf);
+	struct uroce_udp_plan plan;
+	int ret = uroce_udp_port_plan(conf, &plan);
 
+	if (ret == 0)
+		ret = open_interface(port, plan.if_index);
 	if (ret < 0)
 		return ret;
-	choose_mac(port, conf);
+	port->frame_limit = plan.frame_limit;
+	memcpy(port->mac, plan.mac, sizeof(port->mac));
 	port->udp = calloc(1, sizeof(*port->udp));
 	if (!port->udp)
 		return -ENOMEM;

@@ -13,6 +13,7 @@
  * consists of sockets:
  *
  *	udp_port.c    opening and closing, addresses and interface
+ *	udp_group.c   multicast groups
  *	udp_socket.c  a socket: its options and its address
  *	udp_tx.c      transmit, by the thread that drives the worker
  *	udp_rx.c      receive, by the same thread
@@ -38,6 +39,20 @@ struct uroce_udp_port {
 	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
 };
 
+/** The properties of a port before it is open. */
+struct uroce_udp_plan {
+	uint8_t mac[6];
+	uint32_t frame_limit; /* length of the longest frame in bytes, as in struct uroce_port */
+	int if_index;         /* index of the interface; 0: all interfaces of the host */
+};
+
+/**
+ * Plan a port: determine its properties without opening sockets.
+ * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
+ *   the address)
+ */
+int uroce_udp_port_plan(const struct uroce_dev_conf *conf, struct uroce_udp_plan *plan);
+
 /**
  * Open the sockets of a port, a queue for each worker, and determine the MAC and the longest frame.
  * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
@@ -61,6 +76,24 @@ int uroce_udp_port_resolve(const struct uroce_port *port, const uint8_t sip[16],
 
 /** Get the descriptor that polls readable when a queue has received datagrams. */
 int uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue);
+
+/* The functions from here to uroce_udp_port_leave() are in udp_group.c. */
+
+/**
+ * Whether each multicast group needs a socket, by uroce_udp_port_join(). If not, the sockets of the
+ * port receive the datagrams of a group as soon as the kernel has joined it.
+ */
+bool uroce_udp_port_has_group_sockets(const struct uroce_port *port);
+
+/**
+ * Open a socket for a multicast group, on the first queue.
+ * @lcore The thread that holds the lock of the first worker.
+ * @return 0, or -errno: ENOMEM (too many groups), or an error of the kernel
+ */
+int uroce_udp_port_join(const struct uroce_port *port, const uint8_t gid[16]);
+
+/** Close the socket of a multicast group. @lcore As uroce_udp_port_join(). */
+void uroce_udp_port_leave(const struct uroce_port *port, const uint8_t gid[16]);
 
 /* The function uroce_udp_port_tx() is in udp_tx.c, uroce_udp_port_rx() is in udp_rx.c. */
 

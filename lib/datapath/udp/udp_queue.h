@@ -26,6 +26,9 @@
 /** Maximum length of a message in bytes, with room for the headers of its datagrams. */
 #define UROCE_UDP_MESSAGE_MAX 65000u
 
+/** Maximum number of multicast groups that need a socket. */
+#define UROCE_UDP_GROUPS_MAX 64u
+
 /** Maximum number of parts of the frames of a burst. A zero-copy frame has three parts. */
 #define UROCE_UDP_PARTS_MAX (3 * UROCE_BURST)
 
@@ -90,13 +93,20 @@ struct uroce_udp_rx {
 };
 
 struct uroce_udp_queue {
-	struct uroce_udp_socket socket[UROCE_ADDRS_MAX];
+	/* The sockets: those of the addresses or families, and those of multicast groups. */
+	struct uroce_udp_socket socket[UROCE_ADDRS_MAX + UROCE_UDP_GROUPS_MAX];
 	unsigned nb_sockets;
 	int epoll_fd; /* polls readable if one of the sockets does */
 	struct uroce_udp_stats stats;
 	struct uroce_udp_tx tx;
 	struct uroce_udp_rx rx;
 };
+
+/**
+ * Open a socket, and add it to a queue. The function is in udp_port.c.
+ * @return 0, or -errno: ENOMEM (the queue has no room), or an error of the kernel
+ */
+int uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf);
 
 /** Increase a counter of a queue. */
 static inline void

@@ -96,6 +96,36 @@ uroce_udp_socket_share(const struct uroce_udp_socket *sock)
 	(void)setsockopt(sock->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 }
 
+/* Allow other sockets of the host for the same group, and join the group. */
+static int
+join_as_group(int fd, const struct uroce_udp_socket_conf *conf)
+{
+	struct ip_mreqn v4 = { .imr_ifindex = conf->if_index };
+	struct ipv6_mreq v6 = { .ipv6mr_interface = (unsigned)conf->if_index };
+	const int one = 1;
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	memcpy(&v4.imr_multiaddr, conf->ip + 12, sizeof(v4.imr_multiaddr));
+	memcpy(&v6.ipv6mr_multiaddr, conf->ip, sizeof(v6.ipv6mr_multiaddr));
+	if ((conf->is_ipv6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6))
+			   : setsockopt(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, &v4, sizeof(v4))) < 0)
+		return -errno;
+	return 0;
+}
+
+/* Send datagrams to multicast groups by the interface of the socket, if it has one. */
+static void
+set_multicast_interface(int fd, const struct uroce_udp_socket_conf *conf)
+{
+	const struct ip_mreqn v4 = { .imr_ifindex = conf->if_index };
+
+	if (conf->is_ipv6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, &conf->if_index,
+				 sizeof(conf->if_index));
+	else
+		(void)setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &v4, sizeof(v4));
+}
+
 static int
 set_up_socket(const struct uroce_udp_socket *sock, const struct uroce_udp_socket_conf *conf)
 {
@@ -112,6 +142,12 @@ set_up_socket(const struct uroce_udp_socket *sock, const struct uroce_udp_socket
 	if (conf->if_name && setsockopt(sock->fd, SOL_SOCKET, SO_BINDTODEVICE, conf->if_name,
 					(socklen_t)strlen(conf->if_name)) < 0)
 		return -errno;
+	if (conf->if_index > 0)
+		set_multicast_interface(sock->fd, conf);
+	if (conf->is_group)
+		ret = join_as_group(sock->fd, conf);
+	if (ret < 0)
+		return ret;
 	if (conf->is_shared)
 		uroce_udp_socket_share(sock);
 	return bind(sock->fd, &addr.any, len) < 0 ? -errno : 0;

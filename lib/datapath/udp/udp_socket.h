@@ -33,6 +33,8 @@ struct uroce_udp_socket_conf {
 	const uint8_t *ip;   /* address; NULL: any address of the host */
 	const char *if_name; /* interface to which the socket is restricted; NULL: any interface */
 	int if_index;        /* interface of link-local addresses */
+	/* `ip` is a multicast group, which the socket joins. */
+	bool is_group;
 	/* A further socket of the process shares this address, see SO_REUSEPORT. */
 	bool is_shared;
 };

@@ -20,8 +20,11 @@
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
-#define DEFAULT_TTL 64 /* hop limit that the kernel uses without a control message */
-
+/*
+ * TTL and hop limit that the kernel uses without a control message, for destinations that are no
+ * multicast groups.
+ */
+#define DEFAULT_TTL 64
 #define AFTER_SPORT (8u - 2) /* header bytes behind the source port */
 
 /* A view of the headers of a frame. */
@@ -155,6 +158,12 @@ add_source(struct msghdr *msg, const struct uroce_udp_socket *sock, const struct
 	add_control(msg, IPPROTO_IP, IP_PKTINFO, &v4, sizeof(v4));
 }
 
+static bool
+is_to_group(const struct view *view)
+{
+	return view->is_ipv6 ? view->src[16] == 0xff : view->src[4] >> 4 == 0xe;
+}
+
 static void
 add_controls(struct msghdr *msg, const struct uroce_udp_socket *sock, const struct view *view,
 	     unsigned nb_frames)
@@ -166,7 +175,7 @@ add_controls(struct msghdr *msg, const struct uroce_udp_socket *sock, const stru
 	if (tclass != 0)
 		add_control(msg, level, view->is_ipv6 ? IPV6_TCLASS : IP_TOS, &tclass,
 			    sizeof(tclass));
-	if (ttl != DEFAULT_TTL)
+	if (ttl != DEFAULT_TTL || is_to_group(view))
 		add_control(msg, level, view->is_ipv6 ? IPV6_HOPLIMIT : IP_TTL, &ttl, sizeof(ttl));
 	if (sock->is_any)
 		add_source(msg, sock, view);

@@ -90,6 +90,7 @@ class Peer:
 PEERS = {
     'uroce': ('uroce', 'Uroce', {'port': 'af_packet'}),
     'uroce-tap': ('uroce', 'Uroce', {'port': 'tap'}),
+    'uroce-udp': ('uroce', 'Uroce', {'port': 'udp'}),
     'uroce-af_xdp': ('uroce', 'Uroce', {'port': 'af_xdp'}),
     'rxe': ('rxe', 'Rxe', {'kernel': 'stable'}),
     'rxe-backports': ('rxe', 'Rxe', {'kernel': 'backports'}),

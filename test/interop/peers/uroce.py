@@ -28,6 +28,14 @@ def veth_for_xdp(network, number):
     network.give_kernel(number)
 
 
+def veth_for_udp(network, number):
+    """The kernel sends and receives the datagrams, so it has the addresses. A message of several datagrams is cut before
+    it enters the link, so that each frame on the wire can be checked.
+    """
+    network.make_veth(number, DATA_MTU)
+    network.give_kernel(number)
+
+
 def tap(network, number):
     network.make_tap(number)
 
@@ -42,6 +50,7 @@ PORTS = {
     'af_xdp': (veth_for_xdp, 'net_af_xdp',
                f',xdp_prog={uroce_ports.built(uroce_ports.XDP_PROGRAM)},{uroce_ports.AF_XDP_POLLING}'),
     'tap': (tap, 'net_tap', ''),
+    'udp': (veth_for_udp, 'udp', ''),
 }
 
 
@@ -54,6 +63,9 @@ class Uroce(ActorPeer):
     def options(self):
         """The options of uroce-run for this port."""
         interface = self.network.port(self.number)
+        if self.driver == 'udp':
+            return ['--dev', ','.join(['udp', *[f'addr={address}' for address in self.network.addresses(self.number)]]),
+                    '--eal', '--no-pci']
         addresses = [] if self.driver == 'net_af_xdp' else self.network.addresses(self.number)
         device = ','.join([f'{self.driver}0', *[f'addr={address}' for address in addresses]])
         return ['--dev', device, '--eal', f'--no-pci --vdev={self.driver}0,iface={interface}{self.keys}']
