@@ -374,6 +374,27 @@ choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *so
 }
 
 /*
+ * Choose the number of parts that are mbufs for the next message of a socket. If a message of
+ * several datagrams is expected, its length is read first, because a call with many parts that
+ * finds no message would cost more than both calls.
+ * @return 0: there is no message
+ */
+static unsigned
+count_parts(const struct uroce_udp_rx *rx, const struct uroce_udp_socket *sock, uint32_t part_len,
+	    unsigned room)
+{
+	const unsigned max = RTE_MIN(room, rx->nb_spare);
+	ssize_t len;
+
+	if (sock->segment_len == 0)
+		return 1;
+	len = recv(sock->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	if (len < 0)
+		return 0;
+	return RTE_MIN(RTE_MAX(((unsigned)len + part_len - 1) / part_len, 1u), max);
+}
+
+/*
  * Receive a message from a socket, as at most `room` frames; the rest waits in the overflow buffer.
  * @return number of frames
  */
@@ -387,9 +408,11 @@ receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	struct uroce_udp_origin origin;
 	struct arrival arrival;
 	uint32_t in_mbufs;
-	unsigned nb = sock->segment_len > 0 ? RTE_MIN(room, rx->nb_spare) : 1;
+	unsigned nb = count_parts(rx, sock, part_len, room);
 	bool has_fitted;
 
+	if (nb == 0)
+		return 0;
 	nb = prepare_parts(rx, hdr_len, part_len, nb, &in_mbufs);
 	if (!recv_message(sock, rx->part, nb + 1, &arrival))
 		return 0;

@@ -370,6 +370,15 @@ handle_tx_error(const struct uroce_port *port, struct uroce_udp_queue *queue, un
 
 /* --- the burst --------------------------------------------------------------------------------- */
 
+/* Send messages, with the cheaper call if there is one message. */
+static int
+send_messages(int fd, struct mmsghdr *msg, unsigned nb)
+{
+	if (nb == 1)
+		return sendmsg(fd, &msg->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
+	return sendmmsg(fd, msg, nb, MSG_DONTWAIT);
+}
+
 /*
  * Send the first frames of a burst, as far as they leave from one socket.
  * @param[out] is_stopped  whether the kernel takes no more frames now
@@ -386,7 +395,7 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 
 	if (batch.nb_messages == 0) /* the frame has no socket, and is lost */
 		return handle_tx_error(port, queue, 1, EAFNOSUPPORT);
-	ret = sendmmsg(batch.sock->fd, tx->msg, batch.nb_messages, MSG_DONTWAIT);
+	ret = send_messages(batch.sock->fd, tx->msg, batch.nb_messages);
 	error = errno;
 	for (int i = 0; i < ret; i++)
 		nb_sent += tx->nb_frames[i];
