@@ -205,6 +205,12 @@ def af_xdp(lab):
     return Wire(*[Side('net_af_xdp0', eal, keeper) for keeper in keepers], tcp)
 
 
+def loopback_pair():
+    """Two addresses of the loopback interface, which are not those of another process."""
+    pid = os.getpid()
+    return [f'127.{16 + (pid >> 8 & 127)}.{pid & 255}.{number}' for number in (3, 4)]
+
+
 def udp(lab):
     """UDP sockets: on a link between two namespaces, or without root on two addresses of the loopback."""
     eal = '--no-pci --no-huge'
@@ -214,7 +220,7 @@ def udp(lab):
                       for number, keeper in enumerate(keepers, 1)], tcp)
     if lab.is_ipv6:
         raise LabError('udp: the loopback has one address of IPv6: allowed is IPv4, or root, for namespaces')
-    first, second = '127.47.91.1', '127.47.91.2'
+    first, second = loopback_pair()
     return Wire(Side(f'udp,addr={first}', eal), Side(f'udp,addr={second}', eal), '127.0.0.1', free_port(), first)
 
 

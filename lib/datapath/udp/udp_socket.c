@@ -65,6 +65,8 @@ static const struct option ipv6_options[] = {
 	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true },
 	{ IPPROTO_IPV6, IPV6_RECVTCLASS, 1, false },
 	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, false },
+	/* RoCEv2 packets over IPv6 may have no UDP checksum [IBA A17.3.1.3]. */
+	{ IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, false },
 };
 
 static const struct option common_options[] = {
@@ -183,8 +185,13 @@ uroce_udp_socket_close(struct uroce_udp_socket *sock)
 	sock->fd = -1;
 }
 
-int
-uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index)
+/*
+ * Connect a socket of its own, which sends nothing.
+ * @param sip  source address; NULL: the kernel chooses it
+ * @return the socket, or -errno of the kernel
+ */
+static int
+connect_route(const uint8_t *sip, const uint8_t dip[16], int if_index)
 {
 	const bool is_ipv6 = !uroce_ip_is_v4(dip);
 	const int fd = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -195,11 +202,44 @@ uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_
 	if (ret < 0)
 		return ret;
 	len = make_sockaddr(&addr, is_ipv6, sip, 0, if_index);
-	if (bind(fd, &addr.any, len) < 0)
+	if (sip && bind(fd, &addr.any, len) < 0)
 		ret = -errno;
 	len = make_sockaddr(&addr, is_ipv6, dip, UROCE_UDP_PORT, if_index);
 	if (ret == 0 && connect(fd, &addr.any, len) < 0)
 		ret = -errno;
+	if (ret == 0)
+		return fd;
 	close(fd);
+	return ret;
+}
+
+int
+uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index)
+{
+	const int fd = connect_route(sip, dip, if_index);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
+int
+uroce_udp_socket_find_source(const uint8_t dip[16], int if_index, uint8_t sip[16])
+{
+	const int fd = connect_route(NULL, dip, if_index);
+	union sockaddr_ip addr = { 0 };
+	socklen_t len = sizeof(addr);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = getsockname(fd, &addr.any, &len) < 0 ? -errno : 0;
+	close(fd);
+	memcpy(sip, dip, 16); /* the prefix of an IPv4 address */
+	if (uroce_ip_is_v4(dip))
+		memcpy(sip + 12, &addr.v4.sin_addr, 4);
+	else
+		memcpy(sip, &addr.v6.sin6_addr, 16);
 	return ret;
 }

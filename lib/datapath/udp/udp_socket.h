@@ -59,4 +59,11 @@ void uroce_udp_socket_share(const struct uroce_udp_socket *sock);
  */
 int uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index);
 
+/**
+ * Find the source address that the kernel chooses for a destination.
+ * @param if_index  interface of a link-local destination
+ * @return 0, or -errno of the kernel
+ */
+int uroce_udp_socket_find_source(const uint8_t dip[16], int if_index, uint8_t sip[16]);
+
 #endif /* UROCE_DATAPATH_UDP_SOCKET_H */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "datapath/net/netlink.h"
+#include "datapath/udp/udp_socket.h"
 #include "verbs/cm/cm_device.h"
 #include "verbs/cm/sockaddr.h"
 #include "verbs/object.h"
@@ -161,6 +162,32 @@ rate_kernels_route(struct candidate *of)
 	return RATING_KERNEL;
 }
 
+/*
+ * Rate a device on UDP sockets: the kernel must have a route to the destination, which may be an
+ * address of the same host, for another process.
+ */
+static int
+rate_sockets(struct candidate *of)
+{
+	const int if_index = (int)of->if_index;
+	uint8_t preferred[16];
+	int ret = uroce_udp_socket_find_source(of->dip.raw, if_index, preferred);
+	int idx = -1;
+
+	if (ret == 0) {
+		idx = kernels_source(of, preferred);
+		ret = idx < 0 ? -ENETUNREACH
+			      : uroce_udp_socket_try_route(of->gids.addr[idx].ip, of->dip.raw,
+							   if_index);
+	}
+	if (ret < 0) {
+		of->error = ret;
+		return RATING_NONE;
+	}
+	of->src_idx = (unsigned)idx;
+	return RATING_KERNEL;
+}
+
 /* Rate a device for a destination that is one of its own addresses. */
 static int
 rate_self(struct candidate *of)
@@ -200,7 +227,8 @@ rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 		return RATING_NONE;
 	rating = rate_self(of);
 	if (rating == RATING_NONE)
-		rating = rate_kernels_route(of);
+		rating = uroce_vcontext_dev(device->own)->conf.is_udp ? rate_sockets(of)
+								      : rate_kernels_route(of);
 	if (rating == RATING_NONE)
 		rating = rate_own_networks(uroce_vcontext_dev(device->own), of);
 	if (rating == RATING_NONE && uroce_vcm_addr_is_group(of->dst))
@@ -239,6 +267,40 @@ addr_at(const struct uroce_vcm_device *device, int idx, struct uroce_cm_addr *ad
 	uroce_vcm_addr_from_gid(gids.addr[idx].ip, addr->port, addr);
 }
 
+/* Whether a device has loopback addresses itself, which only a device on UDP sockets can have. */
+static bool
+has_loopback_gid(const struct uroce_vcm_device *device, uint8_t ip_version)
+{
+	struct uroce_gid_table gids;
+
+	uroce_vcm_device_gids(device, &gids);
+	for (unsigned i = 0; i < gids.nb; i++) {
+		struct uroce_cm_addr addr;
+
+		if (uroce_gid_is_empty(&gids, i))
+			continue;
+		uroce_vcm_addr_from_gid(gids.addr[i].ip, 0, &addr);
+		if (addr.ip_version == ip_version && uroce_vcm_addr_is_loopback(&addr))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether an address is a loopback address that stands for an address of some device. If a device
+ * has loopback addresses, each of them is an address like any other.
+ */
+static bool
+is_for_any_device(const struct uroce_vcm_device *first, const struct uroce_cm_addr *addr)
+{
+	if (!uroce_vcm_addr_is_loopback(addr))
+		return false;
+	for (const struct uroce_vcm_device *at = first; at != NULL; at = at->next)
+		if (has_loopback_gid(at, addr->ip_version))
+			return false;
+	return true;
+}
+
 static int
 find_loopback(struct uroce_vcm_device *first, struct uroce_cm_addr *addr,
 	      struct uroce_vcm_device **device)
@@ -265,7 +327,7 @@ uroce_vcm_route_find_local(struct uroce_cm_addr *addr, uint32_t scope,
 
 	if (first == NULL)
 		return ret != 0 ? ret : -ENODEV;
-	if (uroce_vcm_addr_is_loopback(addr))
+	if (is_for_any_device(first, addr))
 		return find_loopback(first, addr, device);
 	uroce_vcm_addr_to_gid(addr, &gid);
 	for (struct uroce_vcm_device *at = first; at != NULL; at = at->next) {
@@ -320,7 +382,7 @@ uroce_vcm_route_choose(const struct uroce_cm_addr *dst, uint32_t scope,
 
 	if (first == NULL)
 		return ret != 0 ? ret : -ENODEV;
-	if (uroce_vcm_addr_is_loopback(dst))
+	if (is_for_any_device(first, dst))
 		return choose_loopback(dst, device, src, route);
 	uroce_vcm_addr_to_gid(dst, &of.dip);
 	for (struct uroce_vcm_device *at = first; at != NULL; at = at->next) {
