@@ -3,7 +3,8 @@
 /*
  * The port `udp`: two devices at two addresses of the loopback interface exchange data over the
  * kernel's sockets. The program makes a network namespace for itself if it may. Otherwise it takes
- * addresses that depend on its process ID, so that other tests do not use them, and has no IPv6.
+ * addresses that depend on its process ID, so that other tests do not use them, and has no IPv6. The
+ * program wraps the calls that send, so that a test can let them fail.
  */
 
 #include "rig.h"
@@ -24,6 +25,7 @@
 #include "datapath/udp/udp_port.h"
 #include "datapath/udp/udp_queue.h"
 #include "datapath/worker/round.h"
+#include "datapath/worker/service.h"
 #include "wire/build.h"
 
 static bool has_namespace;
@@ -65,27 +67,88 @@ make_namespace(void)
 	return is_made;
 }
 
-/* --- devices ----------------------------------------------------------------------------------- */
+/* --- errors of the kernel ---------------------------------------------------------------------- */
 
-static struct uroce_dev *
-open_dev(const char *addr, const char *more)
+static unsigned nb_errors;      /* number of calls that fail from now on */
+static int error_number;        /* the error of these calls */
+static bool is_only_of_segment; /* only calls with a message of several datagrams fail */
+
+ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
+int __real_sendmmsg(int fd, struct mmsghdr *msg, unsigned nb, int flags);
+int __wrap_sendmmsg(int fd, struct mmsghdr *msg, unsigned nb, int flags);
+
+static bool
+has_segment(const struct msghdr *msg)
 {
-	char spec[160];
+	for (struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg); cmsg;
+	     cmsg = CMSG_NXTHDR((struct msghdr *)(uintptr_t)msg, cmsg)) {
+		if (cmsg->cmsg_level == IPPROTO_UDP && cmsg->cmsg_type == UDP_SEGMENT)
+			return true;
+	}
+	return false;
+}
 
-	snprintf(spec, sizeof(spec), "udp,drive=none,addr=%s%s", addr, more);
-	return rig_dev(spec);
+static bool
+must_fail(const struct msghdr *msg)
+{
+	if (nb_errors == 0 || (is_only_of_segment && !has_segment(msg)))
+		return false;
+	nb_errors--;
+	errno = error_number;
+	return true;
+}
+
+ssize_t
+__wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	return must_fail(msg) ? -1 : __real_sendmsg(fd, msg, flags);
+}
+
+/* Of several messages, only the first is sent each time, as if the socket was full then. */
+int
+__wrap_sendmmsg(int fd, struct mmsghdr *msg, unsigned nb, int flags)
+{
+	(void)nb;
+	return must_fail(&msg->msg_hdr) ? -1 : __real_sendmmsg(fd, msg, 1, flags);
 }
 
 static void
-open_pair(const char *more, enum ibv_qp_type type)
+let_fail(unsigned nb, int error, bool is_of_segment)
 {
-	dev_a = open_dev(addr_a, more);
-	dev_b = open_dev(addr_b, more);
+	nb_errors = nb;
+	error_number = error;
+	is_only_of_segment = is_of_segment;
+}
+
+/* --- devices ----------------------------------------------------------------------------------- */
+
+static struct uroce_dev *
+open_dev(const char *addr, const char *drive, const char *more)
+{
+	char spec[160];
+
+	snprintf(spec, sizeof(spec), "udp,addr=%s,drive=%s%s", addr, drive, more);
+	return rig_dev(spec);
+}
+
+/* Open two devices with a QP each. @param drive  the driver of dev_b; the test drives dev_a */
+static void
+open_driven_pair(const char *drive, const char *more, enum ibv_qp_type type)
+{
+	dev_a = open_dev(addr_a, "none", more);
+	dev_b = open_dev(addr_b, drive, more);
 	from = rig_qp(dev_a, 0, type);
 	to = rig_qp(dev_b, 0, type);
 	rig_connect(from, to, 0);
 	rig_connect(to, from, 0);
 	rig_fill(from, 3);
+}
+
+static void
+open_pair(const char *more, enum ibv_qp_type type)
+{
+	open_driven_pair("none", more, type);
 }
 
 static void
@@ -226,6 +289,64 @@ udp_port__several_workers_share_an_address(void **state)
 	choose_ipv4();
 	open_pair(",workers=3", IBV_QPT_RC);
 	write_and_read();
+}
+
+/*
+ * From now on accept only frames with the identification that the port expects. A mistake in an
+ * ICRC would otherwise pass for another identification.
+ */
+static void
+expect_idents(void)
+{
+	static struct uroce_port_policy strict;
+
+	strict = *dev_a->port->policy;
+	strict.is_ident_unknown = false;
+	dev_a->port->policy = dev_b->port->policy = &strict;
+}
+
+/* Frames of a full socket stay pending, with the ICRCs that they had. */
+static void
+udp_port__a_full_socket_keeps_the_frames(void **state)
+{
+	(void)state;
+	expect_idents();
+	let_fail(7, EAGAIN, false);
+	write_and_read();
+	let_fail(7, ENOBUFS, true);
+	write_and_read();
+	assert_int_equal(nb_errors, 0);
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	assert_int_equal(atomic_load(&queue_of(dev_a)->stats.tx_lost), 0);
+}
+
+/* If the kernel refuses messages of several datagrams, their frames leave as single datagrams. */
+static void
+udp_port__a_refused_message_leaves_as_datagrams(void **state)
+{
+	(void)state;
+	if (!queue_of(dev_a)->tx.has_segment)
+		skip();
+	expect_idents();
+	let_fail(1, EIO, true);
+	write_and_read();
+	assert_int_equal(nb_errors, 0);
+	assert_false(queue_of(dev_a)->tx.has_segment && queue_of(dev_b)->tx.has_segment);
+	assert_int_equal(atomic_load(&queue_of(dev_a)->stats.tx_lost), 0);
+	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+}
+
+/* Other errors lose the datagram, as a network would, and do not stop the port. */
+static void
+udp_port__a_refused_datagram_is_lost(void **state)
+{
+	(void)state;
+	let_fail(3, EPERM, false);
+	write_and_read();
+	assert_int_equal(nb_errors, 0);
+	assert_true(atomic_load(&queue_of(dev_a)->stats.tx_lost) +
+			    atomic_load(&queue_of(dev_b)->stats.tx_lost) >=
+		    3);
 }
 
 static int
@@ -380,6 +501,43 @@ udp_port__gids_follow_the_addresses(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
+/* Wait until the service thread of dev_b sleeps until a wake-up. The test fails after a minute. */
+static void
+wait_for_sleep(void)
+{
+	const struct uroce_service_stats *stats = uroce_service_stats(dev_b->service);
+	const uint64_t nb_sleeps = atomic_load(&stats->sleeps);
+	const time_t end = time(NULL) + 60;
+
+	while (!atomic_load(&dev_b->worker[0]->is_unattended) ||
+	       atomic_load(&stats->sleeps) == nb_sleeps) {
+		assert_true(time(NULL) < end);
+		sched_yield();
+	}
+}
+
+static void
+udp_port__datagrams_wake_who_sleeps(void **state)
+{
+	const struct uroce_service_stats *stats;
+	uint64_t nb_wakeups;
+
+	(void)state;
+	choose_ipv4();
+	open_driven_pair("app", "", IBV_QPT_RC);
+	uroce_worker_leave(dev_b->worker[0]);
+	stats = uroce_service_stats(dev_b->service);
+	wait_for_sleep();
+	nb_wakeups = atomic_load(&stats->rx_wakeups);
+	for (unsigned i = 0; i < 10; i++) {
+		rig_post_send(from, IBV_WR_RDMA_WRITE, i, 0, 100, to, 0);
+		assert_int_equal(rig_await(&from->scq, dev_a, dev_a).status, IBV_WC_SUCCESS);
+		wait_for_sleep();
+	}
+	/* a datagram may arrive while the thread is awake to check the link, but not every time */
+	assert_true(atomic_load(&stats->rx_wakeups) - nb_wakeups >= 5);
+}
+
 /* A path to a host that the kernel cannot reach is refused at once. */
 static void
 udp_port__a_missing_route_is_an_error(void **state)
@@ -406,6 +564,12 @@ main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(udp_port__single_datagrams_without_udp_segment,
 						setup_ipv4, teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_full_socket_keeps_the_frames,
+						setup_ipv4, teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_refused_message_leaves_as_datagrams,
+						setup_ipv4, teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_refused_datagram_is_lost, setup_ipv4,
+						teardown),
 		cmocka_unit_test_teardown(udp_port__small_path_mtu, teardown),
 		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, teardown),
 		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped, setup_ipv4,
@@ -416,6 +580,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(udp_port__refusals, setup_ipv4, teardown),
 		cmocka_unit_test(udp_port__addresses_of_the_interfaces),
 		cmocka_unit_test(udp_port__gids_follow_the_addresses),
+		cmocka_unit_test_teardown(udp_port__datagrams_wake_who_sleeps, teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error, setup_ipv4,
 						teardown),
 	};
