@@ -193,9 +193,8 @@ parse_address(const char *line, unsigned idx, struct address *address)
 }
 
 /*
- * Get the limit in seconds for the wait until the other side sends the next address of a QP (struct
- * address). Before that side sends addresses, it registers its buffer, and the kernel clears the
- * pages of a large buffer.
+ * Get the limit in seconds for the wait for the next struct address of the other side, which first
+ * registers its buffer. The kernel clears the pages of a large buffer meanwhile.
  */
 static unsigned
 addresses_s(const struct session *session)

@@ -81,8 +81,7 @@ struct uroce_rx {
 	bool is_single_from_wire;
 	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
 	bool is_from_wire;
-	/* The frames of the current burst may have another identification than their sender gave. */
-	bool is_ident_unknown;
+	bool is_ident_unknown; /* as in the port's policy, for the frames of the current burst */
 	/*
 	 * A processed frame that is freed later, so that the program gets its message earlier;
 	 * NULL: there is no such frame.
