@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <rte_log.h>
 
 #include "daemon.h"
 #include "now_ms.h"
