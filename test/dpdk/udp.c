@@ -41,12 +41,19 @@ struct ifreq_ipv6 {
 	int if_index;
 };
 
+/* Add an address to the loopback interface, or remove it. @param what  SIOCSIFADDR, SIOCDIFADDR */
 static int
-add_ipv6(int fd, const char *text)
+change_ipv6(int fd, const char *text, unsigned long what)
 {
 	struct ifreq_ipv6 req = { .prefix_len = 128, .if_index = (int)if_nametoindex("lo") };
 
-	return inet_pton(AF_INET6, text, &req.addr) == 1 ? ioctl(fd, SIOCSIFADDR, &req) : -1;
+	return inet_pton(AF_INET6, text, &req.addr) == 1 ? ioctl(fd, what, &req) : -1;
+}
+
+static int
+add_ipv6(int fd, const char *text)
+{
+	return change_ipv6(fd, text, SIOCSIFADDR);
 }
 
 /* Make a network namespace whose loopback interface is up, and has two more addresses of IPv6. */
@@ -340,10 +347,17 @@ udp_port__a_refused_message_leaves_as_datagrams(void **state)
 static void
 udp_port__a_refused_datagram_is_lost(void **state)
 {
+	const bool has_segment_before = queue_of(dev_a)->tx.has_segment;
+
 	(void)state;
 	let_fail(3, EPERM, false);
 	write_and_read();
 	assert_int_equal(nb_errors, 0);
+	/* an error of the path is no reason to send single datagrams from now on */
+	let_fail(2, EINVAL, false);
+	write_and_read();
+	assert_int_equal(nb_errors, 0);
+	assert_int_equal(queue_of(dev_a)->tx.has_segment, has_segment_before);
 	assert_true(atomic_load(&queue_of(dev_a)->stats.tx_lost) +
 			    atomic_load(&queue_of(dev_b)->stats.tx_lost) >=
 		    3);
@@ -501,6 +515,38 @@ udp_port__gids_follow_the_addresses(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
+static void
+wait_for_link(struct uroce_dev *dev, bool is_up)
+{
+	const time_t end = time(NULL) + 60;
+
+	while (uroce_dev_is_link_up(dev) != is_up && time(NULL) < end)
+		rig_drive(dev);
+	assert_int_equal(uroce_dev_is_link_up(dev), is_up);
+}
+
+/* The link of a device is down while the host does not have its address. */
+static void
+udp_port__the_link_follows_the_address(void **state)
+{
+	static const char *const address = "2001:db8::4";
+	const int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct uroce_dev *dev;
+
+	(void)state;
+	if (!has_namespace)
+		skip(); /* the addresses of the host must stay as they are */
+	assert_int_equal(add_ipv6(fd, address), 0);
+	dev = open_dev(address, "none", "");
+	wait_for_link(dev, true);
+	assert_int_equal(change_ipv6(fd, address, SIOCDIFADDR), 0);
+	wait_for_link(dev, false);
+	assert_int_equal(add_ipv6(fd, address), 0);
+	wait_for_link(dev, true);
+	close(fd);
+	assert_int_equal(uroce_dev_destroy(dev), 0);
+}
+
 /* Wait until the service thread of dev_b sleeps until a wake-up. The test fails after a minute. */
 static void
 wait_for_sleep(void)
@@ -580,6 +626,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(udp_port__refusals, setup_ipv4, teardown),
 		cmocka_unit_test(udp_port__addresses_of_the_interfaces),
 		cmocka_unit_test(udp_port__gids_follow_the_addresses),
+		cmocka_unit_test(udp_port__the_link_follows_the_address),
 		cmocka_unit_test_teardown(udp_port__datagrams_wake_who_sleeps, teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error, setup_ipv4,
 						teardown),

@@ -61,11 +61,17 @@ init_netif(struct uroce_netif *netif, int if_index)
 	};
 }
 
-void
-uroce_netif_open_all(struct uroce_netif *netif)
+int
+uroce_netif_open_unbound(struct uroce_netif *netif, int if_index)
 {
-	init_netif(netif, 0);
+	init_netif(netif, if_index);
+	if (if_index > 0 && !if_indextoname((unsigned)if_index, netif->name))
+		return -ENODEV;
+	netif->fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (netif->fd < 0)
+		return -errno;
 	netif->news_fd = uroce_netlink_watch_addrs();
+	return 0;
 }
 
 int

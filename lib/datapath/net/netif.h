@@ -18,7 +18,7 @@
 #include "datapath/device/conf.h"
 
 struct uroce_netif {
-	int if_index; /* 0: all interfaces of the host, see uroce_netif_open_all() */
+	int if_index; /* 0: all interfaces of the host, see uroce_netif_open_unbound() */
 	char name[IF_NAMESIZE];
 	/*
 	 * Datagram socket bound to the interface, for ioctl() and to make the kernel resolve
@@ -44,10 +44,13 @@ int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
 
 /**
- * Open all interfaces of the host, whose addresses a port `udp` has. Only uroce_netif_close() and
- * uroce_netif_has_changed() may be called for them.
+ * Open a kernel interface, or all interfaces of the host, without a socket that is bound to it. Some
+ * kernels require a privilege for such a socket. uroce_netif_resolve() must not be called for it.
+ * @param if_index  0: all interfaces; then uroce_netif_mtu(), uroce_netif_mac() and
+ *   uroce_netif_is_up() must not be called either
+ * @return 0, or -errno: ENODEV (no such interface)
  */
-void uroce_netif_open_all(struct uroce_netif *netif);
+int uroce_netif_open_unbound(struct uroce_netif *netif, int if_index);
 
 /**
  * Read the addresses of all interfaces that are up, without link-local addresses. Addresses of the

@@ -19,7 +19,9 @@
 #include "datapath/net/address_text.h"
 #include "datapath/net/gid_table.h"
 #include "datapath/net/netif.h"
+#include "datapath/net/netlink.h"
 #include "datapath/udp/udp_queue.h"
+#include "transport/mcast.h"
 #include "wire/build.h"
 
 const uint8_t uroce_udp_peer_mac[6] = { 0x02, 0x01, 0x00, 0x00, 0x12, 0xb7 };
@@ -109,7 +111,7 @@ read_interface(const struct uroce_dev_conf *conf, struct interfaces *one)
 	int ret;
 
 	one->if_index = choose_interface(conf);
-	ret = one->if_index > 0 ? uroce_netif_open(&netif, one->if_index) : -ENODEV;
+	ret = one->if_index > 0 ? uroce_netif_open_unbound(&netif, one->if_index) : -ENODEV;
 	if (ret < 0)
 		return ret;
 	one->mtu = uroce_netif_mtu(&netif);
@@ -145,16 +147,6 @@ uroce_udp_port_plan(const struct uroce_dev_conf *conf, struct uroce_udp_plan *pl
 		.if_index = found.if_index,
 	};
 	make_mac(found.addr.ip, plan->mac);
-	return 0;
-}
-
-/* Open the interface of a plan, to learn about its changes. */
-static int
-open_interface(struct uroce_port *port, int if_index)
-{
-	if (if_index > 0)
-		return uroce_netif_open(&port->netif, if_index);
-	uroce_netif_open_all(&port->netif);
 	return 0;
 }
 
@@ -278,7 +270,7 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	int ret = uroce_udp_port_plan(conf, &plan);
 
 	if (ret == 0)
-		ret = open_interface(port, plan.if_index);
+		ret = uroce_netif_open_unbound(&port->netif, plan.if_index);
 	if (ret < 0)
 		return ret;
 	port->frame_limit = plan.frame_limit;
@@ -286,6 +278,7 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	port->udp = calloc(1, sizeof(*port->udp));
 	if (!port->udp)
 		return -ENOMEM;
+	port->udp->has_addrs = true;
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
 		ret = open_queue(port, conf, i);
 	return ret;
@@ -301,10 +294,30 @@ uroce_udp_port_close(struct uroce_udp_port *udp)
 	free(udp);
 }
 
-bool
-uroce_udp_port_is_up(const struct uroce_port *port)
+/* Whether the host still has the addresses of a queue's sockets. */
+static bool
+has_all_addrs(const struct uroce_udp_queue *queue)
 {
-	return port->netif.if_index == 0 || uroce_netif_is_up(&port->netif) > 0;
+	for (unsigned i = 0; i < queue->nb_sockets; i++) {
+		const struct uroce_udp_socket *sock = &queue->socket[i];
+
+		if (!sock->is_any && !uroce_gid_is_multicast(sock->ip) &&
+		    find_interface(sock->ip) == 0)
+			return false;
+	}
+	return true;
+}
+
+bool
+uroce_udp_port_is_up(struct uroce_port *port)
+{
+	const struct uroce_udp_queue *queue = port->udp->queue[0];
+
+	/* The GID table of a port without addresses of its own follows the changes instead. */
+	if (!queue->socket[0].is_any && uroce_netlink_take_changes(port->netif.news_fd, 0))
+		port->udp->has_addrs = has_all_addrs(queue);
+	return port->udp->has_addrs &&
+	       (port->netif.if_index == 0 || uroce_netif_is_up(&port->netif) > 0);
 }
 
 int

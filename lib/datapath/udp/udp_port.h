@@ -37,6 +37,8 @@ struct uroce_udp_queue;
 struct uroce_udp_port {
 	uint16_t nb_queues;
 	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
+	/* The host has the addresses of the configuration; the thread that checks links writes it. */
+	bool has_addrs;
 };
 
 /** The properties of a port before it is open. */
@@ -63,8 +65,11 @@ int uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *co
 /** Close the sockets, when no thread calls bursts any more. NULL is allowed. */
 void uroce_udp_port_close(struct uroce_udp_port *udp);
 
-/** Whether the kernel's interface is up. A port with all interfaces is always up. */
-bool uroce_udp_port_is_up(const struct uroce_port *port);
+/**
+ * Whether the kernel's interface is up, and the host has the addresses of the configuration. A port
+ * with all addresses of the host is always up. One thread at a time may call this.
+ */
+bool uroce_udp_port_is_up(struct uroce_port *port);
 
 /**
  * Check that the kernel has a route, and get the MAC of the next hop in frames of this port. All

@@ -71,6 +71,12 @@ struct uroce_udp_tx {
 	_Alignas(struct cmsghdr) uint8_t control[UROCE_BURST][160];
 	struct iovec part[UROCE_UDP_PARTS_MAX];
 	bool has_segment; /* the kernel cuts datagrams from messages */
+	/*
+	 * Error of the latest message of several datagrams, which may be the kernel's refusal to
+	 * cut it, or may be an error of the path; 0: there was none. It is decided by the next
+	 * message, which has one datagram.
+	 */
+	int segment_error;
 	bool has_logged_loss;
 };
 

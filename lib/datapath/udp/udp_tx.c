@@ -218,7 +218,7 @@ count_segments(const struct uroce_udp_tx *tx, struct rte_mbuf **frames, unsigned
 	struct view view;
 	unsigned n = 1;
 
-	while (tx->has_segment && n < nb && n < UROCE_UDP_SEGMENTS_MAX &&
+	while (tx->has_segment && !tx->segment_error && n < nb && n < UROCE_UDP_SEGMENTS_MAX &&
 	       view_frame(frames[n], &view) && is_same_flow(first, &view) &&
 	       view.len <= first->len && bytes + view.len <= UROCE_UDP_MESSAGE_MAX) {
 		set_sport(frames[n], &view);
@@ -339,6 +339,25 @@ is_full(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EINTR;
 }
 
+/* Decide, after a message of one datagram was sent, that the kernel cuts no messages. */
+static void
+give_up_segments(const struct uroce_port *port, struct uroce_udp_tx *tx)
+{
+	tx->has_segment = false;
+	UROCE_LOG(WARNING, port,
+		  "%s: the kernel cuts no datagrams from messages (UDP_SEGMENT: %s): each datagram "
+		  "is a message now, which is slower",
+		  port->name, strerror(tx->segment_error));
+	tx->segment_error = 0;
+}
+
+/* Whether an error may be the kernel's refusal to cut a message. */
+static bool
+is_of_segment(int error)
+{
+	return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP;
+}
+
 /*
  * Handle an error of the first message.
  * @return number of frames that are lost; 0: the frames stay pending
@@ -349,15 +368,9 @@ handle_tx_error(const struct uroce_port *port, struct uroce_udp_queue *queue, un
 {
 	struct uroce_udp_tx *tx = &queue->tx;
 
-	if (nb_frames > 1 &&
-	    (error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP)) {
-		tx->has_segment = false;
-		UROCE_LOG(WARNING, port,
-			  "%s: the kernel cuts no datagrams from messages (UDP_SEGMENT: %s): each "
-			  "datagram is a message now, which is slower",
-			  port->name, strerror(error));
+	tx->segment_error = nb_frames > 1 && is_of_segment(error) ? error : 0;
+	if (tx->segment_error)
 		return 0;
-	}
 	uroce_udp_count(&queue->stats.tx_lost, nb_frames);
 	if (!tx->has_logged_loss)
 		UROCE_LOG(WARNING, port,
@@ -401,6 +414,8 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 		nb_sent += tx->nb_frames[i];
 	if (ret < (int)batch.nb_messages)
 		undo_messages(tx, ret > 0 ? (unsigned)ret : 0, batch.nb_messages, frames + nb_sent);
+	if (ret > 0 && tx->segment_error)
+		give_up_segments(port, tx);
 	if (ret > 0)
 		uroce_udp_count(&queue->stats.tx_messages, (unsigned)ret);
 	if (ret >= 0)
