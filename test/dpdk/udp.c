@@ -139,17 +139,24 @@ open_dev(const char *addr, const char *drive, const char *more)
 	return rig_dev(spec);
 }
 
+/* Make and connect a QP of each device. */
+static void
+connect_pair(enum ibv_qp_type type)
+{
+	from = rig_qp(dev_a, 0, type);
+	to = rig_qp(dev_b, 0, type);
+	rig_connect(from, to, 0);
+	rig_connect(to, from, 0);
+	rig_fill(from, 3);
+}
+
 /* Open two devices with a QP each. @param drive  the driver of dev_b; the test drives dev_a */
 static void
 open_driven_pair(const char *drive, const char *more, enum ibv_qp_type type)
 {
 	dev_a = open_dev(addr_a, "none", more);
 	dev_b = open_dev(addr_b, drive, more);
-	from = rig_qp(dev_a, 0, type);
-	to = rig_qp(dev_b, 0, type);
-	rig_connect(from, to, 0);
-	rig_connect(to, from, 0);
-	rig_fill(from, 3);
+	connect_pair(type);
 }
 
 static void
@@ -406,6 +413,55 @@ udp_port__foreign_datagrams_are_dropped(void **state)
 	assert_true(atomic_load(&queue_of(dev_b)->stats.rx_too_long) > 0);
 }
 
+/* Take all mbufs of the device's mempool, and leave one to the port. @return number of mbufs */
+static unsigned
+take_mbufs(const struct uroce_dev *dev, struct rte_mbuf **mbufs, unsigned max)
+{
+	struct uroce_udp_rx *rx = &queue_of(dev)->rx;
+	unsigned nb = 0;
+
+	rig_drive(dev_b); /* the port takes mbufs */
+	while (rx->nb_spare > 1)
+		rte_pktmbuf_free(rx->spare[--rx->nb_spare]);
+	while (nb < max && (mbufs[nb] = rte_pktmbuf_alloc(dev->port->pool[0])))
+		nb++;
+	return nb;
+}
+
+/* A port with two sockets gets a datagram for each, and has one mbuf. */
+static void
+udp_port__sockets_wait_for_mbufs(void **state)
+{
+	static struct rte_mbuf *mbufs[16384];
+	struct sockaddr_in to_addr;
+	char more[32];
+	unsigned nb;
+	int fd;
+
+	(void)state;
+	choose_ipv4();
+	dev_a = open_dev(addr_a, "none", "");
+	snprintf(more, sizeof(more), ",addr=%.*s3", (int)strlen(addr_b) - 1, addr_b);
+	dev_b = open_dev(addr_b, "none", more);
+	connect_pair(IBV_QPT_RC);
+	fd = open_sender(&to_addr);
+	nb = take_mbufs(dev_b, mbufs, 16384);
+	assert_in_range(nb, 1, 16383);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(
+			sendto(fd, "12345678", 8, 0, (struct sockaddr *)&to_addr, sizeof(to_addr)),
+			8);
+		to_addr.sin_addr.s_addr += htonl(1);
+	}
+	close(fd);
+	rig_drive(dev_b);
+	rig_drive(dev_b);
+	assert_int_equal(atomic_load(&queue_of(dev_b)->stats.rx_messages), 1);
+	assert_true(atomic_load(&queue_of(dev_b)->stats.no_mbuf) > 0);
+	rte_pktmbuf_free_bulk(mbufs, nb);
+	write_and_read();
+}
+
 /* The peer's socket disappears, and comes back: nothing but the frames in between is lost. */
 static void
 udp_port__a_peer_without_socket_does_not_stop_the_port(void **state)
@@ -618,6 +674,7 @@ main(void)
 						teardown),
 		cmocka_unit_test_teardown(udp_port__small_path_mtu, teardown),
 		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, teardown),
+		cmocka_unit_test_teardown(udp_port__sockets_wait_for_mbufs, teardown),
 		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped, setup_ipv4,
 						teardown),
 		cmocka_unit_test_setup_teardown(

@@ -386,6 +386,8 @@ count_parts(const struct uroce_udp_rx *rx, const struct uroce_udp_socket *sock, 
 	const unsigned max = RTE_MIN(room, rx->nb_spare);
 	ssize_t len;
 
+	if (max == 0)
+		return 0;
 	if (sock->segment_len == 0)
 		return 1;
 	len = recv(sock->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
