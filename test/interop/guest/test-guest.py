@@ -210,7 +210,7 @@ class Pair:
 
     def test_ping(self):
         """two guests reach each other, with large frames"""
-        for words in '-M do -s 4272 192.0.2.2', '-M do -s 4252 2001:db8::2':
+        for words in f'-M do -s {guests.LINK_MTU - 28} 192.0.2.2', f'-M do -s {guests.LINK_MTU - 48} 2001:db8::2':
             self.guests[0].output(f'ping -c 2 -i 0.2 -W 10 {words}')
 
     def test_pyverbs(self):
