@@ -305,6 +305,23 @@ is_given(const char *name, uint32_t seen)
 }
 
 /*
+ * Refuse keys of which the port has no use.
+ * @param why  what the log says of the key: the reason, and which keys are allowed
+ * @return 0, or -EINVAL after a logged line
+ */
+static int
+refuse_keys(const char *const names[], unsigned nb, uint32_t seen, const char *why)
+{
+	for (unsigned i = 0; i < nb; i++) {
+		if (!is_given(names[i], seen))
+			continue;
+		UROCE_LOG(ERR, dev, "key '%s' is %s", names[i], why);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/*
  * Refuse keys that do not apply to the port. Some keys are only for a port of uroced, others only
  * for all other ports.
  */
@@ -320,15 +337,11 @@ check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 			  conf->socket);
 		return -EINVAL;
 	}
-	for (unsigned i = 0; i < RTE_DIM(uroceds) && conf->is_attached; i++) {
-		if (!is_given(uroceds[i], seen))
-			continue;
-		UROCE_LOG(ERR, dev,
-			  "key '%s' is a key of uroced, which owns the port: allowed are socket, "
-			  "mtu, workers, drive, qps, mrs, cc and " CC_PREFIX "...",
-			  uroceds[i]);
+	if (conf->is_attached &&
+	    refuse_keys(uroceds, RTE_DIM(uroceds), seen,
+			"a key of uroced, which owns the port: allowed are socket, mtu, workers, "
+			"drive, qps, mrs, cc and " CC_PREFIX "...") < 0)
 		return -EINVAL;
-	}
 	if (!conf->is_attached || conf->max_qp <= UROCE_ATTACHED_QPS_MAX)
 		return 0;
 	UROCE_LOG(ERR, dev, "qps=%u: allowed is up to %u, the numbers that uroced leases",
@@ -351,16 +364,13 @@ check_udp(const struct uroce_dev_conf *conf, uint32_t seen)
 			  conf->iface);
 		return -EINVAL;
 	}
-	for (unsigned i = 0; i < RTE_DIM(kernels) && conf->is_udp; i++) {
-		if (!is_given(kernels[i], seen))
-			continue;
-		UROCE_LOG(ERR, dev,
-			  "key '%s' is not of port " UROCE_PORT_UDP
-			  ", whose routes and VLANs are the kernel's: allowed are addr or iface, "
-			  "mtu, workers, drive, qps, mrs, cc and " CC_PREFIX "...",
-			  kernels[i]);
+	if (conf->is_udp &&
+	    refuse_keys(
+		    kernels, RTE_DIM(kernels), seen,
+		    "not of port " UROCE_PORT_UDP
+		    ", whose routes and VLANs are the kernel's: allowed are addr or iface, mtu, "
+		    "workers, drive, qps, mrs, cc and " CC_PREFIX "...") < 0)
 		return -EINVAL;
-	}
 	if (!conf->is_udp || conf->nb_addr == 0 || !conf->iface[0])
 		return 0;
 	UROCE_LOG(ERR, dev,
