@@ -9,8 +9,8 @@
 #include "cm/identity.h"
 
 /*
- * Limits of the interval before the first retransmission. The upper limit is low, because an early
- * repetition costs only one message, but a late one costs time of a user.
+ * Limits of the interval before a CM message is retransmitted for the first time. The upper limit is
+ * low, because an early retransmission costs only one message, but a late one delays a connection.
  */
 #define MIN_INTERVAL_NS (10 * UROCE_MSEC_NS)
 #define MAX_INTERVAL_NS (200 * UROCE_MSEC_NS)

@@ -389,8 +389,8 @@ struct uroce_resp {
 	 */
 	bool is_fill_doubtful;
 	/*
-	 * the peer goes back N, so PSN gaps are reported to it without delay. This flag is not part
-	 * of `ooo_state`, because it stays set after the gaps are filled
+	 * The peer goes back N, so this QP reports PSN gaps to it without delay. The flag stays set
+	 * after the gaps are filled, so it is not part of `ooo_state`.
 	 */
 	bool is_peer_gbn;
 	uint8_t resv[2];

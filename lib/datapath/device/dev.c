@@ -263,8 +263,8 @@ tear_down(struct uroce_dev *dev)
 
 /*
  * Set the MAC and the addresses of the device. A planned device is visible to programs before its
- * port is started, so programs may know its MAC and its addresses already. So the MAC of a planned
- * device stays, and changes of its addresses raise events.
+ * port is started, so programs may know its MAC and its addresses already. Therefore the MAC of a
+ * planned device stays, and changes of its addresses raise events.
  */
 static int
 set_addresses(struct uroce_dev *dev)
