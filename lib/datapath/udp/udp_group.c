@@ -47,7 +47,5 @@ uroce_udp_port_leave(const struct uroce_port *port, const uint8_t gid[16])
 		i++;
 	if (i == queue->nb_sockets)
 		return;
-	uroce_udp_socket_close(&queue->socket[i]);
-	queue->socket[i] = queue->socket[--queue->nb_sockets];
-	queue->rx.next_socket = 0;
+	uroce_udp_queue_remove(queue, i);
 }

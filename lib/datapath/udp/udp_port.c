@@ -183,8 +183,23 @@ uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket
 	ret = uroce_udp_socket_open(sock, conf);
 	if (ret < 0)
 		return ret;
+	if (epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, sock->fd, &event) < 0) {
+		ret = -errno;
+		uroce_udp_socket_close(sock);
+		return ret;
+	}
 	queue->nb_sockets++;
-	return epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, sock->fd, &event) < 0 ? -errno : 0;
+	return 0;
+}
+
+void
+uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i)
+{
+	/* A child of fork() may have the socket, too, so closing it does not remove it. */
+	(void)epoll_ctl(queue->epoll_fd, EPOLL_CTL_DEL, queue->socket[i].fd, NULL);
+	uroce_udp_socket_close(&queue->socket[i]);
+	queue->socket[i] = queue->socket[--queue->nb_sockets];
+	queue->rx.next_socket = 0;
 }
 
 /* Open a socket for each address of the configuration. */
@@ -229,18 +244,25 @@ add_family_sockets(struct uroce_port *port, struct uroce_udp_queue *queue, bool 
 }
 
 static int
+log_no_queue(int error)
+{
+	UROCE_LOG(ERR, port, "udp: no memory or no descriptor for a queue: %s", strerror(error));
+	return -error;
+}
+
+static int
 open_queue(struct uroce_port *port, const struct uroce_dev_conf *conf, uint16_t idx)
 {
 	struct uroce_udp_queue *queue = calloc(1, sizeof(*queue));
 	int ret;
 
 	if (!queue)
-		return -ENOMEM;
+		return log_no_queue(ENOMEM);
 	port->udp->queue[port->udp->nb_queues++] = queue;
 	queue->tx.has_segment = true;
 	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (queue->epoll_fd < 0)
-		return -errno;
+		return log_no_queue(errno);
 	ret = conf->nb_addr > 0 ? add_addr_sockets(port, conf, queue, idx > 0)
 				: add_family_sockets(port, queue, idx > 0);
 	for (unsigned i = 0; i < queue->nb_sockets && port->nb_queues > 1 && idx == 0; i++)
@@ -269,16 +291,18 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	struct uroce_udp_plan plan;
 	int ret = uroce_udp_port_plan(conf, &plan);
 
-	if (ret == 0)
-		ret = uroce_netif_open_unbound(&port->netif, plan.if_index);
 	if (ret < 0)
 		return ret;
-	port->frame_limit = plan.frame_limit;
-	memcpy(port->mac, plan.mac, sizeof(port->mac));
 	port->udp = calloc(1, sizeof(*port->udp));
 	if (!port->udp)
-		return -ENOMEM;
+		return log_no_queue(ENOMEM);
+	port->frame_limit = plan.frame_limit;
+	memcpy(port->mac, plan.mac, sizeof(port->mac));
 	port->udp->has_addrs = true;
+	ret = uroce_netif_open_unbound(&port->netif, plan.if_index);
+	if (ret < 0)
+		UROCE_LOG(ERR, port, "udp: the kernel's interfaces cannot be watched: %s",
+			  strerror(-ret));
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
 		ret = open_queue(port, conf, i);
 	return ret;

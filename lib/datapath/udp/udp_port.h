@@ -105,10 +105,11 @@ void uroce_udp_port_leave(const struct uroce_port *port, const uint8_t gid[16]);
 /**
  * Receive and transmit bursts, with the arguments and results of rte_eth_rx_burst() and
  * rte_eth_tx_burst(). A frame that the kernel refuses is freed, as if the network had lost it.
+ * @param[out] nb_lost  number of such frames, which are part of the result
  */
 uint16_t uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
 			   uint16_t nb);
 uint16_t uroce_udp_port_tx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
-			   uint16_t nb);
+			   uint16_t nb, unsigned *nb_lost);
 
 #endif /* UROCE_DATAPATH_UDP_PORT_H */

@@ -42,7 +42,7 @@
 /** MAC of all other hosts in the frames of this port, because the kernel does not show MACs. */
 extern const uint8_t uroce_udp_peer_mac[6];
 
-/** Counts of unexpected events. The thread that drives the worker writes them. */
+/** Counts of messages and of unexpected events. The thread that drives the worker writes them. */
 struct uroce_udp_stats {
 	_Atomic uint64_t tx_messages; /* messages that the kernel has taken */
 	_Atomic uint64_t tx_lost; /* frames that the kernel refused, with another error than full */
@@ -57,7 +57,6 @@ struct uroce_udp_origin {
 	uint8_t hdr[UROCE_UDP_HDR_MAX]; /* lengths, checksum and identification are 0 */
 	uint8_t hdr_len;
 	bool is_ipv6;
-	uint32_t ip_sum; /* one's-complement sum of the IPv4 header */
 };
 
 /** The transmit side: messages for one sendmmsg(). */
@@ -113,6 +112,9 @@ struct uroce_udp_queue {
  * @return 0, or -errno: ENOMEM (the queue has no room), or an error of the kernel
  */
 int uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf);
+
+/** Close a socket of a queue. Later sockets get another index. The function is in udp_port.c. */
+void uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i);
 
 /** Increase a counter of a queue. */
 static inline void

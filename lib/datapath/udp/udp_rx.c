@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <netinet/udp.h>
+#include <rte_ip.h>
 
 #include "datapath/udp/udp_port.h"
 #include "datapath/udp/udp_queue.h"
@@ -105,16 +106,6 @@ recv_message(const struct uroce_udp_socket *sock, struct iovec *part, unsigned n
 
 /* --- headers ----------------------------------------------------------------------------------- */
 
-static uint32_t
-sum_words(const uint8_t *at, size_t len)
-{
-	uint32_t sum = 0;
-
-	for (size_t i = 0; i < len; i += 2)
-		sum += (uint32_t)at[i] << 8 | at[i + 1];
-	return sum;
-}
-
 static void
 write_ipv4(const struct arrival *arrival, struct uroce_udp_origin *origin)
 {
@@ -130,7 +121,6 @@ write_ipv4(const struct arrival *arrival, struct uroce_udp_origin *origin)
 	};
 	memcpy(ip->src, &from->sin_addr, sizeof(ip->src));
 	memcpy(ip->dst, arrival->dest, sizeof(ip->dst));
-	origin->ip_sum = sum_words((const uint8_t *)ip, sizeof(*ip));
 	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
 }
 
@@ -171,14 +161,6 @@ make_origin(const struct uroce_port *port, bool is_ipv6, const struct arrival *a
 				   .dport = be16_make(UROCE_UDP_PORT) };
 }
 
-static uint16_t
-get_checksum(uint32_t sum)
-{
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
-}
-
 /*
  * Complete a frame whose datagram is in its place: write the headers, and change the ICRC.
  * @param len  length of the datagram
@@ -191,6 +173,7 @@ finish_frame(const struct uroce_udp_origin *origin, struct rte_mbuf *frame, uint
 	const uint16_t udp_len = (uint16_t)(len + sizeof(*udp));
 	struct uroce_ipv4 *ipv4 = (struct uroce_ipv4 *)(at + sizeof(struct uroce_eth));
 	struct uroce_ipv6 *ipv6 = (struct uroce_ipv6 *)ipv4;
+	uint16_t checksum;
 
 	memcpy(at, origin->hdr, origin->hdr_len);
 	udp->len = be16_make(udp_len);
@@ -198,8 +181,8 @@ finish_frame(const struct uroce_udp_origin *origin, struct rte_mbuf *frame, uint
 		ipv6->payload_len = be16_make(udp_len);
 	} else {
 		ipv4->total_len = be16_make((uint16_t)(udp_len + sizeof(*ipv4)));
-		ipv4->checksum =
-			be16_make(get_checksum(origin->ip_sum + udp_len + (uint32_t)sizeof(*ipv4)));
+		checksum = (uint16_t)~rte_raw_cksum(ipv4, sizeof(*ipv4));
+		memcpy(&ipv4->checksum, &checksum, sizeof(checksum));
 	}
 	frame->data_len = (uint16_t)(origin->hdr_len + len);
 	frame->pkt_len = frame->data_len;
@@ -398,11 +381,13 @@ count_parts(const struct uroce_udp_rx *rx, const struct uroce_udp_socket *sock, 
 
 /*
  * Receive a message from a socket, as at most `room` frames; the rest waits in the overflow buffer.
- * @return number of frames
+ * @param[out] nb_frames  number of frames; 0: the datagrams of the message are empty or too long
+ * @return whether there was a message
  */
-static unsigned
-receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
-	     struct uroce_udp_socket *sock, struct rte_mbuf **frames, unsigned room)
+static bool
+receive_message(const struct uroce_port *port, struct uroce_udp_queue *queue,
+		struct uroce_udp_socket *sock, struct rte_mbuf **frames, unsigned room,
+		unsigned *nb_frames)
 {
 	struct uroce_udp_rx *rx = &queue->rx;
 	const uint32_t hdr_len = sock->is_ipv6 ? UROCE_UDP_HDR_MAX : UROCE_UDP_HDR_IPV4;
@@ -414,10 +399,10 @@ receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	bool has_fitted;
 
 	if (nb == 0)
-		return 0;
+		return false;
 	nb = prepare_parts(rx, hdr_len, part_len, nb, &in_mbufs);
 	if (!recv_message(sock, rx->part, nb + 1, &arrival))
-		return 0;
+		return false;
 	uroce_udp_count(&queue->stats.rx_messages, 1);
 	make_origin(port, sock->is_ipv6, &arrival, &origin);
 	has_fitted = is_single_datagram(&arrival)
@@ -433,6 +418,25 @@ receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	}
 	if (!sock->is_ipv6)
 		clear_idents(rx, &origin, frames, nb);
+	*nb_frames = nb;
+	return true;
+}
+
+/*
+ * Receive a message that has frames. Messages without frames are skipped, up to the number of
+ * messages of a burst, so that a sender of such messages does not delay those of others.
+ * @return number of frames; 0: there is no such message
+ */
+static unsigned
+receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
+	     struct uroce_udp_socket *sock, struct rte_mbuf **frames, unsigned room)
+{
+	unsigned nb = 0;
+
+	for (unsigned i = 0; i < UROCE_BURST && nb == 0; i++) {
+		if (!receive_message(port, queue, sock, frames, room, &nb))
+			break;
+	}
 	return nb;
 }
 

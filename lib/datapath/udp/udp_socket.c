@@ -2,7 +2,8 @@
 
 /*
  * The options and the address of a UDP socket. An option that a kernel lacks makes the port slower
- * or less exact, but does not make it fail. Only the options against fragmentation are required.
+ * or less exact, but does not make it fail. The options against fragmentation, and those for the
+ * addresses of datagrams, are required.
  */
 
 #include "datapath/udp/udp_socket.h"
@@ -98,15 +99,21 @@ uroce_udp_socket_share(const struct uroce_udp_socket *sock)
 	(void)setsockopt(sock->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
 }
 
+/* The socket of a group gets no datagrams of interfaces on which other sockets have joined it. */
+static const struct option group_options[] = {
+	{ SOL_SOCKET, SO_REUSEADDR, 1, false },
+	{ IPPROTO_IP, IP_MULTICAST_ALL, 0, false },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, false },
+};
+
 /* Allow other sockets of the host for the same group, and join the group. */
 static int
 join_as_group(int fd, const struct uroce_udp_socket_conf *conf)
 {
 	struct ip_mreqn v4 = { .imr_ifindex = conf->if_index };
 	struct ipv6_mreq v6 = { .ipv6mr_interface = (unsigned)conf->if_index };
-	const int one = 1;
 
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	(void)set_options(fd, group_options, RTE_DIM(group_options));
 	memcpy(&v4.imr_multiaddr, conf->ip + 12, sizeof(v4.imr_multiaddr));
 	memcpy(&v6.ipv6mr_multiaddr, conf->ip, sizeof(v6.ipv6mr_multiaddr));
 	if ((conf->is_ipv6 ? setsockopt(fd, IPPROTO_IPV6, IPV6_JOIN_GROUP, &v6, sizeof(v6))

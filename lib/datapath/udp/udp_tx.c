@@ -421,19 +421,27 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 	if (ret >= 0)
 		return nb_sent;
 	*is_stopped = is_full(error);
-	return *is_stopped ? 0 : handle_tx_error(port, queue, tx->nb_frames[0], error);
+	if (!*is_stopped)
+		return handle_tx_error(port, queue, tx->nb_frames[0], error);
+	/* the pending frames may be dropped before the kernel takes frames again */
+	tx->segment_error = 0;
+	return 0;
 }
 
 uint16_t
 uroce_udp_port_tx(const struct uroce_port *port, uint16_t queue_idx, struct rte_mbuf **frames,
-		  uint16_t nb)
+		  uint16_t nb, unsigned *nb_lost)
 {
 	struct uroce_udp_queue *queue = port->udp->queue[queue_idx];
+	const uint64_t nb_lost_before =
+		atomic_load_explicit(&queue->stats.tx_lost, memory_order_relaxed);
 	bool is_stopped = false;
 	unsigned at = 0;
 
 	while (at < nb && !is_stopped)
 		at += send_batch(port, queue, frames + at, nb - at, &is_stopped);
 	rte_pktmbuf_free_bulk(frames, at);
+	*nb_lost = (unsigned)(atomic_load_explicit(&queue->stats.tx_lost, memory_order_relaxed) -
+			      nb_lost_before);
 	return (uint16_t)at;
 }

@@ -493,8 +493,20 @@ count_sent(struct uroce_worker *worker, unsigned nb)
 		uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_XMIT_PACKETS, nb_groups);
 }
 
+/* Transmit on UDP sockets. A frame that the kernel refuses counts as transmitted and as discarded. */
 static uint16_t
-offer_frames(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+offer_to_sockets(struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
+{
+	unsigned nb_lost;
+	const uint16_t taken =
+		uroce_udp_port_tx(worker->dev->port, worker->queue, frames, nb, &nb_lost);
+
+	uroce_worker_count(worker, UROCE_COUNTER_PORT_XMIT_DISCARDS, nb_lost);
+	return taken;
+}
+
+static uint16_t
+offer_frames(struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
 	const struct uroce_port *port = worker->dev->port;
 
@@ -503,7 +515,7 @@ offer_frames(const struct uroce_worker *worker, struct rte_mbuf **frames, uint16
 	if (port->policy->burst == UROCE_BURST_MUX)
 		return uroce_mux_client_tx(port, worker->queue, frames, nb);
 	if (port->policy->burst == UROCE_BURST_UDP)
-		return uroce_udp_port_tx(port, worker->queue, frames, nb);
+		return offer_to_sockets(worker, frames, nb);
 	if (port->policy->burst == UROCE_BURST_TX_ONLY)
 		return rte_eth_tx_burst(port->id, worker->queue, frames, nb);
 	return RTE_MIN(nb, uroce_fault_guard_tx(port->id, worker->queue, frames, nb));
