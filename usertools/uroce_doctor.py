@@ -19,7 +19,7 @@ from uroce_target import FAULT, NOTE, OK, Finding, link_of
 HUGE_MIB = 512           # enough for one device
 
 # Keys of a device (uroce_create_device(3)), and the beginning of those for congestion control.
-KEYS = ('addr', 'gw', 'mtu', 'vlan', 'workers', 'drive', 'qps', 'mrs', 'cc', 'socket', 'iface')
+KEYS = ('addr', 'gw', 'mtu', 'vlan', 'workers', 'drive', 'qps', 'mrs', 'cc', 'socket', 'iface', 'gid0')
 CC_PREFIX = 'cc_'
 UROCED = '/run/uroced/uroced.sock'
 

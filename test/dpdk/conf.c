@@ -66,6 +66,9 @@ dev_conf_parse__all_keys(void **state)
 	assert_int_equal(conf.drive, UROCE_DRIVE_LCORE);
 	assert_int_equal(conf.max_qp, 100);
 	assert_int_equal(conf.max_mr, 16777216);
+	assert_false(conf.is_addr_first);
+	assert_true(parse("p,gid0=addr").is_addr_first);
+	assert_false(parse("p,gid0=link-local").is_addr_first);
 }
 
 static void
@@ -183,12 +186,15 @@ static const char *const bad[] = {
 	"uroced,addr=10.0.0.1/24", /* uroced determines the address */
 	"uroced,gw=10.0.0.1",
 	"uroced,vlan=7",
+	"uroced,gid0=addr",
 	"uroced,qps=262145",
 	"uroced1,socket=/a",
 	"p,gw=10.0.0.1/24",
 	"p,gw=0.0.0.0",
 	"p,gw=10.0.0.1,gw=10.0.0.2",
 	"p,gw=fe80::1,gw=fe80::2",
+	"p,gid0=",
+	"p,gid0=1",
 	"p,mtu=0",
 	"p,mtu=128",
 	"p,mtu=1500",

@@ -16,6 +16,7 @@
 
 #include <rte_ethdev.h>
 
+#include "datapath/net/gid.h"
 #include "datapath/port/port.h"
 #include "datapath/worker/round.h"
 
@@ -347,6 +348,24 @@ dev__gids_and_limits(void **state)
 	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
 }
 
+/* With gid0=addr the link-local address follows the addresses. */
+static void
+gid_make__addresses_first(void **state)
+{
+	struct uroce_dev_conf conf;
+	struct uroce_gid_table gids;
+
+	(void)state;
+	assert_int_equal(
+		uroce_dev_conf_parse("p,addr=192.0.2.1/24,addr=2001:db8::1/64,gid0=addr", &conf),
+		0);
+	assert_int_equal(uroce_gid_make(&conf, dev_a->mac, 0, &gids), 0);
+	assert_int_equal(gids.nb, 3);
+	assert_memory_equal(gids.addr[0].ip, conf.addr[0].ip, 16);
+	assert_memory_equal(gids.addr[1].ip, conf.addr[1].ip, 16);
+	assert_memory_equal(gids.addr[2].ip, dev_a->gids->addr[0].ip, 16);
+}
+
 /*
  * Remove an address from dev_b's GID table.
  * @return the old table, with which the test restores the address
@@ -419,6 +438,7 @@ main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(dev__gids_and_limits),
+		TEST(gid_make__addresses_first),
 		TEST(world__rc_over_ipv4),
 		TEST(world__rc_over_ipv6),
 		TEST(world__rc_over_link_local),

@@ -163,6 +163,13 @@ parse_iface(const char *value, struct uroce_dev_conf *conf)
 	return 0;
 }
 
+static int
+parse_gid0(const char *value, struct uroce_dev_conf *conf)
+{
+	conf->is_addr_first = strcmp(value, "addr") == 0;
+	return conf->is_addr_first || strcmp(value, "link-local") == 0 ? 0 : -EINVAL;
+}
+
 /*
  * Parse icrc=off. The value does not switch ICRCs off: it is allowed only if the library was built
  * without ICRCs, and acknowledges that ICRCs are missing.
@@ -188,9 +195,10 @@ static const struct key keys[] = {
 	{ "cc", parse_cc, "none or dcqcn", false },
 	{ "socket", parse_socket, "the path of uroced's socket, of up to 107 characters", false },
 	{ "iface", parse_iface, "the name of an interface, of up to 15 characters", false },
+	{ "gid0", parse_gid0, "addr or link-local", false },
 	{ "icrc", parse_icrc, "off, of a library built without ICRCs for benchmarks", false },
 };
-#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket, iface"
+#define KEY_NAMES "addr, gw, mtu, vlan, workers, drive, qps, mrs, cc, socket, iface, gid0"
 
 /*
  * The key of a congestion control parameter consists of CC_PREFIX and the name of the parameter in
@@ -328,7 +336,7 @@ refuse_keys(const char *const names[], unsigned nb, uint32_t seen, const char *w
 static int
 check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 {
-	static const char *const uroceds[] = { "addr", "gw", "vlan" };
+	static const char *const uroceds[] = { "addr", "gw", "vlan", "gid0" };
 
 	if (!conf->is_attached && is_given("socket", seen)) {
 		UROCE_LOG(ERR, dev,

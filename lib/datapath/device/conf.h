@@ -82,6 +82,11 @@ struct uroce_dev_conf {
 	uint16_t path_mtu;
 	uint16_t vlan_tci; /* VLAN ID, from the key vlan: 1 to 4094 */
 	bool has_vlan;
+	/*
+	 * GID index 0 is the first address of the device, and the link-local address of the port
+	 * follows the addresses; the key gid0 has the value addr
+	 */
+	bool is_addr_first;
 	unsigned nb_workers; /* number of workers, from the key workers; default 1 */
 	/* threads that drive the workers, from the key drive; default: UROCE_DRIVE_APP */
 	enum uroce_drive drive;

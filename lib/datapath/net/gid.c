@@ -3,7 +3,7 @@
 /*
  * The GID table of a device. The link-local address, if any, is the first entry. The configured
  * addresses follow. If none is configured and the port shares a kernel interface, the addresses of
- * the interface follow instead.
+ * the interface follow instead. With the key gid0=addr, the link-local address is the last entry.
  *
  * The kernel owns those addresses that the interface has. It replies to ARP and ND for them, and
  * resolves their neighbours. A device that is attached to uroced has the GID table of uroced, and
@@ -130,6 +130,20 @@ add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
 		add_gid(gids, &made, false);
 }
 
+/* Add the configured addresses, or else those of the kernel without link-local ones. */
+static void
+add_addrs(const struct uroce_dev_conf *conf, const struct kernel_addrs *kernel,
+	  struct uroce_gid_table *gids)
+{
+	for (unsigned i = 0; i < conf->nb_addr; i++)
+		add_gid(gids, &conf->addr[i],
+			conf->is_udp || has_kernel_addr(kernel, &conf->addr[i]));
+	for (int i = 0; i < kernel->nb && conf->nb_addr == 0; i++) {
+		if (!is_gid_link_local(&kernel->addr[i]))
+			add_gid(gids, &kernel->addr[i], true);
+	}
+}
+
 int
 uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned if_index,
 	       struct uroce_gid_table *gids)
@@ -146,14 +160,11 @@ uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsigned
 			  conf->port);
 		return -EINVAL;
 	}
-	add_link_local(conf, mac, &kernel, gids);
-	for (unsigned i = 0; i < conf->nb_addr; i++)
-		add_gid(gids, &conf->addr[i],
-			conf->is_udp || has_kernel_addr(&kernel, &conf->addr[i]));
-	for (int i = 0; i < kernel.nb && conf->nb_addr == 0; i++) {
-		if (!is_gid_link_local(&kernel.addr[i]))
-			add_gid(gids, &kernel.addr[i], true);
-	}
+	if (!conf->is_addr_first)
+		add_link_local(conf, mac, &kernel, gids);
+	add_addrs(conf, &kernel, gids);
+	if (conf->is_addr_first)
+		add_link_local(conf, mac, &kernel, gids);
 	return 0;
 }
 
