@@ -29,6 +29,8 @@ enum {
 	 * added
 	 */
 	RATING_NETWORK = 2,
+	/* a device on UDP sockets, from whose address the kernel would not send by itself */
+	RATING_OTHER_SOURCE = 199,
 	RATING_KERNEL = 200,
 	RATING_SELF = 300,
 };
@@ -185,7 +187,9 @@ rate_sockets(struct candidate *of)
 		return RATING_NONE;
 	}
 	of->src_idx = (unsigned)idx;
-	return RATING_KERNEL;
+	return memcmp(of->gids.addr[idx].ip, preferred, sizeof(preferred)) == 0
+		       ? RATING_KERNEL
+		       : RATING_OTHER_SOURCE;
 }
 
 /* Rate a device for a destination that is one of its own addresses. */
