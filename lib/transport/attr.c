@@ -16,6 +16,9 @@
 #include "transport/responder/resp.h"
 #include "transport/recovery/retry.h"
 
+/* The smallest window to which limits of the device reduce that of a QP, in packets. */
+#define WINDOW_MIN 8u
+
 /* Copy an attribute if its bit is in the mask. */
 #define COPY(bit, field) COPY_AS(bit, field, field)
 #define COPY_AS(bit, to_field, field)                                                              \
@@ -69,6 +72,23 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 }
 
 /*
+ * Reduce the window to the number of full packets that the limits allow, but not below WINDOW_MIN.
+ * The response packets of a READ chunk are then not more than those of the window.
+ */
+static void
+limit_window(struct uroce_qpc *qpc)
+{
+	const uint32_t nb = qpc->limits->window_bytes >> qpc->mtu_shift;
+
+	if (qpc->limits->window_bytes == 0)
+		return;
+	if (qpc->window_psns > nb)
+		qpc->window_psns = (uint16_t)(nb > WINDOW_MIN ? nb : WINDOW_MIN);
+	if (qpc->chunk_psns > qpc->window_psns)
+		qpc->chunk_psns = qpc->window_psns;
+}
+
+/*
  * Compute the fields that packets use and that depend on attributes, after attributes have changed.
  */
 static void
@@ -83,6 +103,8 @@ derive_packet_fields(struct uroce_qpc *qpc)
 	/* log2 of the MTU is the value of the enum plus 7: IBV_MTU_256 is 1 */
 	qpc->mtu_shift = (uint8_t)(mtu + 7);
 	qpc->chunk_psns = chunk_of(qpc->window_psns, attr->max_rd_atomic);
+	if (mtu > 0)
+		limit_window(qpc);
 }
 
 /*

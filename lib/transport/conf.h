@@ -68,6 +68,11 @@ struct uroce_qpc_limits {
 	 * most UROCE_RD_ATOMIC_MAX
 	 */
 	uint8_t max_dest_rd_atomic;
+	/*
+	 * maximum number of payload bytes of full packets in the requester's window; 0: there is no
+	 * maximum
+	 */
+	uint32_t window_bytes;
 };
 
 /** Configuration of a context. The objects that its pointers refer to must outlive the context. */

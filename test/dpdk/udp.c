@@ -2,18 +2,15 @@
 
 /*
  * The port `udp`: two devices at two addresses of the loopback interface exchange data over the
- * kernel's sockets. The program makes a network namespace for itself if it may. Otherwise it takes
- * addresses that depend on its process ID, so that other tests do not use them, and has no IPv6. The
- * program wraps the calls that send, so that a test can let them fail.
+ * kernel's sockets. The program wraps the calls that send, so that a test can let them fail.
  */
 
-#include "rig.h"
+#include "udp_pair.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/udp.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -27,52 +24,6 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 #include "wire/build.h"
-
-static bool has_namespace;
-static char addr_a[INET6_ADDRSTRLEN], addr_b[INET6_ADDRSTRLEN];
-static struct rig_qp *from, *to; /* two connected QPs, of dev_a and of dev_b */
-
-/* --- the namespace ----------------------------------------------------------------------------- */
-
-/* As struct in6_ifreq of linux/ipv6.h, which conflicts with netinet/in.h. */
-struct ifreq_ipv6 {
-	struct in6_addr addr;
-	uint32_t prefix_len;
-	int if_index;
-};
-
-/* Add an address to the loopback interface, or remove it. @param what  SIOCSIFADDR, SIOCDIFADDR */
-static int
-change_ipv6(int fd, const char *text, unsigned long what)
-{
-	struct ifreq_ipv6 req = { .prefix_len = 128, .if_index = (int)if_nametoindex("lo") };
-
-	return inet_pton(AF_INET6, text, &req.addr) == 1 ? ioctl(fd, what, &req) : -1;
-}
-
-static int
-add_ipv6(int fd, const char *text)
-{
-	return change_ipv6(fd, text, SIOCSIFADDR);
-}
-
-/* Make a network namespace whose loopback interface is up, and has two more addresses of IPv6. */
-static bool
-make_namespace(void)
-{
-	struct ifreq req = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_LOOPBACK };
-	int fd;
-	bool is_made;
-
-	if (unshare(CLONE_NEWNET) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWNET) < 0)
-		return false;
-	fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	is_made = fd >= 0 && ioctl(fd, SIOCSIFFLAGS, &req) == 0 &&
-		  add_ipv6(fd, "2001:db8::1") == 0 && add_ipv6(fd, "2001:db8::2") == 0;
-	if (fd >= 0)
-		close(fd);
-	return is_made;
-}
 
 /* --- errors of the kernel ---------------------------------------------------------------------- */
 
@@ -128,104 +79,6 @@ let_fail(unsigned nb, int error, bool is_of_segment)
 	is_only_of_segment = is_of_segment;
 }
 
-/* --- devices ----------------------------------------------------------------------------------- */
-
-static struct uroce_dev *
-open_dev(const char *addr, const char *drive, const char *more)
-{
-	char spec[160];
-
-	snprintf(spec, sizeof(spec), "udp,addr=%s,drive=%s%s", addr, drive, more);
-	return rig_dev(spec);
-}
-
-/* Make and connect a QP of each device. */
-static void
-connect_pair(enum ibv_qp_type type)
-{
-	from = rig_qp(dev_a, 0, type);
-	to = rig_qp(dev_b, 0, type);
-	rig_connect(from, to, 0);
-	rig_connect(to, from, 0);
-	rig_fill(from, 3);
-}
-
-/* Open two devices with a QP each. @param drive  the driver of dev_b; the test drives dev_a */
-static void
-open_driven_pair(const char *drive, const char *more, enum ibv_qp_type type)
-{
-	dev_a = open_dev(addr_a, "none", more);
-	dev_b = open_dev(addr_b, drive, more);
-	connect_pair(type);
-}
-
-static void
-open_pair(const char *more, enum ibv_qp_type type)
-{
-	open_driven_pair("none", more, type);
-}
-
-static void
-choose_ipv4(void)
-{
-	const unsigned pid = (unsigned)getpid();
-
-	snprintf(addr_a, sizeof(addr_a), "127.%u.%u.1", 16 + (pid >> 8 & 0x7f), pid & 0xff);
-	snprintf(addr_b, sizeof(addr_b), "127.%u.%u.2", 16 + (pid >> 8 & 0x7f), pid & 0xff);
-}
-
-static int
-setup_ipv4(void **state)
-{
-	(void)state;
-	choose_ipv4();
-	open_pair("", IBV_QPT_RC);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	if (!dev_a)
-		return 0;
-	rig_qp_free(from);
-	rig_qp_free(to);
-	assert_int_equal(rig_teardown(state), 0);
-	dev_a = dev_b = NULL;
-	return 0;
-}
-
-static struct uroce_udp_queue *
-queue_of(const struct uroce_dev *dev)
-{
-	return dev->port->udp->queue[0];
-}
-
-static uint64_t
-bad_icrcs(const struct uroce_dev *dev)
-{
-	return dev->worker[0]->stats.verdict[UROCE_VERDICT_BAD_ICRC];
-}
-
-/* Write 64 KiB, and read them back to another place. */
-static void
-write_and_read(void)
-{
-	struct ibv_wc wc;
-
-	memset(to->buf, 0, RIG_BUF_LEN);
-	rig_fill(from, 5);
-	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
-	wc = rig_await(&from->scq, dev_a, dev_b);
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	rig_check(to, 0, from, 0, RIG_BUF_LEN);
-	memset(from->buf, 0, RIG_BUF_LEN);
-	rig_post_send(from, IBV_WR_RDMA_READ, 2, 0, RIG_BUF_LEN - 3, to, 3);
-	wc = rig_await(&from->scq, dev_a, dev_b);
-	assert_int_equal(wc.status, IBV_WC_SUCCESS);
-	rig_check(from, 0, to, 3, RIG_BUF_LEN - 3);
-}
-
 /* --- the tests --------------------------------------------------------------------------------- */
 
 static void
@@ -234,43 +87,43 @@ udp_port__data_and_messages_over_ipv4(void **state)
 	struct ibv_wc wc;
 
 	(void)state;
-	write_and_read();
-	rig_post_recv(to, 7, 0, 100);
-	rig_post_send(from, IBV_WR_SEND, 3, 200, 99, NULL, 0);
-	wc = rig_await(&to->rcq, dev_a, dev_b);
+	udp_write_and_read();
+	rig_post_recv(udp_to, 7, 0, 100);
+	rig_post_send(udp_from, IBV_WR_SEND, 3, 200, 99, NULL, 0);
+	wc = rig_await(&udp_to->rcq, dev_a, dev_b);
 	assert_int_equal(wc.status, IBV_WC_SUCCESS);
 	assert_int_equal(wc.byte_len, 99);
-	rig_check(to, 0, from, 200, 99);
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	rig_check(udp_to, 0, udp_from, 200, 99);
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
 }
 
 static void
 udp_port__data_over_ipv6(void **state)
 {
 	(void)state;
-	if (!has_namespace) {
+	if (!udp_has_namespace) {
 		print_message("no network namespace, so there are not two addresses of IPv6\n");
 		skip();
 	}
-	snprintf(addr_a, sizeof(addr_a), "2001:db8::1");
-	snprintf(addr_b, sizeof(addr_b), "2001:db8::2");
-	open_pair("", IBV_QPT_RC);
-	write_and_read();
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	snprintf(udp_addr_a, sizeof(udp_addr_a), "2001:db8::1");
+	snprintf(udp_addr_b, sizeof(udp_addr_b), "2001:db8::2");
+	udp_open_pair("", IBV_QPT_RC);
+	udp_write_and_read();
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
 }
 
 static void
 udp_port__a_message_has_many_datagrams(void **state)
 {
-	struct uroce_udp_stats *stats = &queue_of(dev_a)->stats;
+	struct uroce_udp_stats *stats = &udp_queue_of(dev_a)->stats;
 	uint64_t nb_messages;
 
 	(void)state;
-	if (!queue_of(dev_a)->tx.has_segment)
+	if (!udp_queue_of(dev_a)->tx.has_segment)
 		skip();
 	nb_messages = atomic_load(&stats->tx_messages);
-	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
-	assert_int_equal(rig_await(&from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+	rig_post_send(udp_from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, udp_to, 0);
+	assert_int_equal(rig_await(&udp_from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 	/* 16 datagrams of 4 KiB, of which a burst is one message */
 	assert_in_range(atomic_load(&stats->tx_messages) - nb_messages, 1, 8);
 	assert_int_equal(atomic_load(&stats->tx_lost), 0);
@@ -280,20 +133,20 @@ static void
 udp_port__single_datagrams_without_udp_segment(void **state)
 {
 	(void)state;
-	queue_of(dev_a)->tx.has_segment = false;
-	queue_of(dev_b)->tx.has_segment = false;
-	write_and_read();
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	udp_queue_of(dev_a)->tx.has_segment = false;
+	udp_queue_of(dev_b)->tx.has_segment = false;
+	udp_write_and_read();
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
 }
 
 static void
 udp_port__small_path_mtu(void **state)
 {
 	(void)state;
-	choose_ipv4();
-	open_pair(",mtu=256", IBV_QPT_RC);
-	write_and_read();
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	udp_choose_ipv4();
+	udp_open_pair(",mtu=256", IBV_QPT_RC);
+	udp_write_and_read();
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
 }
 
 /*
@@ -317,13 +170,13 @@ udp_port__a_full_socket_keeps_the_frames(void **state)
 	(void)state;
 	expect_idents();
 	let_fail(7, EAGAIN, false);
-	write_and_read();
+	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
 	let_fail(7, ENOBUFS, true);
-	write_and_read();
+	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
-	assert_int_equal(atomic_load(&queue_of(dev_a)->stats.tx_lost), 0);
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
+	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost), 0);
 }
 
 /* If the kernel refuses messages of several datagrams, their frames leave as single datagrams. */
@@ -331,15 +184,15 @@ static void
 udp_port__a_refused_message_leaves_as_datagrams(void **state)
 {
 	(void)state;
-	if (!queue_of(dev_a)->tx.has_segment)
+	if (!udp_queue_of(dev_a)->tx.has_segment)
 		skip();
 	expect_idents();
-	let_fail(1, EIO, true);
-	write_and_read();
+	let_fail(2, EIO, true); /* each call is repeated once */
+	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
-	assert_false(queue_of(dev_a)->tx.has_segment && queue_of(dev_b)->tx.has_segment);
-	assert_int_equal(atomic_load(&queue_of(dev_a)->stats.tx_lost), 0);
-	assert_int_equal(bad_icrcs(dev_a) + bad_icrcs(dev_b), 0);
+	assert_false(udp_queue_of(dev_a)->tx.has_segment && udp_queue_of(dev_b)->tx.has_segment);
+	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost), 0);
+	assert_int_equal(udp_bad_icrcs(dev_a) + udp_bad_icrcs(dev_b), 0);
 }
 
 static uint64_t
@@ -353,21 +206,52 @@ nb_discarded(void)
 static void
 udp_port__a_refused_datagram_is_lost(void **state)
 {
-	const bool has_segment_before = queue_of(dev_a)->tx.has_segment;
+	const bool has_segment_before = udp_queue_of(dev_a)->tx.has_segment;
 
 	(void)state;
-	let_fail(3, EPERM, false);
-	write_and_read();
+	let_fail(6, EPERM, false); /* each call is repeated once */
+	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
 	/* an error of the path is no reason to send single datagrams from now on */
-	let_fail(2, EINVAL, false);
-	write_and_read();
+	let_fail(4, EINVAL, false);
+	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
-	assert_int_equal(queue_of(dev_a)->tx.has_segment, has_segment_before);
+	assert_int_equal(udp_queue_of(dev_a)->tx.has_segment, has_segment_before);
 	assert_true(nb_discarded() >= 3);
-	assert_int_equal(atomic_load(&queue_of(dev_a)->stats.tx_lost) +
-				 atomic_load(&queue_of(dev_b)->stats.tx_lost),
+	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost) +
+				 atomic_load(&udp_queue_of(dev_b)->stats.tx_lost),
 			 nb_discarded());
+}
+
+/* The kernel reports an error of the network in a later call, which loses nothing. */
+static void
+udp_port__an_earlier_error_loses_nothing(void **state)
+{
+	(void)state;
+	let_fail(1, ECONNREFUSED, false);
+	udp_write_and_read();
+	assert_int_equal(nb_errors, 0);
+	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost), 0);
+	assert_int_equal(atomic_load(&udp_queue_of(dev_b)->stats.tx_lost), 0);
+}
+
+/* ICMP: the host has no socket at the port. */
+static void
+udp_port__a_host_without_the_port_is_reported(void **state)
+{
+	const struct uroce_udp_queue *queue = udp_queue_of(dev_a);
+	const time_t end = time(NULL) + 60;
+
+	(void)state;
+	uroce_udp_socket_close(&udp_queue_of(dev_b)->socket[0]);
+	rig_post_send(udp_from, IBV_WR_RDMA_WRITE, 1, 0, 100, udp_to, 0);
+	while (atomic_load(&queue->stats.icmp_errors) == 0 && time(NULL) < end)
+		rig_drive(dev_a);
+	assert_true(atomic_load(&queue->stats.icmp_errors) > 0);
+	assert_int_equal(queue->errors.logged[0].error, ECONNREFUSED);
+	assert_memory_equal(queue->errors.logged[0].ip, dev_b->gids->addr[0].ip, 16);
+	assert_int_equal(queue->errors.logged[1].error, 0);
+	assert_int_equal(atomic_load(&queue->stats.tx_lost), 0);
 }
 
 static int
@@ -377,7 +261,7 @@ open_sender(struct sockaddr_in *to_addr)
 
 	assert_true(fd >= 0);
 	*to_addr = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = htons(4791) };
-	assert_int_equal(inet_pton(AF_INET, addr_b, &to_addr->sin_addr), 1);
+	assert_int_equal(inet_pton(AF_INET, udp_addr_b, &to_addr->sin_addr), 1);
 	return fd;
 }
 
@@ -389,8 +273,8 @@ udp_port__several_workers_share_an_address(void **state)
 	unsigned nb_used = 0, nb_messages = 0;
 
 	(void)state;
-	choose_ipv4();
-	open_pair(",workers=3", IBV_QPT_RC);
+	udp_choose_ipv4();
+	udp_open_pair(",workers=3", IBV_QPT_RC);
 	for (unsigned i = 0; i < 64; i++) {
 		const int fd = open_sender(&to_addr);
 
@@ -409,7 +293,7 @@ udp_port__several_workers_share_an_address(void **state)
 	}
 	assert_int_equal(nb_messages, 64);
 	assert_in_range(nb_used, 2, 3);
-	write_and_read();
+	udp_write_and_read();
 }
 
 /* A peer's datagram is received in one burst, although empty datagrams are before it. */
@@ -418,7 +302,7 @@ udp_port__empty_datagrams_do_not_delay_others(void **state)
 {
 	struct sockaddr_in to_addr;
 	const int fd = open_sender(&to_addr);
-	const struct uroce_udp_stats *stats = &queue_of(dev_b)->stats;
+	const struct uroce_udp_stats *stats = &udp_queue_of(dev_b)->stats;
 	struct rte_mbuf *frames[UROCE_BURST];
 
 	(void)state;
@@ -431,7 +315,7 @@ udp_port__empty_datagrams_do_not_delay_others(void **state)
 	assert_int_equal(frames[0]->pkt_len, UROCE_UDP_HDR_IPV4 + 8);
 	rte_pktmbuf_free(frames[0]);
 	assert_int_equal(atomic_load(&stats->rx_messages), 20);
-	write_and_read();
+	udp_write_and_read();
 }
 
 /*
@@ -462,15 +346,15 @@ udp_port__foreign_datagrams_are_dropped(void **state)
 		}
 	}
 	close(fd);
-	write_and_read();
-	assert_true(atomic_load(&queue_of(dev_b)->stats.rx_too_long) > 0);
+	udp_write_and_read();
+	assert_true(atomic_load(&udp_queue_of(dev_b)->stats.rx_too_long) > 0);
 }
 
 /* Take all mbufs of the device's mempool, and leave one to the port. @return number of mbufs */
 static unsigned
 take_mbufs(const struct uroce_dev *dev, struct rte_mbuf **mbufs, unsigned max)
 {
-	struct uroce_udp_rx *rx = &queue_of(dev)->rx;
+	struct uroce_udp_rx *rx = &udp_queue_of(dev)->rx;
 	unsigned nb = 0;
 
 	rig_drive(dev_b); /* the port takes mbufs */
@@ -492,11 +376,11 @@ udp_port__sockets_wait_for_mbufs(void **state)
 	int fd;
 
 	(void)state;
-	choose_ipv4();
-	dev_a = open_dev(addr_a, "none", "");
-	snprintf(more, sizeof(more), ",addr=%.*s3", (int)strlen(addr_b) - 1, addr_b);
-	dev_b = open_dev(addr_b, "none", more);
-	connect_pair(IBV_QPT_RC);
+	udp_choose_ipv4();
+	dev_a = udp_open_dev(udp_addr_a, "none", "");
+	snprintf(more, sizeof(more), ",addr=%.*s3", (int)strlen(udp_addr_b) - 1, udp_addr_b);
+	dev_b = udp_open_dev(udp_addr_b, "none", more);
+	udp_connect_pair(IBV_QPT_RC);
 	fd = open_sender(&to_addr);
 	nb = take_mbufs(dev_b, mbufs, 16384);
 	assert_in_range(nb, 1, 16383);
@@ -509,30 +393,30 @@ udp_port__sockets_wait_for_mbufs(void **state)
 	close(fd);
 	rig_drive(dev_b);
 	rig_drive(dev_b);
-	assert_int_equal(atomic_load(&queue_of(dev_b)->stats.rx_messages), 1);
-	assert_true(atomic_load(&queue_of(dev_b)->stats.no_mbuf) > 0);
+	assert_int_equal(atomic_load(&udp_queue_of(dev_b)->stats.rx_messages), 1);
+	assert_true(atomic_load(&udp_queue_of(dev_b)->stats.no_mbuf) > 0);
 	rte_pktmbuf_free_bulk(mbufs, nb);
-	write_and_read();
+	udp_write_and_read();
 }
 
 /* The peer's socket disappears, and comes back: nothing but the frames in between is lost. */
 static void
 udp_port__a_peer_without_socket_does_not_stop_the_port(void **state)
 {
-	struct uroce_udp_socket *sock = &queue_of(dev_b)->socket[0];
-	const struct uroce_udp_socket_conf conf = { .ip = to->dev->gids->addr[0].ip,
+	struct uroce_udp_socket *sock = &udp_queue_of(dev_b)->socket[0];
+	const struct uroce_udp_socket_conf conf = { .ip = udp_to->dev->gids->addr[0].ip,
 						    .if_index = sock->if_index };
 	struct rig_qp *qp;
 
 	(void)state;
 	uroce_udp_socket_close(sock);
-	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, to, 0);
+	rig_post_send(udp_from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, udp_to, 0);
 	for (unsigned i = 0; i < 1000; i++)
 		rig_drive(dev_a);
 	assert_int_equal(uroce_udp_socket_open(sock, &conf), 0);
-	assert_int_equal(rig_await(&from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-	qp = from;
-	rig_check(to, 0, qp, 0, RIG_BUF_LEN);
+	assert_int_equal(rig_await(&udp_from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
+	qp = udp_from;
+	rig_check(udp_to, 0, qp, 0, RIG_BUF_LEN);
 }
 
 static int
@@ -554,7 +438,7 @@ udp_port__refusals(void **state)
 	char spec[80];
 
 	(void)state;
-	snprintf(spec, sizeof(spec), "udp,addr=%s", addr_a);
+	snprintf(spec, sizeof(spec), "udp,addr=%s", udp_addr_a);
 	assert_int_equal(refusal(spec), -EADDRINUSE);
 	assert_int_equal(refusal("udp,addr=192.0.2.77"), -ENODEV);
 	assert_int_equal(refusal("udp,iface=uroce-none"), -ENODEV);
@@ -587,7 +471,7 @@ static void
 udp_port__addresses_of_the_interfaces(void **state)
 {
 	(void)state;
-	if (!has_namespace)
+	if (!udp_has_namespace)
 		skip(); /* the addresses of the host are unknown */
 	expect_gids("udp,drive=none,iface=lo", 1, 3);
 	expect_gids("udp,drive=none", 1, 3);
@@ -612,11 +496,11 @@ udp_port__gids_follow_the_addresses(void **state)
 	struct uroce_dev *dev;
 
 	(void)state;
-	if (!has_namespace)
+	if (!udp_has_namespace)
 		skip(); /* the addresses of the host must stay as they are */
 	dev = rig_dev("udp,drive=none");
 	assert_false(has_gid(dev, "2001:db8::3"));
-	assert_int_equal(add_ipv6(fd, "2001:db8::3"), 0);
+	assert_int_equal(udp_add_ipv6(fd, "2001:db8::3"), 0);
 	while (!has_gid(dev, "2001:db8::3") && time(NULL) < end)
 		rig_drive(dev);
 	assert_true(has_gid(dev, "2001:db8::3"));
@@ -643,14 +527,14 @@ udp_port__the_link_follows_the_address(void **state)
 	struct uroce_dev *dev;
 
 	(void)state;
-	if (!has_namespace)
+	if (!udp_has_namespace)
 		skip(); /* the addresses of the host must stay as they are */
-	assert_int_equal(add_ipv6(fd, address), 0);
-	dev = open_dev(address, "none", "");
+	assert_int_equal(udp_add_ipv6(fd, address), 0);
+	dev = udp_open_dev(address, "none", "");
 	wait_for_link(dev, true);
-	assert_int_equal(change_ipv6(fd, address, SIOCDIFADDR), 0);
+	assert_int_equal(udp_change_ipv6(fd, address, SIOCDIFADDR), 0);
 	wait_for_link(dev, false);
-	assert_int_equal(add_ipv6(fd, address), 0);
+	assert_int_equal(udp_add_ipv6(fd, address), 0);
 	wait_for_link(dev, true);
 	close(fd);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
@@ -678,15 +562,15 @@ udp_port__datagrams_wake_who_sleeps(void **state)
 	uint64_t nb_wakeups;
 
 	(void)state;
-	choose_ipv4();
-	open_driven_pair("app", "", IBV_QPT_RC);
+	udp_choose_ipv4();
+	udp_open_driven_pair("app", "", IBV_QPT_RC);
 	uroce_worker_leave(dev_b->worker[0]);
 	stats = uroce_service_stats(dev_b->service);
 	wait_for_sleep();
 	nb_wakeups = atomic_load(&stats->rx_wakeups);
 	for (unsigned i = 0; i < 10; i++) {
-		rig_post_send(from, IBV_WR_RDMA_WRITE, i, 0, 100, to, 0);
-		assert_int_equal(rig_await(&from->scq, dev_a, dev_a).status, IBV_WC_SUCCESS);
+		rig_post_send(udp_from, IBV_WR_RDMA_WRITE, i, 0, 100, udp_to, 0);
+		assert_int_equal(rig_await(&udp_from->scq, dev_a, dev_a).status, IBV_WC_SUCCESS);
 		wait_for_sleep();
 	}
 	/* a datagram may arrive while the thread is awake to check the link, but not every time */
@@ -702,7 +586,7 @@ udp_port__a_missing_route_is_an_error(void **state)
 	static const uint8_t far_away[16] = { [10] = 0xff, 0xff, 192, 0, 2, 77 };
 
 	(void)state;
-	if (!has_namespace)
+	if (!udp_has_namespace)
 		skip(); /* the host may have a route */
 	memcpy(av.grh.dgid.raw, far_away, sizeof(far_away));
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
@@ -712,39 +596,43 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(udp_port__data_and_messages_over_ipv4, setup_ipv4,
-						teardown),
-		cmocka_unit_test_teardown(udp_port__data_over_ipv6, teardown),
-		cmocka_unit_test_setup_teardown(udp_port__a_message_has_many_datagrams, setup_ipv4,
-						teardown),
+		cmocka_unit_test_setup_teardown(udp_port__data_and_messages_over_ipv4,
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_teardown(udp_port__data_over_ipv6, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_message_has_many_datagrams,
+						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__single_datagrams_without_udp_segment,
-						setup_ipv4, teardown),
+						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_full_socket_keeps_the_frames,
-						setup_ipv4, teardown),
+						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_refused_message_leaves_as_datagrams,
-						setup_ipv4, teardown),
-		cmocka_unit_test_setup_teardown(udp_port__a_refused_datagram_is_lost, setup_ipv4,
-						teardown),
-		cmocka_unit_test_teardown(udp_port__small_path_mtu, teardown),
-		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, teardown),
-		cmocka_unit_test_teardown(udp_port__sockets_wait_for_mbufs, teardown),
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_refused_datagram_is_lost,
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__an_earlier_error_loses_nothing,
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_host_without_the_port_is_reported,
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_teardown(udp_port__small_path_mtu, udp_teardown),
+		cmocka_unit_test_teardown(udp_port__several_workers_share_an_address, udp_teardown),
+		cmocka_unit_test_teardown(udp_port__sockets_wait_for_mbufs, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__empty_datagrams_do_not_delay_others,
-						setup_ipv4, teardown),
-		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped, setup_ipv4,
-						teardown),
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__foreign_datagrams_are_dropped,
+						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(
-			udp_port__a_peer_without_socket_does_not_stop_the_port, setup_ipv4,
-			teardown),
-		cmocka_unit_test_setup_teardown(udp_port__refusals, setup_ipv4, teardown),
+			udp_port__a_peer_without_socket_does_not_stop_the_port, udp_setup_ipv4,
+			udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__refusals, udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test(udp_port__addresses_of_the_interfaces),
 		cmocka_unit_test(udp_port__gids_follow_the_addresses),
 		cmocka_unit_test(udp_port__the_link_follows_the_address),
-		cmocka_unit_test_teardown(udp_port__datagrams_wake_who_sleeps, teardown),
-		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error, setup_ipv4,
-						teardown),
+		cmocka_unit_test_teardown(udp_port__datagrams_wake_who_sleeps, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error,
+						udp_setup_ipv4, udp_teardown),
 	};
 
-	has_namespace = make_namespace();
+	udp_has_namespace = udp_make_namespace();
 	if (!rig_init())
 		return 1;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,20 +88,6 @@ check_process(const struct uroce_dev_conf *conf)
 	return 0;
 }
 
-/*
- * Get the largest path MTU whose frames the port carries; 0: the port carries the frames of no path
- * MTU.
- */
-static uint16_t
-largest_mtu(uint32_t frame_limit)
-{
-	uint16_t mtu = 4096;
-
-	while (mtu >= 256 && mtu + UROCE_FRAME_OVERHEAD > frame_limit)
-		mtu /= 2;
-	return mtu >= 256 ? mtu : 0;
-}
-
 static uint8_t
 mtu_code(uint16_t mtu)
 {
@@ -112,7 +98,7 @@ static int
 set_dev_limits(struct uroce_dev *dev)
 {
 	const uint32_t frame_limit = dev->port ? dev->port->frame_limit : dev->plan.frame_limit;
-	const uint16_t largest = largest_mtu(frame_limit);
+	const uint16_t largest = uroce_port_largest_mtu(frame_limit);
 	const uint16_t mtu = dev->conf.path_mtu ? dev->conf.path_mtu : largest;
 
 	if (mtu == 0 || mtu > largest) {
@@ -130,6 +116,7 @@ set_dev_limits(struct uroce_dev *dev)
 		.active_mtu = mtu_code(mtu),
 		.max_rd_atomic = UROCE_RD_ATOMIC_MAX,
 		.max_dest_rd_atomic = UROCE_RD_ATOMIC_MAX,
+		.window_bytes = dev->port ? dev->port->window_bytes : 0,
 	};
 	dev->pkeys[0] = 0xffff;
 	return 0;

@@ -200,6 +200,11 @@ struct uroce_port {
 	int socket_id;
 	uint32_t frame_limit; /* length of the longest frame in bytes, with VLAN tag, without FCS */
 	uint16_t nb_queues;   /* number of queue pairs; a pair is an RX queue and a TX queue */
+	/*
+	 * Number of payload bytes in flight that the receive buffer of such a port has room for; 0:
+	 * the port's rings have room for the usual window.
+	 */
+	uint32_t window_bytes;
 	bool is_handed_over;
 	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
 	bool is_configured;
@@ -246,6 +251,21 @@ static inline bool
 uroce_port_is_ethdev(const struct uroce_port *port)
 {
 	return port->id < RTE_MAX_ETHPORTS;
+}
+
+/**
+ * Get the largest path MTU whose packets fit frames of a length.
+ * @param frame_limit  length in bytes, as in struct uroce_port
+ * @return 256 to 4096; 0: the length is too short for any
+ */
+static inline uint16_t
+uroce_port_largest_mtu(uint32_t frame_limit)
+{
+	uint16_t mtu = 4096;
+
+	while (mtu >= 256 && mtu + UROCE_FRAME_OVERHEAD > frame_limit)
+		mtu /= 2;
+	return mtu >= 256 ? mtu : 0;
 }
 
 static inline bool

@@ -285,6 +285,17 @@ close_queue(struct uroce_udp_queue *queue)
 
 /* --- the port ---------------------------------------------------------------------------------- */
 
+/*
+ * Compute the window that the receive buffer of a socket has room for. The kernel counts its memory
+ * for a datagram, which is up to twice as long as the datagram. A peer is assumed to have a buffer
+ * of the same size.
+ */
+static uint32_t
+compute_window_bytes(const struct uroce_udp_queue *queue)
+{
+	return uroce_udp_socket_buffer_len(&queue->socket[0]) / 2;
+}
+
 int
 uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 {
@@ -305,6 +316,8 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 			  strerror(-ret));
 	for (uint16_t i = 0; i < port->nb_queues && ret == 0; i++)
 		ret = open_queue(port, conf, i);
+	if (ret == 0)
+		port->window_bytes = compute_window_bytes(port->udp->queue[0]);
 	return ret;
 }
 

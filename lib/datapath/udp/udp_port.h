@@ -17,6 +17,7 @@
  *	udp_socket.c  a socket: its options and its address
  *	udp_tx.c      transmit, by the thread that drives the worker
  *	udp_rx.c      receive, by the same thread
+ *	udp_error.c   errors that the network reports by ICMP
  *
  * The kernel determines two fields that the ICRC covers. The source port is always 4791, and the
  * paths of the device have this source port. The identification of IPv4 is 0 in a single datagram.

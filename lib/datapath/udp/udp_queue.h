@@ -50,6 +50,21 @@ struct uroce_udp_stats {
 	_Atomic uint64_t rx_copied;   /* messages that did not fit the prepared mbufs */
 	_Atomic uint64_t rx_too_long; /* datagrams that are longer than the longest frame */
 	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
+	_Atomic uint64_t icmp_errors; /* errors that hosts or routers have reported by ICMP */
+};
+
+/** Number of errors that the log has told and that are remembered. */
+#define UROCE_UDP_LOGGED_ERRORS 8u
+
+/** Errors that the network has reported. */
+struct uroce_udp_errors {
+	bool are_waiting; /* an error queue of a socket may have errors */
+	unsigned next_logged;
+	/* The latest errors that the log has told, and their destinations. */
+	struct uroce_udp_logged_error {
+		uint8_t ip[16];
+		int error; /* 0: unused */
+	} logged[UROCE_UDP_LOGGED_ERRORS];
 };
 
 /** What frames of one message have in common, and the headers that they get. */
@@ -103,6 +118,7 @@ struct uroce_udp_queue {
 	unsigned nb_sockets;
 	int epoll_fd; /* polls readable if one of the sockets does */
 	struct uroce_udp_stats stats;
+	struct uroce_udp_errors errors;
 	struct uroce_udp_tx tx;
 	struct uroce_udp_rx rx;
 };
@@ -115,6 +131,12 @@ int uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_so
 
 /** Close a socket of a queue. Later sockets get another index. The function is in udp_port.c. */
 void uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i);
+
+/**
+ * Read the error queues of the sockets: count the errors that the network has reported, and log new
+ * ones. The function is in udp_error.c.
+ */
+void uroce_udp_read_errors(const struct uroce_port *port, struct uroce_udp_queue *queue);
 
 /** Increase a counter of a queue. */
 static inline void

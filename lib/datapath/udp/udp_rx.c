@@ -71,27 +71,37 @@ take_control(const struct cmsghdr *cmsg, struct arrival *arrival)
 	}
 }
 
+/* Note that errors of the network wait, if a receive call has failed for another reason than an empty socket. */
+static void
+note_rx_error(struct uroce_udp_queue *queue)
+{
+	if (unlikely(errno != EAGAIN && errno != EWOULDBLOCK))
+		queue->errors.are_waiting = true;
+}
+
 /*
  * Receive a message.
  * @return whether there was a message
  */
 static bool
-recv_message(const struct uroce_udp_socket *sock, struct iovec *part, unsigned nb_parts,
+recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock, unsigned nb_parts,
 	     struct arrival *arrival)
 {
 	_Alignas(struct cmsghdr) uint8_t control[256];
 	struct msghdr msg = {
 		.msg_name = &arrival->from,
 		.msg_namelen = sizeof(arrival->from),
-		.msg_iov = part,
+		.msg_iov = queue->rx.part,
 		.msg_iovlen = nb_parts,
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
 	const ssize_t len = recvmsg(sock->fd, &msg, MSG_DONTWAIT);
 
-	if (len < 0)
+	if (len < 0) {
+		note_rx_error(queue);
 		return false;
+	}
 	memset(arrival->dest, 0, sizeof(arrival->dest));
 	arrival->tclass = 0;
 	arrival->ttl = 0;
@@ -363,10 +373,10 @@ choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *so
  * @return 0: there is no message
  */
 static unsigned
-count_parts(const struct uroce_udp_rx *rx, const struct uroce_udp_socket *sock, uint32_t part_len,
+count_parts(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock, uint32_t part_len,
 	    unsigned room)
 {
-	const unsigned max = RTE_MIN(room, rx->nb_spare);
+	const unsigned max = RTE_MIN(room, queue->rx.nb_spare);
 	ssize_t len;
 
 	if (max == 0)
@@ -374,8 +384,10 @@ count_parts(const struct uroce_udp_rx *rx, const struct uroce_udp_socket *sock, 
 	if (sock->segment_len == 0)
 		return 1;
 	len = recv(sock->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-	if (len < 0)
+	if (len < 0) {
+		note_rx_error(queue);
 		return 0;
+	}
 	return RTE_MIN(RTE_MAX(((unsigned)len + part_len - 1) / part_len, 1u), max);
 }
 
@@ -395,13 +407,13 @@ receive_message(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	struct uroce_udp_origin origin;
 	struct arrival arrival;
 	uint32_t in_mbufs;
-	unsigned nb = count_parts(rx, sock, part_len, room);
+	unsigned nb = count_parts(queue, sock, part_len, room);
 	bool has_fitted;
 
 	if (nb == 0)
 		return false;
 	nb = prepare_parts(rx, hdr_len, part_len, nb, &in_mbufs);
-	if (!recv_message(sock, rx->part, nb + 1, &arrival))
+	if (!recv_message(queue, sock, nb + 1, &arrival))
 		return false;
 	uroce_udp_count(&queue->stats.rx_messages, 1);
 	make_origin(port, sock->is_ipv6, &arrival, &origin);
@@ -463,6 +475,8 @@ uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue_idx, struct rte_
 	struct uroce_udp_rx *rx = &queue->rx;
 	unsigned nb = 0;
 
+	if (unlikely(queue->errors.are_waiting))
+		uroce_udp_read_errors(port, queue);
 	if (!refill_spare(port, queue_idx, rx)) {
 		uroce_udp_count(&queue->stats.no_mbuf, 1);
 		return 0;

@@ -58,6 +58,7 @@ static const struct option ipv4_options[] = {
 	{ IPPROTO_IP, IP_PKTINFO, 1, true },
 	{ IPPROTO_IP, IP_RECVTOS, 1, false },
 	{ IPPROTO_IP, IP_RECVTTL, 1, false },
+	{ IPPROTO_IP, IP_RECVERR, 1, false },
 };
 
 static const struct option ipv6_options[] = {
@@ -66,6 +67,7 @@ static const struct option ipv6_options[] = {
 	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, 1, true },
 	{ IPPROTO_IPV6, IPV6_RECVTCLASS, 1, false },
 	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, 1, false },
+	{ IPPROTO_IPV6, IPV6_RECVERR, 1, false },
 	/* RoCEv2 packets over IPv6 may have no UDP checksum [IBA A17.3.1.3]. */
 	{ IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, false },
 };
@@ -190,6 +192,17 @@ uroce_udp_socket_close(struct uroce_udp_socket *sock)
 	if (sock->fd >= 0)
 		close(sock->fd);
 	sock->fd = -1;
+}
+
+uint32_t
+uroce_udp_socket_buffer_len(const struct uroce_udp_socket *sock)
+{
+	socklen_t len = sizeof(int);
+	int granted;
+
+	if (getsockopt(sock->fd, SOL_SOCKET, SO_RCVBUF, &granted, &len) < 0 || granted < 0)
+		return 0;
+	return (uint32_t)granted;
 }
 
 /*

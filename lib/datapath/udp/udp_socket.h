@@ -46,6 +46,9 @@ struct uroce_udp_socket_conf {
 int uroce_udp_socket_open(struct uroce_udp_socket *sock, const struct uroce_udp_socket_conf *conf);
 void uroce_udp_socket_close(struct uroce_udp_socket *sock);
 
+/** Get the size of a socket's receive buffer, in bytes of the kernel's memory; 0: unknown. */
+uint32_t uroce_udp_socket_buffer_len(const struct uroce_udp_socket *sock);
+
 /**
  * Allow further sockets of this process at the address of an open socket. The first socket is bound
  * without this, so that it never shares its address with another process.

@@ -385,11 +385,26 @@ handle_tx_error(const struct uroce_port *port, struct uroce_udp_queue *queue, un
 
 /* Send messages, with the cheaper call if there is one message. */
 static int
-send_messages(int fd, struct mmsghdr *msg, unsigned nb)
+try_messages(int fd, struct mmsghdr *msg, unsigned nb)
 {
 	if (nb == 1)
 		return sendmsg(fd, &msg->msg_hdr, MSG_DONTWAIT) < 0 ? -1 : 1;
 	return sendmmsg(fd, msg, nb, MSG_DONTWAIT);
+}
+
+/*
+ * Send messages. An error may be one that the network has reported about an earlier datagram. The
+ * kernel reports such an error once, so the call is repeated once.
+ */
+static int
+send_messages(struct uroce_udp_queue *queue, int fd, struct mmsghdr *msg, unsigned nb)
+{
+	const int ret = try_messages(fd, msg, nb);
+
+	if (likely(ret >= 0) || is_full(errno))
+		return ret;
+	queue->errors.are_waiting = true;
+	return try_messages(fd, msg, nb);
 }
 
 /*
@@ -408,7 +423,7 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 
 	if (batch.nb_messages == 0) /* the frame has no socket, and is lost */
 		return handle_tx_error(port, queue, 1, EAFNOSUPPORT);
-	ret = send_messages(batch.sock->fd, tx->msg, batch.nb_messages);
+	ret = send_messages(queue, batch.sock->fd, tx->msg, batch.nb_messages);
 	error = errno;
 	for (int i = 0; i < ret; i++)
 		nb_sent += tx->nb_frames[i];

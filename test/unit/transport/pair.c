@@ -183,6 +183,7 @@ make_host(struct pair *pair, enum pair_side side)
 		.active_mtu = IBV_MTU_4096,
 		.max_rd_atomic = UROCE_RD_ATOMIC_MAX,
 		.max_dest_rd_atomic = UROCE_RD_ATOMIC_MAX,
+		.window_bytes = conf->window_bytes,
 	};
 	const enum ibv_qp_type type = type_of(conf, side);
 	const bool is_xrc = conf->type == IBV_QPT_XRC_SEND;

@@ -84,7 +84,8 @@ struct pair_conf {
 	 * go-back-N
 	 */
 	uint32_t nb_hold;
-	uint16_t window_psns; /* maximum number of packets in flight; 0: the transport's default */
+	uint16_t window_psns;  /* maximum number of packets in flight; 0: the transport's default */
+	uint32_t window_bytes; /* limit of the device on the bytes in flight; 0: there is none */
 	/* requesters recover by go-back-N, although there are reorder buffers */
 	bool is_req_gbn;
 	/* responders drop out-of-order packets, although there are reorder buffers */

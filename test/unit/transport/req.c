@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "transport/requester/position.h"
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
@@ -616,6 +617,31 @@ req_send__long_read_leaves_in_pieces(void **state)
 	pair_close(&pair);
 }
 
+/* A device whose receive buffer is short limits the window, and the chunks of READs with it. */
+static void
+req_send__window_of_a_short_buffer(void **state)
+{
+	struct pair_conf conf = pair_conf(IBV_QPT_RC);
+
+	(void)state;
+	conf.window_bytes = 50 * 1024 + 1023;
+	conf.max_rd_atomic = 16;
+	pair_open(&pair, &conf);
+	assert_int_equal(uroce_req_window(&pair.host[A].qpc), 50);
+	post_read(101 * 1024);
+	pair_flush(&pair, A);
+	pair_expect_trace(&pair, "A>B READ_REQUEST psn 0 len 51200\n");
+	pair_close(&pair);
+	conf.window_bytes = 1;
+	pair_open(&pair, &conf);
+	assert_int_equal(uroce_req_window(&pair.host[A].qpc), 8);
+	pair_close(&pair);
+	conf.window_bytes = UINT32_MAX;
+	pair_open(&pair, &conf);
+	assert_int_equal(uroce_req_window(&pair.host[A].qpc), UROCE_WINDOW_PSNS);
+	pair_close(&pair);
+}
+
 /* --- arithmetic of the longest message --- */
 
 static void
@@ -690,6 +716,7 @@ main(void)
 		cmocka_unit_test(req_send__no_more_reads_at_a_time_than_agreed),
 		cmocka_unit_test(req_send__long_read_leaves_in_pieces),
 		cmocka_unit_test(req_send__message_of_2_to_the_31_bytes),
+		cmocka_unit_test(req_send__window_of_a_short_buffer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
