@@ -32,9 +32,22 @@ def tool(name):
     return os.path.join(TOP, 'usertools', name)
 
 
+# Runs a command while a socket listens at the path of uroced.
+LISTENER = '''
+import os, socket, subprocess, sys
+os.mkdir('/run/uroced')
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    listener.bind('/run/uroced/uroced.sock')
+    listener.listen()
+    sys.exit(subprocess.run(sys.argv[1:], check=False).returncode)
+'''
+
+
 # `true` and `env` run over a device of uroce which they do not open.
 def dashes(build):
     run = [tool('uroce-run'), '--libs', os.path.join(build, 'drivers', 'ibverbs')]
+    # A mount namespace in which no uroced listens.
+    empty_run = ['unshare', '--mount', '--map-root-user', 'sh', '-c', 'mount -t tmpfs none /run && exec "$@"', 'sh']
     return [
         Row('uroce-run: the value of --eal begins with a dash',
             [*run, '--eal', '--vdev=net_null0', '--dev', 'net_null0,addr=192.0.2.1/24', '--', 'env'], 0,
@@ -49,6 +62,12 @@ def dashes(build):
         Row('uroce-run: an interface of a network namespace whose /sys is not mounted',
             ['unshare', '--net', '--map-root-user', 'sh', '-c', 'ip link add fd0 type veth && exec "$@"', 'sh', *run, '--dev', 'fd0', 'env'], 0,
             r'(?m)^UROCE=net_af_packet_fd0$'),
+        Row('uroce-run: without a device, UDP sockets', [*empty_run, *run, '--verbose', 'env'], 0,
+            r'(?m)^UROCE=udp,gid0=addr$', r'^uroce-run: device udp,gid0=addr$'),
+        Row('uroce-run: without a device, a uroced that listens', [*empty_run, sys.executable, '-c', LISTENER, *run, 'env'], 0,
+            r'(?m)^UROCE=uroced,socket=/run/uroced/uroced.sock$', r'^$'),
+        Row('uroce-run: variables have priority over a uroced that listens',
+            [*empty_run, sys.executable, '-c', LISTENER, 'env', 'UROCE=net_null0', *run, 'env'], 0, r'(?m)^UROCE=net_null0$', r'^$'),
         Row('uroce-run: a port of the EAL options may have any name',
             [*run, '--eal', '--vdev=nowhere7', '--dev', 'nowhere7', 'true'], 0),
         Row('uroce-lab: an unknown option is one of the test',
