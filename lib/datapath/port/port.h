@@ -94,7 +94,9 @@ struct uroce_port_policy {
 	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
 	bool has_ext_buf;   /* the driver transmits external buffers correctly */
 	bool may_block;     /* a call of the driver may sleep in the kernel */
-	bool is_virtual;    /* the driver accesses mbufs by virtual address */
+	/* a burst is a system call, so one burst with more frames is better than two */
+	bool is_burst_syscall;
+	bool is_virtual; /* the driver accesses mbufs by virtual address */
 	/*
 	 * The port shares an interface with the kernel, and takes its addresses, its neighbours and
 	 * the state of its link from the kernel.

@@ -27,11 +27,17 @@
 /* Length of the longest message of the kernel. */
 #define MESSAGE_MAX 65536u
 
-/* Number of messages of one datagram in a row after which mbufs for one datagram are offered. */
-#define SINGLES_MAX 64
-
-/* Length of a copied message from which on the next message is expected to have the same segments. */
+/*
+ * Length of a message of several datagrams from which on a copy costs more than a second system
+ * call. From this length on, the next message is expected to have the same segments.
+ */
 #define LEARN_LEN 2048u
+
+/*
+ * Number of messages in a row, of one datagram or shorter than LEARN_LEN, after which mbufs for one
+ * datagram are offered.
+ */
+#define CHEAP_MAX 64
 
 /* What the control messages of a received message say. */
 struct arrival {
@@ -306,12 +312,12 @@ static void
 expect_segment_len(struct uroce_udp_socket *sock, const struct arrival *arrival, bool is_copied)
 {
 	const bool is_single = is_single_datagram(arrival);
+	const bool is_cheap = is_single || arrival->len < LEARN_LEN;
 
-	sock->nb_single = is_single ? sock->nb_single + 1 : 0;
-	if (is_single && (is_copied || sock->nb_single >= SINGLES_MAX))
+	sock->nb_cheap = is_cheap ? sock->nb_cheap + 1 : 0;
+	if ((is_single && is_copied) || sock->nb_cheap >= CHEAP_MAX)
 		sock->segment_len = 0;
-	else if (is_copied && !is_single &&
-		 (arrival->len >= LEARN_LEN || arrival->segment_len > sock->segment_len))
+	else if (is_copied && !is_cheap)
 		sock->segment_len = arrival->segment_len;
 }
 

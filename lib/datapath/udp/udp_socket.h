@@ -24,7 +24,8 @@ struct uroce_udp_socket {
 	 * datagram are expected.
 	 */
 	uint32_t segment_len;
-	unsigned nb_single; /* number of messages of one datagram in a row */
+	/* Number of messages in a row that have one datagram, or whose copy is cheap. */
+	unsigned nb_cheap;
 };
 
 /** What a socket is bound to. */

@@ -23,8 +23,12 @@
 #define SOON_MIN 8
 /* Number of messages in a row with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
-/* Maximum time between two polls in quick succession, including the time of a transmission. */
-#define SOON_NS UINT64_C(10000)
+/*
+ * Maximum time between two polls in quick succession, including the time of a transmission. The
+ * second value is for ports on which a burst is a system call.
+ */
+#define SOON_NS         UINT64_C(10000)
+#define SOON_SYSCALL_NS UINT64_C(40000)
 /* Maximum time between two polls of a program that does little else. */
 #define TIGHT_NS UINT64_C(3000)
 /*
@@ -141,13 +145,20 @@ uroce_delayed_ack_is_urgent(struct uroce_worker *worker)
 	return true;
 }
 
+static uint64_t
+get_soon_ns(const struct uroce_worker *worker)
+{
+	return worker->dev->port->policy->is_burst_syscall ? SOON_SYSCALL_NS : SOON_NS;
+}
+
 void
 uroce_delayed_ack_polled(struct uroce_worker *worker)
 {
 	const uint64_t last_ns = atomic_load_explicit(&worker->app_ns, memory_order_relaxed);
 	const uint64_t age_ns = worker->now_ns - last_ns;
 
-	worker->delayed_ack.nb_soon = age_ns < SOON_NS ? worker->delayed_ack.nb_soon + 1 : 0;
+	worker->delayed_ack.nb_soon =
+		age_ns < get_soon_ns(worker) ? worker->delayed_ack.nb_soon + 1 : 0;
 	worker->delayed_ack.is_tight = age_ns < TIGHT_NS;
 	if (worker->delayed_ack.is_open)
 		check_answered(worker);

@@ -68,7 +68,7 @@ can_send_inline(const struct uroce_worker *worker)
 static void
 transmit_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	if (!worker->dev->port->policy->may_block && !uroce_delayed_ack_is_urgent(worker)) {
+	if (!worker->dev->port->policy->is_burst_syscall && !uroce_delayed_ack_is_urgent(worker)) {
 		uroce_tx_post(worker, wqp);
 		return;
 	}

@@ -106,14 +106,14 @@ is_round_idle(const struct uroce_worker *worker)
 /*
  * Receive frames. For a program that spins in poll_cq, the port is polled several times in a round.
  * To begin a round costs more than to poll the port. So a frame waits half a poll on average,
- * instead of half a round.
+ * instead of half a round. Where a burst is a system call, the burst costs more than the round.
  */
 static unsigned
 receive_frames(struct uroce_worker *worker, bool is_apps)
 {
 	unsigned nb = uroce_rx_run(worker);
 
-	if (nb > 0 || !is_apps || worker->dev->port->policy->may_block ||
+	if (nb > 0 || !is_apps || worker->dev->port->policy->is_burst_syscall ||
 	    !uroce_delayed_ack_is_spinning(worker))
 		return nb;
 	for (unsigned i = 1; i < RX_POLLS && nb == 0 && is_round_idle(worker); i++)
