@@ -97,7 +97,10 @@ capture_add_port(const char *port_name)
 		return 0;
 	if (rte_eth_dev_get_port_by_name(port_name, &port) != 0 ||
 	    rte_eth_dev_info_get(port, &info) != 0) {
-		fprintf(stderr, "uroce-perf: --capture: no port %s\n", port_name);
+		fprintf(stderr,
+			"uroce-perf: --capture: %s is not one of DPDK's ports, which this option "
+			"needs: allowed are ports of the EAL options\n",
+			port_name);
 		return -1;
 	}
 	for (uint16_t queue = 0; queue < info.nb_rx_queues; queue++) {

@@ -444,7 +444,10 @@ impair_add_port(const char *port_name)
 		return -1;
 	if (rte_eth_dev_get_port_by_name(port_name, &port) != 0 ||
 	    rte_eth_dev_info_get(port, &info) != 0) {
-		fprintf(stderr, "uroce-perf: --impair: no port %s\n", port_name);
+		fprintf(stderr,
+			"uroce-perf: --impair: %s is not one of DPDK's ports, which this option "
+			"needs: allowed are ports of the EAL options\n",
+			port_name);
 		return -1;
 	}
 	for (uint16_t idx = 0; idx < info.nb_rx_queues; idx++) {
