@@ -19,8 +19,10 @@
 #include <netinet/udp.h>
 #include <rte_ip.h>
 
+#include "datapath/net/igmp_mld.h"
 #include "datapath/udp/udp_port.h"
 #include "datapath/udp/udp_queue.h"
+#include "transport/mcast.h"
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
@@ -155,6 +157,19 @@ write_ipv6(const struct arrival *arrival, struct uroce_udp_origin *origin)
 	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
 }
 
+/* Write the destination MAC: that of the port, or that of a multicast group. */
+static void
+write_dmac(const struct uroce_port *port, bool is_ipv6, const uint8_t *dest, uint8_t mac[6])
+{
+	uint8_t gid[16] = { [10] = 0xff, 0xff };
+
+	memcpy(is_ipv6 ? gid : gid + 12, dest, is_ipv6 ? 16 : 4);
+	if (uroce_gid_is_multicast(gid))
+		uroce_mcast_group_mac(gid, mac);
+	else
+		memcpy(mac, port->mac, sizeof(port->mac));
+}
+
 /* Make the headers of the datagrams of a message, without lengths and checksum. */
 static void
 make_origin(const struct uroce_port *port, bool is_ipv6, const struct arrival *arrival,
@@ -164,7 +179,7 @@ make_origin(const struct uroce_port *port, bool is_ipv6, const struct arrival *a
 	struct uroce_udp *udp;
 
 	origin->is_ipv6 = is_ipv6;
-	memcpy(eth->dst, port->mac, sizeof(eth->dst));
+	write_dmac(port, is_ipv6, arrival->dest, eth->dst);
 	memcpy(eth->src, uroce_udp_peer_mac, sizeof(eth->src));
 	eth->type = be16_make(is_ipv6 ? UROCE_ETHERTYPE_IPV6 : UROCE_ETHERTYPE_IPV4);
 	if (is_ipv6)

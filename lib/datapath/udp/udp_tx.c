@@ -40,7 +40,8 @@ struct view {
 };
 
 /*
- * Take the headers of a frame apart.
+ * Take the headers of a frame apart. Options of IPv4 are refused: a client of uroced may write any
+ * frame, and uroced has checked the packet behind the options.
  * @return whether the frame is IP and UDP, as all frames of a device on this port should be
  */
 static bool
@@ -55,7 +56,8 @@ view_frame(const struct rte_mbuf *frame, struct view *view)
 	view->ip_len = view->is_ipv6 ? 16 : 4;
 	view->hdr_len = view->is_ipv6 ? UROCE_UDP_HDR_MAX : UROCE_UDP_HDR_IPV4;
 	if (frame->data_len <= view->hdr_len ||
-	    (!view->is_ipv6 && be16_get(eth->type) != UROCE_ETHERTYPE_IPV4))
+	    (!view->is_ipv6 &&
+	     (be16_get(eth->type) != UROCE_ETHERTYPE_IPV4 || ipv4->version_ihl != 0x45)))
 		return false;
 	view->tclass = view->is_ipv6 ? (uint8_t)(be32_get(ipv6->version_flow) >> 20) : ipv4->tos;
 	view->ttl = view->is_ipv6 ? ipv6->hop_limit : ipv4->ttl;
@@ -454,7 +456,8 @@ uroce_udp_port_tx(const struct uroce_port *port, uint16_t queue_idx, struct rte_
 	unsigned at = 0;
 
 	while (at < nb && !is_stopped)
-		at += send_batch(port, queue, frames + at, nb - at, &is_stopped);
+		at += send_batch(port, queue, frames + at, RTE_MIN(nb - at, UROCE_BURST),
+				 &is_stopped);
 	rte_pktmbuf_free_bulk(frames, at);
 	*nb_lost = (unsigned)(atomic_load_explicit(&queue->stats.tx_lost, memory_order_relaxed) -
 			      nb_lost_before);
