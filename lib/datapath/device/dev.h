@@ -74,8 +74,11 @@ struct uroce_dev {
 	/* List of the multicast groups that have members; guarded by `lock`. */
 	struct uroce_mcast_group *groups;
 	bool has_due_groups; /* some groups must be reported by IGMP or MLD; guarded by `lock` */
-	/* The link was up at the latest check of the groups; guarded by `lock`. */
-	bool was_link_up;
+	/*
+	 * Number of changes of the link to down, when the groups were last reported or checked while
+	 * the link was up; UINT64_MAX: the link was never up meanwhile. Guarded by `lock`.
+	 */
+	uint64_t nb_link_downs;
 	/* Number of multicast groups in `groups`; workers use it as a hint. */
 	atomic_uint nb_groups;
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */

@@ -72,16 +72,19 @@ report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_repo
 
 /*
  * Mark all groups as due for a report if a router has sent a query, a group is new, or the link has
- * come up. The caller holds the device's lock.
+ * come up again, also if it was down only between two calls. The caller holds the device's lock.
  */
 static void
 mark_groups_due(struct uroce_worker *worker)
 {
 	struct uroce_dev *dev = worker->dev;
-	const bool was_up = dev->was_link_up, is_up = uroce_port_is_up(dev->port);
+	const uint64_t nb_downs = atomic_load(&dev->port->nb_downs);
+	const bool is_up = uroce_port_is_up(dev->port);
+	const bool is_new_link = is_up && nb_downs != dev->nb_link_downs;
 
-	dev->was_link_up = is_up;
-	if (!uroce_neigh_is_report_due(dev->neigh, worker->now_ns) && (was_up || !is_up))
+	if (is_up)
+		dev->nb_link_downs = nb_downs;
+	if (!uroce_neigh_is_report_due(dev->neigh, worker->now_ns) && !is_new_link)
 		return;
 	for (struct uroce_mcast_group *at = dev->groups; at; at = at->next)
 		at->is_due = true;
@@ -210,7 +213,8 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 		return ret;
 	}
 	if (!dev->groups)
-		dev->was_link_up = uroce_port_is_up(dev->port);
+		dev->nb_link_downs = uroce_port_is_up(dev->port) ? atomic_load(&dev->port->nb_downs)
+								 : UINT64_MAX;
 	memcpy(group->gid, gid, sizeof(group->gid));
 	group->next = dev->groups;
 	dev->groups = group;
