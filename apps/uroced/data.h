@@ -10,6 +10,7 @@
  *	forward.c    a round: takes frames from clients by deficit round robin, and delivers them
  *	run_queue.c  the clients whose rings a round reads
  *	wire.c       the port: transmits and receives frames
+ *	groups.c     multicast groups of the port `udp`
  *	loop.c       the loop of rounds, the idle policy, and commands of the control thread
  */
 
@@ -22,6 +23,7 @@
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/port/port.h"
 #include "frame.h"
+#include "groups.h"
 #include "lease.h"
 
 struct data;
@@ -106,6 +108,7 @@ struct data {
 	unsigned nb_waiting;  /* number of barriers that were reached and are not passed yet */
 	struct client_down *touched;
 	struct wire wire;
+	struct groups groups; /* multicast groups of the port `udp`; none on other ports */
 	/* clock that measures the time of turns: uroce_clock_ns(), or the clock of a test */
 	uint64_t (*read_clock)(void);
 	uint64_t now_ns;  /* time at which this round began */

@@ -347,12 +347,16 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 }
 
 /*
- * Send a frame to the wire. A multicast frame is also delivered to the clients.
+ * Send a frame to the wire. A multicast frame is also delivered to the clients. A report of a
+ * multicast group does not leave the port `udp`.
  */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
 	  const struct pieces *pieces)
 {
+	if (data->host.is_udp && frame->kind == FRAME_REPORT)
+		return groups_report(&data->groups, data->client, data->wire.port, from->slot,
+				     frame);
 	if (!is_to_group(frame))
 		return wire_send(&data->wire, pieces);
 	(void)data_deliver_all(data, from, frame, pieces);

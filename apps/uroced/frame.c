@@ -25,6 +25,8 @@ enum {
 	ARP_REQUEST = 1,
 	ARP_REPLY = 2,
 	IGMP_QUERY = 0x11,
+	IGMP_REPORT = 0x16,
+	IGMP_LEAVE = 0x17,
 	MLD_QUERY = 130,
 	MLD_REPORT = 131,
 	MLD_DONE = 132,
@@ -40,6 +42,20 @@ struct arp {
 	uint8_t hw_len, proto_len;
 	be16 op;
 	uint8_t sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
+};
+
+/* A message of IGMPv2. */
+struct igmp {
+	uint8_t type, max_resp;
+	be16 checksum;
+	uint8_t group[4];
+};
+
+/* A message of MLDv1, behind its type. */
+struct mld_rest {
+	uint8_t code;
+	be16 checksum, max_resp, reserved;
+	uint8_t group[16];
 };
 
 /*
@@ -67,6 +83,7 @@ frame_host_set(struct frame_host *host, const struct uroce_mux_host *told)
 
 	*host = (struct frame_host){
 		.vid = told->has_vlan ? told->vlan_tci & 0xfff : 0,
+		.is_udp = told->is_udp,
 		.frame_limit = told->frame_limit,
 	};
 	memcpy(host->mac, told->mac, sizeof(host->mac));
@@ -140,10 +157,16 @@ read_roce(struct rest rest, struct frame *frame)
 static void
 read_igmp(struct rest rest, struct frame *frame)
 {
-	const uint8_t *type = take(&rest, 1);
+	const uint8_t *type = rest.at;
+	const struct igmp *igmp;
 
-	if (type)
-		frame->kind = *type == IGMP_QUERY ? FRAME_QUERY : FRAME_REPORT;
+	if (rest.len == 0)
+		return;
+	frame->kind = *type == IGMP_QUERY ? FRAME_QUERY : FRAME_REPORT;
+	igmp = take(&rest, sizeof(*igmp));
+	if (igmp && (*type == IGMP_REPORT || *type == IGMP_LEAVE))
+		frame->group = igmp->group;
+	frame->is_leave = *type == IGMP_LEAVE;
 }
 
 static void
@@ -194,6 +217,7 @@ read_mld(struct rest rest, struct frame *frame)
 {
 	const uint8_t *options = take(&rest, 8);
 	const uint8_t *type = take(&rest, 1);
+	const struct mld_rest *mld;
 
 	if (!options || !type || options[0] != PROTO_ICMPV6 || options[1] != 0)
 		return;
@@ -201,6 +225,10 @@ read_mld(struct rest rest, struct frame *frame)
 		frame->kind = FRAME_QUERY;
 	else if (*type == MLD_REPORT || *type == MLD_DONE || *type == MLD2_REPORT)
 		frame->kind = FRAME_REPORT;
+	mld = take(&rest, sizeof(*mld));
+	if (mld && (*type == MLD_REPORT || *type == MLD_DONE))
+		frame->group = mld->group;
+	frame->is_leave = *type == MLD_DONE;
 }
 
 static void
@@ -234,6 +262,7 @@ frame_read(const uint8_t *bytes, uint32_t len, struct frame *frame)
 	frame->is_ipv6 = false;
 	frame->vid = 0;
 	frame->sender = NULL;
+	frame->group = NULL;
 	frame->src_qpn = FRAME_QPN_NONE;
 	type = eth ? be16_get(eth->type) : 0;
 	if (type == UROCE_ETHERTYPE_VLAN) {
@@ -261,13 +290,26 @@ is_our_ip(const struct frame_host *host, const uint8_t *ip, bool is_ipv6)
 	return false;
 }
 
+/*
+ * Check whether a frame is a report from the unspecified address. A host without a link-local
+ * address sends reports of MLD from there [RFC 3590].
+ */
+static bool
+is_anonymous_report(const struct frame *frame)
+{
+	static const uint8_t none[16];
+
+	return frame->kind == FRAME_REPORT &&
+	       memcmp(frame->sip, none, frame->is_ipv6 ? 16 : 4) == 0;
+}
+
 static bool
 is_by_us(const struct frame *frame, const struct frame_host *host)
 {
 	const struct uroce_eth *eth = (const struct uroce_eth *)frame->bytes;
 
 	return memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 && frame->vid == host->vid &&
-	       is_our_ip(host, frame->sip, frame->is_ipv6) &&
+	       (is_our_ip(host, frame->sip, frame->is_ipv6) || is_anonymous_report(frame)) &&
 	       (!frame->sender || memcmp(frame->sender, host->mac, sizeof(host->mac)) == 0);
 }
 
@@ -306,8 +348,11 @@ enum frame_drop
 frame_filter_up(const struct frame *frame, const struct frame_host *host)
 {
 	switch (frame->kind) {
-	case FRAME_ROCE:
 	case FRAME_ASK:
+		if (host->is_udp)
+			return FRAME_DROP_KIND;
+		break;
+	case FRAME_ROCE:
 	case FRAME_REPORT:
 		break;
 	case FRAME_OTHER:

@@ -57,12 +57,22 @@ struct frame {
 	uint32_t qpn;     /* destination QPN of a RoCE frame; valid if `kind` is FRAME_ROCE */
 	uint32_t src_qpn; /* the source QPN of a UD datagram; FRAME_QPN_NONE in other frames */
 	uint32_t qkey;    /* the Q_Key of a UD datagram */
+	/*
+	 * the multicast group of a report of IGMPv2 or MLDv1, as long as `sip`; NULL in other
+	 * frames
+	 */
+	const uint8_t *group;
+	bool is_leave; /* the report says that the sender has left the group */
 };
 
 /** The addresses of this host, in the form in which each frame is compared with them. */
 struct frame_host {
 	uint8_t mac[6];
 	uint16_t vid;
+	/*
+	 * the port is `udp`: frames leave as datagrams, and the kernel resolves the neighbours
+	 */
+	bool is_udp;
 	uint32_t frame_limit;
 	unsigned nb_ip4, nb_ip6;
 	uint8_t ip4[UROCE_MUX_ADDRS_MAX][4];
@@ -83,6 +93,7 @@ struct frame_host {
 	X(NOBODY, "nobody")         /* no client holds the destination QPN */                      \
 	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
 	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
+	X(GROUP, "group")           /* the kernel cannot join the group of a report */             \
 	X(WIRE, "wire")             /* there is no link or mbuf, or the port takes no frames */
 
 enum frame_drop {

@@ -27,7 +27,7 @@
  * The keys that the specification of uroced's port (PORT,key=value,...) may have. The other keys of
  * a device are refused here, because each client sets them for its own device.
  */
-static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc" };
+static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc", "iface" };
 
 static bool
 is_key(const char *text, size_t len)
@@ -47,8 +47,8 @@ check_keys(const char *spec)
 
 		if (is_key(at, len))
 			continue;
-		log_line("%s: key '%.*s' is no key of uroced: allowed are addr, gw, vlan, mtu and "
-			 "icrc",
+		log_line("%s: key '%.*s' is no key of uroced: allowed are addr, gw, vlan, mtu, "
+			 "icrc, and iface of port " UROCE_PORT_UDP,
 			 spec, (int)len, at);
 		return -1;
 	}
@@ -99,6 +99,7 @@ describe(const struct host *host, struct uroce_mux_host *told)
 		.frame_limit = port->frame_limit,
 		.mbps = uroce_port_mbps(port),
 		.if_index = (uint32_t)port->netif.if_index,
+		.is_udp = port->policy->is_udp,
 	};
 	memcpy(told->mac, port->mac, sizeof(told->mac));
 	memcpy(told->gw4, host->conf.gw4, sizeof(told->gw4));
@@ -115,7 +116,8 @@ describe(const struct host *host, struct uroce_mux_host *told)
 
 /*
  * Prepare replies to ARP and neighbour discovery for addresses that the kernel does not own. Keep
- * the kernel from replying to RoCE frames for addresses that it owns.
+ * the kernel from replying to RoCE frames for addresses that it owns; the sockets of the port `udp`
+ * do so themselves.
  */
 static int
 settle(struct host *host)
@@ -132,7 +134,7 @@ settle(struct host *host)
 		memcpy(conf.addr[conf.nb_addr].ip, told->addr[i].ip, 16);
 		conf.addr[conf.nb_addr++].prefix_len = told->addr[i].prefix_len;
 	}
-	if (has_kernels)
+	if (has_kernels && !host->port->udp)
 		uroce_netif_guard(&host->port->netif);
 	if (conf.nb_addr == 0)
 		return 0;
@@ -142,7 +144,7 @@ settle(struct host *host)
 
 /*
  * Make the interface of the port accept all multicast frames, since the kernel does not know which
- * groups clients join. A failure is logged.
+ * groups clients join. A failure is logged. On the port `udp` the kernel joins these groups.
  */
 static void
 open_groups(struct host *host)
@@ -150,7 +152,7 @@ open_groups(struct host *host)
 	const struct packet_mreq all = { .mr_ifindex = host->port->netif.if_index,
 					 .mr_type = PACKET_MR_ALLMULTI };
 
-	if (all.mr_ifindex == 0)
+	if (all.mr_ifindex == 0 || host->port->udp)
 		return;
 	host->groups_fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (host->groups_fd < 0 ||
@@ -159,8 +161,8 @@ open_groups(struct host *host)
 }
 
 /*
- * Check whether the driver of a port chooses a random MAC at each start. Drivers of virtual ports
- * do so, unless the device arguments give a MAC.
+ * Check whether the MAC of a port may differ at each start. Drivers of virtual ports choose a random
+ * MAC, unless the device arguments give one. The MAC of the port `udp` is that of its first address.
  */
 static bool
 has_drawn_mac(const struct uroce_port *port)
@@ -170,6 +172,8 @@ has_drawn_mac(const struct uroce_port *port)
 	struct rte_kvargs *pairs;
 	bool is_told;
 
+	if (port->udp)
+		return true;
 	if (!port->policy->is_virtual || port->policy->is_kernel ||
 	    rte_eth_dev_info_get(port->id, &info) < 0)
 		return false;
@@ -201,11 +205,11 @@ host_check_spec(const char *spec, struct uroce_dev_conf *conf)
 {
 	if (check_keys(spec) < 0 || uroce_dev_conf_parse(spec, conf) < 0)
 		return -1;
-	if (!conf->is_attached && !conf->is_udp)
+	if (!conf->is_attached)
 		return 0;
-	log_line("%s: %s: allowed is an ethdev port", spec,
-		 conf->is_attached ? "the port belongs to another uroced"
-				   : "uroced cannot share the port " UROCE_PORT_UDP);
+	log_line("%s: the port belongs to another uroced: allowed are an ethdev port and the "
+		 "port " UROCE_PORT_UDP,
+		 spec);
 	return -1;
 }
 
@@ -275,8 +279,9 @@ host_link_fd(const struct host *host)
 int
 host_addrs_fd(const struct host *host)
 {
-	return host->port->netif.if_index > 0 && host->conf.nb_addr == 0 ? host->port->netif.news_fd
-									 : -1;
+	const bool has_kernels = host->port->netif.if_index > 0 || host->port->udp;
+
+	return has_kernels && host->conf.nb_addr == 0 ? host->port->netif.news_fd : -1;
 }
 
 bool

@@ -171,6 +171,7 @@ run_unlink(struct data *data, void *arg)
 	struct client *client = arg;
 
 	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->doorbell, NULL);
+	groups_forget(&data->groups, data->client, data->wire.port, client->slot);
 	data->client[client->slot] = NULL;
 	data->nb_waiting -= client->nb_barriers;
 	runq_remove(data, client);

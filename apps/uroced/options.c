@@ -28,7 +28,8 @@
 
 const char options_usage[] =
 	"uroced [EAL options] -- [options] "
-	"PORT[,addr=ADDRESS/BITS...][,gw=ADDRESS][,vlan=ID][,mtu=BYTES]\n\n"
+	"PORT[,addr=ADDRESS/BITS...][,gw=ADDRESS][,vlan=ID][,mtu=BYTES]\n"
+	"uroced --no-pci --no-huge -- [options] udp[,addr=ADDRESS...][,iface=NAME][,mtu=BYTES]\n\n"
 	"  --check        check the options and the port, print what would be done, and exit\n"
 	"  --config=FILE  file with more of these options; SIGHUP reads it again\n"
 	"  --socket=PATH  UNIX socket to which clients connect (default " UROCE_MUX_SOCKET ")\n"

@@ -15,6 +15,7 @@
 #include "datapath/port/fault_guard.h"
 #include "datapath/net/neigh.h"
 #include "datapath/net/perf_mgt.h"
+#include "datapath/udp/udp_port.h"
 
 #define ETH_LEN 14u
 #define MIN_LEN 60u /* length of the shortest Ethernet frame in bytes, without FCS */
@@ -95,6 +96,22 @@ bytes_of(struct rte_mbuf *const *mbufs, unsigned nb)
 	return bytes;
 }
 
+/* Frames that the kernel refuses on the port `udp` count as transmitted and as dropped. */
+static unsigned
+transmit(struct wire *wire, uint16_t nb)
+{
+	const struct uroce_port *port = wire->port;
+	unsigned nb_sent, nb_lost;
+
+	if (port->policy->burst == UROCE_BURST_GUARDED)
+		return uroce_fault_guard_tx(port->id, 0, wire->pending, nb);
+	if (port->policy->burst != UROCE_BURST_UDP)
+		return rte_eth_tx_burst(port->id, 0, wire->pending, nb);
+	nb_sent = uroce_udp_port_tx(port, 0, wire->pending, nb, &nb_lost);
+	counter_add(&wire->counters.drop[FRAME_DROP_WIRE], nb_lost);
+	return nb_sent;
+}
+
 void
 wire_flush(struct wire *wire, uint64_t now_ns)
 {
@@ -111,9 +128,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 		return;
 	}
 	bytes = bytes_of(wire->pending, nb);
-	nb_sent = wire->port->policy->burst == UROCE_BURST_GUARDED
-			  ? uroce_fault_guard_tx(wire->port->id, 0, wire->pending, (uint16_t)nb)
-			  : rte_eth_tx_burst(wire->port->id, 0, wire->pending, (uint16_t)nb);
+	nb_sent = transmit(wire, (uint16_t)nb);
 	/*
 	 * A result above `nb` says that the fault guard has caught a fault: the process at the
 	 * other end of the port has ended, and the frames are lost.
@@ -154,6 +169,13 @@ answer(struct wire *wire, struct rte_mbuf *mbuf, uint64_t now_ns)
 	return true;
 }
 
+static bool
+is_icrc_right(const struct uroce_port *port, const struct uroce_pkt *pkt)
+{
+	return port->policy->is_ident_unknown ? uroce_pkt_check_icrc_any_ident(pkt)
+					      : uroce_pkt_check_icrc(pkt);
+}
+
 /*
  * Reply to a Get(ClassPortInfo) of performance management, a MAD to QP 1 by which another host
  * checks whether RoCEv2 frames reach this host (perf_mgt.h). Such a request is not passed to the
@@ -168,7 +190,7 @@ answer_class_port_info(struct wire *wire, struct rte_mbuf *mbuf)
 	if (wire->nb_pending == WIRE_PENDING_MAX ||
 	    uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
 		    UROCE_VERDICT_DATAGRAM ||
-	    !uroce_perf_mgt_is_get(&pkt) || !uroce_pkt_check_icrc(&pkt))
+	    !uroce_perf_mgt_is_get(&pkt) || !is_icrc_right(wire->port, &pkt))
 		return false;
 	uroce_perf_mgt_reply(&pkt);
 	mbuf->ol_flags = 0;
@@ -231,6 +253,32 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 	return *is_sent ? FRAME_PASSES : FRAME_DROP_KIND;
 }
 
+/*
+ * Receive from the port `udp`, whose burst is one message of each socket. The bursts are repeated,
+ * so that fewer frames than UROCE_BURST mean here, too, that the port had no more.
+ */
+static uint16_t
+receive_datagrams(const struct uroce_port *port, struct rte_mbuf **mbufs)
+{
+	uint16_t nb = 0, n;
+
+	do {
+		n = uroce_udp_port_rx(port, 0, mbufs + nb, (uint16_t)(UROCE_BURST - nb));
+		nb = (uint16_t)(nb + n);
+	} while (n > 0 && nb < UROCE_BURST);
+	return nb;
+}
+
+static uint16_t
+receive(const struct uroce_port *port, struct rte_mbuf **mbufs)
+{
+	if (port->policy->burst == UROCE_BURST_GUARDED)
+		return uroce_fault_guard_rx(port->id, 0, mbufs, UROCE_BURST);
+	if (port->policy->burst == UROCE_BURST_UDP)
+		return receive_datagrams(port, mbufs);
+	return rte_eth_rx_burst(port->id, 0, mbufs, UROCE_BURST);
+}
+
 unsigned
 wire_receive(struct data *data)
 {
@@ -243,9 +291,7 @@ wire_receive(struct data *data)
 		wire->nb_emptied++;
 		return 0;
 	}
-	nb = wire->port->policy->burst == UROCE_BURST_GUARDED
-		     ? uroce_fault_guard_rx(wire->port->id, 0, mbufs, UROCE_BURST)
-		     : rte_eth_rx_burst(wire->port->id, 0, mbufs, UROCE_BURST);
+	nb = receive(wire->port, mbufs);
 	wire->nb_emptied += nb < UROCE_BURST;
 	if (nb == 0)
 		return 0;

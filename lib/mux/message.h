@@ -33,7 +33,7 @@
 
 #include "mux/shm.h"
 
-#define UROCE_MUX_VERSION 2u
+#define UROCE_MUX_VERSION 3u
 
 /** Default path of the socket at which uroced listens. */
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
@@ -105,6 +105,11 @@ struct uroce_mux_host {
 	} addr[UROCE_MUX_ADDRS_MAX];
 	uint8_t gw4[16]; /* IPv4 gateway; all zero if there is none */
 	uint8_t gw6[16];
+	/*
+	 * 1 if the port is `udp`, otherwise 0. Then the kernel finds the next hops, the UDP source
+	 * port is always 4791, and the identification of IPv4 in received frames is unknown.
+	 */
+	uint32_t is_udp;
 };
 
 /** Message HELLO: the client requests the host's properties. */

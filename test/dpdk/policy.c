@@ -55,6 +55,11 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	assert_true(uroce_port_policy_of("net_memif")->has_peer);
 	assert_int_equal(uroce_port_policy_of("net_null")->burst, UROCE_BURST_TX_ONLY);
 	assert_true(uroce_port_policy_of("udp")->is_ident_unknown);
+	assert_true(uroce_port_policy_of("udp")->is_udp);
+	assert_true(uroce_port_policy_of("uroced+udp")->is_ident_unknown);
+	assert_true(uroce_port_policy_of("uroced+udp")->is_udp);
+	assert_int_equal(uroce_port_policy_of("uroced+udp")->burst, UROCE_BURST_MUX);
+	assert_false(uroce_port_policy_by_name("uroced")->is_udp);
 	assert_false(uroce_port_policy_of("net_af_packet")->is_ident_unknown);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced's data path between three clients and a port. The input decides what they do. The clients
+ * uroced's data path between three clients and a port, an ethdev port or the port `udp`. The input
+ * decides what they do. The clients
  * and the port send frames of RoCE, ARP, neighbour discovery and others, valid or not. The clients
  * set bindings, the test changes leases, and the port may accept no frames. A client that writes
  * other things than frames to its shared memory may lose frames, but other clients may not. Every
@@ -11,6 +12,7 @@
 
 #include "bytes.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <rte_eal.h>
 #include <rte_ethdev.h>
@@ -105,10 +107,67 @@ transmit(void *queue, struct rte_mbuf **mbufs, uint16_t nb)
 	return nb;
 }
 
+/* --- the port `udp` ------------------------------------------------------------------------------ */
+
+static unsigned nb_joined; /* number of groups that the kernel has joined */
+
+uint16_t
+uroce_udp_port_rx(const struct uroce_port *of, uint16_t queue, struct rte_mbuf **mbufs, uint16_t nb)
+{
+	(void)of;
+	(void)queue;
+	nb = (uint16_t)RTE_MIN(nb, nb_arrived);
+	nb_arrived -= nb;
+	memcpy(mbufs, arrived + nb_arrived, nb * sizeof(arrived[0]));
+	return nb;
+}
+
+uint16_t
+uroce_udp_port_tx(const struct uroce_port *of, uint16_t queue, struct rte_mbuf **mbufs, uint16_t nb,
+		  unsigned *nb_lost)
+{
+	(void)of;
+	*nb_lost = queue; /* 0 */
+	return transmit(NULL, mbufs, nb);
+}
+
+bool
+uroce_udp_port_has_group_sockets(const struct uroce_port *of)
+{
+	(void)of;
+	return true;
+}
+
+int
+uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
+{
+	(void)netif;
+	(void)gid;
+	return -EINVAL;
+}
+
+int
+uroce_udp_port_join(const struct uroce_port *of, const uint8_t gid[16])
+{
+	(void)of;
+	if (gid[15] & 1)
+		return -EINVAL;
+	expect(nb_joined++ < GROUPS_MAX);
+	return 0;
+}
+
+void
+uroce_udp_port_leave(const struct uroce_port *of, const uint8_t gid[16])
+{
+	(void)of;
+	expect((gid[15] & 1) == 0 && nb_joined-- > 0);
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
 int
 LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const struct uroce_port_policy policy;
 	static void *queue, *callbacks;
 	char *args[] = { (*argv)[0],
 			 (char *)"--no-huge",
@@ -129,7 +188,6 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 		.rxq = { .data = &queue, .clbk = &callbacks },
 		.txq = { .data = &queue, .clbk = &callbacks },
 	};
-	port.policy = &policy;
 	port.pool[0] = pool;
 	atomic_store(&port.is_ready, true);
 	/*
@@ -248,6 +306,8 @@ make_client(struct side *side, uint16_t slot)
 static void
 end_client(struct side *side)
 {
+	groups_forget(&data.groups, data.client, &port, side->client->slot);
+	data.client[side->client->slot] = NULL;
 	runq_remove(&data, side->client);
 	free(side->client->shm.mem);
 	side->client->shm.mem = NULL;
@@ -500,9 +560,15 @@ static void (*const deeds[])(struct bytes *in) = {
 static void
 begin(struct bytes *in)
 {
+	static const struct uroce_port_policy policies[] = {
+		{ .burst = UROCE_BURST_ETHDEV },
+		{ .burst = UROCE_BURST_UDP, .is_udp = true },
+	};
 	struct uroce_mux_host host = { .frame_limit = ROOM, .nb_addr = 2 };
 	struct uroce_neigh_conf neigh = { .nb_addr = 2 };
 
+	port.policy = &policies[in->left & 1]; /* no byte, which the corpus would not have */
+	host.is_udp = port.policy->is_udp;
 	memcpy(host.mac, our_mac, 6);
 	memcpy(neigh.mac, our_mac, 6);
 	for (unsigned i = 0; i < 2; i++) {
@@ -514,7 +580,7 @@ begin(struct bytes *in)
 	data.leases = &leases;
 	data.read_clock = uroce_clock_ns;
 	data.broken_fd = -1;
-	wire_init(&data.wire, &port, uroce_neigh_create(&neigh));
+	wire_init(&data.wire, &port, host.is_udp ? NULL : uroce_neigh_create(&neigh));
 	frame_host_set(&data.host, &host);
 	uroce_clock_base += UINT64_C(1000000000);
 	data.now_ns = uroce_clock_ns();
@@ -525,7 +591,6 @@ begin(struct bytes *in)
 		leases.owner[1 + i] = (uint16_t)(1 + i % NB_CLIENTS);
 	for (uint16_t i = 0; i < NB_CLIENTS; i++)
 		make_client(&sides[i], i);
-	(void)in;
 }
 
 int
@@ -539,6 +604,7 @@ LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t len)
 	round_of(&in);
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		end_client(&sides[i]);
+	expect(data.groups.nb == 0 && nb_joined == 0);
 	wire_fini(&data.wire);
 	uroce_neigh_destroy(data.wire.neigh);
 	rte_pktmbuf_free_bulk(arrived, nb_arrived);

@@ -243,6 +243,66 @@ frame__from_the_wire_is_for_us(void **state)
 	assert_int_equal(filter(bytes, sizeof(arp), false), FRAME_PASSES);
 }
 
+/* A host without a link-local address reports groups of IPv6 from the unspecified address. */
+static void
+report__has_no_source_or_ours(void **state)
+{
+	uint8_t bytes[sizeof(mld)];
+
+	(void)state;
+	memcpy(bytes, mld, sizeof(mld));
+	memset(bytes + 22, 0, 16);
+	assert_int_equal(filter(bytes, sizeof(mld), true), FRAME_PASSES);
+	bytes[62] = 135; /* a message that is no report */
+	assert_int_equal(filter(bytes, sizeof(mld), true), FRAME_DROP_KIND);
+	memcpy(bytes, rc6, sizeof(rc6));
+	memset(bytes + 22, 0, 16);
+	assert_int_equal(filter(bytes, sizeof(rc6), true), FRAME_DROP_SOURCE);
+}
+
+static void
+report__names_its_group(void **state)
+{
+	uint8_t bytes[sizeof(mld)];
+	struct frame frame;
+
+	(void)state;
+	frame_read(igmp, sizeof(igmp), &frame);
+	assert_ptr_equal(frame.group, igmp + 42);
+	assert_false(frame.is_leave);
+	frame_read(igmp, sizeof(igmp) - 1, &frame);
+	assert_null(frame.group);
+	frame_read(mld, sizeof(mld), &frame);
+	assert_ptr_equal(frame.group, mld + 70);
+	assert_false(frame.is_leave);
+	frame_read(mld, sizeof(mld) - 1, &frame);
+	assert_null(frame.group);
+	memcpy(bytes, mld, sizeof(mld));
+	bytes[62] = 132;
+	frame_read(bytes, sizeof(mld), &frame);
+	assert_true(frame.group && frame.is_leave);
+	bytes[62] = 143; /* a report of MLDv2 has another form */
+	frame_read(bytes, sizeof(mld), &frame);
+	assert_null(frame.group);
+	frame_read(rc4, sizeof(rc4), &frame);
+	assert_null(frame.group);
+}
+
+/* On the port `udp` the kernel resolves neighbours, and clients do not ask. */
+static void
+request__does_not_leave_by_udp(void **state)
+{
+	(void)state;
+	told.is_udp = 1;
+	for (size_t i = 0; i < NB_ROWS; i++) {
+		const bool is_request = rows[i].bytes == arp || rows[i].bytes == solicit;
+
+		assert_int_equal(filter(rows[i].bytes, rows[i].len, true),
+				 is_request ? FRAME_DROP_KIND : FRAME_PASSES);
+	}
+	told.is_udp = 0;
+}
+
 /* Make a UD datagram to one host, with these QPNs. */
 static void
 make_unicast(uint8_t bytes[sizeof(ud4)], uint32_t dest_qpn, uint32_t src_qpn)
@@ -313,6 +373,9 @@ main(void)
 		cmocka_unit_test(frame__of_any_bytes_is_judged),
 		cmocka_unit_test(frame__has_our_tag),
 		cmocka_unit_test(frame__from_the_wire_is_for_us),
+		cmocka_unit_test(report__has_no_source_or_ours),
+		cmocka_unit_test(report__names_its_group),
+		cmocka_unit_test(request__does_not_leave_by_udp),
 		cmocka_unit_test(datagram__of_qp_1_goes_to_qp_1),
 		cmocka_unit_test(datagram__from_the_wire_may_be_for_qp_1),
 	};

@@ -247,6 +247,16 @@ void uroce_dev_reclaim_mr(struct uroce_dev *dev, uint32_t key);
 void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
 
 /**
+ * Check whether the kernel has a route from an address of a device whose frames pass UDP sockets.
+ * If uroced has the sockets, this process may be in another network namespace, which does not have
+ * the address. The connection manager of uroced may open no socket. In these cases the route is not
+ * checked, and uroced loses frames without a route.
+ * @return 0, or -errno of the kernel: ENETUNREACH and others
+ */
+int uroce_dev_check_socket_route(const struct uroce_dev *dev, const uint8_t sip[16],
+				 const uint8_t dip[16]);
+
+/**
  * Resolve an address vector to a path. The call checks the GRH and sgid_index, finds the next hop,
  * requests its MAC and waits up to a second for the reply. Meanwhile the call drives the workers,
  * unless only an embedder may drive them.

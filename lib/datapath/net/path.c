@@ -3,7 +3,8 @@
 /*
  * Path resolution: from an address vector to the source address, the next hop and its MAC.
  *
- * If the source address is the kernel's, the kernel is queried for the next hop and its MAC.
+ * If the source address is the kernel's, the kernel is queried for the next hop and its MAC. Beyond
+ * UDP sockets all next hops have one MAC, and the kernel is only asked whether there is a route.
  * Otherwise the networks and gateways of the configuration determine the next hop, and the library
  * resolves its MAC by ARP or ND.
  */
@@ -21,6 +22,8 @@
 #include "datapath/net/neigh.h"
 #include "datapath/net/path_fault.h"
 #include "datapath/udp/udp_port.h"
+#include "datapath/udp/udp_socket.h"
+#include "datapath/uroced/mux_client.h"
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
@@ -129,6 +132,29 @@ send_request(void *arg)
 	return 0;
 }
 
+int
+uroce_dev_check_socket_route(const struct uroce_dev *dev, const uint8_t sip[16],
+			     const uint8_t dip[16])
+{
+	int ret;
+
+	if (dev->conf.is_attached && uroce_mux_client_is_inherited(dev->conf.socket))
+		return 0;
+	ret = uroce_udp_socket_try_route(sip, dip, (int)uroce_gid_if_index(dev));
+	return dev->conf.is_attached && (ret == -EADDRNOTAVAIL || ret == -ENODEV) ? 0 : ret;
+}
+
+/* Look up the MAC of a next hop beyond UDP sockets, which is the same for all. */
+static int
+look_up_socket_route(const struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
+{
+	const int ret = uroce_dev_check_socket_route(dev, route->src->ip, route->dip);
+
+	if (ret == 0)
+		memcpy(mac, uroce_udp_peer_mac, sizeof(uroce_udp_peer_mac));
+	return ret;
+}
+
 /*
  * Look up the MAC of the next hop once, without waiting.
  * @return 0; -EAGAIN: the MAC is not known yet; another -errno ends the resolution
@@ -139,12 +165,12 @@ look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 	bool is_local;
 	int ret;
 
+	if (dev->port->policy->is_udp)
+		return look_up_socket_route(dev, route, mac);
 	if (!route->is_kernels)
 		return uroce_neigh_find(dev->neigh, route->next_hop, uroce_clock_ns(), mac)
 			       ? 0
 			       : -EAGAIN;
-	if (dev->port->udp)
-		return uroce_udp_port_resolve(dev->port, route->src->ip, route->dip, mac);
 	ret = uroce_netif_resolve(&dev->port->netif, route->dip, mac, &is_local);
 	if (ret == 0 && is_local)
 		memcpy(mac, dev->mac, sizeof(dev->mac));
@@ -212,7 +238,7 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 	struct uroce_path_conf conf = {
 		.flow_label = av->grh.flow_label,
 		/* the sockets of the port `udp` send from the port at which they receive */
-		.udp_sport = dev->conf.is_udp ? UROCE_UDP_PORT : sport,
+		.udp_sport = dev->port->policy->is_udp ? UROCE_UDP_PORT : sport,
 		.vlan_tci = dev->conf.vlan_tci,
 		.tclass = av->grh.traffic_class,
 		.hop_limit = av->grh.hop_limit,
@@ -238,7 +264,7 @@ begin_resolution(struct uroce_dev *dev, const struct ibv_ah_attr *av, struct rou
 	int ret = check_vector(dev, av, route);
 	const bool is_group = ret == 0 && uroce_gid_is_multicast(route->dip);
 
-	if (ret == 0 && !route->is_kernels && !is_group)
+	if (ret == 0 && !route->is_kernels && !is_group && !dev->port->policy->is_udp)
 		ret = choose_next_hop(route);
 	if (ret < 0)
 		return ret;

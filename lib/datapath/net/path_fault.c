@@ -12,6 +12,7 @@
 
 #include "datapath/net/address_text.h"
 #include "datapath/net/gid.h"
+#include "datapath/port/port.h"
 #include "transport/mcast.h"
 #include "wire/build.h"
 
@@ -155,7 +156,8 @@ uroce_path_fault_describe(struct uroce_dev *dev, const struct ibv_ah_attr *av, i
 			"no reply to %s on the way to %s within a second: is that host up, has it "
 			"this address, do both ports have a link, and are they in one VLAN?",
 			is_v4 ? "ARP" : "neighbour discovery", dest);
-	} else if (err == -ENETUNREACH && !(gids.kernels >> av->grh.sgid_index & 1)) {
+	} else if (err == -ENETUNREACH && !dev->port->policy->is_udp &&
+		   !(gids.kernels >> av->grh.sgid_index & 1)) {
 		uroce_sentence_add(sentence, "%s is in no network of %s (", dest, dev->conf.port);
 		append_networks(sentence, &gids, is_v4);
 		uroce_sentence_add(sentence,

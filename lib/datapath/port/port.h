@@ -45,6 +45,9 @@ struct uroce_port;
 struct uroce_mux_client;
 struct uroce_udp_port;
 
+/** The row of the policy table for a device that is attached to a uroced whose port is `udp`. */
+#define UROCE_PORT_UROCED_UDP UROCE_PORT_UROCED "+" UROCE_PORT_UDP
+
 /** How frames are received and transmitted on a port. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
@@ -112,6 +115,12 @@ struct uroce_port_policy {
 	 * does not know it. The ICRC is correct for any identification.
 	 */
 	bool is_ident_unknown;
+	/*
+	 * Frames pass UDP sockets of the kernel, those of this process or those of uroced. The
+	 * kernel finds the next hops, which all have the MAC uroce_udp_peer_mac. The UDP source
+	 * port of all paths is that of the sockets.
+	 */
+	bool is_udp;
 	/* The rings are in memory of another process, and disappear when this process ends. */
 	bool has_peer;
 	uint8_t burst; /* how frames are received and transmitted, an enum uroce_burst_kind */

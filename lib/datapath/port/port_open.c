@@ -189,6 +189,8 @@ open_attached(struct uroce_port *port, const struct uroce_dev_conf *conf,
 	ret = uroce_mux_client_open(port, conf, plan->frame_limit > 0 ? &plan->host : NULL);
 	if (ret < 0)
 		return ret;
+	if (port->mux_client->host.is_udp)
+		port->policy = uroce_port_policy_of(UROCE_PORT_UROCED_UDP);
 	memcpy(port->mac, port->mux_client->host.mac, sizeof(port->mac));
 	port->frame_limit = port->mux_client->host.frame_limit;
 	ret = uroce_port_make_pools(port);

@@ -38,7 +38,8 @@
  * cache.
  *
  * udp (not an ethdev port): The kernel copies a message, chained or not, before the burst returns.
- * A socket does not show the identification of IPv4.
+ * A socket does not show the identification of IPv4. This also holds for a client of a uroced that
+ * owns this port, which has a row of its own.
  */
 
 #include "datapath/port/port.h"
@@ -74,8 +75,11 @@ static const struct uroce_port_policy rows[] = {
 	  .is_virtual = true },
 	{ .driver = UROCE_PORT_UROCED, .has_multi_seg = true, .is_virtual = true,
 	  .burst = UROCE_BURST_MUX, .rx_wakeup = UROCE_RX_WAKEUP_MUX },
+	{ .driver = UROCE_PORT_UROCED_UDP, .has_multi_seg = true, .is_virtual = true,
+	  .is_ident_unknown = true, .is_udp = true,
+	  .burst = UROCE_BURST_MUX, .rx_wakeup = UROCE_RX_WAKEUP_MUX },
 	{ .driver = UROCE_PORT_UDP, .has_multi_seg = true, .is_virtual = true,
-	  .is_burst_syscall = true, .is_ident_unknown = true,
+	  .is_burst_syscall = true, .is_ident_unknown = true, .is_udp = true,
 	  .burst = UROCE_BURST_UDP, .rx_wakeup = UROCE_RX_WAKEUP_UDP },
 	{ .driver = NULL, .has_multi_seg = true },
 };

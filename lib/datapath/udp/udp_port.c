@@ -358,17 +358,6 @@ uroce_udp_port_is_up(struct uroce_port *port)
 }
 
 int
-uroce_udp_port_resolve(const struct uroce_port *port, const uint8_t sip[16], const uint8_t dip[16],
-		       uint8_t mac[6])
-{
-	const int ret = uroce_udp_socket_try_route(sip, dip, port->netif.if_index);
-
-	if (ret == 0)
-		memcpy(mac, uroce_udp_peer_mac, sizeof(uroce_udp_peer_mac));
-	return ret;
-}
-
-int
 uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue)
 {
 	return udp->queue[queue]->epoll_fd;

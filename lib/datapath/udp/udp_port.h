@@ -31,8 +31,14 @@
 
 #include "datapath/device/conf.h"
 
+/** Maximum number of multicast groups that need a socket. */
+#define UROCE_UDP_GROUPS_MAX 64u
+
 struct uroce_port;
 struct uroce_udp_queue;
+
+/** MAC of all other hosts in the frames of this port, because the kernel does not show MACs. */
+extern const uint8_t uroce_udp_peer_mac[6];
 
 /** The part of a port that only the port `udp` has. */
 struct uroce_udp_port {
@@ -71,14 +77,6 @@ void uroce_udp_port_close(struct uroce_udp_port *udp);
  * with all addresses of the host is always up. One thread at a time may call this.
  */
 bool uroce_udp_port_is_up(struct uroce_port *port);
-
-/**
- * Check that the kernel has a route, and get the MAC of the next hop in frames of this port. All
- * hosts have the same MAC, because the kernel resolves the neighbours.
- * @return 0, or -errno of the kernel: ENETUNREACH and others
- */
-int uroce_udp_port_resolve(const struct uroce_port *port, const uint8_t sip[16],
-			   const uint8_t dip[16], uint8_t mac[6]);
 
 /** Get the descriptor that polls readable when a queue has received datagrams. */
 int uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue);

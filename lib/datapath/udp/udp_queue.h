@@ -16,6 +16,7 @@
 #include <sys/uio.h>
 
 #include "datapath/port/port.h"
+#include "datapath/udp/udp_port.h"
 #include "datapath/udp/udp_socket.h"
 #include "wire/hdr.h"
 #include "wire/icrc_field.h"
@@ -26,9 +27,6 @@
 /** Maximum length of a message in bytes, with room for the headers of its datagrams. */
 #define UROCE_UDP_MESSAGE_MAX 65000u
 
-/** Maximum number of multicast groups that need a socket. */
-#define UROCE_UDP_GROUPS_MAX 64u
-
 /** Maximum number of parts of the frames of a burst. A zero-copy frame has three parts. */
 #define UROCE_UDP_PARTS_MAX (3 * UROCE_BURST)
 
@@ -38,9 +36,6 @@
 
 /** Number of header bytes behind the identification of IPv4. */
 #define UROCE_UDP_AFTER_IDENT (20u - 6 + 8)
-
-/** MAC of all other hosts in the frames of this port, because the kernel does not show MACs. */
-extern const uint8_t uroce_udp_peer_mac[6];
 
 /** Counts of messages and of unexpected events. The thread that drives the worker writes them. */
 struct uroce_udp_stats {

@@ -69,7 +69,8 @@ static bool
 is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
 {
 	return memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && a->frame_limit == b->frame_limit &&
-	       a->has_vlan == b->has_vlan && (!a->has_vlan || a->vlan_tci == b->vlan_tci);
+	       a->is_udp == b->is_udp && a->has_vlan == b->has_vlan &&
+	       (!a->has_vlan || a->vlan_tci == b->vlan_tci);
 }
 
 static bool
@@ -104,8 +105,8 @@ set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *mess
 		return -EPROTO;
 	}
 	if (client->host.frame_limit > 0 && !is_same_host(host, &client->host)) {
-		log_refusal(client, "uroced has another MAC, VLAN or longest frame now: allowed "
-				    "are those that it had");
+		log_refusal(client, "uroced has another MAC, VLAN or longest frame now, or another "
+				    "kind of port: allowed are those that it had");
 		return -ESTALE;
 	}
 	pthread_mutex_lock(&client->lock);

@@ -17,7 +17,10 @@
 #include "datapath/port/port.h"
 
 #define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy of a frame */
-/* Minimum length of an Ethernet frame without FCS; shorter frames are padded. */
+/*
+ * Minimum length of an Ethernet frame without FCS. Shorter frames are padded, except for those that
+ * leave uroced as datagrams.
+ */
 #define MIN_FRAME_LEN 60u
 /* Maximum time in ms in which uroced has to take the last frames of a device that is closed. */
 #define DRAIN_MAX_MS 100u
@@ -156,7 +159,7 @@ uroce_mux_client_rx(const struct uroce_port *port, uint16_t queue, struct rte_mb
  * @return length of the frame; 0: the frame is too long, and uroced drops its slot
  */
 static uint16_t
-put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
+put_frame(uint8_t *at, uint32_t room, uint32_t len_min, const struct rte_mbuf *mbuf)
 {
 	uint32_t len = 0;
 
@@ -166,9 +169,9 @@ put_frame(uint8_t *at, uint32_t room, const struct rte_mbuf *mbuf)
 		memcpy(at + len, rte_pktmbuf_mtod(mbuf, const void *), mbuf->data_len);
 		len += mbuf->data_len;
 	}
-	if (unlikely(len < MIN_FRAME_LEN)) {
-		memset(at + len, 0, MIN_FRAME_LEN - len);
-		len = MIN_FRAME_LEN;
+	if (unlikely(len < len_min)) {
+		memset(at + len, 0, len_min - len);
+		len = len_min;
 	}
 	return (uint16_t)len;
 }
@@ -190,6 +193,7 @@ uroce_mux_client_tx(const struct uroce_port *port, uint16_t queue, struct rte_mb
 {
 	struct uroce_mux_client *client = port->mux_client;
 	struct uroce_mux_client_pair *pair = &client->pair[queue];
+	const uint32_t len_min = port->policy->is_udp ? 0 : MIN_FRAME_LEN;
 	const int32_t room = uroce_spsc_room(&pair->up);
 
 	if (unlikely(room <= 0)) {
@@ -205,7 +209,7 @@ uroce_mux_client_tx(const struct uroce_port *port, uint16_t queue, struct rte_mb
 		};
 
 		frame.len = put_frame(client->shm.mem + frame.offset, client->shm.plan.frame_max,
-				      frames[i]);
+				      len_min, frames[i]);
 		uroce_spsc_put(&pair->up, i, frame);
 	}
 	uroce_spsc_push(&pair->up, nb);

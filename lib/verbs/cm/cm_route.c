@@ -164,24 +164,30 @@ rate_kernels_route(struct candidate *of)
 	return RATING_KERNEL;
 }
 
+/* Whether frames of a device pass UDP sockets, those of this process or those of uroced. */
+static bool
+is_on_sockets(const struct uroce_dev *dev)
+{
+	return dev->port ? dev->port->policy->is_udp : dev->conf.is_udp || dev->plan.host.is_udp;
+}
+
 /*
  * Rate a device on UDP sockets: the kernel must have a route to the destination, which may be an
- * address of the same host, for another process.
+ * address of the same host, for another process. The addresses of uroced count as the kernel's.
  */
 static int
-rate_sockets(struct candidate *of)
+rate_sockets(const struct uroce_dev *dev, struct candidate *of)
 {
-	const int if_index = (int)of->if_index;
-	uint8_t preferred[16];
-	int ret = uroce_udp_socket_find_source(of->dip.raw, if_index, preferred);
-	int idx = -1;
+	uint8_t preferred[16] = { 0 };
+	int ret, idx;
 
-	if (ret == 0) {
-		idx = kernels_source(of, preferred);
-		ret = idx < 0 ? -ENETUNREACH
-			      : uroce_udp_socket_try_route(of->gids.addr[idx].ip, of->dip.raw,
-							   if_index);
-	}
+	if (dev->conf.is_attached)
+		of->gids.kernels = UINT32_MAX;
+	/* if the kernel prefers no source address, the check of the route returns the reason */
+	(void)uroce_udp_socket_find_source(of->dip.raw, (int)of->if_index, preferred);
+	idx = kernels_source(of, preferred);
+	ret = idx < 0 ? -ENETUNREACH
+		      : uroce_dev_check_socket_route(dev, of->gids.addr[idx].ip, of->dip.raw);
 	if (ret < 0) {
 		of->error = ret;
 		return RATING_NONE;
@@ -223,6 +229,7 @@ rate_group(struct candidate *of)
 static int
 rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 {
+	const struct uroce_dev *const dev = uroce_vcontext_dev(device->own);
 	int rating;
 
 	uroce_vcm_device_gids(device, &of->gids);
@@ -231,10 +238,9 @@ rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 		return RATING_NONE;
 	rating = rate_self(of);
 	if (rating == RATING_NONE)
-		rating = uroce_vcontext_dev(device->own)->conf.is_udp ? rate_sockets(of)
-								      : rate_kernels_route(of);
+		rating = is_on_sockets(dev) ? rate_sockets(dev, of) : rate_kernels_route(of);
 	if (rating == RATING_NONE)
-		rating = rate_own_networks(uroce_vcontext_dev(device->own), of);
+		rating = rate_own_networks(dev, of);
 	if (rating == RATING_NONE && uroce_vcm_addr_is_group(of->dst))
 		rating = rate_group(of);
 	return rating;
