@@ -494,6 +494,27 @@ def test_interface(folder):
     expect('so has the title', '; net_af_packet0 on fd0, link ' in title, title)
 
 
+def test_udp(folder):
+    """A device on UDP sockets has counters of its own."""
+    server = [PERF, '--telemetry', '--no-huge', '-m', '256', '--no-pci', '--', '--uroce=udp,addr=127.77.0.3', 'send_bw']
+    with subprocess.Popen(server, env={**os.environ, 'RUNTIME_DIRECTORY': folder}, stdout=subprocess.DEVNULL) as perf:
+        before = device_of(folder, perf)
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for _ in range(3):
+                sender.sendto(bytes(40000), ('127.77.0.3', 4791))
+        end, told = time.monotonic() + TIMEOUT_S, {}
+        while before and told.get('udp_rx_too_long') != 3 and perf.poll() is None and time.monotonic() < end:
+            told = device_of(folder, perf).get('counters', {})
+        table, metrics = stat(folder, '--all')[1], stat(folder, '--prometheus')[1]
+        perf.terminate()
+        perf.wait(TIMEOUT_S)
+    expect('datagrams that are too long', told.get('udp_rx_too_long') == 3 and told['udp_rx_messages'] >= 3, told)
+    expect('datagrams that the kernel has dropped: none', told.get('udp_rx_dropped') == 0, told)
+    expect('the table has them', re.search(r'^  udp_rx_too_long +3$', table, re.M) and 'udp_tx_lost' in table, table)
+    expect('Prometheus, too', re.search(r'(?m)^uroce_udp_rx_too_long_total\{[^}]*port="udp"\} 3$', metrics) and
+           '# HELP uroce_udp_tx_lost_total of port_xmit_discards, frames' in metrics, metrics)
+
+
 class Shared:
     """A real uroced, and servers of uroce-perf that are attached to it and wait for a client."""
 
@@ -565,7 +586,7 @@ def test_shared(folder):
 def main():
     for test in (test_nobody, test_others, test_mute, test_gone, test_choice, test_table, test_json, test_prometheus,
                  test_qps, test_cm_counters, test_cm_ids, test_cm_of_uroced, test_cm_of_none, test_uroced,
-                 test_clients, test_watch, test_options, test_perf, test_interface, test_shared):
+                 test_clients, test_watch, test_options, test_perf, test_interface, test_udp, test_shared):
         with tempfile.TemporaryDirectory() as folder:
             test(folder)
     return failed > 0

@@ -21,6 +21,7 @@
 #include "datapath/device/qpn.h"
 #include "datapath/device/stats.h"
 #include "datapath/net/gid.h"
+#include "datapath/udp/udp_counter.h"
 #include "mem/mr.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -91,8 +92,19 @@ list_devices(const char *cmd, const char *params, struct rte_tel_data *reply)
 	return 0;
 }
 
+/* Add the counters that only the port `udp` has. */
 static void
-add_counters(struct rte_tel_data *reply, const struct uroce_dev *dev)
+add_udp_counters(struct rte_tel_data *counters, struct uroce_dev *dev)
+{
+	uint64_t nb[UROCE_UDP_COUNTER_NB];
+
+	uroce_udp_counters_read(dev, nb);
+	for (unsigned c = 0; c < UROCE_UDP_COUNTER_NB; c++)
+		add_value(counters, uroce_udp_counter_name(c), nb[c]);
+}
+
+static void
+add_counters(struct rte_tel_data *reply, struct uroce_dev *dev)
 {
 	struct rte_tel_data *const counters = add_dict(reply, "counters");
 	struct rte_tel_data *const verdicts = add_dict(reply, "verdicts");
@@ -102,6 +114,8 @@ add_counters(struct rte_tel_data *reply, const struct uroce_dev *dev)
 	uroce_stats_read(dev, &now);
 	for (unsigned c = 0; counters && c < UROCE_COUNTER_NB; c++)
 		add_value(counters, uroce_counter_name(c), now.nb[c]);
+	if (counters && dev->port->udp)
+		add_udp_counters(counters, dev);
 	uroce_stats_read_verdicts(dev, verdict);
 	for (unsigned v = 0; verdicts && v < UROCE_VERDICT_NB; v++)
 		add_value(verdicts, uroce_verdict_name(v), verdict[v]);
@@ -163,6 +177,8 @@ reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 	(void)rte_tel_data_start_dict(reply);
 	for (unsigned c = 0; c < UROCE_COUNTER_NB; c++)
 		add_text(reply, uroce_counter_name(c), uroce_counter_text(c));
+	for (unsigned c = 0; c < UROCE_UDP_COUNTER_NB; c++)
+		add_text(reply, uroce_udp_counter_name(c), uroce_udp_counter_text(c));
 	uroce_stats_read_qp(&none, rows);
 	for (unsigned i = 0; i < UROCE_STATS_QP_NB; i++) {
 		if (rows[i].is_qps_alone)

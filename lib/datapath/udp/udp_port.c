@@ -195,6 +195,7 @@ uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket
 void
 uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i)
 {
+	uroce_udp_count(&queue->stats.rx_dropped, uroce_udp_socket_drops(&queue->socket[i]));
 	/* A child of fork() may have the socket, too, so closing it does not remove it. */
 	(void)epoll_ctl(queue->epoll_fd, EPOLL_CTL_DEL, queue->socket[i].fd, NULL);
 	uroce_udp_socket_close(&queue->socket[i]);

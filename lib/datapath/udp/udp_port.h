@@ -18,6 +18,7 @@
  *	udp_tx.c      transmit, by the thread that drives the worker
  *	udp_rx.c      receive, by the same thread
  *	udp_error.c   errors that the network reports by ICMP
+ *	udp_counter.c counters, read by any thread
  *
  * The kernel determines two fields that the ICRC covers. The source port is always 4791, and the
  * paths of the device have this source port. The identification of IPv4 is 0 in a single datagram.

@@ -44,6 +44,8 @@ struct uroce_udp_stats {
 	_Atomic uint64_t rx_messages; /* messages that the kernel has delivered */
 	_Atomic uint64_t rx_copied;   /* messages that did not fit the prepared mbufs */
 	_Atomic uint64_t rx_too_long; /* datagrams that are longer than the longest frame */
+	/* datagrams that the kernel had dropped from sockets of multicast groups that are closed */
+	_Atomic uint64_t rx_dropped;
 	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
 	_Atomic uint64_t icmp_errors; /* errors that hosts or routers have reported by ICMP */
 };

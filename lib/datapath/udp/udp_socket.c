@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
@@ -99,6 +100,16 @@ uroce_udp_socket_share(const struct uroce_udp_socket *sock)
 	const int one = 1;
 
 	(void)setsockopt(sock->fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+}
+
+uint32_t
+uroce_udp_socket_drops(const struct uroce_udp_socket *sock)
+{
+	uint32_t info[SK_MEMINFO_VARS] = { 0 };
+	socklen_t len = sizeof(info);
+
+	(void)getsockopt(sock->fd, SOL_SOCKET, SO_MEMINFO, info, &len);
+	return info[SK_MEMINFO_DROPS];
 }
 
 /* The socket of a group gets no datagrams of interfaces on which other sockets have joined it. */

@@ -57,6 +57,12 @@ uint32_t uroce_udp_socket_buffer_len(const struct uroce_udp_socket *sock);
 void uroce_udp_socket_share(const struct uroce_udp_socket *sock);
 
 /**
+ * Number of datagrams that the kernel has dropped instead of giving them to a socket, mostly because
+ * its buffer was full; 0 if the kernel does not tell.
+ */
+uint32_t uroce_udp_socket_drops(const struct uroce_udp_socket *sock);
+
+/**
  * Check by a socket of its own whether the kernel has a route.
  * @param if_index  interface of link-local addresses
  * @return 0, or -errno of the kernel
