@@ -3,7 +3,7 @@
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
 A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
-runs `ip`, or connects to uroced; it changes nothing. The checks of the network have a file of their own. A check that does not apply to the target has no findings.
+runs `ip`, or connects to uroced; it changes nothing. The checks of the network, and of the port udp have files of their own. A check that does not apply to the target has no findings.
 """
 
 import difflib
@@ -13,6 +13,7 @@ import socket
 
 from uroce_doctor_connect import connection
 from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
+from uroce_doctor_udp import udp
 from uroce_netdev import names, read
 from uroce_target import FAULT, NOTE, OK, Finding, link_of
 
@@ -130,7 +131,7 @@ def isolation(target):
 
 def keys(target):
     """Check the names of the keys. The library refuses a device with an unknown one."""
-    for key, value in target.keys.items():
+    for key, value in dict.fromkeys(target.pairs):
         if key.startswith(CC_PREFIX) or (key in KEYS and value):
             continue
         if key in KEYS:
@@ -165,6 +166,8 @@ def daemon(target):
 
 
 def permissions(target):
+    if target.is_udp:
+        return    # the checks of the port udp say so
     effective = re.search(r'^CapEff:\s*([0-9a-f]+)$', read(target.proc, 'self/status') or '', re.MULTILINE)
     capabilities = int(effective[1], 16) if effective else 0
     missing = ' and '.join(name for name, bit in (('CAP_NET_RAW', CAP_NET_RAW), ('CAP_NET_ADMIN', CAP_NET_ADMIN))
@@ -214,7 +217,7 @@ def link(target):
     entry = link_of(target.interface)
     if entry is None:
         yield Finding(FAULT, 'link', f'there is no interface {target.interface}',
-                      'ip link    (other ports: a PCI address, net_NAME of a virtual port, uroced, loopback)')
+                      'ip link    (other ports: a PCI address, net_NAME of a virtual port, uroced, udp, loopback)')
     elif 'UP' not in entry['flags']:
         yield Finding(FAULT, 'link', f'{target.interface} is down', f'ip link set {target.interface} up')
     elif 'LOWER_UP' not in entry['flags']:
@@ -226,14 +229,14 @@ def link(target):
 
 def kernel_device(target):
     """Check for a kernel device on the same interface, which would use the same UDP port."""
-    for device in names(target.sysfs, 'class/infiniband') if target.interface else ():
+    for device in names(target.sysfs, 'class/infiniband') if target.interface and not target.is_udp else ():
         if read(target.sysfs, 'class/infiniband', device, 'parent') == target.interface:
             yield Finding(FAULT, 'UDP 4791', f'the kernel\'s {device} is on {target.interface}, and answers '
                           'what is for us', f'rdma link delete {device}')
 
 
-CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, duplicates, mtu, frame_limit, path, connection,
-          numa, isolation)
+CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, udp, duplicates, mtu,
+          frame_limit, path, connection, numa, isolation)
 
 
 def examine(target):

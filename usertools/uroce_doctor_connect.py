@@ -9,7 +9,8 @@ import os
 import shutil
 import subprocess
 
-import uroce_classportinfo as roce
+import uroce_probe as roce
+import uroce_probe_socket as sockets
 from uroce_doctor_network import ask_device
 from uroce_ports import AF_PACKET_RING, built
 from uroce_target import FAULT, NOTE, OK, Finding
@@ -57,7 +58,7 @@ def device_of(target):
         return f'net_af_packet_doctor{keys}', ['--no-pci', vdev, *target.eal]
     if target.pci:
         return f'{target.name}{keys}', [f'-a{target.pci}', *target.eal]
-    return f'{target.name}{keys}', target.eal or ['--no-pci']
+    return (target.spec if target.is_udp else f'{target.name}{keys}'), target.eal or ['--no-pci']
 
 
 def endpoint(target):
@@ -106,10 +107,14 @@ SILENCES = {
                     'or uroced there has no --cm', 'uroced ... --cm PORT    (there); ' + LISTENERS),
     roce.CLOSED: ('UDP port 4791 passes, and there is no RoCE device now: no program of uroce, no uroced and no kernel device',
                   'systemctl status uroced; rdma link    (there)'),
+    roce.CM_ANSWERED: ('its connection manager answers other requests: it is slow, or the network loses packets', LISTENERS),
     roce.PROHIBITED: ('a firewall on the path, here or there refuses UDP port 4791',
                       'nft list ruleset    (then: nft insert rule inet filter input udp dport 4791 accept)'),
     roce.SILENT: ('nothing answers on UDP port 4791: a firewall drops it, or the program of the RoCE device there does not run',
                   'nft list ruleset; tcpdump udp port 4791    (there and on the path)'),
+    roce.REFUSED_HERE: ('a rule of this host refuses to send to UDP port 4791', 'nft list ruleset; ip rule    (here)'),
+    sockets.UNREACHABLE: ('the host, or a router on the path, says that it cannot be reached', 'ip route get ADDRESS; ip neigh show'),
+    sockets.NO_ROUTE: ('this host has no route to it', 'ip route get ADDRESS'),
     None: ('a firewall drops UDP port 4791, no RoCE device is there, or nobody there serves connection management',
            'nft list ruleset; tcpdump udp port 4791    (there and on the path)'),
 }
@@ -117,8 +122,9 @@ SILENCES = {
 
 def of_silence(target):
     """Nobody has answered the connection request."""
-    outcome = ask_device(dataclasses.replace(target, peer=target.connect[0])) if target.interface else None
-    why, remedy = SILENCES[outcome]
+    can_ask = target.interface or target.is_udp
+    outcome = ask_device(dataclasses.replace(target, peer=target.connect[0])) if can_ask else None
+    why, remedy = SILENCES.get(outcome, SILENCES[None])
     yield Finding(FAULT, 'connection', f'{endpoint(target)} does not answer connection requests for {ANSWER_S} s: {why}', remedy)
 
 

@@ -4,6 +4,7 @@ says of its interfaces.
 """
 
 import dataclasses
+import ipaddress
 import json
 import os
 import re
@@ -15,6 +16,9 @@ OK, NOTE, FAULT = 'ok', 'note', 'FAULT'
 
 # Ports that are neither an interface nor a virtual port of DPDK, and where their address comes from.
 PORTS_WITH_ADDRESS = {'uroced': "that of uroced's port", 'loopback': 'one of its own; it reaches this process alone'}
+
+
+UDP = 'udp'    # a port on UDP sockets of the kernel
 
 
 @dataclasses.dataclass
@@ -34,12 +38,35 @@ class Target:
     name: str = None           # None: check the machine alone
     interface: str = None      # kernel interface of the port
     pci: str = None
-    keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...
+    keys: dict = dataclasses.field(default_factory=dict)    # keys of the device: addr, mtu ...; of a list the last value
+    spec: str = ''             # PORT[,key=value...] as it was given
     eal: list = dataclasses.field(default_factory=list)
     peer: str = None
     connect: tuple = None      # address and port of a listener
     sysfs: str = '/sys'
     proc: str = '/proc'
+
+    @property
+    def is_udp(self):
+        """Whether the device is on UDP sockets of the kernel."""
+        return self.name == UDP
+
+    @property
+    def pairs(self):
+        """The keys and values of the device, in their order. A key without a value has the value ''."""
+        return [pair.partition('=')[::2] for pair in self.spec.split(',')[1:]]
+
+    @property
+    def addrs(self):
+        """The addresses that the device is given, without their prefixes. What is no address is left out."""
+        found = [value.partition('/')[0] for key, value in self.pairs if key == 'addr']
+        return [text for text in found if is_address(text)]
+
+    @property
+    def path_mtu(self):
+        """The value of the key mtu; None: it is not given, or is no number."""
+        text = self.keys.get('mtu', '')
+        return int(text) if text.isascii() and text.isdigit() else None
 
     def device_folder(self):
         """The folder of the port's device in sysfs; None: there is none."""
@@ -73,6 +100,19 @@ class Target:
         return {}
 
 
+def printable(text):
+    """A text without characters that a terminal may take for commands, or that it cannot show."""
+    return ''.join(sign if sign.isprintable() else '?' for sign in text)
+
+
+def is_address(text):
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
 def ask_ip(*words):
     """The output of `ip -j`, as objects; None: the command failed."""
     try:
@@ -92,6 +132,28 @@ def link_of(interface):
     return (ask_ip('link', 'show', 'dev', interface) or [None])[0]
 
 
+def interface_with(address):
+    """The kernel interface that has an address; None: there is none. The loopback has all of 127.0.0.0/8."""
+    ip = ipaddress.ip_address(address)
+    if ip.version == 4 and ip.is_loopback:
+        return 'lo'
+    for entry in ask_ip('addr', 'show') or ():
+        for info in entry.get('addr_info', ()):
+            if ipaddress.ip_address(info['local']) == ip:
+                return entry['ifname']
+    return None
+
+
+def interface_of_udp(target):
+    """The interface of the port udp: that of its key, of its first address, or of the way to the peer."""
+    if target.keys.get('iface'):
+        return target.keys['iface']
+    if target.addrs:
+        return interface_with(target.addrs[0])
+    way = (ask_ip('route', 'get', target.peer) or [{}])[0] if target.peer else {}
+    return way.get('dev')
+
+
 def target_of(spec, eal=(), peer=None, connect=None):
     """The target for PORT[,key=value...]. A port that is neither an interface nor on PCI has no
     further properties.
@@ -99,9 +161,11 @@ def target_of(spec, eal=(), peer=None, connect=None):
     name, *pairs = (spec or '').split(',')
     keys = dict(pair.partition('=')[::2] for pair in pairs)
     is_pci = PCI_ADDRESS.match(name) is not None
-    is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS
+    is_virtual = name.startswith('net_') or name in PORTS_WITH_ADDRESS or name == UDP
     target = Target(name=name or None, interface=None if is_pci or is_virtual or not name else name,
-                      pci=name.lower() if is_pci else None, keys=keys, eal=list(eal), peer=peer, connect=connect)
+                    pci=name.lower() if is_pci else None, keys=keys, spec=spec or '', eal=list(eal), peer=peer, connect=connect)
+    if target.is_udp:
+        target.interface = interface_of_udp(target)
     # a port that shares an interface of the kernel, as net_af_packet0, names the interface in its arguments
     target.interface = target.interface or target.vdev().get('iface')
     return target

@@ -5,43 +5,28 @@ namespaces are allowed, there are also real links, each with one fault.
 
     test-doctor.py USERTOOLS BUILD
 
-The doctor starts the programs of build/. BUILD may be another folder, with sanitizers for example. So the test copies
-the tools beside a link to BUILD, and runs the copies.
+doctor_rig.py has what the tests share. The tests of requests to a peer, of the port udp and of configuration files have files
+of their own.
 """
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.dont_write_bytecode = True
-SOURCE, BUILD = os.path.dirname(os.path.abspath(sys.argv[1])), os.path.abspath(sys.argv[2])
-copied = tempfile.TemporaryDirectory()
-TOOLS = shutil.copytree(sys.argv[1], os.path.join(copied.name, 'usertools'))
-shutil.copy(os.path.join(SOURCE, 'meson.build'), copied.name)    # the tools look for a build beside this file
-os.symlink(BUILD, os.path.join(copied.name, 'build'))
-sys.path.insert(0, TOOLS)
+import doctor_rig  # noqa: E402
+from doctor_rig import DOCTOR, SOURCE, TOOLS, UROCED, Listener, Net, all_said, diagnosis, expect, start_device  # noqa: E402
+import doctor_probe  # noqa: E402
+import doctor_udp  # noqa: E402
 import uroce_doctor  # noqa: E402
 import uroce_doctor_connect  # noqa: E402
 from uroce_target import FAULT, NOTE, OK, target_of  # noqa: E402
 from uroce_ports import Lab, LabError, inside  # noqa: E402
 
 PCI = '0000:01:00.0'
-UROCED = os.path.join(BUILD, 'apps', 'uroced', 'uroced')
-CONNECT = os.path.join(BUILD, 'apps', 'uroce-connect')
-HANG_S = 60    # only a hang takes longer
-failed = 0
-all_said = []    # what the doctor said in all situations of this test
-
-
-def expect(what, is_right, said=''):
-    global failed
-    print(f"{'ok' if is_right else 'FAIL'}    {what}" + ('' if is_right else f': {said}'))
-    failed += not is_right
 
 
 # -------------------------------------------------------------------------------- simulated machines
@@ -129,33 +114,6 @@ def test_machines():
 
 # ------------------------------------------------------------------------------------------- links
 
-class Net:
-    """Two hosts on a link: two namespaces, with an interface roce0 in each."""
-
-    def __init__(self, lab, addresses=('192.0.2.1/24', '192.0.2.2/24'), mtus=(1500, 1500), is_up=True):
-        self.lab = lab
-        self.hosts = [lab.namespace(), lab.namespace()]
-        lab.run_in(None, f'ip link add roce0 netns {self.hosts[0].pid} type veth '
-                         f'peer name roce0 netns {self.hosts[1].pid}')
-        for host, address, mtu in zip(self.hosts, addresses, mtus):
-            lab.run_in(host, f'ip link set roce0 mtu {mtu}')
-            if is_up:
-                lab.run_in(host, 'ip link set roce0 up')
-            if address:
-                lab.run_in(host, f'ip addr add {address} dev roce0' + (' nodad' if ':' in address else ''))
-
-    def doctor(self, *words):
-        done = subprocess.run([*inside(self.hosts[0]), os.path.join(TOOLS, 'uroce-doctor'), *words, '--',
-                               '--no-huge'], capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout + done.stderr
-
-
-def diagnosis(what, status, words, net, *args):
-    found, said = net.doctor(*args)
-    all_said.append(said)
-    expect(what, found == status and words in said, said)
-
-
 def test_links(lab):
     net = Net(lab)
     diagnosis('a link as it should be', 0, '192.0.2.2 answers to 1112 bytes', net, 'roce0', '--peer', '192.0.2.2')
@@ -192,22 +150,6 @@ def test_remembered_neighbours(lab):
               '--peer', '192.0.2.2')
 
 
-def start_device(lab, host, *options):
-    """Start a program of uroce that is attached to nothing else, and waits: uroced on the host's interface.
-
-    @return the path of its socket
-    """
-    path = lab.path(f'uroced-{host.pid}')
-    process = lab.start([*inside(host), UROCED, '--no-huge', '-m', '256', '--no-pci', '--vdev=net_af_packet0,iface=roce0', '--',
-                         *options, f'--socket={path}', 'net_af_packet0'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + HANG_S
-    while not os.path.exists(path):
-        if process.poll() is not None or time.monotonic() > end:
-            raise LabError('uroced does not start')
-        time.sleep(0.02)
-    return path
-
-
 def test_port_4791(lab):
     """The path carries pings, and RoCE or not."""
     net = Net(lab)
@@ -218,7 +160,7 @@ def test_port_4791(lab):
     start_device(lab, net.hosts[1])
     diagnosis('a device answers', 0, 'a device of 192.0.2.2 answers on UDP port 4791', net, 'roce0', '--peer', '192.0.2.2')
     lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=1')
-    diagnosis('a device answers, and no ping', 0, '192.0.2.2 answers no echo', net, 'roce0', '--peer', '192.0.2.2')
+    diagnosis('a device answers, and no ping', 0, 'it answers no echo', net, 'roce0', '--peer', '192.0.2.2')
     lab.run_in(net.hosts[1], 'sysctl -q net.ipv4.icmp_echo_ignore_all=0')
     net = Net(lab, addresses=('2001:db8::1/64', '2001:db8::2/64'))
     start_device(lab, net.hosts[1])
@@ -228,7 +170,7 @@ def test_port_4791(lab):
 def test_refused_ports(lab):
     """A router between the hosts carries pings. It drops or refuses UDP 4791."""
     net = Net.__new__(Net)
-    net.lab, net.hosts = lab, [lab.namespace(), lab.namespace()]
+    net.lab, net.prefix, net.hosts = lab, [], [lab.namespace(), lab.namespace()]
     router = lab.namespace()
     for number, host in enumerate(net.hosts):
         lab.run_in(None, f'ip link add roce0 netns {host.pid} type veth peer name port{number} netns {router.pid}')
@@ -252,27 +194,6 @@ def test_refused_ports(lab):
 
 
 # ------------------------------------------------------------------------------------- connections
-
-class Listener:
-    """uroce-connect --listen on a host, at port 7471 of an address."""
-
-    def __init__(self, lab, host, address, *options):
-        self.process = lab.start([*inside(host), CONNECT, '--no-huge', '--no-pci', '--vdev=net_af_packet0,iface=roce0', '--',
-                                  '--uroce=net_af_packet0', '--listen', *options, f'{address}:7471'], stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True)
-
-    def __enter__(self):
-        line = self.process.stdout.readline()
-        if not line.startswith('listener\t0\t'):
-            raise LabError(f'uroce-connect does not listen: {line}')
-        return self
-
-    def __exit__(self, *_):
-        self.process.terminate()
-        self.process.wait(HANG_S)
-        self.process.stdout.close()
-        expect('the listener ends with status 0', self.process.returncode == 0, self.process.returncode)
-
 
 def test_connections(lab):
     """The other end accepts, refuses, or is not there."""
@@ -352,7 +273,7 @@ def test_duplicates(lab):
     lab.run_in(bridge, 'ip link add br0 type bridge')
     lab.run_in(bridge, 'ip link set br0 up')
     net = Net.__new__(Net)
-    net.lab, net.hosts = lab, [lab.namespace() for _ in range(3)]
+    net.lab, net.prefix, net.hosts = lab, [], [lab.namespace() for _ in range(3)]
     for host, address in zip(net.hosts, ('192.0.2.1/24', '192.0.2.2/24', '192.0.2.2/24')):
         number = net.hosts.index(host)
         lab.run_in(None, f'ip link add roce0 netns {host.pid} type veth peer name port{number} netns {bridge.pid}')
@@ -380,7 +301,7 @@ def test_frames(lab):
             ('a framesz that is too short for the key mtu', 'net_af_packet0,mtu=4096', vdev, 1, '4096 takes'),
             ('a framesz that is long enough', 'net_af_packet0', vdev + ',framesz=4608,blocksz=36864', 0, 'framesz=4608: path MTU 4096'),
             ('an interface that there is not', 'net_af_packet0', '--vdev=net_af_packet0,iface=roce7', 1, 'no interface roce7')):
-        done = subprocess.run([*inside(net.hosts[0]), os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge', eal],
+        done = subprocess.run([*inside(net.hosts[0]), DOCTOR, spec, '--', '--no-huge', eal],
                               capture_output=True, text=True, check=False)
         all_said.append(done.stdout)
         expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
@@ -393,7 +314,7 @@ def test_daemon():
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
         def diagnose(what, status, words, spec=f'uroced,socket={path}'):
-            done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), spec, '--', '--no-huge'], capture_output=True, text=True,
+            done = subprocess.run([DOCTOR, spec, '--', '--no-huge'], capture_output=True, text=True,
                                   check=False)
             all_said.append(done.stdout)
             expect(what, done.returncode == status and words in done.stdout, done.stdout + done.stderr)
@@ -440,6 +361,9 @@ def test_arguments():
     for what, words, said in (
             ('an MTU that there is not', ['roce0,mtu=1000'], 'mtu=1000: allowed: 256, 512'),
             ('an address that is none', ['roce0', '--peer', '192.0.2.300'], 'is no IPv4 or IPv6 address'),
+            ('an address of a group', ['udp', '--peer', '224.0.0.1'], 'is no address of one host'),
+            ('an address of all hosts', ['udp', '--peer', '255.255.255.255'], 'is no address of one host'),
+            ('an address of no host', ['udp', '--peer', '::'], 'is no address of one host'),
             ('a peer of a port that is not the kernel\'s', ['net_memif0', '--peer', '192.0.2.2'],
              'needs an interface of the kernel'),
             ('a listener without a port', ['roce0', '--connect', '192.0.2.2'], 'is not ADDRESS:PORT'),
@@ -448,7 +372,7 @@ def test_arguments():
             ('a connection over no port', ['--connect', '192.0.2.2:1'], '--connect needs a port'),
             ('a connection over loopback', ['loopback', '--connect', '192.0.2.2:1'], '--connect needs a port'),
             ('an unknown option', ['--hlep'], '--hlep: unknown option')):
-        done = subprocess.run([os.path.join(TOOLS, 'uroce-doctor'), *words], capture_output=True, text=True,
+        done = subprocess.run([DOCTOR, *words], capture_output=True, text=True,
                               check=False)
         expect(what, done.returncode == 2 and said in done.stderr and done.stderr.count('\n') == 1
                and not done.stdout, done.stderr + done.stdout)
@@ -459,12 +383,15 @@ test_arguments()
 test_keys()
 test_daemon()
 test_outcomes()
+doctor_udp.test_machines()
 laboratory = Lab(False)
 try:
     test_links(laboratory)
     test_remembered_neighbours(laboratory)
     test_port_4791(laboratory)
     test_refused_ports(laboratory)
+    doctor_probe.test_links(laboratory)
+    doctor_udp.test_links(laboratory)
     test_connections(laboratory)
     test_connections_of_uroced(laboratory)
     test_duplicates(laboratory)
@@ -474,4 +401,4 @@ except LabError as error:
     print(f'skip    links: {error}')
 finally:
     laboratory.close()
-sys.exit(failed != 0)
+sys.exit(doctor_rig.nb_failed != 0)
