@@ -3,7 +3,8 @@
 devices and traffic, reports what it found, and gives the command that corrects what is wrong.
 
 A check is a generator of findings about a target. A check reads files below `sysfs` and `proc`,
-runs `ip`, or connects to uroced; it changes nothing. The checks of the network, and of the port udp have files of their own. A check that does not apply to the target has no findings.
+runs `ip`, or connects to uroced; it changes nothing. The checks of the network, of the port udp, of the values of keys and of
+configuration files have files of their own. A check that does not apply to the target has no findings.
 """
 
 import difflib
@@ -14,6 +15,7 @@ import socket
 from uroce_doctor_connect import connection
 from uroce_doctor_network import address, duplicates, frame_limit, mtu, path
 from uroce_doctor_udp import udp
+from uroce_doctor_values import examine_values
 from uroce_netdev import names, read
 from uroce_target import FAULT, NOTE, OK, Finding, link_of
 
@@ -235,7 +237,7 @@ def kernel_device(target):
                           'what is for us', f'rdma link delete {device}')
 
 
-CHECKS = (hugepages, keys, daemon, permissions, driver, link, kernel_device, address, udp, duplicates, mtu,
+CHECKS = (hugepages, keys, examine_values, daemon, permissions, driver, link, kernel_device, address, udp, duplicates, mtu,
           frame_limit, path, connection, numa, isolation)
 
 

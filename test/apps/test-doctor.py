@@ -19,6 +19,7 @@ import tempfile
 sys.dont_write_bytecode = True
 import doctor_rig  # noqa: E402
 from doctor_rig import DOCTOR, SOURCE, TOOLS, UROCED, Listener, Net, all_said, diagnosis, expect, start_device  # noqa: E402
+import doctor_config  # noqa: E402
 import doctor_probe  # noqa: E402
 import doctor_udp  # noqa: E402
 import uroce_doctor  # noqa: E402
@@ -383,6 +384,7 @@ test_arguments()
 test_keys()
 test_daemon()
 test_outcomes()
+doctor_config.test_all()
 doctor_udp.test_machines()
 laboratory = Lab(False)
 try:
