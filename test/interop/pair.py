@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs two processes of one program that was built for libibverbs, under uroce-run: a server and a client. They are
-joined by a port of usertools/uroce_ports.py. Several scripts of this folder use this module.
+joined by a port of usertools/uroce_ports.py. Several scripts of this folder use this module. With --container each
+process runs in a container of its own, which has the uroce that is installed in its image.
 """
 
 import argparse
@@ -13,24 +14,68 @@ import time
 
 sys.dont_write_bytecode = True
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(TOP, 'usertools'))
-from uroce_ports import PORTS, Lab, LabError, inside, stop  # noqa: E402
+sys.path[:0] = [os.path.join(TOP, 'usertools'), os.path.join(TOP, 'test/containers')]
+import sandbox  # noqa: E402
+from uroce_ports import PORTS, Lab, LabError, built, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 TIMEOUT = 90    # time limit in seconds for a pair
 GID = 1          # index of the address of the wire, or of the first configured address
+UDP_GID = 0      # the same for the port udp, which has no link-local address unless one is configured
 PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 'libfabric-bin',
             'mpirun': 'openmpi-bin'}
 
 
-def under_run(side, libs, command, options=()):
+container = None    # the sandbox.Container of the processes
+
+
+def gid(port):
+    """The index of the GID that programs use over this port."""
+    return UDP_GID if port == 'udp' else GID
+
+
+def run_words(side, libs, command, options=()):
     """The words that run a command on this side, with further options of uroce-run."""
-    words = [RUN, '--dev', side.device, *options]
+    words = ['uroce-run' if container else RUN, '--dev', side.device, *options]
     if side.eal:
         words += ['--eal', ' '.join(side.eal)]
     if libs:
         words += ['--libs', libs]
     return words + ['--'] + command
+
+
+def under_run(side, libs, command, options=(), folders=()):
+    """The words that run a command on this side. A container gets these folders, and it can write to them."""
+    words = run_words(side, libs, command, options)
+    return contained(words, folders) if container else words
+
+
+def contained(words, folders=()):
+    """The words that run these words in a container. The first folder is its working directory."""
+    folders = [folder.rstrip('/') for folder in folders]
+    for folder in folders:
+        os.chmod(folder, 0o777)    # the user of the container is another one
+    with_folders = sandbox.Container(container.image, dict.fromkeys(folders, True), container.user)
+    return with_folders.words(words, *folders[:1])
+
+
+def daemon(lab, options, keeper=None):
+    """Start a uroced, in the container if there is one, with these options of EAL; the port comes last.
+    @return the device of its clients
+    """
+    path = lab.path('uroced.sock')
+    program = 'uroced' if container else built('build/apps/uroced/uroced')
+    words = [program, '--no-pci', '--no-huge', *options[:-1], '--', '--cm', '--mode=0666', '--socket', path,
+             options[-1]]
+    log = tempfile.TemporaryFile('w+')
+    process = lab.start(inside(keeper) + (contained(words, [lab.path('')]) if container else words),
+                        stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    deadline = time.monotonic() + TIMEOUT
+    while not os.path.exists(path):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise LabError('uroced: ' + (lines_of(log) or ['it did not start'])[-1])
+        time.sleep(0.05)
+    return f'uroced,socket={path}'
 
 
 def missing(program):
@@ -56,8 +101,8 @@ def listeners(keeper):
 
 
 def wait_for_server(process, keeper, before):
-    """Wait until the server listens or has ended, ten seconds at most."""
-    deadline = time.monotonic() + 10
+    """Wait until the server listens or has ended. Only a hang exceeds the limit."""
+    deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline and process.poll() is None and not listeners(keeper) - before:
         time.sleep(0.05)
 
@@ -128,8 +173,23 @@ def report(port, libs, commands, result):
     return failed
 
 
+def add_container(parser):
+    """Add the option --container to a parser."""
+    parser.add_argument('--container', metavar='IMAGE', type=use_container,
+                        help='run each process in a container of this image, which test/containers/run has made')
+
+
+def use_container(image):
+    global container
+    if not os.path.exists(os.path.join(image, 'confine')):
+        raise argparse.ArgumentTypeError(f'{image} is no image of test/containers/run')
+    container = sandbox.Container(image)
+    return image
+
+
 def parse(description):
     parser = argparse.ArgumentParser(description=description)
+    add_container(parser)
     parser.add_argument('--port', default='memif', choices=[port for port in PORTS if PORTS[port][0]])
     parser.add_argument('--all', action='store_true', help='every combination')
     parser.add_argument('--libs', metavar='FOLDER', type=os.path.abspath,
