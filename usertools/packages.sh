@@ -12,7 +12,7 @@ packages_test="$packages_build
 	clang clang-format libclang-rt-dev llvm g++ cmake
 	libfabric-bin ucx-utils openmpi-bin libopenmpi-dev librdmacm-dev
 	dpdk-dev libpcap-dev libbpf-dev libxdp-dev iproute2 iputils-ping procps ethtool
-	python3-scapy tshark
+	python3-scapy python3-yaml tshark bubblewrap
 	ibverbs-utils rdmacm-utils perftest python3-pyverbs
 	curl iperf3 netcat-openbsd"
 
