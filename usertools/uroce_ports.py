@@ -69,7 +69,10 @@ class Lab:
 
     def path(self, name):
         if not self.folder:
-            self.folder = tempfile.mkdtemp(prefix='uroce-lab-')
+            try:
+                self.folder = tempfile.mkdtemp(prefix='uroce-lab-')
+            except OSError as error:
+                raise LabError(f'no temporary folder: {error.strerror}; allowed: a writable /tmp') from error
         return os.path.join(self.folder, name)
 
     def start(self, command, cpus=None, **options):

@@ -51,20 +51,21 @@ def user_namespace():
 
 class Container:
     """How programs run in a container of this image. `binds` are further folders: {path: whether it is writable}.
-    `volumes` are writable, too, and have other names in the container: {path: name}.
+    `volumes` are writable, too, and have other names in the container: {path: name}. `writable` replaces WRITABLE.
     """
 
-    def __init__(self, image, binds=None, user=NOBODY, volumes=None):
+    def __init__(self, image, binds=None, user=NOBODY, volumes=None, writable=None):
         self.image = os.path.abspath(image)
         self.binds = dict(binds or {})
         self.user = user
         self.volumes = dict(volumes or {})
+        self.writable = WRITABLE if writable is None else writable
 
     def file_system(self):
         words = [*top_level(), '--ro-bind', f'{self.image}/usr/local', '/usr/local',
                  '--ro-bind', f'{self.image}/etc', '/etc', '--proc', '/proc', '--ro-bind', '/sys', '/sys',
                  '--dev', '/dev', '--perms', '0755', '--dir', '/run', '--ro-bind', f'{self.image}/confine', CONFINE]
-        for path, size in WRITABLE.items():
+        for path, size in self.writable.items():
             words += ['--perms', '1777', '--size', str(size), '--tmpfs', path]
         for path, is_writable in self.binds.items():
             words += ['--bind' if is_writable else '--ro-bind', path, path]

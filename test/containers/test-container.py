@@ -153,7 +153,7 @@ def test_pairs(keeper):
         test_pair(command, keeper)
 
 
-def test_pair(command, keeper):
+def test_pair(command, keeper, what='two containers'):
     addresses = loopback_pair()
     sides = [Side(f'udp,addr={address}') for address in addresses]
     lab, logs = Lab(), [tempfile.TemporaryFile('w+') for _ in range(2)]
@@ -174,7 +174,21 @@ def test_pair(command, keeper):
     said = '\n'.join(line for log in logs for line in pair.lines_of(log))
     # rping frees its channel while another thread of it is about to wait there, which may end it with 255
     is_right = statuses == [0, 0] or (command == 'rping' and set(statuses) <= {0, 255} and 'rdma-ping-9' in said)
-    tap.result(is_right, f'two containers: {command}', f'statuses of client and server: {statuses}\n{said}')
+    tap.result(is_right, f'{what}: {command}', f'statuses of client and server: {statuses}\n{said}')
+
+
+def test_without_tmp(image, keeper):
+    """Programs need no folder that can be written to. uroce's own programs say that they do."""
+    before = pair.container
+    pair.container = sandbox.Container(image, writable={})
+    if not pair.missing('ibv_rc_pingpong'):
+        test_pair('ibv_rc_pingpong -g 0', keeper, 'two containers without a writable folder')
+    status, said = run_alone(pair.container, ['uroce-devinfo', '--', '--uroce=udp'], keeper)
+    tap.result(status == 1 and 'allowed: a writable /tmp' in said, 'uroce-devinfo says that it needs /tmp', said)
+    status, said = run_alone(pair.container, ['uroce-lab', 'udp', 'write_bw', '-n', '100'], keeper)
+    tap.result(status == 1 and 'allowed: a writable /tmp' in said and 'Traceback' not in said,
+               'uroce-lab says that it needs /tmp', said)
+    pair.container = before
 
 
 def wait_for(process):
@@ -263,6 +277,7 @@ def main():
             own = sandbox.Container(image, {}, int(stages[-1].last('USER').split(':')[0]))
             test_entry_point(own, stages[-1], keeper)
             test_pairs(keeper)
+            test_without_tmp(image, keeper)
             test_pod(own, keeper)
         except containerfile.ImageError as error:
             tap.result(False, 'the image', str(error))

@@ -55,7 +55,8 @@ def contained(words, folders=()):
     folders = [folder.rstrip('/') for folder in folders]
     for folder in folders:
         os.chmod(folder, 0o777)    # the user of the container is another one
-    with_folders = sandbox.Container(container.image, dict.fromkeys(folders, True), container.user)
+    with_folders = sandbox.Container(container.image, dict.fromkeys(folders, True), container.user,
+                                     writable=container.writable)
     return with_folders.words(words, *folders[:1])
 
 
@@ -185,7 +186,7 @@ def report(port, libs, commands, result):
             failed += 1
             for end, status, lines in zip(('server', 'client'), statuses, said):
                 print(f'# {end}: {"did not end" if status is None else f"status {status}"}',
-                      *lines[-4:], sep=f'\n# {end}: ', flush=True)
+                      *lines[-12:], sep=f'\n# {end}: ', flush=True)
     return failed
 
 
