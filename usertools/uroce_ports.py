@@ -92,10 +92,10 @@ class Lab:
         namespace
         """
         keeper = self.start(['unshare', '--net', 'sleep', 'infinity'],
-                            stdin=subprocess.DEVNULL)
-        own = os.readlink('/proc/self/ns/net')
+                            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        own = network_of('self')
         deadline = time.monotonic() + 5
-        while os.readlink(f'/proc/{keeper.pid}/ns/net') == own:
+        while network_of(keeper.pid) in (own, None):
             if keeper.poll() is not None or time.monotonic() > deadline:
                 raise LabError('no network namespace: this kernel or container allows none')
             time.sleep(0.01)
@@ -111,6 +111,14 @@ class Lab:
         if done.returncode != 0 and not is_optional:
             why = (done.stderr.strip() or done.stdout.strip() or 'failed').splitlines()[0]
             raise LabError(f'{command}: {why}')
+
+
+def network_of(pid):
+    """The name of a process's network namespace; None: the process has ended."""
+    try:
+        return os.readlink(f'/proc/{pid}/ns/net')
+    except OSError:
+        return None
 
 
 def inside(keeper):

@@ -128,6 +128,16 @@ def run_alone(container, command, keeper=None):
     return done.returncode, done.stdout + done.stderr
 
 
+def test_namespace(container):
+    """uroce-lab makes no namespace in a container, and says so."""
+    code = 'import sys; sys.path.insert(0, "/usr/local/share/uroce/usertools")\n' \
+           'import uroce_ports\n' \
+           'try: uroce_ports.Lab().namespace()\n' \
+           'except uroce_ports.LabError as error: print(error)'
+    status, said = run_alone(container, ['/usr/bin/python3', '-B', '-c', code])
+    tap.result(status == 0 and said.startswith('no network namespace'), 'no namespace is made in a container', said)
+
+
 def test_entry_point(container, stage, keeper):
     command = stage.words('ENTRYPOINT') + stage.words('CMD')
     status, said = run_alone(container, command, keeper)
@@ -275,6 +285,7 @@ def main():
             pair.use_container(image)
             test_restrictions(sandbox.Container(image, {}, sandbox.NOBODY, {PROBE: sandbox.CONFINE + '-probe'}))
             own = sandbox.Container(image, {}, int(stages[-1].last('USER').split(':')[0]))
+            test_namespace(own)
             test_entry_point(own, stages[-1], keeper)
             test_pairs(keeper)
             test_without_tmp(image, keeper)
