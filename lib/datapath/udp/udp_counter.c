@@ -77,6 +77,7 @@ add_queue(void *arg)
 	nb[UROCE_UDP_COUNTER_RX_TOO_LONG] += load_count(&stats->rx_too_long);
 	nb[UROCE_UDP_COUNTER_RX_NO_MBUF] += load_count(&stats->no_mbuf);
 	nb[UROCE_UDP_COUNTER_RX_DROPPED] += load_count(&stats->rx_dropped);
+	nb[UROCE_UDP_COUNTER_ICMP_ERRORS] += load_count(&stats->icmp_errors);
 	for (unsigned i = 0; i < queue->nb_sockets; i++)
 		nb[UROCE_UDP_COUNTER_RX_DROPPED] += uroce_udp_socket_drops(&queue->socket[i]);
 	return 0;

@@ -19,7 +19,8 @@
 	X(RX_COPIED, "messages copied once more because their datagrams had an unexpected length") \
 	X(RX_TOO_LONG, "datagrams dropped because they were longer than the longest frame")        \
 	X(RX_NO_MBUF, "rounds in which nothing was received because the packet pool was empty")    \
-	X(RX_DROPPED, "datagrams that the kernel dropped, mostly because a socket was full")
+	X(RX_DROPPED, "datagrams that the kernel dropped, mostly because a socket was full")       \
+	X(ICMP_ERRORS, "reports by ICMP that a datagram was not delivered")
 
 enum uroce_udp_counter {
 #define UROCE_UDP_COUNTER_ENUM(name, text) UROCE_UDP_COUNTER_##name,

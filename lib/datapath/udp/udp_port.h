@@ -17,6 +17,7 @@
  *	udp_socket.c  a socket: its options and its address
  *	udp_tx.c      transmit, by the thread that drives the worker
  *	udp_rx.c      receive, by the same thread
+ *	udp_frame.c   the headers of received frames
  *	udp_error.c   errors that the network reports by ICMP
  *	udp_counter.c counters, read by any thread
  *

@@ -19,10 +19,9 @@
 #include <netinet/udp.h>
 #include <rte_ip.h>
 
-#include "datapath/net/igmp_mld.h"
+#include "datapath/udp/udp_frame.h"
 #include "datapath/udp/udp_port.h"
 #include "datapath/udp/udp_queue.h"
-#include "transport/mcast.h"
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
@@ -41,18 +40,8 @@
  */
 #define CHEAP_MAX 64
 
-/* What the control messages of a received message say. */
-struct arrival {
-	struct sockaddr_in6 from; /* or a struct sockaddr_in */
-	uint8_t dest[16];         /* destination address, in network form of the family */
-	uint8_t tclass;
-	uint8_t ttl;
-	uint32_t segment_len; /* length of each datagram but the last; 0: there is one datagram */
-	uint32_t len;         /* length of the message */
-};
-
 static void
-take_control(const struct cmsghdr *cmsg, struct arrival *arrival)
+take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 {
 	const bool is_v4 = cmsg->cmsg_level == IPPROTO_IP, is_v6 = cmsg->cmsg_level == IPPROTO_IPV6;
 	const int type = cmsg->cmsg_type;
@@ -93,7 +82,7 @@ note_rx_error(struct uroce_udp_queue *queue)
  */
 static bool
 recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock, unsigned nb_parts,
-	     struct arrival *arrival)
+	     struct uroce_udp_arrival *arrival)
 {
 	_Alignas(struct cmsghdr) uint8_t control[256];
 	struct msghdr msg = {
@@ -120,103 +109,6 @@ recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock,
 	if (arrival->segment_len == 0 || arrival->segment_len > arrival->len)
 		arrival->segment_len = arrival->len;
 	return true;
-}
-
-/* --- headers ----------------------------------------------------------------------------------- */
-
-static void
-write_ipv4(const struct arrival *arrival, struct uroce_udp_origin *origin)
-{
-	const struct sockaddr_in *from = (const struct sockaddr_in *)&arrival->from;
-	struct uroce_ipv4 *ip = (struct uroce_ipv4 *)(origin->hdr + sizeof(struct uroce_eth));
-
-	*ip = (struct uroce_ipv4){
-		.version_ihl = 0x45,
-		.tos = arrival->tclass,
-		.frag = be16_make(UROCE_IPV4_DF),
-		.ttl = arrival->ttl,
-		.protocol = UROCE_IPPROTO_UDP,
-	};
-	memcpy(ip->src, &from->sin_addr, sizeof(ip->src));
-	memcpy(ip->dst, arrival->dest, sizeof(ip->dst));
-	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
-}
-
-static void
-write_ipv6(const struct arrival *arrival, struct uroce_udp_origin *origin)
-{
-	struct uroce_ipv6 *ip = (struct uroce_ipv6 *)(origin->hdr + sizeof(struct uroce_eth));
-
-	*ip = (struct uroce_ipv6){
-		.version_flow = be32_make(UINT32_C(6) << 28 | (uint32_t)arrival->tclass << 20),
-		.next_header = UROCE_IPPROTO_UDP,
-		.hop_limit = arrival->ttl,
-	};
-	memcpy(ip->src, &arrival->from.sin6_addr, sizeof(ip->src));
-	memcpy(ip->dst, arrival->dest, sizeof(ip->dst));
-	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
-}
-
-/* Write the destination MAC: that of the port, or that of a multicast group. */
-static void
-write_dmac(const struct uroce_port *port, bool is_ipv6, const uint8_t *dest, uint8_t mac[6])
-{
-	uint8_t gid[16] = { [10] = 0xff, 0xff };
-
-	memcpy(is_ipv6 ? gid : gid + 12, dest, is_ipv6 ? 16 : 4);
-	if (uroce_gid_is_multicast(gid))
-		uroce_mcast_group_mac(gid, mac);
-	else
-		memcpy(mac, port->mac, sizeof(port->mac));
-}
-
-/* Make the headers of the datagrams of a message, without lengths and checksum. */
-static void
-make_origin(const struct uroce_port *port, bool is_ipv6, const struct arrival *arrival,
-	    struct uroce_udp_origin *origin)
-{
-	struct uroce_eth *eth = (struct uroce_eth *)origin->hdr;
-	struct uroce_udp *udp;
-
-	origin->is_ipv6 = is_ipv6;
-	write_dmac(port, is_ipv6, arrival->dest, eth->dst);
-	memcpy(eth->src, uroce_udp_peer_mac, sizeof(eth->src));
-	eth->type = be16_make(is_ipv6 ? UROCE_ETHERTYPE_IPV6 : UROCE_ETHERTYPE_IPV4);
-	if (is_ipv6)
-		write_ipv6(arrival, origin);
-	else
-		write_ipv4(arrival, origin);
-	udp = (struct uroce_udp *)(origin->hdr + origin->hdr_len - sizeof(*udp));
-	/* the UDP port is at the same place in both kinds of socket addresses */
-	*udp = (struct uroce_udp){ .sport = be16_make(ntohs(arrival->from.sin6_port)),
-				   .dport = be16_make(UROCE_UDP_PORT) };
-}
-
-/*
- * Complete a frame whose datagram is in its place: write the headers, and change the ICRC.
- * @param len  length of the datagram
- */
-static void
-finish_frame(const struct uroce_udp_origin *origin, struct rte_mbuf *frame, uint32_t len)
-{
-	uint8_t *const at = rte_pktmbuf_mtod(frame, uint8_t *);
-	struct uroce_udp *udp = (struct uroce_udp *)(at + origin->hdr_len - sizeof(*udp));
-	const uint16_t udp_len = (uint16_t)(len + sizeof(*udp));
-	struct uroce_ipv4 *ipv4 = (struct uroce_ipv4 *)(at + sizeof(struct uroce_eth));
-	struct uroce_ipv6 *ipv6 = (struct uroce_ipv6 *)ipv4;
-	uint16_t checksum;
-
-	memcpy(at, origin->hdr, origin->hdr_len);
-	udp->len = be16_make(udp_len);
-	if (origin->is_ipv6) {
-		ipv6->payload_len = be16_make(udp_len);
-	} else {
-		ipv4->total_len = be16_make((uint16_t)(udp_len + sizeof(*ipv4)));
-		checksum = (uint16_t)~rte_raw_cksum(ipv4, sizeof(*ipv4));
-		memcpy(&ipv4->checksum, &checksum, sizeof(checksum));
-	}
-	frame->data_len = (uint16_t)(origin->hdr_len + len);
-	frame->pkt_len = frame->data_len;
 }
 
 /* --- identifications --------------------------------------------------------------------------- */
@@ -285,7 +177,7 @@ take_left(const struct uroce_port *port, struct uroce_udp_queue *queue, struct r
 		}
 		frames[nb] = rx->spare[--rx->nb_spare];
 		memcpy(rte_pktmbuf_mtod_offset(frames[nb], uint8_t *, origin->hdr_len), from, len);
-		finish_frame(origin, frames[nb++], len);
+		uroce_udp_finish_frame(origin, frames[nb++], len);
 	}
 	return nb;
 }
@@ -295,7 +187,8 @@ take_left(const struct uroce_port *port, struct uroce_udp_queue *queue, struct r
  * @param in_mbufs  number of bytes of the parts that are mbufs
  */
 static void
-collect_message(struct uroce_udp_queue *queue, const struct arrival *arrival, uint32_t in_mbufs)
+collect_message(struct uroce_udp_queue *queue, const struct uroce_udp_arrival *arrival,
+		uint32_t in_mbufs)
 {
 	struct uroce_udp_rx *rx = &queue->rx;
 	uint32_t left = RTE_MIN(arrival->len, in_mbufs);
@@ -317,14 +210,15 @@ collect_message(struct uroce_udp_queue *queue, const struct arrival *arrival, ui
 /* --- the burst --------------------------------------------------------------------------------- */
 
 static bool
-is_single_datagram(const struct arrival *arrival)
+is_single_datagram(const struct uroce_udp_arrival *arrival)
 {
 	return arrival->segment_len == arrival->len;
 }
 
 /* Note the lengths of a message, from which the parts for the next message follow. */
 static void
-expect_segment_len(struct uroce_udp_socket *sock, const struct arrival *arrival, bool is_copied)
+expect_segment_len(struct uroce_udp_socket *sock, const struct uroce_udp_arrival *arrival,
+		   bool is_copied)
 {
 	const bool is_single = is_single_datagram(arrival);
 	const bool is_cheap = is_single || arrival->len < LEARN_LEN;
@@ -365,14 +259,14 @@ prepare_parts(struct uroce_udp_rx *rx, uint32_t hdr_len, uint32_t part_len, unsi
 /* Turn the mbufs of a message that fitted them into frames. */
 static unsigned
 take_mbufs(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
-	   const struct arrival *arrival, struct rte_mbuf **frames)
+	   const struct uroce_udp_arrival *arrival, struct rte_mbuf **frames)
 {
 	unsigned nb = 0;
 
 	for (uint32_t at = 0; at < arrival->len; at += arrival->segment_len) {
 		frames[nb] = rx->spare[--rx->nb_spare];
-		finish_frame(origin, frames[nb++],
-			     RTE_MIN(arrival->segment_len, arrival->len - at));
+		uroce_udp_finish_frame(origin, frames[nb++],
+				       RTE_MIN(arrival->segment_len, arrival->len - at));
 	}
 	return nb;
 }
@@ -426,7 +320,7 @@ receive_message(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	const uint32_t hdr_len = sock->is_ipv6 ? UROCE_UDP_HDR_MAX : UROCE_UDP_HDR_IPV4;
 	const uint32_t part_len = choose_part_len(port, sock, hdr_len);
 	struct uroce_udp_origin origin;
-	struct arrival arrival;
+	struct uroce_udp_arrival arrival;
 	uint32_t in_mbufs;
 	unsigned nb = count_parts(queue, sock, part_len, room);
 	bool has_fitted;
@@ -437,7 +331,7 @@ receive_message(const struct uroce_port *port, struct uroce_udp_queue *queue,
 	if (!recv_message(queue, sock, nb + 1, &arrival))
 		return false;
 	uroce_udp_count(&queue->stats.rx_messages, 1);
-	make_origin(port, sock->is_ipv6, &arrival, &origin);
+	uroce_udp_make_origin(port, sock->is_ipv6, &arrival, &origin);
 	has_fitted = is_single_datagram(&arrival)
 			     ? arrival.len <= part_len
 			     : arrival.segment_len == part_len && arrival.len <= in_mbufs;
