@@ -92,8 +92,8 @@ def run_step(text, image, tree=None):
     if os.geteuid() != 0:
         words += ['--unshare-user', '--uid', '0', '--gid', '0']
     words += [*top_level(), '--bind', f'{image}/usr/local', '/usr/local', '--bind', f'{image}/etc', '/etc',
-              '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--dir', '/var/cache/ldconfig', '--dir', '/var/log',
-              '--setenv', 'HOME', '/tmp', '--setenv', 'PATH', SEARCH]
+              '--proc', '/proc', '--dev', '/dev', '--tmpfs', '/tmp', '--dir', '/var/cache/ldconfig',
+              '--dir', '/var/log', '--setenv', 'HOME', '/tmp', '--setenv', 'PATH', SEARCH]
     if tree:
         words += ['--bind', tree, '/uroce', '--chdir', '/uroce']
     done = subprocess.run(words + ['--', 'sh', '-c', text], capture_output=True, text=True, check=False,

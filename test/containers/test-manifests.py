@@ -110,8 +110,8 @@ def test_containerfile():
     with open(os.path.join(SOURCE, 'README.md'), encoding='utf-8') as file:
         wanted = re.search(r'^meson setup .*install$', file.read(), re.M)[0]
     without_tests = wanted.replace('meson setup build', 'meson setup build -Dtests=false')
-    tap.result(without_tests in first.texts('RUN'), 'the first stage builds and installs as README.md says, without tests',
-               str(first.steps))
+    tap.result(without_tests in first.texts('RUN'),
+               'the first stage builds and installs as README.md says, without tests', str(first.steps))
     tap.result(first.last('COPY') == '. .' and any('$packages_build' in text for text in first.texts('RUN')),
                'the first stage has the tree, and the packages of usertools/packages.sh')
     copied = [f'--from={first.name} /usr/local /usr/local']

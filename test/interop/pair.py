@@ -203,6 +203,12 @@ def use_container(image):
     return image
 
 
+def check_container(parser, args):
+    """Refuse ports that a container cannot reach."""
+    if args.container and args.port != 'udp':
+        parser.error(f'--container with --port {args.port}: allowed is --port udp')
+
+
 def parse(description):
     parser = argparse.ArgumentParser(description=description)
     add_container(parser)
@@ -212,7 +218,9 @@ def parse(description):
                         help='where the libraries are, if not in build/')
     parser.add_argument('words', nargs='*', metavar='WORD',
                         help='only commands with all of these words')
-    return parser.parse_args()
+    args = parser.parse_args()
+    check_container(parser, args)
+    return args
 
 
 def is_chosen(args, words, is_short):
