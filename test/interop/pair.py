@@ -157,6 +157,11 @@ def run(port, libs, command, env=None):
     return statuses, [lines_of(log) for log in logs]
 
 
+def reasons_of(lines):
+    """The lines that say why a program has failed: those of uroce, which stand before buffered ones, and the last."""
+    return [line for line in lines if line.startswith('roce:')][-4:] + lines[-4:]
+
+
 def report(port, libs, commands, result):
     """Run all commands and print TAP.
 
@@ -185,7 +190,7 @@ def report(port, libs, commands, result):
             failed += 1
             for end, status, lines in zip(('server', 'client'), statuses, said):
                 print(f'# {end}: {"did not end" if status is None else f"status {status}"}',
-                      *lines[-12:], sep=f'\n# {end}: ', flush=True)
+                      *reasons_of(lines), sep=f'\n# {end}: ', flush=True)
     return failed
 
 
