@@ -125,7 +125,7 @@ flip_each_bit(const char *family)
 		else
 			nb_accepted++;
 	}
-	print_message("%s: %zu flips: %u accepted in the byte that the ICRC does not cover, %u "
+	print_message("# %s: %zu flips: %u accepted in the byte that the ICRC does not cover, %u "
 		      "elsewhere; %u dropped by the ICRC, the rest by the parser\n",
 		      family, datagram_len * 8, nb_masked, nb_accepted,
 		      (unsigned)(udp_bad_icrcs(dev_b) - bad_icrcs));
@@ -158,7 +158,7 @@ udp_port__flipped_bits_over_ipv6(void **state)
 {
 	(void)state;
 	if (!udp_has_namespace) {
-		print_message("no network namespace, so there are not two addresses of IPv6\n");
+		print_message("# no network namespace, so there are not two addresses of IPv6\n");
 		skip();
 	}
 	snprintf(udp_addr_a, sizeof(udp_addr_a), "2001:db8::1");
