@@ -22,9 +22,13 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-/* maximum time in seconds to wait for leases; uroced restarts in less time */
-#define LEASE_TIMEOUT_S 2
-#define LEASE_MAX       64u /* maximum number of blocks in a request for leases */
+/*
+ * Maximum time in seconds to wait for leases: while uroced is away, more than a restart takes, and
+ * while it is there, more than it needs for a reply on a machine without free CPUs.
+ */
+#define RESTART_TIMEOUT_S 2
+#define LEASE_TIMEOUT_S   10
+#define LEASE_MAX         64u /* maximum number of blocks in a request for leases */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */
 
@@ -180,17 +184,22 @@ static int
 await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 {
 	const uint32_t nb_denials = client->nb_denials;
+	bool is_reply_due = client->is_attached; /* the time until `end` is that for a reply */
 	struct timespec end;
 
 	if (nb_before == UROCE_MUX_LEASES_MAX)
 		return -ENOMEM;
 	clock_gettime(CLOCK_MONOTONIC, &end);
-	end.tv_sec += LEASE_TIMEOUT_S;
+	end.tv_sec += is_reply_due ? LEASE_TIMEOUT_S : RESTART_TIMEOUT_S;
 	while (client->nb_leases <= nb_before && client->nb_denials == nb_denials) {
 		if (client->is_attached && !client->is_leasing)
 			request_leases(client);
-		if (pthread_cond_timedwait(&client->changed, &client->lock, &end) == ETIMEDOUT)
+		if (pthread_cond_timedwait(&client->changed, &client->lock, &end) != ETIMEDOUT)
+			continue;
+		if (is_reply_due || !client->is_attached)
 			return client->is_attached ? -EAGAIN : -ENOTCONN;
+		is_reply_due = true; /* uroced has come back meanwhile */
+		end.tv_sec += LEASE_TIMEOUT_S;
 	}
 	return client->nb_leases > nb_before ? 0 : -ENOMEM;
 }
