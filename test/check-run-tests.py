@@ -135,6 +135,10 @@ def check_words(tree):
     expect('--list: each suite with its tier', status == 0 and not calls and all(
         line.split()[1] in ('fast', 'all') for line in lines) and [
             line.split()[0] for line in lines if line.split()[1] == 'fast'] == FAST)
+    with open(tree.script, encoding='utf-8') as file:
+        functions = {name.replace('_', '-') for name in re.findall(r'^suite_(\w+)\(\)', file.read(), re.MULTILINE)}
+    expect('each suite that the script can run has a line', functions == {line.split()[0] for line in lines},
+           functions ^ {line.split()[0] for line in lines})
     status, output, calls = tree.run('--help')
     expect('--help names the options', status == 0 and not calls and all(
         option in output for option in ('--all', '--list', '--help', 'SUITE')))
