@@ -11,7 +11,6 @@ only. Every byte is checked. Prints TAP.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,16 +18,12 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
-from uroce_ports import Lab, LabError, cpu_of, free_port, inside, loopback_pair  # noqa: E402
+from unprivileged import EAL, IPV6, NOBODY, open_lab, skip  # noqa: E402
+from uroce_ports import cpu_of, free_port, loopback_pair  # noqa: E402
 
 PERF = os.path.abspath(sys.argv[2])
-NOBODY = 65534
 LIMIT_S = 120    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
-EAL = ['--no-pci', '--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
-UNPRIVILEGED = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--bounding-set=-all',
-                '--inh-caps=-all', '--no-new-privs']
-IPV6 = '2001:db8::1', '2001:db8::2'
 TESTS = '''
 write_bw -a -n 20 --verify
 send_bw -s 65536 -n 200 -q 3 --verify
@@ -44,11 +39,6 @@ write_lat -n 200
 read_lat -n 200
 write_bw -R -s 65536 -n 200 --verify
 '''
-
-
-def unprivileged(keeper):
-    """The words before a command of a process without privileges."""
-    return inside(keeper) + (UNPRIVILEGED if keeper else [])
 
 
 def rights(prefix):
@@ -83,8 +73,7 @@ def run(lab, prefix, addresses, test):
     return is_right, f'server:\n{said}client:\n{heard}'
 
 
-def test_all(lab, keeper):
-    prefix = unprivileged(keeper)
+def test_all(lab, prefix, keeper):
     user, capabilities = rights(prefix)
     if keeper:
         tap.result(int(user) == NOBODY and int(capabilities, 16) == 0,
@@ -96,36 +85,15 @@ def test_all(lab, keeper):
             tap.result(is_right, f'{family}: {test}', said)
 
 
-def make_namespace(lab):
-    """A namespace with two addresses of IPv6, if root runs the test."""
-    if os.geteuid() != 0:
-        return None
-    keeper = lab.namespace()
-    for address in IPV6:
-        lab.run_in(keeper, f'ip addr add {address}/128 dev lo')
-    return keeper
-
-
-def skip(why):
-    print(f'1..0 # SKIP {why}')
-    sys.exit(0)
-
-
 def main():
-    lab = Lab()
-    try:
-        keeper = make_namespace(lab)
-    except LabError as error:
-        skip(error)
-    if keeper and not shutil.which('setpriv'):
-        skip('setpriv is not installed')
+    lab, keeper, prefix = open_lab()
     with tempfile.TemporaryDirectory() as home:
         os.chmod(home, 0o777)
         os.environ['HOME'] = home
         try:
-            if subprocess.run(unprivileged(keeper) + ['test', '-x', PERF], check=False).returncode != 0:
+            if subprocess.run(prefix + ['test', '-x', PERF], check=False).returncode != 0:
                 skip(f'user {NOBODY} cannot read {PERF}')
-            test_all(lab, keeper)
+            test_all(lab, prefix, keeper)
         finally:
             lab.close()
     return tap.end()

@@ -11,7 +11,6 @@ only. Every byte is checked. Prints TAP.
 
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -23,16 +22,12 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../apps'))
 import tap  # noqa: E402
-from uroce_ports import Lab, LabError, cpu_of, free_port, inside, loopback_pair  # noqa: E402
+from unprivileged import EAL, IPV6, NOBODY, open_lab, skip  # noqa: E402
+from uroce_ports import LabError, cpu_of, free_port, loopback_pair  # noqa: E402
 
 UROCED, PERF = (os.path.abspath(path) for path in sys.argv[2:4])
-NOBODY = 65534
 LIMIT_S = 120    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
-EAL = ['--no-pci', '--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
-UNPRIVILEGED = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--bounding-set=-all',
-                '--inh-caps=-all', '--no-new-privs']
-IPV6 = '2001:db8::1', '2001:db8::2'
 # Tests of every pair of ends, and of two clients, and of a client and another host.
 ALL = '''
 write_bw -s 65536 -n 200 -q 3 --verify
@@ -231,30 +226,8 @@ def test_all(lab, prefix, home, keeper):
     tap.result(uroced.end(signal.SIGTERM) == 0, 'uroced ends')
 
 
-def make_namespace(lab):
-    """A namespace with two addresses of IPv6, if root runs the test."""
-    if os.geteuid() != 0:
-        return None
-    keeper = lab.namespace()
-    for address in IPV6:
-        lab.run_in(keeper, f'ip addr add {address}/128 dev lo')
-    return keeper
-
-
-def skip(why):
-    print(f'1..0 # SKIP {why}')
-    sys.exit(0)
-
-
 def main():
-    lab = Lab()
-    try:
-        keeper = make_namespace(lab)
-    except LabError as error:
-        skip(error)
-    if keeper and not shutil.which('setpriv'):
-        skip('setpriv is not installed')
-    prefix = inside(keeper) + (UNPRIVILEGED if keeper else [])
+    lab, keeper, prefix = open_lab()
     with tempfile.TemporaryDirectory() as home:
         os.mkdir(os.path.join(home, 'run'))
         if keeper:
