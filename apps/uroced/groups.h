@@ -26,7 +26,9 @@ struct uroce_port;
 struct group {
 	uint8_t gid[16];
 	int fd; /* keeps the membership of the kernel; -1: a socket of the port does so */
-	/* The user whose limit counts the group: that of one of the members. */
+	/*
+	 * The group counts towards the limit of this user, who is the user of one of the members.
+	 */
 	uid_t uid;
 	unsigned nb_members;
 	uint64_t members[CLIENTS_MAX / 64]; /* a bit for the slot of each client */

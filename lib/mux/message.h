@@ -106,8 +106,9 @@ struct uroce_mux_host {
 	uint8_t gw4[16]; /* IPv4 gateway; all zero if there is none */
 	uint8_t gw6[16];
 	/*
-	 * 1 if the port is `udp`, otherwise 0. Then the kernel finds the next hops, the UDP source
-	 * port is always 4791, and the identification of IPv4 in received frames is unknown.
+	 * 1 if the port is `udp`, otherwise 0. For `udp` the kernel finds the next
+	 * hops. The UDP source port of all frames is 4791. The host does not know the
+	 * identification of IPv4 in received frames.
 	 */
 	uint32_t is_udp;
 };

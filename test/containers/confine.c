@@ -153,7 +153,10 @@ add_refusal(int error)
 	add_return(SECCOMP_RET_ERRNO | (uint32_t)error);
 }
 
-/* Refuse a value of the loaded word. */
+/*
+ * Add a rule of the seccomp filter: if the field that the filter has loaded has this value, the call
+ * fails with the error.
+ */
 static void
 refuse_value(uint32_t value, int error)
 {
@@ -161,7 +164,10 @@ refuse_value(uint32_t value, int error)
 	add_refusal(error);
 }
 
-/* Begin the rules for a call: its first argument is loaded. @return the place of the jump to the end */
+/*
+ * Begin the rules for a system call. The filter loads the first argument of the call.
+ * @return the place of the jump to the end
+ */
 static unsigned
 begin_call(uint32_t nr)
 {

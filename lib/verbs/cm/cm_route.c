@@ -183,7 +183,9 @@ rate_sockets(const struct uroce_dev *dev, struct candidate *of)
 
 	if (dev->conf.is_attached)
 		of->gids.kernels = UINT32_MAX;
-	/* if the kernel prefers no source address, the check of the route returns the reason */
+	/*
+	 * If the kernel has no source address for the destination, the check of the route says why.
+	 */
 	(void)uroce_udp_socket_find_source(of->dip.raw, (int)of->if_index, preferred);
 	idx = kernels_source(of, preferred);
 	ret = idx < 0 ? -ENETUNREACH
