@@ -65,7 +65,7 @@ connect__request_response_and_ready(void **state)
 	expect_no_event(&ends->a);
 	expect_no_event(&ends->b);
 	expect_log(ends, "0 A>B REQ\n0 B>A REP\n0 A>B RTU\n");
-	/* no timer runs while a connection is established */
+	/* no timer is set while a connection is established */
 	assert_true(uroce_cme_deadline(ends->a.cm) == UROCE_CM_NEVER);
 	assert_true(uroce_cme_deadline(ends->b.cm) == UROCE_CM_NEVER);
 }
@@ -272,7 +272,7 @@ duplicate__rep_is_answered_by_the_same_rtu(void **state)
 	end_accept(ends, &ends->b, b, 0x22);
 	assert_true(end_take(ends, &ends->b, &rep));
 	end_give(ends, &ends->a, &rep);
-	/* a duplicate of the REP, before the user of A has established the connection */
+	/* the REP arrives twice before the user of A has established the connection */
 	end_give(ends, &ends->a, &rep);
 	assert_false(uroce_cme_has_tx(ends->a.cm));
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_CONNECT_RESPONSE, a);

@@ -64,7 +64,7 @@ take_reason(struct ends *ends)
 	return msg.rej.reason;
 }
 
-/* The state of an id of A (the last two: of B) when a wrong message arrives. */
+/* The state of an id when a wrong message arrives: an id of A, or of B in the last two rows. */
 enum stage {
 	STAGE_REQ_SENT,
 	STAGE_REP_RCVD,
@@ -104,7 +104,7 @@ bring_to(struct ends *ends, enum stage stage, uint32_t *b)
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_DISCONNECTED, *b);
 	if (stage == STAGE_DREQ_SENT)
 		return a;
-	/* in the last two stages B receives the wrong messages: it is in DREQ_RCVD or TIMEWAIT */
+	/* in the stages DREQ_RCVD and TIMEWAIT it is B that receives the wrong messages */
 	if (stage == STAGE_TIMEWAIT) {
 		assert_int_equal(uroce_cme_disconnect(ends->b.cm, *b, NULL, 0, ends->now_ns), 0);
 		ends_lose(ends, &ends->b, UROCE_CM_DREP);
@@ -157,8 +157,8 @@ lie__in_each_state_changes_nothing(void **state)
 			expect_state(end, id, info.state);
 			msg = message_to(&info, attrs[i]);
 			/*
-			 * another comm id of the sender; if none is known yet, only the TID is
-			 * wrong
+			 * the sender has another comm id; if the receiver does not know one, only
+			 * the TID is wrong
 			 */
 			msg.rtu.local_comm_id += info.remote_comm_id ? 1 : 0;
 			if (attrs[i] == UROCE_CM_MRA)
@@ -181,7 +181,7 @@ req__that_is_wrong_ends_no_connection(void **state)
 	struct uroce_cm_msg good;
 	struct uroce_cm_msg bad;
 
-	/* A restarted: a valid REQ with the old QP would end B's connection */
+	/* after A has restarted, a valid REQ with the old QP would end B's connection */
 	end_restart(&ends->a);
 	good = take_req(ends, 0x11);
 	bad = good;
@@ -300,7 +300,7 @@ mra__storm_stretches_the_attempt_once(void **state)
 	}
 	assert_int_equal(event.id, a);
 	assert_int_equal(event.kind, UROCE_CM_EVENT_UNREACHABLE);
-	/* 16 timeouts of 4.3 s, and a service timeout of 69 s */
+	/* A gives up after 16 timeouts of 4.3 s and a service timeout of 69 s */
 	assert_in_range(ends->now_ns / MSEC, 137000, 138000);
 }
 
@@ -342,7 +342,7 @@ half_open__of_one_host_leave_ids_for_others(void **state)
 	unsigned nb = 0;
 
 	(void)end_listen(&ends->b, PORT);
-	/* the user of B accepts each request, and host X never sends an RTU */
+	/* B accepts each request, and host X never sends an RTU */
 	for (uint32_t number = 0; number < 64; number++) {
 		give_req_of(ends, 'X', &req, number);
 		if (!uroce_cme_next_event(ends->b.cm, &event))

@@ -222,10 +222,7 @@ rtu__after_the_end_is_rejected(void **state)
 	uint32_t a;
 	uint32_t b;
 
-	/*
-	 * an active side that confirms a DREQ for a connection which it does not know, as Linux
-	 * does
-	 */
+	/* the active side confirms a DREQ for a connection that it does not know, as Linux does */
 	(void)end_listen(&ends->b, PORT);
 	a = end_connect(ends, &ends->a, 0x11);
 	ends_settle(ends);

@@ -33,40 +33,40 @@ const char mad_linux_drep[] = LINUX_HEADER("0016") "8454a6a1 a0e55d29";
 const char mad_full_req[] = FULL_HEADER("0010")
 	"11121314 00 212223 3132333435363738 4142434445464748 a3a4a5a6 51525354 616263 05 717273 06 "
 	"818283 "
-	"8d " /* 10001 10 1 */
+	"8d " /* bit fields: 10001 10 1 */
 	"919293 "
-	"95 " /* 10010 101 */
+	"95 " /* bit fields: 10010 101 */
 	"a1a2 "
-	"4b " /* 0100 1 011 */
-	"59 " /* 0101 1 001 */
+	"4b " /* bit fields: 0100 1 011 */
+	"59 " /* bit fields: 0101 1 001 */
 	"b1b2 b3b4 c0c1c2c3c4c5c6c7c8c9cacbcccdcecf d0d1d2d3d4d5d6d7d8d9dadbdcdddedf "
 	"e1e2f 03 5 " /* flow label (20 bits), reserved (6 bits), rate (6 bits) */
 	"f1 f2 "
-	"98 " /* 1001 1 000 */
-	"a8 " /* 10101 000 */
+	"98 " /* bit fields: 1001 1 000 */
+	"a8 " /* bit fields: 10101 000 */
 	"b5b6 b7b8 101112131415161718191a1b1c1d1e1f 202122232425262728292a2b2c2d2e2f "
 	"e3e4e 03 6 "
 	"f3 f4 "
-	"a0 " /* 1010 0 000 */
-	"b4 " /* 10110 1 00 */
+	"a0 " /* bit fields: 1010 0 000 */
+	"b4 " /* bit fields: 10110 1 00 */
 	"77 7879";
 
 const char mad_full_mra[] = FULL_HEADER("0011")
 	"11121314 21222324 "
-	"80 " /* 10 000000 */
-	"c0 " /* 11000 000 */
+	"80 " /* bit fields: 10 000000 */
+	"c0 " /* bit fields: 11000 000 */
 	"77 7879";
 
 const char mad_full_rej[] = FULL_HEADER("0012")
 	"11121314 21222324 "
-	"40 " /* 01 000000 */
-	"0c " /* 0000110 0 */
+	"40 " /* bit fields: 01 000000 */
+	"0c " /* bit fields: 0000110 0 */
 	"001c " INFO "77 7879";
 
 const char mad_full_rep[] = FULL_HEADER("0013")
 	"11121314 21222324 31323334 414243 44 515253 45 616263 46 07 08 "
-	"8d " /* 10001 10 1 */
-	"b0 " /* 101 1 0000 */
+	"8d " /* bit fields: 10001 10 1 */
+	"b0 " /* bit fields: 101 1 0000 */
 	"7172737475767778 77 7879";
 
 const char mad_full_dreq[] = FULL_HEADER("0015") "11121314 21222324 313233 00 77 7879";
@@ -79,12 +79,12 @@ const char mad_full_sidr_rep[] = FULL_HEADER("0018")
 
 const char mad_full_lap[] = FULL_HEADER("0019")
 	"11121314 21222324 a3a4a5a6 313233 "
-	"88 " /* 10001 000 */
+	"88 " /* bit fields: 10001 000 */
 	"00000000 b1b2 b3b4 c0c1c2c3c4c5c6c7c8c9cacbcccdcecf d0d1d2d3d4d5d6d7d8d9dadbdcdddedf "
 	"e1e2f 0 f1 f2 "
 	"35 " /* reserved (2 bits), rate (6 bits) */
-	"98 " /* 1001 1 000 */
-	"a8 " /* 10101 000 */
+	"98 " /* bit fields: 1001 1 000 */
+	"a8 " /* bit fields: 10101 000 */
 	"77 7879";
 
 const char mad_full_apr[] = FULL_HEADER("001a") "11121314 21222324 48 02 0000 " INFO "77 7879";

@@ -503,19 +503,22 @@ parse__wrong_headers_are_refused(void **state)
 	} refused[] = {
 		{ 0, 0, UROCE_CM_VERDICT_BAD_BASE_VERSION },
 		{ 0, 2, UROCE_CM_VERDICT_BAD_BASE_VERSION },
-		{ 0, 0x80, UROCE_CM_VERDICT_BAD_BASE_VERSION }, /* base version of OPA */
-		{ 1, 0x03, UROCE_CM_VERDICT_OTHER_CLASS },      /* subnet administration */
-		{ 1, 0x04, UROCE_CM_VERDICT_OTHER_CLASS },      /* performance management */
+		{ 0, 0x80, UROCE_CM_VERDICT_BAD_BASE_VERSION }, /* the base version of OPA */
+		/* the class subnet administration */
+		{ 1, 0x03, UROCE_CM_VERDICT_OTHER_CLASS },
+		/* the class performance management */
+		{ 1, 0x04, UROCE_CM_VERDICT_OTHER_CLASS },
 		{ 1, 0x87, UROCE_CM_VERDICT_OTHER_CLASS },
 		{ 2, 1, UROCE_CM_VERDICT_BAD_CLASS_VERSION },
 		{ 2, 3, UROCE_CM_VERDICT_BAD_CLASS_VERSION },
-		{ 3, 0x01, UROCE_CM_VERDICT_BAD_METHOD }, /* Get */
-		{ 3, 0x81, UROCE_CM_VERDICT_BAD_METHOD }, /* GetResp */
+		{ 3, 0x01, UROCE_CM_VERDICT_BAD_METHOD }, /* the method Get */
+		{ 3, 0x81, UROCE_CM_VERDICT_BAD_METHOD }, /* the method GetResp */
 		{ 3, 0x83, UROCE_CM_VERDICT_BAD_METHOD },
 		{ 16, 0x01, UROCE_CM_VERDICT_UNKNOWN_ATTR },
-		{ 17, 0x01, UROCE_CM_VERDICT_UNKNOWN_ATTR }, /* ClassPortInfo */
+		{ 17, 0x01, UROCE_CM_VERDICT_UNKNOWN_ATTR }, /* the attribute ClassPortInfo */
 		{ 17, 0x0f, UROCE_CM_VERDICT_UNKNOWN_ATTR },
-		{ 17, 0x1b, UROCE_CM_VERDICT_UNKNOWN_ATTR }, /* suggested alternate path */
+		/* the attribute "suggested alternate path" */
+		{ 17, 0x1b, UROCE_CM_VERDICT_UNKNOWN_ATTR },
 		{ 17, 0xff, UROCE_CM_VERDICT_UNKNOWN_ATTR },
 	};
 	struct uroce_cm_msg msg, untouched;

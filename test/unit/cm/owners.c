@@ -116,7 +116,7 @@ destroy_owned__leaves_the_ids_of_others(void **state)
 		expect_state(&ends->a, a[i], UROCE_CM_STATE_CLOSED);
 }
 
-/* --- accounts ------------------------------------------------------------------------------------ */
+/* --- ids of accounts ----------------------------------------------------------------------------- */
 
 #define NB_IDS      64u
 #define NB_REQUESTS 40u /* more than an account may have, and fewer than NB_IDS */
@@ -268,12 +268,12 @@ account__has_the_requests_of_its_listeners(void **state)
 	assert_int_equal(event.kind, UROCE_CM_EVENT_CONNECT_REQUEST);
 }
 
-/* --- ports --------------------------------------------------------------------------------------- */
+/* --- ports of accounts --------------------------------------------------------------------------- */
 
 #define FIRST_PORT 40000u
 #define NB_PORTS   16u
 
-/* Setup function: as setup_accounts(), and there are NB_PORTS ephemeral ports. */
+/* Setup function: setup_accounts(), and NB_PORTS ephemeral ports. */
 static int
 setup_ports(void **state)
 {
@@ -329,7 +329,7 @@ account__has_as_many_ports_as_are_free(void **state)
 	uint32_t named, other;
 	uint16_t port;
 
-	/* a port of the range that is named counts, too */
+	/* a port that is named in the bind counts as well, if it is in the ephemeral range */
 	assert_int_equal(bind_for(ends, 1, UROCE_CM_PS_TCP, FIRST_PORT, &named), 0);
 	assert_int_equal(bind_all(ends, 1, UROCE_CM_PS_TCP), NB_PORTS / 2 - 1);
 	for (port = FIRST_PORT; port < FIRST_PORT + NB_PORTS; port++)
@@ -347,7 +347,10 @@ account__has_as_many_ports_as_are_free(void **state)
 	assert_int_equal(bind_all(ends, 2, UROCE_CM_PS_TCP), NB_PORTS / 2 - NB_PORTS / 4 - 1);
 }
 
-/* Ids that share one port leave the other ports free, and are limited as if each had its own. */
+/*
+ * If ids share one port, the other ports stay free. Each of the ids counts as if it had a port
+ * alone.
+ */
 static void
 account__has_ids_that_share_a_port(void **state)
 {
@@ -386,7 +389,10 @@ port__is_not_limited_by_default(void **state)
 	assert_int_equal(nb, NB_PORTS);
 }
 
-/* A message to transmit names the account of its id. A reply to a peer alone belongs to no id. */
+/*
+ * A message to transmit names the account of its id. A reply to a peer without an id names no
+ * account.
+ */
 static void
 send__names_the_account(void **state)
 {
@@ -408,7 +414,7 @@ send__names_the_account(void **state)
 	assert_false(tx[0].has_id || tx[0].is_request || tx[0].account_idx);
 }
 
-/* Check that B sends REQs of these QPs next. */
+/* Check that the next messages of B are REQs of these QPs. */
 static void
 expect_reqs(struct ends *ends, const uint32_t *qpns, unsigned nb)
 {
@@ -445,7 +451,7 @@ requests__of_accounts_take_turns(void **state)
 	(void)connect_many(ends, 1001, 0x200, 2);
 	(void)connect_many(ends, 1002, 0x300, 1);
 	expect_reqs(ends, turns, 7);
-	/* an account whose requests have all left gets a turn again */
+	/* after all requests of an account were sent, a new request of the account gets a turn */
 	(void)connect_many(ends, 1001, 0x202, 1);
 	expect_reqs(ends, later, 3);
 }
@@ -467,7 +473,10 @@ requests__that_are_withdrawn_take_no_turn(void **state)
 	assert_false(uroce_cme_has_tx(ends->b.cm));
 }
 
-/* The same for responses: the REPs of an account with many wait for those of others in turn. */
+/*
+ * Accounts take turns with responses as well: an account with many REPs does not delay the REPs of
+ * others.
+ */
 static void
 responses__of_accounts_take_turns(void **state)
 {
@@ -494,7 +503,8 @@ responses__of_accounts_take_turns(void **state)
 }
 
 /*
- * uroce_cme_init() does not write the memory of ids that are not used: that memory keeps its bytes.
+ * uroce_cme_init() does not write the memory of ids that are not in use, so the bytes of that
+ * memory do not change.
  */
 static void
 init__does_not_write_ids_that_are_not_used(void **state)

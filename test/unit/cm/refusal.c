@@ -46,7 +46,7 @@ no_listener__rejects_with_8(void **state)
 	expect_log(ends, "0 A>B REQ\n0 B>A REJ 8\n");
 }
 
-/* B was started again, and its program listens 20 ms later. */
+/* B has restarted. The program at B listens again 20 ms later. */
 static void
 listener__that_returns_gets_the_repeated_request(void **state)
 {
@@ -222,7 +222,7 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		end_give(ends, &ends->b, &req);
 		assert_false(uroce_cme_has_tx(ends->b.cm));
 	}
-	/* although the backlog is full, the user can connect and listen */
+	/* although the backlog is full, the user of B can connect and listen */
 	other = end_connect(ends, &ends->b, 0x300);
 	ends_lose(ends, &ends->b, UROCE_CM_REQ);
 	uroce_cme_destroy(ends->b.cm, other, 0);

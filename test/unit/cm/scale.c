@@ -234,7 +234,7 @@ bind__finds_the_last_free_port(void **state)
 	}
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), -EADDRNOTAVAIL);
-	/* another address may use the ports as well, and another port space may use them */
+	/* these ports may also be bound at another address, and in another port space */
 	any.ip[15]++;
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &any, false, false), 0);
 	assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_UDP, true, 0, &id), 0);
@@ -272,8 +272,8 @@ bind__tries_few_ports_that_have_an_id(void **state)
 }
 
 /*
- * Many ids may share a port, but not so many that a look-up of the port takes long. The limit is
- * that of a port: another port, and a port that an id has left, can be bound.
+ * Many ids may share a port, but not so many that a look-up of the port takes long. Each port has
+ * its own limit: another port, and a port that an id has left, can be bound.
  */
 static void
 bind__of_a_port_that_many_share_is_limited(void **state)
@@ -304,7 +304,9 @@ bind__of_a_port_that_many_share_is_limited(void **state)
 	assert_int_equal(uroce_cme_bind(ends->b.cm, id, &addr, false, true), 0);
 }
 
-/* The same for the ids that have one QP number, which the user is free to name. */
+/*
+ * The number of ids with one QP number is limited as well, because a user may name any QP number.
+ */
 static void
 qpn__that_many_share_is_limited(void **state)
 {
@@ -358,7 +360,7 @@ request__finds_its_listener_among_many_at_the_port(void **state)
 	ends_settle(ends);
 	event = expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	assert_int_equal(event.listener, listener);
-	/* the listener is found no more when it is destroyed */
+	/* a listener that was destroyed does not get the request */
 	uroce_cme_destroy(ends->b.cm, listener, ends->now_ns);
 	(void)end_connect(ends, &ends->a, 0x12);
 	ends_settle(ends);

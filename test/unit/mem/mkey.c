@@ -72,7 +72,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* --- configurations --- */
+/* --- configuring the mkey --- */
 
 static union {
 	struct uroce_mkey_conf conf;
@@ -123,7 +123,7 @@ configure(const struct uroce_mkey_conf *conf)
 	assert_int_equal(uroce_mkey_configure(table, mkey, PDN, conf), 0);
 }
 
-/* --- layouts --- */
+/* --- layouts of memory --- */
 
 /* The address of byte `at` of a layout. */
 static uint8_t *
@@ -248,7 +248,7 @@ data__goes_through_all_pairs_of_sides(void **state)
 				try_domains((enum uroce_sig_kind)mem, (enum uroce_sig_kind)on_wire);
 }
 
-/* The example of an interleaved data layout in mlx5dv_wr_mkey_configure(3). */
+/* The layout is the example of an interleaved data layout in mlx5dv_wr_mkey_configure(3). */
 static void
 layout__is_repeated(void **state)
 {
@@ -323,7 +323,7 @@ layout__ends_before_a_signature(void **state)
 	}
 }
 
-/* --- bad blocks --- */
+/* --- blocks with bad signatures --- */
 
 #define NB_BLOCKS 6u
 
@@ -359,7 +359,7 @@ read__tells_of_a_bad_block_in_memory(void **state)
 	memory[4 * 516 + 512] ^= 1;
 	wire[2 * 512 + 7] ^= 1;
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1535, 0, packet, &is_bad), 0);
-	assert_false(is_bad); /* the bad block is read except for its last byte */
+	assert_false(is_bad); /* all bytes of the bad block but its last one are read */
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 1535, 1537, 0, packet, &is_bad), 0);
 	assert_true(is_bad);
 	assert_memory_equal(packet, wire + 1535, 1537);
@@ -442,7 +442,10 @@ write__checks_whole_blocks_alone(void **state)
 
 	(void)state;
 	make_blocks(UROCE_SIG_NONE, UROCE_SIG_CRC32, 0xf0);
-	/* this byte, which is not sent again, does not fit the signature of the block */
+	/*
+	 * byte 5 arrives in no packet, and its value in memory does not fit the signature of its
+	 * block
+	 */
 	memory[5] ^= 1;
 	assert_int_equal(uroce_mkey_write(table, mkey, PDN, 100, wire + 100, 516 - 100,
 					  IBV_ACCESS_LOCAL_WRITE, &is_bad),
@@ -517,7 +520,7 @@ copy_mask__parts_of_a_signature_are_not_passed_on(void **state)
 	assert_memory_equal(memory, mem_side, 1040);
 }
 
-/* --- life and rights --- */
+/* --- states, access rights and limits of an mkey --- */
 
 static void
 life__free_configured_free(void **state)
@@ -666,7 +669,7 @@ use__is_refused_where_a_signature_cannot_be_stored(void **state)
 	}
 }
 
-/* --- in scatter lists --- */
+/* --- mkeys in scatter/gather lists --- */
 
 static void
 sge__an_mkey_among_others(void **state)
@@ -702,7 +705,7 @@ sge__an_mkey_among_others(void **state)
 	assert_memory_equal(memory + 9000, "ABCDEFGHIJ", 10);
 	assert_true(uroce_sge_is_ordered(table, sge, 3));
 	assert_false(uroce_sge_is_ordered(table, sge, 1));
-	/* an SGE that wraps around the end of the address space */
+	/* this SGE wraps around the end of the address space */
 	const struct ibv_sge wild = { UINT64_MAX - 3, 8, mkey };
 
 	assert_int_equal(uroce_sge_gather(table, PDN, &wild, 1, 4, 4, &room, slice), -EFAULT);

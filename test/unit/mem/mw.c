@@ -414,7 +414,7 @@ mw__keys_that_lead_past_the_table(void **state)
 	}
 }
 
-/* --- against a reader on another thread --- */
+/* --- binding a window while another thread resolves its key --- */
 
 static atomic_bool is_over;
 static uint32_t raced_rkey;

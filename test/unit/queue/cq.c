@@ -570,7 +570,7 @@ cq_end_later__is_seen_when_the_list_is_published(void **state)
 	complete_later(cq, &list, 1, 2);
 	complete_later(cq, &list, 3, 1);
 	assert_true(uroce_cq_has_nothing(cq));
-	/* armed in time for all three entries, of which none is published yet */
+	/* the CQ is armed before the first of the three entries is published */
 	uroce_cq_arm(cq, false);
 	assert_ptr_equal(uroce_cq_list_take(&list), cq);
 	assert_null(uroce_cq_publish(cq, &list, true, &is_awaited));

@@ -186,7 +186,7 @@ srq_arm__below_already(void **state)
 	assert_false(take_hits_limit());
 }
 
-/* --- several threads --- */
+/* --- two threads that use one SRQ --- */
 
 #define NB_THREADS 2
 #define NB_ROUNDS  20000

@@ -125,7 +125,7 @@ wq_begin__takes_the_lock_unless_its_poster_is_alone(void **state)
 	assert_false(uroce_lock_try(&sq->lock));
 	uroce_wq_end(sq);
 	assert_true(uroce_lock_try(&sq->lock));
-	/* the test owns the lock: a queue with a single poster does not take the lock */
+	/* the test owns the lock, so uroce_wq_begin() would wait forever if it took the lock */
 	sq->is_single_threaded = true;
 	uroce_wq_begin(sq);
 	uroce_wq_end(sq);

@@ -17,7 +17,7 @@
 #include "transport/refusal.h"
 #include "wire/syndrome.h"
 
-/* --- ranges --- */
+/* --- the range of each attribute --- */
 
 enum field {
 	PKEY,
@@ -234,7 +234,7 @@ attr_modify__an_address_needs_a_path(void **state)
 	close_pair(state);
 }
 
-/* --- the caller's idea of the state --- */
+/* --- cur_qp_state: the state in which the caller expects the QP --- */
 
 static void
 attr_modify__current_state_must_be_the_current_state(void **state)
@@ -272,7 +272,7 @@ attr_modify__states_that_do_not_follow_are_refused(void **state)
 	}
 }
 
-/* --- what a modify does --- */
+/* --- the effect of a modify --- */
 
 static void
 attr_query__tells_what_was_set(void **state)
@@ -431,7 +431,7 @@ attr_modify__a_drained_queue_takes_a_new_path(void **state)
 	assert_int_equal(attr.ah_attr.sl, 3);
 }
 
-/* --- reset --- */
+/* --- the transition to RESET --- */
 
 static void
 attr_modify__reset_forgets_everything_and_works_again(void **state)
@@ -536,7 +536,7 @@ attr_modify__reset_of_a_qp_in_the_middle_of_everything(void **state)
 	pair_expect_trace(&pair, "B>A WRITE_ONLY psn 1000 A\nA>B ACK psn 1000\n");
 }
 
-/* --- error and SQE --- */
+/* --- the transitions to ERR and SQE --- */
 
 static void
 attr_modify__to_err_flushes_and_is_no_event(void **state)

@@ -19,7 +19,7 @@
 
 #define US UINT64_C(1000)
 
-/* --- past, expected, ahead --- */
+/* --- responses with a past, expected or future PSN --- */
 
 static void
 completer_recv__ack_completes_what_is_before_it(void **state)
@@ -143,7 +143,7 @@ completer_recv__answer_to_all_overtakes_the_position_that_was_set_back(void **st
 	assert_int_equal(ack(5), UROCE_VERDICT_RESPONSE);
 }
 
-/* --- losses, as two hosts live through them --- */
+/* --- losses between two hosts --- */
 
 static void
 send_three_packets_losing(uint32_t nth)
@@ -358,7 +358,7 @@ completer_recv__spoilt_frame_is_a_lost_one(void **state)
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_BAD_ICRC], 1);
 }
 
-/* --- NAKs --- */
+/* --- NAKs that the requester receives --- */
 
 static void
 completer_recv__every_nak_code_has_its_status(void **state)
@@ -556,7 +556,7 @@ completer_recv__answer_to_refused_local_memory(void **state)
 	}
 }
 
-/* --- remote errors as two hosts live through them --- */
+/* --- remote errors between two hosts --- */
 
 static void
 completer_recv__write_to_refused_memory(void **state)
@@ -591,7 +591,7 @@ completer_recv__write_to_refused_memory(void **state)
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 }
 
-/* --- long READs --- */
+/* --- long READs, which are requested in several chunks --- */
 
 static void
 completer_recv__read_in_pieces_survives_losses_at_their_borders(void **state)

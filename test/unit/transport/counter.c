@@ -46,7 +46,7 @@ open_with(struct pair_conf conf)
 	pair_open(&pair, &conf);
 }
 
-/* --- the list --- */
+/* --- the list of counters --- */
 
 static const char *const upper[] = {
 #define UPPER(name, source, text) #name,
@@ -91,7 +91,7 @@ count_in__nobody(void **state)
 	uroce_count_in(NULL, UROCE_COUNTER_ROUNDS, 1);
 }
 
-/* --- messages --- */
+/* --- counters of messages --- */
 
 static void
 messages__are_counted_when_they_complete(void **state)
@@ -130,7 +130,7 @@ messages__unreliable_ones_too(void **state)
 	open_pair(state);
 }
 
-/* A cancelled request completes with its opcode, but is not counted as sent. */
+/* A cancelled request completes with the opcode of the request, but is not counted as sent. */
 static void
 messages__that_are_cancelled_are_none(void **state)
 {
@@ -175,7 +175,7 @@ fetches__are_counted_as_they_ask(void **state)
 	assert_true(pair_is_equal(&pair, 0, 0, 8));
 }
 
-/* --- losses --- */
+/* --- counters of losses --- */
 
 static void
 loss__of_a_request(void **state)
@@ -271,7 +271,7 @@ loss__unreliable(void **state)
 	expect_counted(B, "rx_write_requests 1\nout_of_sequence 2\n");
 }
 
-/* --- refusals --- */
+/* --- counters of refused requests --- */
 
 static void
 refusal__no_receive_request(void **state)
@@ -374,7 +374,7 @@ refusal__of_a_datagram(void **state)
 	pair_post_recv(&pair, B, 0, 48);
 }
 
-/* --- congestion --- */
+/* --- counters of congestion control --- */
 
 static void
 congestion__notifications(void **state)

@@ -14,7 +14,7 @@
 
 #include "wire/psn.h"
 
-/* --- draining --- */
+/* --- draining of the send queue --- */
 
 static void
 set_sqd(bool has_event)
@@ -54,7 +54,7 @@ req_send__drain_finishes_what_was_begun(void **state)
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
 	assert_false(is_draining());
-	/* back in RTS, the queue continues with the next request */
+	/* after the transition to RTS the queue continues with the next request */
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_run(&pair);
 	pair_expect_done(&pair, A, "send 1 RDMA_WRITE SUCCESS\n");
@@ -78,7 +78,7 @@ req_send__drain_behind_a_packet_that_did_not_ask(void **state)
 	pair_expect_trace(&pair, "A>B WRITE_ONLY psn 1 A\nB>A ACK psn 1\n");
 	pair_expect_done(&pair, A, "send 0 RDMA_WRITE SUCCESS\nsend 1 RDMA_WRITE SUCCESS\n");
 	assert_int_equal(pair_events(&pair, A), UROCE_QPC_SQ_DRAINED);
-	/* back in RTS, requests are sent as before */
+	/* after the transition to RTS the queue sends its requests as before */
 	post_writes(1, 10);
 	pair_set_state(&pair, A, IBV_QPS_RTS);
 	pair_run(&pair);

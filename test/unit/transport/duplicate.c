@@ -67,8 +67,8 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
 	/*
-	 * READs that differ from the original one: another address (two), longer (two), shorter
-	 * (two)
+	 * these READs differ from the original one: two have another address, two are longer, and
+	 * two are shorter
 	 */
 	assert_int_equal(read_request(0, 0, 3 * MTU - 8), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64, 2 * MTU - 8), UROCE_VERDICT_STALE);
@@ -76,7 +76,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 	assert_int_equal(read_request(0, 64, UINT32_MAX), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, 3 * MTU - 9), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(0, 64, MTU - 1), UROCE_VERDICT_STALE);
-	/* a duplicate of length 0, although the READ has data */
+	/* these duplicates have length 0, although the READ has data */
 	assert_int_equal(read_request(0, 64, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(read_request(1, 64 + MTU, 0), UROCE_VERDICT_STALE);
 	assert_int_equal(pair_inject(&pair, B,
@@ -85,7 +85,7 @@ resp_recv__duplicate_read_that_asks_for_something_else_is_stale(void **state)
 							 .rkey = pair.host[B].key + 1,
 							 .dma_len = 3 * MTU - 8 }),
 			 UROCE_VERDICT_STALE);
-	/* a READ with the PSN of no READ, and an atomic with the PSN of a READ */
+	/* this READ has the PSN of no READ, and this atomic has the PSN of a READ */
 	assert_int_equal(read_request(0xffffff, 64, MTU), UROCE_VERDICT_STALE);
 	assert_int_equal(fetch_add(0, va(64), 1), UROCE_VERDICT_STALE);
 	expect_answer("");
@@ -232,7 +232,7 @@ resp_recv__repetitions_do_not_count_as_outstanding(void **state)
 	close_pair(state);
 }
 
-/* --- atomics --- */
+/* --- duplicates of atomics --- */
 
 static void
 resp_recv__duplicate_atomic_is_answered_from_memory_not_executed(void **state)

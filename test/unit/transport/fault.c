@@ -179,7 +179,7 @@ req_send__what_uc_does_not_have_is_refused(void **state)
 	}
 }
 
-/* --- what is in frames that are not gathered yet is not complete --- */
+/* --- requests that do not complete before the frames of earlier ones are built --- */
 
 #define NB_TXD 8
 

@@ -71,7 +71,7 @@ expect_answer(const char *trace)
 	pair_expect_trace(&pair, trace);
 }
 
-/* --- ATOMIC_WRITE --- */
+/* --- ATOMIC_WRITE requests --- */
 
 static void
 atomic_write__stores_and_is_answered(void **state)
@@ -214,7 +214,7 @@ atomic_write__forgotten_duplicate_is_stale(void **state)
 	assert_int_equal(*word(B, 0), 0);
 }
 
-/* --- shared resources --- */
+/* --- resources that READs, ATOMIC_WRITEs and FLUSHes share --- */
 
 static void
 rd_resources__are_shared_by_all_that_need_an_answer(void **state)
@@ -264,7 +264,7 @@ completer_recv__atomic_ack_does_not_answer_a_flush(void **state)
 		UROCE_VERDICT_BAD_RESPONSE);
 }
 
-/* --- FLUSH --- */
+/* --- FLUSH requests --- */
 
 static void
 flush__each_placement_and_level(void **state)

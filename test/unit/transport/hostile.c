@@ -37,7 +37,7 @@ struct attack {
 	 */
 	uint32_t keys[3];
 	struct ibv_mw window; /* a window of the victim */
-	/* wr_id that the next completion must have: send, receive */
+	/* wr_id that the next completion must have; [0]: send requests, [1]: receive requests */
 	uint64_t next_done[2];
 	uint64_t nb_verdicts[UROCE_VERDICT_NB]; /* counts of verdicts over all runs */
 };

@@ -62,7 +62,7 @@ link_build(const struct uroce_txd *txd, uint8_t *frame)
 	return (uint32_t)(at + UROCE_ICRC_LEN - frame);
 }
 
-/* --- the trace --- */
+/* --- the trace of frames --- */
 
 static const char *
 packet_name(const struct uroce_pkt *pkt)
@@ -95,7 +95,7 @@ trace_frame(struct pair *pair, enum pair_side from, const uint8_t *frame, uint32
 		 pkt.has_ack_req ? " A" : "", marks[action]);
 }
 
-/* --- faults --- */
+/* --- faults of the wire --- */
 
 static enum pair_action
 draw_action(struct pair_noise *noise)
@@ -180,7 +180,7 @@ link_send(struct pair *pair, enum pair_side from, const struct uroce_txd *txd, b
 		launch(pair, to, frame, len, due_ns);
 }
 
-/* --- arriving --- */
+/* --- delivery of frames --- */
 
 void
 link_reap(struct pair_host *host)
@@ -283,7 +283,7 @@ link_free(struct pair *pair)
 	pair->room_flights = 0;
 }
 
-/* --- frames made by hand --- */
+/* --- frames that a test forges --- */
 
 static void
 put_ext(uint8_t *ext, const struct uroce_opcode *op, const struct pair_pkt *pkt)
@@ -336,8 +336,8 @@ link_forge(const struct pair *pair, enum pair_side to, const struct pair_pkt *pk
 	const uint32_t payload_len = pkt->payload_len + pad_len;
 	const struct pair_host *host = &pair->host[to];
 	/*
-	 * the source address of a third host: here it is the address of the receiver, which differs
-	 * from the peer's address
+	 * the frame has the source address of a third host: the address of the receiver is used,
+	 * because it differs from the peer's address
 	 */
 	const struct uroce_path *path =
 		pkt->is_from_stranger ? &host->path : &pair->host[to == A ? B : A].path;

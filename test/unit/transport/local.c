@@ -137,7 +137,7 @@ bind(void)
 	return rkey;
 }
 
-/* --- BIND_MW --- */
+/* --- binding a window: BIND_MW --- */
 
 static void
 bind_mw__peer_writes_through_it_and_not_beside_it(void **state)
@@ -243,7 +243,7 @@ bind_mw__on_uc_is_a_send_error(void **state)
 	pair_close(&pair);
 }
 
-/* --- order --- */
+/* --- the order of local requests and packets --- */
 
 static void
 local__completes_behind_what_is_before_it(void **state)
@@ -416,7 +416,7 @@ local__unsignaled_leaves_no_entry(void **state)
 	pair_close(&pair);
 }
 
-/* --- LOCAL_INV --- */
+/* --- invalidating a window at its owner: LOCAL_INV --- */
 
 static void
 local_inv__of_what_is_not_ours_to_invalidate(void **state)
@@ -428,7 +428,7 @@ local_inv__of_what_is_not_ours_to_invalidate(void **state)
 	assert_int_equal(pair.host[B].qpc.state, IBV_QPS_ERR);
 }
 
-/* --- SEND with invalidate --- */
+/* --- invalidating a window by the peer: SEND with invalidate --- */
 
 static void
 send_with_inv__ends_the_peers_access(void **state)
@@ -491,7 +491,7 @@ send_with_inv__of_what_is_not_the_peers_to_invalidate(void **state)
 	assert_int_equal(pair.host[B].nb_verdicts[UROCE_VERDICT_BAD_INVALIDATE], 1);
 }
 
-/* --- cancelling --- */
+/* --- cancelling send requests --- */
 
 static int
 cancel(enum pair_side side, uint64_t wr_id)

@@ -169,7 +169,7 @@ mcast_walk__goes_on_behind_a_member_that_leaves(void **state)
 	uroce_mcast_free(table, idx);
 }
 
-/* --- a datagram to a group --- */
+/* --- datagrams to a group --- */
 
 static void
 qpc_recv__each_member_takes_a_receive_of_its_own(void **state)

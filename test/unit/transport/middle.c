@@ -145,7 +145,7 @@ middle__of_a_shared_queue(void **state)
 	land(&conf);
 }
 
-/* The responses of a READ go to two SGEs. */
+/* The responses of a READ are placed in the memory of two SGEs. */
 static void
 middle__in_two_pieces(void **state)
 {
@@ -170,7 +170,7 @@ middle__in_two_pieces(void **state)
 	pair_close(&pair);
 }
 
-/* --- one of them is different --- */
+/* --- bursts with one packet that differs from the others --- */
 
 static void
 make_gap(void)
@@ -270,7 +270,7 @@ middle__owes_an_ack(void **state)
 	pair_close(&pair);
 }
 
-/* --- memory --- */
+/* --- ACK requests, lengths and memory --- */
 
 /*
  * Send a message of 128 packets with a send queue of `sq_len` entries, and compare the PSNs of the
@@ -322,7 +322,7 @@ middle__longer_than_announced(void **state)
 	pair_close(&pair);
 }
 
-/* The packet at the announced end of a message is a Middle and not a Last packet. */
+/* The last packet of the announced length is a Middle packet instead of a Last packet. */
 static void
 middle__is_no_end(void **state)
 {
@@ -380,7 +380,7 @@ middle__key_is_gone(void **state)
 	}
 }
 
-/* --- sending --- */
+/* --- sending Middle packets --- */
 
 static void
 middle__stops_at_the_window(void **state)

@@ -369,7 +369,7 @@ write__sent_again_is_not_judged_again(void **state)
 	assert_int_equal(error_of(A).sig.fault, UROCE_SIG_GOOD);
 }
 
-/* --- configuring by requests --- */
+/* --- configuring an mkey by a send request --- */
 
 static int
 post_conf(const struct uroce_mkey_conf *conf, uint32_t key, unsigned flags)
@@ -435,7 +435,7 @@ invalidate__by_the_owner_and_by_the_peer(void **state)
 	expect_done("send 2 MW_BIND_ERR\n");
 }
 
-/* --- pipelining --- */
+/* --- signature pipelining --- */
 
 static void
 post_plain(enum ibv_wr_opcode opcode, unsigned flags)

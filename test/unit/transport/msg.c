@@ -243,7 +243,7 @@ msg_recv_uc__faults_of_the_peer_lose_its_message(void **state)
 	for (uint32_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		/*
 		 * use the expected PSN: a Middle or Last packet with another PSN would be dropped
-		 * as a gap
+		 * because of the PSN gap
 		 */
 		const uint32_t psn = pair.host[B].qpc.resp.epsn;
 
@@ -276,7 +276,7 @@ msg_recv_uc__nothing_posted_drops_the_message(void **state)
 	(void)state;
 	assert_int_equal(packet(UROCE_OP_SEND_FIRST, 0, 0, MTU), UROCE_VERDICT_NO_RECEIVE);
 	pair_post_recv(&pair, B, 0, 5000);
-	/* the message is lost although a receive request is posted before its end */
+	/* the message is lost, because no receive request was posted when it began */
 	assert_int_equal(packet(UROCE_OP_SEND_LAST, 1, 0, 4), UROCE_VERDICT_PSN_GAP);
 	assert_int_equal(packet(UROCE_OP_SEND_ONLY, 2, 0, 4), UROCE_VERDICT_REQUEST);
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 4\n");

@@ -540,7 +540,7 @@ noise__everything_arrives_once_and_in_order(void **state)
 		      (unsigned long long)rnrs);
 }
 
-/* --- without reliability: what arrives is what was sent, but need not be all of it --- */
+/* --- UC and UD: messages may be lost, but the messages that arrive must be complete --- */
 
 #define UNRELIABLE_OPS 60
 

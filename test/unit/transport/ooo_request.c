@@ -118,7 +118,10 @@ ooo_request__nothing_is_placed_beyond_the_present_message(void **state)
 {
 	(void)state;
 	inject(UROCE_OP_WRITE_FIRST, 0, 256);
-	/* a Middle packet at the end of the announced message */
+	/*
+	 * PSN 3 ends the announced message, so a Middle packet with this PSN is not placed in
+	 * memory
+	 */
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 3, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_int_equal(inject(UROCE_OP_WRITE_MIDDLE, 4, 256), UROCE_VERDICT_OOO_BUFFERED);
 	assert_false(pair_is_equal(&pair, 1024, 1024, 256));
@@ -279,7 +282,7 @@ ooo_request__all_that_follows_a_loss_is_taken(void **state)
 	for (uint32_t ahead = 1; ahead <= 39; ahead++)
 		assert_true(is_taken(ahead));
 	assert_false(is_taken(128 + 2 * 39));
-	/* the range of the next gap is as wide as the range of this gap became */
+	/* when this gap is filled, the range of accepted PSNs keeps its width */
 	assert_int_equal(inject(UROCE_OP_WRITE_ONLY, 0, 0), UROCE_VERDICT_REQUEST);
 	expire();
 	assert_int_equal(pair.host[B].qpc.resp.epsn, 40);

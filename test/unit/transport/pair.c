@@ -256,7 +256,7 @@ pair_close(struct pair *pair)
 	*pair = (struct pair){ .now_ns = 0 };
 }
 
-/* --- states --- */
+/* --- states of the QPs --- */
 
 /* The attributes that are modified with each state, by type of QP. */
 static const struct {
@@ -353,7 +353,7 @@ pair_bring_up(struct pair *pair, enum pair_side side, enum ibv_qp_state state)
 	}
 }
 
-/* --- memory --- */
+/* --- memory of the hosts --- */
 
 uint32_t
 pair_register(struct pair *pair, enum pair_side side, void *addr, uint64_t len, unsigned access)
@@ -391,7 +391,7 @@ pair_is_equal(const struct pair *pair, uint32_t a, uint32_t b, uint32_t len)
 	return !memcmp(pair->host[A].mem + a, pair->host[B].mem + b, len);
 }
 
-/* --- posting --- */
+/* --- posting of requests --- */
 
 int
 pair_post_raw(struct pair *pair, enum pair_side side, struct ibv_send_wr *wr)
@@ -476,7 +476,7 @@ pair_post_recv(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t
 	return pair_post_recv_raw(pair, side, &wr);
 }
 
-/* --- the wire's script --- */
+/* --- faults of the wire that a test scripts --- */
 
 void
 pair_script(struct pair *pair, enum pair_side from, uint32_t nth, enum pair_action action)
@@ -501,9 +501,9 @@ pair_make_noise(struct pair *pair, const struct pair_noise *noise)
 	pair->noise = *noise;
 }
 
-/* --- going on --- */
+/* --- the loop that advances time --- */
 
-/* Check invariants of a host's QP that must be true between any two calls. */
+/* Check the invariants of a host's QP, which must be true between any two calls. */
 static void
 check_host(const struct pair_host *host)
 {
@@ -672,7 +672,7 @@ pair_wait(struct pair *pair, enum pair_side side, uint64_t ns)
 	expire(pair, side);
 }
 
-/* --- what happened --- */
+/* --- comparison of the trace and of completions --- */
 
 void
 pair_expect_trace(struct pair *pair, const char *expected)

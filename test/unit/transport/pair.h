@@ -102,7 +102,7 @@ struct pair_host {
 	struct uroce_qpc qpc;
 	struct uroce_wq sq;
 	struct uroce_wq rq;
-	/* shared receive queue, if conf.has_srq or at an XRC target */
+	/* shared receive queue; used if conf.has_srq is set, or at an XRC target */
 	struct uroce_srq srq;
 	/* XRC: a shared receive queue of another XRC domain, which has no memory */
 	struct uroce_srq other_srq;
@@ -178,7 +178,7 @@ void pair_open_reset(struct pair *pair, const struct pair_conf *conf);
 
 void pair_close(struct pair *pair);
 
-/* --- states --- */
+/* --- states of the QPs --- */
 
 /** Move a host's QP from RESET to INIT, RTR and RTS, up to `state`. */
 void pair_bring_up(struct pair *pair, enum pair_side side, enum ibv_qp_state state);
@@ -195,7 +195,7 @@ void pair_set_state(struct pair *pair, enum pair_side side, enum ibv_qp_state st
 int pair_attr(const struct pair *pair, enum pair_side side, enum ibv_qp_state state,
 	      struct ibv_qp_attr *attr);
 
-/* --- memory --- */
+/* --- memory of the hosts --- */
 
 /**
  * Register a further region of a host.
@@ -211,7 +211,7 @@ void pair_fill(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t
 /** Whether `len` bytes at offset `a` of A's memory equal those at offset `b` of B's memory. */
 bool pair_is_equal(const struct pair *pair, uint32_t a, uint32_t b, uint32_t len);
 
-/* --- posting: wr_id counts from 0 in each queue --- */
+/* --- posting of requests: wr_id counts from 0 in each queue --- */
 
 /** A send request whose only SGE is in the host's memory. */
 struct pair_wr {
@@ -242,11 +242,11 @@ int pair_post_raw(struct pair *pair, enum pair_side side, struct ibv_send_wr *wr
 int pair_post_recv(struct pair *pair, enum pair_side side, uint32_t offset, uint32_t len);
 int pair_post_recv_raw(struct pair *pair, enum pair_side side, struct ibv_recv_wr *wr);
 
-/* --- the wire --- */
+/* --- faults of the wire --- */
 
 /**
  * Set the fault of a frame that `from` will send.
- * @param nth  0: the next frame
+ * @param nth  index of the frame; 0 is the next frame that `from` sends
  */
 void pair_script(struct pair *pair, enum pair_side from, uint32_t nth, enum pair_action action);
 
@@ -255,7 +255,7 @@ void pair_lose(struct pair *pair, enum pair_side from, uint32_t nth);
 /** From now on, frames without a scripted fault have random faults. */
 void pair_make_noise(struct pair *pair, const struct pair_noise *noise);
 
-/* --- going on --- */
+/* --- the loop that advances time --- */
 
 /** Run until no frame is in flight and no timer is set. */
 void pair_run(struct pair *pair);
@@ -278,7 +278,7 @@ void pair_flush(struct pair *pair, enum pair_side side);
 /** Advance the clock by `ns` nanoseconds, and expire the timers of one host. */
 void pair_wait(struct pair *pair, enum pair_side side, uint64_t ns);
 
-/* --- frames made by hand --- */
+/* --- frames that a test forges --- */
 
 /** The fields of a forged frame. Fields that the opcode does not have are ignored. */
 struct pair_pkt {
@@ -289,21 +289,21 @@ struct pair_pkt {
 	uint16_t pkey;         /* P_Key of the packet; 0: the valid P_Key */
 	uint32_t psn;
 	uint32_t payload_len;
-	const void *payload; /* NULL: bytes 1, 2, 3 ... */
+	const void *payload; /* payload of the frame; NULL: bytes 1, 2, 3 ... */
 	uint64_t va;         /* virtual address in RETH or AtomicETH */
 	uint32_t rkey;
 	uint32_t dma_len;
-	uint64_t swap_add; /* field Swap (or Add) Data of the AtomicETH */
+	uint64_t swap_add; /* AtomicETH: Swap (or Add) Data */
 	uint64_t compare;
-	uint8_t syndrome; /* field of the AETH */
+	uint8_t syndrome; /* AETH: syndrome */
 	uint32_t msn;
-	uint64_t orig; /* field of the AtomicAckETH */
-	uint32_t qkey; /* field of the DETH */
+	uint64_t orig; /* AtomicAckETH: original data */
+	uint32_t qkey; /* DETH: Q_Key */
 	uint32_t src_qpn;
 	uint32_t imm;      /* immediate data in network byte order */
-	uint32_t inv_rkey; /* field of the IETH */
-	uint32_t srqn;     /* field of the XRCETH */
-	uint32_t sel_plt;  /* selectivity level and placement type of the FETH */
+	uint32_t inv_rkey; /* IETH: rkey to invalidate */
+	uint32_t srqn;     /* XRCETH: number of the SRQ */
+	uint32_t sel_plt;  /* FETH: selectivity level and placement type */
 };
 
 /**
@@ -312,7 +312,7 @@ struct pair_pkt {
  */
 enum uroce_verdict pair_inject(struct pair *pair, enum pair_side to, const struct pair_pkt *pkt);
 
-/* --- what happened --- */
+/* --- comparison of the trace and of completions --- */
 
 /** Compare the trace, and clear it. */
 void pair_expect_trace(struct pair *pair, const char *expected);

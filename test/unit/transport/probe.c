@@ -25,11 +25,11 @@ probe__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
 	recovery_find_out();
 	recovery_write(12);
 	before = recovery_run();
-	/* the last packet is lost */
+	/* A's last packet of 12 is lost */
 	recovery_write(12);
 	pair_lose(&pair, A, 11);
 	assert_int_equal(recovery_run() - before, 1);
-	/* the ACK of the last packet is lost */
+	/* B's ACK of the last packet is lost */
 	before = recovery_run();
 	recovery_write(3);
 	pair_lose(&pair, B, 0);

@@ -28,7 +28,7 @@ open_pair(enum ibv_qp_type type)
 static const struct pair_wr write_1k = { .opcode = IBV_WR_RDMA_WRITE, .len = 1024 };
 static const struct pair_wr send_1k = { .opcode = IBV_WR_SEND, .len = 1024 };
 
-/* --- runs --- */
+/* --- bursts of received frames --- */
 
 /*
  * One completion queue for both directions: receive completions are published at the end of a
@@ -122,7 +122,7 @@ qpc_recv_burst__ends_with_a_frame_that_is_held(void **state)
 	pair_close(&pair);
 }
 
-/* --- who may talk to a QP --- */
+/* --- which frames a QP accepts --- */
 
 static void
 qpc_recv__requests_are_taken_from_rtr_to_sqd(void **state)
@@ -186,13 +186,13 @@ qpc_recv__opcodes_of_another_service_are_refused(void **state)
 		uint8_t opcode;
 		enum uroce_verdict verdict;
 	} rows[] = {
-		{ IBV_QPT_RC, 0x2a, UROCE_VERDICT_WRONG_SERVICE }, /* UC WRITE_ONLY */
-		{ IBV_QPT_RC, 0x64, UROCE_VERDICT_WRONG_SERVICE }, /* UD SEND_ONLY */
-		{ IBV_QPT_RC, 0xaa, UROCE_VERDICT_WRONG_SERVICE }, /* XRC WRITE_ONLY */
-		{ IBV_QPT_UC, 0x0a, UROCE_VERDICT_WRONG_SERVICE }, /* RC WRITE_ONLY */
-		{ IBV_QPT_UC, 0x11, UROCE_VERDICT_WRONG_SERVICE }, /* RC ACK */
-		{ IBV_QPT_UD, 0x04, UROCE_VERDICT_WRONG_SERVICE }, /* RC SEND_ONLY */
-		{ IBV_QPT_UD, 0x11, UROCE_VERDICT_WRONG_SERVICE }, /* RC ACK */
+		{ IBV_QPT_RC, 0x2a, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: UC WRITE_ONLY */
+		{ IBV_QPT_RC, 0x64, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: UD SEND_ONLY */
+		{ IBV_QPT_RC, 0xaa, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: XRC WRITE_ONLY */
+		{ IBV_QPT_UC, 0x0a, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: RC WRITE_ONLY */
+		{ IBV_QPT_UC, 0x11, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: RC ACK */
+		{ IBV_QPT_UD, 0x04, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: RC SEND_ONLY */
+		{ IBV_QPT_UD, 0x11, UROCE_VERDICT_WRONG_SERVICE }, /* opcode: RC ACK */
 		{ IBV_QPT_UC, 0x2a, UROCE_VERDICT_REQUEST },
 		{ IBV_QPT_RC, 0x0a, UROCE_VERDICT_REQUEST },
 	};
@@ -324,7 +324,7 @@ qpc_recv__in_rts_there_is_no_comm_est(void **state)
 	pair_close(&pair);
 }
 
-/* --- has_work --- */
+/* --- uroce_qpc_has_work() --- */
 
 static void
 qpc_has_work__idle_is_idle_in_every_state(void **state)
@@ -395,7 +395,7 @@ qpc_send__posts_in_err_are_flushed(void **state)
 	}
 }
 
-/* --- fail and reset --- */
+/* --- uroce_qpc_fail() and the transition to RESET --- */
 
 static void
 qpc_fail__flushes_both_queues_in_order(void **state)
@@ -508,7 +508,7 @@ qpc_send__responses_do_not_starve_requests_one_frame_at_a_time(void **state)
 	pair_close(&pair);
 }
 
-/* --- congestion --- */
+/* --- congestion marks and CNPs --- */
 
 static void
 qpc_recv__marked_packet_is_answered_by_a_cnp_before_all_else(void **state)

@@ -67,7 +67,7 @@ answer_first(uint32_t psn)
 			 UROCE_VERDICT_RESPONSE);
 }
 
-/* --- asking --- */
+/* --- sending bursts of READs and atomics --- */
 
 static void
 fetch_put__ends_with_the_window(void **state)
@@ -223,7 +223,7 @@ fetch_put__none_agreed(void **state)
 	pair_close(&pair);
 }
 
-/* --- taking the answers --- */
+/* --- receiving bursts of responses --- */
 
 static void
 fetch_recv__all_are_placed_and_complete(void **state)
@@ -404,7 +404,7 @@ fetch_recv__refused_in_its_middle(void **state)
 			 "send 2 LOC_PROT_ERR\nsend 3 WR_FLUSH_ERR\nsend 4 WR_FLUSH_ERR\n");
 }
 
-/* The response in the middle of the burst goes to two SGEs. */
+/* The response in the middle of the burst is placed in the memory of two SGEs. */
 static void
 fetch_recv__in_pieces_in_its_middle(void **state)
 {

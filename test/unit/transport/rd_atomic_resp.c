@@ -58,7 +58,7 @@ reth(unsigned i)
 	return (struct uroce_reth *)uroce_pkt_reth(&pkts[i]);
 }
 
-/* --- all the same --- */
+/* --- bursts whose requests are of one kind --- */
 
 static void
 reply_run__reads_bring_each_its_own(void **state)
@@ -175,7 +175,7 @@ reply_run__makes_an_ack_unnecessary(void **state)
 		       "B>A READ_RESPONSE_ONLY psn 4\n");
 }
 
-/* --- one that is different --- */
+/* --- bursts with one request that differs from the others --- */
 
 static void
 make_gap(void)
@@ -360,7 +360,7 @@ reply_run__atomic_in_its_middle(void **state)
 				 "B>A READ_RESPONSE_ONLY psn 4\n");
 }
 
-/* --- resources --- */
+/* --- limits and memory of the READs of a burst --- */
 
 static void
 reply_run__no_more_than_agreed(void **state)
@@ -377,7 +377,7 @@ reply_run__no_more_than_agreed(void **state)
 	pair_close(&pair);
 }
 
-/* The READ in the middle of the burst uses another region than its neighbours. */
+/* The READ in the middle of the burst uses another region than the other READs. */
 static void
 reply_run__keys_change(void **state)
 {

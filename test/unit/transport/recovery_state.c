@@ -58,8 +58,8 @@ static const char *const answer_rows[UROCE_OOO_RESPONSE_STATE_NB][UROCE_OOO_RESP
 };
 
 /*
- * Requests out of order. Columns, by event: gap, lost, expected packet, RNR, gap filled, frames
- * discarded.
+ * Requests out of order. Columns, by event: gap, lost, expected packet, RNR NAK sent, gap filled,
+ * frames discarded.
  */
 static const char *const reception_rows[UROCE_OOO_REQUEST_STATE_NB][UROCE_OOO_REQUEST_EVENT_NB] = {
 	[UROCE_OOO_REQUEST_IN_ORDER] = { "?REORDERING", "!NAK_SENT", ".", "RNR_NAK_SENT",

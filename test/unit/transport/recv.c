@@ -132,7 +132,7 @@ recv__keys_are_of_the_queues_domain(void **state)
 	assert_int_equal(pair_events(&pair, B) & UROCE_QPC_LAST_WQE, UROCE_QPC_LAST_WQE);
 }
 
-/* --- ends --- */
+/* --- QPs that enter ERR or RESET, or are destroyed --- */
 
 static void
 recv__error_flushes_what_was_taken_and_no_more(void **state)
@@ -187,7 +187,7 @@ qpc_fini__puts_what_was_taken_back(void **state)
 	assert_int_equal(nb_posted(), 1);
 }
 
-/* --- the other services --- */
+/* --- UC and UD --- */
 
 static void
 recv__uc_uses_the_request_of_a_lost_message_again(void **state)

@@ -16,7 +16,7 @@
 #include "wire/psn.h"
 #include "wire/syndrome.h"
 
-/* --- the ladder of each operation --- */
+/* --- the packets of each operation --- */
 
 static void
 req_send__send_of_three_packets(void **state)
@@ -170,7 +170,7 @@ req_send__fetch_and_add(void **state)
 	pair_close(&pair);
 }
 
-/* --- every operation at every size that is a boundary, at every MTU, across the PSN wrap --- */
+/* --- each operation with each boundary length, at each MTU, across the wrap of the PSN --- */
 
 static void
 move(enum ibv_wr_opcode opcode, enum ibv_mtu mtu, uint32_t len, uint32_t psn)
@@ -221,7 +221,7 @@ req_send__every_operation_at_every_boundary(void **state)
 	}
 }
 
-/* --- where the bytes come from --- */
+/* --- SGEs, inline data and other fields of requests --- */
 
 static void
 req_send__gathers_from_many_elements(void **state)
@@ -386,7 +386,7 @@ req_send__unsignaled_requests_leave_no_entry(void **state)
 	pair_close(&pair);
 }
 
-/* --- who asks for an ACK --- */
+/* --- which packets request an ACK --- */
 
 static void
 req_send__one_ack_for_the_queue(void **state)
@@ -642,7 +642,7 @@ req_send__window_of_a_short_buffer(void **state)
 	pair_close(&pair);
 }
 
-/* --- arithmetic of the longest message --- */
+/* --- the longest message, of 2^31 bytes --- */
 
 static void
 req_send__message_of_2_to_the_31_bytes(void **state)

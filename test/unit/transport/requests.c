@@ -88,7 +88,7 @@ post_list(enum ibv_wr_opcode opcode, struct ibv_sge *sge, uint32_t remote)
 	assert_int_equal(pair_post_raw(&pair, A, &wr), 0);
 }
 
-/* --- 32 elements --- */
+/* --- requests with 32 SGEs --- */
 
 static void
 elements__write_gathers_32(void **state)
@@ -165,7 +165,7 @@ elements__one_of_32_refused_changes_nothing_here(void **state)
 	pair_expect_done(&pair, A, "send 0 LOC_PROT_ERR\n");
 }
 
-/* --- no bytes --- */
+/* --- messages of length 0 --- */
 
 static void
 nothing__each_operation_on_rc(void **state)
@@ -233,7 +233,7 @@ nothing__on_uc_and_ud(void **state)
 	}
 }
 
-/* --- inline --- */
+/* --- inline data --- */
 
 static void
 inline__several_elements_and_packets_and_again_after_a_loss(void **state)
@@ -265,7 +265,7 @@ inline__several_elements_and_packets_and_again_after_a_loss(void **state)
 	assert_memory_equal(pair.host[B].mem, sent, sizeof(sent));
 }
 
-/* --- events --- */
+/* --- solicited events at the peer --- */
 
 static uint32_t
 events_of(enum ibv_wr_opcode opcode, unsigned flags)
@@ -294,7 +294,7 @@ solicited__wakes_who_waits_for_it(void **state)
 			 UROCE_QPC_RECV_CQ_EVENT);
 }
 
-/* --- order [IBA table 79] --- */
+/* --- the order of requests [IBA table 79] --- */
 
 static uint64_t *
 word(enum pair_side side, uint32_t offset)

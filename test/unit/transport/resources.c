@@ -131,7 +131,7 @@ rd_pool_give__in_any_order(void **state)
 	assert_false(take(2, 0));
 }
 
-/* --- in a QP --- */
+/* --- the block of resources of a QP --- */
 
 static struct pair pair;
 

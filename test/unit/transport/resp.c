@@ -21,9 +21,9 @@
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |               \
 	 IBV_ACCESS_REMOTE_ATOMIC)
 
-/* --- requests as a peer makes them --- */
+/* --- tests of the responder, whose requests are built as a peer builds them --- */
 
-/* --- past, expected, ahead --- */
+/* --- requests with a past, expected or future PSN --- */
 
 static void
 resp_recv__expected_write_is_placed_and_acked(void **state)
@@ -36,7 +36,7 @@ resp_recv__expected_write_is_placed_and_acked(void **state)
 	assert_int_equal(pair.host[B].qpc.resp.msn, 1);
 }
 
-/* --- asked for what is owed alone --- */
+/* --- responses without requests: uroce_qpc_send_responses() --- */
 
 static unsigned
 send_responses(struct uroce_txd *txd, uint8_t hdr[][UROCE_HDR_MAX], unsigned max)
@@ -474,7 +474,7 @@ resp_recv__in_err_nothing_is_taken(void **state)
 	expect_answer("");
 }
 
-/* --- receiver not ready --- */
+/* --- RNR NAKs --- */
 
 static void
 resp_recv__send_without_a_receive_gets_rnr_nak(void **state)
@@ -549,7 +549,7 @@ resp_recv__last_of_a_write_with_imm_waits_for_a_receive(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV_RDMA_WITH_IMM SUCCESS 1028 imm 00000000\n");
 }
 
-/* --- READ --- */
+/* --- READ responses --- */
 
 static void
 resp_send__read_spans_its_psns(void **state)
@@ -620,7 +620,7 @@ resp_send__region_that_goes_in_the_middle_of_a_read(void **state)
 	expect_err(UROCE_QPC_ACCESS_ERR);
 }
 
-/* --- sizes that need no memory --- */
+/* --- messages of 2^31 bytes, for which no memory is needed --- */
 
 static void
 resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)

@@ -18,7 +18,7 @@
 
 #define US UINT64_C(1000)
 
-/* --- receiver not ready --- */
+/* --- RNR NAKs --- */
 
 static void
 completer_recv__rnr_retry_0_fails_at_once(void **state)
@@ -226,7 +226,7 @@ completer_recv__rnr_nak_that_is_not_believed_costs_no_retry(void **state)
 	close_pair(state);
 }
 
-/* --- timeouts --- */
+/* --- ACK timeouts --- */
 
 static void
 completer_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
@@ -263,7 +263,7 @@ completer_expire__peer_that_is_silent_costs_the_retry_budget(void **state)
 	}
 }
 
-/* --- waiting for a turn --- */
+/* --- timeouts while a retransmission waits to be sent --- */
 
 static void
 completer_expire__what_waits_to_be_sent_again_uses_no_retry(void **state)

@@ -43,7 +43,7 @@ expect_executed(unsigned nb)
 	expect_placed(nb);
 }
 
-/* --- all the same --- */
+/* --- bursts whose frames are of one kind --- */
 
 static void
 single_packet__sends_fill_receives_in_order(void **state)
@@ -138,7 +138,7 @@ single_packet__solicited_in_its_middle(void **state)
 	assert_int_equal(b->qpc.events & UROCE_QPC_RECV_CQ_EVENT, UROCE_QPC_RECV_CQ_EVENT);
 }
 
-/* --- one that is different --- */
+/* --- bursts with one frame that differs from the others --- */
 
 static void
 make_gap(void)
@@ -253,7 +253,7 @@ single_packet__goes_on_behind_another_opcode(void **state)
 	pair_expect_done(&pair, B, "recv 0 RECV SUCCESS 8\n");
 }
 
-/* --- receive requests --- */
+/* --- bursts of SENDs that need receive requests --- */
 
 static void
 single_packet__receives_run_out(void **state)
@@ -351,7 +351,7 @@ single_packet__receive_of_two_elements(void **state)
 	expect_executed(NB);
 }
 
-/* --- the completion queue --- */
+/* --- a burst that overruns the completion queue --- */
 
 static void
 single_packet__overruns_the_completion_queue(void **state)
@@ -370,7 +370,7 @@ single_packet__overruns_the_completion_queue(void **state)
 	pair_close(&pair);
 }
 
-/* --- what is not plain --- */
+/* --- bursts behind a PSN gap, on UC, and with a shared receive queue --- */
 
 /* The frames behind a PSN gap must not be executed by the fast path. */
 static void

@@ -234,7 +234,7 @@ ud_send__completes_when_the_frames_are_built(void **state)
 	pair_expect_done(&pair, A, "");
 }
 
-/* --- receiving --- */
+/* --- receiving datagrams --- */
 
 static void
 ud_recv__source_and_kind_of_address(void **state)
@@ -342,7 +342,7 @@ ud_recv__memory_of_our_own_that_is_refused(void **state)
 	struct ibv_sge sge[2] = { { 0 } };
 	struct ibv_recv_wr wr = { .sg_list = sge, .num_sge = 2 };
 
-	/* an invalid key: first for the memory of the GRH, then for that of the payload */
+	/* the receive request has an invalid key: first for the GRH, then for the payload */
 	for (unsigned i = 0; i < 2; i++) {
 		open_ud(state);
 		sge[0] = (struct ibv_sge){ (uintptr_t)pair.host[B].mem, 40, pair.host[B].key + !i };

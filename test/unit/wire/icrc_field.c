@@ -72,8 +72,8 @@ field_find__finds_every_change(void **state)
 }
 
 /*
- * 65,536 of the 2^32 terms have a change. All others are refused: a term that is found is that of
- * the change.
+ * Of the 2^32 terms, 65,536 belong to a change of the field, and all others must be refused. If
+ * uroce_icrc_field_find() finds a change, that change must have the term.
  */
 static void
 field_find__finds_no_change_for_other_terms(void **state)
@@ -130,8 +130,8 @@ any_ident__every_identification_of_the_sender_is_accepted(void **state)
 }
 
 /*
- * Count the flips of one bit, in the UDP payload of a frame, that remain unnoticed if the
- * identification is unknown.
+ * Count the flips of one bit in the UDP payload of a frame which the check of the ICRC accepts if
+ * the identification is unknown.
  */
 static unsigned
 count_unnoticed(struct frame *frame, const struct uroce_pkt *pkt)
@@ -149,9 +149,9 @@ count_unnoticed(struct frame *frame, const struct uroce_pkt *pkt)
 }
 
 /*
- * A single flipped bit and a changed field of 16 bits are two bursts, and a CRC of 32 bits may not
- * tell them from no error. A share of 2^-16 of the flips remains unnoticed, which is no flip at all
- * in a frame of 1 KiB.
+ * A flipped bit together with a wrong identification may leave the ICRC valid: a CRC of 32 bits
+ * does not detect all pairs of errors. The check misses a share of 2^-16 of the flips, which is
+ * none of the flips in a frame of 1 KiB.
  */
 static void
 any_ident__a_flipped_bit_is_noticed(void **state)
