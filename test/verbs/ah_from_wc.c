@@ -332,7 +332,10 @@ static void
 init_ah_from_wc__refuses_a_header_that_cannot_be(void **state)
 {
 	(void)state;
-	/* neither version 4 nor 6, or IPv4 options, for which the GRH area has no room */
+	/*
+	 * the IP version is neither 4 nor 6, or there are IPv4 options, for which the GRH area has
+	 * no room
+	 */
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x55);
 	expect_refusal_of(EINVAL, ADDR_GID, IPV4, 0x46);
 	expect_refusal_of(EINVAL, ADDR_GID + 1, 0, 0x50);

@@ -37,8 +37,8 @@
 #define PEER_SPEC  "net_memif0,addr=192.0.2.2/24,workers=2"
 #define PEER       "peer" /* with this argument the program is the peer, in a process of its own */
 #define TIMEOUT_MS 30000
-#define START_MS   300 /* time that the start of a device takes */
-#define ANSWER_MS  100 /* time in which a peer must answer */
+#define START_MS   300 /* time in milliseconds that the start of a device takes */
+#define ANSWER_MS  100 /* time in milliseconds in which a peer must answer */
 
 static const char *program;
 static unsigned nb_starts;
@@ -351,7 +351,10 @@ start_slowly(void *arg)
 	return 0;
 }
 
-/* The start of the device takes longer than the peer has to answer. There is no peer. */
+/*
+ * The start of the device takes longer than the timeout of the resolution. The timeout begins after
+ * the start, and no peer answers.
+ */
 static void
 resolution__has_its_time_after_the_start(void **state)
 {

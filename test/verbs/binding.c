@@ -2,9 +2,8 @@
 
 /*
  * Bindings [mux/binding.h]: a device that is attached to uroced writes the peer of a connected QP
- * into shared memory. A QP has a binding while it accepts packets of its peer, and no longer. The
- * test reads the shared memory with headers of lib. A device that is not attached to uroced has no
- * bindings.
+ * into shared memory. A QP has a binding as long as it accepts packets of its peer. The test reads
+ * the shared memory with headers of lib. A device that is not attached to uroced has no bindings.
  */
 
 #include <stdio.h>

@@ -38,8 +38,8 @@ teardown(void **state)
 }
 
 /*
- * Check a condition in a thread that is not the test's. The first failure is printed, and all are
- * counted.
+ * Check a condition in a thread other than the main thread, where cmocka's asserts cannot be used.
+ * The first failure is printed, and all are counted.
  */
 #define check(is_good)                                                                             \
 	do {                                                                                       \
@@ -148,7 +148,7 @@ objects__come_and_go_beside_traffic(void **state)
 	assert_int_equal(atomic_load(&nb_bad), 0);
 }
 
-/* --- against it --------------------------------------------------------------------------------------- */
+/* --- changing a region while requests use it ---------------------------------------------------------- */
 
 static uint8_t *halves; /* memory of which one half or the other is the region `target` */
 static struct ibv_mr *target;
@@ -211,7 +211,7 @@ rereg__meets_requests(void **state)
 	free(halves);
 }
 
-/* --- two at one object -------------------------------------------------------------------------------- */
+/* --- two threads that change one object --------------------------------------------------------------- */
 
 #define NB_LAPS 2000
 

@@ -270,7 +270,7 @@ resolve_addr__of_a_bound_id_keeps_its_address(void **state)
 	assert_int_equal(port_of(ids[0]), 5000);
 }
 
-/* --- synchronous ids ----------------------------------------------------------------------------- */
+/* --- synchronous ids, whose calls wait ----------------------------------------------------------- */
 
 static void
 resolve_addr__of_a_synchronous_id_waits(void **state)
@@ -290,7 +290,7 @@ resolve_addr__of_a_synchronous_id_waits(void **state)
 	assert_int_equal(uroce_cm_destroy_id(id), 0);
 }
 
-/* --- options ------------------------------------------------------------------------------------- */
+/* --- options of an id ---------------------------------------------------------------------------- */
 
 static void
 set_option__checks_its_arguments(void **state)
@@ -337,7 +337,7 @@ set_option__the_program_gives_the_path(void **state)
 	assert_int_equal(ids[0]->route.path_rec->traffic_class, 0x20);
 }
 
-/* --- names --------------------------------------------------------------------------------------- */
+/* --- addresses by name --------------------------------------------------------------------------- */
 
 static void
 getaddrinfo__of_a_numeric_host(void **state)

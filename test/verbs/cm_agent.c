@@ -108,7 +108,7 @@ no_listener__is_the_reason_of_a_rejection(void **state)
 static void
 connection__over_ipv6(void **state)
 {
-	/* indexes in the GID table of the link-local and of the configured address */
+	/* indexes in the GID table: the link-local address, and the configured IPv6 address */
 	static const int gid_index[] = { 0, ADDR_GID + 1 };
 
 	(void)state;
@@ -141,7 +141,7 @@ connection__of_a_device_with_itself(void **state)
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_DISCONNECTED).id, link.active);
 	assert_int_equal(ops->disconnect(a.manager, link.active, NULL, 0), 0);
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_DISCONNECTED).id, link.passive);
-	/* an id of another consumer of the same agent connects, too */
+	/* another consumer of the same agent connects an id to the listener of `a` */
 	(void)user_establish(&other, &a, PORT, QPN + 2);
 	user_close(&other);
 	(void)user_expect(&a, UROCE_CM_EVENT_DISCONNECTED);
@@ -160,17 +160,16 @@ consumers__have_their_own_ids_and_events(void **state)
 	user_open(&other, device[1], ADDR_GID);
 	of_b = user_listen(&b, PORT, 0);
 	of_other = user_listen(&other, PORT + 1, 0);
-	/* the consumers of a device share its port space, so the port of b is in use */
+	/* all consumers of a device share one port space, and b has bound this port */
 	assert_int_equal(ops->create(other.manager, UROCE_CM_PS_TCP, false, 0, &id), 0);
 	assert_int_equal(ops->bind(other.manager, id, &any, false, false), -EADDRINUSE);
-	/* for a consumer, the ids of other consumers do not exist */
+	/* a consumer cannot use the ids of another consumer: the calls fail as for an unknown id */
 	assert_int_equal(ops->query(other.manager, of_b, &info), -EINVAL);
 	assert_int_equal(ops->listen(other.manager, of_b, 0), -EINVAL);
 	assert_int_equal(ops->destroy(other.manager, of_b), -EINVAL);
 	assert_int_equal(ops->query(other.manager, UROCE_CM_NO_ID, &info), -EINVAL);
 	/*
-	 * each user of the agent gets the request to its own listener, even if the other user takes
-	 * no event
+	 * each consumer gets the request to its listener, even if the other consumer takes no event
 	 */
 	refused = user_connect(&a, &b.gid, PORT, QPN);
 	id = user_connect(&a, &b.gid, PORT + 1, QPN + 1);
@@ -178,7 +177,10 @@ consumers__have_their_own_ids_and_events(void **state)
 	user_expect_none(&other);
 	assert_int_equal(user_expect(&b, UROCE_CM_EVENT_CONNECT_REQUEST).listener, of_b);
 	user_expect_none(&b);
-	/* the end of a consumer rejects the request that it has taken; b's listener remains */
+	/*
+	 * closing the consumer `other` rejects the request that it has taken, and does not close
+	 * the listener of b
+	 */
 	user_close(&other);
 	assert_int_equal(user_expect(&a, UROCE_CM_EVENT_REJECTED).id, id);
 	assert_int_equal(user_query(&b, of_b).state, UROCE_CM_STATE_LISTEN);
@@ -207,7 +209,10 @@ closed_consumer__ends_its_connections(void **state)
 	}
 }
 
-/* After a manager was closed, the device still knows which of its QP numbers are in TIMEWAIT. */
+/*
+ * After the only manager of a device was closed, the device still knows which of its QP numbers are
+ * in TIMEWAIT.
+ */
 static void
 agent__outlives_its_managers(void **state)
 {
@@ -255,7 +260,7 @@ unknown_host__does_not_delay_others(void **state)
 	user_expect_none(&a);
 }
 
-/* --- many connections -------------------------------------------------------------------------- */
+/* --- many connections at once ------------------------------------------------------------------ */
 
 /*
  * Take an event of an active side. After a CONNECT_RESPONSE, establish and disconnect the
@@ -347,7 +352,7 @@ backlog__limits_what_waits_for_the_user(void **state)
 	user_expect_none(&b);
 }
 
-/* --- threads ----------------------------------------------------------------------------------- */
+/* --- consumers of several threads -------------------------------------------------------------- */
 
 enum { NB_THREADS = 4, NB_ROUNDS = 30 };
 

@@ -91,7 +91,7 @@ get_cm_event__waits_in_several_threads(void **state)
 		assert_non_null(events[i]);
 		assert_int_equal(events[i]->event, RDMA_CM_EVENT_ADDR_RESOLVED);
 	}
-	/* each thread has got the event of another id */
+	/* the three threads have got events of three different ids */
 	assert_ptr_not_equal(events[0]->id, events[1]->id);
 	assert_ptr_not_equal(events[0]->id, events[2]->id);
 	assert_ptr_not_equal(events[1]->id, events[2]->id);
@@ -115,7 +115,7 @@ channel__every_event_is_an_edge_for_epoll(void **state)
 	rig.a.id = resolved_id(rig.channel[0]);
 	assert_int_equal(epoll_wait(fd, &ready, 1, 60000), 1);
 	assert_int_equal(epoll_wait(fd, &ready, 1, 0), 0);
-	/* the first event is still pending; a second event is an edge for EPOLLET */
+	/* although the first event is still pending, a second event is a new edge for EPOLLET */
 	assert_int_equal(uroce_cm_create_id(rig.channel[0], &second, NULL, RDMA_PS_TCP), 0);
 	assert_int_equal(uroce_cm_resolve_addr(second, sa_of(HOST_A, 0), sa_of(HOST_B, 1), 60000),
 			 0);
@@ -126,11 +126,11 @@ channel__every_event_is_an_edge_for_epoll(void **state)
 	close(fd);
 }
 
-/* --- waiting for acknowledgements ---------------------------------------------------------------- */
+/* --- calls that wait for the acknowledgement of events ------------------------------------------- */
 
 struct waiter {
 	struct rdma_cm_id *id;
-	/* channel to which the id migrates; NULL: the id is destroyed */
+	/* channel to which the id migrates; NULL: the thread destroys the id instead */
 	struct rdma_event_channel *to;
 	atomic_bool has_ended;
 };
@@ -157,7 +157,7 @@ expect_wait_for_ack(struct waiter *waiter, struct rdma_cm_event *event)
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, end_in_thread, waiter), 0);
-	/* in this time a call would return that does not wait */
+	/* a call that does not wait would return in this time */
 	usleep(20000);
 	assert_false(atomic_load(&waiter->has_ended));
 	assert_int_equal(uroce_cm_ack_cm_event(event), 0);
@@ -219,7 +219,7 @@ destroy_event_channel__with_ids_changes_nothing(void **state)
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 }
 
-/* --- migration ----------------------------------------------------------------------------------- */
+/* --- migration of ids to another channel --------------------------------------------------------- */
 
 static void
 migrate_id__takes_pending_events_along(void **state)
@@ -274,7 +274,7 @@ migrate_id__to_no_channel_makes_it_synchronous(void **state)
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ROUTE_RESOLVED, 0);
 }
 
-/* --- closing ------------------------------------------------------------------------------------- */
+/* --- destruction of ids and devices, and watched channels ---------------------------------------- */
 
 static void
 ack_cm_event__of_a_request_after_its_id_was_destroyed(void **state)
@@ -323,7 +323,7 @@ get_devices__lists_each_device_opened(void **state)
 	assert_int_equal(uroce_cm_bind_addr(rig.a.id, sa_of(HOST_A, 0)), 0);
 	assert_ptr_equal(rig.a.id->verbs, list[0]);
 	end_destroy(&rig.a);
-	/* a PD of the program keeps the device in use */
+	/* the program has a PD on the device, so the device cannot be destroyed */
 	assert_non_null(pd = uroce_alloc_pd(list[1]));
 	uroce_cm_free_devices(list);
 	assert_int_equal(uroce_destroy_device(rig.device[1]), EBUSY);
@@ -331,7 +331,10 @@ get_devices__lists_each_device_opened(void **state)
 	uroce_cm_free_devices(NULL);
 }
 
-/* A filter of events: false drops an event, which is done for ROUTE_RESOLVED. */
+/*
+ * A filter of events, for which false means that the event is dropped. The filter drops
+ * ROUTE_RESOLVED.
+ */
 static bool
 is_no_route(void *arg, const struct rdma_cm_event *event)
 {

@@ -246,7 +246,7 @@ disconnect__ends_both_sides(void **state)
 	assert_int_equal(uroce_cm_disconnect(rig.b.id), 0);
 	assert_int_equal(qp_state_of(rig.b.id), IBV_QPS_ERR);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_DISCONNECTED, 0);
-	/* a disconnect of an id that is disconnected changes nothing */
+	/* a second disconnect of an id has no effect */
 	assert_int_equal(uroce_cm_disconnect(rig.a.id), 0);
 	assert_int_equal(uroce_cm_disconnect(rig.b.id), 0);
 }
@@ -459,7 +459,10 @@ connect__to_the_own_address(void **state)
 	(void)state;
 	rig_listen(&rig, RDMA_PS_TCP);
 	assert_int_equal(uroce_cm_create_id(rig.channel[0], &rig.a.id, NULL, RDMA_PS_TCP), 0);
-	/* an address of a device of this process: the connection is within that device */
+	/*
+	 * HOST_B is an address of a device of this process, so both ends of the connection are on
+	 * that device
+	 */
 	assert_int_equal(uroce_cm_resolve_addr(rig.a.id, NULL, sa_of(HOST_B, RIG_PORT), 2000), 0);
 	expect_event(rig.channel[0], RDMA_CM_EVENT_ADDR_RESOLVED, 0);
 	assert_ptr_equal(rig.a.id->verbs, rig.listener->verbs);
@@ -491,7 +494,7 @@ connect__checks_its_arguments(void **state)
 	assert_cm_fails(EINVAL, uroce_cm_resolve_route(rig.b.id, 1));
 	rig_listen_elsewhere(&rig);
 	rig_resolve(&rig, RDMA_PS_TCP);
-	/* the id has no QP, and `param` has no QP number */
+	/* uroce_cm_connect() fails, because the id has no QP and `param` has no QP number */
 	assert_cm_fails(EINVAL, uroce_cm_connect(rig.a.id, NULL));
 	assert_cm_fails(EINVAL, uroce_cm_connect(rig.a.id, &param));
 	param.qp_num = 5;

@@ -30,14 +30,17 @@ static struct server {
 	pthread_t thread;
 	/* number of replies to NEXT_EVENT that have the event CONNECT_RESPONSE */
 	atomic_uint nb_events;
-	/* number of the request NEXT_EVENT that ends the connection; 0: none */
+	/*
+	 * number of the request NEXT_EVENT at which the connection ends; 0: the connection does not
+	 * end
+	 */
 	atomic_uint fatal;
 } server;
 
 static struct uroce_dev dev;
 static struct user user;
 
-/* --- the connection manager ---------------------------------------------------------------------- */
+/* --- the connection manager of the test ---------------------------------------------------------- */
 
 static void
 fill_event(struct uroce_mux_cm_reply *reply)
@@ -115,7 +118,7 @@ serve(void *unused)
 	return NULL;
 }
 
-/* --- set-up -------------------------------------------------------------------------------------- */
+/* --- set-up of the user -------------------------------------------------------------------------- */
 
 static void
 notify_user(void *arg)
@@ -183,11 +186,11 @@ expect_loss_of(uint32_t id)
 	assert_int_equal(event.status, -EIO);
 }
 
-/* --- tests --------------------------------------------------------------------------------------- */
+/* --- tests of lost connections ------------------------------------------------------------------- */
 
 /*
- * The connection manager does not receive any more, but its socket is open. So the client's thread
- * sleeps, and only a request notices.
+ * The connection manager stops receiving, but its socket is open. The thread of the client sleeps,
+ * so the loss is noticed only when the next request is sent.
  */
 static void
 request__that_cannot_be_sent_ends_the_connection(void **state)

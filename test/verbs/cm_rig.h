@@ -40,7 +40,9 @@ void rig_open(struct cm_rig *rig, const char *keys);
 /** Destroy all objects of the rig that exist. */
 void rig_close(struct cm_rig *rig);
 
-/** Make a socket address. It is valid until the eighth next call. Port 0 means no port. */
+/**
+ * Make a socket address, which is valid until the eighth call after this one. Port 0 means no port.
+ */
 struct sockaddr *sa_of(const char *ip, uint16_t port);
 
 /** Wait for the next event of a channel. It must have this type and this status. */

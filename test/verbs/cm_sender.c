@@ -24,15 +24,15 @@
 static struct uroce_dev device;
 static struct uroce_cm_sender sender;
 static uint64_t now_ns;
-static struct uroce_cm_tx queue[64]; /* what the engine has to send */
+static struct uroce_cm_tx queue[64]; /* messages that the engine has to send */
 static unsigned nb_queued;
-static unsigned nb_requests; /* number of requests for MACs */
+static unsigned nb_requests; /* number of requests of the sender for the MAC of a host */
 /* number of messages to a good host, by the last byte of its GID */
 static unsigned nb_sent_to[256];
 static struct uroce_path last_path;
 static uint32_t next_number;
 
-/* --- what surrounds the sender ------------------------------------------------------------------ */
+/* --- replacements of the functions that the sender calls ---------------------------------------- */
 
 void
 uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids)
@@ -106,7 +106,7 @@ uroce_cme_has_tx(const struct uroce_cm *cm)
 	return nb_queued > 0;
 }
 
-/* --- messages ----------------------------------------------------------------------------------- */
+/* --- messages, and runs of the sender ----------------------------------------------------------- */
 
 static int
 setup(void **state)
@@ -126,7 +126,7 @@ run(void)
 		;
 }
 
-/* Let the sender run each millisecond. */
+/* Run the sender once per millisecond, for `msec` milliseconds. */
 static void
 pass(unsigned msec)
 {
@@ -136,7 +136,10 @@ pass(unsigned msec)
 	}
 }
 
-/* A message of an account, or of no id, to a host that has `number` in its GID. */
+/*
+ * Create a message to the host with `number` in its GID. Without `has_id` the message belongs to no
+ * account.
+ */
 static struct uroce_cm_tx
 message(bool has_id, uint16_t account_idx, uint8_t first, uint32_t number)
 {
@@ -170,7 +173,10 @@ flood(bool has_id, uint16_t account_idx, unsigned nb)
 		send_message(message(has_id, account_idx, 0xfd, next_number));
 }
 
-/* Send a message of OTHER to each good host, of which none is known. Each must be sent at once. */
+/*
+ * Send a message of the account OTHER to each good host. The sender knows no path to these hosts,
+ * but must send each message at once.
+ */
 static void
 expect_others_pass(bool is_request)
 {
@@ -186,7 +192,7 @@ expect_others_pass(bool is_request)
 		assert_int_equal(nb_sent_to[i], 1);
 }
 
-/* --- tests -------------------------------------------------------------------------------------- */
+/* --- tests of the sender ------------------------------------------------------------------------ */
 
 static void
 sender__flow_labels_of_a_host_are_one_resolution(void **state)
@@ -240,7 +246,7 @@ sender__hosts_that_are_down_delay_no_other_account(void **state)
 	flood(true, ACCOUNT, 5000);
 	assert_true(nb_requests <= UROCE_CM_PATH_SETS * UROCE_CM_PATH_WAYS);
 	expect_others_pass(true);
-	/* a second flood does not replace what the other account waits for */
+	/* a second flood does not replace the resolution for which the account OTHER waits */
 	flood(true, ACCOUNT, 100);
 	send_message(message(true, OTHER, 0x20, 100));
 	flood(true, ACCOUNT, 5000);
@@ -263,12 +269,12 @@ sender__wire_has_few_places(void **state)
 	flood(false, 0, 5000);
 	assert_true(nb_requests <= UROCE_CM_PATH_WIRE_MAX);
 	expect_others_pass(true);
-	/* the wire replaces nothing that an account waits for */
+	/* messages of no account do not replace the resolution for which an account waits */
 	send_message(message(true, OTHER, 0x20, 100));
 	flood(false, 0, 5000);
 	pass(2);
 	assert_int_equal(nb_sent_to[100], 1);
-	/* when the hosts have not answered, the places are free again */
+	/* the resolutions of silent hosts time out, and then others can use their entries */
 	pass(200);
 	send_message(message(false, 0, 0x20, 101));
 	pass(2);

@@ -96,7 +96,7 @@ destroy__refuses_strangers(void **state)
 	assert_int_equal(uroce_destroy_device(&unknown), EINVAL);
 }
 
-/* --- with a device ------------------------------------------------------------------------------- */
+/* --- calls on one device ------------------------------------------------------------------------- */
 
 static int
 open_one(void **state)
@@ -240,8 +240,8 @@ query_device_ex__inline_call_gives_the_same(void **state)
 }
 
 /*
- * Query a port by the function of the context, as ibv_query_port() of verbs.h does. Other than
- * there, a context without that function fails the test.
+ * Query a port by the function of the context, as ibv_query_port() of verbs.h does. For a context
+ * without that function ibv_query_port() falls back to an older call, but here the test fails.
  */
 static int
 query_port_inline(struct ibv_context *context, uint8_t port_num, struct ibv_port_attr *attr,

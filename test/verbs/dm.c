@@ -102,7 +102,7 @@ dm__copies_in_and_out(void **state)
 	assert_int_equal(ibv_memcpy_to_dm(dm, UINT64_MAX - 3, in, 8), EFAULT);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, LEN, 4), EFAULT);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, 4, SIZE_MAX - 3), EFAULT);
-	/* offsets and lengths must be multiples of 4 */
+	/* offsets and lengths that are not multiples of 4 are refused */
 	assert_int_equal(ibv_memcpy_to_dm(dm, 2, in, 4), EINVAL);
 	assert_int_equal(ibv_memcpy_to_dm(dm, 0, in, 6), EINVAL);
 	assert_int_equal(ibv_memcpy_from_dm(out, dm, 1, 4), EINVAL);
@@ -197,7 +197,7 @@ dm__peers_use_it_from_offset_0(void **state)
 	assert_memory_equal(net.a.buf, out + 96, 4000);
 	rdma(IBV_WR_RDMA_READ, 4001, 96, mr->rkey, IBV_WC_REM_ACCESS_ERR);
 
-	/* in elements of requests, too, addresses are offsets in the device memory */
+	/* addresses in SGEs are offsets in the device memory as well */
 	const struct ibv_sge sge = { .addr = 96, .length = 4000, .lkey = mr->lkey };
 
 	post_recv(&net.a, 1, sge_of(&net.a, 8192, 4096));
@@ -255,7 +255,7 @@ dm__registration_is_checked(void **state)
 	assert_int_equal(ibv_free_dm(dm), 0);
 }
 
-/* --- dma-bufs ---------------------------------------------------------------------------------------- */
+/* --- regions of dma-bufs ----------------------------------------------------------------------------- */
 
 static void
 dmabuf__arguments(void **state)
@@ -328,7 +328,7 @@ dmabuf__is_read_and_written(void **state)
 	munmap(mem, LEN);
 }
 
-/* --- imports ----------------------------------------------------------------------------------------- */
+/* --- imported regions -------------------------------------------------------------------------------- */
 
 static void
 import__is_the_same_region(void **state)

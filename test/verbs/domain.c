@@ -130,7 +130,7 @@ parent__checks_its_arguments(void **state)
 
 	(void)state;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, NULL));
-	/* attr.pd is NULL */
+	/* attr.pd is NULL, but a parent domain needs a PD */
 	assert_errno(EINVAL, uroce_alloc_parent_domain(net.a.context, &attr));
 	attr.pd = net.a.pd;
 	assert_errno(EINVAL, uroce_alloc_parent_domain(NULL, &attr));
@@ -236,7 +236,7 @@ import_device__takes_a_duplicate_of_cmd_fd(void **state)
 	assert_int_equal(context->cmd_fd, fd);
 	assert_int_equal(uroce_query_port(context, 1, &port), 0);
 	assert_int_equal(uroce_close_device(context), 0);
-	/* closing the context has closed the descriptor */
+	/* uroce_close_device() has closed the descriptor, because the context owned it */
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
@@ -326,8 +326,8 @@ import_pd__refuses_domains_of_other_contexts(void **state)
 }
 
 /*
- * Wait in a child until the parent writes to a pipe. Then read a byte of the buffer, of which the
- * child has a copy.
+ * In a child process, wait until the parent writes to a pipe. Then read a byte of the child's copy
+ * of the buffer.
  * @return the byte
  */
 static int

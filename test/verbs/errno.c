@@ -158,7 +158,7 @@ static struct ibv_sge sge;
 	X(cm_leave_multicast, uroce_cm_leave_multicast(NULL, &cm_out.addr))                        \
 	X(cm_create_ep, uroce_cm_create_ep(&cm_out.id, NULL, NULL, NULL))                          \
 	X(cm_dv_watch_channel, uroce_cm_dv_watch_channel(NULL, NULL, NULL))                        \
-	/* functions of the context, and calls that several functions need */                      \
+	/* functions of the context, and calls that are sequences of other calls */                \
 	X(the_contexts_query_port,                                                                 \
 	  verbs_get_ctx(net.a.context)->query_port(net.a.context, 2, &out.port, sizeof(out.port))) \
 	X(the_contexts_query_device,                                                               \
@@ -176,7 +176,7 @@ static const char *const others[] = {
 	"fork_init",              /* never fails */
 	"get_device_index",       /* returns -1 if there is no such device */
 	"query_qp_data_in_order", /* returns a set of flags */
-	"rereg_mr",               /* returns a code of its own; mr.c and rereg.c check errno */
+	"rereg_mr",               /* returns IBV_REREG_MR_ERR_...; mr.c and rereg.c check errno */
 	"req_notify_cq",          /* never fails */
 };
 

@@ -165,7 +165,9 @@ qp_event__goes_to_the_qps_context_only(void **state)
 	(void)state;
 	pair_connect(&net);
 	make_access_error();
-	/* a thread that waits at another context may be woken, but gets no event */
+	/*
+	 * a thread that waits at `other` may be woken, but gets no event of a QP of another context
+	 */
 	expect_no_event(other);
 	assert_true(is_readable(net.b.context));
 	assert_int_equal(uroce_get_async_event(net.b.context, &event), 0);

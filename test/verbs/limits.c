@@ -117,7 +117,7 @@ cqe__so_many_completions_wait_in_it(void **state)
 	assert_int_equal(total, cq->cqe);
 	assert_int_equal(uroce_poll_cq(cq, 1, wc), 0);
 
-	/* one completion more than the CQ has room for */
+	/* flush one request more than the CQ has room for */
 	flush(net.a.qp, (unsigned)cq->cqe + 1);
 	assert_int_equal(uroce_get_async_event(net.a.context, &event), 0);
 	assert_int_equal(event.event_type, IBV_EVENT_CQ_ERR);
@@ -424,8 +424,8 @@ limits__nobody_has_what_is_zero(void **state)
 }
 
 /*
- * Objects that the test creates until the device has its maximum. The objects that exist already
- * count, too.
+ * Objects that the test creates until the device has its maximum. Objects that existed before count
+ * for the maximum as well.
  */
 static void **made;
 static unsigned nb_made;

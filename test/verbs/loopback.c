@@ -38,7 +38,7 @@ static char vhost_args[64];
 static const struct port vhost = { "net_vhost0", vhost_args };
 
 static const struct port *port;
-/* number of frames that the port had sent before the test; UNTOLD: frames may leave */
+/* number of frames that the port had sent before the test; UNTOLD: frames may leave the port */
 static uint64_t nb_before;
 
 static uint64_t
@@ -104,7 +104,7 @@ leave(void **state)
 	return 0;
 }
 
-/* --- requests ------------------------------------------------------------------------------------ */
+/* --- requests of RC QPs -------------------------------------------------------------------------- */
 
 static void
 send_once(uint32_t len, enum ibv_wr_opcode opcode)
@@ -375,7 +375,7 @@ loopback__fills_a_shared_queue(void **state)
 	assert_int_equal(uroce_destroy_srq(srq), 0);
 }
 
-/* --- datagrams ------------------------------------------------------------------------------------ */
+/* --- datagrams and groups ------------------------------------------------------------------------- */
 
 static void
 send_datagram(int sgid_index, union ibv_gid to, uint32_t qpn)
@@ -448,7 +448,7 @@ loopback__a_group_is_as_before(void **state)
 	nb_before = UNTOLD;
 }
 
-/* --- who drives ---------------------------------------------------------------------------------- */
+/* --- driving the workers, and destroying a QP ---------------------------------------------------- */
 
 /*
  * No thread of the program polls, so the service thread processes the loopback frames of both QPs.

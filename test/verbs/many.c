@@ -100,7 +100,7 @@ connect_all(void)
 	}
 }
 
-/* Send a message on the QP with index `i`. The message is that index. */
+/* Send a message on the QP with index `i`. The content of the message is the index. */
 static void
 send_one(unsigned i)
 {

@@ -104,7 +104,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* --- building -------------------------------------------------------------------------------------- */
+/* --- configuring mkeys and sending through them ---------------------------------------------------- */
 
 static struct ibv_qp_ex *
 ex_of(unsigned side)
@@ -201,7 +201,7 @@ run_send(uint32_t len)
 	assert_int_equal(expect_wc(&net, net.b.rcq, 2, IBV_WC_SUCCESS).byte_len, len);
 }
 
-/* --- layouts --------------------------------------------------------------------------------------- */
+/* --- layouts of memory ----------------------------------------------------------------------------- */
 
 static void
 list__scatters_and_gathers(void **state)
@@ -277,7 +277,7 @@ list__beyond_its_end_is_refused(void **state)
 	expect_wc(&net, net.a.scq, 1, IBV_WC_LOC_PROT_ERR);
 }
 
-/* --- signatures ------------------------------------------------------------------------------------ */
+/* --- signatures in memory and on the wire ---------------------------------------------------------- */
 
 /*
  * b has signatures in memory, and there are none on the wire: they are generated when b receives,
@@ -295,8 +295,8 @@ sig__in_memory_is_made_and_checked(void **state)
 	assert_memory_equal(net.b.buf + LEN + 4, net.a.buf + LEN, LEN);
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
 	/*
-	 * b sends the data back with a wrong signature: the signatures are checked, and are not
-	 * sent
+	 * b sends the data back with a wrong signature. b's mkey checks the signatures, and does
+	 * not send them.
 	 */
 	net.b.buf[LEN + 4] ^= 1;
 	post_recv(&net.a, 4, (struct ibv_sge){ .length = 2 * LEN, .lkey = mkey[0]->lkey });
@@ -414,7 +414,7 @@ sig__missing_on_the_wire(void **state)
 	assert_int_equal(check(1).err_type, UROCE_DV_MKEY_NO_ERR);
 }
 
-/* --- invalidation ---------------------------------------------------------------------------------- */
+/* --- invalidation of mkeys ------------------------------------------------------------------------- */
 
 static void
 invalidate__by_the_peer(void **state)
@@ -450,7 +450,7 @@ invalidate__by_its_owner(void **state)
 	expect_wc(&net, net.a.scq, 2, IBV_WC_LOC_PROT_ERR);
 }
 
-/* --- what is refused ------------------------------------------------------------------------------- */
+/* --- refused calls and requests -------------------------------------------------------------------- */
 
 static void
 create__refuses(void **state)
@@ -470,7 +470,8 @@ create__refuses(void **state)
 	assert_int_equal(uroce_dv_query_device(NULL, &attrs), EINVAL);
 	assert_int_equal(uroce_dv_query_device(net.a.context, NULL), EINVAL);
 	assert_errno(EINVAL, uroce_dv_create_mkey(NULL));
-	assert_errno(EINVAL, uroce_dv_create_mkey(&init)); /* without the flag INDIRECT */
+	/* mkeys without the flag INDIRECT are not supported */
+	assert_errno(EINVAL, uroce_dv_create_mkey(&init));
 	assert_errno(EOPNOTSUPP, make_mkey(&net.a, 1 << 2, 1));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, 0));
 	assert_errno(EINVAL, make_mkey(&net.a, 0, (uint16_t)(attrs.max_mkey_entries + 1)));
@@ -534,19 +535,20 @@ configure__refuses(void **state)
 
 	(void)state;
 	start(0);
-	ex_of(0)->wr_flags = 0; /* the configuration must be inline, but the flag is missing */
+	/* the flag for inline is missing, but a configuration must be inline */
+	ex_of(0)->wr_flags = 0;
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EOPNOTSUPP);
 	start(0);
 	attr.conf_flags = 2;
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, &attr);
 	expect_refused(EINVAL);
-	begin(0, 1); /* one setter is announced, but none follows */
+	begin(0, 1); /* num_setters is 1, but no setter follows */
 	expect_refused(EINVAL);
-	begin(0, 0); /* no setter is announced, but one follows */
+	begin(0, 0); /* num_setters is 0, but one setter follows */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
-	begin(0, 2); /* one setter is called twice */
+	begin(0, 2); /* num_setters is 2, but one setter is called twice */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
@@ -554,7 +556,7 @@ configure__refuses(void **state)
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	uroce_dv_wr_set_mkey_sig_block(dv_of(0), &none);
 	expect_refused(EINVAL);
-	begin(0, 0); /* the request has other data than the configuration */
+	begin(0, 0); /* data is set, which a configuration request does not have */
 	ibv_wr_set_sge(ex_of(0), net.a.mr->lkey, (uintptr_t)net.a.buf, 64);
 	expect_refused(EINVAL);
 	begin(0, 0);
@@ -570,7 +572,7 @@ configure__refuses(void **state)
 	start(0);
 	uroce_dv_wr_mkey_configure(dv_of(0), mkey[0], 0, NULL);
 	expect_refused(EINVAL);
-	start(0); /* a setter without uroce_dv_wr_mkey_configure() */
+	start(0); /* a setter is called without uroce_dv_wr_mkey_configure() */
 	uroce_dv_wr_set_mkey_access_flags(dv_of(0), 0);
 	expect_refused(EINVAL);
 	begin(0, 1);
@@ -604,8 +606,8 @@ configure__refuses(void **state)
 	expect_refused(EINVAL);
 	expect_none(&net);
 	/*
-	 * more pieces than the mkey has room for: the request is accepted and fails when it is
-	 * executed
+	 * the list has more pieces than the mkey has room for: the request is accepted, and fails
+	 * when it is executed
 	 */
 	begin(0, 1);
 	uroce_dv_wr_set_mkey_layout_list(dv_of(0), 4, sge);
@@ -677,7 +679,7 @@ post_send__of_a_configuration_is_refused(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-/* --- pipelining ------------------------------------------------------------------------------------ */
+/* --- signature pipelining -------------------------------------------------------------------------- */
 
 /* Post a WRITE through a's mkey and, with a fence, the SEND that reports the WRITE as good. */
 static void

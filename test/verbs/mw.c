@@ -365,7 +365,7 @@ bind__errors_of_the_call(void **state)
 	bind.bind_info = info_of(AT, 64, RIGHTS);
 	bind.send_flags = IBV_SEND_INLINE;
 	assert_int_equal(ibv_bind_mw(net.b.qp, one, &bind), EINVAL);
-	/* the failed calls have not changed the key of the window */
+	/* after the failed calls, the key of the window is unchanged */
 	assert_int_equal(one->rkey, rkey);
 	assert_int_equal(ibv_dealloc_mw(one), 0);
 	assert_int_equal(ibv_dealloc_mw(two), 0);
@@ -393,7 +393,7 @@ bind__of_an_invalid_handle_is_enoent(void **state)
 	assert_int_equal(ibv_dealloc_mw(mw), 0);
 }
 
-/* Failed binds of a window do not change its key. The next bind that succeeds changes it. */
+/* Failed binds do not change the key of a window. The next bind that succeeds changes the key. */
 static void
 bind__that_fails_uses_up_no_key(void **state)
 {

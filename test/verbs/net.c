@@ -123,8 +123,8 @@ remove_socket(void)
 }
 
 /*
- * If an environment variable says so, attach a device to a switch instead of creating a port. Both
- * hosts are attached to the same switch, so they have one address.
+ * If an environment variable names a switch, attach a device to this switch instead of creating a
+ * port. Both hosts are attached to the same switch, so they have one address.
  */
 static struct ibv_device *
 attached_device(const char *keys)

@@ -24,7 +24,7 @@
 #define ADDR_GID   1 /* index in the GID table of the configured address */
 #define ALL_REMOTE (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
-/** A host and its verbs objects; NULL: the object was not created. */
+/** A host and its verbs objects. The pointer of an object that was not created is NULL. */
 struct host {
 	uint16_t port_id;
 	struct ibv_device *device;
@@ -42,7 +42,7 @@ struct pair_conf {
 	enum ibv_qp_type type;
 	/* configuration keys of both devices in addition to addr, such as "workers=2" */
 	const char *keys;
-	/* drive=none: while the hosts are open, a thread of the test drives both devices */
+	/* a thread of the test drives both devices, which have the key drive=none */
 	bool is_driven;
 	enum ibv_mtu mtu;             /* path MTU; default 1024 */
 	uint32_t nb_wr;               /* number of entries of each work queue; default NB_WR */

@@ -40,8 +40,8 @@ teardown(void **state)
 }
 
 /*
- * Register an on-demand region.
- * @return the region; NULL: the kernel does not support such regions, and a line says so
+ * Register an on-demand region. If the kernel does not support such regions, the test is skipped.
+ * @return the region
  */
 static struct ibv_mr *
 reg(struct ibv_pd *pd, void *addr, size_t len, int access)
@@ -240,7 +240,7 @@ implicit__is_the_whole_address_space(void **state)
 	assert_errno(EINVAL, uroce_reg_mr(net.b.pd, pages, SIZE_MAX, IBV_ACCESS_ON_DEMAND));
 }
 
-/* --- advice ------------------------------------------------------------------------------------------ */
+/* --- advice about on-demand regions ------------------------------------------------------------------ */
 
 static unsigned
 count_resident(void)

@@ -219,7 +219,7 @@ send__one_more_than_max_is_refused(void **state)
 	assert_int_equal(to_state(&net.a, IBV_QPS_RTS), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
 		expect_wc(&net, net.a.scq, i, IBV_WC_SUCCESS);
-	/* the queue is empty again, and has room for the whole chain */
+	/* the queue has become empty, and has room for the whole chain */
 	wr[NB_WR - 1].next = NULL;
 	assert_int_equal(try_send(wr), 0);
 	for (uint64_t i = 0; i < NB_WR; i++)
@@ -396,7 +396,7 @@ send__ud_needs_an_ah_of_its_pd(void **state)
 	assert_non_null(foreign);
 	wr.wr.ud.ah = foreign;
 	assert_int_equal(try_send(&wr), EINVAL);
-	/* an address handle of another device, even if the number of its PD is the same */
+	/* this address handle belongs to another device; the number of its PD may be the same */
 	wr.wr.ud.ah = others;
 	assert_int_equal(try_send(&wr), EINVAL);
 	assert_int_equal(uroce_destroy_ah(others), 0);

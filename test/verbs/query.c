@@ -69,8 +69,9 @@ get_device_guid__is_the_mac_and_each_devices_own(void **state)
 }
 
 /*
- * Query a device by the function of the context, as ibv_query_device_ex() of verbs.h does. Other
- * than there, a context without that function fails the test.
+ * Query a device by the function of the context, as ibv_query_device_ex() of verbs.h does. For a
+ * context without that function ibv_query_device_ex() falls back to an older call, but here the
+ * test fails.
  */
 static int
 query_device_ex_inline(struct ibv_device_attr_ex *attr)

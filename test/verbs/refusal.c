@@ -40,7 +40,7 @@ print_log(void)
 		print_message("# %.*s\n", (int)strcspn(line, "\n"), line);
 }
 
-/* Check that the captured log is one line that contains `part`. */
+/* Check that the log has one line since begin_capture(), and that the line contains `part`. */
 static void
 expect_line(const char *part)
 {
@@ -67,7 +67,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* --- modify_qp --------------------------------------------------------------------------------- */
+/* --- refused modifications of a QP ------------------------------------------------------------- */
 
 #define RTR_MASK                                                                                   \
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
@@ -232,7 +232,10 @@ modify_qp__a_refusal_says_which_attribute_and_what_is_allowed(void **state)
 		expect_line(qp);
 		expect_line(rows[i].part);
 	}
-	/* the refused calls have changed nothing, and a call with right attributes logs nothing */
+	/*
+	 * the refused calls have not changed the QP, so a modify with right attributes succeeds and
+	 * logs nothing
+	 */
 	struct wish wish = good_wish();
 
 	begin_capture();
@@ -241,7 +244,7 @@ modify_qp__a_refusal_says_which_attribute_and_what_is_allowed(void **state)
 	assert_int_equal(text_len, 0);
 }
 
-/* --- other calls ------------------------------------------------------------------------------- */
+/* --- other refused calls ----------------------------------------------------------------------- */
 
 static void
 create_ah__a_refusal_says_why(void **state)
@@ -389,7 +392,7 @@ failure__no_response(void **state)
 		       "peer's program runs");
 }
 
-/* --- control operations ------------------------------------------------------------------------ */
+/* --- log lines of control operations ----------------------------------------------------------- */
 
 static void
 log__control_operations_at_level_debug(void **state)

@@ -11,7 +11,8 @@
 
 static struct pair net;
 static struct ibv_pd *other_pd;
-static struct ibv_mr *mr; /* region of host b: LEN bytes, mostly the first ones of its buffer */
+/* region of host b; when a test begins, it is the first LEN bytes of b's buffer */
+static struct ibv_mr *mr;
 
 static int
 setup(void **state)

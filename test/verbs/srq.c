@@ -71,7 +71,7 @@ setup_type(enum ibv_qp_type type)
 	return setup_with(type, NULL);
 }
 
-/* A setup with devices that have room for few QPs. */
+/* Setup function: devices that have room for few QPs. */
 static int
 setup_few(void **state)
 {
@@ -153,7 +153,7 @@ send_one(uint64_t wr_id, uint32_t len)
 	assert_int_equal(wc.opcode, IBV_WC_RECV);
 }
 
-/* --- making, asking, changing -------------------------------------------------------------------- */
+/* --- creation, queries and modifications --------------------------------------------------------- */
 
 static void
 create__checks_its_arguments(void **state)
@@ -352,7 +352,7 @@ modify__resizes(void **state)
 	send_one(SRQ_WR, 6);
 }
 
-/* --- posting ------------------------------------------------------------------------------------- */
+/* --- posting of receive requests ----------------------------------------------------------------- */
 
 static void
 post__says_which_is_bad(void **state)
@@ -390,7 +390,7 @@ post_recv__not_to_a_qp_that_has_an_srq(void **state)
 	assert_ptr_equal(bad, &wr);
 }
 
-/* --- receiving ----------------------------------------------------------------------------------- */
+/* --- reception through the SRQ ------------------------------------------------------------------- */
 
 static void
 recv__data_arrives(void **state)
@@ -517,7 +517,7 @@ recv__into_memory_of_the_srqs_domain(void **state)
 	net.b.qp = make_qp(IBV_QPT_RC);
 }
 
-/* --- events and the end ------------------------------------------------------------------------- */
+/* --- events of an SRQ, and its destruction ------------------------------------------------------ */
 
 static void
 limit__is_reported_once(void **state)
@@ -531,7 +531,8 @@ limit__is_reported_once(void **state)
 		assert_int_equal(try_post(i, 0, 8), 0);
 	assert_int_equal(uroce_modify_srq(srq, &attr, IBV_SRQ_LIMIT), 0);
 	send_one(0, 8);
-	expect_no_event(); /* no event: two requests are left, which is not below the limit */
+	/* two requests are left, which is not below the limit, so there is no event */
+	expect_no_event();
 	assert_int_equal(uroce_query_srq(srq, &attr), 0);
 	assert_int_equal(attr.srq_limit, 2);
 	send_one(1, 8);
@@ -633,7 +634,7 @@ destroy__waits_until_events_are_acknowledged(void **state)
 	expect_no_event();
 }
 
-/* --- a message that is on its way --------------------------------------------------------------------- */
+/* --- an SRQ that is resized while a message is received ----------------------------------------------- */
 
 /* Drive the worker of a host for one round. */
 static void

@@ -63,7 +63,7 @@ struct host *any_host(struct actor *self);
 /** Whether the result of a call is 0, `one` or `other`. */
 bool is_one_of(int ret, int one, int other);
 
-/* --- objects: what makes one for the others, and acts --- */
+/* --- objects: functions that create them, and operations of one thread --- */
 
 struct ibv_cq *make_cq(struct actor *self, struct ibv_context *context,
 		       struct ibv_comp_channel *channel, bool is_ex, uint32_t nb_cqe);
@@ -83,7 +83,7 @@ void make_mkeys(struct actor *self);
 void take_events(struct actor *self);
 void query_device(struct actor *self);
 
-/* --- links: acts --- */
+/* --- links: pairs of QPs that all threads share --- */
 
 void open_links(struct actor *self);
 void close_links(void);
@@ -97,7 +97,7 @@ void join_group(struct actor *self);
 void make_windows(struct actor *self);
 void rebuild(struct actor *self);
 
-/* --- relays: the act --- */
+/* --- relays: QPs that one thread posts to, and another one destroys --- */
 
 void give_and_take(struct actor *self);
 

@@ -151,7 +151,7 @@ send_by_calls(const struct end *from, const struct end *to, const struct link *l
 }
 
 static const enum ibv_wr_opcode opcodes[] = {
-	/* the first two opcodes are for UD, too; the first four for UC, too */
+	/* UD has the first two opcodes of this table, and UC the first four */
 	IBV_WR_SEND,
 	IBV_WR_SEND_WITH_IMM,
 	IBV_WR_RDMA_WRITE,

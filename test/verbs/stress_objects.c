@@ -130,7 +130,8 @@ make_regions_on_demand(struct actor *self)
 	struct ibv_sge sge = { (uintptr_t)self->buf, PART, mr != NULL ? mr->lkey : 0 };
 
 	if (mr == NULL) {
-		check(errno == EOPNOTSUPP); /* an old kernel does not support on-demand regions */
+		/* on-demand regions need a feature that an old kernel lacks */
+		check(errno == EOPNOTSUPP);
 		return;
 	}
 	check(uroce_advise_mr(host->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_WRITE,

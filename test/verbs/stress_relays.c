@@ -77,8 +77,8 @@ take(struct actor *self)
 
 /*
  * Create a relay, offer it to the other threads, and post to it. If there is no room for it, take
- * and finish another relay first. After the last post the relay may be freed. With several posts
- * the worker may execute the last one before its doorbell.
+ * and finish another relay first. After the last post another thread may free the relay. There are
+ * several posts, so that the worker may execute the last one before the doorbell of that post.
  */
 static void
 give(struct actor *self)

@@ -20,7 +20,7 @@
 
 static char folder[] = "/tmp/uroce-telemetry-XXXXXX";
 
-/* --- asking --------------------------------------------------------------------------------------- */
+/* --- queries over EAL's socket -------------------------------------------------------------------- */
 
 /* Connect to EAL's socket, and read EAL's greeting. @return a descriptor */
 static int
@@ -104,7 +104,7 @@ expect_text(const char *response, const char *text)
 		fail_msg("there is no %s in %s", text, response);
 }
 
-/* --- one after the other --------------------------------------------------------------------------- */
+/* --- devices and QPs, one query after the other ---------------------------------------------------- */
 
 static void
 devices__that_are_up(void **state)
@@ -290,7 +290,7 @@ qps__are_listed_in_pieces(void **state)
 	pair_close(&net);
 }
 
-/* --- connection management ------------------------------------------------------------------------- */
+/* --- messages and ids of connection management ----------------------------------------------------- */
 
 static void
 cm__counts_messages_by_the_names_of_the_kernel(void **state)
@@ -378,7 +378,7 @@ cm_ids__are_listed_in_pieces(void **state)
 	rig_close(&rig);
 }
 
-/* --- all at once ------------------------------------------------------------------------------------ */
+/* --- queries of several threads at once ------------------------------------------------------------- */
 
 static atomic_bool is_over;
 static atomic_uint last_qpn, nb_queries;
@@ -407,8 +407,8 @@ query_on(void *arg)
 }
 
 /*
- * Create a listener of connection management, and destroy it. From then on its device reports
- * connection management.
+ * Create a listener of connection management, and destroy it. From then on the telemetry of the
+ * device includes connection management.
  */
 static void
 listen_for_a_moment(void)

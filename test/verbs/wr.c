@@ -212,7 +212,7 @@ atomics__and_atomic_write(void **state)
 	assert_int_equal(*(uint64_t *)net.a.buf, 8);
 	start(3, IBV_SEND_SIGNALED);
 	ibv_wr_atomic_write(qp, net.b.mr->rkey, addr_of_b(AT), &value);
-	value = 0; /* the request has a copy of the value */
+	value = 0; /* the test changes `value`, because the request must have a copy */
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	assert_int_equal(expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS).opcode,
 			 UROCE_DV_WC_ATOMIC_WRITE);
@@ -306,7 +306,8 @@ data__of_a_list_and_inline(void **state)
 	start(1, 0);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_sge_list(qp, 2, list);
-	list[0].length = 1000000; /* the request has a copy of the list */
+	/* the test changes `list`, because the request must have a copy */
+	list[0].length = 1000000;
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(AT));
 	ibv_wr_set_inline_data(qp, text, sizeof(text));
 	qp->wr_flags = IBV_SEND_SIGNALED;
@@ -432,15 +433,15 @@ complete__says_what_is_wrong(void **state)
 		ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 		ibv_wr_set_sge(qp, net.a.mr->lkey, (uintptr_t)net.a.buf, 8);
 		switch (which) {
-		case 0: /* the list has more elements than the QP allows */
+		case 0: /* this list has more elements than the QP allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, NB_SGE + 1, list);
 			break;
-		case 1: /* the list has more elements than the device allows */
+		case 1: /* this list has more elements than the device allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_sge_list(qp, 33, list);
 			break;
-		case 2: /* more inline data than the QP allows */
+		case 2: /* this inline data is longer than the QP allows */
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, 101);
 			break;
@@ -448,7 +449,7 @@ complete__says_what_is_wrong(void **state)
 			ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, sizeof(long_data));
 			break;
-		case 4: /* inline data of an operation that does not support it */
+		case 4: /* a READ does not support inline data */
 			ibv_wr_rdma_read(qp, net.b.mr->rkey, addr_of_b(0));
 			ibv_wr_set_inline_data(qp, long_data, 8);
 			break;
@@ -458,7 +459,7 @@ complete__says_what_is_wrong(void **state)
 		expect_none(&net);
 	}
 	start(9, IBV_SEND_SIGNALED);
-	assert_int_equal(ibv_wr_complete(qp), 0); /* a batch without requests */
+	assert_int_equal(ibv_wr_complete(qp), 0); /* this batch has no requests */
 	ibv_wr_start(qp);
 	ibv_wr_rdma_write(qp, net.b.mr->rkey, addr_of_b(0));
 	ibv_wr_set_inline_data(qp, long_data, 100);
@@ -538,7 +539,7 @@ both_ways__one_after_the_other(void **state)
 	ibv_wr_set_inline_data(qp, "third", 6);
 	assert_int_equal(ibv_wr_complete(qp), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
-	/* no completion of the second request, which was not signaled */
+	/* the second request has no completion, because it was not signaled */
 	expect_wc(&net, net.a.scq, 3, IBV_WC_SUCCESS);
 	assert_string_equal((char *)net.b.buf, "third");
 }

@@ -19,7 +19,7 @@
 
 static char path[] = "/tmp/uroce-test-xrc-XXXXXX"; /* path of the file that xrc_fd refers to */
 
-/* --- domains ------------------------------------------------------------------------------------- */
+/* --- XRC domains --------------------------------------------------------------------------------- */
 
 static void
 open__checks_its_arguments(void **state)
@@ -38,7 +38,7 @@ open__checks_its_arguments(void **state)
 	assert_errno(EINVAL, open_by(net.b.context, xrc_fd, O_CREAT | O_TRUNC));
 	assert_errno(EINVAL, open_by(net.b.context, -2, O_CREAT));
 	assert_errno(EBADF, open_by(net.b.context, 987, O_CREAT));
-	/* with fd -1, oflags must be O_CREAT [RDMA Aware 3.4.8] */
+	/* with fd -1, oflags must be O_CREAT alone [RDMA Aware 3.4.8] */
 	assert_errno(EINVAL, open_by(net.b.context, -1, 0));
 	assert_errno(EINVAL, open_by(net.b.context, -1, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(NULL), EINVAL);
@@ -78,7 +78,7 @@ open__finds_the_domain_of_an_inode(void **state)
 
 	assert_non_null(qp);
 	assert_int_equal(uroce_destroy_qp(qp), 0);
-	/* fails, because domains are open in this context */
+	/* uroce_close_device() fails, because domains are open in this context */
 	assert_int_equal(uroce_close_device(other), -1);
 	assert_int_equal(uroce_close_xrcd(alone), 0);
 	assert_int_equal(uroce_close_xrcd(third), 0);
@@ -98,9 +98,12 @@ open__makes_one_only_when_asked(void **state)
 	assert_errno(EAGAIN, open_by(net.b.context, own, O_EXCL));
 	assert_non_null(made = open_by(net.b.context, own, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
-	/* closing the last handle has destroyed the domain, and O_CREAT is missing */
+	/*
+	 * closing the last handle has destroyed the domain, and this call has no O_CREAT to create
+	 * one
+	 */
 	assert_errno(EAGAIN, open_by(net.b.context, own, 0));
-	/* a domain belongs to a device, so on another device the same file has no domain yet */
+	/* a domain belongs to a device, so on the device of a the file of xrc_fd has no domain */
 	assert_non_null(made = open_by(net.a.context, xrc_fd, O_CREAT | O_EXCL));
 	assert_int_equal(uroce_close_xrcd(made), 0);
 	close(own);
@@ -119,7 +122,7 @@ open__is_refused_to_another_process(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EOPNOTSUPP);
-	/* when this process has closed the domain, another process can open it */
+	/* after this process has closed the domain, another process can open it */
 	assert_int_equal(uroce_destroy_qp(net.b.qp), 0);
 	net.b.qp = NULL;
 	assert_int_equal(uroce_close_xrcd(xrcd), 0);
@@ -168,7 +171,7 @@ close__is_refused_while_in_use(void **state)
 	close_receiver(&to);
 }
 
-/* --- queues and QPs ----------------------------------------------------------------------------- */
+/* --- SRQs and QPs ------------------------------------------------------------------------------- */
 
 static void
 create_srq__checks_what_xrc_needs(void **state)
@@ -386,7 +389,7 @@ event__limit_of_an_xrc_queue(void **state)
 	close_receiver(&to);
 }
 
-/* --- open_qp ------------------------------------------------------------------------------------- */
+/* --- opening a target QP by its number ----------------------------------------------------------- */
 
 static struct ibv_qp *
 open_in(struct receiver *to, uint32_t qpn)
@@ -496,7 +499,7 @@ open_qp__all_get_the_events(void **state)
 	close_receiver(&to);
 }
 
-/* --- who drives ---------------------------------------------------------------------------------- */
+/* --- which thread drives the worker of a target -------------------------------------------------- */
 
 #define NB_DEVICES 2
 #define NB_TARGETS 8
