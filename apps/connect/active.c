@@ -21,7 +21,10 @@
 #define RESOLVE_MS         3000
 #define DISCONNECT_MS      2000
 
-/* The result of a connection request: the outcome and the text that end_report() prints. */
+/*
+ * The result of a connection request: 0, a negative errno, or the positive reason of a REJ, and the
+ * text that end_report() prints with this number.
+ */
 struct answer {
 	int outcome;
 	const char *text;
@@ -128,8 +131,8 @@ send_request(const struct options *opt, struct rdma_cm_id *id, bool is_datagram)
 }
 
 /*
- * Disconnect, and wait a short time for the peer's confirmation. Without this wait the id would end
- * before the confirmation, and the peer would get repetitions of the request.
+ * Disconnect, and wait up to DISCONNECT_MS for the confirmation of the peer. The program ends soon
+ * after this function, and until then the CM engine can repeat a disconnect request that was lost.
  */
 static void
 disconnect(struct rdma_cm_id *id)

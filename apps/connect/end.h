@@ -14,7 +14,7 @@
 
 /**
  * Report a step: one line on stdout with its name, its outcome and a text, with tabs between them.
- * @param outcome  0: success; a negative errno; or a positive reason of the peer
+ * @param outcome  0 for success, a negative errno, or the positive reason of the peer's REJ
  * @return `outcome`
  */
 __attribute__((format(printf, 3, 4))) int end_report(const char *step, int outcome,
@@ -22,7 +22,7 @@ __attribute__((format(printf, 3, 4))) int end_report(const char *step, int outco
 
 /**
  * Wait for the next event of a channel.
- * @return 0; -ETIMEDOUT; -EINTR: a signal arrived; another -errno
+ * @return 0, -ETIMEDOUT, -EINTR if a signal arrived, or another -errno
  */
 int end_await(struct rdma_event_channel *channel, int timeout_ms, struct rdma_cm_event **event);
 

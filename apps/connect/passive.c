@@ -134,7 +134,8 @@ take_event(const struct options *opt, struct rdma_cm_id *listener, struct rdma_c
 	struct rdma_cm_id *const id = event->id;
 
 	/*
-	 * the event is acknowledged first, because an id cannot be destroyed while its event is not
+	 * Acknowledge the event before it is handled: the handling may destroy the id, and
+	 * uroce_cm_destroy_id() waits until all events of the id are acknowledged.
 	 */
 	(void)uroce_cm_ack_cm_event(event);
 	if (type == RDMA_CM_EVENT_CONNECT_REQUEST)

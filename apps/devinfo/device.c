@@ -207,8 +207,8 @@ print_clock(const struct ibv_device_attr_ex *attr)
 }
 
 /*
- * Print the attributes in struct ibv_device_attr_ex. Those that this device is not expected to have
- * are printed as not supported, without a check of their fields.
+ * Print the attributes in struct ibv_device_attr_ex. Attributes that devices of uroce do not have
+ * are printed as not supported, and their fields are not read.
  */
 static void
 print_extended(const struct ibv_context *context, const struct ibv_device_attr_ex *attr)

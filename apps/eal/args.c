@@ -44,7 +44,10 @@ args_has(int argc, char **argv, const char *name, char letter)
 	return false;
 }
 
-/* Read a file of a folder that has one number; 0: there is none. */
+/*
+ * Read the number in the file `name` of a folder.
+ * @return the number; 0 if the file cannot be read
+ */
 static uint64_t
 read_number(const char *folder, const char *name)
 {

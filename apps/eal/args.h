@@ -39,7 +39,7 @@ void args_add_memory(struct args *args, int argc, char **argv, unsigned mib, uns
 
 /**
  * Add the option that enables or disables telemetry, unless the user gave one. Telemetry is
- * disabled if its sockets cannot be created, because EAL would not start with it.
+ * disabled if its sockets cannot be created, because EAL with telemetry would then not start.
  * @param folder  folder of the sockets, which eal/runtime.h describes; NULL disables telemetry
  */
 void args_add_telemetry(struct args *args, int argc, char **argv, const char *folder);

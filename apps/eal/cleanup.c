@@ -57,7 +57,7 @@ stop_intr_thread(void)
 	if (register_stop(handle))
 		while (sem_wait(&has_stopped) < 0 && errno == EINTR)
 			;
-	rte_intr_instance_free(handle); /* EAL has copied the handle when it was registered */
+	rte_intr_instance_free(handle); /* EAL made a copy of the handle at its registration */
 }
 
 void

@@ -4,16 +4,17 @@
 
 /**
  * @file
- * Starts and ends DPDK's EAL, with defaults for a program that is run from a shell: EAL prints little and
- * leaves no file behind. Options of the user take precedence over the defaults.
+ * Starts and ends DPDK's EAL, with defaults for a program that is run from a shell: EAL prints
+ * little and leaves no file behind. Options of the user take precedence over the defaults.
  */
 
 #include <stdbool.h>
 
 /**
- * Let eal_start() start the program again with ordinary memory, if EAL cannot have hugepages that
- * were free a moment before, and that the user did not ask for. A line on stderr says so. The
- * program must not have done anything that it cannot do twice.
+ * Allow eal_start() to execute the program again with ordinary memory. This happens if hugepages
+ * were free, EAL cannot allocate them a moment later, and the user did not ask for hugepages.
+ * eal_start() then prints a line on stderr. Before that, the program must not have done anything
+ * that it cannot do twice.
  */
 void eal_allow_restart(void);
 

@@ -27,8 +27,8 @@ restart_has_happened(void)
 
 /*
  * Read the arguments of this process.
- * @return a list that ends with NULL. The strings and the list are never freed. NULL: they could not
- *         be read
+ * @return a list that ends with NULL. The strings and the list are never freed. The result is NULL
+ *         if the arguments could not be read.
  */
 static char **
 read_arguments(void)

@@ -151,7 +151,7 @@ serve(void)
 		check(ibv_req_notify_cq(cq, 0) == 0, "cannot ask again");
 		take_messages();
 	}
-	/* without this acknowledgement uroce_destroy_cq() would wait */
+	/* without this acknowledgement uroce_destroy_cq() would wait for ever */
 	uroce_ack_cq_events(cq, nb_events);
 	check(close(epoll) == 0, "epoll stays");
 	printf("%u messages, %u of them before the first event; woken %u times\n", nb_received,

@@ -31,7 +31,7 @@ static struct rdma_event_channel *channel;
 static struct ibv_mr *mr;
 static uint8_t buf[MESSAGE_LEN];
 
-/* The IPv4 address of our device, which is in the last four bytes of its GID. */
+/* The IPv4 address of the device of this process, which is in the last four bytes of its GID. */
 static struct in_addr
 own_address(void)
 {

@@ -59,7 +59,7 @@ wait_for_event(enum ibv_event_type type)
 	while (!side_event(&side, &event));
 	check(event.event_type == type && event.element.qp == qp, "event '%s', and not '%s'",
 	      uroce_event_type_str(event.event_type), uroce_event_type_str(type));
-	/* without this acknowledgement uroce_destroy_qp() would wait */
+	/* without this acknowledgement uroce_destroy_qp() would wait for ever */
 	uroce_ack_async_event(&event);
 }
 

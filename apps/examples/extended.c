@@ -173,8 +173,8 @@ wait_for(uint64_t wr_id, enum ibv_wc_opcode opcode)
 }
 
 /*
- * Build two requests: a WRITE, which makes no completion at the server, and a message behind it,
- * which does.
+ * Build two requests: a WRITE, for which the server gets no completion, and behind it a SEND, whose
+ * completion tells the server that the written block has arrived.
  */
 static void
 build(unsigned number)
@@ -190,7 +190,10 @@ build(unsigned number)
 	ibv_wr_set_sge(wr, mr->lkey, (uintptr_t)mem.blocks[number], BLOCK_LEN);
 	wr->wr_flags = IBV_SEND_SIGNALED;
 	ibv_wr_send_imm(wr, htonl(number));
-	/* the call copies the data, so `text` may be changed when the call has returned */
+	/*
+	 * ibv_wr_set_inline_data() copies the data, so `text` may be changed when the call has
+	 * returned
+	 */
 	ibv_wr_set_inline_data(wr, text, TEXT_LEN);
 }
 

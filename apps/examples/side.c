@@ -72,7 +72,10 @@ give_up(int signal_number)
 		      : EXIT_FAILURE);
 }
 
-/* Connect to one of the addresses. @return the socket; -1: nobody listens there, see errno */
+/*
+ * Connect to one of the addresses.
+ * @return the socket; -1 with errno set if no address accepts the connection
+ */
 static int
 try_connect(const struct addrinfo *ai)
 {
@@ -360,8 +363,8 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 
 	side_raise(&link, qp);
 	/*
-	 * wait until the other QP is ready, too, because a packet that arrives in RTR would raise
-	 * an event, which the example does not expect
+	 * Wait until the other QP is in RTS, too. A packet that arrives at a QP in RTR would raise
+	 * an asynchronous event, which the example does not expect.
 	 */
 	side_sync(side);
 }

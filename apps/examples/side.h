@@ -31,8 +31,9 @@
  * process.
  */
 struct side {
-	bool is_client;       /* this process is the client, since the command line has a SERVER */
-	const char *server;   /* the SERVER of the command line; NULL: there is none */
+	/* true if the command line has a SERVER, so this process is the client */
+	bool is_client;
+	const char *server;   /* the SERVER of the command line; NULL in the server */
 	const char *tcp_port; /* TCP port of the server */
 	int tcp;              /* TCP connection to the other process */
 	struct ibv_device *device;
@@ -40,7 +41,7 @@ struct side {
 	struct ibv_pd *pd;
 };
 
-/** The numbers by which two connected QPs know each other: those of a QP, and those of its peer. */
+/** The numbers that two processes exchange to connect a QP with its peer. */
 struct side_link {
 	struct side_address {
 		uint32_t qpn;      /* number of the QP */

@@ -114,8 +114,8 @@ buffer_map(struct buffer *buffer, const struct options *opt, size_t len)
 	if (map_ordinary(buffer, rounded) != 0)
 		return -1;
 	/*
-	 * pages of a mapping that were never written are all one page of zeros, which is always in
-	 * the cache
+	 * Write the memory. Pages of a mapping that were never written share one page of zeros,
+	 * which is always in the cache, so the size of the working set would have no effect.
 	 */
 	if (opt->working_set != 0)
 		memset(buffer->at, 1, rounded);

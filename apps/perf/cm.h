@@ -32,8 +32,8 @@ struct cm {
 	bool is_client;
 	struct rdma_event_channel *channel;
 	/*
-	 * on the server: the listener of RDMA_PS_TCP, and, if the test uses another port space, a
-	 * listener of that one
+	 * on the server: the listener of RDMA_PS_TCP and, if the QPs of the test use another port
+	 * space, a listener of that port space
 	 */
 	struct rdma_cm_id *listeners[2];
 	/* address of the chosen GID of this side; on the server with the port */
@@ -48,7 +48,7 @@ struct cm {
 	struct rdma_cm_id *exchange;
 	/*
 	 * the connection that carries the exchange of lines has ended; the last line that has
-	 * arrived may say why
+	 * arrived may give the reason
 	 */
 	bool is_peer_gone;
 };
@@ -70,7 +70,7 @@ void cm_close(struct cm *cm);
  * for the request of the client. Then the id gets a QP, on which the caller may post receive
  * requests.
  * @param number  index of the QP, or CM_EXCHANGE
- * @param pd      NULL: the default PD
+ * @param pd      the PD of the QP; NULL for the default PD of rdma_cm
  * @param init    attributes of the QP; its type determines the port space
  * @return the id, which the caller destroys by uroce_cm_destroy_ep(); or NULL after a line on
  *         stderr (without a line if the wait was interrupted or cm->is_peer_gone is set)

@@ -93,7 +93,8 @@ cm_event_refuse(struct rdma_cm_id *id, const char *why)
 }
 
 /*
- * Take an event if there is one. A failure of an attempt to connect is printed.
+ * Get the next event, if there is one, and acknowledge it. A failure of an attempt to connect is
+ * printed.
  * @return 1 if there is an event, 0 if there is none, -1 after a failure
  */
 static int

@@ -27,7 +27,7 @@ struct counters {
 
 /**
  * Find the counters of a list of names, which commas separate.
- * @param names  NULL: no counters are reported
+ * @param names  the names of the counters; NULL to report no counters
  * @return 0, or -1 after a line on stderr
  */
 int counters_open(struct counters *counters, struct ibv_context *context, const char *names);

@@ -5,8 +5,8 @@
 /**
  * @file
  * The share of the machine's CPU time that programs take during the measured time, for the option
- * --cpu_util. As in perftest it is the time in user mode, divided by that time and the idle time,
- * over all CPUs.
+ * --cpu_util. As in perftest the share is the time in user mode divided by the sum of this time and
+ * the idle time, over all CPUs.
  */
 
 #include <stdint.h>

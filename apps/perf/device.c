@@ -181,8 +181,8 @@ make_device(const struct options *opt, const char *spec)
 
 /*
  * Open the device. With rdma_cm use the context that connection management has opened, because the
- * queue pairs of rdma_cm belong to this context. Its list has one context, because the process has
- * one device.
+ * queue pairs of rdma_cm belong to this context. uroce_cm_get_devices() returns a list of one
+ * context, because the process has one device.
  */
 static struct ibv_context *
 open_context(struct endpoint *endpoint, const struct options *opt)

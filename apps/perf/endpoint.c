@@ -229,7 +229,7 @@ create_qps(struct endpoint *endpoint, const struct options *opt)
 	return 0;
 }
 
-/* Register the buffer: as one memory region, or as one for the areas of each QP. */
+/* Register the buffer: as one memory region, or with --mr_per_qp as one region for each QP. */
 static int
 register_buffer(struct endpoint *endpoint, const struct options *opt)
 {

@@ -126,8 +126,7 @@ bool endpoint_is_ipv4(const struct endpoint *endpoint);
 int endpoint_create(struct endpoint *endpoint, const struct options *opt);
 
 /**
- * Move a queue pair from RESET to INIT, and connect a queue pair that is in INIT. The steps of an
- * XRC target use the same attributes.
+ * Move a queue pair or an XRC target from RESET to INIT.
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_init_qp(struct ibv_qp *qp, const struct options *opt);
@@ -194,7 +193,7 @@ endpoint_drive(struct endpoint *endpoint)
 	return moved;
 }
 
-/* Poll completions while the CQs are empty, with --events (event.h). */
+/* With --events: request completion events and sleep until one arrives. See event.h. */
 int event_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc);
 
 /** Poll completions from the next CQ in turn. @return the result of ibv_poll_cq() */

@@ -37,7 +37,7 @@ void histogram_range(const struct histogram *histogram, unsigned *first, unsigne
 
 /**
  * Print a table: a row for each bucket that has counted something.
- * @param scale  the unit of the table is a value multiplied by this number
+ * @param scale  factor that converts a counted value to the unit of the table
  * @param unit   name of the unit
  */
 void histogram_print(const struct histogram *histogram, double scale, const char *unit);

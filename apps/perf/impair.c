@@ -9,7 +9,7 @@
  * them.
  *
  * A queue may also have a transmit callback. This callback must return as many frames as it was
- * given, because the sender would take missing frames as not sent. So a frame to be lost is sent
+ * given, because the sender would treat missing frames as not sent. So a frame to be lost is sent
  * with an EtherType that no host accepts, and a frame to be reordered changes places within its
  * burst. No frame is duplicated. A frame that the port does not accept is passed to the callback
  * again, so a flag of the mbuf marks frames for which the decision was made.
@@ -307,8 +307,8 @@ on_receive(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, u
 }
 
 /*
- * Make a frame that is to be transmitted a lost one: with the EtherType ETHERTYPE_EXPERIMENTAL no
- * host takes the frame for RoCE.
+ * Simulate the loss of a frame that is to be transmitted: change its EtherType to
+ * ETHERTYPE_EXPERIMENTAL, so that no host accepts the frame as RoCE.
  */
 static void
 hide(struct rte_mbuf *frame)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Intervals within a transfer that ends at a time. With --margin one interval is measured, between
- * the margins. With --run_infinitely each interval is reported.
+ * Intervals within a transfer that ends at a given time. With --margin one interval is measured,
+ * between the margins. With --run_infinitely each interval is reported.
  */
 
 #include "transfer.h"
@@ -16,7 +16,7 @@ void interval_begin(struct transfer *transfer);
 /** Begin or end an interval whose time has come, and with --run_infinitely check for a signal. */
 void interval_check(struct transfer *transfer);
 
-/** Check whether an interval was measured, whose rates the side reports. */
+/** Check whether one interval was measured. If so, the side reports the rates of this interval. */
 bool interval_is_measured(const struct transfer *transfer);
 
 #endif /* PERF_INTERVAL_H */

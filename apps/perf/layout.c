@@ -39,8 +39,9 @@ layout_size_max(const struct options *opt, size_t mtu)
 }
 
 /*
- * Check whether receive requests can remain after the messages of a size. None remain after a
- * bandwidth test with --verify on RC, which posts as many receive requests as messages are sent.
+ * Check whether receive requests can remain after the messages of a size. No receive request
+ * remains after a bandwidth test with --verify on RC: this test posts as many receive requests as
+ * messages are sent.
  */
 static bool
 has_leftovers(const struct options *opt)

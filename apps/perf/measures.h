@@ -25,7 +25,7 @@ struct measures {
 };
 
 /**
- * Find what the options request, for a device that is open.
+ * Prepare the measures that the options request. The device must be open.
  * @return 0, or -1 after a line on stderr
  */
 int measures_open(struct measures *measures, const struct options *opt,
@@ -38,7 +38,7 @@ void measures_reset(struct measures *measures);
 void measures_begin(struct measures *measures);
 void measures_end(struct measures *measures);
 
-/** Check whether the report of a side that only responds has something to show. */
+/** Check whether there are measures to print for a side that only responds. */
 bool measures_has_rows(const struct measures *measures);
 
 /** Print the measures of a message size, which are shown below its row. */

@@ -5,8 +5,8 @@
 /**
  * @file
  * The multicast groups of a test with --mcg. The server receives from one group. In a latency test
- * the client receives from another one, whose last bit is the other value, because a sender on the
- * same device would also get its own messages.
+ * the client receives from a group that differs in the last bit, because a sender on the same
+ * device would also get its own messages.
  */
 
 #include <stdbool.h>

@@ -39,7 +39,10 @@ option_complete(struct options *opt, const bool *given)
 	if (opt->op == PERF_ATOMIC)
 		/* option -a has no effect on atomics, because each has 8 bytes */
 		opt->is_all = false;
-	/* no packet is lost on a loopback, but a busy CPU may not run the other lcore for seconds */
+	/*
+	 * A loopback loses no packet, but a busy CPU may not run the other lcore for seconds. So
+	 * the ACK timeout of a loopback is long, and no packet is retransmitted needlessly.
+	 */
 	if (opt->is_loopback && !is_given(given, "qp-timeout"))
 		opt->timeout_code = 18;
 	if (opt->is_lat)

@@ -61,7 +61,7 @@ extern const size_t option_nb_rows;
 
 /**
  * Get the name of a choice of an option.
- * @return NULL: the option has no choice with this value
+ * @return the name, or NULL if the option has no choice with this value
  */
 const char *option_choice_name(const char *option, int value);
 
@@ -76,7 +76,7 @@ void option_complete(struct options *opt, const bool *given);
 
 /**
  * Refuse options that do not apply to the test, and options that exclude each other.
- * @param given  as for option_complete()
+ * @param given  for each row, whether the command line has the option
  * @return 0, or -1 after a line on stderr
  */
 int option_check(const struct options *opt, const bool *given);

@@ -104,7 +104,7 @@ take_number(const struct option_row *row, const char *text, uint64_t *value)
 	return 0;
 }
 
-/* Take the value of an option as a number of bytes, which may end with K or M as in perftest. */
+/* Parse the value of an option as a number of bytes, which may end with K or M as in perftest. */
 static int
 take_bytes(const struct option_row *row, const char *text, uint64_t *value)
 {
@@ -223,7 +223,10 @@ parse_flags(struct options *opt, bool *given, int argc, char **argv)
 	shorts[len] = '\0';
 
 	opterr = 0;
-	/* getopt_long() begins anew: an earlier parse may have ended within an argument */
+	/*
+	 * make getopt_long() start from the beginning: an earlier parse may have ended within an
+	 * argument
+	 */
 	optind = 0;
 	for (;;) {
 		int result = getopt_long(argc, argv, shorts, longs, NULL);

@@ -6,7 +6,7 @@
  * @file
  * A plot of latencies as an SVG file, which browsers show. Each message size has a panel: bars show
  * the share of the messages in each bucket of the histogram, and a line shows the share of the
- * messages that took at most so long.
+ * messages whose latency is at most that of the bucket.
  */
 
 #include <stddef.h>
@@ -23,7 +23,11 @@ struct plot {
 	unsigned nb_panels;
 };
 
-/** Begin a plot. @param path  NULL: there is no plot @return 0, or -1 after a line on stderr */
+/**
+ * Begin a plot.
+ * @param path  name of the file for the plot; NULL if no plot is requested
+ * @return 0, or -1 after a line on stderr
+ */
 int plot_begin(struct plot *plot, const char *path);
 
 /**

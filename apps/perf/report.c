@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints what is before and behind the rows of the results (report_rows.c). Scripts split the
- * columns by white space and read the JSON keys, so both are those of perftest 4.5, the release in
- * Debian 12. A run of one size has an object as `results`; a run of several sizes has a list of
- * objects.
+ * Prints the lines before and after the rows of the results, and writes the JSON file.
+ * report_rows.c prints the rows. Scripts split the columns by white space and read the JSON keys,
+ * so both are those of perftest 4.5, the release in Debian 12. A run of one size has an object as
+ * `results`; a run of several sizes has a list of objects.
  */
 
 #include "report.h"

@@ -124,7 +124,7 @@ print_direction(const struct report *report, const char *title, const struct ban
 	printf("\n");
 }
 
-/* Report the rates of both directions of --bidirectional; the row before has only their sum. */
+/* Report the rates of each direction of --bidirectional. The row printed before has their sum. */
 static void
 show_directions(struct report *report, const struct bandwidth *local,
 		const struct bandwidth *remote)
@@ -215,8 +215,8 @@ print_latency(const struct report *report, const struct latency *row)
 }
 
 /*
- * Print the row of a latency test. If a list of latencies stands before the row, print the names of
- * the columns first.
+ * Print the row of a latency test. If a list of latencies was printed before the row, print the
+ * names of the columns first.
  */
 static void
 show_latency(const struct report *report, const struct latency *row, const struct verify *verify)

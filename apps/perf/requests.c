@@ -40,7 +40,8 @@ requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot)
 }
 
 /*
- * Get the index of the QP whose receives[] and areas a QP uses: with an SRQ those of the first QP.
+ * Get the index of the QP whose receives[] and areas a QP uses. With an SRQ all QPs use those of
+ * the first QP.
  */
 static unsigned
 receiver_of(const struct requests *requests, unsigned qp_idx)

@@ -97,7 +97,7 @@ read_failure(struct session *session)
 	return -1;
 }
 
-/* --- agreeing -------------------------------------------------------------------------------- */
+/* --- agreement on the parameters ------------------------------------------------------------- */
 
 static int
 send_hello(struct session *session)
@@ -236,7 +236,7 @@ exchange_addresses(struct session *session)
 	return 0;
 }
 
-/* --- keeping in step ------------------------------------------------------------------------- */
+/* --- synchronization of the steps ------------------------------------------------------------ */
 
 int
 session_send(struct session *session, const char *step, const struct sync *mine)
@@ -473,7 +473,7 @@ close_cm(struct session *session)
 {
 	/*
 	 * The queue pairs are destroyed after the connection that carries the lines is closed: the
-	 * other side must get this side's last line, which may say why it failed.
+	 * other side must get this side's last line, which may give the reason of a failure.
 	 */
 	exchange_close(&session->exchange);
 	endpoint_destroy_qps(&session->endpoint);

@@ -85,8 +85,8 @@ int session_send(struct session *session, const char *step, const struct sync *m
 /**
  * Check whether the other side has reached a step. A polling loop may call this function often,
  * because it reads the exchange only at intervals.
- * @return 1 if the other side has reached it, and `theirs` is filled; 0 if not yet; -1 after a line
- *         on stderr if the other side has failed
+ * @return 1 if the other side has reached the step, and `theirs` is filled; 0 if it has not reached
+ *         the step yet; -1 after a line on stderr if the other side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 

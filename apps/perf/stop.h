@@ -21,7 +21,7 @@ void stop_withdraw(void);
 
 bool stop_is_asked(void);
 
-/** Get the signal that requested the stop; 0 if no signal did. */
+/** Get the signal that requested the stop; 0 if no signal requested it. */
 int stop_signal(void);
 
 #endif /* PERF_STOP_H */

@@ -251,8 +251,8 @@ warm_up(struct transfer *transfer)
 		return -1;
 	measures_reset(&transfer->session->measures);
 	/*
-	 * The wrong bytes of the warm-up count, but its messages and bytes, which were checked on
-	 * arrival, do not.
+	 * Keep the wrong bytes that were found in the warm-up. Reset the numbers of checked
+	 * messages and bytes, so that the report has those of the measured batches only.
 	 */
 	transfer->session->verify.messages = 0;
 	transfer->session->verify.bytes = 0;
@@ -336,7 +336,7 @@ local_rates(const struct transfer *transfer, const struct total *total)
 	return row;
 }
 
-/* Get the rates of the other side, which it has sent with the step `rate`. */
+/* Get the rates of the other side, which the other side has sent with the step `rate`. */
 static struct bandwidth
 remote_rates(const struct transfer *transfer, const struct total *total, const struct sync *theirs)
 {

@@ -74,7 +74,10 @@ cycles_per_unit(const struct pingpong *pp)
 	return pp->session->opt->is_cycles ? 1 : (double)rte_get_tsc_hz() / 1e6;
 }
 
-/* Get what one step of the histogram is in the unit of the report: a nanosecond, or a cycle. */
+/*
+ * Get the factor from the values of the histogram (nanoseconds, or cycles) to the unit of the
+ * report (microseconds, or cycles).
+ */
 static double
 histogram_scale(const struct pingpong *pp)
 {

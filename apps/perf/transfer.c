@@ -105,7 +105,7 @@ is_in_time(struct transfer *transfer, unsigned nb)
 
 /*
  * Post requests until the queues are full. A queue that is full has room again only after a
- * completion, so the queues are not looked at before.
+ * completion, so the queues are not checked before.
  */
 static int
 post_sends(struct transfer *transfer)

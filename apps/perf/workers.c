@@ -24,7 +24,8 @@
 #define POLL_BATCH 16
 
 /*
- * What a worker that waits on its lcore has to do: wait on, begin its run, or return without a run.
+ * What a worker that waits on its lcore has to do: continue to wait, begin its run, or return
+ * without a run.
  */
 enum start { START_LATER, START_NOW, START_NEVER };
 

@@ -40,7 +40,7 @@
 #define ROUNDS        10000
 #define MSG_LEN       1024
 #define RESOLVE_TRIES 5
-#define SILENCE_S     10 /* seconds without a message after which the peer has gone */
+#define SILENCE_S     10 /* seconds without a message after which the peer counts as gone */
 /*
  * index of the configured IP address in the GID table; entry 0 is the link-local address that is
  * derived from the MAC
@@ -96,7 +96,8 @@ static void
 take_down(void)
 {
 	if (args.is_cm) {
-		uroce_cm_destroy_ep(id); /* this destroys the QP of the id as well */
+		/* uroce_cm_destroy_ep() destroys the QP of the id as well */
+		uroce_cm_destroy_ep(id);
 		uroce_cm_destroy_ep(listener);
 	} else if (qp) {
 		uroce_destroy_qp(qp);

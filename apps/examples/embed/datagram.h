@@ -72,7 +72,7 @@ datagram_make(struct rte_mempool *pool, const struct datagram_path *path, uint16
 	return frame;
 }
 
-/** Get the datagram that is in a frame; NULL: the frame has no such datagram. */
+/** Get the datagram in a frame. @return NULL if the frame is not a UDP datagram of this kind */
 static inline struct datagram *
 datagram_of(struct rte_mbuf *frame)
 {

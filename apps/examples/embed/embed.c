@@ -87,7 +87,7 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* --- the application's own: two ports, back to back, and UDP ------------------------------------- */
+/* --- the application's part: two connected ports, and UDP traffic -------------------------------- */
 
 static void
 start_port(struct host *host, const char *name, struct rte_ring *rx, struct rte_ring *tx)
@@ -159,7 +159,7 @@ handle(struct host *host, struct rte_mbuf *frame)
 	transmit(host, &frame, 1);
 }
 
-/* --- the loop: the usual one, with two lines more --------------------------------------------- */
+/* --- the loop of the application, with two calls for RoCE ------------------------------------- */
 
 static void
 serve(struct host *host)
@@ -171,14 +171,14 @@ serve(struct host *host)
 	nb = uroce_worker_input(host->worker, frames, nb, frames);
 	for (unsigned i = 0; i < nb; i++)
 		handle(host, frames[i]);
-	/* the function returns RoCE frames that are to be sent */
+	/* uroce_worker_output() fills `frames` with RoCE frames to transmit */
 	nb = uroce_worker_output(host->worker, frames, BURST);
 	transmit(host, frames, nb);
 }
 
 /*
- * Run the loop until the verbs thread has finished and all datagrams are back. Only one datagram is
- * in flight at a time.
+ * Run the loop until the verbs thread has finished and all datagrams have come back as echoes. Only
+ * one datagram is in flight at a time.
  */
 static void
 loop(void)

@@ -6,8 +6,9 @@
  *
  * The loop polls each queue: it receives a burst, passes it to the worker of the queue, handles the
  * frames that are not RoCE, and transmits the frames of the worker. The own traffic is UDP: the
- * client sends datagrams, and the server echoes them. Frames that the port does not take stay in
- * the queue's array, and meanwhile the worker is not asked for further ones.
+ * client sends datagrams, and the server echoes them. Frames of the worker that the port does not
+ * accept stay in the queue's array, and uroce_worker_output() is not called for this queue until
+ * they are transmitted.
  *
  * A separate thread calls verbs, because some calls wait for a response of the peer, which the loop
  * must receive. There is a queue pair for each worker. The client writes to the server's memory,
@@ -55,7 +56,8 @@
 
 struct queue {
 	struct uroce_worker *worker;
-	struct rte_mbuf *pending[BURST]; /* frames of the worker that the port has not taken */
+	/* frames of the worker that the port has not accepted yet */
+	struct rte_mbuf *pending[BURST];
 	unsigned nb_pending;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
@@ -141,7 +143,7 @@ hand_port_over(const char *spec)
 
 /* --- the loop ------------------------------------------------------------------------------------ */
 
-/* Transmit frames of the application. Those that the port does not take are lost. */
+/* Transmit frames of the application. Frames that the port does not accept are lost. */
 static void
 transmit(uint16_t queue, struct rte_mbuf *frame)
 {
@@ -348,7 +350,10 @@ transfer(const struct remote *remote)
 	}
 }
 
-/* The steps of the server: the writes, which it checks, and the reads. */
+/*
+ * Run the server: wait for the client's writes and check the written bytes, then wait for the
+ * client's reads.
+ */
 static void
 serve(void)
 {
@@ -434,7 +439,7 @@ main(int argc, char **argv)
 	char name[RTE_ETH_NAME_MAX_LEN] = "";
 	control_thread_t thread;
 
-	/* a driver that notifies a peer which has ended may raise this signal */
+	/* ignore SIGPIPE: a driver may raise it when it notifies a peer that has ended */
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(spec, ","), spec);
 	start_port(name);
