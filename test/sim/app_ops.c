@@ -16,7 +16,7 @@
 #include "mem/mw.h"
 #include "oracle.h"
 
-/* --- what the oracle takes note of --- */
+/* --- calls that update the state of the oracle --- */
 
 void
 oracle_posted(struct qp *qp, const struct request *req)
@@ -85,7 +85,7 @@ oracle_gone(struct qp *qp)
 	qp->is_gone = true;
 }
 
-/* --- cancelling --- */
+/* --- cancelling requests --- */
 
 /* Whether no later request depends on this request, so that it may be cancelled. */
 static bool
@@ -163,7 +163,7 @@ conduct_cancel(struct qp *qp)
 	return true;
 }
 
-/* --- other attributes in SQD --- */
+/* --- modifying other attributes than the state in SQD --- */
 
 /*
  * @return the mask of the attributes that have an effect on a QP of this type and may be modified
@@ -227,7 +227,7 @@ conduct_tune(struct qp *qp)
 	return true;
 }
 
-/* --- keys that end in the middle of traffic --- */
+/* --- keys that are withdrawn while requests use them --- */
 
 static const uint32_t withdrawn_access =
 	IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;

@@ -47,7 +47,7 @@ is_signaled(const struct qp *qp, const struct request *req)
 	return qp->conf.all_signaled || (req->flags & IBV_SEND_SIGNALED);
 }
 
-/* --- requests --- */
+/* --- completions of send requests --- */
 
 static void
 succeed(struct qp *qp, struct request *req)
@@ -100,7 +100,8 @@ is_excused(const struct qp *qp)
 	if (peer->is_gone || peer->qpc.state < IBV_QPS_RTR || peer->qpc.state == IBV_QPS_ERR)
 		return true;
 	/*
-	 * at the last progress the network still lost frames, or had done so less than 20 ms before
+	 * the last progress was before calm_ns, or less than 20 ms after it, so frames may have
+	 * been lost
 	 */
 	if (qp->world->calm_ns &&
 	    (since_ns < qp->world->calm_ns || since_ns - qp->world->calm_ns < 20000000))
@@ -122,8 +123,8 @@ is_retry_spent(const struct qp *qp, bool is_withdrawn)
 }
 
 /*
- * Whether the QP's own port or host has been blocked since the last request was sent, and that was
- * as long ago as all retries may take.
+ * Whether the QP's own port or host has been blocked since the last request was sent, and all
+ * retries would have been used up in that time.
  */
 static bool
 is_port_spent(const struct qp *qp)
@@ -140,7 +141,7 @@ is_rnr_spent(const struct qp *qp)
 	       qp->qpc.stats.naks_rnr - qp->rnr_seen >= qp->conf.rnr_retry + 1u;
 }
 
-/* Whether the oracle knows a reason for the first error status of a QP. */
+/* Whether the oracle knows a reason for the first completion with an error of a QP. */
 static bool
 is_due(const struct qp *qp, const struct request *req, enum ibv_wc_status status)
 {
@@ -219,13 +220,13 @@ send_done(struct qp *qp, const struct ibv_wc *wc)
 	succeed(qp, req);
 }
 
-/* --- receives --- */
+/* --- completions of receive requests --- */
 
 /*
  * @return the request of the peer whose message completed a receive request. On a reliable
- * transport it is the next one in order; else it is the one to which the delivered frame belongs.
- * An XRC target has a completion queue for each shared receive queue, and the order holds in each
- * of them.
+ * transport, it is the next request in order. On an unreliable transport, it is the request to
+ * which the delivered frame belongs. An XRC target has a completion queue for each shared receive
+ * queue, and the messages of each queue are in order.
  */
 static struct request *
 sender_of(struct qp *qp, const struct shared *shared, const struct oracle_view *view)

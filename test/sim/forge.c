@@ -64,8 +64,8 @@ forge(struct qp *to, const struct forgery *forgery)
 	const uint32_t rest = op->ext_len + forgery->len + pad_len;
 	struct frame *frame = frame_take(&to->world->frames);
 	/*
-	 * the source address of a third host: here it is the address of the receiver, which differs
-	 * from the peer's address
+	 * the frame has the source address of a third host: the address of the receiver is used,
+	 * because it differs from the peer's address
 	 */
 	const struct uroce_path *path = forgery->is_from_stranger ? &to->path : &to->peer->path;
 	uint32_t crc;

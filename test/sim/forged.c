@@ -32,7 +32,8 @@ enum psn {
 };
 
 /*
- * An attack: `burst` frames of one kind every `every_ns` nanoseconds; every_ns 0: one burst only.
+ * An attack: `burst` frames of one kind every `every_ns` nanoseconds. If every_ns is 0, there is
+ * only one burst.
  */
 struct attack {
 	const char *name;

@@ -17,7 +17,7 @@ enum event_kind {
 	EVENT_SWITCH, /* a frame arrives at the switch */
 	EVENT_HOST,   /* a frame arrives at host `who` */
 	EVENT_ROUND,  /* host `who` executes a round */
-	EVENT_LIFE,   /* the planned event with number `who` (life.h) occurs */
+	EVENT_LIFE,   /* planned event number `who` (life.h) occurs */
 };
 
 struct event {

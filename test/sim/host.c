@@ -259,9 +259,9 @@ after(const struct world *world, uint64_t now_ns, uint32_t pace_ns)
 }
 
 /*
- * Move a QP to ERR if its peer has failed and no other QP can proceed: a half-received message of
- * the peer occupies a request of the shared queue for ever, and the shared queue is empty. A real
- * application is told of the peer's failure by other means.
+ * Move a QP to ERR if its peer has failed and no other QP can proceed, because the shared queue is
+ * empty and a half-received message of the peer occupies one of its requests for ever. A real
+ * application learns of the peer's failure in another way.
  */
 static void
 end_if_orphan(struct qp *qp)
@@ -406,7 +406,7 @@ host_round(struct world *world, struct host *host)
 
 	if (host->round_ns != world->now_ns || host->is_dead)
 		return;
-	/* the host was stalled after this round was scheduled */
+	/* the host was stalled after this round was scheduled, so the round is not executed now */
 	if (world->now_ns < host->awake_ns) {
 		host->round_ns = UROCE_NEVER;
 		host_wake(world, host, host->awake_ns);

@@ -44,7 +44,7 @@ is_in(const struct qp *qp, enum ibv_qp_state state)
 	return !qp->is_gone && qp->qpc.state == state;
 }
 
-/* @return whether the event had an effect on its QP */
+/* @return whether the event has had an effect on the QP */
 static bool
 happen_to_qp(struct world *world, const struct plan *plan)
 {

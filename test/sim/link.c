@@ -100,7 +100,9 @@ spoil(struct world *world, struct frame *frame)
 {
 	uint32_t at = rng_below(&world->rng, frame->len);
 
-	/* every second fault is in the headers, although they are a small part of the frame */
+	/*
+	 * half of the faults are in the headers, although the headers are a small part of the frame
+	 */
 	if (rng_one_in(&world->rng, 2) && frame->len > 80)
 		at = rng_below(&world->rng, 80);
 	frame->bytes[at] ^= (uint8_t)rng_between(&world->rng, 1, 255);

@@ -161,7 +161,7 @@ run_shares(struct findings *found, unsigned nb, const struct options *options)
 	}
 }
 
-/* --- what is printed --- */
+/* --- printing the results --- */
 
 static void
 print_row(const char *what, const char *name, uint64_t nb)
@@ -320,7 +320,7 @@ run_seeds(const struct options *options)
 	return sum.violations != 0;
 }
 
-/* --- what is asked for --- */
+/* --- options of the command line --- */
 
 static void
 usage(const char *what, const char *which)

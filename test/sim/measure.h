@@ -59,9 +59,7 @@ struct stream {
 struct qp *stream_open(struct world *world, struct host *from, struct host *to,
 		       const struct stream *stream);
 
-/**
- * In a trial: the rate of the cables, the path MTU, and the length of a full frame on the cable.
- */
+/** The rate of the cables in bit/s, and the path MTU, in all trials. */
 #define TRIAL_RATE_BPS UINT64_C(100000000000)
 #define TRIAL_MTU      4096
 #define TRIAL_WIRE_LEN (TRIAL_MTU + 90)

@@ -19,7 +19,7 @@
 #define DATA_MAX      (64u << 10)
 #define BLOCK_LEN_MIN 64
 
-/* --- signatures --- */
+/* --- signatures of blocks --- */
 
 static const struct kind {
 	uint64_t poly; /* polynomial of a CRC; bit-reversed for a reflected CRC */
@@ -164,7 +164,7 @@ compare_signature(const struct mkey *mkey, const struct uroce_sig_domain *domain
 	return error;
 }
 
-/* --- sides --- */
+/* --- the format of one side: memory or wire --- */
 
 static uint32_t
 unit_of(const struct uroce_sig_domain *domain)
@@ -291,7 +291,7 @@ mkey_damage(struct rng *rng, const struct uroce_sig_domain *domain, uint8_t *byt
 	}
 }
 
-/* --- layouts --- */
+/* --- drawing and creating mkeys --- */
 
 struct uroce_sig_domain
 mkey_draw_domain(struct rng *rng)
@@ -461,7 +461,7 @@ mkey_room(const struct mkey *mkey)
 	return data_in(&mkey->mem, mkey->len);
 }
 
-/* --- what must become of data --- */
+/* --- the expected effect of data on memory --- */
 
 void
 mkey_load(struct mkey *mkey, const uint8_t *data, uint32_t data_len, bool is_damaged,

@@ -46,7 +46,7 @@ note_arrival(struct qp *flow, uint32_t idx, uint32_t nb)
 	}
 }
 
-/* --- executed: what the responder claims --- */
+/* --- packets that the responder counts as executed --- */
 
 /* Whether packet `nth` of a request may be executed although the request is wrong on purpose. */
 static bool
@@ -173,7 +173,10 @@ request_from(struct qp *flow, uint32_t *cursor, uint32_t idx)
 	return &flow->reqs[*cursor];
 }
 
-/* The responder claims that all packets below `upto` are executed: check and apply them. */
+/*
+ * The responder counts all packets below `upto` as executed: check that, and apply their effects to
+ * the shadow.
+ */
 static void
 execute(struct qp *flow, uint32_t upto)
 {
@@ -210,7 +213,7 @@ execute(struct qp *flow, uint32_t upto)
 	}
 }
 
-/* --- acknowledged: what the requester claims --- */
+/* --- packets that the requester counts as acknowledged --- */
 
 static void
 settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
@@ -255,7 +258,7 @@ settle_packet(struct qp *flow, const struct request *req, uint32_t idx)
 	memcpy(flow->shadow + req->local + off, at + off, len);
 }
 
-/* Restart the time without progress, because an acknowledgement arrived. */
+/* Set the time of the last progress to now, because an acknowledgement arrived. */
 static void
 note_progress(struct qp *qp)
 {
@@ -281,7 +284,7 @@ oracle_settle(struct qp *flow, uint32_t upto)
 		flow->rd_first++;
 }
 
-/* --- where a QP stands --- */
+/* --- the state of a QP --- */
 
 static uint64_t
 retries_of(const struct qp *qp)
@@ -377,7 +380,7 @@ oracle_idle(struct qp *qp)
 		world_complain(qp->world, "qp 0x%x is in ERR, idle, and not flushed", qp->qpn);
 }
 
-/* --- a frame comes --- */
+/* --- reception of a frame --- */
 
 /*
  * Find the memory to which the payload of a frame will be written, if it is known before the frame

@@ -59,13 +59,16 @@ struct oracle_view {
 	uint8_t flipped_last;
 };
 
-/** To be called before and after a QP receives a frame that is delivered alone. */
+/**
+ * Check a frame that is delivered alone: to be called before and after the QP receives the frame.
+ */
 void oracle_before_recv(struct qp *qp, const struct uroce_pkt *pkt, struct oracle_view *view);
 void oracle_after_recv(struct qp *qp, const struct uroce_pkt *pkt, const struct oracle_view *view,
 		       enum uroce_verdict verdict);
 
 /**
- * To be called before each frame of a burst, and after the QP has received the burst.
+ * Check a burst of frames: to be called before each frame of the burst, and after the QP has
+ * received the burst.
  *
  * Memory is not recorded before the burst, because earlier frames of the burst may change it. The
  * place of a frame is compared when the frame counts as executed. If an out-of-order frame may have
@@ -81,10 +84,10 @@ void oracle_after_run(struct qp *qp, const struct uroce_pkt *pkts, const struct 
  */
 bool oracle_is_early(const struct qp *flow, const struct request *req, uint32_t idx);
 
-/** To be called when a QP sends a frame. */
+/** Check a frame that a QP sends: to be called for each frame. */
 void oracle_sent(struct qp *qp, const struct frame *frame);
 
-/** To be called when a QP has nothing to send. */
+/** Check a QP that has nothing to send: to be called when uroce_qpc_has_work() returns false. */
 void oracle_idle(struct qp *qp);
 
 /** To be called after any other call on a QP: checks its state and its completion queues. */

@@ -21,7 +21,7 @@ note_rd(struct qp *qp, uint32_t begin, uint32_t end)
 {
 	if (begin < qp->sent)
 		/*
-		 * the packet was sent before: a retransmission is not one more READ or atomic in
+		 * the packet was sent before: a retransmission adds no READ or atomic to those in
 		 * flight
 		 */
 		return;
@@ -201,7 +201,11 @@ oracle_sent(struct qp *qp, const struct frame *frame)
 	const uint32_t idx = flow_packet(qp->peer, pkt.psn);
 
 	if (idx == FLOW_NO_PACKET)
-		return; /* an ACK with the PSN before the first packet acknowledges nothing */
+		/*
+		 * the PSN of this ACK is the one before the first packet, so the ACK acknowledges
+		 * nothing
+		 */
+		return;
 	if (pkt.op->operation == UROCE_OPERATION_ACK)
 		sent_aeth(qp, &pkt, idx);
 	else

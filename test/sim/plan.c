@@ -35,7 +35,7 @@ draw_len(struct rng *rng, uint32_t mtu)
 		return rng_between(rng, 1, mtu);
 	case 4:
 	case 5:
-	case 6: /* close to a multiple of the MTU */
+	case 6: /* a length close to a multiple of the MTU */
 		len = mtu * rng_between(rng, 1, 6);
 		return len + rng_below(rng, 3) - 1;
 	case 7:
@@ -56,7 +56,7 @@ draw_opcode(struct rng *rng, enum ibv_qp_type type)
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE,
 		IBV_WR_RDMA_WRITE_WITH_IMM,
-		/* only these opcodes may be drawn for UC, and only the first two for UD */
+		/* UC can use only the opcodes before this line, and UD only the first two */
 		IBV_WR_RDMA_READ,
 		IBV_WR_RDMA_READ,
 		IBV_WR_ATOMIC_CMP_AND_SWP,
@@ -286,11 +286,11 @@ spoil(struct qp *qp, struct request *req)
 		req->rkey = qp->peer->host->foreign_key;
 		req->remote = NOISE_IOVA;
 		break;
-	case BAD_RANGE: /* the range begins before or ends behind the region */
+	case BAD_RANGE: /* the range begins before the region, or ends behind the region */
 		req->remote = qp->peer->iova + ((qp->peer->conf.mem_len + 7) & ~7u);
 		/*
-		 * not for a READ: some of its chunks would be inside the region, and would be
-		 * executed
+		 * the range of a READ is completely outside of the region, because chunks of a READ
+		 * that are inside the region would be executed
 		 */
 		if (req->len > 8 && req->opcode != IBV_WR_RDMA_READ)
 			req->remote -= rng_below(rng, req->len - 8) & ~7u;
@@ -333,7 +333,7 @@ spoil(struct qp *qp, struct request *req)
 		qp->peer->bad_recv = nb;
 		break;
 	}
-	case BAD_SRQ: /* BAD_SRQ and BAD_LKEY_LATE are chosen at the beginning of this function */
+	case BAD_SRQ: /* the beginning of this function handles BAD_SRQ and BAD_LKEY_LATE */
 	case BAD_LKEY_LATE:
 	case BAD_NONE:
 	case BAD_NB:

@@ -28,17 +28,17 @@ struct world;
 /** The reason why a request is wrong on purpose. */
 enum bad {
 	BAD_NONE,
-	BAD_KEY,       /* an rkey that never existed */
-	BAD_DEAD_KEY,  /* an rkey of a region or window that was invalidated */
-	BAD_PD,        /* an rkey of another protection domain */
-	BAD_RANGE,     /* remote memory that is not completely inside the region */
-	BAD_RIGHT,     /* a WRITE or atomic with an rkey that allows only READ */
-	BAD_ALIGN,     /* an atomic at an unaligned address */
-	BAD_LKEY,      /* an lkey that never existed */
-	BAD_TOO_LONG,  /* a SEND that is longer than the receive buffer */
-	BAD_RECV_KEY,  /* a SEND whose receive request has an invalid lkey */
-	BAD_SRQ,       /* XRC: the number of a shared queue that does not exist */
-	BAD_LKEY_LATE, /* an lkey that never existed, in the SGE of the second half of the data */
+	BAD_KEY,       /* the rkey never existed */
+	BAD_DEAD_KEY,  /* the rkey belongs to a region or window that was invalidated */
+	BAD_PD,        /* the rkey belongs to another protection domain */
+	BAD_RANGE,     /* the remote memory is not completely inside the region */
+	BAD_RIGHT,     /* the request is a WRITE or an atomic, but the rkey allows only READs */
+	BAD_ALIGN,     /* the address of an atomic is not aligned */
+	BAD_LKEY,      /* the lkey never existed */
+	BAD_TOO_LONG,  /* the SEND is longer than the receive buffer */
+	BAD_RECV_KEY,  /* the receive request of the SEND has an invalid lkey */
+	BAD_SRQ,       /* XRC: no shared queue has the number that the request names */
+	BAD_LKEY_LATE, /* the lkey in the SGE of the second half of the data never existed */
 	BAD_NB
 };
 
@@ -204,7 +204,7 @@ struct qp {
 	struct {
 		struct ibv_wc wc;
 		bool is_recv;
-	} * kept; /* completions for the command `done` */
+	} * kept; /* completions of this QP for the command `done` of a golden trace */
 	uint32_t nb_kept;
 	/* state of the oracle about the requests that this QP posts */
 	uint32_t done;   /* number of requests known to be complete */

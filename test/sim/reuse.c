@@ -20,7 +20,7 @@
 #define NB_PASSES      2
 #define LIFE_MAX_NS    200000
 /*
- * maximum time between two rounds of a host: a frame that has arrived is received in the next round
+ * maximum time between two rounds of a host; a frame that has arrived is received in the next round
  */
 #define GAP_MAX_NS 20000
 

@@ -17,7 +17,7 @@
 #include "wire/parse.h"
 
 #define DATA_MAX (20u << 10)
-/* block length for drawing data lengths, if the format on the wire has no blocks */
+/* block length from which data lengths are drawn if the format on the wire has no blocks */
 #define BLOCK_LEN  512u
 #define BLOCKS_MAX 5
 
@@ -25,8 +25,8 @@ bool
 signed_is_in(uint64_t seed)
 {
 	/*
-	 * this does not use the world's generator, so that a world without such a connection is the
-	 * same as before block signatures were added
+	 * do not draw from the world's generator: then the other random decisions of a world do not
+	 * depend on this one
 	 */
 	return rng_mix(seed ^ 0x5167) % 12 == 0;
 }
@@ -37,7 +37,7 @@ mtu_of(const struct qp *qp)
 	return 128u << qp->conf.mtu;
 }
 
-/* --- plans --- */
+/* --- planning requests with mkeys --- */
 
 /*
  * Give each receive buffer an mkey for messages of at least a quarter of the buffer. More might not
@@ -107,7 +107,7 @@ take_piece(struct plan_pieces *pieces, uint32_t len, uint32_t *at)
 
 /*
  * Create an mkey in memory that no other request uses.
- * @return NULL: there is too little memory left
+ * @return the mkey; NULL: there is too little memory left
  */
 static struct mkey *
 make_mkey(struct qp *owner, uint32_t data_len, struct plan_pieces *pieces)
@@ -239,7 +239,7 @@ signed_plan(struct qp *qp, uint32_t nb, struct plan_pieces *ours, struct plan_pi
 		qp->reqs[qp->nb_planned - 1].flags |= IBV_SEND_SIGNALED;
 }
 
-/* --- stopping --- */
+/* --- stopping behind a bad block --- */
 
 /* Whether packet `idx` contains a byte that reveals a bad block. */
 static bool
@@ -317,7 +317,7 @@ signed_go_on(struct qp *qp)
 	qp_modify(qp, IBV_QPS_RTS);
 }
 
-/* --- what is told --- */
+/* --- errors that mkeys report --- */
 
 static const struct uroce_mkey_error nothing;
 

@@ -33,7 +33,7 @@
 	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | UROCE_ACCESS_FLUSH_GLOBAL |               \
 	 UROCE_ACCESS_FLUSH_PERSISTENT)
 
-/* --- the network --- */
+/* --- drawing the network --- */
 
 static void
 draw_faults(struct world *world, struct link *link)
@@ -107,7 +107,7 @@ draw_network(struct world *world)
 		world->calm_ns = 0;
 }
 
-/* --- connections --- */
+/* --- drawing and creating connections --- */
 
 static uint32_t
 draw_psn(struct rng *rng)
@@ -452,8 +452,8 @@ begin_life(struct world *world, struct qp *a, struct qp *b)
 	struct plan_budget budget = { .huge = 0 };
 
 	/*
-	 * do not use windows again: how many of the planned binds and invalidations were executed
-	 * is unknown
+	 * do not reuse the windows, because the number of their binds and invalidations that were
+	 * executed is unknown
 	 */
 	a->window = b->window = a->own_key = b->own_key = 0;
 	a->dead_window = b->dead_window = 0;
@@ -501,7 +501,7 @@ workload_reuse(struct world *world, struct qp *qp, void (*settle)(struct world *
 	return true;
 }
 
-/* --- lives --- */
+/* --- events of hosts and QPs (life.h) --- */
 
 static void
 plan_lives(struct world *world)

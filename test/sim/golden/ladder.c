@@ -75,7 +75,7 @@ ladder_read(struct ladder *ladder, const char *path)
 	free(text);
 }
 
-/* Write the file again. Text before the first case remains. */
+/* Write the file again. The text before the first case does not change. */
 void
 ladder_write(struct ladder *ladder, struct world *world)
 {

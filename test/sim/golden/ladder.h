@@ -40,7 +40,7 @@ struct ladder {
 /** Read a file; ends the program with a line on stderr if it cannot be read. */
 void ladder_read(struct ladder *ladder, const char *path);
 
-/** Write the file again, with the transcripts that the code of today produces. */
+/** Write the file again, with the transcripts that the code produces. */
 void ladder_write(struct ladder *ladder, struct world *world);
 
 void ladder_free(struct ladder *ladder);

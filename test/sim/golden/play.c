@@ -75,14 +75,14 @@ word(const struct stage *stage, unsigned nth)
 	return nth < stage->nb_words ? stage->words[nth] : "";
 }
 
-/* The end, A or B, that the first word after the name of the command names. */
+/* The end, A or B, whose letter follows the name of the command. */
 static struct qp *
 end_of(const struct stage *stage)
 {
 	return stage->ends[word(stage, 1)[0] == 'B'];
 }
 
-/* --- the stage --- */
+/* --- creating the two ends --- */
 
 static enum ibv_qp_type
 type_of(const char *name)
@@ -214,7 +214,7 @@ set_stage(struct stage *stage)
 	}
 }
 
-/* --- commands --- */
+/* --- execution of the commands --- */
 
 static const struct {
 	const char *name;
@@ -292,8 +292,8 @@ make_bad(struct qp *qp, struct request *req, const char *name)
 }
 
 /*
- * Set the fields of a request that depend on its opcode, or on the options window, mortal, srq,
- * tag.
+ * Set the fields of a request that depend on its opcode, or on one of the options window, mortal,
+ * srq and tag.
  */
 static void
 aim(const struct stage *stage, const struct qp *qp, struct request *req)
@@ -394,7 +394,7 @@ do_draining(struct stage *stage)
 	fprintf(stage->out, "%s\n", attr.sq_draining ? "yes" : "no");
 }
 
-/* The shared receive queue that a command names. */
+/* The shared receive queue that the option srq of a command selects. */
 static struct shared *
 shared_of(const struct stage *stage)
 {
@@ -437,8 +437,8 @@ do_post(struct stage *stage)
 	req->opcode = opcode_of(word(stage, 2));
 	req->len = request_is_atomic(req) ? 8 : (uint32_t)strtoul(word(stage, 3), NULL, 0);
 	/*
-	 * the option src: a READ must name the src of the WRITE that has written the memory, to get
-	 * the bytes of that WRITE
+	 * the option src: a READ that is to return the bytes of an earlier WRITE must have the src
+	 * of that WRITE
 	 */
 	req->src = SRC_AT + (uint32_t)number(stage, "src", nth) * 5000;
 	req->imm = (uint32_t)number(stage, "imm", 0x01020304);
@@ -701,7 +701,10 @@ static const struct {
 	{ "recv", do_recv },
 	/* lose A 1 [nb=2]: 2 frames that A sends are lost, from frame 1 on */
 	{ "lose", do_fault },
-	/* twice A 1 [us=10]: frame 1 of A arrives twice, the second time 10 microseconds later */
+	/*
+	 * twice A 1 [us=10]: frame 1 of A arrives twice; the copy arrives 10 microseconds after the
+	 * frame
+	 */
 	{ "twice", do_fault },
 	{ "late", do_fault },  /* late A 1 [us=10]: frame 1 of A arrives 10 microseconds late */
 	{ "spoil", do_fault }, /* spoil A 1: a byte of frame 1 of A is changed */
