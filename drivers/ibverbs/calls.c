@@ -227,7 +227,8 @@ ibv_unimport_mr(struct ibv_mr *mr)
 }
 
 /*
- * The call always fails: device memory belongs to its context, so another context cannot import it.
+ * ibv_import_dm() always fails: device memory belongs to its context, so another context cannot
+ * import it.
  */
 struct ibv_dm *
 ibv_import_dm(struct ibv_context *context, uint32_t dm_handle)
@@ -337,8 +338,8 @@ PASS_OBJECT(struct ibv_ah, create_ah_from_wc,
 PASS_ERRNO(destroy_ah, (struct ibv_ah * ah), (ah), OF(ah))
 
 /*
- * The call always fails. Vendor libraries call this function for their own contexts; a uroce
- * context needs no such call.
+ * ibv_resolve_eth_l2_from_gid() always fails. Vendor libraries call this function for their own
+ * contexts; a uroce context needs no such call.
  */
 int
 ibv_resolve_eth_l2_from_gid(struct ibv_context *context, struct ibv_ah_attr *attr, uint8_t mac[6],

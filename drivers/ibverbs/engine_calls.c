@@ -150,8 +150,8 @@ load(void)
 
 /*
  * Mark the current engine (the loaded library with liburoce and DPDK) and all its contexts as dead.
- * The caller holds `lock`. The next engine is loaded from a copy of the file, because the loader
- * returns the dead one for the same file.
+ * The caller holds `lock`. The next engine is loaded from a copy of the file, because dlopen() of
+ * the same file returns the dead engine.
  */
 static void
 end_engine(void)

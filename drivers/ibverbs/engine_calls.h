@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Loads the engine (the library that contains liburoce and DPDK), and has the table of its calls.
+ * Loading of the engine (the library that contains liburoce and DPDK), and the table of the
+ * engine's calls.
  *
  * The engine is loaded when a program first requests devices. A child of fork() has neither the
  * threads of an engine that was started nor its own copy of the engine's memory. So in the child
@@ -111,8 +112,8 @@ struct engine_calls {
 /**
  * Get the current engine, and load it if necessary.
  * @mt Safe.
- * @return NULL with errno: the engine cannot be loaded (a line on stderr says why); EIO: the
- *	threads of an instance that has stopped working still run in this process
+ * @return NULL with errno: the engine cannot be loaded (a line on stderr gives the reason); EIO:
+ *         the threads of an instance that has stopped working still run in this process
  */
 const struct engine_calls *engine(void);
 

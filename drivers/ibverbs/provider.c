@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Has the functions that libibverbs exports for vendor libraries, and that programs use as well.
- * Some programs are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound
- * when the program starts. Those libraries register drivers, for which there are no devices here,
- * and call nothing else. The other functions fail; the file "symbols" lists them. The version of
- * these symbols changes with each release of libibverbs, and this library has all versions.
+ * The functions that libibverbs exports for vendor libraries, and that programs use as well. Some
+ * programs are linked with vendor libraries (libmlx5, libefa), whose symbols are all bound when the
+ * program starts. Those libraries register drivers, for which there are no devices here, and call
+ * nothing else. The other functions fail; the file "symbols" lists them. The version of these
+ * symbols changes with each release of libibverbs, and this library has all versions.
  */
 
 #include <errno.h>

@@ -19,8 +19,8 @@ struct place {
 	dev_t dev;
 	ino_t ino;
 	/*
-	 * descriptor of the file that stands for the inode; the engine made the descriptor, which
-	 * stays open until the process ends
+	 * descriptor of the file that this process uses in place of the inode; the engine made the
+	 * descriptor, which stays open until the process ends
 	 */
 	int fd;
 	struct stat own; /* device and inode numbers of the file behind `fd` */
@@ -66,7 +66,8 @@ make_file(const struct engine_calls *calls, struct place *place)
 }
 
 /*
- * Get the file that stands for the inode of `fd`, and create it if necessary.
+ * Get the file that this process uses in place of the inode of `fd`, and create the file if
+ * necessary.
  * @return the descriptor of this file; -1 if `fd` is not open, or if the file cannot be created
  */
 static int

@@ -105,8 +105,8 @@ read_header(const struct ibv_grh *grh, struct origin *from)
 }
 
 /*
- * Compute the traffic class of the response to a datagram. CE is replaced by ECT(0), because not
- *         the sender but a switch has set CE.
+ * Compute the traffic class of the response to a datagram. CE is replaced by ECT(0), because a
+ * switch and not the sender has set CE.
  */
 static uint8_t
 clear_ecn(uint8_t tclass)

@@ -5,7 +5,8 @@
  * A channel is an eventfd that counts the events of all its CQs. Each CQ counts its own events,
  * too. A worker increments the count of the CQ first, then that of the channel. A consumer
  * decrements the count of the channel by a read, which may block, and then searches for a CQ that
- * has an event. That CQ moves to the end of the channel's list, so that every CQ gets its turn.
+ * has an event. That CQ moves to the end of the channel's list, so that one busy CQ does not starve
+ * the other CQs.
  */
 
 #include <errno.h>

@@ -57,8 +57,9 @@ name_device(struct uroce_vdevice *device, unsigned idx)
 }
 
 /*
- * Add a device to the list. The caller holds `uroce_vdevice_list_lock`. If `vdev` gives the arguments of a
- * virtual port, the device is only announced; if `vdev` is NULL, the device is started.
+ * Add a device to the list. The caller holds `uroce_vdevice_list_lock`. If `vdev` gives the
+ * arguments of a virtual port, the device is only announced; if `vdev` is NULL, the device is
+ * started.
  */
 static int
 add_device(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_vdevice **out)
@@ -130,8 +131,8 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(
 	const int ret = add_device(conf, vdev, &device);
 
 	/*
-	 * `start` is set while `uroce_vdevice_list_lock` is held, so that no other thread finds the device
-	 * without `start`
+	 * `start` is set while `uroce_vdevice_list_lock` is held, so that no other thread finds the
+	 * device without `start`
 	 */
 	if (ret == 0) {
 		device->start = start;

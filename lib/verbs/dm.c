@@ -49,7 +49,7 @@ give_back(struct uroce_vdevice *device, size_t len)
 
 /*
  * Compute the bytes to allocate for a block of `len` bytes of device memory. Hugepage memory is
- *         aligned to a cache line. For a larger alignment the block is longer by that alignment.
+ * aligned to a cache line. For a larger alignment the block is longer by that alignment.
  */
 static size_t
 get_dm_footprint(size_t len, uint32_t log_align)

@@ -77,7 +77,7 @@ static const char *const port_states[] = {
 
 /*
  * Get the text for an enum value, or `none` if the table has no text for it. A negative value
- *         becomes a large `size_t`, which is outside of any table.
+ * becomes a large `size_t`, which is outside of any table.
  */
 static const char *
 get_enum_name(const char *const *table, size_t nb, size_t number, const char *none)

@@ -3,8 +3,8 @@
  * fork() needs no preparation. A NIC accesses pages by their physical addresses. It loses a page
  * when the process writes to the page while a child shares it, because the process then gets a copy
  * at another address. Workers access payload with the CPU, by the page tables of the parent, and so
- * find the copy. A NIC that fetches payload, or fills mbufs, itself uses pinned pages. Since Linux
- * 5.12 the kernel copies pinned pages for the child instead.
+ * find the copy, too. But a NIC that fetches payload or fills mbufs by DMA uses pinned pages. Since
+ * Linux 5.12 the kernel copies pinned pages for the child instead.
  */
 
 #include "verbs/fork.h"

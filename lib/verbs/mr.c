@@ -178,7 +178,7 @@ check_change(const struct ibv_mr *mr, const struct change *change)
 
 /*
  * Compute the properties of a region after a change. The region's first address, `iova`, stays
- *         unless the memory or IBV_ACCESS_ZERO_BASED changes.
+ * unless the memory or IBV_ACCESS_ZERO_BASED changes.
  */
 static struct uroce_mr_conf
 conf_after(const struct uroce_mr_conf *before, const struct change *change)

@@ -89,7 +89,9 @@ struct uroce_vdevice {
 	/* agent of connection management, created under `agent_lock`; NULL: there is none */
 	struct uroce_cm_agent *agent;
 	pthread_mutex_t agent_lock;
-	/* guards the fields of the device behind `lock`, and the events of the contexts */
+	/*
+	 * mutex that guards all fields below it, and the lists of events of the device's contexts
+	 */
 	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
@@ -154,7 +156,7 @@ struct uroce_vpd {
 	 * links in the list of the device's PDs, which the device's lock guards; `*link` is the
 	 * pointer to this PD
 	 */
-	struct uroce_vpd *next, **link; /* `*link` is the pointer to this PD */
+	struct uroce_vpd *next, **link;
 };
 
 struct uroce_vmr {
@@ -242,8 +244,8 @@ struct uroce_vcq {
 	/* lock that is held from ibv_start_poll() to ibv_end_poll() */
 	struct uroce_lock batch_lock;
 	/*
-	 * batch_lock is not used, because the program promised to use the CQ in one thread at a
-	 * time
+	 * true if batch_lock is not used, because the program promised to use the CQ in one thread
+	 * at a time
 	 */
 	bool is_single_threaded;
 	struct uroce_cqe current; /* copy of the CQ entry that was taken last */

@@ -20,10 +20,10 @@
 #include "verbs/uroce_dv.h"
 
 /*
- * Read the state of a QP, which its worker may be changing. Posting is not allowed before RTS
- *         (send queue) or in RESET (receive queue). A QP leaves and enters these states under the
- *         locks of its queues (transport/attr.c), so a thread that holds such a lock sees the
- *         change. Other changes of the state do not matter to a post.
+ * Read the state of a QP, which its worker may be changing. Posting is not allowed before RTS (send
+ * queue) or in RESET (receive queue). A QP leaves and enters these states under the locks of its
+ * queues (transport/attr.c), so a thread that holds such a lock sees the change. Other changes of
+ * the state do not matter to a post.
  */
 static enum ibv_qp_state
 state_now(const struct uroce_vqp *qp)

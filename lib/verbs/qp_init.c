@@ -180,8 +180,8 @@ uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init
 
 /*
  * Compute the capabilities of a new QP: at least those that were requested, and at least 1. Inline
- *         data is in the place of the scatter list in a slot, so max_inline_data is at least the
- *         length of the longest scatter list.
+ * data is in the place of the scatter list in a slot, so max_inline_data is at least the length of
+ * the longest scatter list.
  */
 static struct ibv_qp_cap
 get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32_t inline_min)
@@ -202,9 +202,9 @@ get_granted_cap(const struct ibv_qp_cap *asked, bool has_sq, bool has_rq, uint32
 }
 
 /*
- * Round a length up to an odd number of cache lines. QPs that are created one after the other lie
- * side by side. If their distance were a power of two, the most used lines of all QPs would be in
- * the same few cache sets and evict each other.
+ * Round a length up to an odd number of cache lines. QPs that are created one after the other are
+ * adjacent in memory. If their distance were a power of two, the most used lines of all QPs would
+ * be in the same few cache sets and evict each other.
  */
 static size_t
 odd_lines(size_t len)
@@ -360,7 +360,10 @@ count_qp_uses(struct uroce_vqp *qp, void (*count)(struct ibv_context *, unsigned
 		count(ibv->context, &uroce_vsrq(ibv->srq)->nb_users);
 }
 
-/* Say why there is no QP number. The QP number of QP 1 is not for users. */
+/*
+ * Log why a new QP gets no QP number. No line is logged for QP 1, because programs do not create
+ * it.
+ */
 static void
 log_no_qpn(const struct uroce_dev *dev, bool is_gsi, int ret)
 {

@@ -130,8 +130,8 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 }
 
 /*
- * Compute max_res_rd_atom: the number of READs and atomics that the device can execute as
- *         responder at a time. A worker has resources for UROCE_RD_BLOCKS QPs at a time.
+ * Compute max_res_rd_atom: the number of READs and atomics that the device can execute as responder
+ * at a time. A worker has resources for UROCE_RD_BLOCKS QPs at a time.
  */
 static int
 get_max_responders(const struct uroce_dev *dev)

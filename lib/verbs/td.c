@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Thread domains. A program promises that one thread at a time uses the objects of a thread domain.
- * Verbs leave it to the device what this promise is worth. Here a post takes no lock if its QP is
- * in a thread domain (uroce_wq_begin()). CQs and SRQs keep their locks, because workers use them,
- * too, and workers are threads that the program does not know.
+ * Verbs do not define how a device uses this promise. In uroce a post takes no lock if its QP is in
+ * a thread domain (uroce_wq_begin()). CQs and SRQs keep their locks, because workers use them, too,
+ * and workers are threads that the program does not know.
  */
 
 #include <errno.h>

@@ -54,8 +54,9 @@ struct uroce_worker;
  *         device is attached to the daemon that listens at PATH, and shares the port of the daemon.
  * @return the device, or NULL with errno, after one line in the log with the reason. EINVAL: the
  *         specification is wrong; ENODEV: no such port, or rte_eal_init() has not run; EBUSY: the
- *         port has a device already; ENOMEM; EPERM. With "uroced" also ENOENT or ECONNREFUSED: no daemon listens; EACCES: this
- *         user may not connect; or the errno with which the daemon refuses the device.
+ *         port has a device already; ENOMEM; EPERM. With "uroced" also ENOENT or ECONNREFUSED: no
+ *         daemon listens; EACCES: this user may not connect; or the errno with which the daemon
+ *         refuses the device.
  */
 struct ibv_device *uroce_create_device(const char *spec);
 
@@ -169,7 +170,7 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
  */
 unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
-/* --- devices, as verbs have them ----------------------------------------------------------------- */
+/* --- devices: calls of verbs ------------------------------------------------------------------ */
 
 /**
  * List the devices that exist now.
@@ -178,7 +179,7 @@ unsigned uroce_worker_output(struct uroce_worker *worker, struct rte_mbuf **fram
  * @mt     Safe.
  * @owner  The caller owns the list, and frees it by uroce_free_device_list(). The caller does not
  *         own the devices.
- * @param[out] num_devices  number of devices in the list; NULL: not wanted
+ * @param[out] num_devices  number of devices in the list; NULL: the caller does not need the number
  * @return a list that ends with NULL, or NULL with errno ENOMEM
  */
 struct ibv_device **uroce_get_device_list(int *num_devices);

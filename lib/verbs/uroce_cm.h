@@ -53,7 +53,7 @@ extern "C" {
  * @mt     Safe.
  * @owner  The caller owns the list and frees it by uroce_cm_free_devices(). The library owns the
  *         contexts, which the caller must not close.
- * @param[out] num_devices  number of devices in the list; NULL: not wanted
+ * @param[out] num_devices  number of devices in the list; NULL: the caller does not need the number
  * @return a list that ends with NULL, or NULL with errno. ENODEV: there is no device; ENOMEM;
  *         EMFILE, ENFILE: no file descriptor is left.
  */
@@ -337,7 +337,7 @@ int uroce_cm_resolve_route(struct rdma_cm_id *id, int timeout_ms);
  * @mt     Safe.
  * @owner  The caller frees the list by uroce_cm_freeaddrinfo().
  * @param node  name or address of a host; NULL: `hints` has addresses, or the address is a wildcard
- * @param service  name or number of a port; NULL: none
+ * @param service  name or number of a port; NULL: the port of the addresses is 0
  * @param hints  NULL: a connection of the port space RDMA_PS_TCP. Otherwise ai_flags (RAI_PASSIVE:
  *         the addresses are for listeners; RAI_NUMERICHOST; RAI_NOROUTE; RAI_FAMILY), ai_family,
  *         ai_qp_type, ai_port_space, ai_src_addr, ai_dst_addr

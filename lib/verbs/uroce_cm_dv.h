@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Calls of connection management beyond those of librdmacm: the status of events in words, and calls
- * for bindings of <uroce_cm.h> to other interfaces.
+ * Calls of connection management beyond those of librdmacm: the status of events in words, and
+ * calls for bindings of <uroce_cm.h> to other interfaces.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,9 @@ extern "C" {
  * @lcore  Any thread.
  * @mt     Safe.
  * @param event   type of the event
- * @param status  its status: a negative errno; 0; or a positive number of the peer in REJECTED (reason
- *         of the REJ [IBA 12.6.7.2]) and UNREACHABLE (status of the SIDR_REP [IBA 12.11.2])
+ * @param status  status of the event: a negative errno; 0; or a positive number of the peer in
+ *         REJECTED (reason of the REJ [IBA 12.6.7.2]) and UNREACHABLE (status of the SIDR_REP [IBA
+ *         12.11.2])
  * @return a constant text, never NULL; "unknown status" or "unknown reason" for another number
  */
 const char *uroce_cm_dv_status_str(enum rdma_cm_event_type event, int status);
@@ -38,7 +39,10 @@ struct uroce_cm_dv_watch {
 	 * the event is added; otherwise it is dropped. NULL: all events are added.
 	 */
 	bool (*is_wanted)(void *arg, const struct rdma_cm_event *event);
-	/* This function is called after an event was added to the channel. NULL: not wanted. */
+	/*
+	 * This function is called after an event was added to the channel. NULL: no function is
+	 * called.
+	 */
 	void (*notify)(void *arg);
 };
 
@@ -50,7 +54,7 @@ struct uroce_cm_dv_watch {
  * @mt     Safe.
  * @owner  `watch` must be valid as long as the channel. After uroce_cm_destroy_event_channel() the
  *         functions are not called any more.
- * @param watch  NULL: nothing is watched any more
+ * @param watch  functions that watch the channel; NULL: no function watches the channel any more
  * @param arg    argument of the functions
  * @return 0, or -1 with errno EINVAL: `channel` is NULL
  */

@@ -82,7 +82,7 @@ struct uroce_dv_context {
 };
 
 /**
- * Query which signatures the device supports. Every device supports all signatures.
+ * Query which signatures the device supports. All devices of this library support all signatures.
  *
  * @lcore  Any thread.
  * @mt     Safe.

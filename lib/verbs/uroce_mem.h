@@ -182,9 +182,9 @@ int uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, 
  * @param advice  IBV_ADVISE_MR_ADVICE_PREFETCH, _PREFETCH_WRITE or _PREFETCH_NO_FAULT
  * @return 0; EINVAL: `pd` is NULL, the flags are unknown, there are no elements, a key belongs to a
  *         window, or a region is not on demand; EOPNOTSUPP: the advice is unknown; EFAULT: a key is
- *         invalid, or a range is not in its region, or is not mapped with the right that the
- *         advice needs; ENOENT: the key was replaced by another key of the same object; EPERM: a region belongs to another PD, or has no
- *         LOCAL_WRITE and the advice is PREFETCH_WRITE; ENOMEM
+ *         invalid, or a range is not in its region, or is not mapped with the right that the advice
+ *         needs; ENOENT: the key was replaced by another key of the same object; EPERM: a region
+ *         belongs to another PD, or has no LOCAL_WRITE and the advice is PREFETCH_WRITE; ENOMEM
  */
 int uroce_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 		    struct ibv_sge *sg_list, uint32_t num_sge);
@@ -317,9 +317,10 @@ struct ibv_mw *uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int uroce_dealloc_mw(struct ibv_mw *mw);
 
 /**
- * Post a request that binds a type 1 window to a piece of a region, or to nothing if the length is
- * 0. On return `mw->rkey` is the new key, which becomes valid when the request is executed. If the
- * request fails the new key never becomes valid, and the program restores the former key.
+ * Post a request that binds a type 1 window to a piece of a region. If the length is 0, the request
+ * removes the binding of the window. On return `mw->rkey` is the new key, which becomes valid when
+ * the request is executed. If the request fails the new key never becomes valid, and the program
+ * restores the former key.
  *
  * @lcore  Any thread.
  * @mt     Safe.

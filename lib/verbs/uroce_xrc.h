@@ -89,7 +89,7 @@ int uroce_close_xrcd(struct ibv_xrcd *xrcd);
  */
 struct ibv_qp *uroce_open_qp(struct ibv_context *context, struct ibv_qp_open_attr *attr);
 
-/* --- XRC, as the verbs before today's have it ----------------------------------------------------------- */
+/* --- XRC in the older generation of verbs ----------------------------------------------------- */
 
 /*
  * In the older generation of verbs a program knows an XRC target by its number. The target exists

@@ -34,9 +34,9 @@ get_wr(struct ibv_qp_ex *ibv)
 }
 
 /*
- * Write the request that is being built to its slot in the send queue. The configuration of an
- * mkey (IBV_WR_DRIVER1) is accepted only if its builder and setters made it, because the checks
- * are in them. uroce_post_send() refuses this opcode.
+ * Write the request that is being built to its slot in the send queue. The configuration of an mkey
+ * (IBV_WR_DRIVER1) is accepted only if its builder and setters made it, because only these
+ * functions check it. uroce_post_send() refuses this opcode.
  */
 static int
 fill_wqe(struct uroce_vqp *qp)

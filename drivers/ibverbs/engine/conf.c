@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads the device configuration, for programs that do not know uroce. */
+/*
+ * Reads the configuration of devices and of EAL, so that programs which use only libibverbs get
+ * devices of uroce.
+ */
 
 #include "conf.h"
 
@@ -84,7 +87,10 @@ read_sections(struct rte_cfgfile *file, const char *path, struct conf *conf)
 	return ret;
 }
 
-/* Read a file. `needs_device`: the environment names no device, so the file must. */
+/*
+ * Read a configuration file. If `needs_device` is true, the environment names no device, so the
+ * file must name one.
+ */
 static int
 read_file(const char *path, bool needs_device, struct conf *conf)
 {
@@ -162,7 +168,7 @@ vdev_at(const struct conf *conf, unsigned *i)
 const char *
 conf_vdev(const struct conf *conf, const char *spec)
 {
-	/* port names of which EAL has no device */
+	/* port names for which EAL has no device */
 	static const char *const others[] = { "uroced", "udp" };
 	const size_t len = strcspn(spec, ",");
 

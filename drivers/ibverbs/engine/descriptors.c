@@ -146,7 +146,7 @@ close_now(int fd)
 
 /*
  * Move a new descriptor to a large number and add it to the table. If the program has closed the
- * descriptors of the engine, the new descriptor is closed, too. The caller has the lock of the
+ * descriptors of the engine, the new descriptor is closed, too. The caller holds the lock of the
  * table.
  * @return the descriptor, or -1 with errno
  */
@@ -405,14 +405,15 @@ __wrap_fcntl64(int fd, int cmd, ...)
 
 	va_start(args, cmd);
 	/*
-	 * the third argument of fcntl() is an int, a pointer or missing; a long has room for each
+	 * the third argument of fcntl() is an int, a pointer or missing; a long can hold an int or
+	 * a pointer
 	 */
 	arg = va_arg(args, long);
 	va_end(args);
 	return cmd == F_DUPFD_CLOEXEC ? __wrap_dup(fd) : __real_fcntl64(fd, cmd, arg);
 }
 
-/* --- replacement and closing: not of descriptors that the program has closed ------------------------ */
+/* --- replacing and closing; descriptors that the program has closed are refused --------------- */
 
 static bool
 is_lost(int fd)

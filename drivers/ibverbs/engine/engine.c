@@ -133,8 +133,8 @@ start(void *arg)
 
 /*
  * Add a device of the configuration. A port that EAL creates from a --vdev option, that belongs to
- * uroced, or that has UDP sockets is only announced. Any other port is opened immediately, since its properties are
- * known only after EAL has started.
+ * uroced, or that has UDP sockets is only announced. Any other port is opened immediately, since
+ * its properties are known only after EAL has started.
  */
 static int
 add_device(const char *spec)

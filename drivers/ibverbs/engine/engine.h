@@ -15,9 +15,9 @@
 /**
  * Announce the devices of the configuration: UROCE, or the file that UROCE_CONFIG names. A
  * configuration without devices is no error. EAL is started once, in a thread that then ends. This
- * call starts EAL if the port of some device is neither a --vdev of EAL nor a port of uroced, nor `udp`.
- * Otherwise the first object of any device starts EAL. UROCE_EAL or the file gives the options of
- * EAL.
+ * call starts EAL if the port of some device is neither a --vdev of EAL nor a port of uroced, nor
+ * `udp`. Otherwise the first object of any device starts EAL. UROCE_EAL or the file gives the
+ * options of EAL.
  *
  * @mt Call this once.
  * @return 0, or an errno after one logged line

@@ -186,7 +186,7 @@ DECLARE(int, dup, (int fd))
 
 /*
  * Define the replacement of fcntl() or fcntl64(). The third argument of these functions is missing,
- * an int or a pointer; a pointer has room for each of them.
+ * an int or a pointer; a pointer can hold each of them.
  */
 #define CALL_FCNTL(name)                                                                           \
 	DECLARE(int, name, (int fd, int cmd, ...))                                                 \

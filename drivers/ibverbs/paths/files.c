@@ -35,7 +35,10 @@
 #define ABI_VERSION        6
 #define DEVICE_ABI_VERSION 1
 
-/* Path and device number of the file that stands for the device node of an RDMA device. */
+/*
+ * Path and device number of the file that the tree has in place of the device node of an RDMA
+ * device.
+ */
 #define NULL_DEVICE "/dev/null"
 #define NULL_NUMBER "1:3"
 

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The set of descriptors that librspreload serves. Such a descriptor is an open /dev/null in the
- * kernel: librspreload passes a call on it to the rsocket that it stands for. A call that
- * librspreload does not replace would reach /dev/null, so this library replaces those calls.
+ * The set of descriptors that librspreload serves. In the kernel such a descriptor is an open
+ * /dev/null. librspreload maps it to an rsocket, and passes calls on the descriptor to this
+ * rsocket. A call that librspreload does not replace would reach /dev/null, so this library
+ * replaces those calls.
  *
  * The functions may be called by any thread.
  */

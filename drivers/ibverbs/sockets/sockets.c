@@ -51,7 +51,7 @@ DECLARE(int, dup2, (int from, int to))
 	return ret;
 }
 
-/* Set close-on-exec of the descriptor that stands for an rsocket. The caller passes FD_CLOEXEC or 0. */
+/* Set or clear close-on-exec of the descriptor of an rsocket. `flags` is FD_CLOEXEC or 0. */
 static int
 set_fd_flags(int fd, long flags)
 {
@@ -97,8 +97,8 @@ DECLARE(int, dup, (int fd))
 static int control_rsocket(int fd, int cmd, void *arg);
 
 /*
- * Define the replacement of fcntl() or fcntl64(). Its third argument is missing, an int or a
- * pointer; a pointer has room for each.
+ * Define the replacement of fcntl() or fcntl64(). The third argument of these functions is missing,
+ * an int or a pointer; a pointer can hold each of them.
  */
 #define CALL_FCNTL(name)                                                                           \
 	DECLARE(int, name, (int fd, int cmd, ...))                                                 \

@@ -48,7 +48,7 @@ ucma_bind(struct ucma_call *call, const void *in)
 
 /*
  * Resolve the address `dst` for an id.
- * @param src  the address to which the id is bound; NULL: none is given
+ * @param src  the address to which the id is bound; NULL: the command names no such address
  */
 static int
 resolve(struct ucma_call *call, uint32_t id, const void *src, const void *dst, uint32_t timeout_ms)

@@ -87,7 +87,7 @@ convert(struct rdma_ucm_event_resp *to, const struct rdma_cm_event *from)
 	copy_ece(&to->ece, from);
 }
 
-/* --- names: the functions have ucma_lock ----------------------------------------------------------- */
+/* --- names: the callers of these functions hold ucma_lock ------------------------------------- */
 
 /*
  * Publish the new id of a CONNECT_REQUEST, and enter its number in the response. The cookie in the

@@ -10,7 +10,7 @@
 #include "file.h"
 #include "user_memory.h"
 
-/* Limit of the value of an option, which is that of the kernel. */
+/* Maximum length in bytes of the value of an option, as in the kernel. */
 #define OPTION_LEN_MAX (4u << 20)
 
 /*

@@ -93,7 +93,7 @@ ucma_query_route(struct ucma_call *call, const void *in)
 	return query_id(call, cmd->id, cmd->response, query_route);
 }
 
-/* --- parts of it ---------------------------------------------------------------------------------- */
+/* --- addresses, path or GIDs in separate responses -------------------------------------------- */
 
 static void
 copy_device(struct rdma_ucm_query_addr_resp *to, const struct rdma_cm_id *id)

@@ -10,7 +10,8 @@
 pthread_mutex_t ucma_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
- * The condition that an id has no command in progress. A thread that destroys the id waits for it.
+ * Condition variable that is signalled when an id has no command in progress. A thread that
+ * destroys the id waits for it.
  */
 static pthread_cond_t is_unused = PTHREAD_COND_INITIALIZER;
 static struct handle_table ctx_table;
@@ -71,7 +72,7 @@ ucma_ctx_publish(struct ucma_ctx *ctx, struct ucma_file *file)
 	handle_table_set(&ctx_table, ctx->id, ctx);
 }
 
-/* Find an id of a file. The caller has ucma_lock. @return 0, -ENOENT or -EINVAL */
+/* Find an id of a file. The caller holds ucma_lock. @return 0, -ENOENT or -EINVAL */
 static int
 find(struct ucma_file *file, uint32_t id, struct ucma_ctx **ctx)
 {
@@ -121,7 +122,7 @@ ucma_ctx_put(struct ucma_ctx *ctx)
 
 /*
  * Take an id out of the table and of its file. Then commands, and other threads that destroy ids,
- * do not find it. Wait until the commands in progress for the id have ended. The caller has
+ * do not find it. Wait until the commands in progress for the id have ended. The caller holds
  * ucma_lock.
  */
 static void

@@ -50,7 +50,7 @@ void ucma_ctx_put(struct ucma_ctx *ctx);
  */
 int ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_reported);
 
-/** Destroy all ids of a file. @mt Without ucma_lock; nobody else uses the file. */
+/** Destroy all ids of a file. @mt Without ucma_lock; no other thread uses the file. */
 void ucma_ctx_destroy_all(struct ucma_file *file);
 
 /**
@@ -80,7 +80,7 @@ void ucma_mcast_publish(struct ucma_mcast *mcast);
  */
 int ucma_mcast_take(struct ucma_file *file, uint32_t id, struct ucma_mcast **mcast);
 
-/** Forget all ids of all files, in a child of fork(). @mt One thread. */
+/** Forget all ids of all files, in a child of fork(). @mt The process has only one thread. */
 void ucma_ctx_forget_all(void);
 
 #endif /* UCMA_CTX_H */

@@ -9,7 +9,7 @@
 
 /*
  * The errno and the cancellation state of a thread at the start of a call, which end() restores. A
- * call disables cancellation, because a thread must not be cancelled while it has a lock.
+ * call disables cancellation, because a thread must not be cancelled while it holds a lock.
  */
 struct saved {
 	int err;

@@ -215,7 +215,7 @@ ucma_file_put(struct ucma_file *file)
 		release(file);
 }
 
-/* Take a file out of the table if it has no descriptors. The caller has ucma_lock. */
+/* Take a file out of the table if it has no descriptors. The caller holds ucma_lock. */
 static void
 check(struct ucma_file *file)
 {

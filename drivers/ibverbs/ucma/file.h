@@ -14,7 +14,7 @@
 
 /**
  * Open the file /dev/infiniband/rdma_cm.
- * @param flags  of open(); O_NONBLOCK and O_CLOEXEC apply
+ * @param flags  flags of open(), of which only O_NONBLOCK and O_CLOEXEC have an effect
  * @mt Safe.
  * @return a descriptor, which belongs to the program, or -errno
  */

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/** The value that means: no number of an object. */
+/** Value of a handle that means "no object". */
 #define HANDLE_NONE UINT32_MAX
 
 /* A table of objects. A table whose bytes are all zero is empty. */
@@ -36,7 +36,9 @@ void handle_table_set(struct handle_table *table, uint32_t handle, void *object)
 /** Free a number. Another object may get it. */
 void handle_table_free(struct handle_table *table, uint32_t handle);
 
-/** Find the object of a number. @return NULL: there is none; `handle` may have any value */
+/**
+ * Find the object of a number. @return NULL: no object has the number; `handle` may have any value
+ */
 void *handle_table_find(const struct handle_table *table, uint32_t handle);
 
 #endif /* UCMA_HANDLE_TABLE_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The byte of a pipe is read in two places. A thread that waits reads the byte without the lock. A
- * thread with the lock reads the byte to make the pipe not ready, but only if no thread waits: its
- * read would block if a waiting thread took the byte first. If threads wait, one of them takes the
- * byte, finds nothing that is ready, and waits again.
+ * The byte that makes a pipe ready is read in two places. A thread that waits reads the byte
+ * without the lock. A thread with the lock reads the byte to make the pipe not ready, but only if
+ * no thread waits: its read would block if a waiting thread took the byte first. If threads wait,
+ * one of them takes the byte, finds nothing that is ready, and waits again.
  */
 
 #include "ready_pipe.h"

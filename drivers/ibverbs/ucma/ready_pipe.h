@@ -33,7 +33,7 @@ struct ready_pipe {
 /**
  * Create a pipe that is not ready.
  *
- * @param flags  of open(): O_NONBLOCK and O_CLOEXEC apply to the read end
+ * @param flags  flags of open(): O_NONBLOCK and O_CLOEXEC apply to the read end
  * @return the smallest free descriptor, of the read end, which belongs to the program; or -errno
  */
 int ready_pipe_open(struct ready_pipe *pipe, int flags);

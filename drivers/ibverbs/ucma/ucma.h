@@ -13,13 +13,13 @@
  * takes the oldest event of the ids of the file.
  *
  * Each open file has an event channel of <uroce_cm.h>, and each id of the program has an id of
- * <uroce_cm.h>. The QP of an id is the program's own. Events wait in the channel, and this folder
- * keeps none.
+ * <uroce_cm.h>. The QP of an id is the program's own. Events wait in the channel, and the files of
+ * this folder store no events.
  *
- * One lock, ucma_lock, protects all fields except where a comment says otherwise. No thread has
+ * One lock, ucma_lock, protects all fields except where a comment says otherwise. No thread holds
  * ucma_lock during a call of <uroce_cm.h>, because that library calls functions of this folder that
- * take ucma_lock (uroce_cm_dv_watch_channel()). The mutex of an id makes the commands for this id
- * follow each other.
+ * take ucma_lock (uroce_cm_dv_watch_channel()). The mutex of an id serializes the commands for this
+ * id.
  */
 
 #include <pthread.h>

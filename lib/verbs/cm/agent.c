@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent of a device: its creation and end, its thread, and the turns in which it works
+ * The agent of a device: its creation and end, its thread, and the bounded turns in which it works
  * (agent.h).
  */
 
@@ -33,8 +33,8 @@
 #define CALL_TURNS 4
 
 /*
- * Maximum number of timers that one turn processes. The timers of all ids of a consumer may expire at
- * the same time, and the calls of other consumers wait for the turn.
+ * Maximum number of timers that one call of do_turn() processes. The timers of all ids of a
+ * consumer may expire at the same time, and the calls of other consumers wait until the turn ends.
  */
 #define TURN_TIMERS 64
 
@@ -192,8 +192,8 @@ run_agent(void *arg)
 		const bool has_more = uroce_cm_agent_process(agent);
 
 		/*
-		 * The turn also clears the wake-up of stop_agent_thread(), so `is_stopping` is
-		 * checked after the turn, and not before.
+		 * uroce_cm_agent_process() also clears the wake-up of stop_agent_thread(), so
+		 * `is_stopping` is checked after it, and not before.
 		 */
 		if (atomic_load(&agent->is_stopping))
 			return NULL;
@@ -202,7 +202,10 @@ run_agent(void *arg)
 	}
 }
 
-/* Block all signals in the thread, because they are for the program's threads. */
+/*
+ * Start the agent's thread. All signals are blocked in this thread, because they are for the
+ * program's threads.
+ */
 static int
 start_agent_thread(struct uroce_cm_agent *agent)
 {

@@ -57,14 +57,12 @@ struct uroce_cm_manager;
 
 /**
  * A consumer of the agent. The index of its entry in `clients` is the number by which the engine
- * knows the owner of the consumer's ids.
+ * identifies the owner of the consumer's ids.
  */
 struct uroce_cm_client {
 	/* manager of the consumer, whose notify() is called for events; NULL: the entry is free */
 	struct uroce_cm_manager *manager;
-	/*
-	 * notify() was called, and since then the consumer has not found its queue of events empty
-	 */
+	/* true from a call of notify() until the consumer finds its queue of events empty */
 	bool is_notified;
 };
 
@@ -73,8 +71,8 @@ struct uroce_cm_agent {
 	struct uroce_vdevice *device;
 	struct uroce_dpdk_thread thread;
 	/*
-	 * The agent has a thread. Only uroce_cm_agent_take_over() and the end of the agent change
-	 * this field, under the lock.
+	 * Whether the agent has a thread. Only uroce_cm_agent_take_over() and the end of the agent
+	 * change this field, under the lock.
 	 */
 	bool has_thread;
 	atomic_bool is_stopping;
@@ -145,16 +143,16 @@ uint64_t uroce_cm_agent_begin_call(struct uroce_cm_agent *agent);
 void uroce_cm_agent_end_call(struct uroce_cm_agent *agent);
 
 /**
- * End the agent's thread, so that the program does its work. The program waits until the returned
- * descriptor polls readable, and then calls uroce_cm_agent_process(). The thread cannot be started
- * again.
+ * End the agent's thread, so that the program can do the agent's work. The program waits until the
+ * returned descriptor polls readable, and then calls uroce_cm_agent_process(). The thread cannot be
+ * started again.
  * @return the descriptor, which belongs to the agent
  */
 int uroce_cm_agent_take_over(struct uroce_cm_agent *agent);
 
 /**
- * Do one turn of the agent's work, without waiting.
- * @return whether there is more to do at once
+ * Do a bounded part of the agent's work, without waiting for events.
+ * @return whether there is more work that can be done at once
  */
 bool uroce_cm_agent_process(struct uroce_cm_agent *agent);
 

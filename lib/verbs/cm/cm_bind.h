@@ -11,7 +11,7 @@
 #include "verbs/cm/id.h"
 
 /**
- * Bind an id in state IDLE as its program asks, and move it to BOUND.
+ * Bind an id in state IDLE to an address, and move the id to state BOUND.
  * @param addr  an address of a device, a loopback address, or the wildcard
  * @return 0, or -errno as uroce_cm_bind_addr(): the id is not bound
  */

@@ -21,7 +21,7 @@ bool uroce_vcm_drive_is_none;
 
 static struct uroce_vcm_device *open_devices;
 
-/* Open the context that this library uses itself. */
+/* Open the context of a device that the library itself uses (struct uroce_vcm_device, `own`). */
 static int
 open_own(struct uroce_vcm_device *device, struct ibv_device *ibv)
 {
@@ -315,8 +315,8 @@ uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end *kep
 		*link = end->next;
 		unlink_end(end);
 		/*
-		 * destroy() fails with -EIO if the connection manager is lost: then the id has
-		 * ended with it
+		 * If the connection manager is lost, destroy() fails with -EIO. The error is
+		 * ignored, because the loss has also ended the id.
 		 */
 		(void)manager->ops->destroy(manager, end->number);
 		free(end);

@@ -29,7 +29,9 @@ enum {
 	 * added
 	 */
 	RATING_NETWORK = 2,
-	/* a device on UDP sockets, from whose address the kernel would not send by itself */
+	/*
+	 * a device on UDP sockets, if the kernel prefers a source address that is not the device's
+	 */
 	RATING_OTHER_SOURCE = 199,
 	RATING_KERNEL = 200,
 	RATING_SELF = 300,
@@ -93,8 +95,8 @@ is_in_network(const struct uroce_addr *addr, const uint8_t *ip)
 }
 
 /*
- * Rate a device by its configured networks and gateway. Addresses of a kernel interface are left
- * out.
+ * Rate a device by its configured networks and gateway. Addresses of a kernel interface do not
+ * count, because the kernel's routes decide for these addresses.
  */
 static int
 rate_own_networks(const struct uroce_dev *dev, struct candidate *of)
@@ -184,7 +186,8 @@ rate_sockets(const struct uroce_dev *dev, struct candidate *of)
 	if (dev->conf.is_attached)
 		of->gids.kernels = UINT32_MAX;
 	/*
-	 * If the kernel has no source address for the destination, the check of the route says why.
+	 * The error is ignored. If the kernel has no source address for the destination,
+	 * uroce_dev_check_socket_route() returns the reason.
 	 */
 	(void)uroce_udp_socket_find_source(of->dip.raw, (int)of->if_index, preferred);
 	idx = kernels_source(of, preferred);
@@ -299,8 +302,8 @@ has_loopback_gid(const struct uroce_vcm_device *device, uint8_t ip_version)
 }
 
 /*
- * Whether an address is a loopback address that stands for an address of some device. If a device
- * has loopback addresses, each of them is an address like any other.
+ * Whether an address is a loopback address that means an address of some device. If a device has
+ * loopback addresses, each of them is an address like any other.
  */
 static bool
 is_for_any_device(const struct uroce_vcm_device *first, const struct uroce_cm_addr *addr)

@@ -22,13 +22,13 @@ int uroce_vcm_route_find_local(struct uroce_cm_addr *addr, uint32_t scope,
 
 /**
  * Choose the device and the source address for a destination.
- * @param device  the only device that may be used; NULL: any
- * @param src  the source address; NULL: to be chosen
- * @param scope  for a link-local destination: index of the kernel interface; 0: any
+ * @param device  the only device that may be used; NULL: any device may be used
+ * @param src  the source address; NULL: the call chooses the source address
+ * @param scope  for a link-local destination: index of the kernel interface; 0: any interface
  * @param[out] route  written on success; a loopback destination is replaced by an address of the
- *	device
+ *         device
  * @return 0; -ENETUNREACH: no device has a route; -EHOSTUNREACH: the kernel refuses the
- *	destination; -ENODEV: there is no device; another -errno
+ *         destination; -ENODEV: there is no device; another -errno
  */
 int uroce_vcm_route_choose(const struct uroce_cm_addr *dst, uint32_t scope,
 			   struct uroce_vcm_device *device, const struct uroce_cm_addr *src,

@@ -101,8 +101,8 @@ finish_join(struct uroce_vcm_event *event)
 }
 
 /*
- * For each event: what is done with the QP of the id when the program takes the event. NULL:
- * nothing.
+ * Functions that move the QP of an id, or attach it to a group, when the program takes an event.
+ * The index is the type of the event. NULL: this event does not change the QP.
  */
 static void (*const finish[])(struct uroce_vcm_event *) = {
 	[RDMA_CM_EVENT_CONNECT_RESPONSE] = finish_response,

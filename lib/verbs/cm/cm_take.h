@@ -28,7 +28,8 @@ void uroce_vcm_take_ack(struct uroce_vcm_event *event);
 /**
  * If an id is synchronous, wait for the event that ends a call, and keep the event as `cm.event`.
  * If the id is not synchronous, do nothing.
- * @return 0, or -errno: the status of the event; -ECONNREFUSED: the peer has rejected; -EINTR
+ * @return 0, or -errno: the status of the event; -ECONNREFUSED: the peer has rejected the request;
+ *         -EINTR: a signal arrived
  */
 int uroce_vcm_take_end(struct uroce_vcm_id *id);
 

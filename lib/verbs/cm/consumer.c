@@ -18,7 +18,7 @@ struct uroce_cm_consumer {
 	struct uroce_cm_manager manager;
 	struct ibv_context *context; /* context of the device that this consumer uses */
 	struct uroce_cm_agent *agent;
-	/* number of the consumer, by which the engine knows the owner of the consumer's ids */
+	/* number of the consumer, by which the engine identifies the owner of the consumer's ids */
 	uint16_t number;
 };
 

@@ -12,7 +12,7 @@
 
 pthread_mutex_t uroce_vcm_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The condition that an event was acknowledged. */
+/* Condition variable that is signalled when the program acknowledges an event. */
 static pthread_cond_t acknowledged = PTHREAD_COND_INITIALIZER;
 
 struct uroce_vcm_channel *

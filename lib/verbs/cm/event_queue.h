@@ -32,7 +32,10 @@ struct uroce_vcm_channel {
 	struct rdma_event_channel cm;
 	struct uroce_vcm_event *first, **end;
 	unsigned nb_ids; /* number of ids that use this channel */
-	/* functions that watch the channel (uroce_cm_dv.h), and their argument; NULL: none */
+	/*
+	 * functions that watch the channel (uroce_cm_dv.h), and their argument; NULL: no functions
+	 * watch it
+	 */
 	const struct uroce_cm_dv_watch *watch;
 	void *watch_arg;
 };

@@ -12,7 +12,7 @@
 #include <pthread.h>
 
 struct uroce_fair_lock {
-	/* mutex that the thread holds which waits for `lock` and gets it next */
+	/* mutex held by the thread that waits for `lock` and gets it next */
 	pthread_mutex_t entry;
 	pthread_mutex_t lock;
 };

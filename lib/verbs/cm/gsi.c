@@ -264,8 +264,8 @@ make_rx(const struct uroce_gsi *gsi, const struct ibv_wc *wc)
 }
 
 /*
- * Note that QP 1 has failed. A failed QP flushes its receive requests, so they are not posted
- * again.
+ * Record that QP 1 has failed, and log it once. A failed QP flushes its receive requests, so they
+ * are not posted again.
  */
 static void
 note_failure(struct uroce_gsi *gsi, const struct ibv_wc *wc)

@@ -8,8 +8,8 @@
  * [IBA 13.5.1]. QP 1 is a UD QP with a number and a Q_Key that QPs of programs cannot have. QP 1
  * belongs to a context of the library, which no program sees.
  *
- * A MAD is sent as inline data, so no buffer waits for its completion. Received MADs lie in a pool
- * of buffers. A MAD that finds no free buffer is dropped, and the sender repeats it.
+ * A MAD is sent as inline data, so no buffer waits for its completion. Received MADs are stored in
+ * a pool of buffers. A MAD that finds no free buffer is dropped, and the sender repeats it.
  *
  * One thread at a time calls these functions.
  */
@@ -53,7 +53,7 @@ struct uroce_gsi_rx {
 /**
  * Create QP 1 of a device, post its receive buffers, and arm its CQ.
  * @return 0, or -errno: ENOMEM; the errors of uroce_dev_alloc_gsi(); the start of an announced
- *	device failed
+ *         device failed
  */
 int uroce_gsi_open(struct uroce_gsi *gsi, struct uroce_vdevice *device);
 

@@ -111,7 +111,9 @@ struct uroce_vcm_id {
 	bool is_end_taken; /* the program has taken the DISCONNECTED of the id */
 	/* list of the ends of the id: one, or several if the id is bound at all devices */
 	struct uroce_vcm_end *ends;
-	/* device to which the id is bound, that of `cm.verbs`; NULL: none */
+	/*
+	 * device to which the id is bound, that of `cm.verbs`; NULL: the id is bound to no device
+	 */
 	struct uroce_vcm_device *device;
 	struct uroce_vcm_resolution resolution;
 	struct uroce_vcm_group *groups;
@@ -134,7 +136,7 @@ struct uroce_vcm_id {
 	struct ibv_sa_path_rec path; /* path record to which `cm.route.path_rec` points */
 	/*
 	 * for a listener of uroce_cm_create_ep(): attributes and PD for the QPs of new connections;
-	 * NULL: none
+	 * NULL: the new connections get no QPs
 	 */
 	struct ibv_qp_init_attr *qp_init;
 	struct ibv_pd *qp_init_pd;

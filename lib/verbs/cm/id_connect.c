@@ -29,8 +29,8 @@ lower_of(int a, int b)
 }
 
 /*
- * Check a depth of READs and atomics that the program has given. The value RDMA_MAX_RESP_RES stands
- * for `instead`: the limit of the device, or the lower value that the peer has requested.
+ * Check a depth of READs and atomics that the program has given. The value RDMA_MAX_RESP_RES means
+ * `instead`: the limit of the device, or the lower value that the peer has requested.
  * @return 0; -EINVAL: the depth is beyond the limit of the device
  */
 static int
@@ -71,8 +71,8 @@ fill_depths(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 }
 
 /*
- * Fill in the parameters of a connection that depend on the QP, which is that of the id or one that
- * the program names, and the ECE options of the id.
+ * Fill in the QPN, and whether the QP has an SRQ, from the QP of the id. If the id has no QP, the
+ * program has given both in its parameters. The ECE options of the id are filled in, too.
  */
 static int
 fill_qp_part(const struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
@@ -247,7 +247,8 @@ prepare_accept(struct uroce_vcm_id *id, const struct rdma_conn_param *conn,
 	if (ret == 0)
 		ret = fill_accept_param(id, conn, &info, param);
 	/*
-	 * the private data is checked before the QP is moved, because the reply is sent after that
+	 * the private data is checked before the QP is moved, because the reply with this data is
+	 * sent after the move
 	 */
 	if (ret == 0 &&
 	    param->private_len > (uroce_vcm_is_datagram(id) ? UROCE_CM_SIDR_REP_PRIVATE_LEN

@@ -12,7 +12,7 @@
 
 /**
  * Create an id.
- * @param channel  NULL: the id is synchronous
+ * @param channel  gets the events of the id; NULL: the id is synchronous
  * @return 0, or -errno as uroce_cm_create_id()
  */
 int uroce_vcm_id_create(struct rdma_event_channel *channel, void *context, enum rdma_port_space ps,

@@ -13,9 +13,9 @@
 #include "verbs/object.h"
 
 /*
- * Whether the connection manager of a device is in another process, that of uroced's connection
- * manager. In that process itself, the device is attached to uroced over an inherited connection,
- * and the connection manager is an agent.
+ * Whether the connection manager of a device is in another process, which serves all clients of
+ * uroced. That process itself is attached to uroced over an inherited connection, and its
+ * connection manager is an agent.
  */
 static bool
 is_of_uroced(const struct uroce_dev *dev)

@@ -60,10 +60,10 @@ struct uroce_cm_manager_ops {
 struct uroce_cm_manager {
 	const struct uroce_cm_manager_ops *ops;
 	/*
-	 * Tells the user that next_event() has an event. A thread of the connection manager calls
-	 * notify(). The function must not wait, and must not call the connection manager. After a
-	 * call, notify() is not called again before next_event() has returned 0. So the user takes
-	 * events until next_event() returns 0.
+	 * notify() tells the user that next_event() has an event. A thread of the connection
+	 * manager calls this function. It must not wait, and must not call the connection manager.
+	 * After a call, notify() is not called again before next_event() has returned 0. So the
+	 * user takes events until next_event() returns 0.
 	 */
 	void (*notify)(void *arg);
 	void *arg;
@@ -73,9 +73,9 @@ struct uroce_cm_manager {
  * Get access to the connection manager of a device. The first call for a device that this process
  * owns creates the agent.
  * @param context  an open device; it must stay open until the manager is closed
- * @return 0, or -errno: ENOMEM; EINVAL: an argument is NULL; ECONNREFUSED (uroced serves no
- *	connection management); EIO: this process is a child of fork(), and the device is the
- *	parent's; or another error of the creation of QP 1
+ * @return 0, or -errno: ENOMEM; EINVAL: an argument is NULL; ECONNREFUSED: uroced serves no
+ *         connection management; EIO: this process is a child of fork(), and the device is the
+ *         parent's; or another error of the creation of QP 1
  */
 int uroce_cm_manager_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
 			  struct uroce_cm_manager **manager);

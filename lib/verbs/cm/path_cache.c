@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A cache of paths, which is four-way associative. When a set is full, a new entry replaces a
- * resolved path: a path is found again by a look-up. If all addresses of the set are in resolution,
- * the new entry replaces one of a party that has more of them (verbs/cm/shares.h). So neither a
- * flood of messages from invented hosts, nor a user who connects to many hosts that are down, keeps
- * the messages of others from their hosts. An address keeps its entry against its own party, so
- * that each party causes a bounded number of requests for MACs.
+ * resolved path, because a look-up finds this path again. If all addresses of the set are being
+ * resolved, the new entry replaces an entry of another party that has more such entries
+ * (verbs/cm/shares.h). So two things do not block the messages of other parties: a flood of
+ * messages from invented hosts, and a user who connects to many hosts that are down. A new entry
+ * never replaces an entry of its own party, so that each party causes a bounded number of requests
+ * for MACs.
  */
 
 #include "verbs/cm/path_cache.h"
@@ -30,8 +31,8 @@
 #define SWEEP_NS UINT64_C(10000000)
 
 /*
- * Minimum hop limit of a path. The hop limit of a received request may be lower, but the way of the
- * reply may be longer than that of the request.
+ * Minimum hop limit of a path. The hop limit of a received request may be lower, but the path of
+ * the reply may be longer than the path of the request.
  */
 #define HOP_LIMIT_MIN 64
 

@@ -70,8 +70,8 @@ int uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev
  * Find the path of a message, or continue the resolution of its address.
  * @param[out] path  valid until the next call
  * @return 0; -EAGAIN: the address is being resolved, so the caller repeats the call after a
- *	millisecond; -ENOBUFS: the party of the message has too many addresses in resolution;
- *	another -errno: there is no path
+ *         millisecond; -ENOBUFS: the party of the message has too many addresses in resolution;
+ *         another -errno: there is no path
  */
 int uroce_cm_path_cache_find(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx,
 			     uint64_t now_ns, const struct uroce_path **path);

@@ -32,7 +32,7 @@ struct uroce_cm_remote {
 	struct uroce_remote_link link;
 	/* `link.lock` guards the fields from `ids` to `has_news`. */
 	struct uroce_remote_ids ids;
-	/* notify() was called, and since then next_event() has not returned 0 */
+	/* true from a call of notify() until next_event() returns 0 */
 	bool is_notified;
 	bool has_news; /* events may have come after the last request NEXT_EVENT */
 };
@@ -444,8 +444,9 @@ request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 
 /*
  * Take the oldest event. The caller holds the lock, which is released during a request. A request
- * fails if the connection ends meanwhile. This is no error of the call: the ids that were lost have
- * events in this process, which the next turn or the next notification finds.
+ * fails if the connection ends meanwhile. This is no error of the call, because the ids that were
+ * lost have events in this process: the loop takes these events, or the user takes them after the
+ * next notification.
  */
 static bool
 take_event_of(struct uroce_cm_remote *remote, struct uroce_cm_event *event)

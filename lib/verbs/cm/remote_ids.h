@@ -31,7 +31,10 @@ enum uroce_remote_phase {
 
 struct uroce_remote_id {
 	uint8_t phase; /* phase of the id (enum uroce_remote_phase) */
-	/* if the id is lost: kind of the event that the user has not taken, plus one; 0: none */
+	/*
+	 * if the id is lost: kind of the event that the user has not taken, plus one; 0: there is
+	 * no such event
+	 */
 	uint8_t lost_event;
 	bool is_datagram;
 	bool is_bound;
@@ -50,7 +53,7 @@ struct uroce_remote_ids {
 	uint32_t nb;                /* number of entries of the table `id` */
 	/*
 	 * for each number of the connection manager: number of the id in this process plus one; 0:
-	 * none
+	 * the process has no id with this number
 	 */
 	uint32_t *local_of;
 	uint32_t nb_local_of;
@@ -81,14 +84,14 @@ void uroce_remote_ids_remove(struct uroce_remote_ids *ids, uint32_t local);
 void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_kind kind);
 
 /**
- * Note the end of the connection manager. Ids that peers know are lost. A lost id gets an event:
+ * Handle the end of the connection manager. Ids that peers know are lost. A lost id gets an event:
  * DISCONNECTED if it had a connection, UNREACHABLE if it was connecting, and none if it had ended.
  */
 void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 
 /**
  * Make an id lost.
- * @param kind  event that the user gets for the id; UROCE_CM_EVENT_NB: none
+ * @param kind  event that the user gets for the id; UROCE_CM_EVENT_NB: the user gets no event
  */
 void uroce_remote_ids_lose_one(struct uroce_remote_ids *ids, uint32_t local,
 			       enum uroce_cm_event_kind kind);

@@ -73,8 +73,8 @@ close_in_child(void)
 	for (struct uroce_remote_link *link = links; link; link = link->next) {
 		pthread_mutex_init(&link->lock, NULL);
 		/*
-		 * The condition is initialized again, because threads of the parent, which do not
-		 * exist in the child, may have waited for it.
+		 * The condition variable is initialized again, because threads of the parent, which
+		 * do not exist in the child, may have waited for it.
 		 */
 		pthread_cond_init(&link->changed, NULL);
 		close_fd(&link->fd);

@@ -52,9 +52,9 @@ find_replaced(struct uroce_cm_sender *sender)
 }
 
 /*
- * Get the place for another message of a party. If the list is full, a message of a party that has
- * more of them is dropped, and its place is taken.
- * @return NULL: the party may have no other place
+ * Get the place for another message of a party. If the list is full, the new message replaces a
+ * message of another party that has more messages in the list.
+ * @return the place; NULL: the party must not get another place
  */
 static struct uroce_cm_unresolved *
 get_place(struct uroce_cm_sender *sender, unsigned party)

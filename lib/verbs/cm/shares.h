@@ -5,12 +5,14 @@
 /**
  * @file
  * The shares of a bounded table: how many of its entries each party has. A party is whoever causes
- * messages: an account with its requests, an account with its responses, or the wire. The wire is
- * one party for all hosts, which may invent addresses. Its messages belong to no id.
+ * messages: an account with its requests, an account with its responses, or the wire. All other
+ * hosts together are one party, the wire, because they may invent addresses. The messages of the
+ * wire belong to no id.
  *
  * A new entry of one party may replace an entry of another that has more. So a party that floods a
- * table keeps no other party from it. A party never replaces its own entries. Otherwise the number
- * of entries that it begins in a second would not be bounded by the size of the table.
+ * table does not keep other parties out of the table. A party never replaces its own entries.
+ * Otherwise the number of entries that it begins in a second would not be bounded by the size of
+ * the table.
  */
 
 #include <stdbool.h>
@@ -36,8 +38,8 @@ uroce_cm_shares_party(const struct uroce_cm_tx *tx)
 
 /**
  * Whether a new entry of `party` may replace an entry of `other`. The wire replaces no entry, and
- * its entries are replaced by all others. The difference of two lets no two parties replace each
- * other's entries in turn.
+ * its entries are replaced by all others. The minimum difference of two prevents two parties from
+ * replacing each other's entries alternately.
  */
 static inline bool
 uroce_cm_shares_yields(const struct uroce_cm_shares *shares, unsigned other, unsigned party)

@@ -18,7 +18,7 @@
 
 /**
  * Parse an address of a program. An IPv4-mapped IPv6 address becomes an IPv4 address.
- * @param[out] scope  scope ID of an IPv6 address; 0: none
+ * @param[out] scope  scope ID of an IPv6 address; 0: the address has no scope ID
  * @return 0; -EAFNOSUPPORT: neither AF_INET nor AF_INET6
  */
 int uroce_vcm_sockaddr_parse(const struct sockaddr *sa, struct uroce_cm_addr *addr,
