@@ -27,7 +27,7 @@
 #define FIRST    3
 #define LAST     1023
 #define NB_FILES 300
-#define LOOK_NS  300000000 /* a time in which threads of the library act, if they do */
+#define LOOK_NS  300000000 /* time in ns in which a thread that does not sleep uses CPU time */
 
 static int file[NB_FILES];
 

@@ -93,8 +93,8 @@ main(void)
 		if (pid == 0) {
 			use_what_is_the_parents(&parent);
 			/*
-			 * a device of the list that the parent got can be opened, because it is
-			 * found by its name
+			 * a device of the list that the parent got can be opened, because a device
+			 * is found by its name
 			 */
 			check(ibv_open_device(list[0]) != NULL, "a device of the parent's list");
 			pair_open(&child);

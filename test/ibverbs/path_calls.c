@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The calls that liburoce-paths.so intercepts: each is made with a path, and its result is described. */
+/*
+ * The calls that liburoce-paths.so intercepts. Each is made with a path, and its result is
+ * described.
+ */
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -158,7 +161,7 @@ call_stat(void *function, const char *path, char *text)
 }
 
 /*
- * Call a function that has the version of the struct as its first argument, which is 1 for this
+ * Call a function whose first argument is the version of the struct. The version is 1 for this
  * libc.
  */
 static void

@@ -63,7 +63,8 @@ expect_same(size_t call, const char *path, const char *prefix)
 
 	assert_non_null(our);
 	assert_non_null(their);
-	assert_ptr_not_equal(our, their); /* the preloaded library defines the call, too */
+	/* the preloaded library must define the call as well as libc */
+	assert_ptr_not_equal(our, their);
 	PATH_TELL(there, "%s%s", prefix, path);
 	path_calls[call].call(our, path, text[0]);
 	their_call(their, there, text[1]);

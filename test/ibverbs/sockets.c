@@ -32,10 +32,10 @@
 #include <cmocka.h>
 
 #define ADDRESS "192.0.2.1" /* address of the device, which uroce-run configures */
-#define WAIT_MS 10000       /* time limit, which only a fault exceeds */
+#define WAIT_MS 10000       /* time limit in milliseconds, which only a fault exceeds */
 /*
- * less than half of the receive buffer of an rsocket: one thread sends all bytes before it receives
- * them
+ * Length of the file that is sent. It is less than half of the receive buffer of an rsocket,
+ * because one thread sends all bytes before it receives them.
  */
 #define FILE_LEN 50000
 
@@ -151,7 +151,7 @@ close__forgets_the_rsocket(void **state)
 		assert_int_equal(close(other), 0);
 }
 
-/* --- flags ----------------------------------------------------------------------------------------- */
+/* --- flags and options ----------------------------------------------------------------------------- */
 
 static void
 accept4__sets_the_flags(void **state)
@@ -200,7 +200,7 @@ getsockopt__has_tcp_info(void **state)
 	close_pair(pair);
 }
 
-/* --- copies ---------------------------------------------------------------------------------------- */
+/* --- copies of a descriptor ------------------------------------------------------------------------ */
 
 static int
 copy_to_100(int fd)
@@ -254,7 +254,7 @@ dup__copies_the_rsocket(void **state)
 	check_copy(copy_to_102, 102);
 }
 
-/* --- waiting --------------------------------------------------------------------------------------- */
+/* --- select() and ppoll() -------------------------------------------------------------------------- */
 
 /*
  * select() and pselect() report an accepted connection, whose descriptor is larger than the number
@@ -325,7 +325,7 @@ ppoll__waits_for_the_rsocket(void **state)
 	close_pair(pair);
 }
 
-/* --- data ------------------------------------------------------------------------------------------ */
+/* --- calls that transfer data ---------------------------------------------------------------------- */
 
 static void
 checked_calls__read_the_rsocket(void **state)

@@ -22,7 +22,7 @@
 #define BLOCK (64u << 10)
 #define NB    8 /* number of blocks in the buffer */
 #define LEN   (NB * BLOCK + sizeof(uint64_t))
-/* a timeout of 1.07 s */
+/* code of an ACK timeout of 1.07 s */
 #define ACK_TIMEOUT_CODE 18
 #define PSN              0xfffff0
 
@@ -43,7 +43,10 @@ struct end {
 	} mine, theirs;
 	/* number of completed send requests, less those that await_done() has awaited */
 	unsigned nb_done;
-	/* the latest number that was received, until await_word() returns it; -1: none */
+	/*
+	 * the number that was received last, if await_word() has not returned it yet; -1: there is
+	 * no such number
+	 */
 	int64_t said;
 };
 
@@ -263,7 +266,7 @@ main(int argc, char **argv)
 	check(socketpair(AF_UNIX, SOCK_STREAM, 0, ways) == 0, "socketpair");
 	child = fork();
 	(void)alarm(TIMEOUT_S);
-	/* the end of a process is an end of file for the other one */
+	/* close the end of the other process, so that its exit is an end of file here */
 	(void)close(ways[child == 0 ? 0 : 1]);
 	open_end(&end);
 	if (child == 0) {

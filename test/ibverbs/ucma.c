@@ -55,7 +55,7 @@ ucma_addr(const char *address, uint16_t port)
 	return addr;
 }
 
-/* --- commands ------------------------------------------------------------------------------------- */
+/* --- commands of /dev/infiniband/rdma_cm ---------------------------------------------------------- */
 
 int
 ucma_create_id(int fd, uint64_t uid, uint16_t ps, uint32_t *id)
@@ -241,7 +241,7 @@ ucma_get_event(int fd, struct rdma_ucm_event_resp *resp)
 	return UCMA_CMD(fd, GET_EVENT, cmd, sizeof(*resp));
 }
 
-/* --- what tests need often ------------------------------------------------------------------------ */
+/* --- sequences of commands that several tests need ------------------------------------------------ */
 
 uint16_t
 ucma_port(int fd, uint32_t id)

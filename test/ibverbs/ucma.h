@@ -80,7 +80,10 @@ struct sockaddr_in6 ucma_addr(const char *address, uint16_t port);
 /** Get the port to which an id is bound. */
 uint16_t ucma_port(int fd, uint32_t id);
 
-/** Wait until a descriptor is readable. @return false: it is not readable within `timeout_ms` */
+/**
+ * Wait until a descriptor is readable.
+ * @return false: the descriptor is not readable within `timeout_ms`
+ */
 bool ucma_is_ready(int fd, int timeout_ms);
 
 /** Wait for an event. Check that it is `event`, and that its id has the cookie `uid`. */

@@ -23,7 +23,7 @@
 #define UID   0x1234567890ull
 #define GROUP "224.1.2.3"
 
-/* --- bad input of each command ---------------------------------------------------------------------- */
+/* --- commands with bad input ------------------------------------------------------------------------ */
 
 /* Memory for the largest struct of a command and for the largest response. */
 static uint8_t command_buf[512];
@@ -110,7 +110,7 @@ static const struct command {
 	size_t in_min; /* minimum length that the command accepts */
 	size_t out_min;
 	size_t id;       /* offset of the id in the struct */
-	size_t response; /* offset of the pointer to the response */
+	size_t response; /* offset in the struct of the pointer to the response */
 	bool needs_device;
 	void (*fill)(void *buf); /* sets further fields to valid values; NULL: zeros are valid */
 } commands[] = {
@@ -314,7 +314,7 @@ write__of_no_command_is_refused(void **state)
 		listen.hdr.cmd = i == 0 ? RDMA_USER_CM_CMD_JOIN_MCAST + 1 : UINT32_MAX;
 		assert_int_equal(write_raw(fd, &listen, sizeof(listen)), EINVAL);
 	}
-	/* the memory is not mapped: from its start, or from the end of the header */
+	/* the memory of the command is not mapped: all of it, or the part behind the header */
 	assert_int_equal(write_raw(fd, pages + 4096, sizeof(listen)), EFAULT);
 	listen.hdr.cmd = RDMA_USER_CM_CMD_LISTEN;
 	memcpy(pages + 4096 - sizeof(listen.hdr), &listen.hdr, sizeof(listen.hdr));
@@ -323,7 +323,7 @@ write__of_no_command_is_refused(void **state)
 	close(fd);
 }
 
-/* --- ids ------------------------------------------------------------------------------------------ */
+/* --- commands that create, destroy and change ids ------------------------------------------------- */
 
 static void
 create_id__checks_its_arguments(void **state)
@@ -339,7 +339,7 @@ create_id__checks_its_arguments(void **state)
 	assert_int_equal(ucma_destroy_id(fd, ids[0], NULL), 0);
 	assert_int_equal(UCMA_CMD(fd, CREATE_ID, cmd, 4), EFAULT);
 	assert_int_equal(UCMA_CMD(fd, CREATE_ID, cmd, 3), ENOSPC);
-	/* the failed commands have created no id: the number of ids[0] is free */
+	/* the failed commands have created no id, so the number of ids[0] is free */
 	assert_int_equal(ucma_create_id(fd, UID, RDMA_PS_TCP, &ids[1]), 0);
 	assert_int_equal(ids[0], ids[1]);
 	assert_int_equal(ucma_destroy_id(fd, ids[1], NULL), 0);
@@ -457,7 +457,7 @@ set_option__checks_level_name_and_length(void **state)
 	close(fd);
 }
 
-/* --- addresses and queries -------------------------------------------------------------------------- */
+/* --- addresses of ids, and queries ------------------------------------------------------------------ */
 
 static void
 bind__checks_the_address(void **state)
@@ -596,8 +596,8 @@ query__tells_parts(void **state)
 }
 
 /*
- * A program that was built with older headers has no room for the last fields of a response. These
- * are not written.
+ * A program that was built with older headers has no room for the last fields of a response, so
+ * these fields are not written.
  */
 static void
 query__writes_no_more_than_there_is_room(void **state)

@@ -102,7 +102,7 @@ move_qp(int fd, uint32_t id, struct ibv_qp *qp, enum ibv_qp_state to)
 	assert_int_equal(ibv_modify_qp(qp, &attr, mask), 0);
 }
 
-/* --- connections ------------------------------------------------------------------------------------ */
+/* --- connections between two ids -------------------------------------------------------------------- */
 
 /* The ids of a listener and of the two ends of a connection. All are ids of one open file. */
 struct ends {
@@ -211,7 +211,7 @@ connection__carries_data_and_ends(void **state)
 	(void)ucma_expect(ends.fd, EVENT_DISCONNECTED, PASSIVE);
 	assert_int_equal(ucma_disconnect(ends.fd, ends.passive), 0);
 	(void)ucma_expect(ends.fd, EVENT_DISCONNECTED, ACTIVE);
-	/* a disconnect of an id that is disconnected succeeds */
+	/* a second disconnect of an id succeeds */
 	assert_int_equal(ucma_disconnect(ends.fd, ends.active), 0);
 	assert_int_equal(ucma_destroy_id(ends.fd, ends.listener, &nb_events), 0);
 	assert_int_equal(nb_events, 1);
@@ -458,7 +458,7 @@ ece__is_carried_to_both_ends(void **state)
 	ibv_destroy_qp(passive);
 }
 
-/* --- datagrams -------------------------------------------------------------------------------------- */
+/* --- datagram services and multicast groups --------------------------------------------------------- */
 
 /* Create an id for datagrams that is bound to the device, and a UD QP for it in RTS. */
 static uint32_t

@@ -31,7 +31,7 @@
 
 #define UID 0x1234567890ull
 
-/* Create an id with the cookie `uid`, and wait until an event of it is pending. */
+/* Create an id with the cookie `uid`, and wait until an event of the id is pending. */
 static uint32_t
 id_with_event(int fd, uint64_t uid)
 {
@@ -56,7 +56,7 @@ exists_elsewhere(int fd, uint32_t id)
 	return err == EINVAL;
 }
 
-/* --- what the file is ------------------------------------------------------------------------------ */
+/* --- the device file, and writes to it ------------------------------------------------------------- */
 
 static void
 file__is_a_character_device(void **state)
@@ -139,7 +139,7 @@ write__of_parts_is_a_command_each(void **state)
 	close(fd);
 }
 
-/* --- events --------------------------------------------------------------------------------------- */
+/* --- waiting for events --------------------------------------------------------------------------- */
 
 static void
 poll__tells_whether_an_event_waits(void **state)
@@ -165,7 +165,7 @@ poll__tells_whether_an_event_waits(void **state)
 	ucma_expect_none(fd);
 	assert_int_equal(ucma_resolve_route(fd, ids[0]), 0);
 	assert_int_equal(epoll_wait(epoll, &event, 1, TIMEOUT_MS), 1);
-	/* the pending event is dropped with its id, and the file is no longer readable */
+	/* the pending event is dropped with the id ids[0], and the file is no longer readable */
 	assert_int_equal(ucma_destroy_id(fd, ids[0], NULL), 0);
 	ucma_expect_none(fd);
 	assert_int_equal(ucma_destroy_id(fd, ids[1], NULL), 0);
@@ -298,8 +298,8 @@ get_event__is_interrupted_by_a_signal(void **state)
 }
 
 /*
- * After a signal handler with SA_RESTART, GET_EVENT waits further, as if the kernel restarted a
- * system call.
+ * If a signal handler with SA_RESTART interrupts GET_EVENT, the command continues to wait, as if
+ * the kernel restarted a system call.
  */
 static void
 get_event__is_restarted_if_the_handler_says_so(void **state)
@@ -343,7 +343,7 @@ get_event__may_be_cancelled(void **state)
 	close(other);
 }
 
-/* --- descriptors ---------------------------------------------------------------------------------- */
+/* --- copies of the descriptor, and close() -------------------------------------------------------- */
 
 static void
 copies__lead_to_the_same_file(void **state)
@@ -440,7 +440,7 @@ number__that_is_used_for_something_else_is_not_the_file(void **state)
 	close(memory);
 }
 
-/* --- processes ------------------------------------------------------------------------------------ */
+/* --- fork() and exec ------------------------------------------------------------------------------ */
 
 static void
 expect_status_0(pid_t child)

@@ -69,7 +69,7 @@ take_answers(struct blaster *blaster)
 	}
 }
 
-/* A frame that is written, but whose ICRC is not yet computed. */
+/* A frame that is written, but whose ICRC is not computed yet. */
 struct draft {
 	const struct shape_kind *kind;
 	uint32_t state; /* state of the ICRC computation, which shape_put() returned */

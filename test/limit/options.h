@@ -26,7 +26,7 @@ struct limit_options {
 	uint32_t region; /* -r: length of the memory for payload, in bytes */
 	double seconds;  /* -D: duration of the measurement, in seconds */
 	double warmup;   /* -W: time before the measurement, in seconds */
-	/* -n: number of frames after which the test ends; 0: `seconds` decides */
+	/* -n: number of frames after which the test ends; 0: the test ends after `seconds` */
 	uint32_t nb_frames;
 	unsigned ring;      /* -q: number of descriptors of each queue of the port */
 	unsigned burst;     /* -b: maximum number of frames of a burst */

@@ -132,7 +132,7 @@ ticks(double seconds)
 	return (uint64_t)(seconds * (double)rte_get_tsc_hz());
 }
 
-/* --- the side that asks, and measures --------------------------------------------------------- */
+/* --- the side that sends first, and measures -------------------------------------------------- */
 
 /*
  * Send a frame, and wait until it returns.
@@ -244,7 +244,7 @@ side_ping(const struct port *port, const struct limit_options *opt)
 	return ret;
 }
 
-/* --- the side that sends back ------------------------------------------------------------------ */
+/* --- the side that sends each frame back ------------------------------------------------------- */
 
 int
 side_pong(const struct port *port, const struct limit_options *opt)

@@ -40,8 +40,8 @@ int side_pong(const struct port *port, const struct limit_options *opt);
 #define SIDE_SILENCE_S 10.0
 
 /**
- * Time in seconds that a side waits after the other side's goodbye before it closes the port. It
- * does not use the port in this time.
+ * Time in seconds that a side waits between the goodbye of the other side and the close of its
+ * port. The side does not use the port in this time.
  */
 #define SIDE_LEAVE_S 0.1
 

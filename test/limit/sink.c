@@ -42,7 +42,10 @@ struct sink {
 	uint64_t frames; /* number of valid frames */
 	uint64_t bytes;  /* number of payload bytes of valid frames */
 	uint64_t lost;   /* number of PSNs that were missing */
-	/* RoCE frames of another kind, damaged, or outside of the region */
+	/*
+	 * RoCE frames that are no frames of this test, are damaged, or have an address outside of
+	 * the region
+	 */
 	uint64_t bad;
 };
 

@@ -141,7 +141,7 @@ idle(unsigned seconds)
 	struct rusage before;
 	uint64_t since_ns;
 
-	sleep_ms(500); /* wait until the connection is set up, whose CPU time must not count */
+	sleep_ms(500); /* the CPU time of setting up the connection must not count */
 	getrusage(RUSAGE_SELF, &before);
 	since_ns = now_ns();
 	sleep_ms(1000 * seconds);

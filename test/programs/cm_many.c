@@ -77,7 +77,7 @@ address_of(const char *text, uint16_t port)
 	return addr;
 }
 
-/* --- QPs ----------------------------------------------------------------------------------------- */
+/* --- QPs and messages ---------------------------------------------------------------------------- */
 
 /* Create the objects that all QPs share, on the device of the first id. */
 static void
@@ -148,7 +148,7 @@ take_completions(void)
 	}
 }
 
-/* --- events -------------------------------------------------------------------------------------- */
+/* --- events of librdmacm ------------------------------------------------------------------------- */
 
 static void
 accept_request(struct rdma_cm_id *id, const struct rdma_conn_param *asked)
@@ -239,7 +239,7 @@ take_events(void)
 	check(errno == EAGAIN, "rdma_get_cm_event");
 }
 
-/* --- the two sides ------------------------------------------------------------------------------- */
+/* --- the client and the server ------------------------------------------------------------------- */
 
 static void
 begin_connection(struct connection *connection)

@@ -276,8 +276,8 @@ post_message(struct end *end, const struct kind *kind, uint8_t number)
 }
 
 /*
- * Take the message with this number, if it has arrived: a WRITE is seen in memory, a SEND by its
- * completion.
+ * Take the message with this number, if it has arrived. A WRITE is detected by its last byte in
+ * memory, and a SEND by its completion.
  * @return whether the message has arrived
  */
 static bool

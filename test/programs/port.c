@@ -107,8 +107,8 @@ change_with_the_first_object(struct ibv_context *context, const char *name)
 }
 
 /*
- * A child that was forked before the first object uses the device, and ends. The child's calls have
- * no effect on events of the parent.
+ * A child that was forked before the first object uses the device, and ends. The child's calls must
+ * have no effect on events of the parent.
  */
 static void
 leave_it_to_a_child(struct ibv_context *context, const char *name)

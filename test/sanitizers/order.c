@@ -53,7 +53,7 @@ behind(const char *name)
 	return call;
 }
 
-/* --- objects --------------------------------------------------------------------------------------- */
+/* --- objects and rings of EAL ---------------------------------------------------------------------- */
 
 static bool
 is_eals(void)
@@ -107,7 +107,7 @@ release_all(void *const *frames, unsigned nb)
 		__tsan_release(frames[i]);
 }
 
-/* --- pools ----------------------------------------------------------------------------------------- */
+/* --- pools of frames ------------------------------------------------------------------------------- */
 
 /*
  * The operations of DPDK, which the operations of this file call. The indexes are those of DPDK's
@@ -148,7 +148,7 @@ rte_eal_init(int argc, char **argv)
 	return ret;
 }
 
-/* --- threads --------------------------------------------------------------------------------------- */
+/* --- threads and lcores ---------------------------------------------------------------------------- */
 
 static struct launch {
 	lcore_function_t *call;
@@ -262,7 +262,7 @@ rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_fun
 	return ret;
 }
 
-/* --- frames ---------------------------------------------------------------------------------------- */
+/* --- frames that a port sends and receives --------------------------------------------------------- */
 
 static uint16_t
 send_frames(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void *arg)

@@ -63,13 +63,13 @@ mtu_of(struct twin *twin)
 	return 1u << twin_qpc(twin)->mtu_shift;
 }
 
-/* --- what is sent is answered ------------------------------------------------------------------ */
+/* --- responses that the peer has to send ------------------------------------------------------- */
 
 static void
 add_answer(struct draw *draw, uint8_t low, uint32_t psn, uint32_t len)
 {
 	if (draw->nb_answers == DRAW_ANSWERS)
-		draw->nb_answers = 0; /* forget the responses, as if they were lost */
+		draw->nb_answers = 0; /* drop the pending responses, as if they were lost */
 	draw->answers[draw->nb_answers++] = (struct draw_answer){ low, psn, len };
 }
 
@@ -113,7 +113,7 @@ draw_note_sent(struct draw *draw, struct twin *twin, const uint8_t *frame, uint3
 		add_answer(draw, UROCE_OP_ACK, pkt.psn, 0);
 }
 
-/* --- one frame --------------------------------------------------------------------------------- */
+/* --- one frame, and changes to it -------------------------------------------------------------- */
 
 static uint32_t
 draw_key(struct draw *draw, const struct twin *twin)
@@ -267,7 +267,7 @@ put_frame(struct draw *draw, struct twin *twin, struct pair_pkt *pkt, struct twi
 	frame->is_cut = rng_once_in(&draw->rng, 48);
 }
 
-/* --- requests ---------------------------------------------------------------------------------- */
+/* --- runs of requests -------------------------------------------------------------------------- */
 
 /*
  * Draw the next packet of the message in progress.
@@ -393,7 +393,7 @@ put_requests(struct draw *draw, struct twin *twin, uint32_t psn, struct twin_fra
 	return psn;
 }
 
-/* --- answers ----------------------------------------------------------------------------------- */
+/* --- runs of responses ------------------------------------------------------------------------- */
 
 static void
 put_answer(struct draw *draw, struct twin *twin, const struct draw_answer *answer,
@@ -423,8 +423,8 @@ drop_answers(struct draw *draw, unsigned nb)
 }
 
 /*
- * Forget the responses to requests that are acknowledged, but not always: a few of them are sent as
- * duplicates.
+ * Drop the responses to requests that are acknowledged. At random, keep the responses, so that a
+ * few of them are sent as duplicates.
  */
 static void
 drop_stale(struct draw *draw, struct twin *twin)

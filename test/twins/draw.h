@@ -23,12 +23,13 @@ struct draw_answer {
 
 struct draw {
 	struct rng rng;
-	uint32_t ask_in; /* while there are responses to send, one of so many runs has requests */
-	/* one frame in every `odd_in` frames differs slightly from a valid frame; 0: no frame does */
+	/* while there are responses to send, one of every `ask_in` runs has requests */
+	uint32_t ask_in;
+	/* one of every `odd_in` frames differs slightly from a valid frame; 0: no frame does */
 	uint32_t odd_in;
 	struct draw_answer answers[DRAW_ANSWERS];
 	unsigned nb_answers;
-	/* the message in progress, which the next requests continue */
+	/* state of the message in progress, which the next requests continue */
 	uint8_t operation; /* operation of the message in progress (enum uroce_operation) */
 	uint32_t nb_left;  /* number of packets that follow, including the Last */
 	uint32_t last_len;

@@ -127,7 +127,7 @@ compare(unsigned nb_received)
 	return twin_compare(&world.alone, &world.crowds, nb_received, rng_once_in(&world.rng, 2));
 }
 
-/* --- steps: each returns what is different ----------------------------------------------------- */
+/* --- steps, each of which returns the name of a difference ------------------------------------- */
 
 static const char *
 post(void)
@@ -258,7 +258,7 @@ static const struct {
 };
 #define NB_STEPS (sizeof(steps) / sizeof(steps[0]))
 
-/* --- worlds ------------------------------------------------------------------------------------ */
+/* --- worlds: a configuration and random steps -------------------------------------------------- */
 
 static struct pair_conf
 draw_conf(struct rng *rng)

@@ -89,7 +89,7 @@ twin_close(struct twin *twin)
 	pair_close(&twin->pair);
 }
 
-/* --- frames in --------------------------------------------------------------------------------- */
+/* --- receiving frames -------------------------------------------------------------------------- */
 
 /* Frames of a burst that the parser has accepted, and that were not passed to the QP yet. */
 struct run {
@@ -195,7 +195,7 @@ twin_receive(struct twin *twin, const struct twin_frame *frames, unsigned nb)
 		uroce_qpc_fail(twin_qpc(twin), twin->pair.now_ns);
 }
 
-/* --- frames out -------------------------------------------------------------------------------- */
+/* --- sending frames, and timers ---------------------------------------------------------------- */
 
 unsigned
 twin_send(struct twin *twin, unsigned max)
@@ -223,7 +223,7 @@ twin_expire(struct twin *twin)
 	link_reap(twin_host(twin));
 }
 
-/* --- are they the same? ------------------------------------------------------------------------ */
+/* --- comparing the two QPs --------------------------------------------------------------------- */
 
 #define DIFFERS(field)                                                                             \
 	do {                                                                                       \

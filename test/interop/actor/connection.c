@@ -15,8 +15,9 @@
 #define WAIT_MS_MAX 3600000
 
 struct connection {
-	struct rdma_cm_id *id; /* NULL: no id has the number of this entry */
-	struct end *end;       /* NULL: no QP was created for the id */
+	struct rdma_cm_id *id; /* the id with the number of this entry; NULL: there is no such id */
+	/* the end that has the QP of the id; NULL: no QP was created for the id */
+	struct end *end;
 	/*
 	 * The QP was created by verbs and is modified by cm-modify; librdmacm only knows its
 	 * number.
@@ -95,7 +96,7 @@ port_of(const struct words *words)
 	return (uint16_t)words_number(words, "port", 0, UINT16_MAX);
 }
 
-/* ------------------------------------------------------------------------------------------------ ids */
+/* ------------------------------------------------------------------------- creating and resolving ids */
 
 /*
  * The operation cm-open sets the address of all further ids, and opens the device that has this
@@ -218,7 +219,7 @@ op_cm_modify(const struct words *words)
 	printf("{}\n");
 }
 
-/* ----------------------------------------------------------------------------------------- connecting */
+/* ----------------------------------------------------------------------- connecting and disconnecting */
 
 /*
  * Make the connection parameters from the arguments private= and rd=. The private data is a text
@@ -372,7 +373,7 @@ connections_close(void)
 		close_connection(&connections[i]);
 }
 
-/* --------------------------------------------------------------------------------------------- events */
+/* -------------------------------------------------------------- events of librdmacm and of the device */
 
 static bool
 is_readable(int fd, const struct words *words)

@@ -91,7 +91,7 @@ gid_of(const char *text)
 	return gid;
 }
 
-/* -------------------------------------------------------------------------------------------- device */
+/* ---------------------------------------------------------------------------------------- the device */
 
 static struct ibv_context *
 open_named(const char *name)
@@ -160,7 +160,7 @@ op_open(const struct words *words)
 	       ibv_get_device_name(device.context->device), idx, device.attr.max_qp_rd_atom);
 }
 
-/* ---------------------------------------------------------------------------------------------- ends */
+/* --------------------------------------------------------------------------- the ends of connections */
 
 void
 end_free(struct end *end)
@@ -203,8 +203,8 @@ ends_close(void)
 }
 
 /*
- * Choose the SRQ of an end: a new one if `owner` is the end itself; the SRQ of `owner`; none if
- * `owner` is NULL.
+ * Choose the SRQ of an end: a new SRQ if `owner` is the end itself, otherwise the SRQ of `owner`.
+ * If `owner` is NULL, the end has no SRQ.
  */
 static bool
 choose_srq(struct end *end, struct end *owner, uint32_t depth)

@@ -26,7 +26,7 @@ struct device {
 };
 
 struct end {
-	struct ibv_qp *qp; /* NULL: no end has the number of this entry */
+	struct ibv_qp *qp; /* the QP of the end; NULL: no end has the number of this entry */
 	struct ibv_srq *srq;
 	struct end *srq_owner; /* the end that created `srq`, which may be this end; NULL: no SRQ */
 	struct ibv_comp_channel *channel;

@@ -120,7 +120,7 @@ post_request(struct stream *stream)
 		stream->broken = "post_send";
 }
 
-/* One of so many requests is a SEND. */
+/* The kinds take turns: one of every stride() requests is a SEND. */
 static uint32_t
 stride(const struct stream *stream)
 {

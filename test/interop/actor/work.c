@@ -78,7 +78,7 @@ now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* ------------------------------------------------------------------------------------------- memory */
+/* ---------------------------------------------------------------------- filling and checking memory */
 
 void
 pattern_fill(uint8_t *at, uint64_t length, uint32_t seed)
@@ -116,7 +116,8 @@ op_fill(const struct words *words)
 
 /*
  * The operation check compares memory of an end with a pattern. The arguments are those of
- * op_fill(). "at" in the response is the index of the first byte that differs; -1: none differs.
+ * op_fill(). "at" in the response is the index of the first byte that differs, or -1 if no byte
+ * differs.
  */
 void
 op_check(const struct words *words)
@@ -156,7 +157,7 @@ op_word(const struct words *words)
 	printf("{\"value\": %" PRIu64 "}\n", value);
 }
 
-/* ----------------------------------------------------------------------------------------- requests */
+/* --------------------------------------------------------------------------------- posting requests */
 
 /*
  * Get an address handle for the destination `text`. The end keeps the latest address handle, which
@@ -343,7 +344,7 @@ op_bind(const struct words *words)
 	printf("{\"rkey\": %u}\n", end->mw->rkey);
 }
 
-/* -------------------------------------------------------------------------------------- completions */
+/* -------------------------------------------------------------- polling and waiting for completions */
 
 static void
 print_completion(const struct ibv_wc *wc, bool is_first)

@@ -72,7 +72,7 @@ capture_begin(struct capture *capture, const char *path, struct reason *why)
 		(void)close_files(&begun);
 		return false;
 	}
-	/* ignore an error of the previous capture: this command begins a new one */
+	/* ignore an error of the previous capture, because this command begins a new capture */
 	(void)capture_end(capture, why);
 	*capture = begun;
 	return true;

@@ -22,7 +22,11 @@
 #define CAPTURE_PATH_MAX 4096
 
 struct capture {
-	struct pcap *kind; /* NULL: there is no capture, and the other fields have no meaning */
+	/*
+	 * libpcap handle of the capture; NULL: there is no capture, and the other fields have no
+	 * meaning
+	 */
+	struct pcap *kind;
 	struct pcap_dumper *frames;
 	FILE *verdicts;
 	uint64_t nb;

@@ -73,7 +73,7 @@ control_poll(const struct control *control, struct pollfd *fds)
 		fds[1 + i] = (struct pollfd){ .fd = control->client[i].fd, .events = POLLIN };
 }
 
-/* --- commands ---------------------------------------------------------------------------------- */
+/* --- commands of a client ---------------------------------------------------------------------- */
 
 /*
  * If the first word of a line is `word`, return the rest of the line, without the blanks before it;
@@ -133,7 +133,7 @@ answer(struct control *control, const char *line, struct wire *wire, FILE *out)
 	fputc('\n', out);
 }
 
-/* --- clients ----------------------------------------------------------------------------------- */
+/* --- connections of clients -------------------------------------------------------------------- */
 
 /*
  * Execute a line, and send the response to the client.

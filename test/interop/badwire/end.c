@@ -138,7 +138,7 @@ end_is_there(const struct end *end)
 	return if_nametoindex(end->name) == end->index;
 }
 
-/* --- from the interface ------------------------------------------------------------------------ */
+/* --- receiving from the interface -------------------------------------------------------------- */
 
 static void
 restore_tag(struct frame *frame, const struct tpacket_auxdata *aux)
@@ -192,7 +192,7 @@ end_receive(struct end *end)
 						       .msg_control = &beside[i],
 						       .msg_controllen = sizeof(beside[i]) };
 	}
-	/* on an error the link is down, and there are no frames */
+	/* recvmmsg() fails if the link is down, and then there are no frames */
 	nb_received = recvmmsg(end->fd, messages, END_BURST, 0, NULL);
 	for (int i = 0; i < nb_received; i++) {
 		if (messages[i].msg_hdr.msg_flags & MSG_TRUNC)
@@ -203,7 +203,7 @@ end_receive(struct end *end)
 	return nb;
 }
 
-/* --- to the interface -------------------------------------------------------------------------- */
+/* --- sending to the interface ------------------------------------------------------------------ */
 
 void
 end_put(struct end *end, uint8_t *bytes, uint32_t len)
@@ -236,7 +236,7 @@ end_flush(struct end *end)
 	end->nb_out = 0;
 }
 
-/* --- what was lost ----------------------------------------------------------------------------- */
+/* --- counting lost frames ---------------------------------------------------------------------- */
 
 void
 end_count_losses(struct end *end)

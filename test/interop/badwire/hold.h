@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* the time at which a frame is due that waits for later frames only */
+/* due time of a frame that waits only for later frames */
 #define HOLD_NEVER UINT64_MAX
 
 struct held {
@@ -36,13 +36,19 @@ TAILQ_HEAD(hold, held);
 bool hold_put(struct hold *hold, const uint8_t *frame, uint32_t len, uint64_t due_ns,
 	      uint64_t after);
 
-/** Remove a frame whose `after` is at most `nb_come`. The caller frees it. NULL: there is none */
+/**
+ * Remove a frame whose `after` is at most `nb_come`. The caller frees the frame.
+ * @return the frame; NULL: there is no such frame
+ */
 struct held *hold_take_overtaken(struct hold *hold, uint64_t nb_come);
 
-/** Remove a frame that is due. The caller frees it. NULL: there is none */
+/**
+ * Remove a frame that is due. The caller frees the frame.
+ * @return the frame; NULL: no frame is due
+ */
 struct held *hold_take_due(struct hold *hold, uint64_t now_ns);
 
-/** The time at which the first frame of the list is due; HOLD_NEVER: no frame. */
+/** The time at which the first frame of the list is due; HOLD_NEVER: the list is empty. */
 uint64_t hold_due(const struct hold *hold);
 
 #endif /* BADWIRE_HOLD_H */

@@ -97,7 +97,7 @@ struct options {
 	bool is_help;
 };
 
-/* --- options ----------------------------------------------------------------------------------- */
+/* --- options of the command line --------------------------------------------------------------- */
 
 static const struct option long_options[] = {
 	{ "seed", required_argument, NULL, 's' },
@@ -164,7 +164,7 @@ read_options(struct options *opt, int argc, char **argv, struct reason *why)
 	return true;
 }
 
-/* --- the loop ---------------------------------------------------------------------------------- */
+/* --- the loop of the program ------------------------------------------------------------------- */
 
 enum {
 	POLL_A,

@@ -26,7 +26,7 @@ static_assert(UROCE_CM_ATTR_END <= 32, "a rule has a bit for each attribute");
 
 static const char grammar[] = "a rule is DIRECTION OPCODES FAULT [AMOUNT] HOW";
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- parsing the words of a rule --------------------------------------------------------------- */
 
 static bool
 set_direction(struct rule *rule, const char *word, struct reason *why)
@@ -173,7 +173,7 @@ set_script(struct rule *rule, const char *list, struct reason *why)
 	return true;
 }
 
-/* --- a rule ------------------------------------------------------------------------------------ */
+/* --- parsing a whole rule ---------------------------------------------------------------------- */
 
 typedef bool set_word(struct rule *rule, const char *word, struct reason *why);
 
@@ -242,7 +242,7 @@ rules_clear(struct rules *rules)
 	rules->nb = 0;
 }
 
-/* --- chance ------------------------------------------------------------------------------------ */
+/* --- choosing the frames to which a rule applies its fault ------------------------------------- */
 
 /* Mix the bits of a number as SplitMix64 does, so that the result is a hash of the number. */
 static uint64_t

@@ -20,7 +20,8 @@ struct tally {
 	/* RoCE frames that parse, and had an invalid ICRC when they were received */
 	uint64_t nb_bad_icrc;
 	uint64_t nb_opcode[OPCODE_NB]; /* for each opcode byte, the number of frames that parse */
-	uint64_t nb_fault[FAULT_NB];   /* number of frames with each fault; FAULT_NONE: none */
+	/* number of frames with each fault; FAULT_NONE: frames without a fault */
+	uint64_t nb_fault[FAULT_NB];
 	/* reordered frames that were sent after a time limit, because too few frames followed */
 	uint64_t nb_let_go;
 	/* counters of the end that sends the frames of this direction */

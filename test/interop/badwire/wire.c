@@ -56,7 +56,7 @@ wire_open(struct wire *wire, const char *const names[DIRECTION_NB], uint64_t see
 	return true;
 }
 
-/* --- a frame ----------------------------------------------------------------------------------- */
+/* --- the fault of one frame -------------------------------------------------------------------- */
 
 static void
 send_held(struct pipe *pipe, struct held *held)
@@ -125,7 +125,9 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 
 	tally->nb_frames++;
 	tally->nb_bytes += frame->len;
-	/* not RoCEv2, or perhaps not: the frame may end before its UDP port */
+	/*
+	 * the frame is not RoCEv2, or may be no RoCEv2 frame, because it ends before its UDP port
+	 */
 	if (is == UROCE_VERDICT_NOT_ROCE || is == UROCE_VERDICT_TRUNCATED ||
 	    is == UROCE_VERDICT_BAD_IP)
 		return false;
@@ -142,7 +144,7 @@ count(struct tally *tally, const struct frame *frame, struct uroce_pkt *pkt)
 
 /*
  * The attribute of a packet that is a message of connection management (enum uroce_cm_attr); 0: the
- * packet is none.
+ * packet is no such message.
  */
 static uint8_t
 message_of(const struct uroce_pkt *pkt)
@@ -179,7 +181,7 @@ forward_frame(struct wire *wire, enum direction direction, const struct frame *f
 		send_held(pipe, held);
 }
 
-/* --- all frames -------------------------------------------------------------------------------- */
+/* --- bursts, and frames that wait -------------------------------------------------------------- */
 
 static unsigned
 forward_burst(struct wire *wire, enum direction direction)
