@@ -4,8 +4,8 @@
  * CRC-32 by carry-less multiplication.
  *
  * How it works: a message is a polynomial, and its CRC is the remainder of a division by P. A block
- * of 128 bits that stands D bits before another block may be replaced: block * x^D mod P is added
- * to that other block. The product of a 64-bit half with the 32-bit constant x^(D +- 32) mod P fits
+ * of 128 bits that is D bits before another block may be replaced: block * x^D mod P is added to
+ * that other block. The product of a 64-bit half with the 32-bit constant x^(D +- 32) mod P fits
  * 128 bits. So two multiplications move a block D bits ahead ("fold").
  *
  * Folding reduces the message to one block: 64 bytes at a time in four lanes, then 16 bytes at a
@@ -49,7 +49,10 @@
 struct cursor {
 	const uint8_t *src;
 	uint8_t *dst; /* destination of a copy of the data; NULL: the data is not copied */
-	/* mask for the next bytes of the data; NULL: there is no mask, or it is used up */
+	/*
+	 * mask for the next bytes of the data; NULL if there is no mask, or if all its bytes have
+	 * been applied
+	 */
 	const uint8_t *mask;
 	size_t len;
 };
@@ -110,7 +113,8 @@ reduce_to_32(__m128i block)
 }
 
 /*
- * Fold a block over the remaining 1..15 bytes of the data. All data together has at least 16 bytes.
+ * Fold a block over the remaining 1..15 bytes of the data. The function reads the last 16 bytes of
+ * the data, so the complete data must have at least 16 bytes.
  */
 CLMUL BODY __m128i
 fold_tail(__m128i block, const struct cursor *cur)
@@ -136,7 +140,10 @@ reduce_block(__m128i block, struct cursor *cur)
 	return ~reduce_to_32(block);
 }
 
-/* Take the next `nb` <= 8 bytes as a number, first byte lowest. `nb` is a constant. */
+/*
+ * Read the next `nb` <= 8 bytes of the data as a little-endian number. `nb` is a compile-time
+ * constant.
+ */
 BODY uint64_t
 take_bytes(struct cursor *cur, size_t nb)
 {
@@ -151,7 +158,7 @@ take_bytes(struct cursor *cur, size_t nb)
 	return v;
 }
 
-/* Take the remaining bytes, fewer than 8, as a number, first byte lowest. */
+/* Read the remaining bytes of the data, fewer than 8, as a little-endian number. */
 BODY uint64_t
 take_below_8(struct cursor *cur)
 {
@@ -172,7 +179,7 @@ take_below_8(struct cursor *cur)
 }
 
 /*
- * Compute the CRC of fewer than 16 bytes. They are put at the end of a block that begins with
+ * Compute the CRC of fewer than 16 bytes. The bytes are put at the end of a block that begins with
  * zeros, because zeros before a message do not change its remainder. If the state is longer than
  * the message, the rest of the state is added at the end.
  */

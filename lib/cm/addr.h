@@ -10,10 +10,12 @@
 
 #include "cm/cm.h"
 
-/** Get the IP address that a GID stands for. The port is 0. */
+/** Get the IP address that a GID represents. The port of the result is 0. */
 struct uroce_cm_addr uroce_cm_addr_of_gid(const uint8_t gid[16]);
 
-/** Whether a GID stands for the IP address of an endpoint. The port does not matter. */
+/**
+ * Whether a GID represents the IP address of an endpoint. The port of the endpoint is not compared.
+ */
 bool uroce_cm_addr_is_of_gid(const struct uroce_cm_addr *addr, const uint8_t gid[16]);
 
 #endif /* UROCE_CM_ADDR_H */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Decides which requests of peers get an id.
- */
+/* Admission control of the CM engine: it decides which requests of peers get an id. */
 
 #include "cm/admission.h"
 
@@ -12,12 +10,15 @@
 #include "cm/owner.h"
 #include "cm/queue.h"
 
-/* One of RESERVED_SHARE ids is kept for calls of the user: requests of peers cannot take it. */
+/*
+ * One id of every RESERVED_SHARE ids is reserved for calls of the user. Requests of peers do not
+ * get the reserved ids.
+ */
 #define RESERVED_SHARE 8
 
 /*
- * The least number of counters in each array, a power of two. An engine with few ids may have many
- * hosts as peers, too.
+ * Minimum number of counters in each of the two arrays of counters of hosts, a power of two. Even
+ * an engine with few ids may have many hosts as peers.
  */
 #define MIN_COUNTS 1024u
 
@@ -59,8 +60,8 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 /*
  * Whether the number of half open ids (those that a request of a peer has made and that are not
  * established yet) is limited for the host that sends a request. If the engine has accounts
- * (uroce_cme_set_account()), a request from this host itself is not limited by host: its id counts
- * for the account of the listener's owner.
+ * (uroce_cme_set_account()), a request that this host sends to itself is not limited by host,
+ * because its id counts for the account of the listener's owner.
  */
 static bool
 is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)

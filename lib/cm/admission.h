@@ -4,14 +4,14 @@
 
 /**
  * @file
- * Decides which requests of peers get an id. No host may take so many ids that none is left for
- * other hosts. Two numbers are limited:
+ * Admission control of the CM engine: the decision which requests of peers get an id. No host may
+ * use so many ids that none is left for other hosts. Two numbers are limited:
  *
- * - The requests that wait at a listener. A host may have as many as the backlog says. All hosts
- *   together may have twice as many, and the limit of each host shrinks while other hosts have
- *   some.
- * - The half open ids: requests, and connections whose RTU has not come. A host may have as many as
- *   are left for other hosts.
+ * - The requests that wait at a listener. A host may have as many waiting requests as the backlog
+ *   of the listener. All hosts together may have twice as many, and the limit of each host shrinks
+ *   while requests of other hosts wait.
+ * - The half open ids: requests, and connections whose RTU has not arrived. A host may have as many
+ *   half open ids as are left for other hosts.
  *
  * Both limits are dynamic thresholds, as in the shared buffer of a switch: a host may get one more
  * if it has fewer than are free. So a single host gets one half, and each further host still finds
@@ -43,12 +43,14 @@ bool uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener,
 void uroce_cm_admission_begin(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Note that an id does not wait at its listener any more: its request was taken by the user, or
- * withdrawn.
+ * Record that an id has ended to wait at its listener, because the user has received its request,
+ * or because the request was withdrawn.
  */
 void uroce_cm_admission_end_waiting(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Note that an id is not half open any more. The call does nothing if the id was not half open. */
+/**
+ * Record that an id is not half open any more. The call does nothing if the id was not half open.
+ */
 void uroce_cm_admission_end_half_open(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 #endif /* UROCE_CM_ADMISSION_H */

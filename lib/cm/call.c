@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Calls of the user. A call checks its arguments, stores the values that the user gives, and
- * becomes an input of the state machine of the id.
+ * Calls of the user. A call checks its arguments and stores the values that the user passes. Then
+ * the call is an input of the state machine of the id.
  */
 
 #include <assert.h>
@@ -35,8 +35,8 @@ conn_of(struct uroce_cm *cm, uint32_t id)
 }
 
 /*
- * Get how many bytes of private data the user may give for a message. An IP header takes some of
- * the bytes.
+ * Get the maximum number of bytes of private data that the user may pass for a message. An IP
+ * header occupies some of the bytes of the field.
  */
 static unsigned
 max_private(enum uroce_cme_send send, bool has_ip)
@@ -73,7 +73,7 @@ max_private(enum uroce_cme_send send, bool has_ip)
 static bool
 is_valid_qpn(uint32_t qpn)
 {
-	/* the QPs 0 and 1 are those of management, so no connection has them */
+	/* QPs 0 and 1 are reserved for management datagrams, so no connection uses them */
 	return qpn >= 2 && qpn <= 0xffffff;
 }
 
@@ -96,7 +96,7 @@ is_valid_connect(const struct uroce_cm_param *param)
 /*
  * Check that a call of the user is possible in the state of an id, and that the private data fits
  * the message.
- * @return 0; -EINVAL
+ * @return 0, or -EINVAL if one of the two conditions is not met
  */
 static int
 check_call(const struct uroce_cm_conn *conn, enum uroce_cm_input input, bool has_ip,
@@ -167,7 +167,9 @@ uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog)
 	return 0;
 }
 
-/* Store the parameters that the user gives for its end of a connection or of a datagram service. */
+/*
+ * Store the parameters that the user passes for its end of a connection or of a datagram service.
+ */
 static void
 fill_from_param(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_cm_param *param)
 {
@@ -204,8 +206,9 @@ fill_from_connect(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 }
 
 /*
- * Whether an IP header may name the address of an id and that of its peer: the peer refuses a
- * request whose IP header names other hosts than the GIDs.
+ * Whether a request may have an IP header with the addresses of an id and of its peer. The
+ * addresses must be those of the GIDs, because the peer refuses a request whose IP header names
+ * other hosts.
  */
 static bool
 is_valid_route(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *remote,
@@ -219,7 +222,7 @@ is_valid_route(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *rem
 	       uroce_cm_addr_is_of_gid(remote, av->remote_gid);
 }
 
-/* Whether a peer would take the user's private data for an IP header. */
+/* Whether a peer would interpret the user's private data as an IP header. */
 static bool
 looks_like_ip(const struct uroce_cm_param *param)
 {
@@ -234,7 +237,7 @@ looks_like_ip(const struct uroce_cm_param *param)
 
 /*
  * Whether a request for a service ID may be sent without an IP header. The private data must not
- * look like the header: it could name a source port that the id does not have.
+ * look like an IP header, because the user could claim any source port with such data.
  */
 static bool
 may_omit_ip(uint64_t service_id, const struct uroce_cm_param *param)
@@ -298,10 +301,7 @@ uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *
 
 	if (ret)
 		return ret;
-	/*
-	 * reason 0 does not exist for a REJ, and means success for a SIDR_REP, whose field has 8
-	 * bits
-	 */
+	/* a REJ has no reason 0; in a SIDR_REP, 0 means success, and the field has 8 bits */
 	if (!reason || (conn->is_datagram && reason > UINT8_MAX))
 		return -EINVAL;
 	conn->tx_reason = reason;
@@ -338,7 +338,7 @@ uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
-	/* reject the requests at a listener that the user has not taken */
+	/* if the id is a listener, reject its requests that the user has not received yet */
 	while (conn->waiting.nb)
 		uroce_cm_conn_destroy(cm, &cm->conns[conn->waiting.first], now_ns);
 	uroce_cm_conn_destroy(cm, conn, now_ns);

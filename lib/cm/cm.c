@@ -28,7 +28,10 @@
 
 #define NB_TABLES            6
 
-/* While both requests and responses wait, one message of REQUEST_SHARE is a request. */
+/*
+ * While both requests and responses wait, one of every REQUEST_SHARE transmitted messages is a
+ * request.
+ */
 #define REQUEST_SHARE 4
 
 /*
@@ -191,7 +194,7 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 
 /*
  * Transmit the response of an id, or a reply that belongs to no id. If messages of both kinds wait,
- * they leave in turn.
+ * the kinds alternate.
  */
 static bool
 transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
@@ -203,8 +206,8 @@ transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 }
 
 /*
- * Transmit the next message. Responses leave before requests. But after REQUEST_SHARE - 1 responses
- * in a row, a waiting request leaves first.
+ * Transmit the next message. Responses are transmitted before requests. But after REQUEST_SHARE - 1
+ * responses in a row, a waiting request is transmitted first.
  */
 static bool
 transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)

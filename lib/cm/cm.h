@@ -25,8 +25,8 @@
  * The time of a call does not grow with the number of ids, with four exceptions. The time to set a
  * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
  * uroce_cme_destroy() of a listener rejects all requests that wait. uroce_cme_destroy_owned()
- * destroys all ids of an owner. At most 1024 ids share a port,
- * and at most 1024 a QP number, because some calls go through all of them.
+ * destroys all ids of an owner. At most 1024 ids share a port, and at most 1024 ids share a QP
+ * number, because some calls iterate over all ids of a port or of a QP number.
  *
  * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to
  * continues without an owner until the peer knows that the id has ended.
@@ -43,14 +43,15 @@
 #include "base/be.h"
 #include "cm/message.h"
 
-/** The value that means: no id. */
+/** Value of an id that means "no id". */
 #define UROCE_CM_NO_ID UINT32_MAX
 
 /** A deadline that never comes. */
 #define UROCE_CM_NEVER UINT64_MAX
 
 /**
- * The most bytes of private data that the user can give for a REQ and a SIDR_REQ with an IP header.
+ * Maximum number of bytes of private data that the user can pass for a REQ and for a SIDR_REQ with
+ * an IP header.
  */
 #define UROCE_CM_REQ_USER_LEN      56
 #define UROCE_CM_SIDR_REQ_USER_LEN 180
@@ -92,8 +93,8 @@ struct uroce_cm_conf {
 	/* maximum number of repetitions of a message, 1 to 15; 0 means 15, which Linux sends */
 	uint8_t max_retries;
 	/*
-	 * first and last ephemeral port, which ids that ask for any port get; 0 means 32768 and
-	 * 60999
+	 * first and last ephemeral port: the range of the ports that ids get which are bound to
+	 * port 0; 0 means 32768 and 60999
 	 */
 	uint16_t first_port;
 	uint16_t last_port;
@@ -108,13 +109,13 @@ struct uroce_cm_conf {
 
 /** Address and port of an endpoint. An address of all zero is the wildcard. */
 struct uroce_cm_addr {
-	uint8_t ip_version; /* 4 or 6; 0: there is no address */
+	uint8_t ip_version; /* IP version of the address, 4 or 6; 0 if there is no address */
 	uint16_t port;      /* port number; 0: any port */
 	/* the address; an IPv4 address is in bytes 12 to 15, after twelve zero bytes */
 	uint8_t ip[16];
 };
 
-/** Address vector: the hosts between which a message goes, as this side sees them. */
+/** Address vector: the two hosts that exchange a message. "Local" is this side. */
 struct uroce_cm_av {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
@@ -144,7 +145,7 @@ struct uroce_cm_param {
 	uint8_t rnr_retry_count; /* RNR retry count that the peer's QP must use; 7: no limit */
 	bool has_srq;
 	uint8_t mtu_code; /* uroce_cme_connect() only: path MTU, a value of enum ibv_mtu */
-	uint16_t pkey;    /* uroce_cme_connect() only: partition key; 0: 0xffff */
+	uint16_t pkey;    /* uroce_cme_connect() only: partition key; 0 means 0xffff */
 	/*
 	 * uroce_cme_connect() only: encoded ACK timeout of the QPs; 0 means code 19 (2.1 s), which
 	 * Linux sends
@@ -194,7 +195,7 @@ struct uroce_cm_event {
 	int status;
 	/*
 	 * the private data of the peer's message. The length is that of the field in the message,
-	 * because a peer does not tell how many bytes it has filled.
+	 * because the message does not contain the number of bytes that the peer has filled.
 	 */
 	uint8_t private_len;
 	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
@@ -224,7 +225,7 @@ struct uroce_cm_info {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id; /* communication ID of the peer; 0: not known */
 	struct uroce_cm_addr local;
-	/* address of the peer; its ip_version is 0 while the address is not known */
+	/* address of the peer; the member ip_version is 0 while the address is not known */
 	struct uroce_cm_addr remote;
 	struct uroce_cm_av av;
 	uint8_t transport;
@@ -294,7 +295,7 @@ void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 		    const struct uroce_cm_av *from, uint64_t now_ns);
 
 /**
- * Take messages to transmit.
+ * Dequeue messages that the caller has to transmit.
  * @return number of messages in `out`, at most `max`
  */
 unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max,
@@ -303,10 +304,10 @@ unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned m
 /** Whether uroce_cme_send() has a message to transmit. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
-/** Take the oldest event of owner 0. @return false: there is none */
+/** Dequeue the oldest event of owner 0. @return false: there is no event */
 bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
 
-/** Take the oldest event of an owner. @return false: there is none */
+/** Dequeue the oldest event of an owner. @return false: there is no event */
 bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event);
 
 /** Whether an owner has an event. */
@@ -314,20 +315,20 @@ bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
 /**
  * Do not refuse a request without a listener until `until_ns`: such a request gets no answer, and
- * the peer repeats it. A host that was started again calls this, because the programs of its
- * listeners need some time to return.
+ * the peer repeats it. A host calls this function after a restart, because its programs need some
+ * time until they listen again.
  */
 void uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns);
 
-/** The time at which uroce_cme_expire() must be called; UROCE_CM_NEVER: not at all. */
+/** Get the time at which uroce_cme_expire() must be called; UROCE_CM_NEVER if no timer is set. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 
 /** Process the timers that have expired. */
 void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
 
 /**
- * Process the timers that have expired, but at most `max` of them: very many timers may expire at
- * the same time.
+ * Process at most `max` of the timers that have expired. The limit bounds the time of the call,
+ * because very many timers may expire at the same time.
  * @return whether further timers have expired
  */
 bool uroce_cme_expire_some(struct uroce_cm *cm, uint64_t now_ns, unsigned max);
@@ -354,7 +355,7 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
  *
  * In the same way an account gets another ephemeral port of a port space only if it has fewer than
  * are free. Each id that is bound to an ephemeral port counts, for the account that its owner had
- * when it was bound. Other ports are not limited: whoever binds one first has it.
+ * when it was bound. Other ports are not limited by account.
  * @param account  any number
  */
 void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account);
@@ -362,7 +363,7 @@ void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account
 /** Whether an owner may create an id. @return 0; -EDQUOT: the owner's account has too many ids */
 int uroce_cme_check_account(const struct uroce_cm *cm, uint16_t owner);
 
-/** Give an id without pending events to an owner. */
+/** Make an owner the new owner of an id that has no pending events. */
 void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
@@ -377,9 +378,10 @@ bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
  * @param is_v6only  the IPv6 wildcard does not include IPv4
  * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
  *	listens
- * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE: an id excludes
- *	this one, or the port has 1024 ids; -EADDRNOTAVAIL: no free port was found, or the address
- *	has the form ::ffff:192.0.2.1; -EDQUOT: the account has too many ephemeral ports
+ * @return 0; -EINVAL: the id is bound or the address is no IP address; -EADDRINUSE: the binding of
+ *	another id excludes this one, or the port has 1024 ids; -EADDRNOTAVAIL: no free port was
+ *	found, or the address has the form ::ffff:192.0.2.1; -EDQUOT: the account has too many
+ *	ephemeral ports
  */
 int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *addr,
 		   bool is_v6only, bool is_shared);
@@ -394,13 +396,13 @@ int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr 
 int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 
 /**
- * Ask a peer for a connection, or for its datagram service. Either the id is bound to the address
- * of `av->local_gid`, `remote` is that of `av->remote_gid`, and the request has an IP header, or
- * `remote->ip_version` is 0. If `remote->ip_version` is 0, `remote->port` is the low part of a
- * service ID of the port space, and the request has no IP header. The port spaces TCP, UDP and
- * IPOIB require the header. The private data of a request without header must not have the form of
- * a header if the peer looks for one (uroce_cm_service_has_ip()): a user could pretend to have any
- * port of this host.
+ * Request a connection to a peer, or the resolution of its datagram service. For a request with an
+ * IP header, the id must be bound to the IP address of `av->local_gid`, and `remote` must be the IP
+ * address of `av->remote_gid`. For a request without an IP header, `remote->ip_version` is 0, and
+ * `remote->port` is the low part of a service ID of the port space. The port spaces TCP, UDP and
+ * IPOIB require the header. If the peer looks for a header (uroce_cm_service_has_ip()), the private
+ * data of a request without header must not have the form of a header: a user could pretend to have
+ * any port of this host.
  * @param param  for a datagram service only the private data and the P_Key are used
  * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
  *	lack of a header, are not as described; the private data does not fit; a member of `param`
@@ -430,7 +432,7 @@ int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const vo
 
 /**
  * Establish a connection. On the active side, after CONNECT_RESPONSE, this call sends the RTU,
- * which tells the peer that the QP is ready. On the passive side, the call says that data of the
+ * which tells the peer that the QP is ready. On the passive side, the call reports that data of the
  * peer has arrived before the RTU: the data establishes the connection as the RTU does.
  * @return 0; -EINVAL: the id is in another state, or the private data does not fit
  */
@@ -448,23 +450,23 @@ int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_d
 /**
  * Destroy an id, which has no more events from then on. The call never waits: if the peer has to be
  * notified, the id does this later without an owner. If the id is a listener, the requests that the
- * user has not taken are rejected.
+ * user has not received yet are rejected.
  */
 void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
 
 /** Destroy all ids of an owner, which has no more events from then on. */
 void uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns);
 
-/** Change the cookie of an id. Events that have not been taken carry the new cookie. */
+/** Change the cookie of an id. Pending events carry the new cookie. */
 void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
 
-/** State and parameters of an id that the caller has not destroyed. */
+/** Get the state and the parameters of an id that the caller has not destroyed. */
 void uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
 
 /**
- * The time until which a QP number must not be used for another QP, because a peer may still refer
- * to the number. The QPs of datagram services do not count: every host may refer to them at any
- * time.
+ * Get the time until which a QP number must not be used for another QP, because a peer may still
+ * refer to the number. The QPs of datagram services do not count: every host may refer to them at
+ * any time.
  * @return 0: the number is free; UROCE_CM_NEVER: an id that has not ended uses the number
  */
 uint64_t uroce_cme_qpn_busy_until(const struct uroce_cm *cm, uint32_t qpn);

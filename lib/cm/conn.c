@@ -3,11 +3,11 @@
 /*
  * The life of an id, and the retransmission of its messages.
  *
- * A message is repeated at most as often as the REQ says. Its sender gives up after the time that
- * so many repetitions at the response timeout take. The first interval comes from measured round
- * trips (cm/rtt.h), and each interval is twice as long as the one before. An interval is never
- * longer than an equal share of the time that is left. So the repetitions are early while a loss is
- * likely, and the last ones are spread over the rest of the time.
+ * The REQ limits how often a message is repeated. The sender of a message gives up after the time
+ * that this number of repetitions takes at intervals of the response timeout. The first interval
+ * comes from measured round trips (cm/rtt.h), and each interval is twice as long as the one before.
+ * An interval is never longer than an equal share of the remaining time. So the repetitions are
+ * early while a loss is likely, and the last ones are spread over the rest of the time.
  */
 
 #include "cm/conn.h"
@@ -29,12 +29,12 @@
 /* Time for which the DREP of an id waits for private data of the user. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
-/* Addition to TIMEWAIT: the peer enters this state later, by the time of a message. */
+/* Addition to the time in TIMEWAIT: the peer enters this state one message delay later. */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
 /*
- * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ after its answer, and
- * reports a later repetition as another request. So it is repeated only if it is probably lost.
+ * The shortest first interval of a SIDR_REQ. Linux forgets a SIDR_REQ after its answer, and reports
+ * a later repetition as another request. So a SIDR_REQ is repeated only if it is probably lost.
  */
 #define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
@@ -160,7 +160,7 @@ linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
 }
 
-/* Arm the timer of the state that an id has entered now. */
+/* Arm the timer of the state that an id has just entered. */
 static void
 begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -276,7 +276,7 @@ choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
 			is_asked ? UROCE_CM_REASON_CONSUMER_DEFINED : UROCE_CM_REASON_TIMEOUT;
 }
 
-/* Make a message the last message of the id, and queue it. */
+/* Queue a message of an id, and record it as the last message of the id. */
 static void
 put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send send,
 	    enum uroce_cm_input input)
@@ -299,7 +299,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	uroce_cm_outbox_put(cm, conn);
 }
 
-/* Queue a reply of an id that is sent once, and does not become the last message of the id. */
+/* Queue a reply of an id: it is sent once, and is not recorded as the last message of the id. */
 static void
 send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cme_send send)
 {
@@ -337,7 +337,7 @@ do_send(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send sen
 	}
 }
 
-/* Report an event to the user, unless the user has not taken the CONNECT_REQUEST of the id yet. */
+/* Report an event to the user, or withdraw a CONNECT_REQUEST that the user has not received. */
 static void
 do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind,
 	  int status)
@@ -350,7 +350,7 @@ do_report(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_event_k
 		uroce_cm_event_report(cm, conn, kind, status);
 }
 
-/* Record the round trip of a message that was answered, if it was transmitted only once. */
+/* Record the round-trip time of an answered message, if the message was transmitted only once. */
 static void
 sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_input input,
 	   uint64_t now_ns)
@@ -379,14 +379,14 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 	begin_timer(cm, conn, now_ns);
 	if (!is_half_open(next))
 		uroce_cm_admission_end_half_open(cm, conn);
-	/* the connection has ended, so a REQ with the peer's QP does not show a stale connection */
+	/* the connection has ended, so a later REQ for the peer's QP does not make it stale */
 	if (next == UROCE_CM_STATE_TIMEWAIT || next == UROCE_CM_STATE_REJ_SENT)
 		uroce_cm_identity_release_peer_qpn(cm, conn);
 	if (next == UROCE_CM_STATE_CLOSED)
 		uroce_cm_identity_clear(cm, conn);
 }
 
-/* Free an id without owner that is CLOSED, or let a new id replace it if it is lingering. */
+/* Free an id that has no owner and is CLOSED. Allow the replacement of one that is lingering. */
 static void
 settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
@@ -455,7 +455,7 @@ uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t 
 	uroce_cm_owner_leave(cm, conn);
 	uroce_cm_event_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
-	/* if the REQ was never transmitted, the peer does not know it, and no REJ is sent */
+	/* if the REQ was never transmitted, no REJ is sent, because the peer has no id for it */
 	if (conn->state == UROCE_CM_STATE_REQ_SENT && !conn->nb_sent)
 		free_conn(cm, conn);
 	else

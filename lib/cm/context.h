@@ -43,12 +43,12 @@
 #define UROCE_CM_NB_SPACES 4u
 
 /*
- * Maximum number of ids that share a port, or a QP number. A look-up goes through all ids that
- * share it, so this maximum bounds the time of a look-up.
+ * Maximum number of ids that share a port, or a QP number. A look-up iterates over all ids that
+ * share the port or the number, so this maximum bounds the time of a look-up.
  */
 #define UROCE_CM_SHARE_MAX 1024u
 
-/* The number of hosts whose round trip is remembered. A power of two. */
+/* Number of hosts whose round-trip time is stored. The number is a power of two. */
 #define UROCE_CM_NB_RTT 64u
 
 /* Maximum number of bytes of private data of a message that an id sends. */
@@ -84,7 +84,7 @@ struct uroce_cm_conn {
 	/* The next fields are the state, which conn.c changes. */
 	uint8_t state;  /* state of the id (enum uroce_cm_state) */
 	bool is_used;   /* the id is not free */
-	bool has_owner; /* the owner knows the id, or will know it by a CONNECT_REQUEST */
+	bool has_owner; /* the owner has received the id, or will receive it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
 	/*
@@ -93,8 +93,8 @@ struct uroce_cm_conn {
 	 */
 	bool is_lingering;
 	/*
-	 * the id counts as half open: a request of a peer has made it, and it is not established
-	 * yet
+	 * the id counts as half open: a request of a peer has created it, and the connection is not
+	 * established yet
 	 */
 	bool is_half_open;
 	/* number of further attempts that are left after a REJ "stale connection" */
@@ -105,8 +105,8 @@ struct uroce_cm_conn {
 	 */
 	uint32_t listener;
 	/*
-	 * an RTU has arrived since the DREQ left: the peer may have confirmed the DREQ before the
-	 * connection was established on its side
+	 * an RTU has arrived after the DREQ was sent: the peer may have confirmed the DREQ before
+	 * the connection was established on its side
 	 */
 	bool is_drep_doubtful;
 	/* The next fields are the owner and the account, which owner.c changes. */
@@ -136,14 +136,16 @@ struct uroce_cm_conn {
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
-	/* listener: maximum number of requests of one host that may wait */
+	/* if the id is a listener: maximum number of requests of one host that may wait */
 	uint32_t max_backlog;
-	/* listener: queue of the requests that the user has not taken */
+	/* if the id is a listener: queue of the requests that the user has not received yet */
 	struct uroce_cm_queue waiting;
 
 	/* The next fields are the keys of look-ups, which identity.c changes. */
-	uint32_t local_comm_id;  /* comm id of this side, for SIDR the request ID; 0: none */
-	uint32_t remote_comm_id; /* comm id of the peer, for SIDR the request ID; 0: not known */
+	/* comm id of this side, for SIDR the request ID; 0 if there is none */
+	uint32_t local_comm_id;
+	/* comm id of the peer, for SIDR the request ID; 0 if it is not known */
+	uint32_t remote_comm_id;
 	be64 remote_guid;
 	bool is_in_local; /* the id is in the table uroce_cm.by_local */
 	/* the id is in the table uroce_cm.by_remote, which has only passive ids */
@@ -158,9 +160,9 @@ struct uroce_cm_conn {
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
 	/*
-	 * Starting PSNs: `local_psn` of the REQ or REP that this side has sent, `remote_psn` of the
-	 * peer's. The side that sends the message receives packets from this PSN on, and the other
-	 * side sends them [IBA 12.7, Starting PSN].
+	 * Starting PSNs: `local_psn` is in the REQ or REP that this side sends, `remote_psn` is in
+	 * the REP or REQ of the peer. The sender of the message receives packets from this PSN on,
+	 * and its receiver sends them [IBA 12.7, Starting PSN].
 	 */
 	uint32_t local_psn;
 	uint32_t remote_psn;
@@ -190,8 +192,8 @@ struct uroce_cm_conn {
 	 * The fields from tx_attr to tx describe the last message of the id, which outbox.c sends.
 	 */
 	/*
-	 * kind of the last message that the id has sent, or has to send (enum uroce_cm_attr); 0:
-	 * none
+	 * kind of the last message that the id has sent, or has to send (enum uroce_cm_attr); 0 if
+	 * there is no such message
 	 */
 	uint8_t tx_attr;
 	/* if the last message is a REJ: the message that it rejects (enum uroce_cm_about) */
@@ -209,10 +211,10 @@ struct uroce_cm_conn {
 	uint64_t give_up_ns; /* time after which the last message is not repeated any more */
 	/*
 	 * time between the latest transmission of the last message and the next one; each
-	 * repetition doubles it
+	 * repetition doubles this time
 	 */
 	uint64_t interval_ns;
-	/* time within which each side answers a message, which the REQ has set */
+	/* time within which each side answers a message; the REQ contains this time */
 	uint64_t timeout_ns;
 	uint64_t service_ns; /* service timeout of the MRA that was received last */
 	uint8_t max_retries;
@@ -250,7 +252,7 @@ struct uroce_cm_turns {
 /* An owner: a user of the engine. */
 struct uroce_cm_owner {
 	struct uroce_cm_queue events; /* queue of the ids of the owner that have events */
-	/* ids that the owner knows, or will know by a CONNECT_REQUEST */
+	/* ids that the owner has received, or will receive by a CONNECT_REQUEST */
 	struct uroce_cm_queue ids;
 	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
 };

@@ -10,13 +10,13 @@
 #include "cm/context.h"
 
 /**
- * Report an event of an id. If a REJ follows a CONNECT_RESPONSE that has not been taken, REJECTED
- * replaces the CONNECT_RESPONSE, and the private data of the CONNECT_RESPONSE is lost.
+ * Report an event of an id. If a REJ arrives before the user has received a CONNECT_RESPONSE,
+ * REJECTED replaces the CONNECT_RESPONSE, and the private data of the CONNECT_RESPONSE is lost.
  */
 void uroce_cm_event_report(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 			   enum uroce_cm_event_kind kind, int status);
 
-/** Whether an event of an id was reported, and the user has not taken it. */
+/** Whether an event of an id is pending: it was reported, and the user has not received it yet. */
 static inline bool
 uroce_cm_event_is_pending(const struct uroce_cm_conn *conn, enum uroce_cm_event_kind kind)
 {

@@ -23,7 +23,7 @@
 	{ #member, BODY_BIT(byte, bit), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), 0 }
 /* Row of a number of `width` bits that begins with byte `byte`. */
 #define NUMBER(msg, member, byte, width) BITS(msg, member, byte, 0, width)
-/* Row of the part of a number that is above its lowest `shift` bits. */
+/* Row of a part of a number: the `width` bits above the lowest `shift` bits of the number. */
 #define PART(msg, member, byte, width, shift) \
 	{ #member, BODY_BIT(byte, 0), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), shift }
 #define BYTES(msg, member, byte) \

@@ -5,7 +5,7 @@
 /**
  * @file
  * Lists of ids, for tools that show what an engine does. The list has every id that is not free:
- * also those that were destroyed and wait for the peer, and requests that no user has taken yet.
+ * also those that were destroyed and wait for the peer, and requests that no user has received yet.
  */
 
 #include <stdbool.h>
@@ -14,18 +14,21 @@
 #include "cm/cm.h"
 
 /**
- * Maximum number of ids at which one call of uroce_cme_list() looks, so that the call takes a short
- * time.
+ * Maximum number of ids that one call of uroce_cme_list() examines. The limit bounds the time of a
+ * call.
  */
 #define UROCE_CM_LIST_SCAN 4096u
 
 /** An id in a list. A field that struct uroce_cm_info has, too, has the same meaning in both. */
 struct uroce_cm_row {
 	uint32_t id;
-	/* the listener, if the id is a request that no user has taken; otherwise UROCE_CM_NO_ID */
+	/*
+	 * the listener, if the id is a request that no user has received yet; otherwise
+	 * UROCE_CM_NO_ID
+	 */
 	uint32_t listener;
 	uint16_t owner; /* number of the user that has, or had, the id */
-	bool has_owner; /* the user knows the id, or will know it by a CONNECT_REQUEST */
+	bool has_owner; /* the user has received the id, or will receive it by a CONNECT_REQUEST */
 	bool is_active;
 	bool is_datagram;
 	uint8_t state;  /* state of the id (enum uroce_cm_state, cm/state.h) */
@@ -35,7 +38,8 @@ struct uroce_cm_row {
 	uint64_t service_id;
 	uint32_t local_qpn;
 	uint32_t remote_qpn;
-	uint32_t local_comm_id; /* communication ID that this side has given to the id; 0: none */
+	/* communication ID that this side has assigned to the id; 0 if there is none */
+	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
 	/* if the id is a listener: number of requests that wait for its user */
 	uint32_t nb_waiting;
@@ -52,7 +56,7 @@ struct uroce_cm_row {
 /**
  * List ids in the order of their numbers. An id that is created or freed between two calls may be
  * missing.
- * @param[in,out] next  first id to look at; on return, the id at which the next call continues, or
+ * @param[in,out] next  first id to examine; on return, the id at which the next call continues, or
  *	UROCE_CM_NO_ID at the end. The list may continue although this call has found no id
  * @return number of ids in `rows`, at most `max`
  */

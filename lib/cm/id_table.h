@@ -6,7 +6,7 @@
  * @file
  * Look-up of ids by the hash of a key. A table is an array of buckets and two arrays of links, with
  * one pair for each id. The ids of a bucket form a chain. Several ids may have the same hash: the
- * caller goes through these ids and compares the keys. To add or to remove an id takes the same
+ * caller iterates over these ids and compares the keys. To add or to remove an id takes the same
  * time however long its chain is.
  */
 
@@ -21,12 +21,12 @@ struct uroce_id_table {
 	uint32_t *first; /* first id of each bucket; UROCE_ID_TABLE_END: the bucket is empty */
 	/*
 	 * number of the next id of the same bucket, for each id that is in the table;
-	 * UROCE_ID_TABLE_END: none
+	 * UROCE_ID_TABLE_END for the last id of a bucket
 	 */
 	uint32_t *next;
 	/*
 	 * number of the previous id of the same bucket, for each id that is in the table;
-	 * UROCE_ID_TABLE_END: none
+	 * UROCE_ID_TABLE_END for the first id of a bucket
 	 */
 	uint32_t *prev;
 	uint64_t *hash; /* hash of the key of each id that is in the table */
@@ -43,10 +43,13 @@ void uroce_id_table_add(struct uroce_id_table *table, uint32_t id, uint64_t hash
 /** Remove an id that is in the table. */
 void uroce_id_table_remove(struct uroce_id_table *table, uint32_t id);
 
-/** The first id with this hash; UROCE_ID_TABLE_END: none. */
+/** Get the first id whose key has this hash; UROCE_ID_TABLE_END if there is no such id. */
 uint32_t uroce_id_table_first(const struct uroce_id_table *table, uint64_t hash);
 
-/** The next id with the hash of `id`; UROCE_ID_TABLE_END: none. */
+/**
+ * Get the next id whose key has the same hash as that of `id`; UROCE_ID_TABLE_END if there is no
+ * such id.
+ */
 uint32_t uroce_id_table_next(const struct uroce_id_table *table, uint32_t id);
 
 #endif /* UROCE_CM_ID_TABLE_H */

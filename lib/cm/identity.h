@@ -4,16 +4,16 @@
 
 /**
  * @file
- * What names a connection on the wire: the comm ids of both sides, the QP numbers, and the host of
- * the peer. Tables find an id by these names.
+ * Identity of a connection on the wire: the comm ids of both sides, the QP numbers, and the host of
+ * the peer. Tables map these values to an id.
  *
- * A peer is named by its CA GUID and its GID. The GUID alone does not suffice: hosts that were
+ * A peer is identified by its CA GUID and its GID. The GUID alone does not suffice: hosts that were
  * copied from one image may have the same GUID, and must not end each other's connections.
  */
 
 #include "cm/context.h"
 
-/** Give an id a new comm id and a new TID, which nobody can predict. */
+/** Assign a new comm id and a new TID to an id. Other hosts cannot predict these values. */
 void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
@@ -22,36 +22,45 @@ void uroce_cm_identity_renew(struct uroce_cm *cm, struct uroce_cm_conn *conn);
  */
 void uroce_cm_identity_set_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint32_t qpn);
 
-/** Whether as many ids have a QP number as may share one. Ids of datagram services do not count. */
+/**
+ * Whether the maximum number of ids that may share a QP number has been reached. Ids of datagram
+ * services do not count.
+ */
 bool uroce_cm_identity_is_qpn_full(const struct uroce_cm *cm, uint32_t qpn);
 
 /**
- * Set the names that the peer has for a connection: GUID, comm id, and QP number (0: there is no
- * QP). Only a passive id can be found by the peer's comm id. An active side needs no such look-up,
- * and a peer could make the look-up slow by giving all connections one comm id.
+ * Set the values that identify a connection at the peer: GUID, comm id, and QP number (0 if there
+ * is no QP). Only a passive id can be found by the peer's comm id. An active side needs no such
+ * look-up, and a peer could make the look-up slow by giving all connections one comm id.
  */
 void uroce_cm_identity_set_peer(struct uroce_cm *cm, struct uroce_cm_conn *conn, be64 guid,
 				uint32_t remote_comm_id, uint32_t remote_qpn);
 
-/** Note that the peer's QP does not belong to this connection any more. */
+/** Record that the peer's QP does not belong to this connection any more. */
 void uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Take an id out of all tables. */
+/** Remove an id from all tables. */
 void uroce_cm_identity_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
-/** Find the id that has a local comm id, and whose peer has the GID `gid`. NULL: none. */
+/**
+ * Find the id that has a local comm id, and whose peer has a GID. @return NULL if there is no such
+ * id
+ */
 struct uroce_cm_conn *uroce_cm_identity_find(struct uroce_cm *cm, uint32_t local_comm_id,
 					     const uint8_t remote_gid[16]);
 
 /**
- * Find the passive id that a peer's request has made, by the peer's comm id, or its request ID of
- * SIDR. NULL: none.
+ * Find the passive id that a peer's request has created, by the peer's comm id, or by its request
+ * ID of SIDR. @return NULL if there is no such id
  */
 struct uroce_cm_conn *uroce_cm_identity_find_request(struct uroce_cm *cm, be64 guid,
 						     const uint8_t remote_gid[16],
 						     uint32_t remote_comm_id, bool is_datagram);
 
-/** Find the id that is connected to a QP of a peer, other than `self`. NULL: none. */
+/**
+ * Find the id, other than `self`, that is connected to a QP of a peer. @return NULL if there is no
+ * such id
+ */
 struct uroce_cm_conn *uroce_cm_identity_find_peer_qpn(struct uroce_cm *cm, be64 guid,
 						      const uint8_t remote_gid[16], uint32_t qpn,
 						      const struct uroce_cm_conn *self);

@@ -2,7 +2,7 @@
 
 /*
  * Reception of messages. The engine looks up the id to which a message belongs, stores the peer's
- * values in the id, and gives the message as an event to the state machine of the id.
+ * values in the id, and passes the message as an input to the state machine of the id.
  *
  * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer. A
  * DREQ must also name the QP of this side.
@@ -19,7 +19,10 @@
 #include "cm/request.h"
 #include "cm/timeout.h"
 
-/* An MRA prolongs a timer by at most this service timeout, 69 s. Linux sends this value. */
+/*
+ * Code of the longest service timeout by which an MRA prolongs a timer, 69 s. Linux sends this
+ * code.
+ */
 #define MAX_SERVICE_CODE 24
 
 static void
@@ -32,7 +35,7 @@ give_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_c
 		uroce_cm_count(cm->stats.nb_rx_duplicates, msg->attr);
 }
 
-/* Find the id that both comm ids of a message name. */
+/* Find the id to which both comm ids of a message belong. */
 static struct uroce_cm_conn *
 find_conn(struct uroce_cm *cm, uint32_t local_comm_id, uint32_t remote_comm_id,
 	  const struct uroce_cm_av *from)
@@ -103,7 +106,10 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 	if (!conn || conn->is_datagram)
 		return;
-	/* the peer's comm id is not compared in an MRA for a REQ: no earlier message has told it */
+	/*
+	 * in an MRA for a REQ, the peer's comm id cannot be compared: no earlier message contains
+	 * it
+	 */
 	if (waits_for_rep(conn) ? mra->about != UROCE_CM_ABOUT_REQ
 				: mra->about != UROCE_CM_ABOUT_REP ||
 					  mra->local_comm_id != conn->remote_comm_id)
@@ -114,7 +120,8 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 
 /*
  * Get the ACK timeout of the active side: that of the path, or a longer one if the peer's ACK delay
- * needs it. The time in TIMEWAIT contains this timeout, so the peer cannot demand more than 17 s.
+ * requires it. The time in TIMEWAIT contains this timeout, so the peer cannot demand more than 17
+ * s.
  */
 static uint8_t
 ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
@@ -146,9 +153,9 @@ fill_from_rep(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroc
 				   is_xrc ? rep->local_eecn : rep->local_qpn);
 	conn->remote_psn = rep->starting_psn;
 	/*
-	 * A REP must not ask for more READs and atomics than the REQ offers [IBA 12.6.8], but some
-	 * devices ask for more. The lesser value is taken, because a QP with more than its device
-	 * supports would be refused.
+	 * A REP must not request more READs and atomics than the REQ offers [IBA 12.6.8], but some
+	 * devices request more. The lesser value is used, because the device of this side would
+	 * refuse a QP with more than it supports.
 	 */
 	conn->responder_resources = lesser_of(conn->responder_resources, rep->initiator_depth);
 	conn->initiator_depth = lesser_of(conn->initiator_depth, rep->responder_resources);
@@ -183,8 +190,8 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 		if (qpn < 2)
 			return;
 		/*
-		 * This REP is rejected, so its repetitions must be rejected, too. That is why
-		 * another attempt to connect has another comm id.
+		 * This REP is rejected, so its repetitions must be rejected, too. Therefore the
+		 * next attempt to connect uses another comm id.
 		 */
 		if (uroce_cm_conn_supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn,
 					    now_ns)) {
@@ -227,7 +234,7 @@ find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 	struct uroce_cm_conn *conn;
 	be64 guid;
 
-	/* a peer that sends a REJ because no REP came does not know the comm id of this side */
+	/* a peer that sends a REJ because no REP arrived has no comm id of this side */
 	if (rej->reason == UROCE_CM_REASON_TIMEOUT && !rej->remote_comm_id) {
 		memcpy(guid.b, rej->info, sizeof(guid.b));
 		return uroce_cm_identity_find_request(cm, guid, from->remote_gid,
@@ -268,8 +275,8 @@ recv_rej(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 /*
- * Find the connection that a DREQ ends. If the DREQ overtakes the REP, it is the first message with
- * the peer's comm id.
+ * Find the connection that a DREQ ends. If the DREQ overtakes the REP, the DREQ is the first
+ * message with the peer's comm id.
  */
 static struct uroce_cm_conn *
 find_disconnected(struct uroce_cm *cm, const struct uroce_cm_dreq *dreq,
@@ -294,7 +301,7 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 
 	/*
 	 * A DREQ with a wrong QPN is not from the peer. It is not confirmed, because the peer could
-	 * take the DREP for the answer to another DREQ.
+	 * interpret the DREP as the answer to another DREQ.
 	 */
 	if (known && dreq->remote_qpn != known->local_qpn)
 		return;
@@ -315,8 +322,8 @@ recv_dreq(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroc
 }
 
 /*
- * A DREP ends the connection if it has the transaction ID of the DREQ. A DREP that answers another
- * DREQ, which this side did not send, would leave the peer established.
+ * A DREP ends the connection if it has the transaction ID of the DREQ. A DREP with another
+ * transaction ID answers a DREQ that this side did not send, so the peer may still be established.
  *
  * A peer may confirm a DREQ that overtakes the REP, and be established by the REP afterwards. The
  * RTU of such a peer sets `is_drep_doubtful`, and the DREQ is sent once more.
@@ -357,7 +364,7 @@ recv_sidr_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct 
 
 	if (!conn || conn->state != UROCE_CM_STATE_SIDR_REQ_SENT || msg->tid != conn->tid)
 		return;
-	/* the QPs 0 and 1 are those of management, so no service has them */
+	/* QPs 0 and 1 are reserved for management datagrams, so no service uses them */
 	if (rep->status == UROCE_CM_SIDR_SUCCESS && rep->qpn < 2)
 		return;
 	conn->remote_qpn = rep->qpn;

@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Header of RDMA IP CM: the IP addresses and the source port of a connection [IBA A11]. It is at
- * the beginning of the private data of a REQ and of a SIDR_REQ. The consumer's private data follows
- * it. The destination port is in the service ID (cm/service_id.h).
+ * Header of RDMA IP CM: the IP addresses and the source port of a connection [IBA A11]. The header
+ * is at the beginning of the private data of a REQ and of a SIDR_REQ. The consumer's private data
+ * follows the header. The destination port is in the service ID (cm/service_id.h).
  *
- *  | major:4 | minor:4 | ip version:4 | resv:4 |  source port:16  |
- *  |  source address:128  |  destination address:128  |
+ * | major:4 | minor:4 | ip version:4 | resv:4 |  source port:16  | |  source address:128  | 
+ * destination address:128  |
  *
  * An IPv4 address is in the last four of its 16 bytes; the twelve bytes before are zero.
  */

@@ -12,8 +12,9 @@
  * Numbers are in host order. GIDs and GUIDs are in wire order, as in verbs. A name that ends in
  * `_code` is a value as encoded on the wire (cm/timeout.h, verbs: enum ibv_mtu, enum ibv_rate).
  *
- * The codec loses nothing but reserved bits: they are ignored by the parser and built as zero.
- * What a field may contain is checked by the state machines, which can refuse it by a REJ.
+ * The codec preserves everything except reserved bits: the parser ignores them, and the builder
+ * writes zeros. The state machines check the values of the fields, and refuse a message with
+ * invalid values by a REJ.
  */
 
 #include <stdint.h>
@@ -130,7 +131,7 @@ struct uroce_cm_req {
 	uint8_t has_rdc;            /* 1 bit: an RD channel exists; 0 for services other than RD */
 	/* 3 bits: RNR retry count that the receiver's QP uses; 7 means no limit */
 	uint8_t rnr_retry_count;
-	uint8_t max_cm_retries; /* 4 bits: how often a CM message is repeated at most */
+	uint8_t max_cm_retries; /* 4 bits: maximum number of repetitions of a CM message */
 	uint8_t has_srq;        /* 1 bit: the sender's QP uses an SRQ */
 	/* 3 bits: the service, if `transport` is UROCE_CM_TRANSPORT_EXTENDED; otherwise 0 */
 	uint8_t extended_transport;
@@ -259,7 +260,7 @@ struct uroce_cm_apr {
 	uint8_t private_data[UROCE_CM_APR_PRIVATE_LEN];
 };
 
-/** Any CM message. `attr` says which member of the union is valid. */
+/** Any CM message. `attr` determines which member of the union is valid. */
 struct uroce_cm_msg {
 	enum uroce_cm_attr attr;
 	uint32_t attr_mod; /* attribute modifier of the MAD: options of ECE; 0 if ECE is not used */
@@ -296,7 +297,8 @@ enum uroce_cm_verdict uroce_cm_parse(const uint8_t mad[UROCE_MAD_LEN], struct ur
 void uroce_cm_build(const struct uroce_cm_msg *msg, uint8_t mad[UROCE_MAD_LEN]);
 
 /**
- * Get the name of a message, as the standard writes it ("SIDR_REQ"). Never NULL; "?" if unknown.
+ * Get the name of a message, as the standard writes it ("SIDR_REQ"). The result is never NULL; for
+ * an unknown attribute it is "?".
  */
 const char *uroce_cm_attr_name(unsigned attr);
 

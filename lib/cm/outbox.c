@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The messages that wait for transmission.
- */
+/* The outbox of the CM engine: messages that wait for transmission. */
 
 #include "cm/outbox.h"
 

@@ -37,8 +37,8 @@ void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
 
 /**
- * Take the oldest reply that belongs to no id; NULL: none. The reply is valid until the next reply
- * is queued.
+ * Dequeue the oldest reply that belongs to no id; NULL if no reply waits. The reply is valid until
+ * the next reply is queued.
  */
 const struct uroce_cm_reply *uroce_cm_outbox_pop_reply(struct uroce_cm *cm);
 

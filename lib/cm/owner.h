@@ -4,12 +4,12 @@
 
 /**
  * @file
- * Which ids an owner has, and how many ids an account has. Several owners may share one account,
- * for example the processes of a user.
+ * Ownership of ids: which ids an owner has, and how many ids an account has. Several owners may
+ * share one account, for example the processes of a user.
  *
  * An id counts for the account of its owner from its creation until the id is free. So a destroyed
  * id counts while it waits for the peer or is in TIMEWAIT, and a request counts before the owner of
- * the listener takes it. An id that may be reused at any time does not count.
+ * the listener has received it. An id that may be reused at any time does not count.
  *
  * An account may have another id if it has fewer ids than are free. So one account has at most one
  * half of the ids, and several accounts together leave some for others.
@@ -22,10 +22,10 @@
 
 void uroce_cm_owner_init(struct uroce_cm *cm);
 
-/** Give an id to an owner. A former owner loses the id. */
+/** Make `owner` the owner of an id. A former owner loses the id. */
 void uroce_cm_owner_take(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint16_t owner);
 
-/** Take an id from its owner. The call does nothing if the id has no owner. */
+/** Remove an id from its owner. The call does nothing if the id has no owner. */
 void uroce_cm_owner_leave(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /** Subtract an id from the count of its account. The call does nothing if the id does not count. */

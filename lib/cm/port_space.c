@@ -2,7 +2,7 @@
 
 /*
  * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap
- * of each port space says which ports have an id, so that a free port is found quickly even if few
+ * of each port space shows which ports have an id, so that a free port is found quickly even if few
  * ports are free. A table of listeners by service ID and address serves the requests of peers. So
  * many ids at one port do not make the look-up of a listener long.
  */
@@ -17,8 +17,8 @@
 #define BITS_OF_WORD 64u
 
 /*
- * Maximum number of ports that are tried for an id that asks for any port, if other ids have these
- * ports at other addresses. The maximum bounds the time of a bind.
+ * Maximum number of ports that are tried for an id that is bound to port 0 (any port), if other ids
+ * have these ports at other addresses. The maximum bounds the time of a bind.
  */
 #define TRIES_MAX 256u
 
@@ -127,8 +127,8 @@ is_ephemeral(const struct uroce_cm *cm, uint16_t port)
 }
 
 /*
- * Set the bit of a port in the bitmap of its port space while an id has the port, and count the
- * ephemeral ports that ids have.
+ * Update the bit of a port in the bitmap of its port space: the bit is set if an id has the port.
+ * Also update the number of ephemeral ports that ids have.
  */
 static void
 mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -173,7 +173,7 @@ may_add_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 
 /*
  * Find a port in [from, end) that no id has. Words of the bitmap without a free port are skipped.
- * @return `end`: there is no such port
+ * @return the port; `end` if there is no such port
  */
 static uint32_t
 find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
@@ -194,9 +194,9 @@ find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
 }
 
 /*
- * Choose a port for an id that asks for any port: a port that no id has, or else a port that ids
- * have only at other addresses. At most TRIES_MAX ports of the second kind are tried.
- * @return false: no port was found
+ * Choose a port for an id that is bound to port 0 (any port): a port that no id has, or else a port
+ * that ids have only at other addresses. At most TRIES_MAX ports of the second kind are tried.
+ * @return false if no port was found
  */
 static bool
 choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)

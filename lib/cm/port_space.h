@@ -26,13 +26,15 @@ void uroce_cm_port_release(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 /** Whether a bound id may listen: no other id has the port at an address that overlaps. */
 bool uroce_cm_port_may_listen(const struct uroce_cm *cm, const struct uroce_cm_conn *conn);
 
-/** Let uroce_cm_port_find_listener() find a bound id, which listens from now on. */
+/**
+ * Add a bound id, which begins to listen, to the table that uroce_cm_port_find_listener() searches.
+ */
 void uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
  * Find the listener for a request. There is at most one such listener, since the addresses of
  * listeners at one port do not overlap.
- * @return UROCE_CM_NO_ID: nobody listens
+ * @return the listener; UROCE_CM_NO_ID if there is no listener
  */
 uint32_t uroce_cm_port_find_listener(const struct uroce_cm *cm, uint64_t service_id,
 				     const struct uroce_cm_addr *dst, bool is_datagram);

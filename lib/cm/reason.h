@@ -5,7 +5,7 @@
 /**
  * @file
  * Reasons of a REJ, and the status of a SIDR_REP and of an APR. Values and names are those of the
- * standard [IBA 12.6.7.2, 12.8.2, 12.11.2]; the texts say what the values mean for a user.
+ * standard [IBA 12.6.7.2, 12.8.2, 12.11.2]; the texts explain the values to a user.
  */
 
 /** Reasons of a REJ. The value 34 is reserved. */
@@ -83,13 +83,14 @@ enum uroce_cm_apr_status {
 const char *uroce_cm_reason_text(unsigned reason);
 
 /**
- * Get the text of a status of a SIDR_REP, for users. Never NULL; "unknown status" for another
- * value.
+ * Get the text of a status of a SIDR_REP, for users. The result is never NULL; for an unknown
+ * status it is "unknown status".
  */
 const char *uroce_cm_sidr_status_text(unsigned status);
 
 /**
- * Get the text of a status of an APR, for users. Never NULL; "unknown status" for another value.
+ * Get the text of a status of an APR, for users. The result is never NULL; for an unknown status it
+ * is "unknown status".
  */
 const char *uroce_cm_apr_status_text(unsigned status);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests of peers that make a new id. A refused request leaves nothing behind but a reply. The
- * requests that wait at a listener are limited by its backlog, so a flood at one listener takes no
- * ids from other listeners.
+ * Requests of peers that create a new id. For a refused request no id is allocated; only a reply is
+ * queued. The requests that wait at a listener are limited by its backlog, so that a flood of
+ * requests at one listener leaves ids for other listeners.
  */
 
 #include "cm/request.h"
@@ -43,8 +43,9 @@ names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct 
 /*
  * Read the addresses of a request: those of the IP header in its private data if there is one,
  * otherwise those of the GIDs of both hosts.
- * @return 0; INVALID_GID: the IP header names other hosts than the GIDs; CONSUMER_DEFINED, as Linux
- *         says: the service ID needs an IP header, and the private data has no valid one
+ * @return 0; INVALID_GID: the IP header names other hosts than the GIDs; CONSUMER_DEFINED, the
+ *	reason that Linux sends: the service ID needs an IP header, and the private data has no
+ *	valid one
  */
 static enum uroce_cm_reason
 read_addresses(uint64_t service_id, const uint8_t *private_data, const struct uroce_cm_av *from,
@@ -123,7 +124,7 @@ expects_listeners(const struct uroce_cm *cm, uint64_t now_ns)
 	return now_ns < cm->listeners_until_ns;
 }
 
-/* Take an id for a request at a listener. @return NULL: the request has to be refused */
+/* Allocate an id for a request at a listener. @return NULL: the request has to be refused */
 static struct uroce_cm_conn *
 take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_cm_av *from)
 {
@@ -142,7 +143,7 @@ take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_c
 	return conn;
 }
 
-/* Limit an encoded time for which a peer asks to UROCE_CM_PEER_TIMEOUT_CODE_MAX. */
+/* Limit an encoded time that a peer requests to UROCE_CM_PEER_TIMEOUT_CODE_MAX. */
 static uint8_t
 limit_code(uint8_t code)
 {
@@ -178,7 +179,7 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 
 /*
  * Check a REQ that may make a new id, and find its listener. A valid REQ ends an older connection
- * of the QP that it names. A REQ that no listener can accept ends no connection.
+ * of the peer's QP whose number it contains. A REQ that no listener can accept ends no connection.
  * @return the reason why the REQ is refused; 0: it is not refused
  */
 static enum uroce_cm_reason

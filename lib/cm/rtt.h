@@ -6,9 +6,9 @@
  * @file
  * Round trips to hosts, from which the first retransmission interval is computed.
  *
- * The table has no chains: if two hosts have the same slot, the newer host takes it. A sample
- * includes the time in which the peer's program decides. So the table follows a shorter sample at
- * once, and a longer one slowly.
+ * The table has no chains: if two hosts have the same slot, the host with the newer sample replaces
+ * the other one. A sample includes the time in which the peer's program decides. So the table
+ * follows a shorter sample at once, and a longer one slowly.
  */
 
 #include "cm/context.h"

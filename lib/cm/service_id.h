@@ -69,7 +69,10 @@ uroce_cm_service_needs_ip(uint64_t service_id)
 	return space == UROCE_CM_PS_TCP || space == UROCE_CM_PS_UDP || space == UROCE_CM_PS_IPOIB;
 }
 
-/** Name of a port space, as in RDMA_PS_TCP ("TCP"). Never NULL; "?" for another value. */
+/**
+ * Get the name of a port space, such as "TCP" for RDMA_PS_TCP. The result is never NULL; for an
+ * unknown port space it is "?".
+ */
 const char *uroce_cm_space_name(uint64_t space);
 
 #endif /* UROCE_CM_SERVICE_ID_H */

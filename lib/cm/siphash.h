@@ -4,11 +4,11 @@
 
 /**
  * @file
- * SipHash-2-4 (Aumasson and Bernstein, 2012) of 64-bit words: a hash that nobody can predict who
- * does not know the key.
+ * SipHash-2-4 (Aumasson and Bernstein, 2012) of 64-bit words: a hash that cannot be predicted
+ * without the key.
  *
- * Peers choose the contents of the keys of look-up tables. With this hash they cannot choose keys
- * that fall into one bucket. The hash of a counter is a random number for comm ids and PSNs.
+ * Peers choose the contents of the keys of look-up tables. With this hash, peers cannot choose keys
+ * that all belong to one bucket. The hash of a counter is a random number for comm ids and PSNs.
  */
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 /*
  * The table of the states of an id. A row is a state, a column is an input. A cell holds the next
  * state, the message that is sent, the event that is reported to the user, and a further change. An
- * empty cell is an input that means nothing in this state.
+ * empty cell means that the state ignores the input, and that a call of the user is refused.
  */
 
 #include "cm/state.h"
@@ -29,8 +29,8 @@
 #define END(state, send, kind) STEP(state, send, REPORT(kind), NONE)
 
 /*
- * Cells of the states in which the REQ was sent. A DREQ may overtake the REP, if the peer has
- * accepted and then given up.
+ * Cells that the states REQ_SENT and REQ_ACKED have in common. A DREQ may overtake the REP, if the
+ * peer accepts the request and then disconnects.
  */
 #define REQ_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REP] = END(REP_RCVD, NOTHING, CONNECT_RESPONSE),                              \
@@ -42,9 +42,9 @@
 	[UROCE_CM_ON_DESTROY] = GO(REJ_SENT, REJ)
 
 /*
- * Cells of the states in which the REP was sent. The peer may have received the REP, and may
- * believe the connection established. So this side ends the connection by a DREQ, which is repeated
- * until it is answered, and not by a REJ.
+ * Cells that the states REP_SENT and REP_ACKED have in common. The peer may have received the REP,
+ * so the connection may be established on its side. So this side ends the connection by a DREQ,
+ * which is repeated until it is answered, and not by a REJ.
  */
 #define REP_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REQ] = AGAIN(state),                                                          \

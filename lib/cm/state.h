@@ -5,7 +5,8 @@
 /**
  * @file
  * The states of an id [IBA 12.9, 12.11], and the table of what an input does in each state. The
- * table is data: it sends nothing and arms no timer. doc/design/cm.md has a picture of the states.
+ * table is only data: its user sends the messages and arms the timers. doc/design/cm.md has a
+ * picture of the states.
  */
 
 #include <stdint.h>
@@ -63,7 +64,10 @@ enum uroce_cm_input {
 	UROCE_CM_ON_SIDR_REQ, /* the SIDR_REQ is a duplicate: the first one has made the id */
 	UROCE_CM_ON_SIDR_REP, /* a SIDR_REP with status 0: the service was resolved */
 	UROCE_CM_ON_SIDR_REFUSAL,
-	/* the peer uses the QP of this connection for a new one, so it has lost this connection */
+	/*
+	 * the peer uses its QP of this connection for a new connection, so the peer has lost this
+	 * one
+	 */
 	UROCE_CM_ON_SUPERSEDED,
 	/* inputs of the state machine that are expired timers */
 	/* no answer came in time, and the last message may be repeated once more */
@@ -120,7 +124,7 @@ enum uroce_cm_timer {
 
 /** A cell of the table: what an input does in a state. */
 struct uroce_cm_step {
-	/* the next state (enum uroce_cm_state) plus one; it may be the present state */
+	/* the next state (enum uroce_cm_state) plus one; the next state may be the present state */
 	uint8_t next_plus_one;
 	uint8_t send; /* message that the id sends: enum uroce_cme_send */
 	/* event for the user (enum uroce_cm_event_kind) plus one; 0: no event */
@@ -130,8 +134,8 @@ struct uroce_cm_step {
 
 /**
  * Look up what an input does in a state.
- * @return the cell of the table; NULL: the input means nothing in this state, and a call of the
- *	user is refused
+ * @return the cell of the table; NULL if the state ignores the input; if the input is a call of the
+ *	user, the call is refused
  */
 const struct uroce_cm_step *uroce_cm_state_step(enum uroce_cm_state state,
 						enum uroce_cm_input input);
@@ -139,10 +143,12 @@ const struct uroce_cm_step *uroce_cm_state_step(enum uroce_cm_state state,
 /** Get the kind of the timer that runs in a state. */
 enum uroce_cm_timer uroce_cm_state_timer(enum uroce_cm_state state);
 
-/** Name of a state ("REQ_SENT"). Never NULL; "?" if out of range. */
+/**
+ * Get the name of a state ("REQ_SENT"). The result is never NULL; for an unknown state it is "?".
+ */
 const char *uroce_cm_state_name(unsigned state);
 
-/** Name of an input ("REQ"). Never NULL; "?" if out of range. */
+/** Get the name of an input ("REQ"). The result is never NULL; for an unknown input it is "?". */
 const char *uroce_cm_input_name(unsigned input);
 
 #endif /* UROCE_CM_STATE_H */

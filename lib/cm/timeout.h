@@ -14,8 +14,8 @@
 #define UROCE_CM_TIMEOUT_CODE_MAX 31
 
 /**
- * The code of the longest time that a peer gets, 17 s. If a peer asks for a longer time, it gets
- * this one. The ACK timeout of a client of uroced is not longer, either.
+ * Code of the longest time that a peer can request, 17 s. If a peer requests a longer time, the
+ * time is reduced to this one. The same limit applies to the ACK timeout of a client of uroced.
  */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** The deadline that means: no timer is armed. */
+/** Deadline of an id whose timer is not armed. */
 #define UROCE_TIMER_NEVER UINT64_MAX
 
 struct uroce_timer_heap {
@@ -23,7 +23,7 @@ struct uroce_timer_heap {
 	uint64_t *deadline_ns;
 };
 
-/** The memory size in bytes of a heap for the timers of the ids 0 .. max_ids - 1. */
+/** Get the memory size in bytes of a heap for the timers of the ids 0 .. max_ids - 1. */
 size_t uroce_timer_heap_memsize(uint32_t max_ids);
 
 void uroce_timer_heap_init(struct uroce_timer_heap *timers, void *mem, uint32_t max_ids);
@@ -31,7 +31,7 @@ void uroce_timer_heap_init(struct uroce_timer_heap *timers, void *mem, uint32_t 
 /** Arm the timer of an id, or move it to another time. With UROCE_TIMER_NEVER, stop the timer. */
 void uroce_timer_heap_set(struct uroce_timer_heap *timers, uint32_t id, uint64_t deadline_ns);
 
-/** The time at which the first timer expires; UROCE_TIMER_NEVER: no timer is armed. */
+/** Get the time at which the first timer expires; UROCE_TIMER_NEVER if no timer is armed. */
 static inline uint64_t
 uroce_timer_heap_deadline(const struct uroce_timer_heap *timers)
 {

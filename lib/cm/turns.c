@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The turns of accounts that have messages to transmit.
- */
+/* The accounts that have messages to transmit, in a ring: the accounts transmit in turn. */
 
 #include "cm/turns.h"
 
@@ -49,7 +47,10 @@ uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns, struct ur
 {
 	struct uroce_cm_turn *const turn = &turns->of[conn->account_idx];
 
-	/* the account of the id may change while the message waits */
+	/*
+	 * record the account of the queue, because the account of the id may change while the
+	 * message waits
+	 */
 	conn->tx_account_idx = conn->account_idx;
 	if (turn->ids.nb == 0)
 		enter_ring(turns, conn->account_idx);

@@ -23,7 +23,7 @@ void uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			   struct uroce_cm_conn *conn);
 
 /**
- * Take the oldest message of the account whose turn is next.
+ * Dequeue the oldest message of the account whose turn is next.
  * @return the id of the message; NULL: no message waits
  */
 struct uroce_cm_conn *uroce_cm_turns_pop(struct uroce_cm *cm, struct uroce_cm_turns *turns);

@@ -30,12 +30,15 @@ enum uroce_cm_verdict {
 /* clang-format on */
 
 /**
- * Get the name of a verdict in lower case ("bad_method"), for counters. Never NULL; "?" if out of
- * range.
+ * Get the name of a verdict in lower case ("bad_method"), for counters. The result is never NULL.
+ * For a value outside the enum it is "?".
  */
 const char *uroce_cm_verdict_name(enum uroce_cm_verdict verdict);
 
-/** Get the text of a verdict from the list, for users. Never NULL; "?" if out of range. */
+/**
+ * Get the text of a verdict from the list, for users. The result is never NULL. For a value outside
+ * the enum it is "?".
+ */
 const char *uroce_cm_verdict_text(enum uroce_cm_verdict verdict);
 
 #endif /* UROCE_CM_VERDICT_H */

@@ -123,8 +123,8 @@ uroce_path_copy(const struct uroce_path *path, uint8_t *hdr)
 }
 
 /**
- * Write the fields of a BTH, converted from host order. MigReq stays as the header template has
- * it.
+ * Write the fields of a BTH, converted from host order. The bit MigReq keeps its value from the
+ * header template.
  */
 static inline void
 uroce_bth_put(struct uroce_bth *bth, uint8_t opcode, uint8_t pad_len, uint16_t pkey,

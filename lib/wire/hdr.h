@@ -78,7 +78,8 @@ struct uroce_udp {
 	be16 sport;
 	be16 dport;
 	be16 len;      /* length in bytes of header and payload */
-	be16 checksum; /* UDP checksum; 0: none, as in RoCEv2 [IBA A17.3.1.3] */
+	/* UDP checksum; 0 means that the packet has no checksum, as in RoCEv2 [IBA A17.3.1.3] */
+	be16 checksum;
 };
 static_assert(sizeof(struct uroce_udp) == 8, "UDP header is 8 bytes");
 

@@ -19,10 +19,10 @@
  *
  * The CRC is computed incrementally. For the frames of one path, all bytes before the BTH are
  * constant except the two length fields. CRC is linear. So the state after the UDP header is the
- * path's state for lengths 0, exclusive-or a term that depends on the lengths alone. The terms
- * come from a table (uroce_icrc_len_term()).
+ * path's state for lengths 0, exclusive-or a term that depends on the lengths alone. The terms come
+ * from a table (uroce_icrc_len_term()).
  *
- * A "state" in this file is that of base/crc32.h.
+ * The word "state" in this file means a CRC state as base/crc32.h defines it.
  */
 
 #include <stddef.h>
@@ -53,9 +53,9 @@ uint32_t uroce_icrc_bth(uint32_t state, const uint8_t *bth);
 
 /**
  * Extend a state of uroce_icrc_prefix() over all bytes after the UDP header in one piece: `len`
- * bytes from the BTH to the end of the pad, with byte 4 of the BTH masked. One call costs less
- * than uroce_icrc_bth() and uroce_crc32() for the rest. The call is cheapest if the bytes were not
- * stored immediately before.
+ * bytes from the BTH to the end of the pad, with byte 4 of the BTH masked. One call costs less than
+ * uroce_icrc_bth() and uroce_crc32() for the rest. The call is cheapest if the bytes were not
+ * stored immediately before, because a load that spans several recent stores is slow.
  * @param len  a multiple of 4, at least the 12 of a BTH
  */
 uint32_t uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len);

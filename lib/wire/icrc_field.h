@@ -7,12 +7,13 @@
  * How the ICRC depends on one 16-bit field of the headers.
  *
  * A UDP socket determines the identification of IPv4 and the UDP source port, which the ICRC
- * covers. The ICRC is linear. So if a field changes, the ICRC changes by a term. The term depends on
- * the changed bits of the field and on the number of covered bytes behind the field, and on nothing
- * else. The opposite direction is also possible: a change of the ICRC gives the change of the field
- * that explains it, if there is one.
+ * covers. The ICRC is linear. So if a field changes, the ICRC changes by a term. The term depends
+ * on the changed bits of the field and on the number of covered bytes behind the field, and on
+ * nothing else. The opposite direction is also possible: a change of the ICRC gives the change of
+ * the field that explains it, if there is one.
  *
- * As polynomials modulo that of the CRC, the term is the changed bits times x^(8 * len + 32).
+ * In the arithmetic of polynomials modulo the polynomial of the CRC, the term is the changed bits
+ * times x^(8 * len + 32). `len` is the number of covered bytes behind the field.
  */
 
 #include <stdbool.h>

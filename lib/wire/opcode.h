@@ -117,7 +117,10 @@ struct uroce_opcode {
 	uint8_t flags;
 	uint8_t ext_len;   /* number of bytes of the extension headers after the BTH */
 	uint16_t ext_mask; /* bit i is set if header i of enum uroce_ext follows the BTH */
-	/* maximum number of payload bytes; the QP checks a path MTU that is less */
+	/*
+	 * maximum number of payload bytes for the opcode; the path MTU, which may be less, is
+	 * checked by the QP
+	 */
 	uint16_t payload_max;
 	uint8_t payload_min; /* minimum number of payload bytes */
 	/*

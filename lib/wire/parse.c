@@ -27,8 +27,8 @@ struct cursor {
 };
 
 /*
- * Value by which functions that return a verdict say "continue with the next header". No check of
- * the parser has this value as its verdict.
+ * Return value of the parser's functions that means "continue with the next header". The value is
+ * no verdict, so it differs from the result of each check.
  */
 #define GO_ON  UROCE_VERDICT_NB
 
@@ -197,7 +197,7 @@ differ_from_known(const uint8_t *frame, const struct known *known)
 /*
  * Skip the headers of a frame that meets the conditions of the fast path and whose lengths agree.
  * Afterwards the cursor is at the BTH.
- * @return false: the frame is not such a frame, and walk_headers() must parse it
+ * @return false if the frame does not meet these conditions; walk_headers() must parse it then
  */
 static inline bool
 skip_common(struct cursor *cur, struct uroce_pkt *pkt)
@@ -245,7 +245,9 @@ parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 {
 	const struct uroce_bth *bth = (const struct uroce_bth *)cur->at;
 	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
-	/* Each number of 24 bits is loaded in one word, together with the flags before it. */
+	/*
+	 * Each number of 24 bits is loaded in one word, together with the byte of flags before it.
+	 */
 	const be32 *word = (const be32 *)cur->at;
 	const uint32_t dest = be32_get(word[1]), psn = be32_get(word[2]);
 
@@ -276,7 +278,7 @@ parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->ext = cur->at;
 	skip_bytes(cur, pkt->op->ext_len);
-	/* Pad fills the last word of a message, so the word must have payload before the pad. */
+	/* Pad bytes fill up the last word of a message, so this word must begin with payload. */
 	if (cur->len % 4 != 0 || (has_pad && (cur->len == 0 || !(pkt->op->flags & UROCE_OPF_LAST))))
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->payload = cur->at;

@@ -45,7 +45,10 @@ struct uroce_pkt {
 	bool is_solicited; /* the bit "solicited event" of the BTH is set */
 	bool has_ack_req;  /* the bit "AckReq" of the BTH is set */
 	bool has_becn;     /* the bit "BECN" of the BTH is set */
-	/* value that the caller sets, and gets back with a frame that was in a reorder buffer */
+	/*
+	 * cookie of the caller, which is returned together with a frame that leaves a reorder
+	 * buffer
+	 */
 	void *owner;
 };
 

@@ -13,7 +13,7 @@
 
 #include "wire/icrc.h"
 
-/* Add big-endian words to a one's-complement sum, which is `sum` so far. */
+/* Add the big-endian words of `data` to `sum`, a one's-complement sum. */
 static uint32_t
 add_words(uint32_t sum, const uint8_t *data, size_t len)
 {

@@ -70,12 +70,15 @@ enum uroce_verdict {
 /* clang-format on */
 
 /**
- * Get the name of a verdict in lower case ("bad_icrc"), for counters. Never NULL; "?" if out of
- * range.
+ * Get the name of a verdict in lower case ("bad_icrc"), for counters. The result is never NULL. For
+ * a value outside the enum it is "?".
  */
 const char *uroce_verdict_name(enum uroce_verdict verdict);
 
-/** Get the text of a verdict from the list, for users. Never NULL; "?" if out of range. */
+/**
+ * Get the text of a verdict from the list, for users. The result is never NULL. For a value outside
+ * the enum it is "?".
+ */
 const char *uroce_verdict_text(enum uroce_verdict verdict);
 
 #endif /* UROCE_WIRE_VERDICT_H */
