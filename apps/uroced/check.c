@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * --check: whether uroced could start with its options. Files are checked without creating or locking
- * them. The port is opened for a moment, and the process enters the sandbox: only the attempt shows
- * whether the kernel permits it. Errors are lines of the log. What uroced would do is printed on
- * stdout when all checks have passed.
+ * The option --check finds out whether uroced could start with its options. Files are checked
+ * without creating or locking them. The port is opened for a moment, and the process enters the
+ * sandbox: only the attempt shows whether the kernel permits this. Errors are lines of the log.
+ * What uroced would do is printed on stdout when all checks have passed.
  */
 
 #include "check.h"
@@ -75,7 +75,10 @@ check_leases(const struct options *opt, struct findings *found)
 	return -1;
 }
 
-/* Check whether a path is free for a socket. @param[out] has_listener  a process listens there */
+/*
+ * Check whether a path is free for a socket.
+ * @param[out] has_listener  a process listens at the path
+ */
 static int
 check_socket_path(const char *path, bool *has_listener)
 {
@@ -220,7 +223,7 @@ check_spec(const struct options *opt, pid_t running)
 	return EXIT_SUCCESS;
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* --- the option --check -------------------------------------------------------------------------- */
 
 static void
 print_options(const struct options *opt, const struct findings *found)

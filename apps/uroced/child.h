@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Child processes of uroced. They end with their parent.
+ * Child processes of uroced. A child process ends when its parent ends.
  */
 
 #include <sys/types.h>

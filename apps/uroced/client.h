@@ -31,8 +31,8 @@ struct counters {
 	counter wakes;   /* number of WAKE messages sent to the client */
 	counter busy_ns; /* nanoseconds that the turns of the client took */
 	/*
-	 * number of dropped frames, by the reason: frames that the client sent; for RING_FULL and
-	 * BUFFER, frames that were for the client
+	 * number of dropped frames for each reason. For RING_FULL and BUFFER these are frames that
+	 * were to be delivered to the client, for other reasons frames that the client sent.
 	 */
 	counter drop[FRAME_NB_DROPS];
 };
@@ -90,7 +90,7 @@ struct mapper_area;
 
 /**
  * The user ID of the connection manager (cm_process.h) for turns, limits and readers. No process
- * has this user ID. So the connection manager shares turns, limits and a reader with no client.
+ * has this user ID. So the connection manager has turns, limits and a reader of its own.
  */
 #define CLIENT_UID_MANAGER ((uid_t)-1)
 

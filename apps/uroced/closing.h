@@ -8,9 +8,9 @@
  * close() of such a socket closes these descriptors, too, and may take as long as their sender
  * wants. So a closer calls close() (reader.h).
  *
- * A connection counts for its user until it is closed, so a user at its limit of connections gets no
- * further one. Connections that a server has to end at once may nevertheless have descriptors. They
- * wait for a closer, too, and no connection is accepted while there may be no place for it.
+ * A connection counts for its user until it is closed, so a user at its limit of connections gets
+ * no further one. Connections that a server has to end at once may nevertheless have descriptors.
+ * Their sockets wait for a closer, too. While CLOSING_FULL sockets wait, no connection is accepted.
  */
 
 #include <stdbool.h>
@@ -67,7 +67,7 @@ bool closing_has_room(const struct closing *closing);
  */
 bool closing_is_due(const struct closing *closing);
 
-/** Look at the closers, and try again to close the sockets that no closer has accepted. */
+/** Check the closers, and try again to close the sockets that no closer has accepted. */
 void closing_retry(struct closing *closing);
 
 #endif /* UROCED_CLOSING_H */

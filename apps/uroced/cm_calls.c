@@ -203,8 +203,8 @@ call_listen(struct cm_client *client, const struct uroce_mux_cm_request *request
 }
 
 /*
- * Limit the ACK timeout of a connection to the longest time that a peer gets. An id stays in
- * TIMEWAIT for this time, also after its client has ended.
+ * Limit the ACK timeout of a connection to UROCE_CM_PEER_TIMEOUT_CODE_MAX, as for a peer. An id
+ * stays in TIMEWAIT for this time, also after its client has ended.
  */
 static void
 limit_ack_timeout(struct uroce_cm_param *param)
@@ -348,7 +348,10 @@ call_next_event(struct cm_client *client, const struct uroce_mux_cm_request *req
 		    take_request(client, event))
 			return ret;
 	}
-	/* The client is told once more that it has events, and sends another NEXT_EVENT. */
+	/*
+	 * SKIPS_MAX events were dropped, and further events may wait. So the client gets another
+	 * notice of events, and sends another NEXT_EVENT.
+	 */
 	note_events(client);
 	return 0;
 }

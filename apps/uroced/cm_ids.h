@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Which client of the connection manager owns which id of the engine. The ids of a client are a
- * list, so that its end takes no longer than its ids need. Only the thread of cm_server.h uses the
- * table.
+ * Which client of the connection manager owns which id of the engine. The ids of each client are in
+ * a list, so that the end of a client does not need a search through all ids. Only the thread of
+ * cm_server.h uses the table.
  */
 
 #include <stdbool.h>
@@ -56,7 +56,7 @@ bool cm_ids_is_datagram(const struct cm_ids *ids, uint32_t id);
 
 void cm_ids_disown(struct cm_ids *ids, uint32_t id);
 
-/** Get the id that a client has got last. @return UROCE_CM_NO_ID: the client owns no id */
+/** Get the newest id of a client. @return UROCE_CM_NO_ID if the client owns no id */
 uint32_t cm_ids_last_of(const struct cm_ids *ids, uint16_t slot);
 
 #endif /* UROCED_CM_IDS_H */

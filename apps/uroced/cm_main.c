@@ -75,7 +75,7 @@ start_cm_eal(void)
 	return eal_start("uroced", args.argc, args.argv, false, MIB);
 }
 
-/* --- what the server needs of the host ----------------------------------------------------------- */
+/* --- functions of the host that the server calls ------------------------------------------------- */
 
 static int
 open_manager(void *arg, uid_t uid, void (*notify)(void *), void *notify_arg,
@@ -141,8 +141,8 @@ ignore_events(void *arg)
 /* --- the program --------------------------------------------------------------------------------- */
 
 /*
- * Whether uroced has clients, or had clients when it ended: one of its records says that a client
- * holds a block other than the first one, which is the connection manager's.
+ * Whether uroced has clients, or had clients when it ended: a record of the file of leases shows
+ * that a client holds a block other than the first one, which is the connection manager's.
  */
 static bool
 has_clients(const struct lease_record *record)

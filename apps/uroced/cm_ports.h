@@ -9,8 +9,9 @@
  * each port for the user that had it, until this user binds the port again, or for CM_PORTS_KEPT_NS.
  * Otherwise the first user who binds the port would get the connection requests of its peers.
  *
- * A port is kept by an id of the connection manager's own that is bound to it. So the engine's rules
- * say which addresses overlap, and a port that the engine chooses is not a kept one.
+ * A port is kept by an id that belongs to the connection manager itself and is bound to the port.
+ * So the rules of the engine about overlapping addresses apply to kept ports, and the engine
+ * chooses no kept port as an ephemeral port.
  *
  * The next connection manager does not trust the records, because an attacker may have controlled
  * the previous one.
@@ -46,8 +47,8 @@ struct cm_port_record {
 
 /**
  * The shared memory. It has two tables with a record for each id, of which one is valid. A
- * connection manager writes the other table at its start and makes it the valid one then, so that
- * its end at any moment loses no record.
+ * connection manager first writes the other table, and then makes this table the valid one. So no
+ * record is lost if the connection manager ends between these steps.
  */
 struct cm_ports_file {
 	_Atomic uint32_t valid; /* index of the valid table; only the lowest bit counts */
@@ -79,17 +80,20 @@ struct cm_ports_file *cm_ports_map(int fd);
 bool cm_ports_has_any(const struct cm_ports_file *file);
 
 /**
- * Keep the ports of the previous connection manager, and record the listeners of this one.
- * @param ports  zeros
+ * Keep the ports of the previous connection manager, and record the listeners of this connection
+ * manager.
+ * @param ports  a structure of zeros, which the function fills
  * @param keeper  a user of the engine, which is closed when no port is kept any more; NULL: keep no port
  */
 void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
 		    struct uroce_cm_manager *keeper, uint64_t now_ns);
 
 /**
- * Stop to keep a port for its user, who now binds the port. The record stays until cm_ports_drop().
+ * Stop keeping a port for its user, who binds the port again. The record stays until
+ * cm_ports_drop().
  * @param is_at_any_address  the kept port may have another address than `port`
- * @return the id whose record it is; UROCE_CM_NO_ID: the port is not kept for this user
+ * @return the id to which the record of the port belongs; UROCE_CM_NO_ID if the port is not kept
+ *         for this user
  */
 uint32_t cm_ports_yield(struct cm_ports *ports, const struct cm_port *port, bool is_at_any_address);
 
@@ -99,7 +103,7 @@ void cm_ports_drop(struct cm_ports *ports, uint32_t id);
 /** Record that an id has a port. */
 void cm_ports_record(struct cm_ports *ports, uint32_t id, const struct cm_port *port);
 
-/** Stop to keep ports if their time has passed. */
+/** Stop keeping ports whose time has passed. */
 void cm_ports_expire(struct cm_ports *ports, uint64_t now_ns);
 
 /** Free the data that is not in the shared memory. The records stay. */

@@ -53,7 +53,7 @@ become_manager(const int fds[CM_FD_END], bool is_unconfined)
 	_exit(1);
 }
 
-/* Whether uroced makes a descriptor anew for each connection manager. */
+/* Whether uroced creates a new descriptor for each connection manager. */
 static bool
 is_made_by_uroced(int which)
 {

@@ -64,7 +64,7 @@ cm_server_wake(struct cm_server *server)
 	(void)eventfd_write(server->events_fd, 1);
 }
 
-/* --- clients that come and go -------------------------------------------------------------------- */
+/* --- new clients, and the end of clients --------------------------------------------------------- */
 
 static unsigned
 count_clients(const struct cm_server *server, uid_t uid, bool is_others)
@@ -324,8 +324,8 @@ handle_event(struct cm_server *server, uint32_t of)
 }
 
 /*
- * Handle what an epoll event of a client means besides a request: the client has hung up, or its
- * full socket has room again.
+ * Handle an epoll event of a client that is not a request: the client has hung up, or its full
+ * socket has room again.
  * @return true if the client was freed; false if it may have a request
  */
 static bool

@@ -126,7 +126,7 @@ int cm_server_init(struct cm_server *server, const struct cm_host *host, int lis
 
 /**
  * Keep the ports of the previous connection manager's listeners for their users, and record the
- * listeners of this one. The function must be called before the first round.
+ * listeners of this connection manager. The function must be called before the first round.
  * @param file  shared memory of all connection managers of a uroced
  * @return 0, or -errno
  */

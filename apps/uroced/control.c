@@ -65,7 +65,7 @@ watch(struct control *control, int fd, uint32_t of)
 	return epoll_ctl(control->epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* --- clients that come and go -------------------------------------------------------------------- */
+/* --- new clients, and the end of clients --------------------------------------------------------- */
 
 struct user_sum
 control_sum_of(const struct control *control, uid_t uid)
@@ -496,7 +496,7 @@ report(struct control *control)
 		       control_now_ns());
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* --- the loop ------------------------------------------------------------------------------------ */
 
 static void
 handle_event(struct control *control, uint32_t of)

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 /*
- * user ID for a socket whose credentials are not known; the kernel shows it for user IDs without a
- * mapping
+ * user ID of a socket whose credentials are not known; the kernel reports this number for user IDs
+ * that the user namespace of the process does not map
  */
 #define UID_UNKNOWN 65534
 

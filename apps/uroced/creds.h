@@ -6,8 +6,8 @@
  * @file
  * The user of a client, to whom limits and turns apply. A user who has subordinate user IDs
  * (subuid(5)) may run processes with thousands of user IDs in user namespaces. Such a process is a
- * client of the user to whom its user ID is assigned. Otherwise one user could have the parts of
- * many users, and leave nothing to others.
+ * client of the user to whom its user ID is assigned. Otherwise one user could take the shares of
+ * many users.
  */
 
 #include <sys/socket.h>

@@ -48,7 +48,10 @@ struct uroce_neigh;
 #define DATA_BATCH_MAX_NS UINT64_C(200000)
 #define DATA_MCAST_MAX_NS UINT64_C(1000000)
 
-/** A client that has sent nothing for this time gets no turns until it rings its doorbell. */
+/**
+ * Time in nanoseconds after which a client that has sent nothing loses its turns. The client gets
+ * turns again when it rings its doorbell.
+ */
 #define RUNQ_PARK_NS UINT64_C(1000000)
 
 /**
@@ -264,8 +267,8 @@ void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *n
 void wire_fini(struct wire *wire);
 
 /**
- * Check whether the wire can take a frame from its ring now: there is room for the frame, or the
- * frame is dropped because there is no link.
+ * Check whether a frame for the wire may leave its ring up now: the wire has room for the frame, or
+ * the frame is dropped because there is no link.
  */
 bool wire_has_room(struct wire *wire);
 

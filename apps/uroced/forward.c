@@ -49,7 +49,7 @@ struct item {
 
 /*
  * Copy UROCE_SHM_FRAME_MIN to FRAME_HEAD bytes, as two halves of a constant length that overlap. A
- * memcpy() whose length the compiler does not know takes longer than the copy.
+ * memcpy() of a length that is not known at compile time would take longer.
  */
 static inline void
 copy_head(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -90,7 +90,7 @@ charge_turn(const struct data *data, struct client *client, uint64_t since_ns, u
 	counter_add(&client->counters.busy_ns, ns);
 }
 
-/* --- down ---------------------------------------------------------------------------------------- */
+/* --- down: to clients ---------------------------------------------------------------------------- */
 
 /*
  * Put a ring down into the list of rings with frames to publish, and read how much room the ring
@@ -283,7 +283,7 @@ data_publish(struct data *data)
 	data->touched = NULL;
 }
 
-/* --- up ------------------------------------------------------------------------------------------ */
+/* --- up: from clients ---------------------------------------------------------------------------- */
 
 /*
  * The result for a descriptor: its frame was forwarded or dropped, or its barrier was passed
@@ -347,8 +347,8 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 }
 
 /*
- * Send a frame to the wire. A multicast frame is also delivered to the clients. A report of a
- * multicast group does not leave the port `udp`.
+ * Send a frame to the wire. A multicast frame is also delivered to the clients. On the port `udp` a
+ * report of a multicast group is not sent: the kernel joins the group instead.
  */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
@@ -500,7 +500,7 @@ wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_
 	return GONE;
 }
 
-/* --- up ------------------------------------------------------------------------------------------ */
+/* --- up: frames ---------------------------------------------------------------------------------- */
 
 /*
  * Forward a frame.
@@ -666,8 +666,8 @@ data_round(struct data *data)
 			has_next = true;
 		}
 		/*
-		 * a pending barrier or WAKE message of the client counts, so that the next round
-		 * begins soon
+		 * a pending barrier or WAKE message of the client counts as work, so that the next
+		 * round begins soon
 		 */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		/*

@@ -51,7 +51,7 @@ struct igmp {
 	uint8_t group[4];
 };
 
-/* A message of MLDv1, behind its type. */
+/* The fields of a message of MLDv1 that follow its type. */
 struct mld_rest {
 	uint8_t code;
 	be16 checksum, max_resp, reserved;
@@ -211,7 +211,9 @@ read_icmpv6(struct rest rest, uint32_t len, struct frame *frame)
 		frame->kind = FRAME_ANSWER;
 }
 
-/* Parse an MLD message behind 8 bytes of hop-by-hop options, which have Router Alert. */
+/*
+ * Parse an MLD message behind 8 bytes of hop-by-hop options, which contain the option Router Alert.
+ */
 static void
 read_mld(struct rest rest, struct frame *frame)
 {
@@ -292,7 +294,7 @@ is_our_ip(const struct frame_host *host, const uint8_t *ip, bool is_ipv6)
 
 /*
  * Check whether a frame is a report from the unspecified address. A host without a link-local
- * address sends reports of MLD from there [RFC 3590].
+ * address sends reports of MLD from the unspecified address [RFC 3590].
  */
 static bool
 is_anonymous_report(const struct frame *frame)

@@ -62,7 +62,7 @@ struct frame {
 	 * frames
 	 */
 	const uint8_t *group;
-	bool is_leave; /* the report says that the sender has left the group */
+	bool is_leave; /* the report is a leave message: the sender has left the group */
 };
 
 /** The addresses of this host, in the form in which each frame is compared with them. */

@@ -5,9 +5,9 @@
 /**
  * @file
  * Multicast groups of the port `udp`. Clients report their groups by IGMP and MLD. On other ports
- * the reports leave for the network. On this port they end here, and uroced makes the kernel join
- * the groups, as a snooping switch would open its ports. The kernel reports the groups to the
- * network.
+ * uroced forwards the reports to the network. On the port `udp` uroced does not forward them: it
+ * makes the kernel join the groups, as a snooping switch would open its ports. The kernel reports
+ * the groups to the network.
  *
  * The data path alone uses the groups.
  */

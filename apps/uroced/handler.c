@@ -323,7 +323,7 @@ handler_send_due(struct control *control, struct client *client)
 	return !is_done;
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* --- messages ------------------------------------------------------------------------------------ */
 
 static void
 handle_message(struct control *control, struct client *client, int fd)

@@ -116,8 +116,8 @@ describe(const struct host *host, struct uroce_mux_host *told)
 
 /*
  * Prepare replies to ARP and neighbour discovery for addresses that the kernel does not own. Keep
- * the kernel from replying to RoCE frames for addresses that it owns; the sockets of the port `udp`
- * do so themselves.
+ * the kernel from replying to RoCE frames for addresses that it owns; on the port `udp` the sockets
+ * of the port already prevent such replies.
  */
 static int
 settle(struct host *host)

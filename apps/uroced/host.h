@@ -44,7 +44,8 @@ int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 
 /**
  * Open the port of a specification for a moment, to find out whether that is possible. Unlike
- * host_open(), this changes neither the MAC, nor what the kernel answers or receives.
+ * host_open(), host_probe() changes neither the MAC, nor the replies of the kernel, nor the frames
+ * that the kernel receives.
  * @return 0, or -1 after one line of the log
  */
 int host_probe(struct host *host, const char *spec);

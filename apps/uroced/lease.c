@@ -2,7 +2,7 @@
 
 /*
  * The table of blocks of QP numbers. The control thread needs only some tens of microseconds to
- * look at all blocks, so there are no lists of free or owned blocks.
+ * examine all blocks, so there are no lists of free or owned blocks.
  */
 
 #include "lease.h"

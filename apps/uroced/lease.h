@@ -20,8 +20,8 @@
 #include "mux/message.h"
 
 /**
- * The length of the quarantine. A frame leaves the network sooner, and a client that has lost its
- * connection connects again sooner.
+ * The length of the quarantine. It is longer than the time that a frame stays in the network, and
+ * longer than the time in which a client that has lost its connection connects again.
  */
 #define LEASE_QUARANTINE_NS UINT64_C(2000000000)
 

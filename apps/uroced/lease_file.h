@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The file of leases: what uroced has to know after a restart. The file has a record for each block
- * of QP numbers, and the seed of a MAC address. The whole file is mapped. One uroced process uses a
- * file at a time. The file belongs to the user of uroced.
+ * The file of leases: the data that uroced needs after a restart. The file has a record for each
+ * block of QP numbers, and the seed of a MAC address. The whole file is mapped. One uroced process
+ * uses a file at a time. The file belongs to the user of uroced.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,7 @@ const char *lease_file_open(struct lease_file *file, const char *path);
  */
 const struct lease_record *lease_file_map(int fd);
 
-/** The end of messages about a file of leases: which files are allowed. */
+/** The last part of error messages about a file of leases: it tells which files are allowed. */
 #define LEASE_FILE_ALLOWED                                                                         \
 	"allowed is a path where uroced may write, without a file, or with a file of leases of "   \
 	"its user, mode 0600, that no other uroced uses"
@@ -50,8 +50,9 @@ const struct lease_record *lease_file_map(int fd);
 /**
  * Check whether a file of leases could be opened, without a change of the file and of its lock.
  * @param[out] user  the PID of the uroced that uses the file; 0 if none uses it
- * @param[out] is_new  there is no file yet
- * @return NULL, or the reason why the file cannot be used; a file in use is no reason
+ * @param[out] is_new  true if there is no file yet
+ * @return NULL, or the reason why the file cannot be used; a file that another uroced uses is not
+ *         refused
  */
 const char *lease_file_check(const char *path, pid_t *user, bool *is_new);
 

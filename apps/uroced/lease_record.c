@@ -2,8 +2,8 @@
 
 /*
  * Writes and reads the records of leases. Each store is a release, so no store becomes visible
- * before an earlier one. A process that is killed between two stores leaves a record that says that
- * nobody holds the block.
+ * before an earlier one. If a process is killed between two stores, its record marks the block as
+ * held by nobody.
  */
 
 #include "lease_record.h"

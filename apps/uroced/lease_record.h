@@ -9,8 +9,8 @@
  * system call, and the kernel keeps the written data if uroced is killed.
  *
  * A record consists of two words. The writer first marks the block as held by nobody, then writes
- * the token, and writes the user last. So a record that was written in part says that nobody holds
- * the block.
+ * the token, and writes the user last. So a record that was written in part marks the block as held
+ * by nobody.
  *
  * The control thread writes and reads records.
  */

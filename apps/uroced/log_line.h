@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The log of uroced: lines on standard error, one for each client that comes or goes, and one for
- * each fault.
+ * The log of uroced: lines on standard error, one for each client that connects or leaves, and one
+ * for each fault.
  */
 
 /** Write a line to the log. Any thread may call this function. */

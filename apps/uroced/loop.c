@@ -48,7 +48,7 @@
 
 /*
  * Watch a descriptor by the epoll of the data path.
- * @param of  slot of the client to which the doorbell `fd` belongs; CMDS: `fd` is `wake_fd`
+ * @param of  slot of the client to which the doorbell `fd` belongs, or CMDS if `fd` is `wake_fd`
  */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)

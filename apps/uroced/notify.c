@@ -18,7 +18,7 @@
 
 /*
  * Set the address of the service manager's socket from a path, or from '@' and an abstract name.
- * @return false: `name` is neither
+ * @return false if `name` is neither a path nor an abstract name
  */
 static bool
 set_address(struct notify *notify, const char *name)
@@ -75,7 +75,7 @@ notify_send(const struct notify *notify, const char *lines)
 
 /*
  * Read a number from a variable of the environment.
- * @return 0: the variable has no number
+ * @return the number; 0 if the variable has no number
  */
 static uint64_t
 read_number(const char *name)

@@ -26,8 +26,8 @@ struct options {
 	const char *spec;  /* specification of the port: its name, and keys with values */
 	struct user_limits limits;
 	/*
-	 * levels of the log in the form of the environment variable UROCE_LOG; "": the variable
-	 * itself is used
+	 * levels of the log in the form of the environment variable UROCE_LOG; "" if the value of
+	 * this variable applies
 	 */
 	char log[256];
 	/* option --no-sandbox: uroced keeps its privileges, and may make all system calls */

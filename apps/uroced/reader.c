@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Readers, closers, and the process that forks them. All of these processes ignore the signals that end
+ * Readers, closers, and the process that forks them. These processes ignore the signals that end
  * uroced. They end with uroced: either because their socket hangs up, or by the SIGKILL that the
  * kernel sends when their parent has ended. SIGALRM ends a reader whose job takes too long, unless
  * the reader is in an uninterruptible sleep.

@@ -13,9 +13,9 @@
  * closer receive the sockets and end: a process that ends does not wait for bytes that linger. The
  * closer waits for the end of each child, and so reports a socket only when it is closed.
  *
- * Readers and closers are forked from a process that was forked before uroced had threads, a port or a
- * listener. So a process that does not end has none of them open. Jobs and replies pass through a
- * socket pair between uroced and the process.
+ * Readers and closers are forked from a process that was forked before uroced had threads, a port
+ * or a listener. So a reader or closer that hangs keeps neither the port nor the listener open.
+ * Jobs and replies pass through a socket pair between uroced and the process.
  */
 
 #include <stdbool.h>

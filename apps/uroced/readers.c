@@ -63,7 +63,8 @@ find_free(const struct readers *readers, uid_t uid, bool is_closer, unsigned stu
 
 /*
  * Find the reader or the closer of a user, or make one.
- * @return the index in the table; -EBUSY; another -errno
+ * @return the index in the table; -EBUSY if the user may have no further reader or closer; another
+ *         -errno if the new process cannot be requested
  */
 static int
 provide(struct readers *readers, uid_t uid, bool is_closer, unsigned stuck_max)

@@ -85,7 +85,10 @@ int readers_close(struct readers *readers, uid_t uid, int socket, bool is_urgent
 /** Count the sockets of a user that closers have not closed yet. */
 unsigned readers_nb_closing(const struct readers *readers, uid_t uid);
 
-/** Receive the reports of closers. Give up those that hang, and end those without sockets. */
+/**
+ * Receive the reports of closers. Give up the closers that hang, and end the closers without
+ * sockets.
+ */
 void readers_look_at_closers(struct readers *readers, uint64_t now_ns);
 
 /** Receive a reply of a reader. The parameters and the result are those of reader_answered(). */

@@ -81,8 +81,8 @@ has_frames(const struct client *client)
 }
 
 /*
- * Set `sleeps` in all rings of a client. uroce_spsc_may_sleep() does so in one ring; here one fence
- * serves all rings.
+ * Set `sleeps` in all rings of a client. uroce_spsc_may_sleep() does this for one ring. Here one
+ * fence orders the stores to all rings.
  */
 bool
 runq_may_sleep(struct client *client)
@@ -95,8 +95,8 @@ runq_may_sleep(struct client *client)
 }
 
 /*
- * A doorbell may be late: the client may have cleared `sleeps` before the data path took its frame
- * and its turns. So `sleeps` is stored again in all rings.
+ * A doorbell may be late: the client may have cleared `sleeps` before the data path took the
+ * client's frame and ended the client's turns. So `sleeps` is stored again in all rings.
  */
 void
 runq_on_doorbell(struct data *data, struct client *client)

@@ -14,7 +14,7 @@
  * process.
  * @param argv  the name of the program, and the user's options of EAL
  * @param has_telemetry  EAL has telemetry, unless the user's options say otherwise
- * @return as eal_start()
+ * @return 0, or the exit status of the program, as eal_start()
  */
 int start_eal(int argc, char **argv, bool has_telemetry);
 

@@ -228,7 +228,7 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 /*
  * Get a descriptor of the socket to the connection manager. It is a duplicate, because the control
  * thread may close its own descriptor meanwhile.
- * @return -1: there is no connection manager, or no free descriptor
+ * @return the descriptor; -1 if there is no connection manager, or no free descriptor
  */
 static int
 open_reports(void)

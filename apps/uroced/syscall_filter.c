@@ -228,8 +228,8 @@ static const struct rule rules[] = {
 	{ SYS_mmap, 1, { { 2, PROT_WRITE | PROT_EXEC, 3, { 0, PROT_WRITE, PROT_EXEC } } } },
 	{ SYS_mprotect, 1, { { 2, PROT_EXEC, 1, { 0 } } } },
 	/*
-	 * AF_UNIX: the port memif connects again; the other families: addresses, multicast groups
-	 * and queries of interfaces
+	 * AF_UNIX is needed when the port memif connects again. The other families are needed for
+	 * addresses, multicast groups and queries of interfaces.
 	 */
 	{ SYS_socket, 1, { { 0, UINT32_MAX, 4, { AF_UNIX, AF_NETLINK, AF_INET, AF_INET6 } } } },
 	/*
@@ -288,8 +288,8 @@ static const struct rule xdp_rules[] = {
 };
 
 /*
- * uroced may make ioctl() with all requests, since each driver has its own, except for those of
- * these rules.
+ * ioctl() is allowed with all requests except those of these rules, because each driver has
+ * requests of its own.
  */
 static const struct rule refused_requests[] = {
 	/*
@@ -396,7 +396,7 @@ emit_condition(struct program *program, const struct condition *condition, uint3
 static void
 emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 {
-	uint32_t rest = 1; /* the instruction that returns the verdict */
+	uint32_t rest = 1; /* 1 for the instruction that returns the verdict */
 
 	for (uint32_t i = 0; i < rule->nb; i++)
 		rest += length_of(&rule->condition[i]);

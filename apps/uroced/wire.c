@@ -96,7 +96,10 @@ bytes_of(struct rte_mbuf *const *mbufs, unsigned nb)
 	return bytes;
 }
 
-/* Frames that the kernel refuses on the port `udp` count as transmitted and as dropped. */
+/*
+ * Transmit the first `nb` pending frames. Frames that the kernel refuses on the port `udp` count as
+ * transmitted and as dropped.
+ */
 static unsigned
 transmit(struct wire *wire, uint16_t nb)
 {
@@ -130,7 +133,7 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	bytes = bytes_of(wire->pending, nb);
 	nb_sent = transmit(wire, (uint16_t)nb);
 	/*
-	 * A result above `nb` says that the fault guard has caught a fault: the process at the
+	 * A result above `nb` means that the fault guard has caught a fault: the process at the
 	 * other end of the port has ended, and the frames are lost.
 	 */
 	if (nb_sent > nb) {
