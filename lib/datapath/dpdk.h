@@ -23,7 +23,7 @@
 
 struct rte_intr_handle;
 
-/** Whether the headers of DPDK are those of a release, or of a later one. */
+/** Whether the headers of DPDK are those of this release (year and month) or of a later release. */
 #define UROCE_DPDK_SINCE(year, month) (RTE_VERSION >= RTE_VERSION_NUM(year, month, 0, 0))
 
 /*

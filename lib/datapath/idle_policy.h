@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/** Time to spin after activity. */
+/** Time in ns that a thread spins after activity, before its first timed sleep. */
 #define UROCE_IDLE_SPIN_NS UINT64_C(50000)
 
 /**
@@ -28,7 +28,10 @@
  */
 #define UROCE_IDLE_TIMED_LAST_NS UINT64_C(80000)
 
-/** Maximum of a sleep until a wake-up, after which the link is checked. */
+/**
+ * Maximum length in ns of a sleep until a wake-up. After this time the thread checks the port's
+ * link.
+ */
 #define UROCE_IDLE_WAKEUP_MAX_NS UINT64_C(100000000)
 
 #endif /* UROCE_DATAPATH_IDLE_POLICY_H */

@@ -7,8 +7,8 @@
  * Interrupt thread calls: calls that run in EAL's interrupt thread. Drivers run their own control
  * callbacks in this thread. So a callback and a call never run at the same time.
  *
- * memif needs this. Stopping the port frees its rings. If the peer disconnects at the same moment,
- * the driver's disconnect callback frees the rings as well.
+ * The memif driver needs such calls: stopping a memif port frees its rings. If the peer disconnects
+ * at the same moment, the driver's disconnect callback frees the rings as well.
  */
 
 /**

@@ -36,8 +36,8 @@ extern int uroce_log_cm;    /* ID of the log type roce.cm */
 
 /**
  * Log a line that a program can cause again and again, such as a refused call. All these lines of
- * the process together are limited to UROCE_LOG_LINES_MAX in a second. A later line says how many
- * were left out.
+ * the process together are limited to UROCE_LOG_LINES_MAX in a second. A later line reports how
+ * many lines were left out.
  */
 #define UROCE_LOG_LINES_MAX 50u
 #define UROCE_LOG_LIMITED(level, noun, ...)                                                        \
@@ -53,7 +53,7 @@ extern int uroce_log_cm;    /* ID of the log type roce.cm */
 bool uroce_log_has_room(uint32_t level, int type);
 
 /**
- * Set the levels of the log types to what the environment variable UROCE_LOG says:
+ * Set the levels of the log types as the environment variable UROCE_LOG requests:
  * "LEVEL[,COMPONENT=LEVEL...]". EAL sets levels when it starts, so this function sets them once
  * before EAL has started and once afterwards. Later calls do nothing. A part of the variable that
  * is not understood has no effect, and one line is logged.
@@ -61,17 +61,17 @@ bool uroce_log_has_room(uint32_t level, int type);
  */
 void uroce_log_read_env(bool is_eal_running);
 
-/** The form of the levels, for messages. */
+/** The form of a text that sets the levels of log types, for error messages. */
 #define UROCE_LOG_LEVELS                                                                           \
 	"LEVEL[,COMPONENT=LEVEL...], with the levels error, warning, notice, info and debug, and " \
 	"the components dev, port, neigh, qp, mem and cm"
 
-/** Whether a text has the form of the levels, and only known names. */
+/** Whether a text has the form of UROCE_LOG_LEVELS, and only known levels and components. */
 bool uroce_log_are_levels(const char *text);
 
 /**
- * Set the levels of all log types, any number of times: NOTICE, and then what `text` says. Other
- * threads may log at the same time.
+ * Set the levels of all log types to NOTICE, and then to the levels in `text`. The function may be
+ * called any number of times. Other threads may log at the same time.
  * @param text  levels that uroce_log_are_levels() accepts; other parts have no effect
  */
 void uroce_log_set_levels(const char *text);

@@ -12,13 +12,13 @@
 
 #define UROCE_SENTENCE_MAX 480u
 
-/** The text is a string at any time. All zero: the sentence is empty. */
+/** A sentence. The string in `text` is always complete. A struct of zeros is the empty sentence. */
 struct uroce_sentence {
 	size_t used; /* length of the sentence in `text` */
 	char text[UROCE_SENTENCE_MAX];
 };
 
-/** Append a part, as printf() does. */
+/** Append a part to a sentence. The part is formatted as printf() does. */
 __attribute__((format(printf, 2, 3))) void uroce_sentence_add(struct uroce_sentence *sentence,
 							      const char *format, ...);
 

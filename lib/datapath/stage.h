@@ -41,7 +41,10 @@ enum uroce_stage {
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
 	UROCE_STAGE_ICRC, /* compute the ICRCs of payload up to 128 bytes */
-	/* Build frames, except HEADERS, GATHER and ICRC: turns of QPs, mbufs, uroce_qpc_sent(). */
+	/*
+	 * Build frames, apart from the stages HEADERS, GATHER and ICRC: select QPs, allocate mbufs,
+	 * call uroce_qpc_sent().
+	 */
 	UROCE_STAGE_BUILD,
 	UROCE_STAGE_TX_BURST, /* time of the port's transmit bursts */
 	/* Publish completions, run commands, and process the timers that expired. */

@@ -82,7 +82,10 @@ uroce_key_make(const struct uroce_key_perm *perm, uint32_t idx, uint8_t tag)
 	return left << 20 | right << 8 | tag;
 }
 
-/** Compute the index of the entry that belongs to a key. The entry may not exist. */
+/**
+ * Compute the index of the table entry that belongs to a key. The table may have no entry with this
+ * index.
+ */
 static inline uint32_t
 uroce_key_index(const struct uroce_key_perm *perm, uint32_t key)
 {

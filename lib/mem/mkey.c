@@ -116,7 +116,7 @@ data_in(const struct uroce_sig_domain *domain, uint64_t len)
 	return len / unit * domain->block_len + (rest < domain->block_len ? rest : 0);
 }
 
-/* Whether the length of a layout does not exceed LEN_MAX. */
+/* Whether the length of a layout is at most LEN_MAX. */
 static bool
 is_countable(const struct uroce_mkey_conf *conf)
 {

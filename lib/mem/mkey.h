@@ -99,7 +99,8 @@ size_t uroce_mkey_memsize(uint32_t max_pieces);
 
 /**
  * Create an mkey that is not configured ("free").
- * @param mem  64-byte aligned, uroce_mkey_memsize() bytes; in use until uroce_mr_free()
+ * @param mem  memory of the mkey: 64-byte aligned, uroce_mkey_memsize() bytes; in use until
+ *   uroce_mr_free()
  * @param flags  enum uroce_mkey_flag
  * @param[out] key  lkey and rkey
  * @return 0 or -ENOMEM

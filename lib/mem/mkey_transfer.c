@@ -110,7 +110,10 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
-		/* Most layouts have one repetition, and need no division, which is slow. */
+		/*
+		 * An offset in the first repetition needs no division, which is slow. Most layouts
+		 * have only one repetition.
+		 */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
 		const struct uroce_mkey_placed *placed = find_piece(mkey, in_round);
@@ -161,7 +164,7 @@ mem_sig_at(const struct uroce_mkey *mkey, uint64_t nth)
 	return (nth + 1) * mkey->mem.block_len + nth * mkey->mem.len;
 }
 
-/* Load the signature that stands behind block `nth` in memory. */
+/* Load the signature that follows block `nth` in memory. */
 static bool
 load_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -345,7 +348,10 @@ take_segment(struct use *use, const struct uroce_mkey_segment *segment, const ui
 	return end_block(use, segment->data / mkey->wire.block_len - 1);
 }
 
-/* Whether memory permits to write one segment, and the signatures that the segment completes. */
+/*
+ * Whether the memory of one segment may be written, and the memory of the signatures that the
+ * segment completes.
+ */
 static bool
 is_segment_writable(const struct use *use, const struct uroce_mkey_segment *segment)
 {

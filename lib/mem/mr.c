@@ -174,10 +174,9 @@ uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key)
 
 	if (entry == NULL)
 		return -EINVAL;
-	/* Acquire and release decide two races: of two threads that withdraw the same key, only
-	 * one succeeds; and either the region is withdrawn or a window is bound to it, not
-	 * both. No other data is published here. The grace period orders the caller's use of
-	 * the memory. */
+	/* The compare-and-swap resolves two races: only one of two threads withdraws a key; and
+	 * a region is withdrawn or a window is bound to it, not both. No other data is published
+	 * here. The grace period orders the caller's use of the memory. */
 	if (atomic_load_explicit(&entry->state, memory_order_acquire) == state &&
 	    uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)))
 		return -EINVAL;
@@ -236,7 +235,7 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 
 /*
  * Find the slot of a key in the cache of recent keys. The upper 24 bits of a key name its entry,
- * and all of them are equally random. The lowest of them select the slot.
+ * and all of these bits are equally random. The lowest of these bits select the slot.
  */
 static _Atomic uint64_t *
 recent_of(const struct uroce_mr_table *table, uint32_t key)
@@ -493,6 +492,9 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 {
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
-	/* Acquire A5 pairs with release R5 in uroce_mr_put_tx_ref(): the port has read all. */
+	/*
+	 * Acquire A5 pairs with release R5 in uroce_mr_put_tx_ref(): if the count is 0, the port
+	 * has finished all its reads of the region.
+	 */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

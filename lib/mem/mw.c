@@ -117,7 +117,10 @@ uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_rkey
 	return 0;
 }
 
-/* Whether the state of a window permits a bind of a window of this type [IBA 10.6.7.2.2]. */
+/*
+ * Whether a window may be bound: its protection domain is that of the bind, the access flags are
+ * known, and its state permits a bind of a window of this type [IBA 10.6.7.2.2].
+ */
 static bool
 is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce_mw_bind *bind)
 {

@@ -66,7 +66,10 @@
 #define UROCE_ENTRY_ODP 8 /* kind of an entry: a region whose pages may be absent (odp.h) */
 /* kind of an entry: a region without memory, which reads as 0 and discards what is written */
 #define UROCE_ENTRY_NULL 9
-/* kind of an entry: a layout over regions (mkey.h); `addr` is the mkey's own memory */
+/*
+ * kind of an entry: a layout over regions (mkey.h); the field `addr` is the address of the struct
+ * uroce_mkey
+ */
 #define UROCE_ENTRY_MKEY 10
 
 /** Index that means "no entry". */

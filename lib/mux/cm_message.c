@@ -47,7 +47,7 @@ check_addr(const struct uroce_mux_cm_addr *addr)
 	return NULL;
 }
 
-/* Check a GID. A multicast address is not the address of a peer. */
+/* Whether a GID is a unicast address. A multicast address cannot be the address of a peer. */
 static bool
 is_unicast(const uint8_t gid[16])
 {

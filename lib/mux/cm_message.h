@@ -21,8 +21,8 @@
  * the engine until the client asks for it. So the connection manager needs no memory for messages
  * to a client that does not read.
  *
- * A request that names a QP number shows the token of the lease of its block (mux/message.h). So
- * no client can ask for a connection in the name of a QP of another client.
+ * A request that names a QP number also contains the token of the lease of the block of this number
+ * (mux/message.h). So no client can ask for a connection in the name of a QP of another client.
  */
 
 #include <stdbool.h>

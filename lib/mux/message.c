@@ -179,7 +179,8 @@ uroce_mux_peek(int socket, bool *has_fds)
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	/*
-	 * MSG_CTRUNC means that the message has descriptors, for which this recvmsg() gave no room.
+	 * MSG_CTRUNC means that the message has descriptors, for which this recvmsg() provided no
+	 * buffer.
 	 */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;
@@ -246,8 +247,8 @@ uroce_mux_listen(const char *path, unsigned mode)
 	if (fd < 0)
 		return fd;
 	/*
-	 * The file gets its mode only after bind(). Until listen() nobody can connect, so nobody
-	 * connects with another mode.
+	 * chmod() sets the mode of the socket file after bind() has created the file. No client can
+	 * connect before listen(), so no client connects while the file has another mode.
 	 */
 	if (bind(fd, (const struct sockaddr *)&addr, sizeof(addr)) == 0 && chmod(path, mode) == 0 &&
 	    listen(fd, UROCE_MUX_BACKLOG) == 0)

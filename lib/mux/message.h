@@ -11,10 +11,10 @@
  *	client             uroced
  *	HELLO          ->           request the host's properties
  *	               <-  HOST     the properties, first and after each change
- *	ATTACH + shm   ->           attach shared memory, show the client's leases
+ *	ATTACH + shm   ->           attach shared memory, present the client's leases
  *	               <-  ATTACHED + doorbell   the shared memory is in use; the valid leases
  *	LEASE          ->           request more blocks of QP numbers
- *	               <-  LEASED   the blocks; none if none is free
+ *	               <-  LEASED   the leased blocks; none if no block is free
  *	RELEASE        ->           return blocks
  *	               <-  WAKE     frames have arrived; wakes a sleeping client
  *	               <-  REFUSED  an error; then uroced closes the connection
@@ -22,7 +22,7 @@
  * A connection may be closed after HOST, or stay open to receive changes.
  *
  * QP numbers are leased in blocks. Each lease has a token, a random number that uroced stores
- * beyond its own end. A client that connects again shows the token and gets the block back under
+ * beyond its own end. A client that connects again presents the token and gets the block back under
  * four conditions: the token is that of the block's last lease, the client has the user ID of that
  * lease, the block was not released, and the limits of the user permit it.
  */
@@ -106,9 +106,9 @@ struct uroce_mux_host {
 	uint8_t gw4[16]; /* IPv4 gateway; all zero if there is none */
 	uint8_t gw6[16];
 	/*
-	 * 1 if the port is `udp`, otherwise 0. For `udp` the kernel finds the next
-	 * hops. The UDP source port of all frames is 4791. The host does not know the
-	 * identification of IPv4 in received frames.
+	 * 1 if the port is `udp`, otherwise 0. For `udp` the kernel finds the next hops. The UDP
+	 * source port of all frames is 4791. The sockets do not report the IPv4 identification of
+	 * received packets.
 	 */
 	uint32_t is_udp;
 };
@@ -225,8 +225,9 @@ int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
 int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 
 /**
- * Look at the next message without taking it or blocking. Its descriptors stay in the socket. The
- * next call of uroce_mux_receive() closes those that are unexpected, which may take long.
+ * Peek at the next message: the message stays in the socket, and the call does not block. Its
+ * descriptors stay in the socket, too. The next call of uroce_mux_receive() closes unexpected
+ * descriptors, which may take long.
  * @param[out] has_fds  whether the message has descriptors
  * @return as uroce_mux_receive(); the message may be malformed
  */

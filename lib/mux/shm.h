@@ -156,7 +156,7 @@ uroce_shm_bindings(const struct uroce_shm *shm)
 	return (_Atomic uint64_t *)(shm->mem + shm->plan.bindings);
 }
 
-/** Whether the frame of a descriptor lies within the shared memory. */
+/** Whether the frame of a descriptor is within the shared memory. */
 static inline bool
 uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 {
@@ -164,7 +164,7 @@ uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 	       frame.offset <= shm->plan.size - frame.len;
 }
 
-/** Whether the empty buffer of a descriptor lies within the shared memory. */
+/** Whether the empty buffer of a descriptor is within the shared memory. */
 static inline bool
 uroce_shm_has_buffer(const struct uroce_shm *shm, struct uroce_spsc_desc buffer)
 {

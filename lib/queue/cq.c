@@ -67,7 +67,10 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 static bool
 disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 {
-	/* Load S4 reads `arm` after store S1, which publishes the entries (both seq_cst). */
+	/*
+	 * Load S4 reads `arm` after store S1, which publishes the entries (both seq_cst). So a
+	 * consumer that found no entry is seen as armed.
+	 */
 	uint32_t arm = atomic_load_explicit(&cq->arm, memory_order_seq_cst);
 
 	if (arm == UROCE_CQ_UNARMED)
@@ -75,8 +78,8 @@ disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 	const bool wakes_solicited = has_solicited(cq, nb);
 
 	/*
-	 * a failed exchange has read `arm` again, because a consumer may have changed it in the
-	 * meantime
+	 * A compare-and-swap that fails loads the present value into `arm`, because a consumer may
+	 * have changed it. The loop then tests this value.
 	 */
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
@@ -104,7 +107,10 @@ publish_entries(struct uroce_cq *cq, uint32_t nb)
 	cq->nb_due = 0;
 	if (nb > 0) {
 		cq->nb_open -= nb;
-		/* Store S1 publishes the entries before load S4 reads `arm`. */
+		/*
+		 * Store S1 publishes the entries before load S4 reads `arm`, so that no wake-up is
+		 * lost.
+		 */
 		uroce_ring_push_ordered(&cq->ring, nb);
 		if (disarm_consumer(cq, nb))
 			cq->is_awaited = true;
@@ -217,6 +223,7 @@ poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 	/*
 	 * Load S2 reads the index of the entries after store S3, which sets `arm` (both seq_cst).
+	 * So the consumer sees every entry that was published before the CQ was armed.
 	 */
 	const uint32_t ready = uroce_ring_head_ordered(&cq->ring) - tail;
 	const uint32_t n = ready < nb ? ready : nb;
@@ -259,7 +266,10 @@ uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe)
 	const bool is_overrun = atomic_load_explicit(&cq->is_overrun, memory_order_acquire);
 	const uint32_t tail = uroce_ring_tail(&cq->ring);
 
-	/* Load S2 reads the index of the entries after store S3, which sets `arm`. */
+	/*
+	 * Load S2 reads the index of the entries after store S3, which sets `arm` (both seq_cst).
+	 * So the consumer sees every entry that was published before the CQ was armed.
+	 */
 	if (uroce_ring_head_ordered(&cq->ring) == tail) {
 		ret = is_overrun ? -EOVERFLOW : -ENOENT;
 	} else {

@@ -39,7 +39,8 @@ struct uroce_cqe {
 	uint32_t status; /* status of the work request (enum ibv_wc_status) */
 	uint32_t opcode; /* operation that has completed (enum ibv_wc_opcode) */
 	/*
-	 * the verdict or NAK syndrome that caused an error status; 0 if no verdict or syndrome did
+	 * the verdict or NAK syndrome that caused an error status; 0 if the status has another
+	 * cause
 	 */
 	uint32_t vendor_err;
 	uint32_t byte_len;
@@ -84,7 +85,7 @@ UROCE_CQE_AS_WC(sl, sl);
 UROCE_CQE_AS_WC(dlid_path_bits, dlid_path_bits);
 #undef UROCE_CQE_AS_WC
 
-/** States of a CQ that say which completions raise an event. */
+/** States of a CQ, which determine the completions that raise an event. */
 enum uroce_cq_arm {
 	UROCE_CQ_UNARMED,
 	/* the CQ is armed: the next completion that is solicited or has an error raises an event */
@@ -102,7 +103,9 @@ struct uroce_cq_list {
 	/* an acknowledgement of a completed message is still to be sent; producers set this field,
 	 * and the thread that publishes clears it */
 	bool is_ack_pending;
-	/* valid if is_ack_pending is set: the acknowledgement goes to another host */
+	/*
+	 * whether the pending acknowledgement goes to another host; valid if is_ack_pending is set
+	 */
 	bool is_remote_ack_pending;
 };
 
@@ -121,7 +124,10 @@ struct uroce_cq {
 	 * published
 	 */
 	bool has_overrun;
-	/* the CQ was armed for an entry; its event is raised when the list is published */
+	/*
+	 * an entry was published for which the CQ was armed; the next uroce_cq_end() or
+	 * uroce_cq_publish() returns this, so that the event is raised
+	 */
 	bool is_awaited;
 	/*
 	 * whether the CQ is armed (enum uroce_cq_arm); consumers set the field, producers clear it
@@ -147,7 +153,8 @@ size_t uroce_cq_memsize(uint32_t nb_cqe);
 void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 
 /**
- * Producer: begin a batch. The batch must end; between begin and end the producer must not block.
+ * Producer: begin a batch. The producer must end the batch, and must not block before it does,
+ * because it holds the producer lock.
  */
 void uroce_cq_begin(struct uroce_cq *cq);
 
@@ -226,7 +233,10 @@ int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
  */
 int uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
 
-/** Whether the CQ has no entry to poll. Without a lock the result is a hint. */
+/**
+ * Whether the CQ has no entry to poll. Without the consumer lock the result is a hint, because
+ * another thread may poll at the same time.
+ */
 static inline bool
 uroce_cq_is_empty(const struct uroce_cq *cq)
 {

@@ -20,8 +20,8 @@
 #define ATOMIC_LEN 8
 
 /**
- * Properties of a send opcode, or-ed. ON_CONNECTED and ON_DATAGRAM say to which kinds of QP the
- * opcode may be posted.
+ * Properties of a send opcode, or-ed. ON_CONNECTED and ON_DATAGRAM name the kinds of QP to which
+ * the opcode may be posted.
  */
 enum opcode_fact {
 	ON_CONNECTED = 1 << 0,

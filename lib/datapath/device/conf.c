@@ -313,8 +313,8 @@ is_given(const char *name, uint32_t seen)
 }
 
 /*
- * Refuse keys of which the port has no use.
- * @param why  what the log says of the key: the reason, and which keys are allowed
+ * Refuse keys that have no meaning for the port.
+ * @param why  end of the log line: the reason of the refusal, and the keys that are allowed
  * @return 0, or -EINVAL after a logged line
  */
 static int
@@ -358,7 +358,8 @@ check_attached(const struct uroce_dev_conf *conf, uint32_t seen)
 }
 
 /*
- * Refuse keys that do not apply to the port `udp`, and keys that apply only to it.
+ * Refuse keys that do not apply to the port `udp`. On other ports, refuse keys that apply only to
+ * the port `udp`.
  */
 static int
 check_udp(const struct uroce_dev_conf *conf, uint32_t seen)

@@ -54,8 +54,8 @@ uroce_conf_value_ip(const char *text, bool has_loopback, uint8_t ip[16])
 }
 
 /*
- * Parse the length of the network prefix of an address. The port `udp` needs none, because the
- * kernel has the routes. There a missing length is that of the address.
+ * Parse the length of the network prefix of an address. For the port `udp` the length may be
+ * missing, because the kernel has the routes. The prefix then has the length of the whole address.
  * @param text  the length; NULL: none is given
  */
 static int

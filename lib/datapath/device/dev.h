@@ -56,7 +56,10 @@ struct uroce_dev {
 	uint8_t mac[6];
 	uint16_t pkeys[1]; /* table of partition keys; its only entry is the default key 0xffff */
 	struct uroce_qpc_limits limits;
-	/* Parameters for QPs that use congestion control; they always have an algorithm. */
+	/*
+	 * Parameters for QPs that use congestion control. The field for the algorithm is always
+	 * set.
+	 */
 	struct uroce_cc_conf cc;
 	struct uroce_qpn_table *qpns;
 	/* table of memory keys, which are added, invalidated and freed under `lock` */
@@ -75,8 +78,8 @@ struct uroce_dev {
 	struct uroce_mcast_group *groups;
 	bool has_due_groups; /* some groups must be reported by IGMP or MLD; guarded by `lock` */
 	/*
-	 * Number of changes of the link to down, when the groups were last reported or checked while
-	 * the link was up; UINT64_MAX: the link was never up meanwhile. Guarded by `lock`.
+	 * Value of port->nb_downs at the latest check of the groups at which the link was up;
+	 * UINT64_MAX: the link was not up since the first group was added. Guarded by `lock`.
 	 */
 	uint64_t nb_link_downs;
 	/* Number of multicast groups in `groups`; workers use it as a hint. */
@@ -133,8 +136,8 @@ int uroce_dev_start(struct uroce_dev *dev);
 
 /**
  * Destroy a device. Its port is stopped, unless an embedder handed the port over. If the driver of
- * the port would go on using the library's memory, the port is also closed, so that ethdev no
- * longer knows the port.
+ * the port would go on using the library's memory, the port is also closed, which removes the port
+ * from ethdev.
  * @return 0, or -EBUSY: QPs or regions are left, and nothing was changed
  */
 int uroce_dev_destroy(struct uroce_dev *dev);

@@ -112,7 +112,7 @@ uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* after uroce_qpn_peek() the fields of the QP context are visible */
+	/* uroce_qpn_peek() also makes the fields of the QP context visible */
 	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
 
 	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;

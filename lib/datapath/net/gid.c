@@ -76,7 +76,7 @@ read_uroceds(const struct uroce_dev *dev, struct kernel_addrs *given)
 	given->are_uroceds = true;
 }
 
-/* Read the addresses of an interface. @param if_index  0: those of all interfaces */
+/* Read the addresses of an interface. @param if_index  index of the interface; 0: all interfaces */
 static void
 read_kernel(unsigned if_index, struct kernel_addrs *kernel)
 {
@@ -130,7 +130,10 @@ add_link_local(const struct uroce_dev_conf *conf, const uint8_t mac[6],
 		add_gid(gids, &made, false);
 }
 
-/* Add the configured addresses, or else those of the kernel without link-local ones. */
+/*
+ * Add the configured addresses to a GID table. If none is configured, add the addresses of the
+ * kernel that are not link-local.
+ */
 static void
 add_addrs(const struct uroce_dev_conf *conf, const struct kernel_addrs *kernel,
 	  struct uroce_gid_table *gids)

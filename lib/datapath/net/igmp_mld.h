@@ -25,7 +25,7 @@ bool uroce_igmp_mld_is_reported(const uint8_t group[16]);
 
 /**
  * Build a report of a group, or with `is_leave` the message that this host leaves the group.
- * @param[out] frame  room for UROCE_NEIGH_REQUEST_MAX
+ * @param[out] frame  the message; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame
  */
 uint32_t uroce_igmp_mld_put_report(const struct uroce_neigh_conf *conf, const uint8_t group[16],

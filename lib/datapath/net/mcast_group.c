@@ -195,7 +195,7 @@ join_by_kernel(struct uroce_dev *dev, const uint8_t gid[16], int *fd)
 	return *fd < 0 ? *fd : 0;
 }
 
-/* Start to receive the datagrams of a group. The caller holds the device's lock. */
+/* Start receiving the datagrams of a group. The caller holds the device's lock. */
 static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -224,7 +224,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	return 0;
 }
 
-/* Stop to receive the datagrams of a group. The caller holds the device's lock. */
+/* Stop receiving the datagrams of a group. The caller holds the device's lock. */
 static void
 stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 {

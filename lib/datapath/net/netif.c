@@ -174,8 +174,8 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 }
 
 /*
- * Whether an entry of the list belongs to an interface that is up, and is of the loopback interface
- * or not, as asked.
+ * Whether an entry of the list of addresses belongs to an interface that is up, and that is a
+ * loopback interface exactly if `is_loopback` is set.
  */
 static bool
 is_up_and(const struct ifaddrs *ifa, bool is_loopback)
@@ -198,7 +198,10 @@ get_mtu_of(const char *name)
 	return mtu;
 }
 
-/* Add the addresses of a list, see is_up_and(). @return number of addresses */
+/*
+ * Copy the addresses of a list that are not link-local, of the interfaces that is_up_and() selects.
+ * @return number of addresses
+ */
 static int
 collect_addrs(const struct ifaddrs *list, bool is_loopback, struct uroce_addr *addr, int room,
 	      uint32_t *mtu)

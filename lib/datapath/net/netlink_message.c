@@ -139,8 +139,8 @@ get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint
 }
 
 /*
- * Read an address from a message, in the IPv4-mapped form if `dip` is IPv4. Without the attribute
- * the address stays as it is.
+ * Read an address from a message, in the IPv4-mapped form if `dip` is IPv4. If the message lacks
+ * the attribute, `ip` does not change.
  */
 static void
 get_ip(const union uroce_netlink_message *msg, uint16_t type, const uint8_t dip[16], uint8_t ip[16])

@@ -3,10 +3,10 @@
 /*
  * Path resolution: from an address vector to the source address, the next hop and its MAC.
  *
- * If the source address is the kernel's, the kernel is queried for the next hop and its MAC. Beyond
- * UDP sockets all next hops have one MAC, and the kernel is only asked whether there is a route.
- * Otherwise the networks and gateways of the configuration determine the next hop, and the library
- * resolves its MAC by ARP or ND.
+ * If the source address is the kernel's, the kernel is queried for the next hop and its MAC. If
+ * frames pass UDP sockets of the kernel, all next hops have the same MAC in the frames, and the
+ * kernel is only queried whether a route exists. Otherwise the networks and gateways of the
+ * configuration determine the next hop, and the library resolves its MAC by ARP or ND.
  */
 
 #include <errno.h>
@@ -144,7 +144,10 @@ uroce_dev_check_socket_route(const struct uroce_dev *dev, const uint8_t sip[16],
 	return dev->conf.is_attached && (ret == -EADDRNOTAVAIL || ret == -ENODEV) ? 0 : ret;
 }
 
-/* Look up the MAC of a next hop beyond UDP sockets, which is the same for all. */
+/*
+ * Look up the MAC of a next hop if frames pass UDP sockets. All next hops then have the same MAC,
+ * but the kernel must have a route.
+ */
 static int
 look_up_socket_route(const struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 {
@@ -179,8 +182,8 @@ look_up_mac(struct uroce_dev *dev, const struct route *route, uint8_t mac[6])
 
 /*
  * Look up the MAC of the next hop. If the MAC is not known, a request for it is sent, unless the
- * latest request was sent a short time ago. The kernel repeats its requests itself. So the kernel
- * is queried only once in a while.
+ * latest request was sent a short time ago. The kernel repeats its own requests. So the kernel is
+ * queried only once in a millisecond.
  * @param[in,out] request_ns  time from which on the next request may be sent
  * @return as look_up_mac()
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks address vectors, and composes a sentence that says why a path could not be resolved. The
- * GID table is read again for this sentence. If an address has changed since the failure, the
+ * Checks address vectors, and composes a sentence that explains why a path could not be resolved.
+ * The GID table is read again for this sentence. If an address has changed since the failure, the
  * sentence describes the changed table.
  */
 

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Composes a sentence for the user that says why an address vector cannot be resolved to a path.
+ * Composes a sentence for the user that explains why an address vector cannot be resolved to a
+ * path.
  */
 
 #include <infiniband/verbs.h>

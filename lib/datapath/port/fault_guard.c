@@ -43,7 +43,10 @@ static _Thread_local struct guard thread_guard;
  */
 static pthread_key_t guard_key;
 
-/* Handle a fault outside of a guarded burst: let happen what would happen without this handler. */
+/*
+ * Handle a fault outside of a guarded burst as if this handler were not installed: call the
+ * previous handler, or restore the previous action.
+ */
 static void
 chain_handler(int sig, siginfo_t *info, void *context)
 {

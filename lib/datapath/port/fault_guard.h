@@ -36,7 +36,7 @@ uint16_t uroce_fault_guard_rx(uint16_t port_id, uint16_t queue, struct rte_mbuf 
 
 /**
  * Call rte_eth_tx_burst() under the fault guard.
- * @return number of frames that the port took; UINT16_MAX after a fault: the frames are lost
+ * @return number of frames that the port accepted; UINT16_MAX after a fault: the frames are lost
  */
 uint16_t uroce_fault_guard_tx(uint16_t port_id, uint16_t queue, struct rte_mbuf **frames,
 			      uint16_t nb);

@@ -22,13 +22,13 @@ void uroce_link_check(struct uroce_port *port);
 
 /**
  * Store the state of the link, and raise an event if the state has changed. Any thread may call
- * this, but only one at a time.
+ * this function, but only one at a time.
  */
 void uroce_link_set(struct uroce_port *port, bool is_up);
 
 /**
- * Time between two attempts to connect. It exceeds the time of a handshake on a busy machine: memif
- * does not survive a peer that leaves during a handshake.
+ * Time in ns between two attempts to connect. It exceeds the time of a handshake on a busy machine,
+ * because the process of a memif server may fail if a client leaves during the handshake.
  */
 #define UROCE_LINK_RESTART_NS UINT64_C(500000000)
 

@@ -104,7 +104,10 @@ uroce_memif_socket_is_connected(const struct uroce_port *port)
 	return fd >= 0;
 }
 
-/* A callback that is never registered. */
+/*
+ * A callback that is never registered. is_source() passes this callback to EAL, so that no source
+ * is changed.
+ */
 static void
 do_nothing(void *arg)
 {

@@ -19,7 +19,7 @@ bool uroce_memif_socket_is_connected(const struct uroce_port *port);
  * Prepare the sockets of a port that has been started: a server listens, and clients that leave
  * early do not end this process.
  *
- * Must not be called from EAL's interrupt thread.
+ * The function must not be called from EAL's interrupt thread.
  *
  * @return 0, or -errno after one logged line
  */

@@ -39,7 +39,7 @@
 
 struct uroce_port;
 
-/** Maximum number of ports of a process: ethdev ports, and ports that are none. */
+/** Maximum number of ports of a process: ethdev ports, connections to uroced, and ports `udp`. */
 #define UROCE_PORTS_MAX (RTE_MAX_ETHPORTS + 16)
 
 struct uroce_mux_client;
@@ -203,7 +203,7 @@ bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 void uroce_port_set_mac(struct uroce_port *port, const uint8_t mac[6]);
 
 struct uroce_port {
-	/* ethdev's port ID; RTE_MAX_ETHPORTS or above: the port is none of ethdev's */
+	/* port ID of ethdev; RTE_MAX_ETHPORTS or above: the port is not an ethdev port */
 	uint16_t id;
 	char name[RTE_ETH_NAME_MAX_LEN];
 	const struct uroce_port_policy *policy;
@@ -212,8 +212,8 @@ struct uroce_port {
 	uint32_t frame_limit; /* length of the longest frame in bytes, with VLAN tag, without FCS */
 	uint16_t nb_queues;   /* number of queue pairs; a pair is an RX queue and a TX queue */
 	/*
-	 * Number of payload bytes in flight that the receive buffer of such a port has room for; 0:
-	 * the port's rings have room for the usual window.
+	 * Number of payload bytes in flight for which the receive buffer of a port `udp` has room;
+	 * 0: the port's rings have room for the usual window.
 	 */
 	uint32_t window_bytes;
 	bool is_handed_over;
@@ -231,7 +231,7 @@ struct uroce_port {
 	struct uroce_netif netif;
 	/* Connection to uroced; NULL: the port is not attached to uroced. */
 	struct uroce_mux_client *mux_client;
-	struct uroce_udp_port *udp; /* the sockets of a port `udp`; NULL: another port */
+	struct uroce_udp_port *udp; /* the sockets of a port `udp`; NULL for every other port */
 	struct uroce_event_queue *events;
 	atomic_bool is_up;
 	_Atomic uint64_t nb_downs; /* number of changes of the link from up to down */
@@ -257,7 +257,7 @@ void uroce_port_close(struct uroce_port *port);
  */
 uint32_t uroce_port_mbps(const struct uroce_port *port);
 
-/** Whether the port is one of ethdev's. */
+/** Whether the port is an ethdev port. */
 static inline bool
 uroce_port_is_ethdev(const struct uroce_port *port)
 {

@@ -31,7 +31,7 @@
 #include "datapath/port/port_setup.h"
 #include "datapath/udp/udp_port.h"
 
-/* How long the peer of a port may take to receive the last frames, in us. */
+/* Time in us that a port waits before it stops, so that its peer can receive the last frames. */
 #define PEER_RECEIVES_US 20000u
 
 /*
@@ -159,8 +159,8 @@ open_claimed(struct uroce_port *port)
 }
 
 /*
- * Claim a port ID for a port that is none of ethdev's. Such ports have IDs beyond those of ethdev.
- * The range of these IDs limits the number of such ports.
+ * Claim a port ID for a port that is not an ethdev port. Such ports have IDs beyond those of
+ * ethdev. The range of these IDs limits the number of such ports.
  */
 static int
 claim_other_port(const char *name, uint16_t *id)

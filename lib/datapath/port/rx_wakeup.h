@@ -68,7 +68,8 @@ void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
  * before this call changed the mask.
  *
  * @lcore The thread that sleeps, holding the lock of the queue's worker.
- * @return whether the wake-up is armed; it ends with the link at the latest, even without a disarm
+ * @return whether the wake-up is armed. An armed wake-up ends with the link at the latest, even
+ *   without a disarm.
  */
 bool uroce_rx_wakeup_arm(struct uroce_rx_wakeups *wakeups, uint16_t queue, uint64_t now_ns);
 
@@ -94,7 +95,7 @@ bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct ur
 
 /**
  * Unmask the interrupts of a queue's memif ring, after a search for the ring if necessary.
- * @return whether the driver takes interrupts of this ring
+ * @return whether the driver reads the eventfd of this ring, so that the wake-up works
  */
 bool uroce_rx_wakeup_open_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 			       uint16_t queue);

@@ -2,8 +2,8 @@
 
 /*
  * Counters of the port `udp`. A worker may open and close sockets of multicast groups. So the
- * sockets of a queue are read in the context of its worker. A socket that is closed leaves its
- * number of dropped datagrams to the queue (uroce_udp_queue_remove()).
+ * sockets of a queue are read in the context of its worker. When a socket is closed, its number of
+ * dropped datagrams is added to a counter of the queue (uroce_udp_queue_remove()).
  */
 
 #include "datapath/udp/udp_counter.h"
@@ -16,7 +16,7 @@
 #include "datapath/udp/udp_queue.h"
 #include "datapath/worker/worker.h"
 
-/* The size of the longest string that DPDK telemetry takes, with the terminating zero. */
+/* The size of the longest string that DPDK telemetry accepts, with the terminating zero. */
 #define TEXT_MAX 128
 
 static const char udp_counter_names[UROCE_UDP_COUNTER_NB][UROCE_LOWER_MAX + 1] = {
@@ -49,7 +49,7 @@ uroce_udp_counter_text(enum uroce_udp_counter counter)
 	return (unsigned)counter < UROCE_UDP_COUNTER_NB ? udp_counter_texts[counter] : "?";
 }
 
-/* A queue whose counters are added to `nb`. */
+/* The arguments of add_queue(): a queue, and the array to which the queue's counters are added. */
 struct queue_reading {
 	const struct uroce_udp_queue *queue;
 	uint64_t *nb;

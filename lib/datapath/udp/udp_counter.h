@@ -29,15 +29,15 @@ enum uroce_udp_counter {
 		UROCE_UDP_COUNTER_NB
 };
 
-/** Name of a counter, such as "udp_tx_messages". */
+/** Get the name of a counter, such as "udp_tx_messages". */
 const char *uroce_udp_counter_name(enum uroce_udp_counter counter);
 
-/** What a counter counts, without a full stop. */
+/** Get the description of a counter, a text without a full stop. */
 const char *uroce_udp_counter_text(enum uroce_udp_counter counter);
 
 /**
- * Read the counters of a device on the port `udp`. Any thread may call this, except one that holds
- * the lock of a worker.
+ * Read the counters of a device on the port `udp`. Any thread may call this function, except a
+ * thread that holds the lock of a worker.
  */
 void uroce_udp_counters_read(struct uroce_dev *dev, uint64_t nb[UROCE_UDP_COUNTER_NB]);
 

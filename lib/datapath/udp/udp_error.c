@@ -2,9 +2,9 @@
 
 /*
  * Errors that the kernel reports about datagrams which the sockets have sent: ICMP messages of
- * hosts and routers. The kernel keeps them in the error queue of a socket (IP_RECVERR). They change
- * no QP, because anybody can send an ICMP message. They are counted, and the log tells the user
- * about each destination and error once.
+ * hosts and routers. The kernel keeps these errors in the error queue of a socket (IP_RECVERR). An
+ * error changes no QP, because anybody can send an ICMP message. Errors are counted, and the log
+ * has one line for each destination and error.
  */
 
 #include <errno.h>
@@ -19,14 +19,14 @@
 /* Maximum number of errors that are read from a socket at a time. */
 #define ERRORS_MAX 16
 
-/* An error about a destination. */
+/* An error that was reported about datagrams to one destination. */
 struct report {
 	uint8_t ip[16];
 	int error;
 	uint32_t mtu; /* for EMSGSIZE: the MTU of the path */
 };
 
-/* Take a destination from the address of a message of the error queue. */
+/* Copy the destination from the address of a message of the error queue to a report. */
 static void
 take_destination(const struct sockaddr_in6 *to, struct report *report)
 {
@@ -48,8 +48,8 @@ is_from_network(const struct sock_extended_err *err)
 
 /*
  * Read a message of the error queue.
- * @return 1: the network has reported an error; 0: the kernel itself has, which the transmit side
- *   knows already; -1: there is no message
+ * @return 1: the network has reported an error; 0: the kernel itself has reported an error, which a
+ *   transmit call has returned already; -1: there is no message
  */
 static int
 read_error(const struct uroce_udp_socket *sock, struct report *report)
@@ -78,7 +78,10 @@ read_error(const struct uroce_udp_socket *sock, struct report *report)
 	return is_from_network(&err);
 }
 
-/* Whether the log has a line about the destination and the error already; if not, note them. */
+/*
+ * Whether the destination and the error are among those that were logged last. If not, they are
+ * added.
+ */
 static bool
 is_known_report(struct uroce_udp_errors *errors, const struct report *report)
 {

@@ -42,7 +42,7 @@ write_ipv6(const struct uroce_udp_arrival *arrival, struct uroce_udp_origin *ori
 	origin->hdr_len = sizeof(struct uroce_eth) + sizeof(*ip) + sizeof(struct uroce_udp);
 }
 
-/* Write the destination MAC: that of the port, or that of a multicast group. */
+/* Write the destination MAC of a frame: the MAC of the port, or that of the multicast group. */
 static void
 write_dmac(const struct uroce_port *port, bool is_ipv6, const uint8_t *dest, uint8_t mac[6])
 {

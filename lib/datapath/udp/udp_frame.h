@@ -4,28 +4,31 @@
 
 /**
  * @file
- * Frames of received datagrams: the headers that the kernel has taken away are written again.
+ * Frames of received datagrams. The kernel delivers a datagram without its headers, so these
+ * functions write headers in front of the datagram.
  */
 
 #include "datapath/udp/udp_queue.h"
 
-/** What the control messages of a received message say. */
+/** The properties of a received message, most of which are in its control messages. */
 struct uroce_udp_arrival {
-	struct sockaddr_in6 from; /* or a struct sockaddr_in */
-	uint8_t dest[16];         /* destination address, in network form of the family */
+	struct sockaddr_in6 from; /* source address; for IPv4 a struct sockaddr_in */
+	/* destination address in wire order: 4 bytes for IPv4, 16 for IPv6 */
+	uint8_t dest[16];
 	uint8_t tclass;
 	uint8_t ttl;
-	uint32_t segment_len; /* length of each datagram but the last; 0: there is one datagram */
-	uint32_t len;         /* length of the message */
+	/* length of each datagram but the last; `len` if there is one datagram */
+	uint32_t segment_len;
+	uint32_t len; /* length of the message in bytes */
 };
 
-/** Make the headers of the datagrams of a message, without lengths and checksum. */
+/** Write the headers that all datagrams of a message get, without lengths and checksum. */
 void uroce_udp_make_origin(const struct uroce_port *port, bool is_ipv6,
 			   const struct uroce_udp_arrival *arrival,
 			   struct uroce_udp_origin *origin);
 
 /**
- * Complete a frame whose datagram is in its place: write the headers and the lengths.
+ * Complete a frame whose mbuf contains the datagram already: write the headers and the lengths.
  * @param len  length of the datagram
  */
 void uroce_udp_finish_frame(const struct uroce_udp_origin *origin, struct rte_mbuf *frame,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups of the port `udp`. A socket with an address of its own receives no datagrams of
- * a group. So each group has a socket that is bound to the group, on the first queue. Other
- * processes of the host may have such a socket, too, and the kernel gives each of them a copy. A
- * socket that is bound to no address receives the datagrams of all groups that the kernel has
- * joined, and the caller makes the kernel join.
+ * Multicast groups of the port `udp`. A socket that is bound to an address of the host receives no
+ * datagrams of a group. So each group has a socket that is bound to the group, on the first queue.
+ * Other processes of the host may have such a socket, too, and the kernel delivers a copy to each
+ * of these sockets. A socket that is bound to no address receives the datagrams of all groups that
+ * the kernel has joined. In this case the caller makes the kernel join the group.
  */
 
 #include <errno.h>

@@ -44,7 +44,7 @@ is_addr_of(const struct ifaddrs *ifa, const uint8_t ip[16])
 	return memcmp(v4, ip + 12, 4) == 0 || (v4[0] == 127 && ip[12] == 127);
 }
 
-/* Find the interface that has an address. @return its index; 0: the host does not have it */
+/* Find the interface that has an address. @return index of the interface; 0: no interface has it */
 static int
 find_interface(const uint8_t ip[16])
 {
@@ -87,8 +87,8 @@ choose_interface(const struct uroce_dev_conf *conf)
 
 /* The properties of a port that depend on the interfaces. */
 struct interfaces {
-	int if_index;           /* 0: all interfaces */
-	uint32_t mtu;           /* 0: unknown */
+	int if_index;           /* index of the interface; 0: the port uses all interfaces */
+	uint32_t mtu;           /* MTU in bytes; 0: unknown */
 	struct uroce_addr addr; /* the first address; all zero: there is none */
 };
 
@@ -123,11 +123,14 @@ read_interface(const struct uroce_dev_conf *conf, struct interfaces *one)
 	return 0;
 }
 
-/* Make the MAC of the port from an address. It differs from uroce_udp_peer_mac in its second byte. */
+/*
+ * Make the MAC of the port from an address. The MAC differs from uroce_udp_peer_mac in its second
+ * byte.
+ */
 static void
 make_mac(const uint8_t ip[16], uint8_t mac[6])
 {
-	mac[0] = 0x02; /* locally administered */
+	mac[0] = 0x02; /* first byte of a locally administered MAC */
 	mac[1] = 0;
 	memcpy(mac + 2, ip + 12, 4);
 }
@@ -196,7 +199,10 @@ void
 uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i)
 {
 	uroce_udp_count(&queue->stats.rx_dropped, uroce_udp_socket_drops(&queue->socket[i]));
-	/* A child of fork() may have the socket, too, so closing it does not remove it. */
+	/*
+	 * Remove the socket from the epoll set before it is closed. If a child of fork() has the
+	 * socket, too, close() alone does not remove it.
+	 */
 	(void)epoll_ctl(queue->epoll_fd, EPOLL_CTL_DEL, queue->socket[i].fd, NULL);
 	uroce_udp_socket_close(&queue->socket[i]);
 	queue->socket[i] = queue->socket[--queue->nb_sockets];
@@ -351,7 +357,10 @@ uroce_udp_port_is_up(struct uroce_port *port)
 {
 	const struct uroce_udp_queue *queue = port->udp->queue[0];
 
-	/* The GID table of a port without addresses of its own follows the changes instead. */
+	/*
+	 * If the sockets are bound to no particular address, the GID table follows changes of the
+	 * addresses, and the link does not depend on them.
+	 */
 	if (!queue->socket[0].is_any && uroce_netlink_take_changes(port->netif.news_fd, 0))
 		port->udp->has_addrs = has_all_addrs(queue);
 	return port->udp->has_addrs &&

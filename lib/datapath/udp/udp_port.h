@@ -39,14 +39,17 @@
 struct uroce_port;
 struct uroce_udp_queue;
 
-/** MAC of all other hosts in the frames of this port, because the kernel does not show MACs. */
+/** MAC of all other hosts in the frames of this port, because the kernel does not report MACs. */
 extern const uint8_t uroce_udp_peer_mac[6];
 
 /** The part of a port that only the port `udp` has. */
 struct uroce_udp_port {
 	uint16_t nb_queues;
 	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
-	/* The host has the addresses of the configuration; the thread that checks links writes it. */
+	/*
+	 * The host has the addresses of the configuration. The thread that checks links sets this
+	 * field.
+	 */
 	bool has_addrs;
 };
 
@@ -76,7 +79,7 @@ void uroce_udp_port_close(struct uroce_udp_port *udp);
 
 /**
  * Whether the kernel's interface is up, and the host has the addresses of the configuration. A port
- * with all addresses of the host is always up. One thread at a time may call this.
+ * with all addresses of the host is always up. One thread at a time may call this function.
  */
 bool uroce_udp_port_is_up(struct uroce_port *port);
 
@@ -106,7 +109,7 @@ void uroce_udp_port_leave(const struct uroce_port *port, const uint8_t gid[16]);
 /**
  * Receive and transmit bursts, with the arguments and results of rte_eth_rx_burst() and
  * rte_eth_tx_burst(). A frame that the kernel refuses is freed, as if the network had lost it.
- * @param[out] nb_lost  number of such frames, which are part of the result
+ * @param[out] nb_lost  number of frames that the kernel refused, which are part of the result
  */
 uint16_t uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue, struct rte_mbuf **frames,
 			   uint16_t nb);

@@ -34,44 +34,46 @@
 #define UROCE_UDP_HDR_MAX  (14u + 40 + 8)
 #define UROCE_UDP_HDR_IPV4 (14u + 20 + 8)
 
-/** Number of header bytes behind the identification of IPv4. */
+/** Number of header bytes behind the IPv4 identification: the rest of the IPv4 header, and UDP. */
 #define UROCE_UDP_AFTER_IDENT (20u - 6 + 8)
 
 /** Counts of messages and of unexpected events. The thread that drives the worker writes them. */
 struct uroce_udp_stats {
-	_Atomic uint64_t tx_messages; /* messages that the kernel has taken */
-	_Atomic uint64_t tx_lost; /* frames that the kernel refused, with another error than full */
+	_Atomic uint64_t tx_messages; /* messages that the kernel has accepted */
+	/* frames that the kernel refused, but not because a buffer was full */
+	_Atomic uint64_t tx_lost;
 	_Atomic uint64_t rx_messages; /* messages that the kernel has delivered */
 	_Atomic uint64_t rx_copied;   /* messages that did not fit the prepared mbufs */
 	_Atomic uint64_t rx_too_long; /* datagrams that are longer than the longest frame */
-	/* datagrams that the kernel had dropped from sockets of multicast groups that are closed */
+	/* datagrams that the kernel dropped, of sockets of multicast groups that are closed */
 	_Atomic uint64_t rx_dropped;
 	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
 	_Atomic uint64_t icmp_errors; /* errors that hosts or routers have reported by ICMP */
 };
 
-/** Number of errors that the log has told and that are remembered. */
+/** Number of logged errors that are stored, so that they are not logged again. */
 #define UROCE_UDP_LOGGED_ERRORS 8u
 
-/** Errors that the network has reported. */
+/** Errors that the network has reported about datagrams of a queue. */
 struct uroce_udp_errors {
 	bool are_waiting; /* an error queue of a socket may have errors */
 	unsigned next_logged;
-	/* The latest errors that the log has told, and their destinations. */
+	/* The latest errors that were logged, and their destinations. */
 	struct uroce_udp_logged_error {
 		uint8_t ip[16];
-		int error; /* 0: unused */
+		int error; /* errno of the error; 0: the entry is unused */
 	} logged[UROCE_UDP_LOGGED_ERRORS];
 };
 
-/** What frames of one message have in common, and the headers that they get. */
+/** The headers that all frames of one received message have in common. */
 struct uroce_udp_origin {
-	uint8_t hdr[UROCE_UDP_HDR_MAX]; /* lengths, checksum and identification are 0 */
+	/* headers, with 0 for lengths, checksum and identification */
+	uint8_t hdr[UROCE_UDP_HDR_MAX];
 	uint8_t hdr_len;
 	bool is_ipv6;
 };
 
-/** The transmit side: messages for one sendmmsg(). */
+/** State of the transmit side: messages for one sendmmsg(). */
 struct uroce_udp_tx {
 	struct mmsghdr msg[UROCE_BURST];
 	uint8_t nb_frames[UROCE_BURST]; /* number of frames of each message */
@@ -81,30 +83,33 @@ struct uroce_udp_tx {
 	} dest[UROCE_BURST];
 	_Alignas(struct cmsghdr) uint8_t control[UROCE_BURST][160];
 	struct iovec part[UROCE_UDP_PARTS_MAX];
-	bool has_segment; /* the kernel cuts datagrams from messages */
+	bool has_segment; /* the kernel cuts one message into datagrams (UDP_SEGMENT) */
 	/*
 	 * Error of the latest message of several datagrams, which may be the kernel's refusal to
-	 * cut it, or may be an error of the path; 0: there was none. It is decided by the next
-	 * message, which has one datagram.
+	 * cut it, or may be an error of the path; 0: there was none. The result of the next
+	 * message, which has one datagram, decides between both.
 	 */
 	int segment_error;
 	bool has_logged_loss;
 };
 
-/** The receive side. */
+/** State of the receive side. */
 struct uroce_udp_rx {
 	struct rte_mbuf
 		*spare[UROCE_BURST]; /* mbufs for the next datagrams; the last is used first */
 	unsigned nb_spare;
 	unsigned next_socket; /* index of the socket that is read first */
 	struct iovec part[UROCE_BURST + 1];
-	/* A message that did not fit the mbufs; NULL: there was none yet. */
+	/* Buffer for a message that does not fit the prepared mbufs; NULL: not allocated yet. */
 	uint8_t *overflow;
 	uint32_t left_at,
-		left_end;  /* part of `overflow` that waits for mbufs; equal: nothing waits */
+		left_end;  /* the bytes [left_at, left_end) of `overflow` wait for mbufs */
 	uint32_t left_len; /* length of a datagram in `overflow` */
 	struct uroce_udp_origin left_origin;
-	/* Terms of the identifications of datagrams of `terms_len` bytes; 0: none were computed. */
+	/*
+	 * Terms by which the ICRC of a datagram of `terms_len` bytes depends on the IPv4
+	 * identification; not valid if `terms_len` is 0.
+	 */
 	struct uroce_icrc_field terms;
 	uint32_t terms_len;
 };
@@ -113,7 +118,7 @@ struct uroce_udp_queue {
 	/* The sockets: those of the addresses or families, and those of multicast groups. */
 	struct uroce_udp_socket socket[UROCE_ADDRS_MAX + UROCE_UDP_GROUPS_MAX];
 	unsigned nb_sockets;
-	int epoll_fd; /* polls readable if one of the sockets does */
+	int epoll_fd; /* epoll descriptor, which polls readable if one of the sockets does */
 	struct uroce_udp_stats stats;
 	struct uroce_udp_errors errors;
 	struct uroce_udp_tx tx;

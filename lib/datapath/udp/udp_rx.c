@@ -4,8 +4,9 @@
  * Receive on the port `udp`. A message of the kernel is one datagram, or up to 64 datagrams of one
  * flow and one length (UDP_GRO), of which the last may be shorter. The kernel copies each datagram
  * into an mbuf of its own: the mbufs are offered as parts of as many bytes as a datagram of the
- * latest message had. If the message turns out to be different, its bytes are copied to where they
- * belong, over a buffer that takes the longest message. What has no mbuf yet waits in this buffer.
+ * latest message had. If the message turns out to be different, its bytes are copied to mbufs by
+ * way of a buffer that has room for the longest message. Datagrams that have no mbuf yet wait in
+ * this buffer.
  *
  * Each datagram gets headers of Ethernet, IP and UDP in front. The identification of IPv4 is unknown
  * and written as 0. Datagram i of a message probably had identification i, because its sender is
@@ -35,8 +36,8 @@
 #define LEARN_LEN 2048u
 
 /*
- * Number of messages in a row, of one datagram or shorter than LEARN_LEN, after which mbufs for one
- * datagram are offered.
+ * Number of consecutive messages, of one datagram or shorter than LEARN_LEN, after which the next
+ * message is expected to have one datagram.
  */
 #define CHEAP_MAX 64
 
@@ -56,7 +57,7 @@ take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 		memcpy(&v6, CMSG_DATA(cmsg), sizeof(v6));
 		memcpy(arrival->dest, &v6.ipi6_addr, sizeof(v6.ipi6_addr));
 	} else if (is_v4 && type == IP_TOS) {
-		arrival->tclass = *CMSG_DATA(cmsg); /* one byte */
+		arrival->tclass = *CMSG_DATA(cmsg); /* the value of IP_TOS has one byte */
 	} else {
 		memcpy(&value, CMSG_DATA(cmsg), sizeof(value));
 		if (is_v6 && type == IPV6_TCLASS)
@@ -68,7 +69,10 @@ take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 	}
 }
 
-/* Note that errors of the network wait, if a receive call has failed for another reason than an empty socket. */
+/*
+ * Record that an error queue may have errors, if a receive call has failed for a reason other than
+ * an empty socket.
+ */
 static void
 note_rx_error(struct uroce_udp_queue *queue)
 {
@@ -183,7 +187,8 @@ take_left(const struct uroce_port *port, struct uroce_udp_queue *queue, struct r
 }
 
 /*
- * Copy a message that did not fit its mbufs to the overflow buffer, in which its end already is.
+ * Copy a message that did not fit its mbufs to the overflow buffer. The end of the message is in
+ * this buffer already.
  * @param in_mbufs  number of bytes of the parts that are mbufs
  */
 static void
@@ -215,7 +220,7 @@ is_single_datagram(const struct uroce_udp_arrival *arrival)
 	return arrival->segment_len == arrival->len;
 }
 
-/* Note the lengths of a message, from which the parts for the next message follow. */
+/* Record the lengths of a message, which determine the parts for the socket's next message. */
 static void
 expect_segment_len(struct uroce_udp_socket *sock, const struct uroce_udp_arrival *arrival,
 		   bool is_copied)
@@ -256,7 +261,7 @@ prepare_parts(struct uroce_udp_rx *rx, uint32_t hdr_len, uint32_t part_len, unsi
 	return n;
 }
 
-/* Turn the mbufs of a message that fitted them into frames. */
+/* Complete the mbufs of a message that fitted the prepared parts, so that each mbuf is a frame. */
 static unsigned
 take_mbufs(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
 	   const struct uroce_udp_arrival *arrival, struct rte_mbuf **frames)
@@ -285,7 +290,7 @@ choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *so
  * Choose the number of parts that are mbufs for the next message of a socket. If a message of
  * several datagrams is expected, its length is read first, because a call with many parts that
  * finds no message would cost more than both calls.
- * @return 0: there is no message
+ * @return number of parts; 0: there is no message, no mbuf, or no room
  */
 static unsigned
 count_parts(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock, uint32_t part_len,
@@ -368,8 +373,8 @@ receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
 }
 
 /*
- * Make mbufs ready.
- * @return whether there is one
+ * Allocate mbufs for the next messages, and the overflow buffer.
+ * @return whether at least one mbuf and the overflow buffer are available
  */
 static bool
 refill_spare(const struct uroce_port *port, uint16_t queue_idx, struct uroce_udp_rx *rx)

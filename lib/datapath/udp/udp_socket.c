@@ -19,7 +19,7 @@
 
 #include "wire/build.h"
 
-/* Size of the socket's buffers that is asked for, in bytes. The kernel grants what it allows. */
+/* Requested size of each buffer of a socket, in bytes. The kernel may grant less. */
 #define BUFFER_LEN (8 << 20)
 
 union sockaddr_ip {
@@ -48,7 +48,7 @@ make_sockaddr(union sockaddr_ip *addr, bool is_ipv6, const uint8_t *ip, uint16_t
 	return sizeof(addr->v4);
 }
 
-/* Options of a socket, each an integer. */
+/* An option of a socket whose value is an integer. */
 struct option {
 	int level, name, value;
 	bool is_required;
@@ -77,7 +77,9 @@ static const struct option common_options[] = {
 	{ IPPROTO_UDP, UDP_GRO, 1, false },
 	{ SOL_SOCKET, SO_RCVBUF, BUFFER_LEN, false },
 	{ SOL_SOCKET, SO_SNDBUF, BUFFER_LEN, false },
-	/* These two require CAP_NET_ADMIN, and are not limited by the system. */
+	/*
+	 * SO_RCVBUFFORCE and SO_SNDBUFFORCE require CAP_NET_ADMIN, and exceed the system's limit.
+	 */
 	{ SOL_SOCKET, SO_RCVBUFFORCE, BUFFER_LEN, false },
 	{ SOL_SOCKET, SO_SNDBUFFORCE, BUFFER_LEN, false },
 };
@@ -112,7 +114,10 @@ uroce_udp_socket_drops(const struct uroce_udp_socket *sock)
 	return info[SK_MEMINFO_DROPS];
 }
 
-/* The socket of a group gets no datagrams of interfaces on which other sockets have joined it. */
+/*
+ * Options of the socket of a multicast group. With IP_MULTICAST_ALL 0 the socket receives no
+ * datagrams from interfaces on which only other sockets have joined the group.
+ */
 static const struct option group_options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR, 1, false },
 	{ IPPROTO_IP, IP_MULTICAST_ALL, 0, false },
@@ -217,7 +222,7 @@ uroce_udp_socket_buffer_len(const struct uroce_udp_socket *sock)
 }
 
 /*
- * Connect a socket of its own, which sends nothing.
+ * Connect a new socket, so that the kernel looks up the route. The socket sends nothing.
  * @param sip  source address; NULL: the kernel chooses it
  * @return the socket, or -errno of the kernel
  */
@@ -267,7 +272,7 @@ uroce_udp_socket_find_source(const uint8_t dip[16], int if_index, uint8_t sip[16
 		return fd;
 	ret = getsockname(fd, &addr.any, &len) < 0 ? -errno : 0;
 	close(fd);
-	memcpy(sip, dip, 16); /* the prefix of an IPv4 address */
+	memcpy(sip, dip, 16); /* for IPv4: the prefix of the IPv4-mapped form */
 	if (uroce_ip_is_v4(dip))
 		memcpy(sip + 12, &addr.v4.sin_addr, 4);
 	else

@@ -4,19 +4,19 @@
 
 /**
  * @file
- * A UDP socket of the port `udp`. It is bound to UDP port 4791, and never connected, because a
- * connected socket sends identifications of IPv4 that it does not tell. Its datagrams are never
- * fragmented.
+ * A UDP socket of the port `udp`. It is bound to UDP port 4791, and never connected, because the
+ * library cannot know the IPv4 identifications that the kernel gives the datagrams of a connected
+ * socket. Its datagrams are never fragmented.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct uroce_udp_socket {
-	int fd; /* -1: the socket is not open */
+	int fd; /* descriptor of the socket; -1: the socket is not open */
 	bool is_ipv6;
 	bool is_any;    /* the socket is bound to no particular address */
-	uint8_t ip[16]; /* address of the socket, if it is not `is_any` */
+	uint8_t ip[16]; /* address to which the socket is bound, unless `is_any` is set */
 	/* Index of the interface of link-local addresses; 0: unknown. */
 	int if_index;
 	/*
@@ -28,12 +28,12 @@ struct uroce_udp_socket {
 	unsigned nb_cheap;
 };
 
-/** What a socket is bound to. */
+/** The parameters of a socket: the address and the interface to which it is bound. */
 struct uroce_udp_socket_conf {
 	bool is_ipv6;
 	const uint8_t *ip;   /* address; NULL: any address of the host */
 	const char *if_name; /* interface to which the socket is restricted; NULL: any interface */
-	int if_index;        /* interface of link-local addresses */
+	int if_index;        /* index of the interface of link-local addresses */
 	/* `ip` is a multicast group, which the socket joins. */
 	bool is_group;
 	/* A further socket of the process shares this address, see SO_REUSEPORT. */
@@ -52,18 +52,18 @@ uint32_t uroce_udp_socket_buffer_len(const struct uroce_udp_socket *sock);
 
 /**
  * Allow further sockets of this process at the address of an open socket. The first socket is bound
- * without this, so that it never shares its address with another process.
+ * before this call, so that it never shares its address with another process.
  */
 void uroce_udp_socket_share(const struct uroce_udp_socket *sock);
 
 /**
- * Number of datagrams that the kernel has dropped instead of giving them to a socket, mostly because
- * its buffer was full; 0 if the kernel does not tell.
+ * Get the number of datagrams that the kernel has dropped instead of delivering them to a socket,
+ * mostly because the socket's buffer was full; 0 if the kernel does not report the number.
  */
 uint32_t uroce_udp_socket_drops(const struct uroce_udp_socket *sock);
 
 /**
- * Check by a socket of its own whether the kernel has a route.
+ * Check whether the kernel has a route, by means of a socket that exists only for this call.
  * @param if_index  interface of link-local addresses
  * @return 0, or -errno of the kernel
  */

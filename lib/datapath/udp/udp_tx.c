@@ -6,8 +6,8 @@
  * the last datagram of a message may be shorter. All messages of a burst leave in one sendmmsg().
  *
  * Datagram i of a message has identification i of IPv4, and its ICRC is corrected for that. If the
- * kernel does not take the message, the corrections are undone: the frames stay pending, and may
- * leave in other messages.
+ * kernel does not accept the message, the corrections are undone, because the frames stay pending
+ * and may be sent in other messages.
  */
 
 #include <errno.h>
@@ -25,9 +25,9 @@
  * multicast groups.
  */
 #define DEFAULT_TTL 64
-#define AFTER_SPORT (8u - 2) /* header bytes behind the source port */
+#define AFTER_SPORT (8u - 2) /* number of bytes of a UDP header behind the source port */
 
-/* A view of the headers of a frame. */
+/* The header fields of a frame, and pointers into its headers. */
 struct view {
 	bool is_ipv6;
 	uint8_t hdr_len; /* length of the headers up to the UDP payload */
@@ -40,7 +40,7 @@ struct view {
 };
 
 /*
- * Take the headers of a frame apart. Options of IPv4 are refused: a client of uroced may write any
+ * Parse the headers of a frame. Options of IPv4 are refused: a client of uroced may write any
  * frame, and uroced has checked the packet behind the options.
  * @return whether the frame is IP and UDP, as all frames of a device on this port should be
  */
@@ -74,7 +74,7 @@ is_same_flow(const struct view *a, const struct view *b)
 	       memcmp(a->src, b->src, 2u * a->ip_len) == 0;
 }
 
-/* Get the place of the ICRC of a frame: its last bytes. */
+/* Get the address of the ICRC of a frame, which is in the last bytes of the frame. */
 static uint8_t *
 find_frame_icrc(const struct rte_mbuf *frame)
 {
@@ -92,8 +92,8 @@ correct_icrc(uint8_t *icrc_at, uint32_t term)
 }
 
 /*
- * Give a frame the source port of the socket, if it has another one: a reply is built from a
- * received frame.
+ * Set the source port of a frame to that of the socket, and correct the ICRC. Only a reply that was
+ * built in the mbuf of a received frame has another source port.
  */
 static void
 set_sport(const struct rte_mbuf *frame, const struct view *view)
@@ -249,7 +249,7 @@ add_parts(struct iovec *part, const struct rte_mbuf *frame, uint32_t hdr_len)
 	return nb;
 }
 
-/* Find the socket from which a frame leaves, by its source address. */
+/* Find the socket for the transmission of a frame, by the frame's source address. */
 static const struct uroce_udp_socket *
 find_tx_socket(const struct uroce_udp_queue *queue, const struct view *view)
 {
@@ -264,7 +264,7 @@ find_tx_socket(const struct uroce_udp_queue *queue, const struct view *view)
 	return NULL;
 }
 
-/* Messages of a burst, all of the same socket. */
+/* Messages of a burst, which are all sent from one socket. */
 struct batch {
 	const struct uroce_udp_socket *sock;
 	unsigned nb_messages;
@@ -325,7 +325,7 @@ make_batch(struct uroce_udp_queue *queue, struct rte_mbuf **frames, unsigned nb)
 
 /* --- errors ------------------------------------------------------------------------------------ */
 
-/* Undo what was done for the ICRCs of messages that the kernel has not taken. */
+/* Undo the corrections of the ICRCs in messages that the kernel did not accept. */
 static void
 undo_messages(struct uroce_udp_tx *tx, unsigned first, unsigned nb, struct rte_mbuf **frames)
 {
@@ -341,7 +341,10 @@ is_full(int error)
 	return error == EAGAIN || error == ENOBUFS || error == ENOMEM || error == EINTR;
 }
 
-/* Decide, after a message of one datagram was sent, that the kernel cuts no messages. */
+/*
+ * Stop using UDP_SEGMENT. A message of several datagrams has failed, and a message of one datagram
+ * was sent after it. So the kernel cannot cut messages.
+ */
 static void
 give_up_segments(const struct uroce_port *port, struct uroce_udp_tx *tx)
 {
@@ -353,7 +356,7 @@ give_up_segments(const struct uroce_port *port, struct uroce_udp_tx *tx)
 	tx->segment_error = 0;
 }
 
-/* Whether an error may be the kernel's refusal to cut a message. */
+/* Whether an error may mean that the kernel refuses to cut a message into datagrams. */
 static bool
 is_of_segment(int error)
 {
@@ -385,7 +388,7 @@ handle_tx_error(const struct uroce_port *port, struct uroce_udp_queue *queue, un
 
 /* --- the burst --------------------------------------------------------------------------------- */
 
-/* Send messages, with the cheaper call if there is one message. */
+/* Send messages. A single message is sent by sendmsg(), which is cheaper than sendmmsg(). */
 static int
 try_messages(int fd, struct mmsghdr *msg, unsigned nb)
 {
@@ -411,7 +414,7 @@ send_messages(struct uroce_udp_queue *queue, int fd, struct mmsghdr *msg, unsign
 
 /*
  * Send the first frames of a burst, as far as they leave from one socket.
- * @param[out] is_stopped  whether the kernel takes no more frames now
+ * @param[out] is_stopped  whether the kernel accepts no more frames now
  * @return number of frames that were sent or lost
  */
 static unsigned
@@ -423,7 +426,8 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 	unsigned nb_sent = 0;
 	int ret, error;
 
-	if (batch.nb_messages == 0) /* the frame has no socket, and is lost */
+	/* no socket has the frame's source address, so the frame is lost */
+	if (batch.nb_messages == 0)
 		return handle_tx_error(port, queue, 1, EAFNOSUPPORT);
 	ret = send_messages(queue, batch.sock->fd, tx->msg, batch.nb_messages);
 	error = errno;
@@ -440,7 +444,10 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 	*is_stopped = is_full(error);
 	if (!*is_stopped)
 		return handle_tx_error(port, queue, tx->nb_frames[0], error);
-	/* the pending frames may be dropped before the kernel takes frames again */
+	/*
+	 * Clear the error. The pending frames may be dropped before the kernel accepts frames
+	 * again, and the next message may then have nothing to do with the error.
+	 */
 	tx->segment_error = 0;
 	return 0;
 }

@@ -2,9 +2,9 @@
 
 /*
  * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
- * ATTACHED, which completes the attachment. The thread that creates the device does this first.
- * Then the connection's thread receives the messages of uroced. When the connection has ended, the
- * thread connects again.
+ * ATTACHED, which completes the attachment. The thread that creates the device makes the first
+ * attachment. Then the connection's thread receives the messages of uroced. When the connection has
+ * ended, the thread connects again.
  *
  * The connection's thread also wakes threads that sleep until a frame arrives: when it receives the
  * message WAKE, it writes to an eventfd. Only the connection's thread reads the socket, so that no
@@ -122,8 +122,8 @@ set_host(struct uroce_mux_client *client, const struct uroce_mux_this_host *mess
 /* --- messages ---------------------------------------------------------------------------------- */
 
 /*
- * Wake a thread that sleeps until a frame arrives. After that the thread looks for frames and other
- * work.
+ * Wake a thread that sleeps until a frame arrives. The woken thread then checks for frames and
+ * other work.
  */
 static void
 wake_rx_sleeper(const struct uroce_mux_client *client)

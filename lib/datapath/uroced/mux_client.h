@@ -48,7 +48,10 @@ struct uroce_dev;
 struct uroce_port;
 struct uroce_qpc;
 
-/** Counts of unexpected events, and of doorbells. One thread writes them; any thread may read them as hints. */
+/**
+ * Counts of unexpected events, and of doorbells. One thread writes the counts. Any thread may read
+ * them as hints.
+ */
 struct uroce_mux_client_stats {
 	/* Number of invalid slots of a ring down; their frames were dropped. */
 	_Atomic uint64_t wrong_slots;
@@ -92,7 +95,7 @@ struct uroce_mux_client {
 	uint32_t nb_pairs;
 	uint32_t nb_bindings; /* number of slots of the table of bindings */
 	struct uroce_mux_client_pair *pair;
-	/* Guards writes of bindings, and the replacement of their memory. */
+	/* Lock that guards writes of bindings, and the replacement of their memory. */
 	pthread_mutex_t binding_lock;
 	/*
 	 * eventfd on which uroced sleeps; a new connection replaces the eventfd, but not its number
@@ -160,9 +163,9 @@ int uroce_mux_client_addrs(const struct uroce_mux_host *host,
 void uroce_mux_client_log_absence(const char *path, int err);
 
 /**
- * The path UROCE_MUX_CLIENT_FD "N" is no path: descriptor N is a connection to uroced, which the
- * process has inherited. The connection manager of uroced attaches its device in this way. Such a
- * connection cannot be made again when it has ended.
+ * A path of the form UROCE_MUX_CLIENT_FD "N" is not the path of a socket file: descriptor N is a
+ * connection to uroced, which the process has inherited. The connection manager of uroced attaches
+ * its device in this way. Such a connection cannot be made again when it has ended.
  */
 #define UROCE_MUX_CLIENT_FD "fd:"
 
@@ -229,7 +232,7 @@ void uroce_mux_client_break(struct uroce_mux_client *client);
 
 /**
  * Make sure that the client has shared memory that no uroced has sealed yet. The connection's
- * thread calls this, or the thread that creates the device.
+ * thread calls this function, or the thread that creates the device.
  * @return 0, or -errno; without memory after one logged line
  */
 int uroce_mux_client_prepare_shm(struct uroce_mux_client *client);
@@ -278,7 +281,7 @@ uint16_t uroce_mux_client_tx(const struct uroce_port *port, uint16_t queue,
 bool uroce_mux_client_sync(const struct uroce_port *port, uint16_t queue);
 
 /**
- * Note that uroced did not pass an index of a ring in time. uroce_mux_client_sync() returns false
+ * Record that uroced did not pass an index of a ring in time. uroce_mux_client_sync() returns false
  * until uroced has passed this index.
  */
 void uroce_mux_client_give_up(const struct uroce_port *port, uint16_t queue, uint32_t index);

@@ -22,7 +22,7 @@
  * leave uroced as datagrams.
  */
 #define MIN_FRAME_LEN 60u
-/* Maximum time in ms in which uroced has to take the last frames of a device that is closed. */
+/* Maximum time in ms to wait until uroced has taken the last frames of a device that is closed. */
 #define DRAIN_MAX_MS 100u
 
 static void

@@ -23,8 +23,9 @@
 #include "datapath/worker/round.h"
 
 /*
- * Maximum time in seconds to wait for leases: while uroced is away, more than a restart takes, and
- * while it is there, more than it needs for a reply on a machine without free CPUs.
+ * Maximum time in seconds to wait for leases. RESTART_TIMEOUT_S applies while uroced is not
+ * connected, and is more than a restart of uroced takes. LEASE_TIMEOUT_S applies while uroced is
+ * connected, and is more than uroced needs for a reply on a machine without free CPUs.
  */
 #define RESTART_TIMEOUT_S 2
 #define LEASE_TIMEOUT_S   10
@@ -110,7 +111,7 @@ fail_qps(void *arg)
 
 /*
  * Make the QPs fail whose leased blocks of QPNs were lost. New QPs do not use these blocks, because
- * they are no longer among the leases.
+ * the blocks are not among the leases any more.
  */
 static void
 fail_all(struct uroce_mux_client *client, struct loss *loss)
@@ -184,7 +185,7 @@ static int
 await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 {
 	const uint32_t nb_denials = client->nb_denials;
-	bool is_reply_due = client->is_attached; /* the time until `end` is that for a reply */
+	bool is_reply_due = client->is_attached; /* whether `end` is the deadline of a reply */
 	struct timespec end;
 
 	if (nb_before == UROCE_MUX_LEASES_MAX)
@@ -198,7 +199,8 @@ await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 			continue;
 		if (is_reply_due || !client->is_attached)
 			return client->is_attached ? -EAGAIN : -ENOTCONN;
-		is_reply_due = true; /* uroced has come back meanwhile */
+		/* uroced is connected again, so it gets the time for a reply */
+		is_reply_due = true;
 		end.tv_sec += LEASE_TIMEOUT_S;
 	}
 	return client->nb_leases > nb_before ? 0 : -ENOMEM;

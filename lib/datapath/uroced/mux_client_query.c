@@ -67,8 +67,8 @@ uroce_mux_client_wait(int fd, int work_fd, int ms)
 		return;
 	if ((fds[0].revents | fds[1].revents) & POLLNVAL)
 		/*
-		 * The process has closed a descriptor, so that poll() returns at once. So the
-		 * function sleeps instead.
+		 * The process has closed a descriptor, so that poll() returns at once. The function
+		 * sleeps instead, so that its caller does not spin.
 		 */
 		rte_delay_us_sleep(UROCE_MUX_CLIENT_RETRY_MS * 1000);
 	else if (fds[1].revents)

@@ -112,7 +112,7 @@ receive_passed(struct uroce_worker *worker)
 	mark = uroce_mux_client_sent(port, worker->queue);
 	while (!uroce_mux_client_has_passed(port, worker->queue, mark) &&
 	       uroce_clock_ns() < end_ns) {
-		sched_yield(); /* uroced may share this CPU, so let it run */
+		sched_yield(); /* uroced may need this CPU, so the CPU is yielded */
 		/* Timers of packets that are sent in this loop must start at the present time. */
 		worker->now_ns = uroce_clock_ns();
 		receive_arrived(worker);

@@ -89,10 +89,10 @@ bool uroce_delayed_ack_is_waiting(const struct uroce_worker *worker);
 bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
 
 /**
- * Whether all pending frames must be sent with a reply that is transmitted inline. They must if the
- * peer is known to wait for the delayed ACK. A call that returns true also decrements
- * `nb_to_trial`, the number of messages until the worker tries again whether the peer sends its
- * next message without the ACK.
+ * Whether all pending frames must be sent with a reply that is transmitted inline, because the peer
+ * is known to wait for the delayed ACK. A call that returns true also decrements `nb_to_trial`, the
+ * number of messages until the worker tries again whether the peer sends its next message without
+ * the ACK.
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 

@@ -10,8 +10,8 @@
 #include "transport/context.h"
 
 /**
- * Log why a QP has failed. Called once for each failure, with the event UROCE_QPC_FAILED. The
- * number of lines in a second is limited.
+ * Log why a QP has failed. The function is called once for each failure, with the event
+ * UROCE_QPC_FAILED. The number of lines in a second is limited.
  */
 void uroce_failure_log(const struct uroce_qpc *qpc);
 

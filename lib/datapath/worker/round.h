@@ -81,7 +81,7 @@ struct uroce_rx {
 	bool is_single_from_wire;
 	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
 	bool is_from_wire;
-	bool is_ident_unknown; /* as in the port's policy, for the frames of the current burst */
+	bool is_ident_unknown; /* `is_ident_unknown` of the port's policy, for the current burst */
 	/*
 	 * A processed frame that is freed later, so that the program gets its message earlier;
 	 * NULL: there is no such frame.
@@ -207,8 +207,8 @@ struct uroce_worker {
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * Index of another worker, which no thread polls: the application, which polls this worker,
-	 * tried most recently to drive that worker as well.
+	 * Index of the worker that the latest idle round on this worker considered driving as well.
+	 * Each idle round of the application considers the next worker.
 	 */
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
@@ -258,7 +258,7 @@ void uroce_worker_wait_round(const struct uroce_worker *worker);
 
 /**
  * Wait until all other workers have left the rounds in which they may be now. Only the first worker
- * calls this, and it may be inside a round.
+ * calls this function, and may be inside a round.
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
@@ -270,7 +270,7 @@ void uroce_worker_fail(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 
 /**
  * Schedule the QP if it may have something to send, and settle it (uroce_worker_settle). The caller
- * does this after a call that may have given the QP something to send.
+ * uses this function after a call that may have given the QP something to send.
  */
 void uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
@@ -296,7 +296,7 @@ void uroce_worker_raise_srq_event(struct uroce_dev *dev, const struct uroce_work
 struct uroce_worker *uroce_worker_create(struct uroce_dev *dev, unsigned idx);
 void uroce_worker_destroy(struct uroce_worker *worker);
 
-/** Remove a QP from all lists of the worker. Runs as a command of the worker. */
+/** Remove a QP from all lists of the worker. The function runs as a command of the worker. */
 void uroce_worker_forget(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /* The functions from here to uroce_worker_stop() are in poll.c. */
@@ -382,7 +382,7 @@ uroce_migrate_stay(struct uroce_worker_qp *wqp)
 
 /**
  * Whether frames of this QP that arrive at this worker must wait until the QP has migrated here.
- * They must if this worker is the QP's target worker, or if earlier frames of the QP wait already.
+ * This is so if this worker is the QP's target worker, or if earlier frames of the QP wait already.
  */
 bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
 			       uint32_t qpn);

@@ -115,7 +115,7 @@ replace_by_copy(const struct uroce_worker *worker, struct rte_mbuf **frame)
 }
 
 /*
- * Make a frame contiguous: in its first mbuf if this one has room for the frame, otherwise in an
+ * Make a frame contiguous: in its first mbuf if that mbuf has room for the frame, otherwise in an
  * mbuf of the worker's pool.
  * @return whether the frame is one segment now
  */
@@ -427,7 +427,7 @@ pass_to_owner(struct uroce_worker *worker, struct uroce_worker_qp *wqp, unsigned
 	out->forwarded[out->nb_forwarded++] = mbuf;
 }
 
-/* Handle a frame that no QP of this worker takes. */
+/* Handle a frame that no QP of this worker receives. */
 static void
 dispose_frame(struct uroce_worker *worker, struct rte_mbuf *mbuf, enum uroce_verdict verdict,
 	      bool is_ours, struct outcome *out)

@@ -118,7 +118,7 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
 }
 
 /*
- * Note that a check found the application active. A check that does not follow a sleep of the
+ * Record that a check found the application active. A check that does not follow a sleep of the
  * thread is not counted, because such a check proves little just after activity.
  */
 static void
@@ -154,8 +154,8 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 }
 
 /*
- * Note that the application is silent and the thread has taken over. The takeover was late if there
- * are frames before the application polls again.
+ * Record that the application is silent and the thread has taken over. The takeover was late if
+ * there are frames before the application polls again.
  */
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)

@@ -134,7 +134,7 @@ refill_mbufs(struct uroce_worker *worker)
 
 /*
  * Copy the slices of the payload behind the headers of the frame. A payload that an mkey describes
- * was already built there (uroce_txd.hdr).
+ * was already written behind the headers (uroce_txd.hdr).
  */
 static uint8_t *
 gather_payload(const struct uroce_txd *txd, uint8_t *at)
@@ -401,8 +401,9 @@ release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigne
 }
 
 /*
- * Release the QP after its frames have been built: they no longer refer to its requests. If the QP
- * had a whole quantum of frames, it may have more, and is scheduled again.
+ * Release the QP after its frames have been built, because the frames do not refer to the QP's
+ * requests any more. If the QP had a whole quantum of frames, it may have more, and is scheduled
+ * again.
  */
 static void
 release_frames(struct uroce_worker *worker, const struct uroce_polled_qp *polled,
@@ -548,7 +549,7 @@ flush_pending(struct uroce_worker *worker)
 	return nb;
 }
 
-/* Drop the pending frames, because the port takes none. */
+/* Drop the pending frames, because the port accepts no frames. */
 static void
 discard_pending(struct uroce_worker *worker)
 {
@@ -653,8 +654,8 @@ uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 	if (tx->nb_pending > 0)
 		(void)flush_pending(worker);
 	/*
-	 * The frames were offered to the port, so release the QP, and prepare what the next post
-	 * needs.
+	 * The frames were offered to the port, so release the QP, and allocate the mbufs that the
+	 * next post needs.
 	 */
 	if (wqp->qpc.type != IBV_QPT_UD)
 		release_frames(worker, polled, NULL);

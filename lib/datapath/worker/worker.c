@@ -94,9 +94,9 @@ fail_overrun(struct uroce_worker *worker, struct uroce_worker_qp *wqp, uint32_t 
 }
 
 /*
- * Before these events are raised, all completions are published. The events report that all
- * requests have completed, or that a CQ is overrun. A program that polls after such an event must
- * find all completions and the overrun.
+ * Events before which all completions are published. These events report that all requests have
+ * completed, or that a CQ is overrun. A program that polls after such an event must find all
+ * completions and the overrun.
  */
 #define PUBLISHED_EVENTS                                                                           \
 	(UROCE_QPC_SQ_DRAINED | UROCE_QPC_LAST_WQE | UROCE_QPC_SEND_CQ_OVERRUN |                   \

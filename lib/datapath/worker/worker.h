@@ -201,8 +201,8 @@ void uroce_worker_leave(struct uroce_worker *worker);
 
 /**
  * Run `call(arg)` in the context of the worker: in the calling thread under the worker's lock, or
- * in the thread that holds the lock. Returns after the call has run. Afterwards the QP is checked
- * for work and timers.
+ * in the thread that holds the lock. The function returns after the call has run. Afterwards the QP
+ * is checked for work and timers.
  * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: the call has no
  *   QP
  * @return the result of the call

@@ -6,11 +6,11 @@
  * @file
  * Zero-copy transmit: a frame refers to the payload in the application's memory, instead of a copy.
  *
- * This is done only if the port's policy allows it (uroce_port.can_zero_copy). It applies to the
- * first transmission of a SEND or WRITE of a reliable service. Such a request completes when the
- * peer has acknowledged it, and so after the port has read the payload. Retransmissions are copied:
- * the peer may have received the first transmission, and the application may then change the
- * payload.
+ * Zero-copy transmit is used only if the port's policy allows it (uroce_port.can_zero_copy). It
+ * applies to the first transmission of a SEND or WRITE of a reliable service. Such a request
+ * completes when the peer has acknowledged it, and so after the port has read the payload.
+ * Retransmissions are copied: the peer may have received the first transmission, and the
+ * application may then change the payload.
  *
  * A zero-copy frame is a chain of three mbufs: headers in an mbuf of the worker's pool, the payload
  * as an external buffer, padding and ICRC in another mbuf. The region and the QP count their TX
