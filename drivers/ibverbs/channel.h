@@ -16,7 +16,10 @@
 /* Name by which dlsym() finds uroce_ibverbs_channel. */
 #define CHANNEL_CALLS_NAME "uroce_ibverbs_channel"
 
-/** The meaning of each call is that of the call of the same name in ucma/entry.h. */
+/**
+ * Calls for the file /dev/infiniband/rdma_cm. Each call has the meaning of uroce_engine_cm_NAME()
+ * in ucma/entry.h.
+ */
 struct channel_calls {
 	int (*open)(int flags);
 	bool (*write)(int fd, const void *buf, size_t len, ssize_t *written);

@@ -19,7 +19,7 @@ void ibv_copy_qp_attr_from_kern(struct ibv_qp_attr *dst, struct ib_uverbs_qp_att
 void ibv_copy_path_rec_from_kern(struct ibv_sa_path_rec *dst, struct ib_user_path_rec *src);
 void ibv_copy_path_rec_to_kern(struct ib_user_path_rec *dst, struct ibv_sa_path_rec *src);
 void kern_copy_ah_attr(struct ib_uverbs_ah_attr *dst, const struct ibv_ah_attr *src);
-/** Copy all attributes except the mask, which says which attributes are valid. */
+/** Copy all attributes. The caller sets qp_attr_mask of `dst`, the mask of the valid attributes. */
 void kern_copy_qp_attr(struct ib_uverbs_qp_attr *dst, const struct ibv_qp_attr *src);
 
 #endif /* UROCE_IBVERBS_KERN_H */

@@ -86,12 +86,12 @@ struct uroce_vdevice {
 	void *start_arg;
 	pthread_mutex_t start_lock;
 	atomic_bool is_up;
-	/* agent of connection management, created under `agent_lock`; NULL: there is none */
+	/*
+	 * agent of connection management, created under `agent_lock`; NULL: the device has no agent
+	 */
 	struct uroce_cm_agent *agent;
 	pthread_mutex_t agent_lock;
-	/*
-	 * mutex that guards all fields below it, and the lists of events of the device's contexts
-	 */
+	/* mutex that guards all fields below it, and the event lists of the contexts */
 	pthread_mutex_t lock;
 	struct uroce_vcontext *contexts;
 	struct uroce_vpd *pds;
@@ -199,7 +199,7 @@ struct uroce_vchannel {
 	 * `refcnt` the number of CQs
 	 */
 	struct ibv_comp_channel ibv;
-	pthread_mutex_t lock; /* guards the list of CQs, and the taking of events */
+	pthread_mutex_t lock; /* held while a thread changes the list of CQs, or takes an event */
 	/* list of the channel's CQs; a CQ whose event was taken moves to the end */
 	struct uroce_vcq *first;
 	struct uroce_vcq *last;

@@ -26,7 +26,8 @@ struct change {
 	int mask;
 	/* path of the new address vector; NULL: the call sets no address vector */
 	const struct uroce_path *path;
-	struct uroce_refusal refusal; /* output: why the modify was refused, if it was */
+	/* output: reason why the modify call was refused, if it was refused */
+	struct uroce_refusal refusal;
 };
 
 static int
@@ -55,7 +56,8 @@ struct modify_query {
 	const struct ibv_qp_attr *attr;
 	int mask;
 	uint32_t dest_qpn; /* output: destination QPN that the QP will have after the modify call */
-	struct uroce_refusal refusal; /* output: why the modify call is refused, if it is */
+	/* output: reason why the modify call will be refused, if so */
+	struct uroce_refusal refusal;
 };
 
 static int
@@ -159,7 +161,7 @@ uroce_modify_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask)
 
 	/*
 	 * -EAGAIN means that a thread is posting and holds the lock of a queue, between
-	 * ibv_wr_start() and ibv_wr_complete() for an unlimited time. This thread then tries
+	 * ibv_wr_start() and ibv_wr_complete() for an unlimited time. The calling thread then tries
 	 * again, because the worker must not wait.
 	 */
 	while ((ret = apply_modify(qp, &change)) == -EAGAIN)

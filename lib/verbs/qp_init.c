@@ -455,9 +455,9 @@ purge_cqs(struct uroce_dev *dev, const struct uroce_vqp *qp)
 /*
  * Wait until no thread posts to the QP. A thread may still be ringing the doorbell, and hold the
  * queue's lock, when its requests have completed. Another thread of the program may have seen the
- * completions and destroy the QP. Requests that are being built (ibv_wr_*) are not waited for: this
- * thread may be the one that builds them, and would wait for ever. The locks are not released,
- * because no thread posts to the QP any more.
+ * completions and destroy the QP. The function does not wait for requests that are being built
+ * (ibv_wr_*), because the calling thread may be the thread that builds them, and would wait for
+ * ever. The locks are not released, because no thread posts to the QP any more.
  */
 static void
 wait_for_posts(struct uroce_vqp *qp)

@@ -78,7 +78,7 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 
 /*
  * Whether the process has an access right to every page of the range. The function asks the kernel
- * to make the pages resident, as a NIC does that pins pages. The request fails if a page is not
+ * to make the pages resident, as a NIC that pins pages does. The request fails if a page is not
  * mapped or lacks the right. A request that succeeds saves workers page faults later. The kernel
  * does not support the request for memory of a device, and before Linux 5.14. In these cases the
  * function reads the list of mappings. It also reads the list for a large range that the process

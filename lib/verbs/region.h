@@ -33,7 +33,8 @@ struct uroce_region {
 	enum uroce_region_kind kind;
 	/* device memory that the region uses, if its kind is UROCE_REGION_DM; otherwise NULL */
 	struct uroce_vdm *dm;
-	void *map; /* mapping that is unmapped when the region ends; NULL: there is none */
+	/* mapping that is unmapped when the region ends; NULL: the region has no mapping */
+	void *map;
 	size_t map_len;
 	pthread_mutex_t lock; /* lock that a thread holds while it changes the region */
 	/* The lock of struct uroce_vdevice guards all fields below. */

@@ -3,7 +3,7 @@
  * Thread domains. A program promises that one thread at a time uses the objects of a thread domain.
  * Verbs do not define how a device uses this promise. In uroce a post takes no lock if its QP is in
  * a thread domain (uroce_wq_begin()). CQs and SRQs keep their locks, because workers use them, too,
- * and workers are threads that the program does not know.
+ * and the program's promise does not cover the threads of workers.
  */
 
 #include <errno.h>

@@ -29,7 +29,8 @@ vxrcd_of(struct ibv_xrc_domain *d)
 }
 
 /*
- * Make a handle the registration of its XRCD for the XRC target, if this XRCD has none.
+ * Mark a handle as the registration of its XRCD for the XRC target, unless the XRCD already has
+ * one.
  * @return false: the XRCD has a registration already
  */
 static bool

@@ -36,7 +36,7 @@ static struct uroce_vinode *inodes;
 
 /*
  * Open the file of descriptor `fd` anew, and lock it. The program's descriptor is not locked,
- * because locks of one open file are one lock: the program could release it.
+ * because all descriptors of one open file share one lock, which the program could then release.
  */
 static int
 open_locked(int fd)

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <limits.h>
 
-/** Only smaller descriptors can be in the set. */
+/** Limit of the set: only descriptors with a smaller number can be in the set. */
 #define RSOCKETS_FDS_MAX 65536
 
 /** Number of descriptors in a word of the set. */

@@ -102,7 +102,7 @@ set_uid(struct ucma_ctx *ctx, uint64_t uid)
 
 /*
  * Accept a request, or complete a connection that the id has requested. The cookie of the id is set
- * before this call, because an event of the id may follow at once.
+ * before uroce_cm_accept() is called, because an event of the id may follow at once.
  */
 static int
 accept_with(struct ucma_ctx *ctx, const struct rdma_ucm_accept *cmd)

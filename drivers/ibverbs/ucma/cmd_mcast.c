@@ -114,8 +114,8 @@ ucma_leave_mcast(struct ucma_call *call, const void *in)
 	if (ret != 0)
 		return ret;
 	/*
-	 * nb_events_reported is read after this call, which waits until each event of the group is
-	 * acknowledged: GET_EVENT counts an event before it acknowledges the event.
+	 * nb_events_reported is read after uroce_cm_leave_multicast(), which waits until each event
+	 * of the group is acknowledged: GET_EVENT counts an event before it acknowledges the event.
 	 */
 	(void)uroce_cm_leave_multicast(mcast->ctx->cm_id, (struct sockaddr *)&mcast->addr);
 	resp.events_reported = mcast->nb_events_reported;

@@ -23,7 +23,7 @@ struct ucma_call {
 	 */
 	size_t out_len;
 	/*
-	 * state for pthread_setcancelstate(3) while the thread waits: whether it may be cancelled
+	 * whether the thread may be cancelled while it waits (state for pthread_setcancelstate(3))
 	 */
 	int cancel_state;
 };

@@ -162,8 +162,8 @@ ucma_ctx_destroy(struct ucma_file *file, uint32_t id, uint32_t *nb_events_report
 	if (ret != 0)
 		return ret;
 	/*
-	 * nb_events_reported is read after this call, which waits until each event of the id is
-	 * acknowledged: GET_EVENT counts an event before it acknowledges the event.
+	 * nb_events_reported is read after uroce_cm_destroy_id(), which waits until each event of
+	 * the id is acknowledged: GET_EVENT counts an event before it acknowledges the event.
 	 */
 	(void)uroce_cm_destroy_id(ctx->cm_id);
 	free_mcasts(ctx);

@@ -22,7 +22,7 @@
 
 LIST_HEAD(bucket, ucma_file);
 
-/* the files by the hash of their inode; protected by ucma_lock */
+/* hash table of the open files, by the inodes of their pipes; protected by ucma_lock */
 static struct bucket buckets[NB_BUCKETS];
 static unsigned nb_files;
 /* number of files at which the next sweep for files without descriptors is due */
@@ -178,8 +178,8 @@ ucma_file_get(int fd)
 	struct stat stat;
 
 	/*
-	 * fstatat() is called instead of fstat(), which the preloaded library replaces by a
-	 * function that calls this one
+	 * fstatat() is called instead of fstat(), because the preloaded library replaces fstat() by
+	 * a function that calls ucma_file_get()
 	 */
 	if (fstatat(fd, "", &stat, AT_EMPTY_PATH) != 0 || !S_ISFIFO(stat.st_mode))
 		return NULL;

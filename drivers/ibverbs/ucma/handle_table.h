@@ -18,8 +18,8 @@ struct handle_table {
 	/* array of the objects by their numbers; NULL: the number is free or reserved */
 	void **objects;
 	uint32_t *next_free;
-	uint32_t nb; /* number of entries of each of the two arrays */
-	/* the number that was freed last, plus 1; 0: no freed number is left */
+	uint32_t nb; /* number of entries of `objects` and of `next_free` */
+	/* first number in the list of free numbers, plus 1; 0: the list is empty */
 	uint32_t first_free;
 };
 

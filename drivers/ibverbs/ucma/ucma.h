@@ -45,8 +45,8 @@ struct ucma_file {
 	struct rdma_event_channel *channel;
 	struct ucma_ctxs ctxs;
 	/*
-	 * number of commands and closes that use the file; the last of them frees the file if it is
-	 * closed
+	 * number of commands and closes that use the file; the last of them frees the file if the
+	 * file is closed
 	 */
 	unsigned nb_refs;
 	/* no descriptor of the file is left */

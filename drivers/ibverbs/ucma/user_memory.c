@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * process_vm_readv() and process_vm_writev() on the own process copy memory, and return EFAULT for
- * memory that is not mapped or not writable.
+ * process_vm_readv() and process_vm_writev() copy memory within this process. They return EFAULT
+ * for memory that is not mapped or not writable, and raise no signal.
  */
 
 #include "user_memory.h"

@@ -371,9 +371,9 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 		return;
 	uroce_cm_telemetry_remove(agent);
 	/*
-	 * If the agent has no thread, the program drives the agent and the workers. The program's
-	 * thread makes this call, so no worker could transmit while the call waits for the drain of
-	 * QP 1.
+	 * If the agent has no thread, the program drives the agent and the workers. A thread of the
+	 * program calls uroce_cm_agent_end(), so no worker could transmit while this thread waits
+	 * for the drain of QP 1.
 	 */
 	const bool can_drain = agent->has_thread;
 

@@ -188,7 +188,7 @@ uroce_vcm_device_if_index(const struct uroce_vcm_device *device)
 
 /*
  * If the program does all work of connection management (UROCE_CM_DRIVE_NONE), end the agent's
- * thread, and let the program do its work.
+ * thread, and let the program do the agent's work.
  */
 static int
 take_over_agent(struct uroce_vcm_device *device)

@@ -28,7 +28,7 @@ void uroce_vcm_event_fill_conn(struct uroce_vcm_event *event, const struct uroce
 /** Fill in the parameters of a datagram service: the address, the QPN and the Q_Key of its QP. */
 void uroce_vcm_event_fill_ud(struct uroce_vcm_event *event, const struct uroce_cm_info *info);
 
-/** Number of events that were added to channels since the process began. */
+/** Get the number of events that were added to channels since the process began. */
 unsigned uroce_vcm_event_count(void);
 
 /** Add an event to the channel of the event's owner. */

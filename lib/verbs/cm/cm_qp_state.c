@@ -180,8 +180,8 @@ uroce_vcm_qp_connect(struct uroce_vcm_id *id, uint8_t responder_resources, uint8
 	if (qp == NULL)
 		return 0;
 	/*
-	 * The access rights depend on the responder resources, which are known only now. So INIT
-	 * sets the access rights once more.
+	 * The access rights depend on the responder resources, which are not known before the
+	 * connection is accepted. So a transition from INIT to INIT sets the access rights again.
 	 */
 	ret = move_qp(id, qp, IBV_QPS_INIT, 0, 0);
 	if (ret == 0)

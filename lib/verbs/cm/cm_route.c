@@ -40,7 +40,8 @@ enum {
 /* A destination, and the device that is rated for this destination. */
 struct candidate {
 	const struct uroce_cm_addr *dst;
-	const struct uroce_cm_addr *src; /* source address that the route must use; NULL: any */
+	/* source address that the route must use; NULL: any address */
+	const struct uroce_cm_addr *src;
 	uint32_t scope;
 	union ibv_gid dip;
 	struct uroce_gid_table gids;

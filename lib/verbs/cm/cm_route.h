@@ -13,7 +13,7 @@
 /**
  * Find the device that has an address. A loopback address (127.0.0.0/8, ::1) means the first device
  * that has an address of the IP version.
- * @param scope  for a link-local address: index of the kernel interface; 0: any
+ * @param scope  for a link-local address: index of the kernel interface; 0: any interface
  * @param[in,out] addr  a loopback address is replaced by an address of the device; the port stays
  * @return 0; -EADDRNOTAVAIL: no device has the address; -ENODEV: there is no device; another -errno
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Queues of events. Each event makes the descriptor of its channel readable anew, so that a program
- * with an edge-triggered epoll notices each event.
+ * Queues of events. Each new event writes to the descriptor of its channel, so that a program with
+ * an edge-triggered epoll notices each event.
  */
 
 #include "verbs/cm/event_queue.h"

@@ -331,8 +331,8 @@ uroce_gsi_send(struct uroce_gsi *gsi, const struct uroce_path *path,
 			.ah = &ah.ibv,
 			.remote_qpn = UROCE_QPN_GSI,
 			/*
-			 * the high bit of the Q_Key is set, so the packet carries the Q_Key of QP 1
-			 * itself
+			 * the highest bit of this Q_Key is set, so the packet carries the Q_Key of
+			 * the sending QP, which is QP 1
 			 */
 			.remote_qkey = UROCE_GSI_QKEY,
 		},

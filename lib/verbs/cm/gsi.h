@@ -67,8 +67,8 @@ void uroce_gsi_close(struct uroce_gsi *gsi);
 
 /**
  * Make the descriptor `event_fd` unreadable, and arm the CQ of QP 1: the next completion makes the
- * descriptor readable. A completion that is already in the CQ does not, so the caller polls the CQ
- * afterwards.
+ * descriptor readable. A completion that is already in the CQ does not make the descriptor
+ * readable, so the caller polls the CQ afterwards.
  */
 void uroce_gsi_arm(struct uroce_gsi *gsi);
 

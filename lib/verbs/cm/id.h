@@ -103,7 +103,7 @@ struct uroce_vcm_id {
 	/* the id is synchronous: its calls wait, and `cm.channel` belongs to this id alone */
 	bool is_sync;
 	bool is_passive; /* the id was made for a CONNECT_REQUEST */
-	/* ADDR_CHANGE was raised for the id: the device has lost its local address */
+	/* ADDR_CHANGE was raised for the id, because the device has lost the address of the id */
 	bool is_addr_lost;
 	/* CONNECT_ERROR was raised for the id, so a later end of the connection is not reported */
 	bool has_failed;

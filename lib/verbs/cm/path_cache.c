@@ -27,7 +27,7 @@
 /* Time for which an entry is kept for an address that is being resolved. */
 #define RESOLUTION_NS UINT64_C(100000000)
 
-/* Time between two searches for resolutions whose time is over. */
+/* Time between two searches for resolutions that have expired. */
 #define SWEEP_NS UINT64_C(10000000)
 
 /*
@@ -91,7 +91,7 @@ begin_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry
 	cache->shares.nb_of[entry->party]++;
 }
 
-/* End the resolutions whose time is over, so that they do not count for their parties. */
+/* End the resolutions that have expired, so that they do not count for their parties. */
 static void
 sweep(struct uroce_cm_path_cache *cache, uint64_t now_ns)
 {

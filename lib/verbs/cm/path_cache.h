@@ -55,7 +55,7 @@ struct uroce_cm_path_cache {
 	 * addresses that all fall into one set
 	 */
 	struct uroce_siphash_key key;
-	/* time of the next search for resolutions whose time is over */
+	/* time of the next search for resolutions that have expired */
 	uint64_t sweep_ns;
 	/* number of addresses that are being resolved for each party (verbs/cm/shares.h) */
 	struct uroce_cm_shares shares;

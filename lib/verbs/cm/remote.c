@@ -34,7 +34,8 @@ struct uroce_cm_remote {
 	struct uroce_remote_ids ids;
 	/* true from a call of notify() until next_event() returns 0 */
 	bool is_notified;
-	bool has_news; /* events may have come after the last request NEXT_EVENT */
+	/* the connection manager may have events that came after the last request NEXT_EVENT */
+	bool has_news;
 };
 
 static struct uroce_cm_remote *

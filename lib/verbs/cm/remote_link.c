@@ -247,8 +247,8 @@ set_ready(struct uroce_remote_link *link)
 	pthread_cond_broadcast(&link->changed);
 	pthread_mutex_unlock(&link->lock);
 	/*
-	 * connected() drops an EVENTS message that it receives instead of a reply, so the user
-	 * looks for events
+	 * connected() drops an EVENTS message that it receives instead of a reply. So notify() is
+	 * called here, and the user takes the events.
 	 */
 	link->ops->notify(link->arg);
 }

@@ -21,14 +21,18 @@ struct uroce_remote_link;
 
 /** Functions of the user of a connection. */
 struct uroce_remote_link_ops {
-	/* The connection has ended. The caller holds `lock`. */
+	/* This function is called when the connection has ended. The caller holds `lock`. */
 	void (*lost)(void *arg);
 	/*
-	 * The connection was made again, and no thread has made a request yet. The function may
-	 * make requests by uroce_remote_link_exchange(). The caller holds `lock`.
+	 * This function is called when the connection was made again, before any thread makes a
+	 * request. The function may make requests by uroce_remote_link_exchange(). The caller holds
+	 * `lock`.
 	 */
 	void (*connected)(void *arg);
-	/* There are events for the user, or the connection has ended. The caller holds no lock. */
+	/*
+	 * This function is called when there are events for the user, or the connection has ended.
+	 * The caller holds no lock.
+	 */
 	void (*notify)(void *arg);
 };
 

@@ -28,10 +28,10 @@ int uroce_vcm_sockaddr_parse(const struct sockaddr *sa, struct uroce_cm_addr *ad
 void uroce_vcm_sockaddr_put(struct sockaddr_storage *sa, const struct uroce_cm_addr *addr,
 			    uint32_t scope);
 
-/** Length of a sockaddr of an address family; 0: the family is neither AF_INET nor AF_INET6. */
+/** Get the length of a sockaddr of an address family; 0: neither AF_INET nor AF_INET6. */
 socklen_t uroce_vcm_sockaddr_len(int family);
 
-/** Port of an address of a program, in network byte order. */
+/** Get the port of an address of a program, in network byte order. */
 __be16 uroce_vcm_sockaddr_port(const struct sockaddr *sa);
 
 void uroce_vcm_addr_to_gid(const struct uroce_cm_addr *addr, union ibv_gid *gid);
