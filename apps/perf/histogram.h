@@ -42,7 +42,9 @@ void histogram_range(const struct histogram *histogram, unsigned *first, unsigne
  */
 void histogram_print(const struct histogram *histogram, double scale, const char *unit);
 
-/** Write a JSON list: for each bucket that has counted something its smallest value and its count. */
+/**
+ * Write a JSON list: for each bucket that has counted something its smallest value and its count.
+ */
 void histogram_print_json(const struct histogram *histogram, double scale, FILE *file);
 
 #endif /* PERF_HISTOGRAM_H */

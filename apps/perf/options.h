@@ -205,8 +205,8 @@ struct options {
 
 /**
  * Parse the arguments after `--` into `opt`; argv[0] is skipped.
- * @return 0; PERF_HELP_GIVEN after the help was printed; PERF_VERSION_ASKED if the caller is to print
- *         the versions; -1 after one line on stderr
+ * @return 0; PERF_HELP_GIVEN after the help was printed; PERF_VERSION_ASKED if the caller is to
+ *         print the versions; -1 after one line on stderr
  */
 int options_parse(struct options *opt, int argc, char **argv);
 

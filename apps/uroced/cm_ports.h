@@ -6,8 +6,9 @@
  * @file
  * The ports of listeners, which outlive the connection manager. The connection manager writes a
  * record of each listener into shared memory. When it has ended, the next connection manager keeps
- * each port for the user that had it, until this user binds the port again, or for CM_PORTS_KEPT_NS.
- * Otherwise the first user who binds the port would get the connection requests of its peers.
+ * each port for the user that had it, until this user binds the port again, or for
+ * CM_PORTS_KEPT_NS. Otherwise the first user who binds the port would get the connection requests
+ * of its peers.
  *
  * A port is kept by an id that belongs to the connection manager itself and is bound to the port.
  * So the rules of the engine about overlapping addresses apply to kept ports, and the engine
@@ -83,7 +84,8 @@ bool cm_ports_has_any(const struct cm_ports_file *file);
  * Keep the ports of the previous connection manager, and record the listeners of this connection
  * manager.
  * @param ports  a structure of zeros, which the function fills
- * @param keeper  a user of the engine, which is closed when no port is kept any more; NULL: keep no port
+ * @param keeper a user of the engine, which is closed when no port is kept any more; NULL: keep no
+ *         port
  */
 void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
 		    struct uroce_cm_manager *keeper, uint64_t now_ns);

@@ -218,8 +218,9 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
 			     const struct pieces *pieces);
 
 /**
- * Deliver a copy of a frame to all clients. A multicast datagram is delivered to those that may have
- * joined its group: not to its sender, and not to the connection manager, whose QP 1 joins no group.
+ * Deliver a copy of a frame to all clients. A multicast datagram is delivered to those that may
+ * have joined its group: not to its sender, and not to the connection manager, whose QP 1 joins no
+ * group.
  * @param from  the client that has sent the frame; NULL: the frame comes from the wire
  * @return the number of clients to which a copy was to be delivered
  */

@@ -161,8 +161,9 @@ open_groups(struct host *host)
 }
 
 /*
- * Check whether the MAC of a port may differ at each start. Drivers of virtual ports choose a random
- * MAC, unless the device arguments give one. The MAC of the port `udp` is that of its first address.
+ * Check whether the MAC of a port may differ at each start. Drivers of virtual ports choose a
+ * random MAC, unless the device arguments give one. The MAC of the port `udp` is that of its first
+ * address.
  */
 static bool
 has_drawn_mac(const struct uroce_port *port)

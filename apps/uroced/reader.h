@@ -9,9 +9,9 @@
  * (a TCP socket with SO_LINGER, a file of FUSE). To seal a file takes long while a process writes
  * to the file. If a reader makes these calls, they delay only clients of the same user.
  *
- * A closer is a process that closes sockets of clients in which descriptors wait. The children of the
- * closer receive the sockets and end: a process that ends does not wait for bytes that linger. The
- * closer waits for the end of each child, and so reports a socket only when it is closed.
+ * A closer is a process that closes sockets of clients in which descriptors wait. The children of
+ * the closer receive the sockets and end: a process that ends does not wait for bytes that linger.
+ * The closer waits for the end of each child, and so reports a socket only when it is closed.
  *
  * Readers and closers are forked from a process that was forked before uroced had threads, a port
  * or a listener. So a reader or closer that hangs keeps neither the port nor the listener open.

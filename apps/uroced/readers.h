@@ -9,8 +9,8 @@
  * When READERS_STUCK_MAX such readers of a user have not ended, further jobs of the user are
  * refused.
  *
- * The table also has the closers. A closer that is given up keeps its sockets, and these count until
- * it has closed them. A user may have at most half of the entries that other users leave.
+ * The table also has the closers. A closer that is given up keeps its sockets, and these count
+ * until it has closed them. A user may have at most half of the entries that other users leave.
  */
 
 #include <stdbool.h>

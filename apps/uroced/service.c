@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Decides when a report to the service manager is due. A report for which the manager has no room is
- * sent later, because a READY=1 that is lost would let the start of the service fail.
+ * Decides when a report to the service manager is due. A report for which the manager has no room
+ * is sent later, because a READY=1 that is lost would let the start of the service fail.
  *
  * WATCHDOG=1 is sent twice in the time that the manager allows. If the data path makes no progress,
  * WATCHDOG=1 is not sent, and the manager ends uroced when the allowed time is over.

@@ -8,7 +8,7 @@
  *
  * The hostile processes share the CPUs with uroced and the honest client. So the benchmark also
  * measures the time beside processes that create the same shared memory without attaching it. The
- * benchmark has no bounds; test/uroced/mapper.c proves the order of service.
+ * benchmark checks no limits; test/uroced/mapper.c checks the order of service.
  */
 
 #include <fcntl.h>

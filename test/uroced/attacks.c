@@ -107,7 +107,7 @@ slots__at_the_edges(void **state)
 }
 
 /*
- * Make a descriptor of a receive buffer that lies in the rings, so that uroced writes received
+ * Make a descriptor whose receive buffer is the memory of the rings, so that uroced writes received
  * frames over the indexes of the rings.
  */
 static uint64_t
@@ -507,7 +507,7 @@ messages__out_of_turn(void **state)
 
 #define NB_WAKES 50u /* fewer messages WAKE than fit into the buffer of a socket */
 
-/* @return the number of WAKEs that uroced has sent to all clients */
+/* Get the number of WAKE messages that uroced has sent to all clients. */
 static uint64_t
 count_wakes(void)
 {

@@ -47,7 +47,10 @@ tear_down(void **state)
 	return 0;
 }
 
-/* The first QPs of a and b are bound to each other. The QPs with the next numbers are not. */
+/*
+ * Attach three clients. The first QPs of a and b are bound to each other. The QPs with the next
+ * numbers are not.
+ */
 static int
 open_three(void **state)
 {
@@ -80,7 +83,7 @@ count(const struct peer *peer, const char *name)
 	return daemon_ask_client(&daemon_, slots[nth], name);
 }
 
-/* Expect that the next frame of the peer arrives at b, and that no other frame came before it. */
+/* Send a frame from a client to b, and expect that it is the next frame that b receives. */
 static void
 expect_next(struct peer *from, uint32_t qpn)
 {

@@ -89,7 +89,7 @@ check__says_what_would_be_done(void **state)
 	expect_said(
 		"limits of each user: 7 clients, 4096 pairs of rings, 16384 MiB, 32768 blocks\n");
 	expect_said("connection manager: no\nsandbox: yes\nlog: debug\n");
-	/* the folder is empty but for what EAL may have made */
+	/* the check has created neither the socket nor the file of leases */
 	assert_int_equal(access(daemon_.socket, F_OK), -1);
 	assert_int_equal(access(leases, F_OK), -1);
 }
@@ -129,7 +129,7 @@ check__refuses_what_a_start_refuses(void **state)
 		    !strstr(said, "allow"))
 			fail_msg("exit %d instead of %d, or not '%s': %s", status, rows[i].status,
 				 rows[i].why, said);
-		/* nothing would be done */
+		/* a check that refuses the options prints no limits */
 		assert_null(strstr(said, "limits of each user"));
 	}
 	assert_int_equal(access("/tmp/none", F_OK), -1);
@@ -159,7 +159,10 @@ check__reads_the_configuration(void **state)
 	expect_said("conf: --user-memory=77g: not a number");
 }
 
-/* A uroced on memif, whose socket another process cannot open: the check does not try. */
+/*
+ * Check while a uroced runs on memif. Another process cannot open the socket of this port, so the
+ * check must not open the port.
+ */
 static void
 check__leaves_a_running_uroced_alone(void **state)
 {
@@ -181,7 +184,7 @@ check__leaves_a_running_uroced_alone(void **state)
 	expect_said(".leases, which exists\n");
 	assert_int_equal(check(vdev, (const char *const[ARGS_MAX]){ "net_memif0,what=1" }), 1);
 	expect_said("key 'what' is no key of uroced");
-	/* its file of leases is still locked, and its client is served */
+	/* the file of leases of the running uroced is still locked, and its client is served */
 	assert_int_equal(stat(leases, &after), 0);
 	assert_int_equal(after.st_ino, before.st_ino);
 	assert_int_equal(after.st_mtim.tv_sec, before.st_mtim.tv_sec);

@@ -404,7 +404,7 @@ child__has_no_connection_manager(void **state)
 	if (pid == 0) {
 		(void)close(ends[1]);
 		status = try_in_child(listener);
-		/* live until the parent closes the pipe */
+		/* keep the child alive until the parent closes the pipe */
 		(void)!read(ends[0], &byte, 1);
 		_exit(status);
 	}

@@ -277,9 +277,9 @@ tear_down(void **state)
 /* --- tests --------------------------------------------------------------------------------------- */
 
 /*
- * Hostile clients send random messages, close at any time, do not read replies, and name ids of other
- * clients. Two good clients connect and exchange messages meanwhile. At the end the connection
- * manager has no descriptor of a hostile client left.
+ * Hostile clients send random messages, close at any time, do not read replies, and name ids of
+ * other clients. Two good clients connect and exchange messages meanwhile. At the end the
+ * connection manager has no descriptor of a hostile client left.
  */
 static void
 attackers__disturb_no_connection(void **state)

@@ -25,7 +25,7 @@ struct cm_end {
 
 void cm_end_open(struct cm_end *end, const char *socket);
 
-/** Close an end. An end that is not open is allowed. */
+/** Close an end, if it is open. */
 void cm_end_close(struct cm_end *end);
 
 /** Make a new QP for an end, in place of the one that it has. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Kills a client of uroced in each state of a connection, and uroced while 64 clients are connected.
- * Connections between other clients must go on. New connections must be possible. The killed process
- * must leave no id, no port and no descriptor behind.
+ * Kills a client of uroced in each state of a connection, and uroced while 64 clients are
+ * connected. Connections between other clients must go on. New connections must be possible. The
+ * killed process must leave no id, no port and no descriptor behind.
  *
  *	test-uroced-cm_killed UROCED [ROUNDS]
  *	test-uroced-cm_killed --victim STATE SOCKET   a program that is killed in a state
@@ -345,7 +345,7 @@ start_daemon(void)
 	daemon_start(&daemon_);
 }
 
-/* --- what is left -------------------------------------------------------------------------------- */
+/* --- clients and descriptors that are left ------------------------------------------------------- */
 
 static void
 await_clients(unsigned nb)
@@ -370,7 +370,7 @@ await_fds(unsigned nb_max)
 	}
 }
 
-/* --- each state ---------------------------------------------------------------------------------- */
+/* --- a client that is killed, in each state ------------------------------------------------------ */
 
 static void
 expect_after(struct side *survivor, const struct killed *state)

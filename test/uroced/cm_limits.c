@@ -263,9 +263,9 @@ count_clients(void)
 }
 
 /*
- * The connections that wait are accepted in several rounds, in each of which a request of each user is
- * served: clients that connect and leave in a loop do not make each request of others wait for all
- * connections of a queue.
+ * The connections that wait are accepted in several rounds, in each of which a request of each user
+ * is served: clients that connect and leave in a loop do not make each request of others wait for
+ * all connections of a queue.
  */
 static void
 connections__that_wait_are_accepted_between_requests(void **state)
@@ -326,8 +326,8 @@ user_of(uid_t uid)
 }
 
 /*
- * The user IDs that are assigned to a user in a file as /etc/subuid are this user, so that they have
- * the part of one user together. Those that are assigned to root do not become root.
+ * User IDs that /etc/subuid assigns to a user count as this user, so that all of them together have
+ * the limits of one user. User IDs that are assigned to root do not count as root.
  */
 static void
 subordinate_uids__are_their_user(void **state)
@@ -494,8 +494,8 @@ connections__with_descriptors_are_all_closed(void **state)
 }
 
 /*
- * A user brings descriptors whose close() lingers, and has no other connection meanwhile. The number
- * of processes that close them is bounded.
+ * A user brings descriptors whose close() lingers, and has no other connection meanwhile. The
+ * number of processes that close them is bounded.
  */
 static void
 readers__of_a_user_are_few(void **state)
@@ -517,7 +517,10 @@ readers__of_a_user_are_few(void **state)
 		unsigned nb_now;
 
 		pass_lingering_and_leave(OTHER_UID, peers);
-		/* give the processes some time, in which without a bound there would be more */
+		/*
+		 * give the server time, in which it would start more processes if their number had
+		 * no bound
+		 */
 		cm_server_round(&server, 5);
 		nb_now = process_list_children(starter, children, 2 * NB_LINGERING);
 		nb_children = nb_now > nb_children ? nb_now : nb_children;
@@ -562,8 +565,8 @@ connections__that_are_not_closed_count(void **state)
 }
 
 /*
- * The end of a client looks at the ids of this client alone, and not at those of all clients: its ids
- * are a list.
+ * The ids of a client are in a list, so the end of a client does not need a search through the ids
+ * of all clients.
  */
 static void
 ids__of_a_client_are_a_list(void **state)

@@ -142,7 +142,7 @@ port__is_kept_at_the_next_restart(void **state)
 	restart();
 	open_eve();
 	assert_int_equal(bind_new(&eve, 1, PORT), -EADDRINUSE);
-	/* its user has bound the port, and does not listen yet */
+	/* the user of the port binds it, and does not listen before the next restart */
 	program_open_as(&bob, geteuid(), 20);
 	assert_int_equal(bind_new(&bob, 1, PORT), 0);
 	restart();
@@ -164,7 +164,7 @@ port__is_free_after_some_seconds(void **state)
 	engine.now_ns++;
 	rig_settle();
 	assert_int_equal(bind_new(&eve, 1, PORT), 0);
-	/* the record has gone, too */
+	/* the record of the port was deleted, too */
 	restart();
 	open_eve();
 	assert_int_equal(bind_new(&eve, 1, PORT), 0);
@@ -235,7 +235,10 @@ port__at_two_addresses_has_two_users(void **state)
 	(void)program_listen_at(&bob, PORT);
 }
 
-/* The previous connection manager may have been controlled by an attacker. */
+/*
+ * An attacker may have controlled the previous connection manager, so the records may have any
+ * content.
+ */
 static void
 records__of_garbage_are_harmless(void **state)
 {

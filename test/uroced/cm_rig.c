@@ -303,7 +303,10 @@ rig_restart(struct cm_ports_file *ports)
 {
 	struct cm_ports_file *before = malloc(sizeof(*before));
 
-	/* a connection manager that is killed deletes no record, as the end of its clients does */
+	/*
+	 * restore the records after the end of the server: the end of its clients deletes their
+	 * records, but a connection manager that is killed deletes none
+	 */
 	assert_non_null(before);
 	memcpy(before, ports, sizeof(*before));
 	program_hang_up(&ann);

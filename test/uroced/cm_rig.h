@@ -26,7 +26,8 @@
 
 /** A client of the server. */
 struct program {
-	int socket;                      /* -1: the connection has ended */
+	/* socket of the connection; -1 if the connection has ended */
+	int socket;
 	uint32_t block;                  /* leased block of QP numbers */
 	uint64_t token;                  /* token of the lease */
 	uint64_t number;                 /* number of the last request */
@@ -60,12 +61,13 @@ int rig_set_up(void **state);
 int rig_tear_down(void **state);
 
 /**
- * Start the server again over a new engine, as after a SIGKILL. All programs lose their connections.
+ * Start the server again over a new engine, as after a SIGKILL. All programs lose their
+ * connections.
  * @param ports  shared memory of both servers
  */
 void rig_restart(struct cm_ports_file *ports);
 
-/** Run the server of the connection manager for so many rounds that it has nothing left to do. */
+/** Run rounds of the server of the connection manager until it has nothing left to do. */
 void rig_settle(void);
 
 /** Connect `ann` to a listener of `bob` at PORT. The ids of both ends are returned. */
@@ -76,7 +78,7 @@ void rig_establish(uint32_t *anns, uint32_t *bobs);
 /** Connect to the server as a user, and send no message. */
 void program_connect_as(struct program *client, uid_t uid);
 
-/** Connect to the server as a user that has the lease of a block, and say HELLO. */
+/** Connect to the server as a user that has the lease of a block, and send HELLO. */
 void program_open_as(struct program *client, uid_t uid, uint32_t block);
 
 /** Send HELLO. @return the result in the reply */
@@ -129,7 +131,7 @@ uint32_t program_connect_to(struct program *client, uint16_t port);
 /** Create an id, and connect it to PORT with a new QP. @return the id */
 uint32_t program_connect_id(struct program *client);
 
-/** Take an event, which must be of the given kind. @return the id in the event */
+/** Receive the next event, which must be of the given kind. @return the id in the event */
 uint32_t program_expect_event(struct program *client, enum uroce_cm_event_kind kind);
 
 void program_expect_no_event(struct program *client);

@@ -47,8 +47,8 @@ clients__connect_to_each_other(void **state)
 }
 
 /*
- * An id in TIMEWAIT outlives its client, and counts for the user, so the ACK timeout that determines
- * its time is limited.
+ * An id in TIMEWAIT outlives its client, and counts for the user, so the ACK timeout that
+ * determines its time is limited.
  */
 static void
 ack_timeout__of_a_client_is_limited(void **state)
@@ -159,7 +159,7 @@ message__of_wrong_length_is_refused(void **state)
 	program_expect_no_event(&ann);
 }
 
-/* The server takes a message without bytes for the end of the connection. */
+/* The server treats a message without bytes as the end of the connection. */
 static void
 message__without_bytes_is_an_end(void **state)
 {
@@ -455,8 +455,8 @@ client__that_dies_while_it_connects(void **state)
 }
 
 /*
- * In one round, the server finds out that bob has left when it sends him a notice, accepts a client,
- * and gets the hang-up of bob, which must not end the new client.
+ * In one round, the server finds out that bob has left when it sends him a notice, accepts a
+ * client, and gets the hang-up of bob, which must not end the new client.
  */
 static void
 client__that_leaves_does_not_end_its_successor(void **state)

@@ -22,7 +22,9 @@
 #include "attacker.h"
 
 #define NB_AT_ONCE 1000u
-/* a uroced that accepts connections does not need this time, also on a busy machine */
+/*
+ * time limit in seconds; uroced handles these connections in a shorter time, also on a busy machine
+ */
 #define HANG_S 60
 
 static void
@@ -47,7 +49,7 @@ connections__opened_and_closed_at_once(void **state)
 }
 
 #define NB_HELLOS 200u
-/* a uroced that accepts many connections in a round does not need this time */
+/* time limit in seconds; if uroced accepts many connections in a round, the test needs less time */
 #define ACCEPT_TRIES_S 200
 
 /* Stop uroced until SIGCONT. */

@@ -48,7 +48,7 @@ void daemon_start_confined(struct daemon *daemon);
  */
 void daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec);
 
-/** Wait until the log has so many lines with a text. Needs `has_log`. */
+/** Wait until the log has `nb` lines that contain `text`. Needs `has_log`. */
 void daemon_await_log(const struct daemon *daemon, const char *text, unsigned nb);
 
 /** End uroced by SIGTERM, and expect exit status 0. */

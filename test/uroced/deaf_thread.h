@@ -31,7 +31,7 @@ has_deaf_thread(void)
 	return false;
 }
 
-/** Skip the test if uroced cannot enter its sandbox because of such a thread. */
+/** Skip the test if a thread of the thread sanitizer keeps uroced from entering its sandbox. */
 static inline void
 skip_if_deaf(void)
 {

@@ -154,7 +154,8 @@ send_last(int socket, const void *bytes, size_t len, int fd)
 /*
  * Send a descriptor whose close() blocks. A FUSE file stays open, because close() of any of its
  * descriptors blocks. A TCP socket belongs to a process that ends: if uroced has closed its
- * descriptor before, this one is the last, and the end of a process does not linger as close() does.
+ * descriptor before, this one is the last, and the end of a process does not linger as close()
+ * does.
  */
 static void
 send_lingering(int socket, const void *bytes, size_t len)
@@ -217,14 +218,15 @@ attack_behind_an_empty_message(void)
 }
 
 /*
- * Connections of the attacker. It closes them when uroced has refused them, and does not read why.
+ * Connections of the attacker. The attacker closes them when uroced has refused them, and does not
+ * read the reason.
  */
 static int unread[NB_UNREAD];
 
 /*
  * Send HELLO with a descriptor on many connections. close() of the first descriptor blocks a
- * reader. That reader cannot be told of all other connections, so uroced keeps the last ones for
- * later.
+ * reader. While it is blocked, uroced cannot hand over all other connections, so uroced keeps the
+ * last of them for later.
  */
 static void
 attack_and_leave_unread(void)
@@ -256,8 +258,8 @@ close_unread(void)
 }
 
 /*
- * Send a descriptor whose close() blocks, and then many connections with descriptors that are closed
- * at once.
+ * Send a descriptor whose close() blocks, and then many connections with descriptors that are
+ * closed at once.
  */
 static void
 attack_with_a_flood(void)
@@ -501,8 +503,8 @@ descriptor__whose_close_blocks_leaves_nothing_behind(void **state)
 }
 
 /*
- * While a reader blocks, connections with descriptors end in numbers for which uroced has no place.
- * uroced closes them although the attack goes on.
+ * While a reader blocks, more connections with descriptors end than uroced has places for. uroced
+ * closes them although the attack goes on.
  */
 static void
 descriptor__of_each_of_many_connections_is_closed(void **state)
@@ -536,7 +538,7 @@ descriptor__of_each_of_many_connections_is_closed(void **state)
 
 /* --- FUSE ---------------------------------------------------------------------------------------- */
 
-/* @return the number of reader processes in an uninterruptible sleep */
+/* Count the reader processes that are in an uninterruptible sleep. */
 static unsigned
 count_stuck_readers(void)
 {

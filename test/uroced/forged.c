@@ -222,8 +222,8 @@ static struct peer tenant;
 static int wire;
 static enum way way;
 /*
- * The number of frames that were sent, and of those that uroced had dropped when its telemetry was
- * last read. Each other frame gets a verdict from the victim's worker.
+ * The number of frames that were sent, and the number of these frames that uroced had dropped when
+ * its telemetry was last read. Each other frame gets a verdict from the victim's worker.
  */
 static uint64_t nb_sent, nb_known_drops;
 
@@ -418,7 +418,7 @@ nb_drops(void)
 
 /*
  * Drive the victim's worker until `nb_judged` frames have a verdict or were dropped by uroced, and
- * then for some more rounds. The clock stands still, except for the steps that advance it.
+ * then for some more rounds. Only steps of the attack advance the clock.
  */
 static void
 settle(uint64_t nb_judged)
@@ -494,7 +494,10 @@ expect_counts(const struct attack *attack, const struct uroce_worker_stats *befo
 		const uint64_t by =
 			uroce_counted(&now->counters.nb[which]) - before->counters.nb[which];
 
-		/* frames of a tenant count nothing; frames of the peer may count as duplicates */
+		/*
+		 * frames of a tenant increase no counter; frames of the peer may count as
+		 * duplicates
+		 */
 		if (way != WAY_TENANT)
 			assert_int_equal(by, attack->grown[i].by);
 		else if (which != UROCE_COUNTER_DUPLICATE_REQUEST)

@@ -61,7 +61,7 @@ static const struct row {
 	const char *name;
 	const uint8_t *bytes;
 	uint32_t len;
-	uint32_t needed; /* the length below which the frame is of no kind */
+	uint32_t needed; /* the length below which the frame is parsed as FRAME_OTHER */
 } rows[] = {
 	{ "rc4", rc4, sizeof(rc4), 54 },
 	{ "rc6", rc6, sizeof(rc6), 74 },
@@ -288,7 +288,7 @@ report__names_its_group(void **state)
 	assert_null(frame.group);
 }
 
-/* On the port `udp` the kernel resolves neighbours, and clients do not ask. */
+/* On the port `udp` the kernel resolves neighbours, and clients send no ARP or ND requests. */
 static void
 request__does_not_leave_by_udp(void **state)
 {
@@ -318,7 +318,7 @@ make_unicast(uint8_t bytes[sizeof(ud4)], uint32_t dest_qpn, uint32_t src_qpn)
 
 /*
  * A datagram from a client passes if both of its QPs are QP 1, or neither is. The filter does not
- * check whether the client holds the source QP: forward.c does.
+ * check whether the client holds the source QP: forward.c checks this.
  */
 static void
 datagram__of_qp_1_goes_to_qp_1(void **state)

@@ -78,8 +78,8 @@ handle_request(int device, const struct fuse_in_header *request)
 		return;
 	case FUSE_FLUSH:
 		/*
-		 * reply to the process that opened the file, so that it can end; the server ends
-		 * after it
+		 * reply to the process that opened the file, so that this process can end; the
+		 * server ends after this process
 		 */
 		if (request->pid == (uint32_t)getppid())
 			reply(device, request->unique, NULL, 0);

@@ -12,7 +12,7 @@
 /**
  * Mount a FUSE file system in a mount namespace of the calling process, and open its file, for
  * which no request is answered after that. The caller is root. A child of the caller serves the
- * file system, so it has to end before the caller can.
+ * file system, so this child has to end before the caller can end.
  * @param folder    an empty folder, to mount at
  * @param[out] why  what this machine lacks or forbids, if there is no file
  * @return a descriptor; -1: there is no file

@@ -39,7 +39,7 @@ drop(void **state)
 	return 0;
 }
 
-/* Restart uroced, with the records as they are. */
+/* Restart uroced with the present records. */
 static void
 start_again(uint64_t now_ns)
 {
@@ -173,7 +173,7 @@ block__returns_to_its_last_user_after_a_start(void **state)
 	uint32_t nb_left = UROCE_MUX_BLOCKS - 2;
 
 	(void)state;
-	/* all blocks but one are leased, so the next lease is that one */
+	/* one block is not leased, so the next lease is of this block */
 	for (uint16_t slot = 101; nb_left > 1; slot++) {
 		const struct lessee lessee = { slot, slot };
 		const uint32_t nb = nb_left - 1 < MAX ? nb_left - 1 : MAX;
@@ -275,8 +275,8 @@ user__has_half_of_all_at_most(void **state)
 }
 
 /*
- * The records say that one user had all blocks. When the clients of the user come back, they get
- * half of all blocks at most.
+ * According to the records, one user had all blocks. When the clients of the user come back, they
+ * get half of all blocks at most.
  */
 static void
 user__takes_back_half_of_all_at_most(void **state)

@@ -2,7 +2,7 @@
 
 /*
  * The file of leases: which files are refused, that one uroced uses a file at a time, and that a
- * record is complete or nobody's wherever its writer is killed.
+ * record is complete, or marks its block as held by nobody, at whatever point its writer is killed.
  */
 
 #include <fcntl.h>

@@ -270,8 +270,8 @@ hoarder__has_no_block_of_others_after_a_start(void **state)
 }
 
 /*
- * The clients of a user end, and had half of all blocks. Later clients of the user lease the other
- * half. Then the earlier clients come back, and get no block.
+ * The clients of a user, which have half of all blocks, end. Later clients of the user lease the
+ * other half. Then the earlier clients come back, and get no block.
  */
 static void
 user__takes_back_no_more_than_half(void **state)

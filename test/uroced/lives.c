@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Clients that come and go: many at a time, and a thousand that are killed at random moments, while
- * two honest clients lose nothing. Afterwards uroced has no more resources than before.
+ * Clients that connect and leave: many at a time, and a thousand that are killed at random moments,
+ * while two honest clients lose nothing. Afterwards uroced has no more resources than before.
  */
 
 #include <setjmp.h>
@@ -52,7 +52,9 @@ now_us(void)
 	return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* A client that sends to itself and to another client as fast as possible, until it is killed. */
+/*
+ * Run a client that sends to itself and to another client as fast as possible, until it is killed.
+ */
 static void
 live(uint32_t qpn)
 {
@@ -176,7 +178,7 @@ leases__of_the_dead_are_free_again(void **state)
 		peer_open(&peers[i], daemon_.socket, 1, 64);
 		sum += 1 + peer_lease(&peers[i], UROCE_MUX_LEASES_MAX - 1);
 	}
-	/* as many blocks as a user may have */
+	/* a user may have half of all blocks */
 	assert_int_equal(sum, UROCE_MUX_BLOCKS / 2);
 	for (unsigned i = 0; i < 32; i++)
 		peer_close(&peers[i]);

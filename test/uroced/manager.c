@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The socket has credentials with each message, by which systemd, too, finds the sender. */
+/*
+ * The socket receives the credentials of the sender with each message. systemd finds the sender of
+ * a message in the same way.
+ */
 
 #include "manager.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced as a service: what it reports to its service manager from its sandbox. To let a thread make
- * no progress, the test traces this thread and stops it.
+ * uroced as a service: what it reports to its service manager from its sandbox. To let a thread
+ * make no progress, the test traces this thread and stops it.
  */
 
 #include <dirent.h>
@@ -45,7 +45,7 @@ tear_down(void **state)
 	return 0;
 }
 
-/* Start uroced. Its start waits for the socket, so the test does not use that of daemon_start(). */
+/* Start uroced, and wait until it listens. */
 static void
 start(void)
 {

@@ -312,7 +312,7 @@ peer_expect_silence(struct peer *peer)
 	}
 }
 
-/* @return the first IPv4 address of the host */
+/* Get the first IPv4 address of the host. */
 static const uint8_t *
 ip4_of(const struct uroce_mux_host *host)
 {

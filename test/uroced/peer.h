@@ -54,14 +54,14 @@ uint32_t peer_lease(struct peer *peer, uint32_t nb);
 
 /**
  * Wait for a message of a type. WAKEs are counted.
- * @return false: uroced hung up first
+ * @return false if uroced hung up first
  */
 bool peer_hear(struct peer *peer, uint32_t type);
 
 /** Wait for REFUSED with this text, and until uroced hangs up. */
 void peer_expect_refusal(struct peer *peer, const char *why);
 
-/** Hang up. The shared memory stays. */
+/** Hang up, and keep the shared memory. */
 void peer_hang_up(struct peer *peer);
 
 /** Hang up, and free everything. */
@@ -89,7 +89,7 @@ bool peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t l
 /** Publish frames that were written, and ring the doorbell if uroced sleeps. */
 void peer_push(struct peer *peer, uint32_t pair, uint32_t nb);
 
-/** Write and publish one frame; wait for room if need be. */
+/** Write and publish one frame. If the ring is full, wait for room first. */
 void peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
 /** Read a frame from a ring down. @return its length; 0: the ring is empty */

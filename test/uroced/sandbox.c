@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sandboxes of uroced and of its connection manager. The tests check which rights each thread of
- * these processes has given up, and that the processes serve clients without these rights.
+ * The sandboxes of uroced and of its connection manager. The tests check which rights each thread
+ * of these processes has given up, and that the processes serve clients without these rights.
  */
 
 #include <dirent.h>
@@ -161,7 +161,10 @@ daemon__has_no_privilege(void **state)
 	skip_if_deaf();
 	daemon_start_confined(&daemon_);
 	serve_a_client();
-	/* the data path, the control thread, and EAL's threads for interrupts and telemetry */
+	/*
+	 * uroced has at least four threads: the data path, the control thread, and EAL's threads
+	 * for interrupts and telemetry
+	 */
 	assert_true(expect_all_confined(daemon_.pid) >= 4);
 	assert_int_equal(core_limit(daemon_.pid), 0);
 	daemon_end(&daemon_);
@@ -185,7 +188,10 @@ manager__has_no_privilege(void **state)
 	socket = connect_to_manager();
 	/* the sandboxes of uroced and of the manager let uroced's telemetry query the manager */
 	assert_int_equal(daemon_ask(&daemon_, "/uroced/cm", "req"), 0);
-	/* the threads of EAL, of the manager's device, and of its CM agent */
+	/*
+	 * the connection manager has at least three threads: those of EAL, of its device, and of
+	 * its CM agent
+	 */
 	assert_true(expect_all_confined(pid) >= 3);
 	assert_int_equal(core_limit(pid), 0);
 	(void)close(socket);
@@ -193,7 +199,9 @@ manager__has_no_privilege(void **state)
 	daemon_.has_cm = false;
 }
 
-/* Check that the user 65534 does not access the memory of a process of its own. */
+/*
+ * Check that user 65534 cannot access the memory of a process, although the process has this user.
+ */
 static void
 expect_unreadable(pid_t process)
 {
@@ -215,8 +223,9 @@ expect_unreadable(pid_t process)
 
 /*
  * No user but root can read the memory of uroced, not even the user of uroced. The processes that
- * fork others have no filter of system calls, so their memory must not be written by uroced, either.
- * The connection manager has no filter while it starts, and is protected since it has its name.
+ * fork others have no filter of system calls, so their memory must not be written by uroced,
+ * either. The connection manager has no filter while it starts. It is protected before it sets the
+ * name by which this test finds it.
  */
 static void
 daemon__is_not_traced_by_its_user(void **state)

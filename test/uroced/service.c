@@ -94,13 +94,16 @@ watchdog__needs_progress_of_the_data_path(void **state)
 	service_ready(&service, "net_null0", S);
 	service_report(&service, 0, 7, S);
 	assert_int_equal(manager_drain("WATCHDOG=1"), 1);
-	/* two messages in the time that the manager allows */
+	/* WATCHDOG=1 is sent twice in the time that the manager allows */
 	assert_int_equal(service_timeout_ms(&service, S), 5000);
 	service_report(&service, 0, 8, 6 * S - 1);
 	assert_null(manager_poll());
 	service_report(&service, 0, 8, 6 * S);
 	expect("WATCHDOG=1");
-	/* no message while the data path does nothing, however often the control thread comes */
+	/*
+	 * no WATCHDOG=1 is sent while the data path makes no progress, however often the control
+	 * thread calls service_report()
+	 */
 	for (unsigned i = 0; i < 100; i++)
 		service_report(&service, 0, 8, 11 * S + i * S);
 	assert_null(manager_poll());

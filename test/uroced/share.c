@@ -2,8 +2,8 @@
 
 /*
  * A benchmark: the share of uroced's time that an honest client has beside clients that flood,
- * sleep or are idle, and the time that a frame takes. The benchmark has no bounds;
- * test/uroced/turns.c proves the rules with a clock of its own.
+ * sleep or are idle, and the time that a frame takes. The benchmark checks no limits;
+ * test/uroced/turns.c checks the rules with a clock of its own.
  *
  * A client's rate is its bytes for each microsecond of uroced's CPU time, so that other work on the
  * machine has little effect. The honest client is measured in windows, in turn alone and beside
@@ -125,7 +125,7 @@ struct load {
 	bool is_always_asleep;
 };
 
-/* @return the bytes that the honest client sends in a microsecond of uroced's CPU time */
+/* Get the number of bytes that the honest client sends in a microsecond of uroced's CPU time. */
 static double
 measure_rate(struct peer *honest, unsigned slot, const struct load *load)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A soak of uroced: hostile clients and good clients use it at the same time.
+ * A soak test of uroced: hostile clients and good clients use it at the same time.
  *
  *     soak [--check-time] UROCED [SECONDS [SEED]]
  *
@@ -48,7 +48,7 @@
 
 #define GOOD_UID     65520
 #define HOSTILE_UID  65530
-#define NB_USERS     3u /* users of the hostile clients */
+#define NB_USERS     3u /* number of users of the hostile clients */
 #define HOSTILE_NICE 10
 #define TIMEOUT_S    60    /* timeout that only a hang reaches */
 #define LONG_S       120   /* seconds: a run of this length or more checks the samples as well */
@@ -97,7 +97,7 @@ tell(bool is_good, const char *format, ...)
 	(void)fflush(stdout);
 }
 
-/* --- what uroced holds --------------------------------------------------------------------------- */
+/* --- the resources of uroced --------------------------------------------------------------------- */
 
 static uint32_t
 read_status(pid_t pid, const char *field)
@@ -136,7 +136,10 @@ is_back(const struct sample *now, const struct sample *before)
 	       now->shared_kib <= before->shared_kib + KIB_SPARE;
 }
 
-/* Sample the resources after all clients have left. Unmapping of memory and the end of hung readers take some time. */
+/*
+ * Sample the resources after all clients have left. Wait first, since the unmapping of memory and
+ * the end of hung readers take some time.
+ */
 static struct sample
 settle(const struct run *run)
 {
@@ -325,7 +328,7 @@ end_children(struct run *run)
 	}
 }
 
-/* --- judging ------------------------------------------------------------------------------------- */
+/* --- the evaluation of the results --------------------------------------------------------------- */
 
 static int
 compare(const void *one, const void *other)
@@ -337,10 +340,13 @@ compare(const void *one, const void *other)
 
 struct spread {
 	size_t nb;
-	double median, most_of_100, worst; /* ms */
+	double median, most_of_100, worst; /* times in milliseconds */
 };
 
-/* Compute the spread of a time over all attaches of good clients. @param offset of the field in struct soak_attach */
+/*
+ * Compute the spread of a time over all attaches of good clients.
+ * @param offset  offset of the time in struct soak_attach
+ */
 static struct spread
 spread_of(const struct soak *soak, enum soak_phase phase, size_t offset)
 {
@@ -361,7 +367,10 @@ spread_of(const struct soak *soak, enum soak_phase phase, size_t offset)
 				us[nb - 1] / 1e3 };
 }
 
-/* @return the longest time in ms that an attach slept, waiting for other processes */
+/*
+ * Evaluate the times of attaches.
+ * @return the longest time in ms that an attach slept, waiting for other processes
+ */
 static double
 evaluate_attaches(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
@@ -376,7 +385,10 @@ evaluate_attaches(const struct soak *soak, enum soak_phase phase, const char *be
 	return asleep.worst;
 }
 
-/* @return the smallest percentage of its offered messages that a good client completed */
+/*
+ * Evaluate the messages.
+ * @return the smallest percentage of its offered messages that a good client completed
+ */
 static unsigned
 evaluate_messages(const struct soak *soak, enum soak_phase phase, const char *beside)
 {
@@ -493,7 +505,10 @@ evaluate_good_clients(const struct run *run, bool has_time)
 	     SHARE_MIN, least);
 }
 
-/* Sanitizers keep freed memory, and report leaks themselves at the end. */
+/*
+ * With a sanitizer the size of the memory is not checked, because sanitizers keep freed memory.
+ * They report leaks themselves at the end.
+ */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED true
 #elif defined(__has_feature)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The soak of uroced: hostile processes, good processes, and the memory in which they report their
- * results. The process that started them checks the results.
+ * The soak test of uroced: hostile processes, good processes, and the memory in which they report
+ * their results. The process that started them checks the results.
  */
 
 #include <stdatomic.h>
@@ -19,7 +19,10 @@
 #define SOAK_ATTACKS  32u /* maximum number of kinds of attacks */
 #define SOAK_ATTACHES 65536u
 
-/** The phase, set by the parent: good clients run alone, good and hostile clients run, all clients end. */
+/**
+ * The phase, which the parent sets: good clients run alone; good and hostile clients run; all
+ * clients end.
+ */
 enum soak_phase { SOAK_ALONE, SOAK_ATTACKED, SOAK_OVER };
 
 /** Duration of an attach, and the time in which its thread was asleep. */
@@ -29,7 +32,11 @@ struct soak_attach {
 
 /** The results of a good client in a phase. */
 struct soak_tally {
-	uint64_t nb_due, nb_done; /* own messages: due by the clock; confirmed by the peer */
+	/*
+	 * own messages: the number that is due by the clock, and the number that the peer has
+	 * confirmed
+	 */
+	uint64_t nb_due, nb_done;
 	uint64_t nb_verified,
 		nb_bytes; /* messages and bytes that the client received or read, and checked */
 	uint32_t nb_attaches;
@@ -60,8 +67,8 @@ struct soak {
 void soak_become(uid_t uid);
 
 /**
- * Run a good client: it attaches, exchanges checked messages with the other client of its pair, and leaves,
- * until the soak is over. Does not return.
+ * Run a good client: it attaches, exchanges checked messages with the other client of its pair, and
+ * leaves, until the soak is over. Does not return.
  * @param peer  a socket that keeps message boundaries, to the other client of the pair
  */
 void soak_run_good(struct soak *soak, unsigned nth, int peer);
@@ -69,7 +76,7 @@ void soak_run_good(struct soak *soak, unsigned nth, int peer);
 /** Run a hostile client: attacks chosen at random, until the soak is over. Does not return. */
 void soak_run_hostile(struct soak *soak, unsigned nth, unsigned seed);
 
-/** The name of a kind of attack. @return NULL: there are no more kinds */
+/** The name of a kind of attack. @return NULL if there are no more kinds */
 const char *soak_attack_name(unsigned kind);
 
 #endif /* TEST_UROCED_SOAK_H */

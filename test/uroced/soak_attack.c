@@ -52,7 +52,7 @@ draw(void)
 	return (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ (uint64_t)random();
 }
 
-/* @return a QP number that a client may hold */
+/* Draw a QP number that a client may hold. */
 static uint32_t
 draw_qpn(void)
 {
@@ -291,7 +291,9 @@ draw_good(void)
 	return &soak->good[(size_t)random() % SOAK_GOOD];
 }
 
-/* Send forged RC requests, responses, ACKs and NAKs, with PSNs near those of the good connections. */
+/*
+ * Send forged RC requests, responses, ACKs and NAKs, with PSNs near those of the good connections.
+ */
 static void
 forge_requests_of_good_ones(void)
 {
@@ -340,7 +342,10 @@ send_to_groups(void)
 	}
 }
 
-/* Send frames to a client of this process that receives nothing, so that uroced waits at each frame. */
+/*
+ * Send frames to a client of this process that receives nothing, so that uroced waits at each
+ * frame.
+ */
 static void
 send_to_one_who_takes_nothing(void)
 {
@@ -393,7 +398,9 @@ change_frames_meanwhile(void)
 	send_for_ever();
 }
 
-/* Give the memory of the indexes as a receive buffer, so that uroced writes frames over the indexes. */
+/*
+ * Use the memory of the indexes as a receive buffer, so that uroced writes frames over the indexes.
+ */
 static void
 name_rings_as_buffers(void)
 {

@@ -2,14 +2,14 @@
 
 /*
  * A good client of the soak: a program with a device of its own on the port of uroced. Its RC QP is
- * connected to the QP of the other client of its pair. In each lifetime it attaches, sends messages at a
- * rate far below its share, and leaves.
+ * connected to the QP of the other client of its pair. In each lifetime the client attaches, sends
+ * messages at a rate far below its share, and leaves.
  *
- * The number of a message determines its kind, length and bytes. The message is in slot
- * number % NB_SLOTS of the sender until the receiver has checked each byte. The receiver confirms this by an
- * empty SEND with the number of the slot. SENDs are placed in the buffer of their receive request, and
- * WRITEs in the slot of the receiver. The bytes of READs are those of the responder, and the requester
- * checks them.
+ * The number of a message determines its kind, length and bytes. The slot of a message is its
+ * number modulo NB_SLOTS. The message stays in this slot of the sender until the receiver has
+ * checked each byte. The receiver confirms the check by an empty SEND with the number of the slot.
+ * SENDs are placed in the buffer of their receive request, and WRITEs in the slot of the receiver.
+ * The bytes of READs are those of the responder, and the requester checks them.
  */
 
 #include "soak.h"
@@ -230,7 +230,7 @@ verify(const uint8_t *at, uint32_t len, uint64_t seed, const char *what)
 	tally()->nb_bytes += len;
 }
 
-/* --- coming and going ---------------------------------------------------------------------------- */
+/* --- attach and leave ---------------------------------------------------------------------------- */
 
 void
 soak_become(uid_t uid)
@@ -395,7 +395,7 @@ modify(const struct ibv_port_attr *port)
 		.sq_psn = life.mine.psn,
 		.timeout = 18, /* code of 1.07 s */
 		.retry_cnt = 7,
-		.rnr_retry = 7, /* no limit */
+		.rnr_retry = 7, /* 7 means: retry without limit */
 		.max_rd_atomic = NB_SLOTS,
 	};
 	expect(uroce_modify_qp(life.qp, &attr,

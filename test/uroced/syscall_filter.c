@@ -79,7 +79,7 @@ processes_are_refused(void)
 	       REFUSED(syscall(SYS_pidfd_open, getppid(), 0));
 }
 
-/* The kernel would send the parent of this process the signals. */
+/* Without the filter, the kernel would send the signals to the parent of this process. */
 static bool
 signals_of_descriptors_are_refused(void)
 {
@@ -237,7 +237,9 @@ xdp_is_let(void)
 	       REFUSED(socket(AF_PACKET, SOCK_RAW, 0));
 }
 
-/* The connection manager accepts clients and asks for readers. It opens and reaches nothing else. */
+/*
+ * The connection manager accepts clients and asks for readers. It opens and reaches nothing else.
+ */
 static bool
 manager_opens_nothing(void)
 {

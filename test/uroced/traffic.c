@@ -166,7 +166,7 @@ spsc_ring__is_chosen_by_qpn(void **state)
 	peer_close(&c);
 }
 
-/* @return a counter of the client that attached as the n-th */
+/* Get a counter of the client that attached as the n-th. */
 static uint64_t
 count(unsigned nth, const char *name)
 {

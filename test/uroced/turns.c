@@ -3,8 +3,8 @@
 /*
  * Tests the turns of clients in the data path. The clients have no process: their rings are memory
  * of this program. The clock is computed from the work that was done: each frame, each copied byte
- * and each WAKE message has a price. So deficit round robin gives each client an amount of work that the
- * test knows to the nanosecond.
+ * and each WAKE message has a price. So deficit round robin gives each client an amount of work
+ * that the test knows to the nanosecond.
  */
 
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static struct lease_table leases;
 static struct uroce_port port;
 static struct peer sender; /* this peer only builds frames, and has no connection */
 
-/* --- a clock that is made of work ---------------------------------------------------------------- */
+/* --- the clock, which is computed from the work -------------------------------------------------- */
 
 static struct {
 	uint64_t frame_ns, wake_ns;
@@ -48,7 +48,7 @@ static uint64_t start_ns; /* value of the clock before any work is done */
 static uint64_t kept_ns;  /* time for which the data path loses the CPU in the next batch */
 static uint64_t read_ns;  /* the last value of the clock */
 
-/* @return the number of frames of a client that were forwarded or dropped */
+/* Get the number of frames of a client that were forwarded or dropped. */
 static uint64_t
 nb_done(const struct client *client)
 {
@@ -389,7 +389,8 @@ turns__without_frames_are_not_saved(void **state)
 
 /*
  * A client always reports that it sleeps, so each frame to it requires a WAKE. The client gets at
- * most one WAKE in a turn, and pays for it with frames that it does not get to send.
+ * most one WAKE in a turn, and the time for the WAKE is subtracted from the time for the frames of
+ * this client.
  */
 static void
 wakes__are_charged_to_who_sleeps(void **state)
@@ -424,8 +425,8 @@ wakes__are_charged_to_who_sleeps(void **state)
 }
 
 /*
- * A receiver that sleeps and sends nothing is charged for its WAKEs. The client that sends to it is
- * not.
+ * A receiver that sleeps and sends nothing is charged for its WAKEs. The client that sends to this
+ * receiver is not charged for the WAKEs.
  */
 static void
 wakes__are_not_charged_to_who_sends(void **state)
@@ -454,8 +455,8 @@ wakes__are_not_charged_to_who_sends(void **state)
 }
 
 /*
- * A client that has used more than the time of its turns gets no WAKE until its next turns have
- * paid for the excess.
+ * A client that has used more than the time of its turns gets no WAKE until the time of its next
+ * turns has made up for the excess.
  */
 static void
 wake__waits_for_the_turns_of_who_sleeps(void **state)
@@ -518,8 +519,8 @@ mcast__is_charged_for_all_copies(void **state)
 }
 
 /*
- * A multicast datagram is not delivered to the connection manager: a flood of them would fill its ring
- * down, in which the messages of all users arrive.
+ * A multicast datagram is not delivered to the connection manager: a flood of them would fill its
+ * ring down, in which the messages of all users arrive.
  */
 static void
 mcast__does_not_reach_the_connection_manager(void **state)
@@ -556,7 +557,7 @@ batch__that_was_kept_from_the_cpu_is_charged_little(void **state)
 	assert_int_equal(kept_ns, 0);
 	assert_in_range(clients[0]->counters.busy_ns, NB_ROUNDS * (uint64_t)DATA_TURN_NS,
 			NB_ROUNDS * (uint64_t)DATA_TURN_NS + batch_ns);
-	/* one batch was charged DATA_BATCH_MAX_NS, all others their price */
+	/* one batch was charged DATA_BATCH_MAX_NS, and each other batch its price */
 	assert_int_equal((clients[0]->counters.busy_ns - DATA_BATCH_MAX_NS) % batch_ns, 0);
 	assert_int_equal(clients[1]->counters.busy_ns, expected_ns(NB_ROUNDS, batch_ns));
 }

@@ -3,9 +3,9 @@
 /*
  * uroced on the port `udp`: it has an address of the loopback interface, and the test has another
  * one, with a socket of its own. Frames of clients leave as datagrams, and datagrams arrive as
- * frames. Multicast groups that clients report are joined by the kernel. Hostile clients and foreign
- * sockets get no further than on other ports. If root runs the test, it has a network namespace of
- * its own, and uroced has user 65534.
+ * frames. Multicast groups that clients report are joined by the kernel. Hostile clients and
+ * foreign sockets get no further than on other ports. If root runs the test, it has a network
+ * namespace of its own, and uroced has user 65534.
  */
 
 #include <arpa/inet.h>
@@ -78,7 +78,8 @@ set_up(void **state)
 
 	(void)state;
 	our_ip.s_addr = htonl(net | 5);
-	far_ip.s_addr = htonl(net | 6); /* the destination that peer_build() makes of the other */
+	/* the destination address of the frames to other hosts that peer_build() makes */
+	far_ip.s_addr = htonl(net | 6);
 	daemon_make(&daemon_);
 	if (geteuid() == 0) {
 		assert_int_equal(system("ip link set lo up"), 0);
@@ -278,10 +279,10 @@ client__sends_no_forged_frames(void **state)
 
 	(void)state;
 	(void)build_far(300);
-	frame[29] ^= 1; /* the source address */
+	frame[29] ^= 1; /* change the source IP address */
 	peer_send(&a, 0, frame, 300);
 	(void)build_far(300);
-	frame[6] ^= 4; /* the source MAC */
+	frame[6] ^= 4; /* change the source MAC */
 	peer_send(&a, 0, frame, 300);
 	await_client_counter("drop_source", 2);
 	memcpy(frame, arp, sizeof(arp));
@@ -291,12 +292,15 @@ client__sends_no_forged_frames(void **state)
 	memcpy(frame + 38, &far_ip, 4);
 	peer_send(&a, 0, frame, sizeof(arp));
 	await_client_counter("drop_kind", 1);
-	/* nothing of these frames has arrived */
+	/* none of these frames has arrived at the other host */
 	peer_send(&a, 0, frame, build_far(200));
 	expect_at_far(200);
 }
 
-/* With options of IPv4, the datagram would begin at other bytes than those that were checked. */
+/*
+ * A frame with options of IPv4 is dropped. Otherwise the datagram would begin at other bytes than
+ * those that uroced has checked.
+ */
 static void
 client__sends_no_options(void **state)
 {
@@ -418,7 +422,7 @@ group__is_joined_while_it_has_members(void **state)
 	send_report(&a, group_of(1), true);
 	expect_processed(&a);
 	send_to_group(group_of(1), 300);
-	/* each client gets a copy of each datagram, and knows its own groups */
+	/* each client gets a copy of each datagram, also client a, which has left the group */
 	assert_int_equal(peer_receive(&b, 0, got), 300);
 	assert_memory_equal(got, mac, sizeof(mac));
 	assert_memory_equal(got + HDR_LEN, frame + HDR_LEN, 300 - HDR_LEN);
@@ -477,7 +481,7 @@ group__beyond_the_limit_is_dropped(void **state)
 	await_client_counter("drop_group", 2);
 }
 
-/* ------------------------------------------------------------------------------------------------- */
+/* --- sleep, restart and shutdown ----------------------------------------------------------------- */
 
 static void
 daemon__sleeps_and_is_woken_by_a_datagram(void **state)

@@ -127,7 +127,7 @@ to_us(const void *bytes, size_t len)
 
 /*
  * Receive the next frame of uroced that has this EtherType.
- * @return the length of the frame; 0: none came
+ * @return the length of the frame; 0 if no such frame came in time
  */
 static size_t
 from_us(uint16_t type, int timeout_ms)

@@ -123,7 +123,9 @@ start_port(const char *name)
 	if (side.is_client)
 		side_call(&side);
 	check(rte_eth_dev_start(port_id) == 0, "the port cannot be started");
-	/* IPv6 neighbour discovery needs multicast frames; a port without filters refuses the call */
+	/*
+	 * IPv6 neighbour discovery needs multicast frames; a port without filters refuses the call
+	 */
 	(void)rte_eth_allmulticast_enable(port_id);
 }
 

@@ -246,7 +246,7 @@ parse__the_device_has_two_names(void **state)
 	struct options opt;
 
 	(void)state;
-	/* parse() adds --uroce */
+	/* parse() adds --uroce to this command line, so it names two devices */
 	assert_int_equal(parse(&opt, "write_bw -d net_null1"), -1);
 	assert_int_equal(parse(&opt, "--ib-dev=net_null1 write_bw"), 0);
 	assert_string_equal(opt.device, "net_null1");
