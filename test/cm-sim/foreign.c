@@ -96,7 +96,8 @@ foreign_connect(struct world *world, uint8_t host)
 	uroce_cm_ip_build(&ip, msg.req.private_data);
 	world->nb_connects++;
 	foreign_send_repeated(world, host, id, &msg, FOREIGN_REQ_SENT, REQ_TIMEOUT);
-	if (rng_one_in(&world->rng, 10)) /* one user of ten gives up the attempt later */
+	/* one program of ten gives up the attempt to connect after a while */
+	if (rng_one_in(&world->rng, 10))
 		foreign_plan_act(world, id);
 }
 
@@ -226,8 +227,8 @@ expire_id(struct world *world, uint8_t host, struct foreign_id *id)
 		return;
 	}
 	/*
-	 * an id becomes free at the end of TIMEWAIT, or when it gives up a REQ or a REP; it sends
-	 * no REJ
+	 * An id becomes free at the end of TIMEWAIT. An id also becomes free when no repetition of
+	 * its REQ or REP is left. The id sends no REJ then.
 	 */
 	id->state = FOREIGN_FREE;
 }

@@ -57,7 +57,7 @@ struct foreign_id {
 	uint8_t version;
 	uint8_t service;
 	uint32_t local_id;
-	uint32_t remote_id; /* comm id of the peer; 0: not known */
+	uint32_t remote_id; /* comm id of the peer; 0 while the id does not know it */
 	be64 remote_guid;
 	uint32_t qpn;
 	uint32_t psn;
@@ -91,17 +91,18 @@ void foreign_connect(struct world *world, uint8_t host);
 void foreign_recv(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 		  const struct uroce_cm_msg *msg);
 
-/** The time at which foreign_expire() has to be called next; UINT64_MAX: never. */
+/** The time at which foreign_expire() must be called next, or UINT64_MAX if no timer runs. */
 uint64_t foreign_deadline(const struct world *world, uint8_t host);
 
 /** Handle the expired timers of a foreign host, and the actions of its users that are due. */
 void foreign_expire(struct world *world, uint8_t host);
 
-/** The id of a foreign host that has the comm id `local_id`; NULL: none. */
+/** The id of a foreign host that has the comm id `local_id`, or NULL if no id has this comm id. */
 struct foreign_id *foreign_find(struct foreign *foreign, uint32_t local_id);
 
 /**
- * Tell an id that data of its peer has arrived. An id that waits for an RTU is established then.
+ * Report to an id that data of its peer has arrived. If the id waits for an RTU, its connection is
+ * established.
  */
 void foreign_notify(struct world *world, uint8_t host, uint32_t local_id);
 

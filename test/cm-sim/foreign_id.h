@@ -20,14 +20,14 @@
 /** Nanoseconds until a REP or a DREQ is repeated. */
 #define FOREIGN_REPLY_TIMEOUT UINT64_C(4100000000)
 
-/** The id that has both comm ids and this peer; NULL: none. */
+/** The id that has both comm ids and whose peer is host `from`, or NULL if there is no such id. */
 struct foreign_id *foreign_find_both(struct foreign *foreign, uint32_t local_id, uint32_t remote_id,
 				     uint8_t from);
 
-/** Take a free id, and give it a random comm id and PSN; NULL: no id is free. */
+/** Allocate an id, and give it a random comm id and PSN. Returns NULL if no id is free. */
 struct foreign_id *foreign_new_id(struct world *world, uint8_t host, uint8_t peer, uint8_t version);
 
-/** Send a message to a host, and note it in the ledger. */
+/** Send a message to host `peer`, and record the message in the ledger. */
 void foreign_send_to(struct world *world, uint8_t host, uint8_t peer, uint8_t version,
 		     const struct uroce_cm_msg *msg);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * What a foreign host does with the messages that arrive.
- */
+/* The receive side of a foreign host: how each message changes the state of an id. */
 
 #include <string.h>
 
@@ -111,7 +109,10 @@ recv_req(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 	id->remote_id = msg->req.local_comm_id;
 	id->remote_qpn = msg->req.local_qpn;
 	id->tid = msg->tid;
-	/* at one REQ of four, rdma_cm does not have the request yet: duplicates get no MRA */
+	/*
+	 * For one REQ of four, the model assumes that rdma_cm does not have the request yet.
+	 * Duplicates of this REQ get no MRA.
+	 */
 	id->state = rng_one_in(&world->rng, 4) ? FOREIGN_REQ_RCVD : FOREIGN_MRA_REQ_SENT;
 	foreign_plan_act(world, id);
 }
@@ -250,8 +251,11 @@ recv_sidr_req(struct world *world, uint8_t host, uint8_t from, uint8_t version,
 	const uint8_t service =
 		(uint8_t)(uroce_cm_service_port(msg->sidr_req.service_id) - FIRST_PORT);
 	struct uroce_cm_msg rep = { .attr = UROCE_CM_SIDR_REP, .tid = msg->tid };
-	be64 peer = { { 0xff, version,
-			from } }; /* a SIDR_REQ has no GUID: its host stands for one */
+	/*
+	 * A SIDR_REQ has no GUID. The IP version and the number of the sending host replace the
+	 * GUID.
+	 */
+	be64 peer = { { 0xff, version, from } };
 	struct foreign_id *id;
 
 	if (find_request(&world->hosts[host].foreign, peer, msg->sidr_req.request_id, true))

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The ledger: the messages that each host has sent. The oracle looks up in the ledger what an id
- * must know of its peer, and whether an event has a cause. Each new message is checked against the
- * ledger: a repetition must be equal to the message that it repeats, and must come neither too
- * early nor too often, and the reason of a REJ must be true.
+ * The ledger: the messages that each host has sent. From the ledger the oracle learns which values
+ * an id must have got from its peer, and whether an event has a cause. Each new message is checked
+ * against the ledger: a repetition must be equal to the message that it repeats, and must come
+ * neither too early nor too often, and the reason of a REJ must be true.
  */
 
 #include <stdlib.h>
@@ -133,14 +133,14 @@ check_repetition(struct world *world, struct ledger_entry *known, const struct l
 {
 	const bool is_drep = entry->attr == UROCE_CM_DREP;
 	/*
-	 * the header of a DREP is not compared: its TID is that of the DREQ, and each side may send
-	 * a DREQ
+	 * The header of a DREP is not compared. A DREP has the TID of the DREQ that it confirms,
+	 * and both sides of a connection may send a DREQ with different TIDs.
 	 */
 	const unsigned from = is_drep ? UROCE_MAD_HDR_LEN : 0;
 	const uint64_t interval_ns = world->now_ns - known->last_ns;
 	/*
-	 * the repetitions of a DREQ are not limited: each REQ with the QP of the connection causes
-	 * one more
+	 * The number of repetitions of a DREQ is not limited, because each REQ that names the QP of
+	 * the connection causes one more.
 	 */
 	const bool is_request = entry->attr == UROCE_CM_REQ || entry->attr == UROCE_CM_SIDR_REQ;
 	const bool has_mra = world->hosts[entry->to].is_foreign;
@@ -170,8 +170,8 @@ check_repetition(struct world *world, struct ledger_entry *known, const struct l
 }
 
 /*
- * Note that the end of a connection at host `to` may end, because its peer has sent a REJ, a DREQ
- * or a DREP.
+ * Record that the end of a connection at host `to` is allowed to end, because its peer has sent a
+ * REJ, a DREQ or a DREP.
  */
 static void
 note_end(struct world *world, uint8_t to, uint32_t comm_id)
@@ -251,8 +251,8 @@ ledger_note(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm
 		return;
 	known = ledger_find(world, host, msg->attr, entry.comm_id);
 	/*
-	 * a DREP of no id has the comm ids that the DREQ names, perhaps those of an id before a
-	 * restart
+	 * If the DREQ names no id, the DREP copies the comm ids of the DREQ. These may be the comm
+	 * ids of an id that existed before a restart of the host.
 	 */
 	if (known && msg->attr == UROCE_CM_DREP &&
 	    (known->remote_comm_id != entry.remote_comm_id || known->life != entry.life))
@@ -289,8 +289,8 @@ ledger_note_loss(struct world *world, uint8_t from, uint8_t to, const struct uro
 }
 
 /*
- * Check a DREQ that arrives: if an earlier transmission of the DREQ has arrived and was not
- * confirmed, it has arrived at most DREP_NS ago.
+ * Check a DREQ that arrives. If an earlier transmission of the DREQ is not confirmed yet, that
+ * transmission must have arrived at most DREP_NS ago.
  */
 static void
 note_dreq_arrival(struct world *world, uint8_t host, uint8_t from, const struct uroce_cm_dreq *dreq)
@@ -306,7 +306,9 @@ note_dreq_arrival(struct world *world, uint8_t host, uint8_t from, const struct 
 		entry->arrived_ns = world->now_ns;
 }
 
-/* Note a REJ "stale connection" that arrives for the current attempt of a program. */
+/*
+ * Record the time at which a REJ "stale connection" arrives for the current attempt of a program.
+ */
 static void
 note_stale_arrival(struct world *world, uint8_t host, const struct uroce_cm_rej *rej)
 {

@@ -21,8 +21,9 @@ struct listener {
 	}
 
 /*
- * The combinations of listeners that a service may have. `expected` is the index of the listener
- * that gets a request over IPv4, and over IPv6; -1: none.
+ * The combinations of listeners that a service may have. `expected` has two entries: the index of
+ * the listener that gets a request over IPv4, and over IPv6. The entry is -1 if no listener gets
+ * it.
  */
 static const struct {
 	struct listener listeners[2];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The network, and the heap of all that is planned for a later time.
- */
+/* The simulated network, and the heap of all events that are planned for a later virtual time. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -135,7 +133,11 @@ network_transmit(struct world *world, uint8_t from, uint8_t to, uint8_t version,
 	const bool is_away = from != to && world->now_ns >= world->outage_begin_ns &&
 			     world->now_ns < world->outage_end_ns;
 	const bool is_lost = is_away || (from != to && rng_chance(&world->rng, world->loss_ppm));
-	be32 comm_ids[2]; /* in most messages: of the sender and of the receiver */
+	/*
+	 * In most messages, the first comm id is that of the sender, the second that of the
+	 * receiver.
+	 */
+	be32 comm_ids[2];
 
 	memcpy(comm_ids, mad + UROCE_MAD_HDR_LEN, sizeof(comm_ids));
 	world->nb_messages++;

@@ -43,9 +43,9 @@ lesser_of(uint8_t a, uint8_t b)
 }
 
 /*
- * Whether responder_resources and initiator_depth of an id are initiator_depth and
- * responder_resources of the peer's message. On the active side they are also limited to those of
- * its own REQ.
+ * Whether an id has the right limits of READs and atomics. Its responder_resources must be the
+ * initiator_depth of the peer's message, and its initiator_depth must be the responder_resources of
+ * that message. On the active side, the REQ of this side limits both values, too.
  */
 static bool
 has_depths(const struct uroce_cm_info *info, const struct uroce_cm_msg *peer,
@@ -214,15 +214,18 @@ check_timeout(struct world *world, struct program *program, const struct uroce_c
 	if (was_away || peer->is_foreign || peer->is_slow || world->is_hard)
 		return;
 	/*
-	 * at the end of a world, programs answer no request, but engines confirm DREQs without
-	 * programs
+	 * In the last phase of a world no program answers a request, so a request may time out. The
+	 * engines still confirm DREQs without their programs.
 	 */
 	if (world->is_ending && event->kind == UROCE_CM_EVENT_UNREACHABLE)
 		return;
 	world_blame(world, "a peer that is there is not heard", number_of(world, program));
 }
 
-/* Check that the reason is true for which the peer's engine has refused a request. */
+/*
+ * Check a refusal of a request by the engine of the peer. The engine must not report an existing
+ * service as unknown. On a network without loss, it must not report a stale connection.
+ */
 static void
 check_refusal(struct world *world, const struct program *program,
 	      const struct uroce_cm_event *event)
@@ -288,7 +291,7 @@ oracle_check_event(struct world *world, struct program *program, const struct ur
 		check_ends(world, program);
 }
 
-/* Find the program of a host whose id has a comm id. @return NULL: there is none */
+/* Find the program of a host whose id has a comm id. @return NULL if no program has such an id */
 static struct program *
 find_program(struct world *world, uint8_t host, uint32_t comm_id)
 {
@@ -315,7 +318,10 @@ struct end {
 	uint32_t remote_qpn;
 };
 
-/* Find the end of a connection by its comm id. @return false: no established end has the comm id */
+/*
+ * Find the end of a connection by its comm id.
+ * @return false if no established end has the comm id
+ */
 static bool
 find_end(struct world *world, uint8_t host, uint32_t comm_id, struct end *end)
 {
@@ -342,7 +348,8 @@ find_end(struct world *world, uint8_t host, uint32_t comm_id, struct end *end)
 }
 
 /*
- * Check that the other end of an established end is established, too, and that it names this end.
+ * Check that the two ends of a connection agree: if one end is established, the end at its peer
+ * must be established, too, with the same comm ids and QP numbers.
  */
 static void
 check_whole(struct world *world, const struct end *end, uint32_t who)
@@ -352,8 +359,8 @@ check_whole(struct world *world, const struct end *end, uint32_t who)
 	struct end other;
 
 	/*
-	 * no check if the peer has died, or if a message was lost that a foreign host does not
-	 * repeat
+	 * Skip the check if the host of the peer has restarted, or if the network has lost a REJ or
+	 * an RTU that a foreign host does not repeat.
 	 */
 	if (!peer || peer->life != world->hosts[end->peer].life || peer->is_excused ||
 	    (self && self->is_excused))
@@ -419,7 +426,10 @@ oracle_check_no_id(struct world *world, uint8_t host)
 {
 	uint32_t nb = 0;
 
-	/* count also the destroyed ids: such an id stays in use for a short while */
+	/*
+	 * Count also the programs whose id was destroyed: a destroyed id stays in use for a short
+	 * while.
+	 */
 	for (uint32_t i = 0; i < world->nb_programs; i++)
 		nb += world->programs[i].host == host && world->programs[i].is_active &&
 		      world->programs[i].life == world->hosts[host].life;

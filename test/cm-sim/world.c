@@ -50,8 +50,9 @@ is_request(const struct uroce_cm_msg *msg)
 }
 
 /*
- * Transmit all messages of a host. No message arrives meanwhile, so a response must not be behind
- * two requests in a row.
+ * Transmit all messages of a host. While the host transmits, no message arrives, so all its
+ * responses are waiting from the start. The host must not transmit two requests in a row before a
+ * response.
  */
 static void
 flush_host(struct world *world, uint8_t who)
@@ -194,7 +195,10 @@ expire_host(struct world *world, uint8_t who)
 		uroce_cme_expire(world->hosts[who].cm, world->now_ns);
 }
 
-/* Run a world until nothing is planned, or until `end_ns`. @return false: `end_ns` came first */
+/*
+ * Run a world until no event is planned and no timer runs, or until the virtual time `end_ns`.
+ * @return false if the world has reached `end_ns`
+ */
 static bool
 run_world(struct world *world, uint64_t end_ns)
 {
@@ -274,7 +278,7 @@ draw_world(struct world *world)
 	struct rng *rng = &world->rng;
 	const bool has_foreign = rng_one_in(rng, 3);
 	const bool has_one_guid = rng_one_in(rng, 6);
-	/* in a crowd, 120 programs connect within 100 ms */
+	/* In a world with a crowd, 120 programs connect within 100 ms. */
 	const bool is_crowd = rng_one_in(rng, 6);
 
 	world->nb_hosts = rng_between(rng, 2, NB_HOSTS);

@@ -3,9 +3,8 @@
 #define TEST_CM_SIM_WORLD_H
 
 /**
- * @file
- * Hosts whose engines of connection management talk over a network that loses, duplicates and
- * reorders messages, in virtual time. A seed determines a world.
+ * Hosts whose CM engines exchange messages over a network that loses, duplicates and reorders
+ * messages, in virtual time. A seed determines a world.
  *
  * Programs on the hosts connect, accept, reject, disconnect and give up at random times, over IPv4
  * and IPv6. Hosts die and restart without memory. There are few QP numbers, so that a restarted
@@ -38,7 +37,7 @@
 /** The number of IP versions. As an index, 0 is IPv4 and 1 is IPv6. */
 #define NB_VERSIONS 2
 
-/** The kinds of things that happen at a point in virtual time. */
+/** The kinds of events that are planned for a point in virtual time. */
 enum happening_kind {
 	HAPPENS_ARRIVAL,
 	HAPPENS_CONNECT, /* a program of host `who` connects */
@@ -96,7 +95,7 @@ struct program {
 	uint64_t stale_ns;    /* time at which a REJ "stale connection" came; 0: none */
 };
 
-/** A message that a host has sent, and what happened to it. */
+/** A message that a host has sent, with what the oracle must know of its transmissions. */
 struct ledger_entry {
 	uint8_t host;
 	uint8_t to;
@@ -108,8 +107,12 @@ struct ledger_entry {
 	uint32_t psn;
 	uint32_t nb; /* number of transmissions */
 	uint64_t last_ns;
-	uint64_t interval_ns;  /* time between the last two transmissions */
-	uint64_t arrived_ns;   /* of a DREQ: time of the arrival that has no DREP yet; 0: none */
+	uint64_t interval_ns; /* time between the last two transmissions */
+	/*
+	 * In the entry of a DREQ: the time at which the DREQ arrived, if it has no DREP yet;
+	 * otherwise 0.
+	 */
+	uint64_t arrived_ns;
 	bool is_ended_by_peer; /* the peer has sent something that ends the connection */
 	bool is_excused;       /* a REJ or an RTU was lost, which a foreign host does not repeat */
 	uint8_t mad[UROCE_MAD_LEN];
@@ -139,7 +142,7 @@ struct world {
 	uint64_t outage_begin_ns;
 	uint64_t outage_end_ns;
 	uint32_t nb_qpns;
-	/* the network may be down for longer than all repetitions of a message take */
+	/* The network may be down for longer than a host repeats a message. */
 	bool is_hard;
 	bool is_clean;  /* no message is lost, and a round trip is short */
 	bool is_ending; /* no program acts any more */
@@ -160,7 +163,9 @@ uint32_t world_run(struct world *world, uint64_t seed, bool is_traced);
 /** Count and print a violation of a rule. */
 void world_blame(struct world *world, const char *rule, uint32_t who);
 
-/** Plan something that happens after `delay_ns` to the host or the program `who`. */
+/**
+ * Plan an event of the host or of the program `who`, at `delay_ns` from the current virtual time.
+ */
 void world_plan(struct world *world, uint64_t delay_ns, enum happening_kind kind, uint32_t who);
 
 /** Draw a random delay in ns, which is usually short and sometimes long. */
@@ -171,7 +176,7 @@ uint8_t world_host_of(const uint8_t gid[16], uint8_t *version);
 
 /* The functions from here to network_transmit() are in network.c. */
 
-/** Remove the first thing that is planned, and return it. */
+/** Remove the planned event that has the earliest time, and return the event. */
 struct happening network_pop(struct world *world);
 
 /**
@@ -192,8 +197,9 @@ void listen_begin(struct host *host);
 void listen_churn(struct world *world, struct host *host);
 
 /**
- * The index of the listener of a service that has to get a request; -1: none. The result comes from
- * a table of this test, not from the rule of the engine, so that the test checks the rule.
+ * The index of the listener of a service that must get a request, or -1 if no listener may get it.
+ * The result comes from a table of expected values, and not from the rule of the engine, so that
+ * this rule is checked.
  */
 int listen_expected(const struct host *host, uint8_t service, uint8_t version);
 
@@ -210,43 +216,49 @@ void program_destroy(struct world *world, struct program *program);
 /** Take all events of a host, check them, and plan the actions of the programs. */
 void program_take_events(struct world *world, uint8_t host);
 
-/** Draw a QP number of a host that no program uses, and that no peer can refer to; 0: none. */
+/**
+ * Draw a QP number of a host that no program uses, and that no peer can refer to. Returns 0 if no
+ * QP number was found.
+ */
 uint32_t program_draw_qpn(struct world *world, uint8_t host);
 
 /**
- * Tell the passive side `comm_id` that data of its peer has arrived. If the passive side waits for
- * an RTU, the connection is established.
+ * Report to the passive side `comm_id` that data of its peer has arrived. If the passive side waits
+ * for an RTU, the connection is established.
  */
 void program_notify(struct world *world, uint8_t host, uint32_t comm_id);
 
 /* The functions from here to ledger_note_arrival() are in ledger.c. */
 
 /**
- * Find the newest message of a kind that a host has sent with `comm_id` as its own comm id; NULL:
- * none.
+ * Find the newest message with attribute `attr` that a host has sent with `comm_id` as its own comm
+ * id. Returns NULL if the ledger has no such message.
  */
 struct ledger_entry *ledger_find(struct world *world, uint8_t host, unsigned attr,
 				 uint32_t comm_id);
 
-/** Find the REQ or the REP that a host has sent with `comm_id` as its own comm id; NULL: none. */
+/**
+ * Find the REQ or the REP that a host has sent with `comm_id` as its own comm id. Returns NULL if
+ * the ledger has neither.
+ */
 struct ledger_entry *ledger_find_end(struct world *world, uint8_t host, uint32_t comm_id);
 
 /**
- * Whether a host has sent host `to` a QP number for a connection with another comm id than
- * `comm_id`.
+ * Whether a host has sent the QP number `qpn` to host `to` for a connection with another comm id
+ * than `comm_id`.
  */
 bool ledger_has_two(const struct world *world, uint8_t host, uint8_t to, uint32_t qpn,
 		    uint32_t comm_id);
 
-/** Note a message that host `host` sends, and check it against earlier messages. */
+/** Record a message that host `host` sends, and check the message against earlier ones. */
 void ledger_note(struct world *world, uint8_t host, uint8_t to, const struct uroce_cm_msg *msg,
 		 const uint8_t *mad);
 
-/** Note that the network has lost a message. */
+/** Record that the network has lost a message. */
 void ledger_note_loss(struct world *world, uint8_t from, uint8_t to,
 		      const struct uroce_cm_msg *msg);
 
-/** Note that a message of host `from` arrives at the engine of host `host`. */
+/** Record that a message of host `from` arrives at the engine of host `host`. */
 void ledger_note_arrival(struct world *world, uint8_t host, uint8_t from,
 			 const struct uroce_cm_msg *msg);
 
