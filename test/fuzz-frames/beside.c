@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The honest traffic. Each connection executes one operation at a time. The source buffer has a
- * pattern of its own. The destination, and the memory around it, have another pattern.
+ * The honest traffic that runs beside the attack. Each connection executes one operation at a time.
+ * Before an operation, the source buffer is filled with a pattern, and the destination and the
+ * memory around it with a constant byte, so that missing data and writes outside of the destination
+ * are seen.
  */
 
 #include "beside.h"

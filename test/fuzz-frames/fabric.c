@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The network. Every frame of every host passes through this file, on one thread. Frames between
- * the target and the honest peer are delivered, and some are kept as material for mutations. Frames
- * of the target to the attacker are checked and freed.
+ * The simulated network. Every frame of every host passes through this file, on one thread. Frames
+ * between the target and the honest peer are delivered, and some are kept as material for
+ * mutations. Frames of the target to the attacker are checked and freed.
  */
 
 #include "fabric.h"
@@ -44,7 +44,7 @@ static struct rte_ring *into[2][TARGET_WORKERS];
 static struct rte_ring *from[2][TARGET_WORKERS];
 static struct rte_mempool *pool;
 
-/* --- chance and time --------------------------------------------------------------------------- */
+/* --- random numbers and clock ------------------------------------------------------------------ */
 
 static struct rng library_rng;
 
@@ -72,7 +72,10 @@ getrandom(void *buf, size_t len, unsigned flags)
 static void
 take_clock(void)
 {
-	/* a fixed time, which the CPU's counter does not reach */
+	/*
+	 * Set a fixed time. The time is later than any time of the time stamp counter, because the
+	 * clock must not go back.
+	 */
 	uroce_clock_base = UINT64_C(1) << 60;
 	uroce_clock_factor = 0;
 }
@@ -83,7 +86,7 @@ fabric_wait_ns(uint64_t ns)
 	uroce_clock_base += ns;
 }
 
-/* --- buffers that end where a mapping ends ----------------------------------------------------- */
+/* --- buffers that end at a page without access rights ------------------------------------------ */
 
 static struct fenced {
 	uint8_t *end; /* the end of the buffer: the first byte of a page without access rights */
@@ -303,7 +306,7 @@ fabric_open(struct fabric *fabric, uint64_t seed)
 	return false;
 }
 
-/* --- the switch -------------------------------------------------------------------------------- */
+/* --- forwarding between the devices ------------------------------------------------------------ */
 
 static struct frame captured[NB_CAPTURED];
 static uint64_t nb_captured;
@@ -363,8 +366,8 @@ deliver(struct fabric *fabric, struct rte_ring *ring, struct rte_mbuf *mbuf)
 }
 
 /*
- * The access rights that a response needs: the QP that sends it must have granted one of them; 0:
- * it needs none.
+ * The access rights for a response. The QP that sends the response must have granted one of these
+ * rights to its peer. The result is 0 if the response needs no right.
  */
 static int
 rights_of(const struct uroce_pkt *pkt)
@@ -454,7 +457,7 @@ fabric_send(struct fabric *fabric, const struct frame *frame, unsigned worker, s
 
 /*
  * Drive a worker of the target as an embedder does.
- * @return number of frames that went in or out
+ * @return number of frames that the worker has received and transmitted
  */
 static unsigned
 drive_input(struct fabric *fabric, unsigned idx)
@@ -465,7 +468,9 @@ drive_input(struct fabric *fabric, unsigned idx)
 
 	while ((nb = rte_ring_dequeue_burst(into[HOST_TARGET][idx], (void **)frames, BURST, NULL)) >
 	       0) {
-		/* an embedder may pass two arrays or the same array twice, so try both */
+		/*
+		 * An embedder may pass two arrays, or the same array twice. Both cases occur here.
+		 */
 		struct rte_mbuf **const place = nb % 2 ? frames : rest;
 		const unsigned nb_rest = uroce_worker_input(worker, frames, nb, place);
 
@@ -506,8 +511,8 @@ fabric_run(struct fabric *fabric, enum feed feed, unsigned asleep)
 /* --- neighbours -------------------------------------------------------------------------------- */
 
 /*
- * Let host `who` send a request for the address of `whom`. The request teaches `whom` the MAC of
- * `who`.
+ * Let host `who` send an ARP request or a neighbour solicitation for the address of `whom`. From
+ * this request, `whom` learns the MAC of `who`.
  */
 static void
 ask(enum host who, enum host whom, bool is_ipv6)

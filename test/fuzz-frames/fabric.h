@@ -40,9 +40,10 @@ struct fabric {
 	struct ibv_device *device[2]; /* the devices of the target and of the honest peer */
 	struct ibv_context *context[2];
 	struct uroce_dev *dev[2];
-	uint64_t nb_sent;    /* number of frames passed to the target, from any sender */
-	uint64_t nb_rest;    /* number of frames that uroce_worker_input() returned */
-	uint64_t nb_lost;    /* number of frames that a full ring has dropped */
+	uint64_t nb_sent; /* number of frames passed to the target, from any sender */
+	uint64_t nb_rest; /* number of frames that uroce_worker_input() returned */
+	/* number of frames that were dropped because a ring was full or no mbuf was free */
+	uint64_t nb_lost;
 	uint64_t nb_answers; /* number of READ responses and atomic acknowledges to the attacker */
 	bool has_leaked;
 	/* access rights that each victim grants to the attacker (enum ibv_access_flags) */
@@ -71,8 +72,9 @@ void fabric_seed_random(uint64_t seed);
 void fabric_wait_ns(uint64_t ns);
 
 /**
- * Let the target learn the MACs of the attacker and the honest peer, unless it knows them.
- * @return whether the target knows both MACs now
+ * Let the target learn the MACs of the attacker and of the honest peer, and let the honest peer
+ * learn the MAC of the target. MACs that are already known are not learnt again.
+ * @return whether all these MACs are known at the end
  */
 bool fabric_introduce(struct fabric *fabric);
 
@@ -86,13 +88,13 @@ void fabric_send(struct fabric *fabric, const struct frame *frame, unsigned work
 
 /**
  * Drive both devices until all frames that were sent are processed.
- * @param asleep  worker of the target that is not driven; TARGET_WORKERS: all are driven
+ * @param asleep  worker of the target that is not driven, or TARGET_WORKERS to drive all workers
  */
 void fabric_run(struct fabric *fabric, enum feed feed, unsigned asleep);
 
 /**
- * Choose a captured frame, which a QP of one of the two devices has sent; NULL: none was captured
- * yet.
+ * Choose a captured frame, which a QP of one of the two devices has sent. Returns NULL if no frame
+ * was captured yet.
  */
 const struct frame *fabric_captured(struct rng *rng);
 

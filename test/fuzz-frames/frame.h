@@ -35,15 +35,17 @@ frame_udp_off(const struct frame *frame)
 void frame_fit(struct frame *frame);
 
 /**
- * Compute the ICRC of a frame as it is now, and store it where a receiver expects it. That is the
- * end that the IP length gives, or the end of the frame if the IP length exceeds the frame.
- * @return false: there is no IP header with room for a BTH and an ICRC behind it
+ * Compute the ICRC over the current bytes of a frame, and store it where a receiver expects the
+ * ICRC: at the end of the packet as the IP length gives it, or at the end of the frame if the IP
+ * length exceeds the frame.
+ * @return false if the frame has no IP header with room for a BTH and an ICRC behind it
  */
 bool frame_seal(struct frame *frame);
 
 /**
- * Mutate a frame in one to four ways. Sometimes replace its end by the end of `other` first.
- * @param other  NULL: there is no other frame
+ * Mutate a frame in one to four ways. Sometimes the end of the frame is first replaced by the end
+ * of `other`.
+ * @param other  another frame, or NULL if there is none
  */
 void frame_mutate(struct frame *frame, const struct frame *other, struct rng *rng);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The target's memory. Its address is fixed, so that runs with the same seed use the same
- * addresses. The address is outside of the heap of the address sanitizer, which is at
+ * The memory of the target. The address of this memory is fixed, so that runs with the same seed
+ * use the same addresses. The address is outside of the heap of the address sanitizer, which is at
  * 0x500000000000 or 0x600000000000, depending on the release, and four tebibytes long.
  */
 
@@ -153,7 +153,7 @@ land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t l
 	case 2: /* a range close to the end of the address space, which may wrap around */
 		*va = 0 - (uint64_t)rng_below(rng, 2 * len + 2);
 		break;
-	/* the address of another region, with that region's key or with the key of `plot` */
+	/* the address of another region, with the key of that region or with the key of `plot` */
 	case 3:
 		info = &land->plot[domain][rng_below(rng, PLOT_NB)];
 		*va = (uintptr_t)info->at;
@@ -185,8 +185,8 @@ is_pristine(const struct land *land, const uint8_t *at, size_t len)
 }
 
 /*
- * Whether the parts of the slots that no request uses are unchanged: the gap between two elements,
- * and the end of each slot.
+ * Whether those parts of the slots are unchanged that no request uses: the gap between the two
+ * elements of a request, and the end of each slot.
  */
 static bool
 are_gaps_pristine(const struct land *land, const struct plot_info *plot)

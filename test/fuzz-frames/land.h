@@ -3,14 +3,13 @@
 #define FUZZ_FRAMES_LAND_H
 
 /**
- * @file
- * The target's memory: regions with all combinations of access rights in one mapping, canaries
- * between the regions, and a copy of the original content. Memory that the peer has no right to
- * write must not change.
+ * The memory of the target: regions with several combinations of access rights in one mapping,
+ * canaries between the regions, and a copy of the original content. Memory that the peer has no
+ * right to write must not change.
  *
  * Two protection domains have the same kinds of regions. Victims of the domain OPEN grant the
- * rights of their table row. Victims of the domain CLOSED grant no writes. So the regions of CLOSED
- * must not change, except for the slots into which the victims receive.
+ * access rights that the table of victims lists. Victims of the domain CLOSED grant no writes. So
+ * the regions of CLOSED must not change, except for the slots into which the victims receive.
  */
 
 #include <stdbool.h>
@@ -33,7 +32,9 @@ enum plot {
 	PLOT_NB
 };
 
-/** The content of all memory that is not readable for the peer: no READ response may contain it. */
+/**
+ * The content of all memory that the peer may not read. No READ response may contain these bytes.
+ */
 #define LAND_SECRET     "uRoCE#\xa5\x5a"
 #define LAND_SECRET_LEN 8
 
@@ -73,14 +74,15 @@ int land_slot(const struct land *land, enum domain domain, unsigned victim, unsi
 	      uint32_t len, struct ibv_sge sge[2]);
 
 /**
- * Draw a remote address and an rkey for a request of the attacker. Mostly they are valid for `len`
- * bytes of the region `plot`.
+ * Draw a remote address and an rkey for a request of the attacker. In most cases the address and
+ * the rkey are valid for `len` bytes of the region `plot`.
  */
 void land_aim(const struct land *land, enum domain domain, enum plot plot, uint32_t len,
 	      struct rng *rng, uint64_t *va, uint32_t *rkey);
 
 /**
- * Check that no memory has changed that must not change.
+ * Check that no frame has changed memory that it must not change: regions without a right to write,
+ * gaps in the slots, and canaries.
  * @return NULL, or a description of the memory that has changed
  */
 const char *land_check(const struct land *land);

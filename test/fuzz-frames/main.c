@@ -44,7 +44,7 @@
 #define SEAL_PERCENT 97
 #define CHECK_EVERY  256  /* number of bursts between two checks of the target's memory */
 #define SLEEP_EVERY  2048 /* number of bursts from one sleep of worker 1 to the next sleep */
-/* number of bursts during a sleep: their frames overrun the ring of the sleeping worker */
+/* number of bursts during a sleep of worker 1, enough to overrun the ring of the sleeping worker */
 #define SLEEP_BURSTS 192
 /* number of bursts after which frames reach the target in the other way (enum feed) */
 #define SWITCH_EVERY 512
@@ -64,7 +64,7 @@ struct run {
 	uint64_t nb_mutated, nb_sealed, nb_valid, nb_spared, nb_bursts;
 };
 
-/* Verdicts that no frame of this program can get, each with the reason. */
+/* Verdicts that no frame of this program can get, each with the reason why. */
 static const struct {
 	enum uroce_verdict verdict;
 	const char *reason;
@@ -133,11 +133,12 @@ parse_options(struct run *run, int argc, char **argv)
 	return true;
 }
 
-/* --- the attack -------------------------------------------------------------------------------- */
+/* --- mutation and delivery of frames ----------------------------------------------------------- */
 
 /*
- * If a mutated frame has the honest peer's address and goes to a QP of the honest traffic, change
- * its destination QP number. The QP could not tell such a frame from a frame of its peer.
+ * If a mutated frame has the source address of the honest peer and the destination QP number of a
+ * QP of the honest traffic, change that QP number. The QP cannot tell such a frame from a frame of
+ * its peer, so the frame would disturb the honest traffic.
  */
 static void
 spare_beside(struct run *run, struct frame *frame)
@@ -174,8 +175,8 @@ attack(struct run *run, struct frame *frame)
 }
 
 /*
- * Choose the worker that receives a frame: at random, so that half of the frames must be forwarded,
- * or worker 0 while worker 1 sleeps.
+ * Choose the worker that receives a frame. Normally the choice is random, so that half of the
+ * frames must be forwarded. While worker 1 sleeps, worker 0 receives all frames.
  */
 static unsigned
 pick_worker(struct run *run, unsigned sleeping)
@@ -201,8 +202,8 @@ run_burst(struct run *run)
 	for (unsigned i = 0; i < BURST && run->nb_mutated < run->nb_wanted; i++) {
 		(void)seeds_make(&run->seeds, &frame, &run->rng);
 		/*
-		 * a quarter of the frames is not mutated, so that victims receive more than the
-		 * first packet of a message
+		 * A quarter of the frames is not mutated, so that the victims also receive whole
+		 * messages, and not only their first packets.
 		 */
 		if (rng_once_in(&run->rng, 4))
 			run->nb_valid++;
@@ -260,7 +261,7 @@ close_run(struct run *run)
 	return missing == 0 || fail("buffers were lost");
 }
 
-/* --- what came of it --------------------------------------------------------------------------- */
+/* --- results ----------------------------------------------------------------------------------- */
 
 static const char *
 reason_of(enum uroce_verdict verdict)
@@ -290,8 +291,8 @@ print_histogram(const struct uroce_worker_stats *stats)
 }
 
 /*
- * Check that each received frame has got one verdict, and a further one for each time it was
- * forwarded or copied to another worker.
+ * Check that each received frame has one verdict, and one more verdict for each time that the frame
+ * was forwarded or copied to another worker.
  */
 static bool
 is_account_balanced(const struct run *run, const struct uroce_worker_stats *stats)
@@ -315,7 +316,7 @@ is_account_balanced(const struct run *run, const struct uroce_worker_stats *stat
 
 /*
  * Print how many frames were sent to victims of each type and state.
- * @return whether each possible combination has got some
+ * @return whether each possible combination of type and state has received frames
  */
 static bool
 print_states(const struct run *run)
@@ -390,13 +391,13 @@ check_run(struct run *run, double seconds)
 	return is_good;
 }
 
-/* --- the end, if it comes early ------------------------------------------------------------------ */
+/* --- crashes ------------------------------------------------------------------------------------- */
 
 static struct run run = { .nb_wanted = FRAMES_DEFAULT, .feed = OPTION_BOTH };
 
 /*
- * A handler for signals of a crash: print a line, and raise the signal again with its default
- * effect.
+ * Handler for the signals of a crash: print a line, and raise the signal again with its default
+ * action.
  */
 static void
 report_crash(int number)
@@ -404,12 +405,12 @@ report_crash(int number)
 	static const char text[] = "FAIL  crashed: see the core, or run again with the same seed\n";
 
 	(void)!write(STDOUT_FILENO, text, sizeof(text) - 1);
-	raise(number); /* SA_RESETHAND has restored the default effect */
+	raise(number); /* The flag SA_RESETHAND has restored the default action of the signal. */
 }
 
 /*
- * Install the handlers for signals of a crash. If a sanitizer has installed handlers, these remain,
- * because the sanitizer's report says more.
+ * Install the handlers for the signals of a crash. Handlers that a sanitizer has installed remain,
+ * because the report of the sanitizer has more details.
  */
 static void
 watch_crashes(void)

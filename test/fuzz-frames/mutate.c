@@ -55,9 +55,10 @@ frame_fit(struct frame *frame)
 }
 
 /*
- * Find the IP header by the bytes of the frame.
- * @param[out] end offset of the end that the IP length gives, or of the end of the frame
- * @return length of the IP header; 0: there is none that an ICRC could cover
+ * Find the IP header from the current bytes of the frame.
+ * @param[out] end offset of the end of the packet as the IP length gives it, or of the end of the
+ * frame
+ * @return length of the IP header, or 0 if the frame has no IP header that an ICRC could cover
  */
 static uint32_t
 find_ip(const struct frame *frame, uint32_t *ip_off, uint32_t *end)
@@ -108,7 +109,7 @@ frame_seal(struct frame *frame)
 	return true;
 }
 
-/* --- anywhere ---------------------------------------------------------------------------------- */
+/* --- bytes at any offset ----------------------------------------------------------------------- */
 
 /*
  * Choose the offset of a byte to change. Most choices are behind the IP and UDP headers, whose
@@ -220,7 +221,7 @@ change_flags(struct frame *frame, struct rng *rng)
 	}
 }
 
-/* --- extension headers, by the opcode that stands there ---------------------------------------- */
+/* --- extension headers of the opcode in the BTH ------------------------------------------------ */
 
 static void *
 ext_at(struct frame *frame, enum uroce_ext ext)
@@ -350,7 +351,7 @@ change_ip(struct frame *frame, struct rng *rng)
 		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8));
 		break;
 	case 1:
-		ip[1] = (uint8_t)rng_next(rng); /* ECN and the rest of the traffic class of IPv4 */
+		ip[1] = (uint8_t)rng_next(rng); /* the traffic class of IPv4, with ECN */
 		break;
 	case 2:
 		if (!frame->is_ipv6)
@@ -372,8 +373,9 @@ change_ip(struct frame *frame, struct rng *rng)
 }
 
 /*
- * Enlarge an IPv4 header by options. If there are too many options, the header length overflows,
- * and the header overlaps what follows.
+ * Insert options into an IPv4 header, and set the header length to cover them. If the frame has
+ * options of an earlier mutation, the header length does not cover those, and the receiver takes
+ * them for the next header.
  */
 static void
 change_options(struct frame *frame, struct rng *rng)
@@ -392,7 +394,7 @@ change_options(struct frame *frame, struct rng *rng)
 		frame_fit(frame);
 }
 
-/* --- the shape of the frame -------------------------------------------------------------------- */
+/* --- VLAN tag, EtherType and length of the frame ----------------------------------------------- */
 
 static void
 add_tag(struct frame *frame, struct rng *rng)
@@ -478,7 +480,8 @@ splice(struct frame *frame, const struct frame *other, struct rng *rng)
 static const struct mutation {
 	void (*change)(struct frame *frame, struct rng *rng);
 	uint8_t weight;
-	bool needs_bth; /* changes bytes of the headers, which a truncated frame may not have */
+	/* the mutation changes header fields, which a truncated frame may not have */
+	bool needs_bth;
 } mutations[] = {
 	{ flip_bits, 20, false },     { set_bytes, 14, false },   { change_opcode, 14, true },
 	{ change_psn, 18, true },     { change_qpn, 3, true },    { change_pkey, 3, true },

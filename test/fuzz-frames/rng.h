@@ -32,7 +32,7 @@ rng_below(struct rng *rng, uint32_t n)
 	return (uint32_t)((rng_next(rng) >> 32) * n >> 32);
 }
 
-/** Draw whether something happens that has a probability of 1 / `n`. */
+/** Return true with a probability of 1 / `n`. */
 static inline bool
 rng_once_in(struct rng *rng, uint32_t n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Valid frames, which are then mutated. Each frame is built from a plan: opcode, PSN, payload
- * length, and the fields of extension headers. The opcode table says which extension headers the
- * frame has.
+ * Valid frames, which fuzz-frames then mutates. Each frame is built from a plan: opcode, PSN,
+ * payload length, and the fields of extension headers. The opcode table gives the extension headers
+ * of the frame.
  */
 
 #include "seed.h"
@@ -54,7 +54,7 @@ mtu_of(const struct victim *victim)
 	return 128u << victim->row->mtu;
 }
 
-/* Draw a PSN: mostly `psn`, sometimes an earlier or later one. */
+/* Draw a PSN: in most cases `psn`, sometimes an earlier or a later PSN. */
 static uint32_t
 near_psn(uint32_t psn, struct rng *rng)
 {
@@ -78,7 +78,8 @@ static const uint8_t first_requests[] = {
 	UROCE_OP_WRITE_ONLY, UROCE_OP_WRITE_ONLY_IMM, UROCE_OP_READ_REQUEST,  UROCE_OP_CMP_SWAP,
 	UROCE_OP_FETCH_ADD,  UROCE_OP_SEND_ONLY_INV,  UROCE_OP_ATOMIC_WRITE,  UROCE_OP_FLUSH,
 };
-#define NB_UC_REQUESTS 6 /* the first 6 opcodes of first_requests exist for UC, too */
+/* number of opcodes at the start of first_requests that also exist for UC */
+#define NB_UC_REQUESTS 6
 static const uint8_t first_weights[] = { 6, 6, 4, 6, 8, 4, 8, 5, 5, 1, 1, 1 };
 
 /* Plan the next packet of the message that the victim is receiving. */
@@ -148,7 +149,7 @@ plan_message(const struct seeds *seeds, const struct victim *victim, struct plan
 
 /*
  * Plan a duplicate of a READ or an atomic that the victim has executed.
- * @return false: the resource that was chosen is not in use
+ * @return false if the chosen resource of the responder is not in use
  */
 static bool
 plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
@@ -174,7 +175,7 @@ plan_repetition(const struct victim *victim, struct plan *plan, struct rng *rng)
 
 /*
  * Plan an out-of-order packet of the WRITE that the victim is receiving.
- * @return false: the victim receives no WRITE with enough packets left
+ * @return false if the victim receives no WRITE, or the WRITE has too few packets left
  */
 static bool
 plan_early(const struct victim *victim, struct plan *plan, struct rng *rng)
@@ -245,7 +246,10 @@ plan_answer(const struct victim *victim, const struct uroce_send_wqe *wqe, struc
 			is_last ? UROCE_OP_READ_RESPONSE_LAST : UROCE_OP_READ_RESPONSE_MIDDLE;
 }
 
-/* Plan a response of any kind, mostly with a PSN of a request that waits for its response. */
+/*
+ * Plan a response of any kind. In most cases its PSN is that of a request that waits for a
+ * response.
+ */
 static void
 plan_any_response(const struct victim *victim, struct plan *plan, struct rng *rng)
 {
@@ -302,7 +306,7 @@ plan_anything(const struct victim *victim, struct plan *plan, struct rng *rng)
 		plan->payload_len = mtu_of(victim);
 }
 
-/* --- from plan to frame ------------------------------------------------------------------------ */
+/* --- building a frame from its plan ------------------------------------------------------------ */
 
 /*
  * The attacker's path to the target, or to a multicast group with members on the target. Each path
@@ -342,7 +346,7 @@ put_extensions(uint8_t *ext, const struct plan *plan, const struct victim *victi
 					 be24_make(GHOST_QPN(victim->idx)) };
 	const uint64_t random = rng_next(rng);
 
-	/* extension headers that no plan has fields for have random bytes */
+	/* An extension header for which struct plan has no field gets random bytes. */
 	for (uint32_t i = 0; i < op->ext_len; i += 4)
 		memcpy(ext + i, &random, 4);
 	if (op->ext_mask & 1 << UROCE_EXT_RETH)
@@ -421,7 +425,7 @@ is_waiting(const struct victim *victim)
 	       (victim->row->state == IBV_QPS_RTS || victim->row->state == IBV_QPS_SQD);
 }
 
-/* Choose a victim. Victims in a state that receives nothing are chosen less often. */
+/* Choose a victim. Victims in a state in which they receive nothing are chosen less often. */
 static const struct victim *
 pick_victim(const struct victims *victims, struct rng *rng)
 {

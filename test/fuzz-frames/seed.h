@@ -3,11 +3,10 @@
 #define FUZZ_FRAMES_SEED_H
 
 /**
- * @file
- * Frames that a victim may accept from its peer. Most of them are mutated before they are sent.
- * They are requests that continue what the victim receives, and responses that the victim waits
- * for. Keys, addresses and PSNs are the expected ones or close to them. Some frames are captured
- * ones that are sent to a victim.
+ * Frames that a victim may accept from its peer. Most of these frames are mutated before they are
+ * sent. The frames are requests that continue the message which the victim receives, and responses
+ * that the victim waits for. Keys, addresses and PSNs are the expected ones or close to them. Some
+ * frames are frames of the honest traffic that were captured and are sent to a victim.
  */
 
 #include "victim.h"

@@ -79,10 +79,11 @@ complain(struct victims *victims, const struct victim *victim, const char *what)
 	return false;
 }
 
-/* --- making and reviving ----------------------------------------------------------------------- */
+/* --- creating victims and bringing them back --------------------------------------------------- */
 
 /*
- * Attach a UD QP to the IPv4 and the IPv6 multicast group, or detach it. No effect for other QPs.
+ * Attach a UD QP to the IPv4 and the IPv6 multicast group, or detach it. QPs of other types have no
+ * groups, so the function does nothing for them.
  */
 static bool
 change_groups(const struct victim *victim,
@@ -164,7 +165,7 @@ to_ghost(bool is_ipv6)
 	return attr;
 }
 
-/* Draw a start PSN. Half of them are the last PSNs before the wrap to 0. */
+/* Draw a start PSN. Half of the start PSNs are among the last ones before the wrap to 0. */
 static uint32_t
 pick_psn(struct rng *rng)
 {
@@ -236,8 +237,8 @@ post_impossible(const struct victims *victims, struct victim *victim)
 }
 
 /*
- * Move a victim from RESET to the state of its row. If that is SQE, only post a request that fails
- * later and moves the victim to SQE.
+ * Move a victim from RESET to the state of its row. If that state is SQE, the function posts a
+ * request that fails later. The failure moves the victim to SQE.
  */
 static int
 bring_up(const struct victims *victims, struct victim *victim)
@@ -326,8 +327,8 @@ pick_opcode(enum ibv_qp_type type, struct rng *rng)
 }
 
 /*
- * Choose the memory of a send request: of the data to send, or of the response.
- * @return number of elements
+ * Choose the memory of a send request: the memory of the data to send, or of the response.
+ * @return number of scatter-gather elements
  */
 static int
 choose_memory(const struct victims *victims, const struct victim *victim, enum ibv_wr_opcode opcode,
@@ -347,7 +348,7 @@ choose_memory(const struct victims *victims, const struct victim *victim, enum i
 	else
 		sge[0] = (struct ibv_sge){ (uintptr_t)bare->at + rng_below(rng, bare->len - len),
 					   len, bare->mr->lkey };
-	/* with an invalid lkey, the request fails or its response cannot be written */
+	/* An invalid lkey lets the request fail, or prevents the response from being written. */
 	if (rng_once_in(rng, 256))
 		sge[0].lkey = victims->land->dead_key[domain];
 	return nb;
@@ -399,7 +400,7 @@ supply(struct victims *victims, struct victim *victim)
 	while (ret == 0 && row->state == IBV_QPS_RTS &&
 	       victim->send.nb_posted - victim->send.nb_done < NB_OUT)
 		ret = post_send(victims, victim);
-	/* a victim in SQD does not start these requests */
+	/* A victim in SQD does not start the requests that are posted here. */
 	if (ret == 0 && row->state == IBV_QPS_SQD &&
 	    victim->send.nb_posted - victim->send.nb_done < VICTIM_WR)
 		ret = post_send(victims, victim);
@@ -457,8 +458,8 @@ take_completions(struct victims *victims, struct victim *victim, struct victim_q
 }
 
 /*
- * Whether a victim has left the state of its row. RTS is allowed for a victim that has not entered
- * SQE yet.
+ * Whether a victim has left the state of its row. A victim that shall enter SQE may still be in
+ * RTS.
  */
 static bool
 is_lost(const struct victim *victim)

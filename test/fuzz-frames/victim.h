@@ -3,10 +3,10 @@
 #define FUZZ_FRAMES_VICTIM_H
 
 /**
- * @file
- * The victims: QPs that are attacked. A table has their types, states and access rights. Each
- * victim is kept in the state of its row, and has requests as its row says. If an attack has ended
- * a victim, it is reset, or destroyed and created again.
+ * The victims: QPs that are attacked. A table lists their types, states and access rights. Each
+ * victim is kept in the state that its row of the table gives, and requests are posted to it as its
+ * row requires. A victim that an attack has moved to another state is reset, or destroyed and
+ * created again.
  *
  * Completions must obey the rules of verbs: they come in order, once for each request, and only
  * flushes follow an error.
@@ -24,7 +24,7 @@ enum supply {
 	SUPPLY_ALWAYS,
 	SUPPLY_SOMETIMES,
 	SUPPLY_NEVER,
-	SUPPLY_BAD, /* always, but with an invalid lkey */
+	SUPPLY_BAD, /* receive requests are always posted, but with an invalid lkey */
 };
 
 /** Maximum number of requests in each queue of a victim. */
@@ -89,7 +89,7 @@ void victims_close(struct victims *victims);
  */
 bool victims_tend(struct victims *victims);
 
-/** The transport's context of a victim, from which frames get the PSNs that the victim expects. */
+/** The QP context of a victim. Frames to the victim get the PSNs that this context expects. */
 const struct uroce_qpc *victim_qpc(const struct victim *victim);
 
 #endif /* FUZZ_FRAMES_VICTIM_H */
