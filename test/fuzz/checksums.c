@@ -12,8 +12,8 @@
 #define HOP_BY_HOP_LEN 8u
 
 /*
- * Fold a one's complement sum, and store it as a checksum. `sum` adds words in the byte order of
- * the frame.
+ * Fold a one's complement sum, and store the checksum that results. `sum` is a sum of words in the
+ * byte order of the frame.
  */
 static void
 put(uint8_t *at, uint32_t sum)

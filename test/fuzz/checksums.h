@@ -3,16 +3,15 @@
 #define TEST_FUZZ_CHECKSUMS_H
 
 /**
- * @file
- * Valid checksums for frames of a fuzzer. A fuzzer would rarely find a valid checksum, and the code
- * that is tested drops frames with wrong ones.
+ * Valid checksums for frames of a fuzzer. A fuzzer would rarely find a valid checksum by mutation,
+ * and the tested code drops frames with wrong checksums.
  */
 
 #include <stdint.h>
 
 /**
- * Set the checksums of IPv4, ICMP, IGMP and ICMPv6, if the lengths in the frame allow that. A
- * message of MLD may follow the option Router Alert.
+ * Set the checksums of IPv4, ICMP, IGMP and ICMPv6 in a frame, if the length fields of the frame
+ * allow that. An MLD message may be behind a hop-by-hop header, which has the option Router Alert.
  */
 void checksums_mend(uint8_t *frame, uint32_t len);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two engines of connection management. The input is a sequence of steps: calls of the users,
- * deliveries of messages on the wire, which may be lost, repeated, delayed or changed, and time.
- * The test checks rules that are true for any order of steps: no event occurs twice, no event
- * follows destroy, the engine does not repeat a message for ever, and no id remains in the end.
+ * Two CM engines. The input is a sequence of steps: calls of the users, steps in time, and
+ * deliveries of messages, which may be lost, repeated, delayed or changed. The test checks rules
+ * that are true for any order of steps: no event occurs twice, no event follows the destruction of
+ * an id, the engine does not repeat a message for ever, and no id remains in the end.
  */
 
 #include "bytes.h"
@@ -94,8 +94,8 @@ take_all(struct duel *duel, unsigned who)
 		struct uroce_cm_msg msg;
 
 		/*
-		 * each id has at most one message to send; the engine may also send replies that
-		 * belong to no id
+		 * Each id has at most one message to send. The engine may also send replies that
+		 * belong to no id.
 		 */
 		expect(++nb_sent <= NB_IDS + 256);
 		expect(uroce_cm_parse(tx.mad, &msg) == UROCE_CM_VERDICT_ACCEPTED);
@@ -130,10 +130,10 @@ deliver_one(struct duel *duel, struct bytes *bytes)
 		duel->wire[at] = duel->wire[--duel->nb_wire];
 	if (how & 2)
 		flight.mad[bytes_u8(bytes)] ^= bytes_u8(bytes);
-	if (how & 4) /* the same MAD with another attribute */
+	if (how & 4) /* replace the attribute of the MAD */
 		flight.mad[17] = (uint8_t)(UROCE_CM_REQ + bytes_u8(bytes) % 11);
 	memcpy(av.local_gid, duel->ends[flight.to].gid, 16);
-	/* the sender is the other end, or the receiver's own host */
+	/* The message comes from the other end, or from the host that receives it. */
 	memcpy(av.remote_gid, duel->ends[how & 8 ? flight.to : !flight.to].gid, 16);
 	if (uroce_cm_parse(flight.mad, &msg) == UROCE_CM_VERDICT_ACCEPTED)
 		uroce_cme_recv(duel->ends[flight.to].cm, &msg, &av, duel->now_ns);
@@ -254,7 +254,7 @@ take_step(struct duel *duel, struct bytes *bytes)
 		deliver_one(duel, bytes);
 		break;
 	}
-	/* in other steps, events and messages stay in the engines */
+	/* If bit 6 of the step is set, the events and messages stay in the engines. */
 	if (!(step & 0x40)) {
 		take_all(duel, 0);
 		take_all(duel, 1);

@@ -2,10 +2,10 @@
 
 /*
  * The codec of connection management, with random MADs and random messages. A MAD is parsed, and a
- * MAD is built from the message. It has no bit that the first MAD did not have, and is parsed to
- * the same message. The same is true for the IP header in the private data. A message of random
- * bytes loses the bits that do not fit its fields when it is built for the first time, and loses
- * none after that.
+ * second MAD is built from the message. The second MAD has no bit that the first MAD did not have,
+ * and is parsed to the same message. The IP header in the private data is checked in the same way.
+ * A message of random bytes loses the bits that do not fit its fields when it is built for the
+ * first time, and loses none after that.
  *
  * The input is a MAD, and then the bytes of a message. Most MADs get their constant first bytes
  * from the test, because mutations rarely find them.

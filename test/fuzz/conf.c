@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * User input:
+ * The parsers of user input:
  *
  * - the specification of a device
  * - the devices and EAL options of a program that does not know uroce, in the environment or a file
  * - the arguments of EAL and of uroced
  *
- * Accepted values must be those of the text and within their limits. Refused input must change
- * nothing.
+ * If the parser accepts the input, the values must be those of the text and within their limits. If
+ * the parser refuses the input, it must change nothing.
  */
 
 #include "bytes.h"
@@ -48,7 +48,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Replaces the log of uroced: nothing is printed. */
+/* Replaces the log of uroced, so that the test prints nothing. */
 void
 log_line(const char *format, ...)
 {
@@ -61,7 +61,7 @@ pages_allow(size_t len)
 	(void)len;
 }
 
-/* Replaces mkdir(). EAL's directory is not created, but its path is checked. */
+/* Replaces mkdir(), which creates the directory of EAL. The replacement checks the path only. */
 int
 __wrap_mkdir(const char *path, mode_t mode)
 {
@@ -77,11 +77,11 @@ __wrap_access(const char *path, int how)
 	return 0;
 }
 
-/* --- words --------------------------------------------------------------------------------------- */
+/* --- words in configurations and arguments ------------------------------------------------------- */
 
 /*
- * Words that have a meaning. The texts of this test consist of these words and of random bytes, so
- * that the fuzzer need not find the words.
+ * Words to which the parsers give a meaning. The texts of this test consist of these words and of
+ * random bytes, so that the fuzzer need not find the words by mutation.
  */
 static const char *const words[] = {
 	"net_memif0",
@@ -190,7 +190,7 @@ draw_text(struct bytes *in, char *to, size_t room)
 	return to;
 }
 
-/* --- a device ------------------------------------------------------------------------------------ */
+/* --- specification of a device ------------------------------------------------------------------- */
 
 static bool
 is_host(const uint8_t ip[16])
@@ -241,7 +241,7 @@ parse_device(const char *spec)
 		expect(memcmp(&conf, &untouched, sizeof(conf)) == 0);
 }
 
-/* --- the drop-in library's ----------------------------------------------------------------------- */
+/* --- configuration of the drop-in library -------------------------------------------------------- */
 
 static void
 read_engine_conf(struct bytes *in)
@@ -262,7 +262,8 @@ read_engine_conf(struct bytes *in)
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 		(void)setenv("UROCE_CONFIG", path, 1);
 	}
-	__lsan_disable(); /* turn the leak check off: the configuration's strings are never freed */
+	/* The strings of the configuration are never freed, so leaks are not checked here. */
+	__lsan_disable();
 	const int ret = conf_read(&conf);
 
 	__lsan_enable();
@@ -283,7 +284,7 @@ read_engine_conf(struct bytes *in)
 		(void)close(file);
 }
 
-/* --- arguments ----------------------------------------------------------------------------------- */
+/* --- arguments of programs ----------------------------------------------------------------------- */
 
 /*
  * Draw the arguments of a command line.
@@ -304,8 +305,8 @@ draw_argv(struct bytes *in, char *argv[ARGC_MAX + 1])
 }
 
 /*
- * Make EAL's arguments from a user's options. Check that defaults are added, that no default occurs
- * twice, and that the user's options are unchanged.
+ * Make the arguments of EAL from the options of a user. Check that the defaults are added, that no
+ * default occurs twice, and that the options of the user are unchanged.
  */
 static void
 make_args(struct bytes *in)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced's data path between three clients and a port, an ethdev port or the port `udp`. The input
- * decides what they do. The clients
- * and the port send frames of RoCE, ARP, neighbour discovery and others, valid or not. The clients
- * set bindings, the test changes leases, and the port may accept no frames. A client that writes
- * other things than frames to its shared memory may lose frames, but other clients may not. Every
- * frame that an honest client or the port receives must be allowed. Nothing else may change in an
- * honest client's memory.
+ * The data path of uroced between three clients and a port, which is an ethdev port or the port
+ * `udp`. The input decides what the clients and the port do. They send frames of RoCE, ARP,
+ * neighbour discovery and others, valid or not. The clients set bindings, the test changes leases,
+ * and the port may accept no frames. A client that writes invalid data to its shared memory may
+ * lose frames, but other clients may not. Every frame that an honest client or the port receives
+ * must be allowed. Nothing else may change in the memory of an honest client.
  */
 
 #include "bytes.h"
@@ -31,7 +30,7 @@
 #define NB_CLIENTS 3u
 #define NB_PAIRS   2u
 #define NB_SLOTS   64u
-#define ROOM       256u /* maximum length of a frame; longer ones do not fit a buffer */
+#define ROOM       256u /* maximum length of a frame, which is the length of a buffer */
 #define NB_BLOCKS  6u   /* number of blocks of QP numbers in use: the blocks from 1 on */
 #define NB_MBUFS   512u
 
@@ -58,7 +57,7 @@ static struct data data;
 static struct lease_table leases;
 static struct uroce_port port;
 
-/* --- the wire ------------------------------------------------------------------------------------ */
+/* --- burst functions of the ethdev port ---------------------------------------------------------- */
 
 static struct rte_mempool *pool;
 static struct rte_mbuf *arrived[UROCE_BURST];
@@ -76,8 +75,8 @@ receive(void *queue, struct rte_mbuf **mbufs, uint16_t nb)
 }
 
 /*
- * Check a frame that uroced sends to the port: a client may send such a frame, or it is a response
- * of uroced itself.
+ * Check a frame that uroced sends to the port: the frame is one that a client may send, or a
+ * response that uroced itself has made.
  */
 static void
 expect_sendable(const uint8_t *bytes, uint32_t len)
@@ -107,9 +106,9 @@ transmit(void *queue, struct rte_mbuf **mbufs, uint16_t nb)
 	return nb;
 }
 
-/* --- the port `udp` ------------------------------------------------------------------------------ */
+/* --- functions of the port `udp` ----------------------------------------------------------------- */
 
-static unsigned nb_joined; /* number of groups that the kernel has joined */
+static unsigned nb_joined; /* number of multicast groups that the port `udp` has joined */
 
 uint16_t
 uroce_udp_port_rx(const struct uroce_port *of, uint16_t queue, struct rte_mbuf **mbufs, uint16_t nb)
@@ -191,8 +190,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 	port.pool[0] = pool;
 	atomic_store(&port.is_ready, true);
 	/*
-	 * The clock is slow: a turn of a client mostly ends because of its number of frames, and
-	 * not because of the time limit.
+	 * A slow clock. With it, a turn of a client in most cases ends because of its number of
+	 * frames, and not because of the time limit.
 	 */
 	uroce_clock_factor = UINT32_MAX / 256;
 	return 0;
@@ -315,7 +314,7 @@ end_client(struct side *side)
 	free(side->before);
 }
 
-/* Check a frame in a client's ring down: the client must be allowed to receive it. */
+/* Check a frame in the ring down of a client: the client must be allowed to receive the frame. */
 static void
 expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 {
@@ -342,9 +341,7 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 	if (!frame_is_connected(&frame))
 		return;
 	binding = uroce_binding_get(&to->client->shm, frame.qpn);
-	/*
-	 * without a binding, the client may have sent the frame to itself, which is always allowed
-	 */
+	/* A client may always send frames to itself. Such a frame needs no binding. */
 	if (is_by_us && binding.qpn != frame.qpn)
 		return;
 	expect(binding.qpn == frame.qpn);
@@ -353,8 +350,8 @@ expect_deliverable(const struct side *to, const uint8_t *bytes, uint32_t len)
 }
 
 /*
- * Check the new frames in a client's ring down. Each descriptor must refer to the buffer of its
- * slot.
+ * Check the new frames in the ring down of a client. The descriptor in each slot must refer to the
+ * buffer that belongs to the slot.
  */
 static void
 check_down_ring(struct side *side, uint32_t pair)
@@ -401,7 +398,7 @@ look_at_client(struct side *side)
 	}
 }
 
-/* --- deeds --------------------------------------------------------------------------------------- */
+/* --- steps of the test --------------------------------------------------------------------------- */
 
 static void
 round_of(struct bytes *in)
@@ -445,7 +442,7 @@ post(struct bytes *in)
 	atomic_store(&up->head, ++side->head[pair]);
 }
 
-/* Let a client consume the frames that were checked in one of its rings down. */
+/* Let a client consume those frames of a ring down that the test has checked. */
 static void
 consume(struct bytes *in)
 {
@@ -476,7 +473,10 @@ lease(struct bytes *in)
 	leases.owner[1 + (bits >> 3) % NB_BLOCKS] = (uint16_t)(bits % (NB_CLIENTS + 1));
 }
 
-/* Write random values into a client's shared memory, anywhere before the buffers. */
+/*
+ * Write random values into the shared memory of a client, as a hostile client may do: into the
+ * rings, the bindings and the other data before the buffers.
+ */
 static void
 go_wild(struct bytes *in)
 {
@@ -567,7 +567,11 @@ begin(struct bytes *in)
 	struct uroce_mux_host host = { .frame_limit = ROOM, .nb_addr = 2 };
 	struct uroce_neigh_conf neigh = { .nb_addr = 2 };
 
-	port.policy = &policies[in->left & 1]; /* no byte, which the corpus would not have */
+	/*
+	 * The length of the input decides, because the inputs of the corpus have no byte for this
+	 * choice.
+	 */
+	port.policy = &policies[in->left & 1];
 	host.is_udp = port.policy->is_udp;
 	memcpy(host.mac, our_mac, 6);
 	memcpy(neigh.mac, our_mac, 6);

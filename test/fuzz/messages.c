@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of clients to uroced, in any order and of any bytes, with or without descriptors. Two
- * clients have sockets as control.c creates them, and read uroced's responses as a client does.
- * This file takes the place of the control thread: it reads a message if there is one, and handles
- * the result of a reader at once. A block is leased to one client at a time, the number of leases
- * must agree with the messages, and no message follows a refusal.
+ * Messages of clients to uroced, in any order and of any bytes, with or without file descriptors.
+ * Two clients have sockets as control.c creates them, and read the responses of uroced as a client
+ * does. This file replaces the control thread: it reads a message if there is one, and handles the
+ * result of a reader at once. A block of QP numbers must be leased to one client at a time, the
+ * number of leases must agree with the messages, and no message may follow a refusal.
  */
 
 #include "bytes.h"
@@ -31,7 +31,7 @@ static struct host host;
 static struct lease_record records[UROCE_MUX_BLOCKS];
 static uint64_t now_ns = 1000000000;
 
-/* What a client knows. */
+/* The state of a client, which it computes from the messages that it has sent and received. */
 static struct peer {
 	int socket;
 	bool is_attached, is_refused;
@@ -42,7 +42,7 @@ static struct peer {
 	uint32_t nb_wanted; /* number of leases that the latest LEASE message requested */
 } peers[NB_CLIENTS];
 
-/* --- the control thread's place ------------------------------------------------------------------ */
+/* --- functions that replace the control thread --------------------------------------------------- */
 
 uint64_t
 control_now_ns(void)
@@ -77,8 +77,8 @@ control_sum_of(const struct control *from, uid_t uid)
 }
 
 /*
- * A job for the reader. The test handles its result when a message was handled, as the control
- * thread does in its loop.
+ * A job for the reader. After each message, the test does the job and handles its result, as the
+ * control thread does in its loop.
  */
 static struct {
 	bool is_due;
@@ -122,14 +122,14 @@ data_link(struct data *data, struct client *client)
 	return 0;
 }
 
-/* Replaces the log of uroced: nothing is printed. */
+/* Replaces the log of uroced, so that the test prints nothing. */
 void
 log_client_line(const char *format, ...)
 {
 	(void)format;
 }
 
-/* --- what a client is told ----------------------------------------------------------------------- */
+/* --- messages to a client ------------------------------------------------------------------------ */
 
 static bool
 is_leased_to(const struct peer *peer, uint32_t block)
@@ -204,7 +204,7 @@ serve(struct peer *peer)
 		expect(atomic_load(&control.client[slot]->nb_leases) == peer->nb_leases);
 }
 
-/* --- what a client says -------------------------------------------------------------------------- */
+/* --- messages of a client ------------------------------------------------------------------------ */
 
 static void
 hang_up(struct peer *peer)
@@ -237,7 +237,7 @@ come(struct bytes *in, struct peer *peer)
 
 /*
  * Make a file, which may be valid shared memory or not.
- * @return a descriptor; -1: no file
+ * @return a descriptor of the file, or -1 if no file was made
  */
 static int
 make_file(struct bytes *in, const struct uroce_shm_layout *plan)
@@ -250,7 +250,10 @@ make_file(struct bytes *in, const struct uroce_shm_layout *plan)
 		return -1;
 	if ((bits & 0xc0) == 0x80)
 		return open(bits & 1 ? "/dev/null" : "/", O_RDONLY | O_CLOEXEC);
-	/* longer shared memory could take all memory of the machine */
+	/*
+	 * Shared memory above this limit is not created, because it could use up the memory of the
+	 * machine.
+	 */
 	if ((bits & 0xc0) == 0 && plan->size <= FILE_MAX &&
 	    uroce_shm_create(&area, plan, &fd) == 0) {
 		if (bits & 0x20) /* fill the ring indexes with invalid values */
@@ -289,7 +292,7 @@ put_attach(struct bytes *in, const struct peer *peer, struct uroce_mux_attach *a
 
 	attach->nb_leases = bits % (LEASES_OF + 1);
 	memcpy(attach->lease, peer->lease, sizeof(peer->lease));
-	/* claim the leases of the other client */
+	/* present the leases of the other client, perhaps with a wrong token */
 	if (bits & 0x80) {
 		memcpy(attach->lease, peers[peer == peers].lease, sizeof(peer->lease));
 		attach->lease[bits % LEASES_OF].token ^= bits & 0x40;
@@ -355,7 +358,8 @@ speak(struct bytes *in, struct peer *peer)
 		fd = make_file(in, &message.attach.plan);
 	if (message.type == UROCE_MUX_RELEASE && peer->nb_leases >= message.release.nb)
 		/*
-		 * released leases no longer count; if the message is refused, the connection ends
+		 * The leases in a RELEASE message are not counted any more. If uroced refuses the
+		 * message, the connection ends.
 		 */
 		peer->nb_leases -= message.release.nb;
 	if (message.type == UROCE_MUX_LEASE)
@@ -419,7 +423,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	for (unsigned i = 0; i < NB_CLIENTS; i++)
 		hang_up(&peers[i]);
 	now_ns += LEASE_QUARANTINE_NS;
-	/* all descriptors were closed, so a new one has a low number */
+	/* If the test leaks no descriptors, a new descriptor has a low number. */
 	fd = dup(STDERR_FILENO);
 	expect(fd < 64);
 	(void)close(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sequences of modify calls with random masks and attributes, among them valid ones.
- * uroce_qpc_modify_check() must agree with the result of the modify, and a failed modify must
- * change nothing.
+ * Sequences of modify calls with random masks and attributes, some of them valid. The result of
+ * uroce_qpc_modify_check() must be the result of the modify, and a failed modify must change
+ * nothing.
  */
 
 #include "bytes.h"

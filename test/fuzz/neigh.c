@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours and multicast groups, with frames of ARP, neighbour discovery, ping, IGMP and MLD. The
- * frames are scapy's, mutated and truncated, mostly with valid checksums. Between these frames, the
- * host sends requests of its own. The neighbour cache must learn only what it may, a reply must go
- * back to the sender, and two hosts of this implementation must understand each other.
+ * The neighbour cache and multicast groups, with frames of ARP, neighbour discovery, ping, IGMP and
+ * MLD. The frames were made by scapy. They are mutated and truncated, and most of them get valid
+ * checksums. Between these frames, the tested host sends requests. The neighbour cache must accept
+ * only allowed entries, a reply must go back to the sender, and two hosts of this implementation
+ * must understand each other.
  */
 
 #include "bytes.h"
@@ -90,7 +91,7 @@ expect_sane(unsigned host)
 		expect(!find(host, nobodys[i], mac));
 }
 
-/* --- a frame ------------------------------------------------------------------------------------ */
+/* --- received frames ---------------------------------------------------------------------------- */
 
 struct frame {
 	uint32_t len;
@@ -124,8 +125,8 @@ l3_offset(const uint8_t *bytes)
 }
 
 /*
- * Read the addresses whose MAC a frame claims to have.
- * @return whether the frame is a request; otherwise it may be a response
+ * Read the IP addresses to which a frame claims to give a MAC.
+ * @return whether the frame is a request; if it is not, it may be a response
  */
 static bool
 read_claims(const struct frame *frame, uint8_t ips[2][16])
@@ -190,13 +191,13 @@ input(struct bytes *in)
 		expect(verdict != UROCE_NEIGH_IGNORED);
 		expect(is_question || is_asked(claims[i]));
 		if (is_question)
-			/* a later frame may change the entry of this address */
+			/* An entry that a request has made may be changed by a later frame. */
 			remember(claims[i]);
 	}
 	free(copy);
 }
 
-/* --- what we do --------------------------------------------------------------------------------- */
+/* --- actions of the tested host ----------------------------------------------------------------- */
 
 static void
 ask(struct bytes *in)
@@ -212,8 +213,8 @@ ask(struct bytes *in)
 }
 
 /*
- * The tested host sends a request to the second host, and gets a response. Then it must know the
- * second host's MAC, whatever entries it had before.
+ * The tested host sends a request to the second host, and gets a response. After the response, the
+ * tested host must know the MAC of the second host, whatever entries its cache had before.
  */
 static void
 converse(struct bytes *in)
@@ -231,8 +232,8 @@ converse(struct bytes *in)
 }
 
 /*
- * Pass a report of a multicast group to the second host. It must ignore the report, which is for
- * routers.
+ * Pass a report of a multicast group to the second host. The host must ignore the report, which is
+ * for routers.
  */
 static void
 report(struct bytes *in)

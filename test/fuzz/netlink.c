@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Responses and notifications of rtnetlink: valid ones that are mutated and truncated, and random
- * ones. The functions must not read behind the message, and must write a result only if the
- * response is valid.
+ * Responses and notifications of rtnetlink: valid messages that are mutated and truncated, and
+ * random bytes. The functions under test must not read behind the message, and must write a result
+ * only if the response is valid.
  */
 
 #include "bytes.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser with random bytes. An accepted frame must lie inside the buffer. If the test sets the
- * ICRC of an accepted frame, the frame must parse to the same fields again, and its ICRC must be
- * valid. Mutations of bytes do not find frames whose protocol, port and three lengths agree. So
- * some inputs are frames of every opcode, which test/unit/wire/frame.c builds by the specification.
- * After a mutation the lengths are mostly corrected.
+ * The parser with random bytes. An accepted frame must be inside the buffer. If the test stores a
+ * valid ICRC in an accepted frame, the frame must parse to the same fields again. Mutations of
+ * bytes do not find frames whose protocol, port and three lengths agree. So some inputs are frames
+ * of every opcode, which test/unit/wire/frame.c builds by the specification. After most mutations
+ * the lengths are corrected.
  */
 
 #include "bytes.h"
@@ -37,7 +37,7 @@ draw_opcode(unsigned *seed)
 
 /*
  * Build a valid frame of a random opcode.
- * @return length of the frame; 0: the frame is longer than `room`
+ * @return length of the frame, or 0 if the frame is longer than `room`
  */
 static size_t
 make_frame(uint8_t *data, size_t room, unsigned *seed)

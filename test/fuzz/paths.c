@@ -2,9 +2,9 @@
 
 /*
  * The files that replace the kernel's files of RDMA devices, and the paths by which programs look
- * for them. An input may describe a device, whose files must have the kernel's formats and agree
- * with the device. An input has paths of a program. Paths of counters must open files with the
- * counter's number. The library must not change other paths.
+ * for them. An input may describe a device. The files of the device must have the formats of the
+ * kernel and agree with the device. An input also has paths of a program. Paths of counters must
+ * open files with the values of the counters. The library must not change other paths.
  */
 
 #include "bytes.h"
@@ -47,7 +47,7 @@ static char root[80];  /* path of the tree of the device `uroce0` */
 static char fresh[80]; /* path of a tree that is created for one input */
 static int class_dir;  /* descriptor of a directory of the tree `root` */
 
-/* --- a device that says what the input says ---------------------------------------------------------- */
+/* --- a device whose attributes the input determines -------------------------------------------------- */
 
 static struct ibv_device device;
 static struct ibv_device *list[2];
@@ -135,7 +135,10 @@ __wrap_dlopen(const char *name, int how)
 								    : __real_dlopen(name, how);
 }
 
-/* The sanitizers' runtime calls this before it is initialized, so it must not be instrumented. */
+/*
+ * The runtime of the sanitizers calls dlsym() before the runtime is initialized, so this function
+ * must not be instrumented.
+ */
 __attribute__((no_sanitize("address", "undefined", "coverage"))) void *
 __wrap_dlsym(void *library, const char *name)
 {
@@ -170,7 +173,8 @@ __wrap_if_indextoname(unsigned idx, char *name)
 }
 
 /*
- * Replaces the function that reads a counter: each counter of each device has a number of its own.
+ * Replaces the function that reads a counter. Each counter of each device gets a different value,
+ * so that a file with the value of a wrong counter is noticed.
  */
 uint64_t
 counted(const char *name, const char *counter)
@@ -184,7 +188,7 @@ counted(const char *name, const char *counter)
 	return number;
 }
 
-/* --- files ---------------------------------------------------------------------------------------- */
+/* --- files of the device -------------------------------------------------------------------------- */
 
 static int
 remove_one(const char *path, const struct stat *stat, int type, struct FTW *at)
@@ -201,7 +205,10 @@ remove_top(void)
 	(void)nftw(top, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Read the line of a file of the device in `fresh`. @return its length; -1: there is no file */
+/*
+ * Read the line of a file of the device in `fresh`.
+ * @return length of the line, or -1 if the file does not exist
+ */
 __attribute__((format(printf, 2, 3))) static int
 read_line(char line[TEXT_MAX], const char *format, ...)
 {
@@ -288,7 +295,10 @@ expect_files(void)
 					 counters_name(is_hw, i)) == 0);
 }
 
-/* Draw a name of printable characters without blanks and slashes: one line, and no path. */
+/*
+ * Draw a name of printable characters without blanks and slashes, so that the name is one line and
+ * not a path with several elements.
+ */
 static void
 draw_name(struct bytes *in, char *name, size_t room)
 {
@@ -336,7 +346,7 @@ make_files(struct bytes *in)
 	expect(nftw(fresh, remove_one, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
-/* --- paths ---------------------------------------------------------------------------------------- */
+/* --- paths of programs ---------------------------------------------------------------------------- */
 
 static const char *const words[] = {
 	CLASS,
@@ -387,7 +397,10 @@ draw_path(struct bytes *in, char path[TEXT_MAX])
 	path[len] = '\0';
 }
 
-/* Open a counter's file, and check that both reads have the number of the counter in the path. */
+/*
+ * Open the file of a counter. Check that two reads both return the value of the counter that the
+ * path names.
+ */
 static void
 expect_counter(const char *where, int flags)
 {
@@ -439,7 +452,9 @@ look_for(struct bytes *in)
 	}
 }
 
-/* Find a counter by its whole path, or by its path in an open directory, and read it. */
+/*
+ * Find a counter by its absolute path, or by its path relative to an open directory, and read it.
+ */
 static void
 find_counter(struct bytes *in)
 {

@@ -3,8 +3,8 @@
 /*
  * Two QPs with random sequences of events: posts; lost, delayed and forged frames with a valid
  * ICRC; timers; modifies. After each step test/unit/transport/pair.c checks the invariants of both
- * contexts. This file checks that each request completes at most once, and that completions are in
- * order.
+ * QP contexts. This file checks that each request completes at most once, and that completions are
+ * in order.
  */
 
 #include "bytes.h"
@@ -67,7 +67,7 @@ post(struct bytes *in, enum pair_side side)
 	(void)pair_post(&pair, side, &wr);
 }
 
-/* Post a request whose local or remote memory, or both, is an mkey. */
+/* Post a request that uses an mkey as its local memory, as its remote memory, or as both. */
 static void
 post_through(struct bytes *in, enum pair_side side)
 {
@@ -122,8 +122,8 @@ draw_domain(struct bytes *in)
 }
 
 /*
- * Configure an mkey with attributes that the verbs allow. Signatures are only copied if memory and
- * wire have the same signature format.
+ * Configure an mkey with attributes that the verbs allow. Only if memory and wire have the same
+ * signature format, parts of the signatures may be copied instead of computed.
  */
 static void
 configure(struct bytes *in, enum pair_side side)
@@ -174,7 +174,7 @@ post_recv(struct bytes *in, enum pair_side side)
 	(void)pair_post_recv(&pair, side, bytes_u16(in) % (MEM_LEN - 20000), bytes_u16(in) % 20000);
 }
 
-/* Choose a PSN, mostly one close to a PSN of the QP's state. */
+/* Choose a PSN. In most cases it is close to a PSN that the QP context has. */
 static uint32_t
 choose_psn(struct bytes *in, const struct uroce_qpc *qpc)
 {
@@ -194,7 +194,7 @@ choose_opcode(struct bytes *in, const struct uroce_qpc *qpc)
 
 	if (opcode == 0xff)
 		return UROCE_OPCODE_CNP;
-	/* most opcodes are of the QP's service */
+	/* In most cases, use an opcode of the transport service of the QP. */
 	if (opcode < 0xe0)
 		opcode = (uint8_t)(qpc->service << 5 | opcode % 32);
 	while (!(uroce_opcode_table[opcode].flags & UROCE_OPF_VALID))
@@ -233,7 +233,9 @@ inject(struct bytes *in, enum pair_side side)
 	};
 	struct pair_pkt fitting = pkt;
 
-	/* the parser would drop a packet with a payload length that its opcode does not allow */
+	/*
+	 * Set a payload length that the opcode allows, because the parser would drop other packets.
+	 */
 	if (!(uroce_opcode_table[pkt.opcode].flags & UROCE_OPF_PAYLOAD))
 		fitting.payload_len = 0;
 	if (pkt.opcode == UROCE_OPCODE_CNP)
@@ -315,7 +317,7 @@ open_pair(struct bytes *in)
 	conf.rnr_retry = (psns >> 3) % 8;
 	conf.max_rd_atomic = 1 + bytes_u8(in) % 16;
 	conf.max_dest_rd_atomic = 16;
-	/* sometimes frames have the mark ECN-CE, and CNPs slow the QP down */
+	/* In some runs, frames have the mark ECN-CE, and CNPs reduce the rate of the QP. */
 	uroce_cc_conf_init(&cc);
 	(void)uroce_cc_find("dcqcn", &cc.ops);
 	conf.cc = bursts & 0x80 ? &cc : NULL;

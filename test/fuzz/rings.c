@@ -2,7 +2,8 @@
 
 /*
  * A completion queue and a send queue, compared with arrays that model them. Entries must come out
- * unchanged and in order, whatever operations are between: pushes, polls, purges and resizes.
+ * of the queues unchanged and in order, whatever operations the input mixes: pushes, polls, purges
+ * and resizes.
  */
 
 #include "bytes.h"
@@ -21,7 +22,7 @@
 
 static char cookies[3];
 
-/* --- the completion queue ----------------------------------------------------------------------- */
+/* --- completion queue --------------------------------------------------------------------------- */
 
 struct model {
 	struct {
@@ -130,7 +131,7 @@ arm(struct bytes *in)
 	uroce_cq_arm(&cq, bytes_u8(in) & 1);
 }
 
-/* --- the send queue ----------------------------------------------------------------------------- */
+/* --- send queue --------------------------------------------------------------------------------- */
 
 struct request {
 	uint64_t wr_id;
@@ -145,8 +146,8 @@ static struct request requests[WR_MAX];
 static unsigned nb_requests;
 
 /*
- * Whether a request of this opcode uses the scatter/gather list. For other opcodes the list may
- * have any content.
+ * Whether a request with this opcode uses its scatter/gather list. A request with another opcode
+ * ignores its list, which may have any content.
  */
 static bool
 has_list(enum ibv_wr_opcode opcode)
@@ -157,7 +158,7 @@ has_list(enum ibv_wr_opcode opcode)
 
 /*
  * Post a random request.
- * @return whether the send queue accepted it
+ * @return whether the send queue accepted the request
  */
 static bool
 fill(struct bytes *in, unsigned nth)
