@@ -3,10 +3,11 @@
 /*
  * Runs a program with the rights of a process in a restricted container:
  *
- *	confine [UID] PROGRAM [ARGUMENT]...
+ * 	confine [UID] PROGRAM [ARGUMENT]...
  *
- * The process gets this user and group, no supplementary group, no capability, an empty bounding set,
- * no_new_privs, 64 KiB of locked memory, and a filter of system calls. Without UID it keeps its user.
+ * With UID, the process gets this user, the group of the same number and no supplementary group. In
+ * any case the process gets no capability, an empty bounding set, no_new_privs, 64 KiB of locked
+ * memory, and a filter of system calls.
  *
  * The filter refuses the calls that the default profile of Docker and Podman refuses to a container
  * without capabilities. denied[] has these calls. The filter also refuses new namespaces by clone(),
@@ -40,12 +41,12 @@
 #endif
 
 #define MEMLOCK_LEN (64 << 10) /* the default of container runtimes before Linux 5.16, in bytes */
-#define X32_BIT     0x40000000 /* set in the numbers of the calls of x32 */
+#define X32_BIT     0x40000000 /* set in the numbers of the system calls of the x32 ABI */
 /* the flags of clone() that make a namespace: mount, cgroup, UTS, IPC, user, PID, network */
 #define CLONE_NAMESPACES 0x7e020000
 
 static const unsigned denied[] = {
-	/* modules, kernels, devices of the machine */
+	/* kernel modules, loading of a kernel, swap, accounting and other devices of the machine */
 	SYS_init_module,
 	SYS_finit_module,
 	SYS_delete_module,
@@ -113,16 +114,19 @@ static const unsigned denied[] = {
 #endif
 };
 
-/* The ranges of socket families that the profile allows, first and last. */
+/*
+ * The ranges of socket families that the default profile of Docker and Podman allows. Each pair has
+ * the first and the last family of a range.
+ */
 static const unsigned allowed_families[][2] = {
 	{ 0, 11 },  { 13, 18 }, { 21, 22 }, { 24, 24 },
 	{ 26, 33 }, { 35, 36 }, { 39, 39 }, { 41, 45 },
 };
 
-/* The values of personality() that the profile allows. */
+/* The values of personality() that the default profile of Docker and Podman allows. */
 static const unsigned allowed_personalities[] = { 0, 0x8, 0x20000, 0x20008, 0xffffffff };
 
-/* --- the filter -------------------------------------------------------------------------------- */
+/* --- the filter of system calls ---------------------------------------------------------------- */
 
 static struct sock_filter filter[256];
 static unsigned short filter_len;
@@ -177,7 +181,9 @@ begin_call(uint32_t nr)
 	return filter_len - 2u;
 }
 
-/* End the rules for a call with an action. */
+/*
+ * End the rules for a system call. The filter returns `action` if no rule of the call has applied.
+ */
 static void
 end_call(unsigned begun, uint32_t action)
 {
@@ -220,7 +226,7 @@ make_filter(void)
 	add_load(offsetof(struct seccomp_data, nr));
 	add(BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
 	add_refusal(ENOSYS);
-	/* libc then uses clone(), whose flags the filter can read */
+	/* If clone3() fails with ENOSYS, libc uses clone(), whose flags the filter can read. */
 	refuse_value(SYS_clone3, ENOSYS);
 	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
 		refuse_value(denied[i], EPERM);
@@ -228,7 +234,7 @@ make_filter(void)
 	add_return(SECCOMP_RET_ALLOW);
 }
 
-/* --- the process ------------------------------------------------------------------------------- */
+/* --- the restrictions of the process ----------------------------------------------------------- */
 
 static void
 die(const char *what)
@@ -237,7 +243,10 @@ die(const char *what)
 	exit(125);
 }
 
-/* Empty the bounding set, if the process still may. */
+/*
+ * Drop all capabilities that are still in the bounding set. The process needs CAP_SETPCAP to drop
+ * one.
+ */
 static void
 empty_bounding_set(void)
 {

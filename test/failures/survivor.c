@@ -29,9 +29,10 @@
 #define DEPTH      16u
 #define MSG_LEN    16384u
 #define FLOWING_AT 64u
-/* the time that the requester waits for a completion; a longer time is a hang */
-#define TIMEOUT_NS    UINT64_C(20000000000)
-#define LOOK_ROUNDS   4096u /* number of polls of the CQ between two reads of stdin */
+/* If no completion comes within this time, the requester stops waiting: the connection hangs. */
+#define TIMEOUT_NS UINT64_C(20000000000)
+/* number of polls of the CQ between two checks whether stdin has ended */
+#define LOOK_ROUNDS   4096u
 #define REMOTE_RIGHTS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 static const struct operation {
@@ -50,7 +51,7 @@ struct address {
 	union ibv_gid gid;
 };
 
-/* What the requester counts and reports at its end. */
+/* What the requester counts during its run, and prints in its report. */
 struct story {
 	uint64_t posted, completed, flushed;
 	/*
@@ -88,7 +89,10 @@ check(bool is_ok, const char *complaint)
 	exit(EXIT_FAILURE);
 }
 
-/* Exit with a complaint if a call has failed that returns an errno. */
+/*
+ * Exit with a complaint if a call has failed. `error` is the errno that the call has returned, or
+ * 0.
+ */
 static void
 must(int error, const char *complaint)
 {
@@ -105,7 +109,7 @@ now_ns(void)
 	return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 }
 
-/* ---------------------------------------------------------------------------- objects */
+/* ---------------------------------------------------------------------- verbs objects */
 
 /* Set `gid_index` to the index of the first IPv4 address of the device. */
 static void
@@ -222,7 +226,7 @@ read_address(void)
 		check(sscanf(gid + 2 * i, "%2hhx", &theirs.gid.raw[i]) == 1, "the peer's GID");
 }
 
-/* ---------------------------------------------------------------------------- work */
+/* -------------------------------------------------------- requests and completions */
 
 static int
 post_request(uint64_t wr_id)
@@ -276,7 +280,7 @@ sleep_for(int timeout_ms)
 
 /*
  * Wait for one completion.
- * @return false: none came within TIMEOUT_NS
+ * @return false if no completion came within TIMEOUT_NS
  */
 static bool
 take_completion(struct ibv_wc *wc)
@@ -335,8 +339,8 @@ tell(const struct story *story)
 }
 
 /*
- * Post a request for each success until the first error, and one request after it. All remaining
- * requests are flushed. Then print the report.
+ * Keep the send queue full: post a request after each success, and one request after the first
+ * error. The error flushes all remaining requests. After the last completion, print the report.
  */
 static void
 request(void)
@@ -388,7 +392,7 @@ respond(void)
 	printf("{\"is_good\": %s}\n", is_good ? "true" : "false");
 }
 
-/* ---------------------------------------------------------------------------- start */
+/* --------------------------------------------------------------------- main program */
 
 static void
 parse(char **argv)
