@@ -77,7 +77,7 @@ nb_lines(const char *words)
 	return nb;
 }
 
-/* Pass a forged CNP to dev_a, as if b had sent the CNP to the QP of a. */
+/* Pass a forged CNP to dev_a. The CNP seems to come from the QP of host b. */
 static void
 forge_cnp(void)
 {
@@ -101,7 +101,7 @@ forge_cnp(void)
 	uroce_lock_release(&worker->lock);
 }
 
-/* More forged CNPs arrive than may be accidental: one log line reports them. */
+/* If more implausible CNPs arrive than an accident explains, one log line reports them. */
 static void
 alert__names_forged_cnps(void **state)
 {
@@ -114,14 +114,14 @@ alert__names_forged_cnps(void **state)
 	assert_int_equal(uroce_worker_counted(dev_a->worker[0], UROCE_COUNTER_RP_CNP_IMPLAUSIBLE),
 			 107);
 	/*
-	 * the CNPs of a second cause one line; no thread drives the worker, so its time does not
-	 * advance
+	 * All CNPs within one second cause one log line. No thread drives the worker, so its time
+	 * does not advance.
 	 */
 	assert_int_equal(nb_lines("CNPs that a correct notification point"), 1);
 	assert_int_equal(nb_lines("peer 192.0.2.2"), 1);
 }
 
-/* Count `nb` further forged CNPs, and call the function that raises alerts. */
+/* Add `nb` forged CNPs to the counter, and call the function that raises alerts. */
 static void
 raise_cnps(struct uroce_alerts *alarms, struct uroce_counters *counters, uint64_t nb,
 	   uint64_t now_ns)

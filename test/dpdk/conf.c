@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The configuration string: the effect of each key, and the refusal of everything else, which
- * leaves the caller's struct unchanged.
+ * The configuration string of a device: the effect of each key, and the refusal of invalid strings.
+ * A refused string leaves the caller's struct unchanged.
  */
 
 #include "rig.h"
@@ -177,7 +177,7 @@ static const char *const bad[] = {
 	"p,addr=host/24",
 	("p,addr=10.0.0.1/8,addr=10.0.0.2/8,addr=10.0.0.3/8,addr=10.0.0.4/8,addr=10.0.0.5/8,"
 	 "addr=10.0.0.6/8,addr=10.0.0.7/8,addr=10.0.0.8/8,addr=10.0.0.9/8"),
-	"p,socket=/run/x", /* the key is only valid for the port uroced */
+	"p,socket=/run/x", /* the key `socket` is only valid for the port uroced */
 	"uroced,socket=",
 	"uroced,socket",
 	"uroced,socket=/a,socket=/a",
@@ -250,7 +250,7 @@ dev_conf_parse__bad_is_refused_and_nothing_written(void **state)
 	}
 }
 
-/* Every refusal is one line that names the key and the allowed values. */
+/* Every refusal of a string logs one line, which lists the allowed values. */
 static void
 dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
 {
@@ -274,7 +274,7 @@ dev_conf_parse__refusal_is_one_line_that_says_what_is_allowed(void **state)
 	}
 }
 
-/* A refusal of a very long string quotes only its beginning. */
+/* The log line for a refused string of great length quotes only the beginning of the string. */
 static void
 dev_conf_parse__a_refusal_quotes_a_bounded_part(void **state)
 {

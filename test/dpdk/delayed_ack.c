@@ -24,10 +24,11 @@
 #define TRIES     1000
 
 #define SILENT_NS UINT64_C(100000)
-#define TIMEOUT_S 20 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 20 /* time limit in seconds, which only a hang exceeds */
 
 static struct rig_qp *qp_a, *qp_b;
-static unsigned nb_answers; /* WRITEs of b that have not completed */
+/* number of WRITEs that host b has posted as responses and that have not completed */
+static unsigned nb_answers;
 
 static struct uroce_worker *
 worker_b(void)
@@ -65,7 +66,8 @@ spin_b(void)
 }
 
 /*
- * The program at b responds to the messages it has received: it posts a WRITE before its next poll.
+ * The program at host b responds to the messages that it has received: it posts a WRITE before its
+ * next poll.
  */
 static void
 answer(void)
@@ -75,7 +77,7 @@ answer(void)
 }
 
 /*
- * The program at b polls continuously, and its next poll receives `nb` WRITEs of a.
+ * The program at host b polls continuously, and its next poll receives `nb` WRITEs of host a.
  * @return whether the ACK of these WRITEs is delayed
  */
 static bool
@@ -97,8 +99,8 @@ finish(unsigned nb)
 }
 
 /*
- * Set the time of the program's latest poll to the far future, so that the service thread does not
- * take over the worker.
+ * Set the time of the latest poll of the program to the far future. Then the service thread does
+ * not take over the worker.
  */
 static void
 keep(struct uroce_dev *dev)
@@ -123,7 +125,10 @@ receive_and_wait(void)
 	fail_msg("no acknowledgement waited");
 }
 
-/* Whether a has got the completion of its WRITE, when only a is driven. */
+/*
+ * Whether host a has got the completion of its WRITE. Only host a is driven here, so the ACK of
+ * host b must have been sent before.
+ */
 static bool
 is_acknowledged(void)
 {
@@ -165,8 +170,8 @@ delayed_ack__the_answer_goes_first(void **state)
 	for (unsigned i = 0; i < 2; i++)
 		rte_pktmbuf_free(frames[i]);
 	/*
-	 * the test has freed the WRITE and the ACK of b, so a does not receive them and b
-	 * retransmits
+	 * The test has freed the WRITE and the ACK of host b. Host a does not receive them, so host
+	 * b retransmits.
 	 */
 	finish(1);
 	assert_int_equal(rig_await(&qp_b->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
@@ -188,7 +193,7 @@ delayed_ack__a_program_that_does_not_answer_acknowledges_at_once(void **state)
 {
 	(void)state;
 	receive_and_wait();
-	rig_drive(dev_b); /* b polls again and has posted no response */
+	rig_drive(dev_b); /* host b polls again before it has posted a response */
 	assert_true(is_acknowledged());
 	for (unsigned i = 0; i < 100; i++) {
 		assert_false(receive(1));
@@ -213,8 +218,8 @@ delayed_ack__a_program_that_polls_now_and_then_acknowledges_at_once(void **state
 }
 
 /*
- * Drop the frames that b sent to a, and stop the probe timer of b, so that b does not notice the
- * loss.
+ * Drop the frames that host b has sent to host a, and stop the probe timer of host b, so that host
+ * b does not notice the loss.
  */
 static void
 lose_frames_to_a(void)
@@ -227,8 +232,8 @@ lose_frames_to_a(void)
 }
 
 /*
- * The program at b has a WRITE in flight when a WRITE of a arrives.
- * @return whether the ACK of a's WRITE is delayed
+ * The program at host b has a WRITE in flight when a WRITE of host a arrives.
+ * @return whether the ACK of the WRITE of host a is delayed
  */
 static bool
 receive_meanwhile(void)
@@ -266,8 +271,8 @@ delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more(void **state
 }
 
 /*
- * While an ACK is delayed, the program at b responds by an inline transmit, and polls.
- * @return whether the ACK waits behind the response for the next message of a
+ * While an ACK is delayed, the program at host b responds by an inline transmit, and polls.
+ * @return whether the ACK is still delayed after the response, until the next message of host a
  */
 static bool
 answer_and_keep(void)
@@ -281,7 +286,8 @@ answer_and_keep(void)
 }
 
 /*
- * Wait for the completions of `nb` requests of a, and of all WRITEs that b has posted as responses.
+ * Wait for the completions of `nb` requests of host a, and of all WRITEs that host b has posted as
+ * responses.
  */
 static void
 finish_exchange(unsigned nb)
@@ -292,8 +298,8 @@ finish_exchange(unsigned nb)
 }
 
 /*
- * Repeat an exchange until the ACK of a message of a still waits after b's response to that
- * message.
+ * Repeat an exchange until the ACK of a message of host a is still delayed after the response of
+ * host b to that message.
  */
 static void
 receive_and_keep(void)
@@ -312,8 +318,8 @@ receive_and_keep(void)
 }
 
 /*
- * The number of messages that get one common ACK, if a sends each message after the response to the
- * previous one.
+ * The number of messages of host a that one ACK acknowledges together, if host a sends each message
+ * after the response to the previous message.
  */
 static unsigned
 nb_for_one_ack(void)
@@ -324,8 +330,8 @@ nb_for_one_ack(void)
 	do {
 		rig_post_send(qp_a, IBV_WR_RDMA_WRITE, nb++, 0, 100, qp_b, 0);
 		/*
-		 * stop the probe timer of a: a has got no ACK for its earlier messages and would
-		 * send a probe now
+		 * Stop the probe timer of host a. The earlier messages of host a have no ACK yet,
+		 * so host a would send a probe.
 		 */
 		qp_a->wqp.qpc.req.loss_recovery.probe_deadline = UROCE_NEVER;
 		rig_drive(dev_a);
@@ -365,9 +371,9 @@ delayed_ack__a_peer_that_waits_is_not_tried_again_soon(void **state)
 }
 
 /*
- * The program at b receives a WRITE of a, and responds by an inline transmit.
- * @param[out] frames the frames of that transmission, which a does not receive
- * @return number of the frames; 0: no ACK was delayed, or the post used the doorbell
+ * The program at host b receives a WRITE of host a, and responds by an inline transmit.
+ * @param[out] frames the frames of that transmission, which host a does not receive
+ * @return number of frames, or 0 if no ACK was delayed or the post used the doorbell
  */
 static unsigned
 answer_in_one_burst(struct rte_mbuf **frames)
@@ -403,7 +409,8 @@ delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer(void **state)
 	assert_int_equal(opcode_of(frames[1]), UROCE_OP_ACK);
 	assert_false(worker_b()->delayed_ack.is_on);
 	/*
-	 * the test frees the WRITE and the ACK of b, so a does not receive them and b retransmits
+	 * The test frees the WRITE and the ACK of host b. Host a does not receive them, so host b
+	 * retransmits.
 	 */
 	rte_pktmbuf_free_bulk(frames, nb);
 	finish_exchange(1);
@@ -415,7 +422,7 @@ delayed_ack__when_the_qp_moves_away_nothing_is_kept(void **state)
 	(void)state;
 	receive_and_wait();
 	uroce_tx_unschedule(worker_b(), &qp_b->wqp);
-	/* a post of another QP of the worker is taken for the response of the program */
+	/* A post of another QP of the worker counts as the response of the program. */
 	worker_b()->inline_tx.nb_posts = 1;
 	worker_b()->delayed_ack.nb_to_trial = 0;
 	rig_drive(dev_b);
@@ -452,8 +459,8 @@ nb_hasty(void)
 }
 
 /*
- * The service thread takes over sooner from a program with a delayed ACK than from other programs.
- * The clock of the test stands still, SILENT_NS after the latest poll.
+ * The service thread takes over a worker sooner if an ACK is delayed there. The test stops the
+ * clock of the data path at SILENT_NS after the latest poll.
  */
 static void
 delayed_ack__the_service_thread_does_not_wait_for_a_millisecond(void **state)
@@ -486,8 +493,8 @@ look_at_round(void *arg)
 }
 
 /*
- * A control call transmits the delayed ACK, and possibly memory that another thread wants to
- * deregister. So the call must count as a round, for whose end that thread waits.
+ * A control call transmits the delayed ACK. It may also transmit from memory that another thread
+ * wants to deregister. That thread waits for the end of a round, so the call must count as a round.
  */
 static void
 delayed_ack__a_control_call_is_a_round(void **state)

@@ -2,8 +2,8 @@
 
 /*
  * The threads that may drive a worker: a service thread while the application does not poll, a
- * dedicated lcore, and threads that make control calls. Most tests do not drive the workers
- * themselves, but wait for completions.
+ * dedicated lcore, and threads that make control calls. Most tests only wait for completions, and
+ * do not drive the workers.
  */
 
 #include "rig.h"
@@ -48,7 +48,7 @@ end_world(struct uroce_dev *dev[2], struct rig_qp *qp[2])
 	}
 }
 
-/* No application polls the devices at both ends: the service threads do all the work. */
+/* No application polls the devices at both ends, so the service threads must do all the work. */
 static void
 drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 {
@@ -66,8 +66,8 @@ drive_app__the_service_thread_serves_while_nobody_polls(void **state)
 }
 
 /*
- * If a port may block and has no link, the library does not call the port's functions, but a thread
- * that polls still flushes QPs.
+ * If a port may block and has no link, the library does not call the functions of the port. Even
+ * then, a thread that polls flushes QPs in the error state.
  */
 static void
 drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
@@ -118,8 +118,8 @@ drive_lcore__dedicated_lcores_serve(void **state)
 }
 
 /*
- * What count_one() counts. The calls use no lock, because a worker makes one control call at a
- * time.
+ * The data of count_one(). The calls of count_one() use no lock, because a worker makes one control
+ * call at a time.
  */
 struct count {
 	unsigned nb;
@@ -201,7 +201,10 @@ worker_call__where_nobody_drives(void **state)
 	calls_are_made_one_at_a_time("c3", "net_ring_c3,drive=none,addr=192.0.2.1/24");
 }
 
-/* QPs are created and destroyed on one device while the other device sends to another QP of it. */
+/*
+ * QPs are created and destroyed on one device, while the other device sends to another QP of the
+ * same device.
+ */
 static void
 dev_remove_qp__beside_traffic(void **state)
 {

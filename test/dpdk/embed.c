@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The embedder: an application with its own ports and its own loop. The test takes the place of the
- * embedder: it carries frames between two devices.
+ * The embedder: an application that owns its ports and drives workers in its loop. The test acts as
+ * the embedder: it carries frames between two devices.
  */
 
 #include "rig.h"
@@ -22,7 +22,10 @@
 #include "wire/icrc.h"
 
 static struct rte_mempool *pool;
-/* Number of descriptors that a TX queue is said to have; 0: the driver does not report it. */
+/*
+ * The number of descriptors that the replaced DPDK call reports for a TX queue. With 0, the call
+ * reports an error, as of a driver that does not support it.
+ */
 static uint16_t tx_desc;
 
 int __wrap_rte_eth_tx_queue_info_get(uint16_t port_id, uint16_t queue_id,
@@ -64,7 +67,7 @@ hand_over(const char *spec)
 	return hand_over_mtu(spec, 4200);
 }
 
-/* Pass all frames that `from` has to send to `to`. */
+/* Pass all frames that the device `from` wants to send to the device `to`. */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {
@@ -124,8 +127,8 @@ frame_of(const void *data, size_t len)
 }
 
 /*
- * A UDP datagram to port `dport` of 192.0.2.`host`. Only the header fields that the parser checks
- * first have values.
+ * Make a UDP datagram to port `dport` of 192.0.2.`host`. Only those header fields have values that
+ * the parser checks first.
  */
 static struct rte_mbuf *
 udp_to(uint8_t host, uint16_t dport, uint16_t frag)
@@ -149,8 +152,8 @@ udp_to(uint8_t host, uint16_t dport, uint16_t frag)
 }
 
 /*
- * The embedder passes more frames than a burst, and some are RoCE frames for the device. All other
- * frames come back to the embedder, in order.
+ * The embedder passes more frames than one burst has. Some are RoCE frames for the device. The
+ * device must return all other frames to the embedder, in order.
  */
 static void
 worker_input__what_is_not_ours_comes_back_in_order(void **state)
@@ -187,8 +190,8 @@ worker_input__what_is_not_ours_comes_back_in_order(void **state)
 }
 
 /*
- * The device takes an ARP request for its address. The reply is the next frame of
- * uroce_worker_output().
+ * The device consumes an ARP request for its address. Its reply is the next frame that
+ * uroce_worker_output() returns.
  */
 static void
 worker_input__questions_for_our_address_are_taken_and_answered(void **state)
@@ -206,7 +209,7 @@ worker_input__questions_for_our_address_are_taken_and_answered(void **state)
 	rte_pktmbuf_free(frames[0]);
 }
 
-/* The device returns an ARP reply, because the embedder's own network stack may need it. */
+/* The device returns an ARP reply to the embedder, whose own network stack may need the reply. */
 static void
 worker_input__answers_come_back(void **state)
 {
@@ -267,7 +270,10 @@ worker_input__chained_frames_are_linearised(void **state)
 	rig_qp_free(b);
 }
 
-/* Split a frame into a chain of two mbufs, of which the first has no room for the second. */
+/*
+ * Split a frame into a chain of two mbufs. The first mbuf has no tailroom for the data of the
+ * second.
+ */
 static void
 split_without_room(struct rte_mbuf *frame, uint16_t len)
 {
@@ -283,8 +289,8 @@ split_without_room(struct rte_mbuf *frame, uint16_t len)
 }
 
 /*
- * If the embedder's mbufs are shorter than a frame, the first mbuf of a chain has no room for the
- * rest. Such a frame is copied into an mbuf of the device.
+ * If the mbufs of the embedder are shorter than a frame, the first mbuf of a chain has no room for
+ * the data of the others. The device must copy such a frame into an mbuf of its own pool.
  */
 static void
 worker_input__chains_of_short_mbufs_are_received(void **state)
@@ -309,7 +315,7 @@ worker_input__chains_of_short_mbufs_are_received(void **state)
 	rig_qp_free(b);
 }
 
-/* A chain that is longer than any frame of the device comes back to the embedder as it is. */
+/* A chain that is longer than any frame of the device comes back to the embedder unchanged. */
 static void
 worker_input__a_chain_longer_than_the_ports_frames_comes_back(void **state)
 {
@@ -328,8 +334,9 @@ worker_input__a_chain_longer_than_the_ports_frames_comes_back(void **state)
 }
 
 /*
- * The driver of memif reports an MTU of 1500, but its buffers have `bsize` bytes. A device on a
- * port that was handed over has the limit of the buffers, as other devices have.
+ * The driver of memif reports an MTU of 1500, but its buffers have `bsize` bytes. If an embedder
+ * hands a memif port over, the length of the buffers limits the frames, as on a port that the
+ * library opens.
  */
 static void
 handed_over__the_policy_table_limits_frames(void **state)
@@ -364,8 +371,8 @@ pool_size_with(uint16_t nb_desc)
 }
 
 /*
- * A driver may keep a frame in each descriptor of a TX queue. The pool of the frames to send has
- * more mbufs than a long queue has descriptors, and a short queue does not make it small.
+ * A driver may keep a frame in each descriptor of a TX queue. So the pool for frames to send must
+ * have more mbufs than a long queue has descriptors. A short queue does not reduce the pool.
  */
 static void
 handed_over__a_long_tx_queue_does_not_take_all_mbufs(void **state)
@@ -378,7 +385,7 @@ handed_over__a_long_tx_queue_does_not_take_all_mbufs(void **state)
 }
 
 /*
- * Set the source address of a frame to the receiver's own address, as an attacker on the link
+ * Set the source address of a frame to the address of its receiver, as an attacker on the link
  * could.
  */
 static void
@@ -392,8 +399,8 @@ forge_source(struct rte_mbuf *frame)
 }
 
 /*
- * A frame from the link with the device's own source address is dropped: frames between QPs of a
- * device never come from the link.
+ * A device drops a frame from the link whose source address is the address of the device, because
+ * frames between QPs of a device never come from the link.
  */
 static void
 worker_input__our_own_address_does_not_come_from_the_wire(void **state)
@@ -434,8 +441,8 @@ to_error(void *arg)
 }
 
 /*
- * With an embedder, the end of a QP transmits nothing. The embedder owns the port's queue, and
- * another thread of the embedder may be in a burst on that queue.
+ * With an embedder, the end of a QP transmits nothing. The embedder owns the queues of the port,
+ * and another thread of the embedder may be in a burst on the TX queue.
  */
 static void
 end_life__transmits_nothing_itself(void **state)
@@ -478,7 +485,10 @@ group_setup(void **state)
 	return 0;
 }
 
-/* Destroying the devices leaves the embedder's port started, and returns every mbuf to its pool. */
+/*
+ * Destroy the devices. The port of the embedder must still exist, and every mbuf must be back in
+ * its pool.
+ */
 static int
 group_teardown(void **state)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Fairness: QPs with much to send get equal turns, and they do not delay a QP with little to send.
- * The test takes frames out as an embedder does, and counts the frames of each QP. No peer
- * responds.
+ * Fairness: QPs with many frames to send get equal turns, and they do not delay a QP with few
+ * frames. The test takes the frames from the device as an embedder does, and counts the frames of
+ * each QP. No peer responds.
  */
 
 #include "rig.h"
@@ -40,7 +40,10 @@ free_qps(void)
 	}
 }
 
-/* Take `nb` frames from dev_a, and count in `of` the frames to each destination QP. */
+/*
+ * Take `nb` frames from dev_a. Add the number of frames to each destination QP to the entries of
+ * `of`.
+ */
 static void
 take(unsigned nb, unsigned *of)
 {
@@ -72,7 +75,7 @@ post_much(struct rig_qp *from, const struct rig_qp *to)
 		rig_post_send(from, IBV_WR_RDMA_WRITE, i, 0, MSG_LEN, to, 0);
 }
 
-/* Each QP has more to send than the test takes, and no window is full. */
+/* Each QP has more frames to send than the test takes, and no window of a QP is full. */
 static void
 build__qps_with_much_get_equal_turns(void **state)
 {
@@ -82,7 +85,7 @@ build__qps_with_much_get_equal_turns(void **state)
 	make_qps();
 	for (unsigned i = 0; i < NB_QP; i++)
 		post_much(qp[i], peer[i]);
-	/* after each round of turns all QPs have sent equally much */
+	/* after each round of turns, all QPs have sent the same number of frames */
 	for (unsigned circle = 1; circle <= 3; circle++) {
 		take(NB_QP * UROCE_TX_QUANTUM, of);
 		for (unsigned i = 0; i < NB_QP; i++)
@@ -92,8 +95,8 @@ build__qps_with_much_get_equal_turns(void **state)
 }
 
 /*
- * A QP with one short message waits for one turn of each QP that is scheduled before it, and no
- * longer.
+ * A QP with one short message waits until each QP that is scheduled before it has had one turn, and
+ * not longer.
  */
 static void
 build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
@@ -114,8 +117,8 @@ build__a_qp_with_little_waits_for_one_turn_of_the_others(void **state)
 }
 
 /*
- * A QP that is already scheduled to send a response also sends a request that becomes possible, for
- * example after an ACK that opens the window.
+ * A QP that is already scheduled to send a response must also send a request in that turn, if a
+ * request has become possible, for example by an ACK that opens the window.
  */
 static void
 follow_up__who_is_in_line_for_an_answer_is_asked_for_requests_too(void **state)
@@ -137,7 +140,7 @@ static int
 setup(void **state)
 {
 	(void)state;
-	/* drive=none: no other thread takes frames out */
+	/* With drive=none, no other thread takes frames from the device. */
 	rig_wire("fair0", "fair1", 1, 0);
 	dev_a = rig_dev("net_ring_fair0,addr=192.0.2.1/24,mtu=1024,drive=none");
 	dev_b = rig_dev("net_ring_fair1,addr=192.0.2.2/24,mtu=1024,drive=none");

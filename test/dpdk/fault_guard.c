@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fault guard: bursts that access memory that was removed. The test replaces the driver's burst
- * functions by a function that writes to a page without access rights.
+ * The fault guard, which catches faults of bursts whose shared memory was removed. The test
+ * replaces the burst functions of the driver by a function that writes to a page without access
+ * rights.
  */
 
 #include "rig.h"
@@ -64,7 +65,7 @@ fault_in_thread(void *arg)
 	return arg;
 }
 
-/* A worker whose bursts fault loses the frame and continues. */
+/* A fault in a burst of a worker drops the frame, and the worker continues. */
 static void
 expect_worker_survives(struct uroce_worker *worker)
 {
@@ -79,9 +80,9 @@ expect_worker_survives(struct uroce_worker *worker)
 }
 
 /*
- * The faults happen in this thread, and then in a thread that blocks all signals. The service
- * thread blocks all signals, and so do threads of programs that handle signals in one thread only.
- * cmocka replaces the fault handlers for each test, so all steps are in one test.
+ * The faults happen first in this thread, and then in a thread that blocks all signals. The service
+ * thread blocks all signals, and so do most threads of a program that handles signals in one
+ * thread. cmocka replaces the fault handlers for each test, so one test has all steps.
  */
 static void
 fault_guard__a_fault_ends_the_burst_and_not_the_process(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Devices with several workers. The rings are connected so that every frame arrives at a worker
- * that does not own its QP, and must be forwarded.
+ * Devices with several workers. The rings connect the workers so that every frame arrives at a
+ * worker that does not own the QP of the frame, and must be forwarded.
  */
 
 #include "rig.h"
@@ -61,8 +61,8 @@ forward__every_frame_reaches_its_qp(void **state)
 }
 
 /*
- * The worker that owns the QPs is not driven. More frames are forwarded to it than its ring has
- * room for, so frames are dropped.
+ * The worker that owns the QPs is not driven. More frames are forwarded to this worker than its
+ * ring can hold, so frames are dropped.
  */
 static void
 forward__an_owner_that_is_away_overruns(void **state)
@@ -99,7 +99,10 @@ forward__an_owner_that_is_away_overruns(void **state)
 	}
 }
 
-/* Carry all frames that `from` has to send to `to`, as an embedder does that owns the ports. */
+/*
+ * Carry all frames that the device `from` wants to send to the device `to`, as an embedder does
+ * that owns the ports.
+ */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to)
 {
@@ -108,7 +111,7 @@ carry(struct uroce_dev *from, struct uroce_dev *to)
 	for (unsigned i = 0; i < from->nb_workers; i++) {
 		const unsigned nb = uroce_worker_output(from->worker[i], frames, 64);
 
-		/* the frame arrives at a worker that does not own the QP */
+		/* the frames arrive at a worker that does not own their QP */
 		assert_int_equal(
 			uroce_worker_input(to->worker[(i + 1) % to->nb_workers], frames, nb, rest),
 			0);

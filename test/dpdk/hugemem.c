@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Memory under --no-huge: the library allocates from a heap of its own, which grows, and not from
- * the memory of EAL.
+ * The allocator of the library under --no-huge. It allocates from a heap of the library, which can
+ * grow, and not from the memory of EAL.
  */
 
 #include "rig.h"
@@ -68,7 +68,7 @@ hugemem_alloc__many_small_ones_do_not_overlap(void **state)
 	}
 }
 
-/* The library's heap grows beyond the 256 MiB of memory with which the rig starts EAL. */
+/* The heap of the library grows beyond the 256 MiB of memory that this test gives to EAL. */
 static void
 hugemem_alloc__is_not_bounded_by_what_eal_was_given(void **state)
 {
@@ -103,7 +103,7 @@ hugemem_alloc__more_than_there_is_gets_nothing(void **state)
 {
 	(void)state;
 	assert_null(uroce_hugemem_alloc(1024 * MIB, 0));
-	/* the failed allocation has no effect on later ones */
+	/* a failed allocation has no effect on later allocations */
 	void *mem = uroce_hugemem_alloc(MIB, 0);
 
 	assert_non_null(mem);

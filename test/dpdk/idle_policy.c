@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * How long the service thread leaves a worker to an application after a poll. This time is shorter
+ * The time after a poll in which the service thread does not take over a worker. The time is short
  * if frames arrive before the application polls again, as with a program that watches memory. The
  * time has its full length again when the application polls continuously.
  */
@@ -19,11 +19,12 @@
 
 #include "datapath/worker/service.h"
 
-#define TIMEOUT_S 60   /* time limit, which only a hang exceeds */
-#define LOOKS     1000 /* twice the number of checks that must find the short time at both ends */
-#define OUT       0    /* offset in each buffer of the data that is written to the peer */
-#define IN        64   /* offset in each buffer of the data that the peer writes */
-#define LEN       8    /* bytes of data; the last byte is watched */
+#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
+/* twice the number of checks that must find the short time at both devices */
+#define LOOKS 1000
+#define OUT   0  /* offset in each buffer of the data that is written to the peer */
+#define IN    64 /* offset in each buffer of the data that the peer writes */
+#define LEN   8  /* bytes of data; the last byte is watched */
 
 static struct rig_qp *qp_a, *qp_b;
 
@@ -77,8 +78,8 @@ nb_hasty(void)
 }
 
 /*
- * The application of b polls once and stops. After `after_us` the application of a posts a WRITE,
- * and waits for the ACK, which the service thread of b must send.
+ * The application of host b polls once and stops. After `after_us` microseconds the application of
+ * host a posts a WRITE, and waits for the ACK, which the service thread of host b must send.
  */
 static void
 write_unseen(unsigned after_us)
@@ -102,8 +103,8 @@ idle_policy__is_short_for_who_watches_memory(void **state)
 }
 
 /*
- * The application of b polls until the service thread leaves the worker to it for the full time
- * again.
+ * The application of host b polls until the service thread waits for the full time again before it
+ * takes over the worker.
  */
 static void
 poll_on(void)
@@ -127,8 +128,8 @@ idle_policy__is_long_again_for_who_polls_on(void **state)
 }
 
 /*
- * A frame arrives 5 ms after the latest poll, when the service thread has taken over the worker and
- * received nothing.
+ * A frame arrives 5 ms after the latest poll. The service thread has taken over the worker before,
+ * and has received nothing until then.
  */
 static void
 idle_policy__is_short_if_frames_come_before_polls_do(void **state)
@@ -222,7 +223,10 @@ go_to_and_fro(void *arg)
 	return NULL;
 }
 
-/* Find two CPUs that the process may use. If there is only one, both entries are that CPU. */
+/*
+ * Find two CPUs that the process may use. If the process may use only one CPU, both entries are
+ * that CPU.
+ */
 static void
 find_cpus(int cpu[2])
 {
@@ -239,8 +243,8 @@ find_cpus(int cpu[2])
 }
 
 /*
- * The programs at both ends watch memory, and each polls until the other end has acknowledged its
- * WRITE.
+ * The programs at both hosts watch memory. Each program polls only until its WRITE is acknowledged,
+ * and then watches memory until the WRITE of the other program arrives.
  */
 static void
 idle_policy__is_short_for_who_polls_in_between(void **state)

@@ -15,7 +15,8 @@
 #include "datapath/worker/round.h"
 #include "wire/opcode.h"
 
-#define HABIT 16 /* consecutive rounds with one post each, which enable inline transmit */
+/* number of consecutive rounds with one post each after which inline transmit is enabled */
+#define HABIT 16
 #define SPINS 32
 #define TRIES 1000
 
@@ -76,7 +77,7 @@ await(struct rig_qp *qp, uint64_t wr_id)
 	assert_int_equal(wc.wr_id, wr_id);
 }
 
-/* The program at a makes `nb` posts, and polls after each post. */
+/* The program at host a makes `nb` posts, and polls after each post. */
 static void
 post_singly(unsigned nb)
 {
@@ -86,7 +87,7 @@ post_singly(unsigned nb)
 	}
 }
 
-/* Post a WRITE of `len` bytes at a, until a post transmits inline. */
+/* Post WRITEs of `len` bytes at host a, until a post transmits inline. */
 static void
 send_singly(uint64_t wr_id, uint32_t len)
 {
@@ -103,7 +104,8 @@ send_singly(uint64_t wr_id, uint32_t len)
 }
 
 /*
- * Take the frames on the wire to b, and free them: b does not receive them.
+ * Take the frames that are on the way to host b, and free them, so that host b does not receive
+ * them.
  * @param[out] opcodes opcodes of the first `max` frames
  * @return number of frames
  */
@@ -123,7 +125,7 @@ take_frames(uint8_t *opcodes, unsigned max)
 }
 
 /*
- * A request whose post may not transmit inline: the post rings the doorbell, and the request
+ * Post a request that must not be transmitted inline. The post rings the doorbell, and the request
  * completes.
  */
 static void
@@ -151,7 +153,8 @@ inline_tx__a_single_post_is_sent_at_once(void **state)
 	send_singly(7, 8);
 	assert_int_equal(take_frames(&opcode, 1), 1);
 	assert_int_equal(opcode, UROCE_OP_WRITE_ONLY);
-	await(qp_a, 7); /* the frame was lost, so a retransmits it after a timeout */
+	/* The test has freed the frame, so host a retransmits it after a timeout. */
+	await(qp_a, 7);
 }
 
 static void
@@ -236,8 +239,8 @@ inline_tx__single_posts_make_the_habit(void **state)
 }
 
 /*
- * Take the doorbells of the worker. The caller has the worker's lock, so no other thread takes
- * them.
+ * Take the doorbells of the worker. The caller has the lock of the worker, so no other thread takes
+ * doorbells.
  */
 static unsigned
 take_doorbells(void)
@@ -287,7 +290,7 @@ inline_tx__behind_a_doorbell_a_post_rings(void **state)
 	rig_qp_free(other);
 }
 
-/* The service thread serves the doorbell of a program that has armed its CQ and sleeps. */
+/* If a program has armed its CQ and sleeps, the service thread handles the doorbell of its post. */
 static void
 inline_tx__a_program_that_left_rings(void **state)
 {
@@ -315,8 +318,8 @@ inline_tx__a_port_that_is_not_there_is_left_alone(void **state)
 }
 
 /*
- * A message of b arrives at a, and the program at a responds by an inline transmit.
- * @return whether the ACK of b's message was delayed until the response
+ * A message of host b arrives at host a, and the program at host a responds by an inline transmit.
+ * @return whether the ACK of the message was delayed until the response
  */
 static bool
 answer(uint64_t wr_id)
@@ -329,7 +332,7 @@ answer(uint64_t wr_id)
 	rig_drive(dev_b);
 	rig_drive(dev_a);
 	/*
-	 * keep the ACK out of the response's burst: with a count above 0 both are sent in one burst
+	 * Keep the ACK out of the burst of the response. With a count above 0, one burst has both.
 	 */
 	worker_a()->delayed_ack.nb_to_trial = 0;
 	is_put_off = worker_a()->delayed_ack.is_on;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Creation and destruction of devices. A device that cannot be created has an errno for each
- * reason, prints one line, and leaves nothing allocated. A destroyed device releases all its memory
- * in EAL's heaps.
+ * Creation and destruction of devices. If a device cannot be created, the error number depends on
+ * the reason, one line is logged, and no memory stays allocated. A destroyed device releases all
+ * its memory in the heaps of EAL.
  */
 
 #include "rig.h"
@@ -62,7 +62,7 @@ expect_refusal(const char *spec, int ret, const char *reason)
 		fail_msg("'%s' does not say '%s'", line, reason);
 }
 
-/* The number of bytes in use in EAL's heap and in the library's heap. */
+/* The number of bytes in use in the heap of EAL and in the heap of the library. */
 static size_t
 heap_in_use(void)
 {
@@ -151,8 +151,8 @@ dev_destroy__is_refused_while_something_is_left(void **state)
 }
 
 /*
- * Map memory that looks like a memif peer's, and let the link come up. Check the number of bytes of
- * this memory that the link check populates: at least `least` and at most `most`.
+ * Map memory that looks like the memory of a memif peer, and let the link come up. Check the number
+ * of bytes of this memory that the link check populates: at least `least`, at most `most`.
  */
 static void
 expect_populated(struct uroce_port *port, size_t len, size_t least, size_t most)

@@ -53,7 +53,7 @@ log_read_env__sets_levels_before_and_after_eal_starts(void **state)
 	uroce_log_read_env(false);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_DEBUG);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_DEBUG);
-	/* when EAL starts, it sets the levels that its own options give */
+	/* When EAL starts, EAL sets the log levels that the options of EAL give. */
 	assert_int_equal(rte_log_set_level_pattern("roce.*", RTE_LOG_WARNING), 0);
 	assert_int_equal(setenv("UROCE_LOG", "info,qp=debug,nope=info,neigh=error,loud,=info", 1),
 			 0);
@@ -65,7 +65,7 @@ log_read_env__sets_levels_before_and_after_eal_starts(void **state)
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_port), RTE_LOG_INFO);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_dev), RTE_LOG_INFO);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_mem), RTE_LOG_INFO);
-	/* for each part of UROCE_LOG that is not understood, a line lists what is allowed */
+	/* for each invalid part of UROCE_LOG, the log has a line that lists the allowed values */
 	assert_int_equal(count_lines(), 3);
 	assert_non_null(strstr(text, "'nope=info' is not understood: allowed is LEVEL"));
 	assert_non_null(strstr(text, "'loud' is not understood"));
@@ -73,8 +73,8 @@ log_read_env__sets_levels_before_and_after_eal_starts(void **state)
 }
 
 /*
- * UROCE_LOG is read once: levels that the program has set afterwards remain when it creates another
- * device.
+ * UROCE_LOG is read once. Levels that the program sets later remain when the program creates
+ * another device.
  */
 static void
 log_read_env__is_read_once(void **state)
@@ -92,7 +92,7 @@ log_set_levels__may_be_called_again(void **state)
 	uroce_log_set_levels("error,cm=debug");
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_cm), RTE_LOG_DEBUG);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_ERR);
-	/* a component that is not named has the default level again */
+	/* a component that the new levels do not name has the default level again */
 	uroce_log_set_levels("qp=info");
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_cm), RTE_LOG_NOTICE);
 	assert_int_equal(rte_log_get_level((uint32_t)uroce_log_qp), RTE_LOG_INFO);
@@ -119,8 +119,8 @@ log_are_levels__changes_nothing(void **state)
 }
 
 /*
- * 10000 lines within a moment. 5000 lines would be allowed in 100 seconds, and the loop takes far
- * less.
+ * Write 10000 lines in a loop that takes far less than 100 seconds. The limit allows 5000 lines in
+ * 100 seconds, so fewer lines appear.
  */
 static void
 log_limited__lines_are_few(void **state)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Loopback frames, round by round: which frames stay in the device, how many frames can wait, and
- * what happens to the frames that wait. The port is net_null, which supports zero-copy transmission
- * and counts its frames.
+ * Loopback frames in single rounds of the worker: which frames stay in the device, how many frames
+ * can wait, and what happens to waiting frames. The port is net_null, which supports zero-copy
+ * transmission and counts its frames.
  */
 
 #include "rig.h"
@@ -71,7 +71,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Open a device on a port that receives frames all the time, which net_null makes up. */
+/* Open a device on a net_null port that produces a received frame whenever it is polled. */
 static int
 setup_noisy(void **state)
 {
@@ -88,7 +88,7 @@ setup_two(void **state)
 	return 0;
 }
 
-/* Destroy the device. Its pool can only be freed if all mbufs were released. */
+/* Destroy the device. The pool of the device can be freed only if all mbufs were released. */
 static int
 teardown(void **state)
 {
@@ -122,7 +122,7 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 1, 0, 8, to, 0);
 	assert_true(uroce_worker_poll(worker()) > 0);
 	assert_int_equal(worker()->loopback.nb, 1);
-	/* next_ns is 0: the driving thread may not sleep while a frame waits */
+	/* next_ns is 0 while a frame waits, so that the driving thread does not sleep */
 	assert_int_equal(uroce_worker_next_ns(worker()), 0);
 	assert_int_equal(to->wqp.qpc.stats.rx_packets, 0);
 	/* this round receives the request, and sends the ACK as a loopback frame */
@@ -143,7 +143,7 @@ loopback__a_frame_waits_for_the_next_round(void **state)
 
 /*
  * QPs have more frames to send than UROCE_LOOPBACK_MAX. A frame is built only when there is room
- * for it, so none is dropped and retransmitted.
+ * for it, so no frame is dropped and retransmitted.
  */
 static void
 loopback__who_finds_it_full_waits(void **state)
@@ -179,8 +179,9 @@ loopback__who_finds_it_full_waits(void **state)
 }
 
 /*
- * A loopback frame is always copied, even if the port can transmit without a copy: the receiver
- * reads the frame after the request may have completed.
+ * A loopback frame is always copied, even if the port can transmit without a copy. The receiver
+ * reads the frame in a later round, when the request may have completed and its buffer may have
+ * changed.
  */
 static void
 loopback__nothing_is_lent_to_it(void **state)
@@ -195,14 +196,14 @@ loopback__nothing_is_lent_to_it(void **state)
 	expect_success(from);
 	rig_check(to, 0, from, 0, 30000);
 	assert_int_equal(uroce_worker_counted(worker(), UROCE_COUNTER_TX_ZERO_COPY),
-			 3); /* the 3 zero-copy frames are those to another host */
+			 3); /* Only the 3 frames to another host are zero-copy frames. */
 	assert_int_equal(nb_sent(), 3);
 	rig_qp_free(away);
 }
 
 /*
  * A frame to a QP number that this device does not have leaves the device, because another host may
- * have it.
+ * have the QP.
  */
 static void
 loopback__a_number_that_is_not_ours_leaves(void **state)
@@ -257,7 +258,8 @@ loopback__an_embedder_is_handed_none(void **state)
 }
 
 /*
- * Loopback frames to a QP of another worker are forwarded to that worker, and so are the responses.
+ * Loopback frames to a QP of another worker are forwarded to that worker. The responses are
+ * forwarded back.
  */
 static void
 loopback__frames_hop_to_who_owns_their_queue(void **state)
@@ -281,8 +283,8 @@ loopback__frames_hop_to_who_owns_their_queue(void **state)
 #define ONE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /*
- * Frames that net_null makes up are not processed. net_null returns mbufs without writing to them,
- * so they contain frames that were sent before, such as an ACK.
+ * The device does not process the frames that net_null produces. net_null returns mbufs without
+ * writing to them, so the mbufs contain frames that were sent before, such as an ACK.
  */
 static void
 loopback__what_a_port_makes_up_is_not_heard(void **state)

@@ -73,8 +73,8 @@ datagram_qp(struct uroce_dev *dev, unsigned worker)
 }
 
 /*
- * Drive both devices, so that b sends its group reports to routers and switches, and a receives
- * them.
+ * Drive both devices, so that dev_b sends its group reports to routers and switches, and dev_a
+ * receives the reports.
  */
 static void
 settle(void)
@@ -116,8 +116,8 @@ post(const uint8_t gid[16])
 	struct uroce_path path;
 
 	/*
-	 * the sender's address of the family of the group; a multicast MAC needs no peer that
-	 * responds
+	 * Use the address of the sender that has the IP version of the group. The MAC follows from
+	 * the group, so no peer need respond.
 	 */
 	av.grh.sgid_index = uroce_ip_is_v4(gid) ? 1 : 0;
 	memcpy(av.grh.dgid.raw, gid, 16);
@@ -127,7 +127,7 @@ post(const uint8_t gid[16])
 	uroce_ring_push(&a->sq.ring, 1);
 	uroce_lock_release(&a->sq.lock);
 	uroce_worker_ring_doorbell(a->wqp.worker, &a->wqp);
-	/* the datagram is sent; dev_a may also receive a group report that b repeats */
+	/* The datagram is sent. dev_a may also receive a group report that dev_b repeats. */
 	assert_in_range(uroce_worker_poll(dev_a->worker[0]), 1, 2);
 }
 
@@ -245,8 +245,8 @@ mcast_group__a_worker_that_is_away_overruns_alone(void **state)
 }
 
 /*
- * A datagram to a group also reaches members on the device that sends it, on any worker, and the
- * sender if it is a member.
+ * A datagram to a group also reaches the members on the device that sends it, on any worker. If the
+ * sending QP is a member, it receives the datagram, too.
  */
 static void
 mcast_group__members_at_home_get_theirs(void **state)
@@ -283,8 +283,8 @@ nb_reports(void)
 }
 
 /*
- * A router's query for all IPv6 groups, which a host must answer at once. The frame was made by
- * scapy.
+ * The query of a router for all IPv6 groups, which a host must answer at once. The frame was made
+ * by scapy.
  */
 static const uint8_t mld_query[] = {
 	0x33, 0x33, 0x00, 0x00, 0x00, 0x01, 0x02, 0x00, 0x00, 0x00, 0x00, 0x99, 0x86, 0xdd, 0x60,
@@ -305,12 +305,12 @@ mcast_group__is_reported_to_the_network(void **state)
 	uint32_t len = sizeof(frame);
 
 	(void)state;
-	/* two groups, two reports: there is one report for a group, not for each member */
+	/* Two reports are sent for the two groups: one for each group, not one for each member. */
 	assert_int_equal(nb_reports() - begin, 2);
 	memcpy(frame, mld_query, sizeof(frame));
 	assert_int_equal(uroce_neigh_input(dev_b->neigh, frame, &len, len, uroce_clock_ns()),
 			 UROCE_NEIGH_LEARNT);
-	rig_drive(dev_b); /* time passes until the report is due */
+	rig_drive(dev_b); /* drive the device, so that time passes until the report is due */
 	uroce_mcast_group_report(dev_b->worker[0]);
 	settle();
 	assert_int_equal(nb_reports() - begin, 4);
@@ -322,7 +322,7 @@ mcast_group__is_reported_to_the_network(void **state)
 	assert_int_equal(nb_reports() - begin, 6);
 }
 
-/* A query asks for more reports than the port can take at once. */
+/* The response to a query needs more reports than the port can transmit at once. */
 static void
 mcast_group__many_are_reported_to_the_network(void **state)
 {
@@ -350,7 +350,7 @@ mcast_group__many_are_reported_to_the_network(void **state)
 		for (unsigned k = 0; k < 8; k++)
 			settle();
 	}
-	/* new groups are reported twice, so the second reports may be among these */
+	/* New groups are reported twice, so the count may also include the second reports. */
 	assert_true(nb_reports() - begin >= NB);
 	assert_int_equal((nb_reports() - begin) % NB, 0);
 	for (unsigned i = 0; i < NB; i++) {
@@ -363,8 +363,8 @@ mcast_group__many_are_reported_to_the_network(void **state)
 }
 
 /*
- * A port that filters multicast MACs and has a list of 64: frames to further groups would not
- * arrive.
+ * A port that filters multicast MACs has a list of 64 MACs. Frames to a 65th MAC would not arrive,
+ * so the attach call must fail.
  */
 static void
 mcast_group__a_port_that_filters_has_room_for_some(void **state)
@@ -382,8 +382,8 @@ mcast_group__a_port_that_filters_has_room_for_some(void **state)
 		settle();
 	}
 	/*
-	 * the MAC of the group with gid[12] == 0 is in the port's list already, so this group needs
-	 * no entry
+	 * The list of the port already has the MAC of the group with gid[12] == 0, so this group
+	 * needs no new entry.
 	 */
 	gid[12] = 0;
 	assert_int_equal(uroce_dev_attach_mcast(dev_b, &qp->wqp, gid), 0);

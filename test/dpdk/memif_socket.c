@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sockets of memif servers. Some clients are sockets of the test itself, which leave at moments
- * at which the driver of DPDK, without the library, ends the process.
+ * The listening sockets of memif servers. The test has sockets that act as clients. These clients
+ * leave at moments at which the driver of DPDK alone would end the process.
  */
 
 #include "datapath/dpdk.h"
@@ -22,7 +22,7 @@
 #include "datapath/intr_call.h"
 #include "datapath/port/port.h"
 
-#define TIMEOUT_S   60  /* time limit, which only a hang exceeds */
+#define TIMEOUT_S   60  /* time limit in seconds, which only a hang exceeds */
 #define MESSAGE_LEN 128 /* length of each message of memif */
 
 /* Create a memif port whose socket has the name of the test. */
@@ -35,7 +35,10 @@ plug(const char *port, const char *role, const char *test)
 	assert_int_equal(rte_eal_hotplug_add("vdev", port, args), 0);
 }
 
-/* Connect to a server. @return the socket, from which a receive takes TIMEOUT_S at most; or -errno */
+/*
+ * Connect to the server of a test.
+ * @return the socket, on which a receive call takes at most TIMEOUT_S; or -errno
+ */
 static int
 connect_to(const char *test)
 {
@@ -80,7 +83,10 @@ expect_link(struct uroce_dev *server, const char *port, const char *test)
 	assert_int_equal(rte_eal_hotplug_remove("vdev", port), 0);
 }
 
-/* Connect and leave, in the interrupt thread. So the server cannot greet this client. */
+/*
+ * Connect to the server and leave. The call runs in the interrupt thread, so the server cannot
+ * greet the client in between.
+ */
 static void
 connect_and_leave(void *arg)
 {
@@ -155,9 +161,9 @@ memif_server__is_unplugged_and_plugged_again(void **state)
 }
 
 /*
- * EAL's interrupt thread still runs after rte_eal_cleanup(), which unmaps the memory of memif's
- * sockets. So there may be no socket left that gives the thread an event. The test must be the last
- * one, because EAL cannot start again.
+ * The interrupt thread of EAL still runs after rte_eal_cleanup(), which unmaps the memory of the
+ * sockets of memif. So no socket may remain that causes an event in this thread. The test must be
+ * the last one of the group, because EAL cannot start again.
  */
 static void
 memif_server__has_no_socket_after_the_cleanup_of_eal(void **state)

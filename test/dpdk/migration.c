@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Migration of QPs to the worker that receives their frames. Every byte arrives once and in order,
- * nothing is retransmitted, and only the QP's worker calls functions of the QP. The rings are
- * connected so that every frame would be forwarded without migration.
+ * Migration of a QP to the worker that receives its frames. Every byte must arrive once and in
+ * order, no packet may be retransmitted, and only the worker of the QP may call functions of the
+ * QP. The rings connect the workers so that every frame would have to be forwarded if no QP
+ * migrated.
  */
 
 #include "rig.h"
@@ -19,7 +20,7 @@
 
 #include "datapath/worker/round.h"
 
-/* --- who calls a QP ---------------------------------------------------------------------------- */
+/* --- checks of the calls of each QP ------------------------------------------------------------ */
 
 #define MAX_QPS 64
 
@@ -27,13 +28,15 @@ static struct {
 	const struct uroce_qpc *qpc;
 	atomic_uint nb_inside;
 } watched[MAX_QPS];
-/* number of entries of `watched`; the threads of the workers read it */
+/* number of entries of `watched`; atomic because the threads of the workers read it */
 static atomic_uint nb_watched;
-static atomic_uint nb_meetings;  /* calls into a QP while another call was running */
-static atomic_uint nb_strangers; /* calls by a thread that does not drive the QP's worker */
-/* migrations of a QP whose CQ was on a list of the worker that the QP left */
+/* number of calls of functions of a QP during another call for the same QP */
+static atomic_uint nb_meetings;
+/* number of calls by a thread that does not drive the worker of the QP */
+static atomic_uint nb_strangers;
+/* number of migrations of a QP whose CQ was still on a list of the worker that the QP left */
 static atomic_uint nb_left;
-/* one past the index of this thread's worker; 0: this thread drives all workers */
+/* index of the worker of this thread plus 1; 0 if this thread drives all workers */
 static _Thread_local unsigned my_worker;
 
 static unsigned
@@ -140,8 +143,8 @@ make_pairs(unsigned nb)
 }
 
 /*
- * Create pairs of QPs for a test that drives both devices itself. Time passes only when the test
- * calls rig_drive(), so no timer expires because the machine is slow.
+ * Create pairs of QPs for a test that drives both devices itself. The clock advances only when the
+ * test calls rig_drive(), so no timer expires because the machine is slow.
  */
 static void
 make_pairs_by_own_clock(unsigned nb)
@@ -194,8 +197,8 @@ expect_nothing_dropped(void)
 }
 
 /*
- * Check that no packet arrived out of order. A slow machine may cause probes, which arrive as
- * duplicates.
+ * Check that no packet arrived out of order. Duplicates are allowed, because a slow machine may
+ * cause probes.
  */
 static void
 expect_order(void)
@@ -213,8 +216,8 @@ expect_order(void)
 }
 
 /*
- * Post one request for each pair of QPs, and await the completions. The peers' buffers are cleared
- * before.
+ * Post one request for each pair of QPs, and await the completions. The buffers of the peers are
+ * cleared before.
  */
 static void
 exchange(enum ibv_wr_opcode opcode, uint32_t len)
@@ -233,8 +236,8 @@ exchange(enum ibv_wr_opcode opcode, uint32_t len)
 }
 
 /*
- * Exchange messages until all QPs have migrated. These are twice as many messages as the migrations
- * need.
+ * Exchange messages until all QPs have migrated. The function exchanges twice as many messages as
+ * the migrations need.
  */
 static void
 exchange_until_settled(void)
@@ -267,7 +270,7 @@ close_pair(void)
 	(void)rig_teardown(NULL);
 }
 
-/* --- one thread: what happens is always the same ------------------------------------------------ */
+/* --- one thread drives all workers -------------------------------------------------------------- */
 
 static void
 migration__a_qp_goes_where_its_frames_arrive(void **state)
@@ -314,7 +317,10 @@ migration__messages_stay_in_order(void **state)
 	close_pair();
 }
 
-/* A responder that migrates keeps its resources for READs and atomics. */
+/*
+ * A responder that migrates keeps its resources for READs and atomics, so that it can still respond
+ * to duplicates.
+ */
 static void
 migration__reads_and_atomics_move_too(void **state)
 {
@@ -359,15 +365,16 @@ migration__reads_and_atomics_move_too(void **state)
 	assert_true(nb_moved(dev_a) + nb_moved(dev_b) > 0);
 	/*
 	 * Responses of the new worker may overtake responses that the old worker sent before the
-	 * migration, and may be requested again.
+	 * migration. The requester may then repeat the request.
 	 */
 	expect_nothing_dropped();
 	close_pair();
 }
 
 /*
- * With three queues in a circle the frames of a QP must be forwarded on any worker. So the QP
- * migrates less and less often.
+ * Each worker of one device sends to the next worker of the other device. With three workers, the
+ * two QPs of a pair can never be where the frames of both arrive, so each QP migrates less and less
+ * often.
  */
 static void
 migration__those_that_never_meet_grow_patient(void **state)
@@ -396,8 +403,8 @@ migration__a_call_follows_the_qp(void **state)
 
 	assert_int_equal(uroce_worker_qp_worker(&moved->wqp)->idx, 1);
 	/*
-	 * this doorbell is rung at the worker that the QP has left, and rig_modify() calls that
-	 * worker
+	 * Both calls use the worker that the QP has left: the post rings the doorbell there, and
+	 * rig_modify() makes its call there.
 	 */
 	rig_post_send(moved, IBV_WR_RDMA_WRITE, 5, 0, 64, moved, 0);
 	assert_int_equal(rig_modify(moved, &attr, IBV_QP_STATE), 0);
@@ -405,9 +412,12 @@ migration__a_call_follows_the_qp(void **state)
 	close_pair();
 }
 
-/* --- frames by hand ----------------------------------------------------------------------------- */
+/* --- frames that the test passes to single workers ---------------------------------------------- */
 
-/* Pass all frames that A has to send to worker `at` of B. Nothing else drives the workers of B. */
+/*
+ * Take all frames that device A wants to send, and pass them to worker `at` of device B. No other
+ * function drives the workers of device B.
+ */
 static void
 carry_to(unsigned at)
 {
@@ -448,7 +458,7 @@ finish(unsigned at)
 	rig_check(qb[0], 0, qa[0], 0, RIG_BUF_LEN);
 }
 
-/* Write until worker 1 of B is the target worker of the QP. */
+/* Post WRITEs until worker 1 of device B is the target worker of the QP. */
 static void
 write_until_target_worker(void)
 {
@@ -463,7 +473,7 @@ write_until_target_worker(void)
 
 /*
  * A QP migrates in the round in which it completes a receive request. The worker that the QP leaves
- * must publish the CQ.
+ * must still publish the completion in the CQ.
  */
 static void
 migration__a_qp_leaves_no_cq_behind(void **state)
@@ -503,14 +513,17 @@ migration__what_is_parked_is_acted_on_first(void **state)
 	memset(qb[0]->buf, 0, RIG_BUF_LEN);
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
-	/* there may be more frames, because the requester may have sent a probe */
+	/*
+	 * At least the frames of the WRITE wait. More frames may wait, because the requester may
+	 * have sent a probe.
+	 */
 	assert_true(dev_b->worker[1]->migrating.nb >= RIG_BUF_LEN / 1024);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[1]);
 	assert_int_equal(atomic_load(&qb[0]->wqp.target_worker), 0);
 	/*
-	 * the QP belongs to worker 1 now, but frames that wait there must be processed before these
-	 * frames
+	 * Worker 1 owns the QP after the migration. Frames of the QP that wait at worker 1 must be
+	 * processed before the frames of the next WRITE.
 	 */
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 1, 0, 4096, qb[0], 0);
 	carry_to(1);
@@ -533,7 +546,7 @@ migration__a_frame_on_the_owners_queue_ends_it(void **state)
 	rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, 4096, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 4);
-	/* as when a frame of the QP arrives at the old worker: the migration is cancelled */
+	/* Cancel the migration, as the old worker does when a frame of the QP arrives there. */
 	uroce_migrate_stay(&qb[0]->wqp);
 	answer_from(0);
 	assert_ptr_equal(uroce_worker_qp_worker(&qb[0]->wqp), dev_b->worker[0]);
@@ -561,7 +574,7 @@ migration__a_qp_that_ends_leaves_nothing_parked(void **state)
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, RIG_BUF_LEN / 1024);
 	rig_qp_free(qb[0]);
-	answer_from(0); /* worker 0 receives the migration request of a QP that has ended */
+	answer_from(0); /* worker 0 receives a migration request for a QP that was destroyed */
 	answer_from(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, 0);
 	assert_true(rte_mempool_in_use_count(pool) <= nb_before + 64);
@@ -581,7 +594,10 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 		rig_post_send(qa[0], IBV_WR_RDMA_WRITE, 0, 0, RIG_BUF_LEN, qb[0], 0);
 	carry_to(1);
 	assert_int_equal(dev_b->worker[1]->migrating.nb, UROCE_MIGRATING_MAX);
-	/* the count may be larger, because the requester may have sent a probe */
+	/*
+	 * At least the frames without room are counted. The count may be larger, because the
+	 * requester may have sent a probe.
+	 */
 	assert_true(sum(dev_b, UROCE_VERDICT_OVERRUN) >=
 		    6 * RIG_BUF_LEN / 1024 - UROCE_MIGRATING_MAX);
 	for (unsigned i = 0; i < 6; i++)
@@ -594,7 +610,7 @@ migration__what_is_not_parked_for_want_of_room_is_lost_and_sent_again(void **sta
 
 static atomic_bool is_over;
 
-/* Drive worker i of both devices, until the test is over. */
+/* The thread of worker i: drive this worker of both devices, until the test is over. */
 static void *
 drive_both(void *arg)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Devices that are attached to uroced, whose part a switch of this test plays. The tests cover
- * frames, invalid descriptors, loss and restart of the connection, and what uroced reports about
- * the host.
+ * Devices that are attached to uroced. A switch in the test program replaces uroced. The tests
+ * cover frames, invalid descriptors, loss and restart of the connection, and the description of the
+ * host that uroced sends.
  */
 
 #include "mux_rig.h"
@@ -21,7 +21,7 @@
 #include "datapath/net/gid.h"
 #include "datapath/worker/round.h"
 
-/* --- frames ------------------------------------------------------------------------------------ */
+/* --- frames through the rings ------------------------------------------------------------------ */
 
 static void
 mux_client__the_device_is_what_uroced_says(void **state)
@@ -74,7 +74,7 @@ has_passed_all(void)
 }
 
 /*
- * After one wait for a barrier of uroced has timed out, calls do not wait for barriers, until
+ * After one wait for a barrier has timed out, calls of the device do not wait for barriers until
  * uroced has passed all descriptors.
  */
 static void
@@ -90,15 +90,15 @@ mux_client__a_uroced_that_is_late_gets_no_more_barriers(void **state)
 	uroce_mux_client_give_up(dev_a->port, 0, sent + 1);
 	assert_false(uroce_mux_client_sync(dev_a->port, 0));
 	assert_int_equal(uroce_mux_client_sent(dev_a->port, 0), sent);
-	attached_write(8); /* a frame behind the barrier whose wait timed out */
+	attached_write(8); /* this frame follows the barrier for which the wait timed out */
 	attached_wait(has_passed_all, attached_nothing);
 	assert_true(uroce_mux_client_sync(dev_a->port, 0));
 	attached_end();
 }
 
 /*
- * Each worker of a device has rings of its own. Frames of a QP may arrive on any ring, and are
- * forwarded to the QP's worker.
+ * Each worker of a device has separate rings. Frames of a QP may arrive on any ring, and are
+ * forwarded to the worker of the QP.
  */
 static void
 mux_client__each_worker_has_its_rings(void **state)
@@ -125,7 +125,8 @@ mux_client__each_worker_has_its_rings(void **state)
 }
 
 /*
- * Frames to a QP of the same device stay in the device, although uroced has the device's addresses.
+ * Frames to a QP of the same device stay in the device, although the host of uroced has the
+ * addresses of the device.
  */
 static void
 mux_client__frames_of_its_own_do_not_leave(void **state)
@@ -163,7 +164,7 @@ mux_client__lost_frames_are_sent_again(void **state)
 	attached_end();
 }
 
-/* --- what is no frame -------------------------------------------------------------------------- */
+/* --- invalid descriptors, frames and messages -------------------------------------------------- */
 
 static bool
 has_seen_all(void)
@@ -202,7 +203,7 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 	switch_forge(attached_switch, 1, 0, slot(offset, 53), NULL, 0);
 	attached_wait(has_seen_all, attached_drive);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);
-	/* after the forged descriptors all slots of the ring can be used */
+	/* after the forged descriptors, all slots of the ring are still usable */
 	for (unsigned i = 0; i < 40; i++)
 		attached_write(RIG_BUF_LEN);
 	assert_int_equal(atomic_load(&attached_stats(1)->wrong_slots), 8);
@@ -212,8 +213,8 @@ mux_client__wrong_slots_are_dropped_and_counted(void **state)
 }
 
 /*
- * Valid descriptors of frames with random bytes: the frames are dropped and not counted as invalid
- * descriptors.
+ * Frames with random bytes, in valid descriptors. The device drops the frames, and does not count
+ * their descriptors as invalid.
  */
 static void
 mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
@@ -229,7 +230,8 @@ mux_client__garbage_in_frames_is_what_it_is_on_any_port(void **state)
 		for (unsigned j = 0; j < sizeof(bytes); j++)
 			bytes[j] = (uint8_t)rand();
 		/*
-		 * half of the frames have a valid MAC address and the start of a valid IPv4 header
+		 * Half of the frames have a valid MAC address and the start of a valid IPv4 header,
+		 * so that they pass the first checks.
 		 */
 		if (i % 2) {
 			memcpy(bytes, switch_host.mac, 6);
@@ -250,7 +252,7 @@ has_wrong_head(void)
 	return atomic_load(&attached_stats(1)->wrong_heads) > 0;
 }
 
-/* After an impossible ring index the device connects to uroced again, with empty rings. */
+/* If the device finds an impossible ring index, it connects to uroced again, with empty rings. */
 static void
 mux_client__a_wrong_index_ends_the_connection(void **state)
 {
@@ -277,7 +279,9 @@ has_lost_link(void)
 	return uroce_dev_event_pop(dev_b, &event) && event.type == IBV_EVENT_PORT_ERR;
 }
 
-/* After an invalid message of uroced the device connects again. The message has no other effect. */
+/*
+ * If uroced sends an invalid message, the device connects again. The message has no other effect.
+ */
 static void
 mux_client__wrong_words_end_the_connection(void **state)
 {
@@ -294,7 +298,7 @@ mux_client__wrong_words_end_the_connection(void **state)
 	attached_end();
 }
 
-/* --- ends and beginnings ----------------------------------------------------------------------- */
+/* --- restarts and refusals of uroced ----------------------------------------------------------- */
 
 static void
 mux_client__the_link_goes_and_comes_with_uroced(void **state)
@@ -315,7 +319,7 @@ mux_client__the_link_goes_and_comes_with_uroced(void **state)
 	attached_end();
 }
 
-/* Restarts of uroced lose or duplicate no request. */
+/* Restarts of uroced neither lose nor duplicate a request. */
 static void
 mux_client__requests_live_through_restarts(void **state)
 {
@@ -349,8 +353,8 @@ mux_client__requests_live_through_restarts(void **state)
 }
 
 /*
- * A device has more frames to send than the ring to uroced has room for, while uroced does not read
- * the ring.
+ * A device has more frames to send than the ring to uroced can hold, while uroced does not read the
+ * ring. The device must keep the frames until there is room.
  */
 static void
 mux_client__a_full_ring_holds_back(void **state)
@@ -390,7 +394,10 @@ mux_client__refusals_are_errors(void **state)
 	assert_int_equal(uroce_dev_create(&conf, &dev), -ECONNREFUSED);
 }
 
-/* uroced restarts and refuses the client, and accepts it later. */
+/*
+ * uroced restarts and refuses the client. When uroced accepts the client later, the device must
+ * work again.
+ */
 static void
 mux_client__a_refusal_is_lived_with(void **state)
 {
@@ -409,7 +416,7 @@ mux_client__a_refusal_is_lived_with(void **state)
 	attached_end();
 }
 
-/* --- the host ---------------------------------------------------------------------------------- */
+/* --- addresses and link state of the host ------------------------------------------------------ */
 
 static bool
 has_new_addr(void)
@@ -435,7 +442,7 @@ mux_client__addresses_follow_uroceds(void **state)
 		rig_qp_free(attached_qp[i]);
 	attached_connect(0);
 	attached_write(5000);
-	/* the link state of uroced's port is the link state of the device */
+	/* the device must take over the link state of the port of uroced */
 	host.is_up = 0;
 	switch_tell(attached_switch, &host);
 	attached_wait(attached_has_no_link, attached_drive);
@@ -446,8 +453,8 @@ mux_client__addresses_follow_uroceds(void **state)
 }
 
 /*
- * A restarted uroced with another MAC does not get its clients back: their paths, and all their
- * peers, contain the old MAC.
+ * If uroced restarts with another MAC, its clients must not connect again. The paths of their QPs,
+ * and the neighbour caches of their peers, contain the old MAC.
  */
 static void
 mux_client__another_MAC_is_another_host(void **state)
@@ -469,7 +476,7 @@ mux_client__another_MAC_is_another_host(void **state)
 	attached_end();
 }
 
-/* A socket on which a test itself accepts connections, in the place of uroced. */
+/* A socket on which a test accepts connections in the place of uroced. */
 struct listener {
 	int fd;
 	int crowd[8192]; /* connections that wait to be accepted */
@@ -486,8 +493,8 @@ query_host(void *arg)
 }
 
 /*
- * Accept a connection, and answer a HELLO message by a HOST message.
- * @return whether there was a connection that sent HELLO
+ * Accept a connection, and answer its HELLO message by a HOST message.
+ * @return whether a connection was accepted that has sent HELLO
  */
 static bool
 answer_one(const struct listener *listener)
@@ -511,8 +518,8 @@ answer_one(const struct listener *listener)
 }
 
 /*
- * So many processes connect to uroced at once that the queue of its socket is full. A further
- * process waits until some are accepted.
+ * So many connections to uroced wait that the queue of its socket is full. A process that connects
+ * then must wait until some connections are accepted.
  */
 static void
 mux_client__a_full_queue_is_waited_for(void **state)

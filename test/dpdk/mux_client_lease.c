@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The QP numbers of a device that is attached to uroced: how the device gets leases of numbers, and
- * what happens when a lease is lost.
+ * The QP numbers of a device that is attached to uroced: how the device gets leases of QP numbers,
+ * and what happens when a lease is lost.
  */
 
 #include "mux_rig.h"
@@ -28,13 +28,16 @@ mux_client__numbers_are_of_leased_blocks(void **state)
 	}
 	assert_int_equal(ret, -ENOMEM);
 	assert_int_equal(nb, 2 * UROCE_MUX_BLOCK);
-	/* all leased numbers are in use, so a released number is the next one that is allocated */
+	/*
+	 * All leased numbers are in use, so a number that is released is the next one to be
+	 * allocated.
+	 */
 	uroce_dev_free_qpn(dev_a, 300);
 	assert_int_equal(uroce_dev_alloc_qpn(dev_a, &qpn), 0);
 	assert_int_equal(qpn, 300);
 	/*
-	 * a leased number can be allocated while uroced is stopped, but no further block can be
-	 * leased
+	 * While uroced is stopped, the device can allocate a number that is already leased, but
+	 * cannot lease a further block.
 	 */
 	uroce_dev_free_qpn(dev_a, 301);
 	switch_stop(attached_switch);
@@ -90,14 +93,17 @@ mux_client__many_threads_draw(void **state)
 		pthread_join(thread[i], &failed);
 		assert_null(failed);
 	}
-	/* each allocated number is a leased one, and is released once */
+	/* each allocated number must belong to a lease, and is released once */
 	for (unsigned i = 0; i < 4; i++) {
 		for (unsigned j = 0; j < 2000; j++) {
 			assert_true(uroce_mux_client_holds(dev_a->port->mux_client, qpn[i][j]));
 			uroce_dev_free_qpn(dev_a, qpn[i][j]);
 		}
 	}
-	/* each request leases a quarter more, so that one client does not take all numbers */
+	/*
+	 * Each lease request asks for only a quarter of the present leases, so that one client does
+	 * not take all numbers.
+	 */
 	assert_in_range(dev_a->port->mux_client->nb_leases, 32, 80);
 	assert_int_equal(uroce_dev_destroy(dev_a), 0);
 	switch_stop(attached_switch);
@@ -112,8 +118,8 @@ has_failed(void)
 }
 
 /*
- * A QP fails if its number was leased to another client while the device was not connected to
- * uroced.
+ * A QP must fail if uroced has leased its number to another client while the device was not
+ * connected.
  */
 static void
 mux_client__QPs_without_a_number_fail(void **state)

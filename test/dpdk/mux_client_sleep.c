@@ -2,7 +2,7 @@
 
 /*
  * Sleeping threads of a device that is attached to uroced, and their wake-ups. Another test forks:
- * the child does not keep the parent's connection to uroced open.
+ * the child must not keep the connection of the parent to uroced open.
  */
 
 #include "mux_rig.h"
@@ -13,9 +13,10 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-/* --- sleep ------------------------------------------------------------------------------------- */
+/* --- sleep and wake-up ------------------------------------------------------------------------- */
 
-static uint64_t nb_sleeps; /* number of sleeps of dev_b's service thread before the awaited sleep */
+/* number of sleeps that the service thread of dev_b had made before wait_for_sleep() was called */
+static uint64_t nb_sleeps;
 
 static const struct uroce_service_stats *
 service(void)
@@ -62,8 +63,8 @@ expect_frames_wake(const char *keys)
 		wait_for_sleep();
 	}
 	/*
-	 * A frame may arrive while the service thread is awake to check the link, but not every
-	 * time. The number of doorbells may be larger, because a late frame causes a probe.
+	 * A frame may arrive while the service thread is awake to check the link, but not each
+	 * time. There may be more doorbells than frames, because a late frame causes a probe.
 	 */
 	assert_true(atomic_load(&service()->rx_wakeups) - nb_notices >= 5);
 	assert_true(atomic_load(&attached_stats(0)->doorbells) - nb_doorbells >= 10);
@@ -96,8 +97,8 @@ mux_client__frames_of_any_worker_wake_who_sleeps(void **state)
 }
 
 /*
- * Frames wake a sleeping service thread also after uroced has restarted. A thread that sleeps
- * during the restart continues, too.
+ * Frames must wake a sleeping service thread also after a restart of uroced. A thread that sleeps
+ * during the restart must continue, too.
  */
 static void
 mux_client__who_sleeps_is_woken_after_a_restart(void **state)
@@ -132,8 +133,8 @@ has_left(void)
 }
 
 /*
- * uroced notices that a parent has destroyed its device, although its child continues. After fork()
- * the parent's device works as before.
+ * uroced must notice that a parent process has destroyed its device, although the child process
+ * still runs. Between fork() and that moment the device of the parent must work.
  */
 static void
 mux_client__a_child_is_no_client(void **state)

@@ -22,7 +22,7 @@ extern struct rig_qp *attached_qp[2];
 /** Get device dev_a for 0, dev_b for 1. */
 struct uroce_dev *attached_dev(unsigned i);
 
-/** Start the switch without faults; stop it and start another one. */
+/** Start a switch that injects no faults; stop the switch and start another one. */
 void attached_start(void);
 void attached_restart(void);
 
@@ -39,7 +39,10 @@ void attached_end_devs(void);
 /** Create connected QPs on worker `worker` of each device. */
 void attached_connect(unsigned worker);
 
-/** Functions for the parameter `meanwhile` of attached_wait(): drive both devices; do nothing. */
+/**
+ * Two functions for the parameter `meanwhile` of attached_wait(): the first drives both devices,
+ * the second does nothing.
+ */
 void attached_drive(void);
 void attached_nothing(void);
 
@@ -47,8 +50,9 @@ void attached_nothing(void);
 void attached_wait(bool (*is_so)(void), void (*meanwhile)(void));
 
 /**
- * Functions for the parameter `is_so` of attached_wait(): both devices have a link; neither device
- * has a link; both have a link and the switch has two clients.
+ * Three functions for the parameter `is_so` of attached_wait(). The first tests that both devices
+ * have a link, the second that neither has a link, the third that both have a link and the switch
+ * has two clients.
  */
 bool attached_has_link(void);
 bool attached_has_no_link(void);
@@ -60,7 +64,7 @@ void attached_write(uint32_t len);
 /** Get the statistics of the rings of the first worker of device `i`. */
 const struct uroce_mux_client_stats *attached_stats(unsigned i);
 
-/** Wait for the next event of a device, which must be of this type. */
+/** Wait for the next event of a device. The event must have the type `type`. */
 void attached_expect(struct uroce_dev *dev, enum ibv_event_type type);
 
 #endif /* TEST_DPDK_MUX_RIG_H */

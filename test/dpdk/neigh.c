@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Neighbours: frames of ARP and ND, and the replies, compared byte for byte. A host must learn as
- * little as possible from frames that it did not request.
+ * The neighbour cache: frames of ARP and ND, and the replies, compared byte for byte. A host must
+ * learn as little as possible from frames that it has not requested.
  */
 
 #include "rig.h"
@@ -209,7 +209,10 @@ neigh_report__a_new_group_is_reported_once_more(void **state)
 	assert_false(uroce_neigh_is_report_due(neigh, UINT64_MAX - 1));
 }
 
-/* Pass a router's query to the host. Check that a report is due within `resp_ms`, and only once. */
+/*
+ * Pass the query of a router to the host. Check that exactly one report becomes due, at most
+ * `resp_ms` milliseconds later.
+ */
 static void
 expect_due(const uint8_t *frame, size_t frame_len, uint64_t resp_ms)
 {
@@ -266,12 +269,12 @@ neigh_input__malformed_is_ignored(void **state)
 	expect_ignored_with(arp_request, sizeof(arp_request), 41, 2);
 	/* MAC of the sender is a group address */
 	expect_ignored_with(arp_request, sizeof(arp_request), 22, 3);
-	/* hop limit 254: a router has forwarded the frame */
+	/* A hop limit of 254 shows that a router has forwarded the frame. */
 	expect_ignored_with(ns, sizeof(ns), 21, 254);
 	expect_ignored_with(ns, sizeof(ns), sizeof(ns) - 1, 0x98); /* wrong checksum */
-	/* another target address, whose change also makes the checksum wrong */
+	/* a different target address; this change also makes the checksum wrong */
 	expect_ignored_with(ns_probe, sizeof(ns_probe), 77, 2);
-	/* another TTL, whose change makes the IPv4 checksum wrong */
+	/* a different TTL; this change makes the IPv4 checksum wrong */
 	expect_ignored_with(ping, sizeof(ping), 22, 62);
 	/* ping of another host */
 	expect_ignored_with(ping, sizeof(ping), 33, 2);
@@ -289,8 +292,8 @@ neigh_input__an_echo_from_a_groups_mac_is_ignored(void **state)
 }
 
 /*
- * Every frame is ignored if it is truncated. Each frame has its own memory, so that a sanitizer
- * detects reads behind the end.
+ * Every frame is ignored if it is truncated. Each truncated frame has separate memory of its
+ * length, so that a sanitizer detects reads behind its end.
  */
 static void
 neigh_input__truncated_is_ignored(void **state)
@@ -354,8 +357,8 @@ neigh_input__only_our_network(void **state)
 }
 
 /*
- * Neighbours that the host learns from forged requests replace one another in the table. They do
- * not replace a neighbour that the host has queried.
+ * Neighbours that the host learns from forged requests replace one another in the table. They must
+ * not replace a neighbour for which the host has sent a request.
  */
 static void
 neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
@@ -377,7 +380,7 @@ neigh_input__a_flood_does_not_push_out_what_we_asked_for(void **state)
 	assert_true(knows(peer_v4, NOW));
 }
 
-/* Store the ICMPv6 checksum of a neighbour message that was changed. */
+/* Compute and store the ICMPv6 checksum of a neighbour message after a change. */
 static void
 seal(uint8_t *frame, size_t frame_len)
 {
@@ -402,7 +405,7 @@ has_entry(const uint8_t ip[16])
 
 /*
  * Write the address `ip` at offset `at` of a neighbour message. Check that the message creates no
- * entry for this address, although the host has queried the address.
+ * entry for this address, although the host has sent a request for it.
  */
 static void
 expect_no_nd_entry(const uint8_t *frame, size_t frame_len, size_t at, const uint8_t ip[16])
@@ -427,11 +430,11 @@ neigh_input__no_entry_of_what_is_no_other_host(void **state)
 	static const uint8_t not_hosts[][16] = {
 		{ 0 },                                /* the unspecified address */
 		{ [15] = 1 },                         /* the loopback address */
-		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 }, /* the host's own address */
+		{ 0x20, 0x01, 0x0d, 0xb8, [15] = 1 }, /* the address of the tested host itself */
 		{ 0xff, 2, [15] = 1 },                /* an IPv6 multicast group */
 		/* an IPv4-mapped address in an IPv6 frame */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 9 },
-		/* the host's own IPv4 address */
+		/* the IPv4 address of the tested host itself */
 		{ [10] = 0xff, [11] = 0xff, 192, 0, 2, 1 },
 		{ [10] = 0xff, [11] = 0xff, 0, 0, 0, 0 },   /* an IPv4 address of "this network" */
 		{ [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 }, /* an IPv4 loopback address */
@@ -483,8 +486,8 @@ neigh_input__no_entry_of_a_groups_mac(void **state)
 }
 
 /*
- * Truncated and mutated frames are processed without a fault, and a reply is never longer than the
- * buffer.
+ * Truncated and mutated frames must be processed without a fault, and a reply must never be longer
+ * than the buffer.
  */
 static void
 neigh_input__survives_mutations(void **state)

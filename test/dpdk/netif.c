@@ -75,7 +75,7 @@ netif_join__ipv6(void **state)
 
 	(void)state;
 	if (netif.fd6 < 0)
-		skip(); /* the host has no IPv6 */
+		skip(); /* the kernel of this host has no IPv6 */
 	fd = uroce_netif_join(&netif, gid);
 	assert_true(fd >= 0);
 	assert_true(is_listed(list, group));

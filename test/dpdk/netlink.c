@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Messages of rtnetlink that the kernel sends in response to a request. The test builds valid and
- * invalid ones.
+ * The parser of rtnetlink messages that the kernel sends in response to a request. The test builds
+ * valid and invalid messages.
  */
 
 #include <errno.h>
@@ -75,7 +75,8 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 	} rows[] = {
 		{ -ENETUNREACH, -ENETUNREACH },
 		{ -4095, -4095 },
-		{ 0, -EPROTO }, /* error 0: an acknowledgement that was not requested */
+		/* error 0 is an acknowledgement, which the request did not ask for */
+		{ 0, -EPROTO },
 		{ EPERM, -EPROTO },
 		{ -4096, -EPROTO },
 		{ INT_MIN, -EPROTO },
@@ -95,8 +96,8 @@ netlink_get_route__an_error_is_one_of_the_kernels_or_of_the_protocol(void **stat
 }
 
 /*
- * A truncated message is invalid. The bytes behind its end belong to the request, which was in the
- * same buffer.
+ * A truncated message is invalid. The bytes behind the message belong to the request, which was in
+ * the same buffer, so they must not complete the message.
  */
 static void
 netlink_get_route__what_is_behind_the_message_is_none_of_it(void **state)
@@ -144,8 +145,8 @@ netlink_has_addr__of_this_interface(void **state)
 }
 
 /*
- * A message whose length is no multiple of 4 is the last one. Its padded length must not make the
- * remaining length negative.
+ * The last message has a length that is no multiple of 4. The padded length must not make the
+ * remaining length negative, because the parser would then read the bytes behind the message.
  */
 static void
 netlink_has_addr__nothing_is_behind_the_last_message(void **state)

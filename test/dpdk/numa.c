@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A machine with two NUMA nodes, which the test simulates. The test replaces the functions that
- * query the topology. Allocations on a node are recorded, and then made on any node. The port is on
- * node 1, and so is lcore 2.
+ * A simulated machine with two NUMA nodes. The test replaces the functions that query the topology.
+ * Requests for memory on a node are counted, and the memory is then allocated on any node. The port
+ * and lcore 2 are on node 1.
  */
 
 #include "rig.h"
@@ -26,13 +26,13 @@
 #define NEAR 1
 
 /*
- * Number of allocations that were requested on the port's node and on other nodes, for each kind of
- * memory.
+ * For each kind of memory, the number of allocations that were requested on the node of the port,
+ * and on other nodes.
  */
 static struct asked {
 	unsigned near, far;
 } pools, rings, queues, pages;
-static bool is_full; /* the port's node has no free memory */
+static bool is_full; /* whether the node of the port has no free memory */
 static cpu_set_t kept_near;
 
 static void
@@ -44,7 +44,7 @@ note(struct asked *asked, int node)
 		asked->far++;
 }
 
-/* --- the machine ----------------------------------------------------------------------------------- */
+/* --- functions that replace those of libnuma, DPDK and libc ---------------------------------------- */
 
 int __wrap_numa_available(void);
 int __wrap_numa_max_node(void);
@@ -84,7 +84,7 @@ __wrap_numa_max_node(void)
 	return NEAR;
 }
 
-/* The only CPU of the port's node: the last CPU that the process may use. */
+/* The number of the only CPU of the port's node: the last CPU that the process may use. */
 static int
 near_cpu(void)
 {
@@ -169,7 +169,7 @@ __wrap_pthread_setaffinity_np(pthread_t thread, size_t len, const cpu_set_t *set
 	return __real_pthread_setaffinity_np(thread, len, set);
 }
 
-/* --- the tests ------------------------------------------------------------------------------------- */
+/* --- tests ----------------------------------------------------------------------------------------- */
 
 static int
 setup(void **state)
@@ -181,8 +181,7 @@ setup(void **state)
 }
 
 /*
- * Create two ports, and set the numbers of allocations to 0, so that the allocations of the ports
- * do not count.
+ * Create two ports. Then set the numbers of allocations to 0, so that only later allocations count.
  */
 static void
 make_cable(const char *a, const char *b)
@@ -281,7 +280,10 @@ dev_create__its_lcore_is_near(void **state)
 	dev = rig_dev("net_ring_a3,drive=lcore,addr=192.0.2.1/24");
 	assert_int_equal(dev->worker[0]->lcore_id, 2);
 	next = rig_dev("net_ring_b3,drive=lcore,addr=192.0.2.2/24");
-	/* lcore 2 is the only lcore of the node, and the first device uses it */
+	/*
+	 * The first device uses lcore 2, which is the only lcore of the node. So the second device
+	 * gets an lcore of another node.
+	 */
 	assert_int_equal(next->worker[0]->lcore_id, 1);
 	assert_int_equal(uroce_dev_destroy(next), 0);
 	assert_int_equal(uroce_dev_destroy(dev), 0);
@@ -295,7 +297,10 @@ dev_create__its_service_thread_is_near(void **state)
 	(void)state;
 	make_cable("a4", "b4");
 	dev = rig_dev("net_ring_a4,drive=app,addr=192.0.2.1/24");
-	/* The destruction waits for the service thread, which sets its own affinity. */
+	/*
+	 * The destruction of the device waits for the service thread, which sets its CPU affinity
+	 * when it starts.
+	 */
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 	assert_int_equal(CPU_COUNT(&kept_near), 1);
 	assert_true(CPU_ISSET(near_cpu(), &kept_near));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Congestion control in the worker's loop. A callback plays the part of a switch, and marks the
- * frames of port A as ECN-CE. The CNPs of B reduce A's rate. A worker whose only QP waits for its
- * pacer must be idle.
+ * Congestion control in the rounds of a worker. A callback acts as a congested switch: it marks the
+ * frames of port A as ECN-CE. Device B answers by CNPs, which reduce the rate of device A. A worker
+ * whose only QP waits for its pacer must be idle.
  */
 
 #include "rig.h"
@@ -59,7 +59,7 @@ paced__marks_slow_the_sender_down(void **state)
 
 	assert_non_null(callback);
 	rig_fill(qp[0], 1);
-	/* send until enough frames are marked: the CNPs reduce the rate to the minimum */
+	/* Send until so many frames are marked that the CNPs reduce the rate to the minimum. */
 	for (unsigned i = 0; i < 1000 && cc->rate_bps != 200000000; i++) {
 		rig_post_send(qp[0], IBV_WR_RDMA_WRITE, 1, 0, 20000, qp[1], 0);
 		assert_int_equal(rig_await(&qp[0]->scq, dev[0], dev[1]).status, IBV_WC_SUCCESS);
@@ -73,7 +73,10 @@ paced__marks_slow_the_sender_down(void **state)
 			 uroce_worker_counted(dev[1]->worker[0], UROCE_COUNTER_NP_CNP_SENT));
 	assert_int_equal(rte_eth_remove_tx_callback(dev[0]->port->id, 0, callback), 0);
 
-	/* 800 kB at 200 Mb/s take 32 ms, or a little less because of the pacer's first burst */
+	/*
+	 * At 200 Mb/s, 800 kB take 32 ms. The pacer permits a first burst at once, which makes the
+	 * time a little shorter.
+	 */
 	const uint64_t begin_ns = uroce_clock_ns();
 	const uint64_t rounds = uroce_worker_counted(dev[0]->worker[0], UROCE_COUNTER_ROUNDS);
 	const uint64_t idle_rounds =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Get(ClassPortInfo) of the class PerfMgt, sent to QP 1. A device without a QP 1 responds to this
- * request, and to no other datagram to QP 1.
+ * The request Get(ClassPortInfo) of the class PerfMgt, sent to QP 1. A device whose program has no
+ * QP 1 responds to this request, and to no other datagram to QP 1.
  */
 
 #include "rig.h"
@@ -36,7 +36,7 @@ struct request {
 	uint8_t *mad;
 };
 
-/* Store the ICRC of a request that was changed behind its UDP header. */
+/* Compute and store the ICRC of a request after a change behind its UDP header. */
 static void
 seal(struct request *request)
 {
@@ -71,7 +71,7 @@ make_request(struct request *request, const uint8_t addr[2][16])
 
 /*
  * Pass the frame of a request to dev_a.
- * @return the frame that dev_a transmits; NULL: none
+ * @return the frame that dev_a transmits, or NULL if it transmits none
  */
 static struct rte_mbuf *
 pass_in(const struct request *request)
@@ -126,7 +126,8 @@ expect_response(const uint8_t addr[2][16])
 	assert_int_equal(be24_get(uroce_pkt_deth(&pkt)->src_qpn), 1);
 	assert_int_equal(be32_get(uroce_pkt_deth(&pkt)->qkey), QKEY);
 	/*
-	 * the response: method GetResp, status 0, and the request's transaction ID and attribute ID
+	 * The response has the method GetResp, status 0, and the transaction ID and attribute ID of
+	 * the request.
 	 */
 	assert_memory_equal(pkt.payload, "\1\4\1\x81\0\0\0\0\1\2\3\4\5\6\7\10\0\1", 18);
 	assert_memory_equal(pkt.payload + 64, "\1\1\0\0\0\0\0\10", 8);
@@ -141,7 +142,7 @@ perf_mgt__a_device_says_that_it_is_there(void **state)
 	expect_response(addr_v6);
 }
 
-/* A datagram to QP 1 with another value of a field than Get(ClassPortInfo) has gets no response. */
+/* A datagram to QP 1 gets no response if one of its fields differs from Get(ClassPortInfo). */
 static void
 perf_mgt__anything_else_gets_no_response(void **state)
 {
@@ -149,20 +150,20 @@ perf_mgt__anything_else_gets_no_response(void **state)
 
 	(void)state;
 	make_request(&request, addr_v4);
-	request.mad[1] = 3; /* another management class */
+	request.mad[1] = 3; /* a different management class */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
 	request.mad[3] = 2; /* method Set instead of Get */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
 	/*
-	 * method GetResp: if devices replied to responses, two devices would reply to each other
-	 * for ever
+	 * The method GetResp marks a response. If devices replied to responses, two devices would
+	 * reply to each other for ever.
 	 */
 	request.mad[3] = 0x81;
 	expect_silence(&request);
 	make_request(&request, addr_v4);
-	request.mad[17] = 2; /* another attribute ID */
+	request.mad[17] = 2; /* a different attribute ID */
 	expect_silence(&request);
 	make_request(&request, addr_v4);
 	request.deth->qkey = be32_make(1);

@@ -31,7 +31,7 @@ port_policy_of__each_driver_has_its_row(void **state)
 	assert_null(uroce_port_policy_of("net_memi")->driver);
 }
 
-/* Features that measurably fail with a driver must be off in the driver's row. */
+/* A feature that does not work with a driver must be off in the row of the driver. */
 static void
 port_policy_of__what_drivers_cannot_do(void **state)
 {
@@ -42,8 +42,8 @@ port_policy_of__what_drivers_cannot_do(void **state)
 	for (size_t i = 0; i < sizeof(no_ext_buf) / sizeof(no_ext_buf[0]); i++)
 		assert_false(uroce_port_policy_of(no_ext_buf[i])->has_ext_buf);
 	/*
-	 * the peer of virtio_user only reaches mbufs in shared memory, so external buffers are
-	 * impossible
+	 * The peer of virtio_user can read mbufs in shared memory only, so frames cannot have
+	 * external buffers.
 	 */
 	assert_false(uroce_port_policy_of("net_virtio_user")->has_ext_buf);
 	assert_false(uroce_port_policy_of("net_af_xdp")->has_multi_seg);

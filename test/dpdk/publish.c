@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * When completions become visible: after the transmission of the ACK of their message. A callback
- * of the transmit function checks that the CQ is still empty. Another test checks that a QP
- * processes the frames that have arrived before the QP ends.
+ * The moment at which a completion becomes visible: after the transmission of the ACK of its
+ * message. A callback of the transmit function checks that the CQ is still empty. Another test
+ * checks that a QP processes all frames that have arrived before the QP enters the error state.
  */
 
 #include "rig.h"
@@ -19,8 +19,8 @@
 
 static struct rig_qp *qp_a, *qp_b;
 static struct uroce_cq_notify notify_b;
-static atomic_uint nb_bursts; /* number of bursts that b transmitted */
-/* number of bursts during which the CQ already had a visible entry or an event */
+static atomic_uint nb_bursts; /* number of bursts that host b has transmitted */
+/* number of bursts of host b during which its CQ already had a visible entry or an event */
 static atomic_uint nb_late;
 
 static struct uroce_worker *
@@ -49,9 +49,9 @@ look(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t nb, void 
 	return nb;
 }
 
-/* devices with service threads, which tests of delayed ACKs and of commands to a QP need */
+/* devices with service threads, for the tests of delayed ACKs and of commands to a QP */
 static struct uroce_dev *serviced_a, *serviced_b;
-/* devices without service threads: only the test drives them */
+/* devices without service threads, which only the test drives */
 static struct uroce_dev *manual_a, *manual_b;
 
 static int
@@ -120,7 +120,10 @@ teardown(void **state)
 	return 0;
 }
 
-/* Drive a worker, and wait for its lock if the service thread drives it at this moment. */
+/*
+ * Drive a worker for one round. If the service thread has the lock of the worker, wait for the
+ * lock.
+ */
 static void
 drive_surely(struct uroce_worker *worker)
 {
@@ -129,7 +132,7 @@ drive_surely(struct uroce_worker *worker)
 	uroce_lock_release(&worker->lock);
 }
 
-/* Post a SEND of a to b, and transmit it. b does not receive it yet. */
+/* Post a SEND from host a to host b, and transmit it. Host b does not receive it yet. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -162,8 +165,8 @@ publish__is_behind_the_ack(void **state)
 }
 
 /*
- * A program that responds before each poll has delayed ACKs. A completion event must not wait for a
- * delayed ACK, so the ACK of its message is not delayed.
+ * The ACKs of a program that responds before each poll may be delayed. A completion event must not
+ * wait for a delayed ACK. So the ACK of a message that causes an event must not be delayed.
  */
 static void
 publish__a_program_that_answers_is_no_exception(void **state)
@@ -171,14 +174,14 @@ publish__a_program_that_answers_is_no_exception(void **state)
 	(void)state;
 	for (unsigned i = 1; i <= 40; i++) {
 		for (unsigned j = 0; j < 32; j++)
-			/* b polls continuously, so that its ACKs may be delayed */
+			/* host b polls continuously, so that its ACKs may be delayed */
 			rig_drive(dev_b);
 		send_one(i);
 		rig_drive(dev_b);
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 		drive_surely(dev_a->worker[0]);
 		assert_int_equal(rig_wait(&qp_a->scq).status, IBV_WC_SUCCESS);
-		/* b responds, so that its next ACK may be delayed, too */
+		/* host b responds, so that its next ACK may be delayed, too */
 		rig_post_send(qp_b, IBV_WR_RDMA_WRITE, i, 0, 100, qp_a, 0);
 		assert_int_equal(rig_await(&qp_b->scq, dev_b, dev_a).status, IBV_WC_SUCCESS);
 	}
@@ -195,7 +198,7 @@ next_event(struct uroce_dev *dev)
 	return event.type;
 }
 
-/* A completion is visible before the event SQ_DRAINED is raised. */
+/* The completion of the last request must be visible before the event SQ_DRAINED is raised. */
 static void
 publish__is_before_an_event_that_tells_of_the_end(void **state)
 {
@@ -232,7 +235,10 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 	struct uroce_worker *worker_a = dev_a->worker[0];
 
 	(void)state;
-	/* take b's lock, so that the service thread does not receive the three SENDs */
+	/*
+	 * Take the lock of the worker of host b, so that the service thread does not receive the
+	 * three SENDs.
+	 */
 	uroce_lock_take(&worker_b()->lock);
 	for (unsigned i = 1; i <= 3; i++)
 		send_one(i);
@@ -244,8 +250,8 @@ end_life__what_has_arrived_is_received_and_answered(void **state)
 		assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_SUCCESS);
 	assert_int_equal(rig_wait(&qp_b->rcq).status, IBV_WC_WR_FLUSH_ERR);
 	/*
-	 * qp_a has received no ACK yet: uroce_worker_qp_quiesce() processes the ACKs before it moves
-	 * qp_a to ERR
+	 * qp_a has received no ACK yet. uroce_worker_qp_quiesce() must process the ACKs before it
+	 * moves qp_a to ERR.
 	 */
 	assert_true(uroce_cq_is_empty(&qp_a->scq));
 	uroce_lock_release(&worker_a->lock);

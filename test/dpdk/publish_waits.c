@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Completions whose ACKs wait in the worker: because the port is full, because other QPs are
- * scheduled before the ACK, or because an embedder has not taken the frames.
+ * Completions whose ACKs wait in the worker, because the port is full, because other QPs are
+ * scheduled before the QP of the ACK, or because an embedder has not taken the frames.
  */
 
 #include "rig.h"
@@ -30,11 +30,11 @@ setup_devices(void **state)
 	return 0;
 }
 
-static bool is_full;   /* the port of b accepts no frames */
-static bool has_acked; /* an ACK to qp_a was transmitted */
+static bool is_full;   /* whether the port of host b accepts no frames */
+static bool has_acked; /* whether an ACK to qp_a was transmitted */
 /* results of two polls of the CQ after the event of its overrun */
 static int overrun_polled[2];
-static void (*on_transmit)(void); /* called when b transmits; NULL: nothing is called */
+static void (*on_transmit)(void); /* function that is called when host b transmits, or NULL */
 
 static bool
 is_ack_to_a(const struct rte_mbuf *frame)
@@ -92,7 +92,7 @@ teardown(void **state)
 	return 0;
 }
 
-/* Post a SEND of a to b, and transmit it. b does not receive it yet. */
+/* Post a SEND from host a to host b, and transmit it. Host b does not receive it yet. */
 static void
 send_one(uint64_t wr_id)
 {
@@ -154,11 +154,14 @@ publish__does_not_wait_for_ever(void **state)
 	is_full = false;
 }
 
-/* QPs of b that send continuously are scheduled before the QP that has to send the ACK. */
+/* At host b, QPs that send continuously are scheduled before the QP that has to send the ACK. */
 static void
 publish__waits_while_others_are_before_the_ack(void **state)
 {
-	/* so many QPs have more frames to send than a burst, even if each QP sends only a few */
+	/*
+	 * With so many QPs, host b has more frames to send than one burst, even if each QP sends
+	 * only a few.
+	 */
 	enum { NB = 16 };
 	struct rig_qp *to[NB], *from[NB];
 	unsigned nb_rounds = 0;
@@ -207,7 +210,10 @@ publish__waits_until_an_embedder_has_the_ack(void **state)
 	assert_int_equal(rig_await(&qp_a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
-/* If an event reports an overrun of qp_b's CQ, poll the CQ twice. Called when b transmits. */
+/*
+ * If an event reports an overrun of the CQ of qp_b, poll this CQ twice. The function is called when
+ * host b transmits.
+ */
 static void
 poll_overrun(void)
 {
@@ -234,7 +240,7 @@ overrun__is_found_by_a_program_that_saw_its_event(void **state)
 	on_transmit = poll_overrun;
 	send_one(1);
 	send_one(2);
-	/* another QP of b sends a WRITE, so that b calls poll_overrun() */
+	/* another QP of host b sends a WRITE, so that poll_overrun() is called */
 	rig_post_send(from, IBV_WR_RDMA_WRITE, 3, 0, 64, to, 0);
 	rig_drive(dev_b);
 	assert_int_equal(overrun_polled[0], 1);

@@ -66,7 +66,8 @@ qpn_alloc__one_is_enough_for_the_smallest_table(void **state)
 }
 
 /*
- * QPN 1 has a slot of its own in the table, so it can be allocated when all other slots are used.
+ * QP number 1 has a reserved slot in the table, so it can be allocated when all other slots are
+ * used.
  */
 static void
 qpn_alloc_gsi__is_possible_once_beside_all_others(void **state)
@@ -91,8 +92,8 @@ qpn_alloc_gsi__is_possible_once_beside_all_others(void **state)
 }
 
 /*
- * QP numbers are random, so that an attacker cannot guess them. Consecutive numbers of a counter
- * would differ by one.
+ * QP numbers must be random, so that an attacker cannot guess them. If a counter made them,
+ * consecutive numbers would differ by one.
  */
 static void
 qpn_alloc__numbers_are_not_a_sequence(void **state)
@@ -112,8 +113,8 @@ qpn_alloc__numbers_are_not_a_sequence(void **state)
 }
 
 /*
- * All numbers of the leased blocks are allocated, and no other numbers. Numbers with the same low
- * bits share a slot, so only one of them can be in use.
+ * All numbers of the leased blocks can be allocated, and no other numbers. Numbers with the same
+ * low bits share a slot of the table, so only one of these numbers can be in use at a time.
  */
 static void
 qpn_alloc_of__blocks_are_used_up(void **state)
@@ -161,8 +162,8 @@ qpn_alloc_of__is_bounded_and_not_a_sequence(void **state)
 }
 
 /*
- * The latest numbers that were freed are not allocated, because frames for the QPs that had them
- * may still be in flight.
+ * The UROCE_QPN_QUARANTINE numbers that were freed last must not be allocated, because frames for
+ * the QPs that had them may still be in flight.
  */
 static void
 qpn_alloc_of__numbers_rest_before_they_come_again(void **state)
@@ -204,8 +205,8 @@ qpn_lookup__finds_from_publish_to_withdraw(void **state)
 }
 
 /*
- * The low bits of a QP number select the slot. A lookup compares the whole number, so a number that
- * differs in one bit is not found.
+ * The low bits of a QP number select a slot of the table. A lookup compares the whole number, so it
+ * must not find a number that differs in one bit.
  */
 static void
 qpn_lookup__compares_the_whole_number(void **state)
@@ -224,9 +225,9 @@ qpn_lookup__compares_the_whole_number(void **state)
 }
 
 /*
- * An idle connected QP takes at most 1 KiB: the transport's context and the worker's record. The
- * verbs object and the rings are not included. The message has their sizes for queues of 128
- * requests of one element.
+ * An idle connected QP may use at most 1 KiB: the QP context and the record of the worker. The
+ * limit does not include the verbs object and the rings. The test prints the sizes of these for
+ * queues of 128 requests with one scatter-gather element each.
  */
 static void
 worker_qp__an_idle_qp_costs_1_kib_at_most(void **state)

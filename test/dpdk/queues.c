@@ -14,7 +14,7 @@
 
 /*
  * Create a device on a port.
- * @return the hash fields of the port's RSS
+ * @return the hash fields of the RSS configuration of the port
  */
 static uint64_t
 spread_by(const char *port, const char *spec)
@@ -42,8 +42,8 @@ queues__a_port_spreads_frames_over_its_queues(void **state)
 }
 
 /*
- * A thread that polls only worker 0 also drives worker 1, which no thread polls, so that frames on
- * its queue do not wait for long.
+ * A thread that polls only worker 0 must also drive worker 1, which no thread polls. Otherwise
+ * frames on the queue of worker 1 would wait for long.
  */
 static void
 queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
@@ -56,7 +56,7 @@ queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 	dev_a = rig_dev("net_ring_a,workers=2,addr=192.0.2.1/24");
 	dev_b = rig_dev("net_ring_b,workers=2,addr=192.0.2.2/24");
 	worker = dev_a->worker[1];
-	/* the poll shows that a thread of the application polls this worker */
+	/* this poll makes the library believe that a thread of the application polls worker 1 */
 	(void)uroce_worker_poll(worker);
 	assert_false(atomic_load(&worker->is_abandoned));
 	while (!atomic_load(&worker->is_abandoned))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Frames in a worker's reorder buffer: to which pool their mbufs belong, and that all mbufs are
- * released. The test carries the frames between the devices, and decides their order.
+ * Frames in the reorder buffer of a worker: to which pool their mbufs belong, and that all mbufs
+ * are released. The test carries the frames between the devices, and decides their order.
  */
 
 #include "rig.h"
@@ -13,7 +13,7 @@
 #include "datapath/worker/round.h"
 
 #define MESSAGE   60000
-#define NB_FRAMES 15 /* number of frames of the message: the path MTU is 4096 */
+#define NB_FRAMES 15 /* number of frames of the message at a path MTU of 4096 */
 
 static struct rig_qp *a, *b;
 
@@ -31,7 +31,7 @@ input(struct rte_mbuf **frames, unsigned nb)
 	assert_int_equal(uroce_worker_input(dev_b->worker[0], frames, nb, rest), 0);
 }
 
-/* `a` posts a WRITE to `b`, and the test takes its frames. */
+/* The QP `a` posts a WRITE to the QP `b`. The test takes the frames of the WRITE from dev_a. */
 static void
 take_message(struct rte_mbuf *frames[NB_FRAMES])
 {
@@ -81,7 +81,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	(void)state;
 	take_message(frames);
 	assert_int_equal(rig_nb_away(dev_a), NB_FRAMES);
-	/* b receives all frames but the first */
+	/* host b receives all frames but the first */
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
 	assert_int_equal(rig_nb_away(dev_a), 1);
@@ -89,7 +89,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED) -
 				 nb_copied,
 			 NB_FRAMES - 1);
-	/* b receives the first frame */
+	/* host b receives the first frame */
 	input(frames, 1);
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(rig_nb_away(dev_b), 0);
@@ -98,7 +98,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	assert_int_equal(a->wqp.qpc.stats.retransmits, 0);
 }
 
-/* Copy a frame to an mbuf of the pool of b's worker, and free the original. */
+/* Copy a frame to an mbuf of the pool of the worker of host b, and free the original. */
 static struct rte_mbuf *
 as_received(struct rte_mbuf *frame)
 {
@@ -229,12 +229,15 @@ reorder_mbuf__one_lost_frame_is_sent_again_alone(void **state)
 	input(frames, 4);
 	input(frames + 5, NB_FRAMES - 5);
 	/*
-	 * the payload of the other packets is placed, so only the Last packet is in the reorder
-	 * buffer
+	 * The payload of packets behind the gap is placed directly, except that of the Last packet.
+	 * So only the Last packet is in the reorder buffer.
 	 */
 	assert_int_equal(nb_held(), 1);
 	finish();
-	/* more than 1 if the scheduler delays this thread: a probe is a retransmission, too */
+	/*
+	 * If the scheduler delays this thread, the count is larger than 1, because probes are
+	 * retransmissions, too.
+	 */
 	assert_true(a->wqp.qpc.stats.retransmits >= 1 && a->wqp.qpc.stats.retransmits < 5);
 	assert_int_equal(rig_nb_away(dev_b), 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The implementation of rig.h: devices and QPs for tests. In most tests drive=none is in the
- * specification of the devices, and the test itself drives them. So a test is as deterministic as
- * its threads.
+ * The implementation of rig.h: devices and QPs for tests. Most tests create their devices with
+ * drive=none and drive them in the thread of the test. So each run of such a test has the same
+ * order of events.
  */
 
 #include "rig.h"
@@ -27,10 +27,10 @@
 struct uroce_dev *dev_a, *dev_b;
 uint8_t rig_timeout = 14;
 
-#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
 #define PDN       7
 
-/* Make EAL's argument for three lcores that may use all CPUs of the process. */
+/* Make the argument of EAL for three lcores that may use all CPUs of the process. */
 static void
 name_lcores(char *text, size_t room)
 {
@@ -91,11 +91,12 @@ rig_wire(const char *a, const char *b, unsigned nb_queues, unsigned shift)
 }
 
 /*
- * the clock's factor for the CPU's counter, if rig_own_clock() has replaced that clock; otherwise 0
+ * The factor of the clock for the time stamp counter, while rig_own_clock() has replaced this
+ * clock; otherwise 0.
  */
 static uint64_t counter_factor;
 
-/* Use the CPU's counter as the clock again, without setting the clock back. */
+/* Use the time stamp counter as the clock again. The clock must not go back. */
 void
 rig_end_own_clock(void)
 {
@@ -121,7 +122,10 @@ rig_dev(const char *spec)
 
 	rig_end_own_clock();
 	assert_int_equal(uroce_dev_conf_parse(spec, &conf), 0);
-	/* the creation fails after some seconds if the scheduler delays uroced, so repeat it */
+	/*
+	 * The creation fails after some seconds if the scheduler delays uroced. So repeat the
+	 * creation.
+	 */
 	do
 		ret = uroce_dev_create(&conf, &dev);
 	while (ret == -ETIMEDOUT && time(NULL) < end);
@@ -293,8 +297,8 @@ resolve_towards(const struct rig_qp *qp, struct uroce_dev *peer, const struct ib
 
 	assert_int_equal(pthread_create(&driver.thread, NULL, drive, &driver), 0);
 	/*
-	 * the resolution fails after a second if the scheduler delays the peer's thread, so repeat
-	 * it
+	 * The resolution fails after a second if the scheduler delays the thread of the peer. So
+	 * repeat the resolution.
 	 */
 	do
 		ret = uroce_dev_resolve(qp->dev, av, 0xc000, path);
@@ -336,7 +340,8 @@ rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask)
 }
 
 /*
- * Attributes for RTR that only responders need, and attributes for RTS that only requesters need.
+ * The attributes for RTR that only QPs with a responder need, and the attributes for RTS that only
+ * QPs with a requester need.
  */
 #define ANSWER_RTR (IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 #define ASK_RTS    (IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
@@ -470,8 +475,8 @@ rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len)
 }
 
 /*
- * Free the frames that a device has received and processed. Their mbufs belong to the pool of the
- * other device.
+ * Free the frames that a device has received and processed. The mbufs of these frames belong to the
+ * pool of the other device.
  */
 static void
 free_received(const struct uroce_dev *dev)

@@ -7,7 +7,7 @@
  * Common parts of the data-path tests: EAL, pairs of ring ports with a device on each, and
  * connected QPs with queues and a registered buffer.
  *
- * The test fails if a function fails.
+ * If a function of this file fails, the test fails.
  */
 
 #include <stdbool.h>
@@ -17,8 +17,8 @@
 #include "datapath/device/dev.h"
 
 /**
- * Whether the program is built with the thread sanitizer. A test that changes a constant field of a
- * device is a race for this sanitizer.
+ * Whether the program is built with the thread sanitizer. This sanitizer reports a race if a test
+ * changes a field of a device that is otherwise constant.
  */
 #if defined(__SANITIZE_THREAD__)
 #define RIG_HAS_TSAN true
@@ -73,8 +73,8 @@ struct rig_qp {
 #define RIG_XRCD 7
 
 /**
- * The shared receive queue of RC QPs that are created from now on; NULL: each QP has a receive
- * queue.
+ * The shared receive queue of the RC QPs that rig_qp() creates. If it is NULL, each QP has its own
+ * receive queue.
  */
 extern struct uroce_srq *rig_shared;
 
@@ -83,14 +83,14 @@ struct rig_qp *rig_qp(struct uroce_dev *dev, unsigned worker, enum ibv_qp_type t
 void rig_qp_free(struct rig_qp *qp);
 
 /**
- * The ACK timeout that rig_connect() sets, as a code. The default is 67 ms, so that half a second
- * without a response is an error. A test sets RIG_TIMEOUT_LONG if the response depends on another
- * thread.
+ * The ACK timeout that rig_connect() sets, as a code of IBA. The default code is 14, which is 67
+ * ms: a QP without a response fails after half a second. A test sets RIG_TIMEOUT_LONG if the
+ * response depends on another thread.
  */
 extern uint8_t rig_timeout;
 /*
- * An ACK timeout of 4.3 s, so that 34 s without a response are an error. Only a hang takes that
- * long.
+ * The code of an ACK timeout of 4.3 s: a QP without a response fails after 34 s. Only a hang takes
+ * that long.
  */
 #define RIG_TIMEOUT_LONG 20
 
@@ -102,25 +102,26 @@ void rig_connect(struct rig_qp *qp, const struct rig_qp *peer, uint8_t gid);
 
 /**
  * Move a QP to RTS, connected to 192.0.2.2, which does not respond.
- * @param timeout  code of the ACK timeout; 0: nothing is retransmitted
+ * @param timeout  code of the ACK timeout, or 0 if nothing shall be retransmitted
  */
 void rig_connect_nowhere(struct rig_qp *qp, uint8_t timeout);
 
 /**
- * The function that a thread calls repeatedly during rig_connect(), so that the peer responds to
- * ARP and ND. By default it is rig_drive().
+ * The function that a helper thread calls repeatedly during rig_connect(), so that the peer
+ * responds to ARP and ND. By default the function is rig_drive().
  */
 extern void (*rig_meanwhile)(struct uroce_dev *peer);
 
 /**
- * Modify a QP. `mask` must not have IBV_QP_AV.
- * @return the result of the modify
+ * Modify a QP. `mask` must not contain IBV_QP_AV.
+ * @return the result of uroce_qpc_modify()
  */
 int rig_modify(struct rig_qp *qp, const struct ibv_qp_attr *attr, int mask);
 
 /**
- * Queue a send request without ringing the doorbell. Its only element is [offset, offset + len) of
- * the buffer of `qp`; its remote address is `target_offset` in the buffer of `target`.
+ * Queue a send request without ringing the doorbell. The request has one element, the `len` bytes
+ * at `offset` in the buffer of `qp`. Its remote address is `target_offset` in the buffer of
+ * `target`.
  */
 void rig_queue_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id, uint32_t offset,
 		    uint32_t len, const struct rig_qp *target, uint32_t target_offset);
@@ -130,36 +131,42 @@ void rig_post_send(struct rig_qp *qp, enum ibv_wr_opcode opcode, uint64_t wr_id,
 		   uint32_t len, const struct rig_qp *target, uint32_t target_offset);
 void rig_post_recv(struct rig_qp *qp, uint64_t wr_id, uint32_t offset, uint32_t len);
 
-/** Drive both devices until the CQ has an entry, and poll it. The test fails after a minute. */
+/**
+ * Drive both devices until the CQ has an entry, and poll the entry. The test fails after a minute.
+ */
 struct ibv_wc rig_await(struct uroce_cq *cq, struct uroce_dev *a, struct uroce_dev *b);
 
 /**
- * Wait until another thread makes the CQ have an entry, and poll it. The test fails after a minute.
+ * Wait until the CQ has an entry, while other threads drive the devices, and poll the entry. The
+ * test fails after a minute.
  */
 struct ibv_wc rig_wait(struct uroce_cq *cq);
 
 /**
- * Fill the buffer of a QP with a pattern; check that a part of the buffer is the same as in another
- * QP's buffer.
+ * rig_fill() fills the buffer of a QP with a pattern. rig_check() checks that a part of the buffer
+ * of a QP is the same as a part of the buffer of the QP `from`.
  */
 void rig_fill(struct rig_qp *qp, uint8_t seed);
 void rig_check(const struct rig_qp *qp, uint32_t offset, const struct rig_qp *from,
 	       uint32_t from_offset, uint32_t len);
 
 /**
- * Number of mbufs missing from the pool of the device's first worker. Frees received frames first.
- * Mbufs that are reserved or queued for transmission do not count.
+ * Get the number of mbufs that are missing from the pool of the first worker of a device. The
+ * function first frees the received frames of both devices. Mbufs that are reserved or queued for
+ * transmission do not count.
  */
 unsigned rig_nb_away(const struct uroce_dev *dev);
 
 /**
- * From now on each call of rig_drive() advances the time by one microsecond, and nothing else does.
- * So no timer depends on the machine. The creation of a device ends this. Until then no other
- * thread may drive a device, so rig_connect() must not be called.
+ * Replace the clock: after this call, only rig_drive() advances the time, by one microsecond in
+ * each call, so no timer depends on the speed of the machine. The creation of a device restores the
+ * clock. Until then no other thread may drive a device, so rig_connect() must not be called.
  */
 void rig_own_clock(void);
 
-/** End the effect of rig_own_clock(), if any: the CPU's counter is the clock again. */
+/**
+ * End the effect of rig_own_clock(), if there is one: the time stamp counter is the clock again.
+ */
 void rig_end_own_clock(void);
 
 /** Drive all workers of a device for one round. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RX wake-ups, and the service thread that sleeps until a wake-up. In the first tests the test
- * itself waits for the descriptors, step by step. In the others it waits until the service thread
- * sleeps, and checks what wakes that thread. Both ends of the memif ports are in this process. The
- * AF_PACKET ports use a veth pair in a network namespace of this process, if the machine allows
- * one.
+ * RX wake-ups, and the service thread that sleeps until a wake-up. The first tests wait for the
+ * descriptors of the wake-ups themselves, step by step. The other tests wait until the service
+ * thread sleeps, and check what wakes this thread. Both ends of the memif ports are in this
+ * process. The AF_PACKET ports use a veth pair in a network namespace of this process, if the
+ * machine allows a namespace.
  */
 
 #include "datapath/dpdk.h"
@@ -25,7 +25,7 @@
 #include "datapath/worker/round.h"
 #include "datapath/worker/service.h"
 
-#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
 
 /* A kind of port: the name of its driver, and the arguments of two connected ports. */
 struct kind {
@@ -69,9 +69,9 @@ plug(const struct kind *kind)
 }
 
 /*
- * Create two AF_PACKET ports on the veth pair of this process's network namespace. The veth pair
- * disappears with the namespace.
- * @return false: the machine allows no namespace
+ * Create two AF_PACKET ports on the veth pair of the network namespace of this process. The veth
+ * pair disappears with the namespace.
+ * @return false if the machine allows no namespace
  */
 static bool
 plug_af_packet(void)
@@ -154,7 +154,7 @@ end_world(void)
 	}
 }
 
-/* --- the test sleeps --------------------------------------------------------------------------- */
+/* --- the test waits for the descriptors -------------------------------------------------------- */
 
 static struct uroce_rx_wakeups notices;
 
@@ -173,8 +173,8 @@ is_noticed(uint16_t queue)
 }
 
 /*
- * Whether the descriptor of queue 0 is readable. A test polls this, because the kernel may deliver
- * a frame to AF_PACKET after the transmit call.
+ * Whether the descriptor of queue 0 is readable. Tests call this function repeatedly, because the
+ * kernel may deliver a frame to AF_PACKET after the transmit call.
  */
 static bool
 is_noticed_now(void)
@@ -215,7 +215,7 @@ give_notice(const struct kind *kind)
 	uroce_rx_wakeups_init(&notices, dev[1]->port);
 	for (unsigned i = 0; i < 3; i++)
 		a_frame_gives_notice();
-	/* the wake-up is armed after a frame has arrived: the next poll finds the frame */
+	/* Here the frame arrives before the wake-up is armed. The next poll must find the frame. */
 	send_one();
 	assert_true(arm(0));
 	expect_done();
@@ -230,7 +230,10 @@ rx_wakeup__memif_tells_of_frames(void **state)
 {
 	(void)state;
 	give_notice(&memif);
-	/* now end 0 receives: the roles of the two ends in a memif ring differ */
+	/*
+	 * In this part, device 0 receives. The server and the client of memif have different roles
+	 * in a ring, so both directions are tested.
+	 */
 	make_world(&memif, "drive=none");
 	uroce_rx_wakeups_init(&notices, dev[0]->port);
 	assert_true(arm(0));
@@ -251,8 +254,8 @@ rx_wakeup__af_packet_tells_of_frames(void **state)
 }
 
 /*
- * Without sleeping threads no wake-up may remain armed: the peer would make a system call for each
- * burst, and this side one for each poll.
+ * If no thread sleeps, no wake-up may remain armed. Otherwise the peer would make a system call for
+ * each burst, and this side would make one for each poll.
  */
 static void
 rx_wakeup__memif_without_costs_nothing(void **state)
@@ -268,15 +271,18 @@ rx_wakeup__memif_without_costs_nothing(void **state)
 	expect_done();
 	a_frame_gives_notice();
 	uroce_rx_wakeups_fini(&notices);
-	/* uroce_rx_wakeups_fini() must have disarmed the descriptor, which is closed now */
+	/*
+	 * uroce_rx_wakeups_fini() has closed the descriptor, and must have disarmed the wake-up
+	 * before.
+	 */
 	send_one();
 	expect_done();
 	end_world();
 }
 
 /*
- * Each queue has a descriptor for its own frames, although the rings of all queues are in one
- * memory region.
+ * Each queue has a separate descriptor, which reports only frames of this queue, although the rings
+ * of all queues are in one memory region.
  */
 static void
 rx_wakeup__memif_has_one_for_each_queue(void **state)
@@ -300,8 +306,8 @@ rx_wakeup__memif_has_one_for_each_queue(void **state)
 }
 
 /*
- * The link goes down, and a new peer connects. Its rings and descriptors are new, perhaps at the
- * addresses of the old ones.
+ * The link goes down, and a new peer connects. The rings and descriptors of the new peer may have
+ * the addresses of the old ones.
  */
 static void
 rx_wakeup__memif_follows_the_link(void **state)
@@ -333,7 +339,8 @@ rx_wakeup__memif_follows_the_link(void **state)
 unsigned __real_rte_version_year(void);
 unsigned __wrap_rte_version_year(void);
 
-static bool is_future; /* report a release of DPDK that does not exist yet */
+/* whether rte_version_year() reports a release of DPDK that does not exist yet */
+static bool is_future;
 
 unsigned
 __wrap_rte_version_year(void)
@@ -366,7 +373,7 @@ dpdk_memif_handle__with_and_without_a_count_of_errors(void **state)
 	assert_ptr_equal(handle_in(3, at), handle);
 	assert_null(handle_in(3, 0));
 	assert_null(handle_in(0, 10));
-	/* the first word points to memory that is not EAL's */
+	/* the first word points to memory that EAL has not allocated */
 	assert_null(handle_in((uintptr_t)&handle, 10));
 	rte_free(handle);
 }
@@ -379,14 +386,17 @@ rx_wakeup__memif_of_an_unknown_release_gives_none(void **state)
 	make_world(&memif, "drive=none");
 	uroce_rx_wakeups_init(&notices, dev[1]->port);
 	assert_false(arm(0));
-	/* The deadline is later than that of the failed call: DPDK is not called again at once. */
+	/*
+	 * The call that failed delays the next attempt. The deadline of this call is later, so DPDK
+	 * is called again.
+	 */
 	is_future = false;
 	assert_true(uroce_rx_wakeup_arm(&notices, 0, UINT64_MAX));
 	uroce_rx_wakeups_fini(&notices);
 	end_world();
 }
 
-/* --- the service thread sleeps ----------------------------------------------------------------- */
+/* --- the service thread waits for the descriptors ---------------------------------------------- */
 
 static const struct uroce_service_stats *
 stats(unsigned end)
@@ -394,7 +404,7 @@ stats(unsigned end)
 	return uroce_service_stats(dev[end]->service);
 }
 
-/* number of sleeps of dev[1]'s service thread before the awaited sleep */
+/* number of sleeps that the service thread of dev[1] had made before wait_for_sleep() was called */
 static uint64_t nb_sleeps;
 
 static bool
@@ -424,8 +434,8 @@ wait_for_sleep(void)
 }
 
 /*
- * The service thread of end 1 sleeps when there are no frames, and frames wake it. A frame may
- * arrive while the thread is awake to check the link, but not every time.
+ * The service thread of dev[1] must sleep when there are no frames, and frames must wake it. A
+ * frame may arrive while the thread is awake to check the link, but not each time.
  */
 static void
 sleep_and_wake(const struct kind *kind)
@@ -500,8 +510,8 @@ service__sleeps_on_af_packet(void **state)
 }
 
 /*
- * A round of the application wakes the service thread. Without further rounds the thread sleeps
- * again.
+ * A poll of the application must wake the service thread. If the application does not poll again,
+ * the thread must sleep again.
  */
 static void
 service__gets_up_when_the_application_comes(void **state)
@@ -514,7 +524,10 @@ service__gets_up_when_the_application_comes(void **state)
 		wait_for_sleep();
 		while (!is_up() && ++nb_polls)
 			(void)uroce_worker_poll(dev[1]->worker[0]);
-		/* the service thread wakes up before its link check, which is due after 0.1 s */
+		/*
+		 * The service thread must wake up before its next link check, which is due after
+		 * 0.1 s.
+		 */
 		assert_in_range(nb_polls, 0, 100);
 	}
 	wait_for_sleep();
@@ -522,8 +535,8 @@ service__gets_up_when_the_application_comes(void **state)
 }
 
 /*
- * Retry timers expire while the service threads of both ends sleep: a request to a destroyed QP
- * fails.
+ * While the service threads of both devices sleep, the retry timers must still expire. The request
+ * goes to a QP that was destroyed, so it must fail after its retries.
  */
 static void
 service__wakes_for_timers(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The stage clock, which measures the stages of a round. It is optional in the library. For this
- * test it is compiled in.
+ * The stage clock, which measures the stages of a round. The library contains the stage clock only
+ * if a build option enables it. This test always compiles it in.
  */
 
 #include <pthread.h>
@@ -14,7 +14,10 @@
 
 #include "datapath/stage.h"
 
-/* Start the stage clock of this thread: the first lap of a thread counts nothing. */
+/*
+ * Start the stage clock of this thread. The first lap of a thread only starts its clock, and adds
+ * nothing to the sums.
+ */
 static int
 start(void **state)
 {
@@ -95,15 +98,15 @@ static void *
 make_laps(void *arg)
 {
 	(void)arg;
-	/* the first lap of a thread starts its clock and counts nothing */
+	/* the first lap of a thread only starts its clock */
 	uroce_stage_lap(UROCE_STAGE_ACT, 1);
 	uroce_stage_lap(UROCE_STAGE_ACT, 3);
 	return NULL;
 }
 
 /*
- * The sums over all threads are right with more threads than clocks, and include threads that have
- * ended.
+ * The sums over all threads must be right if there are more threads than clocks. The sums must
+ * include threads that have ended.
  */
 static void
 read__sums_over_threads(void **state)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The counters of a device, compared with the frames that the test sees: counters of the data path,
- * and counters that are derived from others. test/unit/transport/counter.c tests the counters of
- * the transport.
+ * The counters of a device, compared with the frames that the test carries: counters of the data
+ * path, and counters that the library derives from other counters. test/unit/transport/counter.c
+ * tests the counters of the transport.
  */
 
 #include "rig.h"
@@ -30,7 +30,7 @@ note(void)
 	uroce_stats_read(dev_b, &before[1]);
 }
 
-/* How much a counter of a device has increased since note(). */
+/* Get the increase of a counter of a device since the last call of note(). */
 static uint64_t
 counted(const struct uroce_dev *dev, enum uroce_counter which)
 {
@@ -71,7 +71,7 @@ await_success(struct rig_qp *qp)
 	assert_int_equal(rig_await(&qp->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
 }
 
-/* --- the port ---------------------------------------------------------------------------------- */
+/* --- counters of the port ---------------------------------------------------------------------- */
 
 /* A number of frames, and the sum of their lengths in bytes. */
 struct seen {
@@ -79,7 +79,10 @@ struct seen {
 	uint64_t bytes;
 };
 
-/* Pass all frames that `from` has to send to `to`, and count them in `seen`. */
+/*
+ * Pass all frames that the device `from` wants to send to the device `to`, and count them in
+ * `seen`.
+ */
 static void
 carry(struct uroce_dev *from, struct uroce_dev *to, struct seen *seen)
 {
@@ -118,7 +121,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RCVD_PKTS), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_RX_FRAMES), there.nb);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_XMIT_PACKETS), back.nb);
-	/* the counters are in units of four bytes: a remainder counts with the next frame */
+	/* The counters have units of four bytes. A remainder is counted with the next frame. */
 	assert_in_range(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DATA), there.bytes / 4,
 			there.bytes / 4 + 1);
 	assert_in_range(counted(dev_b, UROCE_COUNTER_PORT_RCV_DATA), there.bytes / 4,
@@ -131,7 +134,7 @@ stats__packets_and_octets_are_those_of_the_frames(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_MULTICAST_RCV_PACKETS), 0);
 }
 
-#define NB_FLOODS 3 /* so many QPs that their windows together exceed a ring of the port */
+#define NB_FLOODS 3 /* number of QPs whose windows together exceed a ring of the port */
 
 static struct rig_qp *flood_a[NB_FLOODS], *flood_b[NB_FLOODS];
 
@@ -159,8 +162,8 @@ teardown_flood(void **state)
 }
 
 /*
- * Post so many WRITEs that a's port becomes full, because B receives nothing. Only calls of
- * rig_drive() advance the time, so that a pause of the process causes no retransmission.
+ * Post so many WRITEs that the port of host a becomes full, because host b receives nothing. Only
+ * calls of rig_drive() advance the time, so that a pause of the process causes no retransmission.
  */
 static void
 flood(void)
@@ -191,8 +194,8 @@ end_flood(void)
 }
 
 /*
- * A port that is full accepts only a part of a burst, and the other frames later. Each frame is
- * counted once.
+ * A full port accepts only a part of a burst, and accepts the other frames later. Each frame must
+ * be counted once.
  */
 static void
 stats__a_port_that_is_full(void **state)
@@ -211,7 +214,7 @@ stats__a_port_that_is_full(void **state)
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_PORT_XMIT_DISCARDS), 0);
 }
 
-/* Frames that wait in the worker when the link goes down are discarded and counted. */
+/* When the link goes down, the frames that wait in the worker must be discarded and counted. */
 static void
 stats__what_nobody_takes_is_discarded(void **state)
 {
@@ -237,9 +240,9 @@ stats__what_nobody_takes_is_discarded(void **state)
 			 counted(dev_b, UROCE_COUNTER_PORT_RCV_DATA));
 }
 
-/* --- frames that are not right ------------------------------------------------------------------ */
+/* --- invalid, foreign and lost frames ----------------------------------------------------------- */
 
-/* Post a WRITE from A to B, and take its frame, so that B does not receive it. */
+/* Post a WRITE from host a to host b, and take its frame, so that host b does not receive it. */
 static struct rte_mbuf *
 take_frame(void)
 {
@@ -280,7 +283,7 @@ stats__so_is_what_is_malformed(void **state)
 	struct rte_mbuf *frame = take_frame();
 
 	(void)state;
-	/* set the opcode of the BTH to one that does not exist */
+	/* set an opcode in the BTH that does not exist */
 	rte_pktmbuf_mtod(frame, uint8_t *)[14 + 20 + 8] = 0x1f;
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_ERRORS), 1);
@@ -345,7 +348,7 @@ stats__a_packet_for_nobody(void **state)
 
 	(void)state;
 	ip[20 + 8 + 5] ^= 0x55; /* change a byte of the destination QP number */
-	/* the ICRC must be valid again, or the frame would be dropped because of it */
+	/* make the ICRC valid again, because a frame with a wrong ICRC would be dropped */
 	uroce_icrc_store(end, uroce_icrc_frame(ip, (size_t)(end - ip)));
 	give(frame);
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_PORT_RCV_PACKETS), 1);
@@ -355,8 +358,8 @@ stats__a_packet_for_nobody(void **state)
 }
 
 /*
- * The second of three frames is lost. The NAK that reports the loss has a counter with the name of
- * rxe and another one with the name of mlx5.
+ * The second of three frames is lost. Two counters count the NAK that reports the loss: one has the
+ * name that rxe uses, the other the name that mlx5 uses.
  */
 static void
 stats__a_lost_frame(void **state)
@@ -378,7 +381,7 @@ stats__a_lost_frame(void **state)
 	assert_int_equal(counted(dev_b, UROCE_COUNTER_OUT_OF_SEQUENCE), 1);
 }
 
-/* --- elsewhere ---------------------------------------------------------------------------------- */
+/* --- loopback, pool and rounds ------------------------------------------------------------------ */
 
 /* Loopback packets count as sent and received packets of the device, but not of its port. */
 static void
@@ -413,9 +416,7 @@ stats__an_empty_pool(void **state)
 	assert_non_null(taken);
 	while (nb < pool->size && (taken[nb] = rte_pktmbuf_alloc(pool)))
 		nb++;
-	/*
-	 * the WRITEs need more frames than the mbufs that the worker has reserved for transmission
-	 */
+	/* Post WRITEs that need more mbufs than the worker has reserved for transmission. */
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
 	for (unsigned i = 0; i < 40; i++)
@@ -437,7 +438,7 @@ stats__rounds(void **state)
 	assert_int_equal(counted(dev_a, UROCE_COUNTER_IDLE_ROUNDS), 2 * dev_a->nb_workers);
 }
 
-/* --- verdicts, QPs ------------------------------------------------------------------------------- */
+/* --- counters of verdicts and of QPs ------------------------------------------------------------- */
 
 static void
 stats__verdicts_are_of_all_workers(void **state)
@@ -468,7 +469,7 @@ of_qp(struct rig_qp *qp, const char *name)
 	return nb;
 }
 
-/* Each field of a QP's statistics is reported under its own name. */
+/* Each field of the statistics of a QP must be reported under the name of this field. */
 static void
 stats__a_qps_counters(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The switch of switch.h: one thread, which takes a lock for each of its rounds. Functions that
- * inject faults take this lock, too.
+ * The implementation of switch.h: one thread, which holds a lock during each of its rounds. The
+ * functions that inject faults take this lock, too.
  */
 
 #ifndef _GNU_SOURCE
@@ -33,12 +33,12 @@
 #define MCAST_QPN  0xffffffu
 
 struct client {
-	int fd; /* socket of the connection; -1: no client */
+	int fd; /* socket of the connection, or -1 if this entry has no client */
 	int doorbell;
 	bool is_attached;
 	struct uroce_shm shm;
 	struct uroce_spsc_end up[UROCE_SHM_PAIRS_MAX], down[UROCE_SHM_PAIRS_MAX];
-	/* for each ring, the pass in which a barrier was found; 0: no barrier is pending */
+	/* for each ring up, the pass in which a barrier was found, or 0 if no barrier waits */
 	uint64_t barrier_pass[UROCE_SHM_PAIRS_MAX];
 	bool *has_block;
 };
@@ -70,7 +70,7 @@ const struct uroce_mux_host switch_host = {
 
 /* --- frames ------------------------------------------------------------------------------------ */
 
-/* The destination QP number of a frame; 0: the frame has none. */
+/* Get the destination QP number of a frame, or 0 if the frame is not an IP packet. */
 static uint32_t
 qpn_of(const uint8_t *frame)
 {
@@ -114,7 +114,7 @@ give(struct a_switch *sw, struct client *to, uint32_t pair, const uint8_t *frame
 
 /*
  * Decide pseudo-randomly whether to drop a frame. The decisions are the same in each run. The
- * generator is MMIX's [Knuth].
+ * linear congruential generator has the constants of MMIX [Knuth].
  */
 static bool
 is_dropped(struct a_switch *sw)
@@ -141,8 +141,8 @@ forward(struct a_switch *sw, const struct client *from, uint32_t pair, const uin
 }
 
 /*
- * Whether a barrier may be passed now: two passes after the pass in which it was found. Until then
- * each ring of each client has had a turn.
+ * Whether a barrier may be passed in this pass. This must be at least two passes after the pass in
+ * which the barrier was found, so that the switch has served each ring of each client in between.
  */
 static bool
 is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
@@ -157,7 +157,7 @@ is_barrier_passed(struct a_switch *sw, uint64_t *met_pass)
 
 /*
  * Forward up to BATCH frames of a client's ring up. Stop at a barrier that must not be passed yet.
- * @return number of frames and barriers that were ready
+ * @return number of frames and barriers that the ring had, at most BATCH
  */
 static unsigned
 serve_ring(struct a_switch *sw, struct client *client, uint32_t pair)
@@ -201,7 +201,7 @@ serve_rings(struct a_switch *sw)
 	return nb;
 }
 
-/* --- words ------------------------------------------------------------------------------------- */
+/* --- messages of clients ----------------------------------------------------------------------- */
 
 static void
 drop(struct a_switch *sw, struct client *client)
@@ -354,7 +354,7 @@ welcome(struct a_switch *sw)
 		(void)close(fd);
 }
 
-/* --- the thread -------------------------------------------------------------------------------- */
+/* --- thread of the switch ---------------------------------------------------------------------- */
 
 static bool
 may_sleep(struct a_switch *sw)
@@ -371,8 +371,8 @@ may_sleep(struct a_switch *sw)
 }
 
 /*
- * Wait up to `ms` for a message of a client, a doorbell or the end, and handle all messages that
- * have arrived.
+ * Wait up to `ms` milliseconds for a message of a client, a doorbell or a wake-up by the test. Then
+ * handle all messages that have arrived.
  */
 static void
 listen_for(struct a_switch *sw, int ms)
@@ -485,7 +485,7 @@ switch_is_asleep(struct a_switch *sw)
 	return atomic_load(&sw->is_asleep);
 }
 
-/* --- mischief ---------------------------------------------------------------------------------- */
+/* --- faults that tests inject ------------------------------------------------------------------ */
 
 /* Find an attached client. `idx` counts the attached clients in the order of their slots. */
 static struct client *
@@ -553,7 +553,7 @@ switch_derange(struct a_switch *sw, unsigned idx, unsigned pair, bool is_down, u
 		atomic_fetch_add(&client->down[pair].ring->head, by);
 	else
 		atomic_fetch_add(&client->up[pair].ring->tail, by);
-	/* a client whose ring has a wrong index is no longer served */
+	/* stop serving the client, because its ring has a wrong index */
 	client->is_attached = false;
 	atomic_fetch_sub(&sw->nb_clients, 1);
 	pthread_mutex_unlock(&sw->lock);

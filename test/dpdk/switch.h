@@ -22,11 +22,12 @@ struct switch_conf {
 	const char *path;
 	/* description of the host that clients get, such as `switch_host` */
 	struct uroce_mux_host host;
-	uint32_t nb_blocks; /* number of blocks that the switch can lease; 0: unlimited */
-	bool is_refusing;   /* the switch refuses clients with EBUSY */
-	bool is_silent;     /* the switch ignores LEASE messages */
-	bool is_forgetful;  /* the switch refuses leases that clients got earlier */
-	/* one of so many frames for QPs is dropped; 0: no frame is dropped */
+	/* number of blocks of QP numbers that the switch can lease; 0 if unlimited */
+	uint32_t nb_blocks;
+	bool is_refusing;  /* the switch refuses clients with EBUSY */
+	bool is_silent;    /* the switch ignores LEASE messages */
+	bool is_forgetful; /* the switch does not restore leases that clients got earlier */
+	/* of this number of frames for QPs, one is dropped on average; 0 if no frame is dropped */
 	unsigned drop_every;
 };
 
@@ -42,8 +43,8 @@ struct a_switch;
 struct a_switch *switch_start(const struct switch_conf *conf);
 
 /**
- * Stop the switch. Its connections end as if its process was killed. A switch that is started later
- * restores the leases from the clients' tokens.
+ * Stop the switch. Its connections end as those of a process that is killed. A switch that is
+ * started later restores the leases from the tokens of the clients.
  */
 void switch_stop(struct a_switch *sw);
 
@@ -60,22 +61,25 @@ bool switch_is_asleep(struct a_switch *sw);
 void switch_tell(struct a_switch *sw, const struct uroce_mux_host *host);
 
 /**
- * Write a descriptor into a client's ring down. First write `bytes` into the buffer that the next
- * descriptor of the ring would have.
+ * Write a descriptor into the ring down of a client. Before that, write `bytes` into the buffer to
+ * which a valid descriptor in this place would refer.
  */
 void switch_forge(struct a_switch *sw, unsigned client, unsigned pair, uint64_t slot,
 		  const void *bytes, uint32_t len);
 
-/** Offset of the buffer that the next descriptor of a client's ring down would have. */
+/**
+ * Get the offset of the buffer to which the next valid descriptor of a client's ring down refers.
+ */
 uint32_t switch_next_buffer(struct a_switch *sw, unsigned client, unsigned pair);
 
 /**
- * Add `by` to an index of a client's ring: the head of the ring down, or the tail of the ring up.
- * The switch writes both indexes. It serves the client no longer.
+ * Add `by` to an index of a client's ring: to the head of the ring down, or to the tail of the ring
+ * up. These are the indexes that the switch writes. After this call, the switch does not serve the
+ * client.
  */
 void switch_derange(struct a_switch *sw, unsigned client, unsigned pair, bool is_down, uint32_t by);
 
-/** Send bytes to a client. They may be a valid message or not. */
+/** Send bytes to a client, which may be a valid message or not. */
 void switch_say(struct a_switch *sw, unsigned client, const void *bytes, uint32_t len);
 
 #endif /* TEST_DPDK_SWITCH_H */

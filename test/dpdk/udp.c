@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port `udp`: two devices at two addresses of the loopback interface exchange data over the
- * kernel's sockets. The program wraps the calls that send, so that a test can let them fail.
+ * The port `udp`: two devices at two addresses of the loopback interface exchange data over UDP
+ * sockets of the kernel. The program wraps the system calls that send, so that a test can let them
+ * fail.
  */
 
 #include "udp_pair.h"
@@ -25,11 +26,12 @@
 #include "datapath/worker/service.h"
 #include "wire/build.h"
 
-/* --- errors of the kernel ---------------------------------------------------------------------- */
+/* --- send calls that fail ---------------------------------------------------------------------- */
 
-static unsigned nb_errors;      /* number of calls that fail from now on */
-static int error_number;        /* the error of these calls */
-static bool is_only_of_segment; /* only calls with a message of several datagrams fail */
+static unsigned nb_errors; /* number of send calls that still have to fail */
+static int error_number;   /* errno of the send calls that fail */
+/* whether only send calls with a message of several datagrams fail */
+static bool is_only_of_segment;
 
 ssize_t __real_sendmsg(int fd, const struct msghdr *msg, int flags);
 ssize_t __wrap_sendmsg(int fd, const struct msghdr *msg, int flags);
@@ -63,7 +65,9 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return must_fail(msg) ? -1 : __real_sendmsg(fd, msg, flags);
 }
 
-/* Of several messages, only the first is sent each time, as if the socket was full then. */
+/*
+ * Send only the first of several messages, as the kernel does if the socket becomes full after it.
+ */
 int
 __wrap_sendmmsg(int fd, struct mmsghdr *msg, unsigned nb, int flags)
 {
@@ -79,7 +83,7 @@ let_fail(unsigned nb, int error, bool is_of_segment)
 	is_only_of_segment = is_of_segment;
 }
 
-/* --- the tests --------------------------------------------------------------------------------- */
+/* --- tests ------------------------------------------------------------------------------------- */
 
 static void
 udp_port__data_and_messages_over_ipv4(void **state)
@@ -124,7 +128,7 @@ udp_port__a_message_has_many_datagrams(void **state)
 	nb_messages = atomic_load(&stats->tx_messages);
 	rig_post_send(udp_from, IBV_WR_RDMA_WRITE, 1, 0, RIG_BUF_LEN, udp_to, 0);
 	assert_int_equal(rig_await(&udp_from->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
-	/* 16 datagrams of 4 KiB, of which a burst is one message */
+	/* The WRITE has 16 datagrams of 4 KiB. All datagrams of a burst are one message. */
 	assert_in_range(atomic_load(&stats->tx_messages) - nb_messages, 1, 8);
 	assert_int_equal(atomic_load(&stats->tx_lost), 0);
 }
@@ -150,8 +154,9 @@ udp_port__small_path_mtu(void **state)
 }
 
 /*
- * From now on accept only frames with the identification that the port expects. A mistake in an
- * ICRC would otherwise pass for another identification.
+ * Let both ports accept only frames with the expected identification of IPv4. Normally the port
+ * `udp` accepts any identification for which the ICRC is valid, which could hide a mistake in the
+ * ICRC.
  */
 static void
 expect_idents(void)
@@ -163,7 +168,7 @@ expect_idents(void)
 	dev_a->port->policy = dev_b->port->policy = &strict;
 }
 
-/* Frames of a full socket stay pending, with the ICRCs that they had. */
+/* If a socket is full, the frames must stay pending, with valid ICRCs. */
 static void
 udp_port__a_full_socket_keeps_the_frames(void **state)
 {
@@ -179,7 +184,10 @@ udp_port__a_full_socket_keeps_the_frames(void **state)
 	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost), 0);
 }
 
-/* If the kernel refuses messages of several datagrams, their frames leave as single datagrams. */
+/*
+ * If the kernel refuses a message of several datagrams, the port must send the frames as single
+ * datagrams.
+ */
 static void
 udp_port__a_refused_message_leaves_as_datagrams(void **state)
 {
@@ -187,7 +195,7 @@ udp_port__a_refused_message_leaves_as_datagrams(void **state)
 	if (!udp_queue_of(dev_a)->tx.has_segment)
 		skip();
 	expect_idents();
-	let_fail(2, EIO, true); /* each call is repeated once */
+	let_fail(2, EIO, true); /* the port repeats each failed call once */
 	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
 	assert_false(udp_queue_of(dev_a)->tx.has_segment && udp_queue_of(dev_b)->tx.has_segment);
@@ -202,17 +210,20 @@ nb_discarded(void)
 	       uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_PORT_XMIT_DISCARDS);
 }
 
-/* Other errors lose the datagram, as a network would, and do not stop the port. */
+/*
+ * A send call that fails for another reason loses the datagram, as a network may do. It must not
+ * stop the port.
+ */
 static void
 udp_port__a_refused_datagram_is_lost(void **state)
 {
 	const bool has_segment_before = udp_queue_of(dev_a)->tx.has_segment;
 
 	(void)state;
-	let_fail(6, EPERM, false); /* each call is repeated once */
+	let_fail(6, EPERM, false); /* the port repeats each failed call once */
 	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
-	/* an error of the path is no reason to send single datagrams from now on */
+	/* after an error of the path, the port must still send messages of several datagrams */
 	let_fail(4, EINVAL, false);
 	udp_write_and_read();
 	assert_int_equal(nb_errors, 0);
@@ -223,7 +234,10 @@ udp_port__a_refused_datagram_is_lost(void **state)
 			 nb_discarded());
 }
 
-/* The kernel reports an error of the network in a later call, which loses nothing. */
+/*
+ * The kernel reports an ICMP error in a later send call. The port must not lose the datagram of
+ * this call.
+ */
 static void
 udp_port__an_earlier_error_loses_nothing(void **state)
 {
@@ -235,7 +249,10 @@ udp_port__an_earlier_error_loses_nothing(void **state)
 	assert_int_equal(atomic_load(&udp_queue_of(dev_b)->stats.tx_lost), 0);
 }
 
-/* ICMP: the host has no socket at the port. */
+/*
+ * The peer has no socket at the UDP port, so its kernel responds by ICMP. The port `udp` must count
+ * and log the error.
+ */
 static void
 udp_port__a_host_without_the_port_is_reported(void **state)
 {
@@ -265,7 +282,7 @@ open_sender(struct sockaddr_in *to_addr)
 	return fd;
 }
 
-/* Datagrams of many senders arrive in the queues of several workers. */
+/* Datagrams of many senders must arrive in the queues of several workers. */
 static void
 udp_port__several_workers_share_an_address(void **state)
 {
@@ -296,7 +313,9 @@ udp_port__several_workers_share_an_address(void **state)
 	udp_write_and_read();
 }
 
-/* A peer's datagram is received in one burst, although empty datagrams are before it. */
+/*
+ * The port must receive a datagram of a peer in one burst, although empty datagrams are before it.
+ */
 static void
 udp_port__empty_datagrams_do_not_delay_others(void **state)
 {
@@ -319,8 +338,8 @@ udp_port__empty_datagrams_do_not_delay_others(void **state)
 }
 
 /*
- * Datagrams of a program that is no peer: of all lengths, single and cut from messages. They are
- * counted, and nothing else happens.
+ * Datagrams of all lengths from a program that is no peer, sent one by one and as messages of
+ * several datagrams. The port must only count them.
  */
 static void
 udp_port__foreign_datagrams_are_dropped(void **state)
@@ -339,7 +358,7 @@ udp_port__foreign_datagrams_are_dropped(void **state)
 		if (setsockopt(fd, IPPROTO_UDP, UDP_SEGMENT, &segments[i], sizeof(segments[i])) < 0)
 			continue;
 		for (size_t j = 0; j < sizeof(lens) / sizeof(lens[0]); j++) {
-			/* a message of too many datagrams, or of too long ones, is refused */
+			/* the kernel refuses a message of too many or too long datagrams */
 			(void)sendto(fd, noise, lens[j], 0, (const struct sockaddr *)&to_addr,
 				     sizeof(to_addr));
 			rig_drive(dev_b);
@@ -350,14 +369,17 @@ udp_port__foreign_datagrams_are_dropped(void **state)
 	assert_true(atomic_load(&udp_queue_of(dev_b)->stats.rx_too_long) > 0);
 }
 
-/* Take all mbufs of the device's mempool, and leave one to the port. @return number of mbufs */
+/*
+ * Take all mbufs of the mempool of a device, and leave one mbuf to its port.
+ * @return number of mbufs that were taken
+ */
 static unsigned
 take_mbufs(const struct uroce_dev *dev, struct rte_mbuf **mbufs, unsigned max)
 {
 	struct uroce_udp_rx *rx = &udp_queue_of(dev)->rx;
 	unsigned nb = 0;
 
-	rig_drive(dev_b); /* the port takes mbufs */
+	rig_drive(dev_b); /* let the port take mbufs for reception */
 	while (rx->nb_spare > 1)
 		rte_pktmbuf_free(rx->spare[--rx->nb_spare]);
 	while (nb < max && (mbufs[nb] = rte_pktmbuf_alloc(dev->port->pool[0])))
@@ -365,7 +387,10 @@ take_mbufs(const struct uroce_dev *dev, struct rte_mbuf **mbufs, unsigned max)
 	return nb;
 }
 
-/* A port with two sockets gets a datagram for each, and has one mbuf. */
+/*
+ * A port with two sockets has only one mbuf when a datagram arrives at each socket. The second
+ * datagram must wait.
+ */
 static void
 udp_port__sockets_wait_for_mbufs(void **state)
 {
@@ -399,7 +424,7 @@ udp_port__sockets_wait_for_mbufs(void **state)
 	udp_write_and_read();
 }
 
-/* The peer's socket disappears, and comes back: nothing but the frames in between is lost. */
+/* The socket of the peer disappears and comes back. Only the frames in between may be lost. */
 static void
 udp_port__a_peer_without_socket_does_not_stop_the_port(void **state)
 {
@@ -451,7 +476,7 @@ udp_port__refusals(void **state)
 	assert_int_equal(refusal("net_ring_x,addr=127.0.0.1/8"), -EINVAL);
 }
 
-/* Number of IPv4 and of IPv6 addresses of a device with the key `iface`, or with none. */
+/* Check the number of IPv4 and of IPv6 addresses of a device. */
 static void
 expect_gids(const char *spec, unsigned nb_ipv4, unsigned nb_ipv6)
 {
@@ -472,7 +497,7 @@ udp_port__addresses_of_the_interfaces(void **state)
 {
 	(void)state;
 	if (!udp_has_namespace)
-		skip(); /* the addresses of the host are unknown */
+		skip(); /* the test does not know the addresses of the host */
 	expect_gids("udp,drive=none,iface=lo", 1, 3);
 	expect_gids("udp,drive=none", 1, 3);
 	expect_gids("udp,drive=none,addr=127.0.0.1", 1, 0);
@@ -487,7 +512,7 @@ has_gid(const struct uroce_dev *dev, const char *text)
 	return uroce_gid_find(atomic_load(&dev->gids), ip) >= 0;
 }
 
-/* The GIDs of a device follow the addresses of the host. */
+/* When an address is added to the host, the device must get a GID for it. */
 static void
 udp_port__gids_follow_the_addresses(void **state)
 {
@@ -497,7 +522,7 @@ udp_port__gids_follow_the_addresses(void **state)
 
 	(void)state;
 	if (!udp_has_namespace)
-		skip(); /* the addresses of the host must stay as they are */
+		skip(); /* the test must not change the addresses of the host */
 	dev = rig_dev("udp,drive=none");
 	assert_false(has_gid(dev, "2001:db8::3"));
 	assert_int_equal(udp_add_ipv6(fd, "2001:db8::3"), 0);
@@ -518,7 +543,7 @@ wait_for_link(struct uroce_dev *dev, bool is_up)
 	assert_int_equal(uroce_dev_is_link_up(dev), is_up);
 }
 
-/* The link of a device is down while the host does not have its address. */
+/* The link of a device must be down while the host does not have the address of the device. */
 static void
 udp_port__the_link_follows_the_address(void **state)
 {
@@ -528,7 +553,7 @@ udp_port__the_link_follows_the_address(void **state)
 
 	(void)state;
 	if (!udp_has_namespace)
-		skip(); /* the addresses of the host must stay as they are */
+		skip(); /* the test must not change the addresses of the host */
 	assert_int_equal(udp_add_ipv6(fd, address), 0);
 	dev = udp_open_dev(address, "none", "");
 	wait_for_link(dev, true);
@@ -540,7 +565,10 @@ udp_port__the_link_follows_the_address(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
-/* Wait until the service thread of dev_b sleeps until a wake-up. The test fails after a minute. */
+/*
+ * Wait until the service thread of dev_b is in a sleep without a time limit. The test fails after a
+ * minute.
+ */
 static void
 wait_for_sleep(void)
 {
@@ -573,11 +601,11 @@ udp_port__datagrams_wake_who_sleeps(void **state)
 		assert_int_equal(rig_await(&udp_from->scq, dev_a, dev_a).status, IBV_WC_SUCCESS);
 		wait_for_sleep();
 	}
-	/* a datagram may arrive while the thread is awake to check the link, but not every time */
+	/* A datagram may arrive while the thread is awake to check the link, but not each time. */
 	assert_true(atomic_load(&stats->rx_wakeups) - nb_wakeups >= 5);
 }
 
-/* A path to a host that the kernel cannot reach is refused at once. */
+/* A path to a host for which the kernel has no route must be refused at once. */
 static void
 udp_port__a_missing_route_is_an_error(void **state)
 {
@@ -587,7 +615,7 @@ udp_port__a_missing_route_is_an_error(void **state)
 
 	(void)state;
 	if (!udp_has_namespace)
-		skip(); /* the host may have a route */
+		skip(); /* the host may have a route to this address */
 	memcpy(av.grh.dgid.raw, far_away, sizeof(far_away));
 	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), -ENETUNREACH);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The counters of the port `udp`: a device that nobody drives gets more datagrams than its socket
- * has room for, and datagrams that are too long.
+ * The counters of the port `udp`. A device that is not driven gets more datagrams than the buffer
+ * of its socket can hold. Another test sends datagrams that are too long.
  */
 
 #include "rig.h"
@@ -21,7 +21,8 @@
 #define LEN          1000
 
 static struct uroce_dev *dev;
-static char addr[INET_ADDRSTRLEN]; /* address of the device, which no other test uses */
+/* address of the device; it depends on the process ID, so that no other test uses it */
+static char addr[INET_ADDRSTRLEN];
 
 static int
 setup(void **state)
@@ -52,7 +53,7 @@ counted(enum uroce_udp_counter counter)
 	return nb[counter];
 }
 
-/* Send datagrams to the device. */
+/* Send `nb` datagrams of `len` bytes to the device, from a new socket. */
 static void
 send_datagrams(unsigned nb, size_t len)
 {
@@ -68,7 +69,7 @@ send_datagrams(unsigned nb, size_t len)
 	close(fd);
 }
 
-/* Drive the device until it has received everything that its socket holds. */
+/* Drive the device until it has received all datagrams that wait in its socket. */
 static void
 receive_all(void)
 {
@@ -87,7 +88,7 @@ udp_counters__a_datagram_is_received_or_dropped(void **state)
 	const struct uroce_udp_queue *queue = dev->port->udp->queue[0];
 
 	(void)state;
-	/* this limits the buffer, although the port has asked for more */
+	/* replace the size of the receive buffer that the port has requested by a smaller one */
 	assert_int_equal(
 		setsockopt(queue->socket[0].fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)), 0);
 	assert_int_equal(counted(UROCE_UDP_COUNTER_RX_DROPPED), 0);
@@ -111,7 +112,10 @@ udp_counters__long_datagrams(void **state)
 	assert_int_equal(counted(UROCE_UDP_COUNTER_RX_DROPPED), 0);
 }
 
-/* The socket of a multicast group leaves its count to the queue. */
+/*
+ * When the socket of a multicast group is closed, its count of dropped datagrams must be added to
+ * the queue.
+ */
 static void
 udp_counters__remain_when_a_socket_is_closed(void **state)
 {
@@ -127,7 +131,8 @@ udp_counters__remain_when_a_socket_is_closed(void **state)
 			setsockopt(queue->socket[i].fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)),
 			0);
 	for (unsigned i = 0; i < NB_DATAGRAMS; i++)
-		send_datagrams(1, LEN); /* each from another port, so that both sockets get some */
+		/* each datagram has a different source port, so that both sockets get datagrams */
+		send_datagrams(1, LEN);
 	const uint64_t nb = counted(UROCE_UDP_COUNTER_RX_DROPPED);
 
 	assert_true(uroce_udp_socket_drops(&queue->socket[1]) > 0);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The port `udp`: the datagram of a WRITE is sent again and again, each time with another bit
- * flipped. No frame with a bit that the ICRC covers is accepted. The kernel computes no UDP checksum
- * on the loopback interface, so the ICRC is the only check. The program wraps sendmsg(), from which
- * it takes the datagram.
+ * The port `udp`: the test sends the datagram of a WRITE many times, each time with a different bit
+ * flipped. No frame may be accepted if the ICRC covers the flipped bit. The kernel computes no UDP
+ * checksum on the loopback interface, so the ICRC is the only check. The test gets the datagram by
+ * a wrapper of sendmsg().
  */
 
 #include "udp_pair.h"
@@ -18,9 +18,10 @@
 #include "wire/build.h"
 
 #define PAYLOAD_LEN 960u /* the frame with all headers is about 1 KiB long */
-#define MASKED_BYTE 4u   /* byte of the BTH that the ICRC does not cover: FECN, BECN, reserved */
+/* offset of the byte of the BTH that the ICRC does not cover: FECN, BECN, reserved bits */
+#define MASKED_BYTE 4u
 
-static bool is_taking; /* the next datagram is taken, and no datagram leaves */
+static bool is_taking; /* whether sendmsg() stores the next datagram, and sends no datagram */
 static uint8_t datagram[2048];
 static size_t datagram_len;
 
@@ -46,7 +47,7 @@ __wrap_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return (ssize_t)len;
 }
 
-/* Post a WRITE, and take its datagram, which does not leave. */
+/* Post a WRITE, and store its datagram, which is not sent. */
 static void
 take_datagram(void)
 {
@@ -75,7 +76,7 @@ count_frames(void)
 	return count_verdicts(0, UROCE_VERDICT_NB);
 }
 
-/* Frames that the parser and the ICRC have let through. */
+/* Get the number of frames that have passed the parser and the check of the ICRC. */
 static uint64_t
 count_accepted(void)
 {
@@ -83,7 +84,7 @@ count_accepted(void)
 	       count_verdicts(UROCE_VERDICT_BAD_ICRC + 1, UROCE_VERDICT_NB);
 }
 
-/* Send the datagram from the socket of dev_a to dev_b, which receives it. */
+/* Send the stored datagram from the socket of dev_a to dev_b, and let dev_b receive it. */
 static void
 send_datagram(void)
 {
@@ -104,7 +105,7 @@ send_datagram(void)
 	assert_int_equal(count_frames(), nb + 1);
 }
 
-/* Send the datagram once for each of its bits, with the bit flipped. */
+/* For each bit of the stored datagram, send the datagram with this bit flipped. */
 static void
 flip_each_bit(const char *family)
 {
@@ -133,7 +134,10 @@ flip_each_bit(const char *family)
 	assert_int_equal(nb_masked, 8);
 }
 
-/* The datagram as it was is accepted, so the flips are the reason of the drops. */
+/*
+ * Send the datagram without a flipped bit. The frame must be accepted, which proves that the other
+ * frames were dropped because of the flipped bits.
+ */
 static void
 send_unchanged(void)
 {

@@ -20,16 +20,19 @@ bool udp_has_namespace;
 char udp_addr_a[INET6_ADDRSTRLEN], udp_addr_b[INET6_ADDRSTRLEN];
 struct rig_qp *udp_from, *udp_to;
 
-/* --- the namespace ----------------------------------------------------------------------------- */
+/* --- the network namespace --------------------------------------------------------------------- */
 
-/* As struct in6_ifreq of linux/ipv6.h, which conflicts with netinet/in.h. */
+/* A copy of struct in6_ifreq, because its header linux/ipv6.h conflicts with netinet/in.h. */
 struct ifreq_ipv6 {
 	struct in6_addr addr;
 	uint32_t prefix_len;
 	int if_index;
 };
 
-/* Add an address to the loopback interface, or remove it. @param what  SIOCSIFADDR, SIOCDIFADDR */
+/*
+ * Add an address to the loopback interface, or remove it.
+ * @param what  SIOCSIFADDR to add, SIOCDIFADDR to remove
+ */
 int
 udp_change_ipv6(int fd, const char *text, unsigned long what)
 {
@@ -38,7 +41,9 @@ udp_change_ipv6(int fd, const char *text, unsigned long what)
 	return inet_pton(AF_INET6, text, &req.addr) == 1 ? ioctl(fd, what, &req) : -1;
 }
 
-/* Wait until the kernel, which checks a new address in the background, lets sockets have it. */
+/*
+ * Wait until sockets can bind to a new address. The kernel checks a new address in the background.
+ */
 static int
 wait_until_usable(const char *text)
 {
@@ -62,7 +67,7 @@ udp_add_ipv6(int fd, const char *text)
 	return udp_change_ipv6(fd, text, SIOCSIFADDR) < 0 ? -1 : wait_until_usable(text);
 }
 
-/* Make a network namespace whose loopback interface is up, and has two more addresses of IPv6. */
+/* Make a network namespace whose loopback interface is up and has two additional IPv6 addresses. */
 bool
 udp_make_namespace(void)
 {
@@ -101,7 +106,10 @@ udp_connect_pair(enum ibv_qp_type type)
 	rig_fill(udp_from, 3);
 }
 
-/* Open two devices with a QP each. @param drive  the driver of dev_b; the test drives dev_a */
+/*
+ * Open two devices, and create a QP on each.
+ * @param drive  value of the key `drive` of dev_b; the test drives dev_a
+ */
 void
 udp_open_driven_pair(const char *drive, const char *more, enum ibv_qp_type type)
 {
@@ -158,7 +166,7 @@ udp_bad_icrcs(const struct uroce_dev *dev)
 	return dev->worker[0]->stats.verdict[UROCE_VERDICT_BAD_ICRC];
 }
 
-/* Write 64 KiB, and read them back to another place. */
+/* Write 64 KiB, and read them back to another offset of the buffer. */
 void
 udp_write_and_read(void)
 {

@@ -3,12 +3,12 @@
 #define TEST_DPDK_UDP_PAIR_H
 
 /**
- * @file
- * Two devices on the port `udp`, at two addresses of the loopback interface, with a connected QP
- * each. A program makes a network namespace for itself if it may. Otherwise it takes addresses that
- * depend on its process ID, so that other tests do not use them, and has no IPv6.
+ * Two devices on the port `udp`, at two addresses of the loopback interface, with a connected QP on
+ * each. A test program makes a network namespace if it may. Otherwise the program uses IPv4
+ * addresses that depend on its process ID, so that other tests do not use them, and has no IPv6
+ * addresses.
  *
- * The test fails if a function fails.
+ * If a function of this file fails, the test fails.
  */
 
 #include "rig.h"
@@ -22,9 +22,9 @@ extern char udp_addr_a[INET6_ADDRSTRLEN], udp_addr_b[INET6_ADDRSTRLEN];
 extern struct rig_qp *udp_from, *udp_to; /* two connected QPs, of dev_a and of dev_b */
 
 /**
- * Make a network namespace whose loopback interface is up, and has the addresses 2001:db8::1 and
- * 2001:db8::2 besides its own.
- * @return whether the kernel allowed it
+ * Make a network namespace whose loopback interface is up. The interface gets the addresses
+ * 2001:db8::1 and 2001:db8::2 in addition to 127.0.0.1 and ::1.
+ * @return whether the kernel has allowed the namespace
  */
 bool udp_make_namespace(void);
 
@@ -32,14 +32,14 @@ bool udp_make_namespace(void);
  * Add an address to the loopback interface, or remove it.
  * @param fd  a socket of IPv6
  * @param what  SIOCSIFADDR or SIOCDIFADDR
- * @return 0; -1: the kernel refused it
+ * @return 0, or -1 if the kernel has refused the change
  */
 int udp_change_ipv6(int fd, const char *text, unsigned long what);
 
-/** Add an address to the loopback interface, and wait until sockets can have it. */
+/** Add an address to the loopback interface, and wait until sockets can bind to it. */
 int udp_add_ipv6(int fd, const char *text);
 
-/** Choose addresses of IPv4, for udp_open_pair(). */
+/** Choose two IPv4 addresses for udp_open_pair(). */
 void udp_choose_ipv4(void);
 
 /**
@@ -59,22 +59,27 @@ void udp_connect_pair(enum ibv_qp_type type);
  */
 void udp_open_driven_pair(const char *drive, const char *more, enum ibv_qp_type type);
 
-/** As udp_open_driven_pair(): the test drives both devices. */
+/** Open two devices as udp_open_driven_pair() does, but let the test drive both devices. */
 void udp_open_pair(const char *more, enum ibv_qp_type type);
 
 /** Open a pair of RC QPs at addresses of IPv4. This is a setup function for cmocka. */
 int udp_setup_ipv4(void **state);
 
-/** Close the pair. This is a teardown function for cmocka. */
+/** Free both QPs, and destroy both devices. This is a teardown function for cmocka. */
 int udp_teardown(void **state);
 
 /** Get the queue of the first worker of a device. */
 struct uroce_udp_queue *udp_queue_of(const struct uroce_dev *dev);
 
-/** Get the number of frames that the first worker of a device dropped for their ICRC. */
+/**
+ * Get the number of frames that the first worker of a device has dropped because of a wrong ICRC.
+ */
 uint64_t udp_bad_icrcs(const struct uroce_dev *dev);
 
-/** Write 64 KiB from udp_from to udp_to, read them back to another place, and check them. */
+/**
+ * Write 64 KiB from udp_from to udp_to, read them back to another offset of the buffer, and check
+ * the data.
+ */
 void udp_write_and_read(void);
 
 #endif /* TEST_DPDK_UDP_PAIR_H */

@@ -30,8 +30,8 @@ setup(void **state)
 }
 
 /*
- * When the timer `which` expires, if the wheel is checked at `from` and after each `step`;
- * UROCE_NEVER: not within two horizons.
+ * Get the time at which the timer `which` expires, if the wheel is checked at `from` and after each
+ * `step`. The result is UROCE_NEVER if the timer does not expire within two horizons.
  */
 static uint64_t
 comes_up(const struct uroce_worker_qp *which, uint64_t from, uint64_t step)
@@ -134,8 +134,8 @@ wheel_remove__from_any_place_of_a_slot(void **state)
 }
 
 /*
- * If the wheel was not checked for a long time, all timers that are due expire in one check. A
- * timer that is set afterwards does not.
+ * If the wheel was not checked for a long time, one check must expire all timers that are due. A
+ * timer that is set after this check must not expire early.
  */
 static void
 wheel_take__after_a_long_silence(void **state)
@@ -156,8 +156,8 @@ wheel_take__after_a_long_silence(void **state)
 }
 
 /*
- * A timer that is set again while a check handles it does not expire in the same check, even if the
- * check is late.
+ * A timer that is set again after it has expired in a check must not expire again in the same
+ * check, even if the check is late.
  */
 static void
 wheel_take__refiled_waits_for_another_tick(void **state)
@@ -183,7 +183,7 @@ wheel_next_ns__is_when_a_take_succeeds(void **state)
 	assert_ptr_equal(uroce_wheel_take(&wheel, next), &wqp[0]);
 }
 
-/* The same random operations on the wheel and on a plain array give the same result. */
+/* Random operations are made on the wheel and on a plain array. The results must be the same. */
 static void
 wheel__random_operations_agree_with_a_list(void **state)
 {

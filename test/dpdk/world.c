@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two devices in one process, connected by rings. QPs connect, ARP and neighbour discovery resolve
- * addresses, data arrives, and sleeping consumers are woken. These tests cover what workers add to
- * the transport. The test itself drives the devices.
+ * Two devices in one process, connected by rings. The tests cover the parts that the workers add to
+ * the transport: QPs connect, ARP and neighbour discovery resolve addresses, data arrives, and
+ * sleeping consumers are woken. The test drives the devices.
  */
 
 #include "rig.h"
@@ -102,8 +102,8 @@ world__rc_over_link_local(void **state)
 }
 
 /*
- * A sends more frames than a ring has room for, so that its port is full at times. No frame is
- * lost.
+ * Device A sends more frames than a ring can hold, so that its port is full at times. No frame may
+ * be lost.
  */
 static void
 world__back_pressure_loses_nothing(void **state)
@@ -114,7 +114,7 @@ world__back_pressure_loses_nothing(void **state)
 	connect_over(1);
 	for (unsigned i = 0; i < RIG_WR; i++)
 		rig_post_send(a, IBV_WR_RDMA_WRITE, i, 0, RIG_BUF_LEN, b, 0);
-	/* B is not driven, so the ring to B fills. */
+	/* Device B is not driven, so the ring to device B becomes full. */
 	for (unsigned i = 0; i < 40; i++)
 		rig_drive(dev_a);
 	for (unsigned i = 0; i < RIG_WR; i++) {
@@ -166,7 +166,7 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 	while (uroce_dev_event_pop(dev_b, &event))
 		;
 	assert_false(is_readable(uroce_dev_event_fd(dev_b)));
-	/* a WRITE behind the end of the registered memory: B has an access error */
+	/* this WRITE is behind the end of the registered memory, so device B has an access error */
 	rig_post_send(a, IBV_WR_RDMA_WRITE, 1, 0, 8, b, RIG_BUF_LEN);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_REM_ACCESS_ERR);
 	assert_true(is_readable(uroce_dev_event_fd(dev_b)));
@@ -179,8 +179,8 @@ world__events_reach_the_device_and_go_with_their_qp(void **state)
 }
 
 /*
- * If the peer does not respond, the first request fails after its retries, and the other requests
- * are flushed.
+ * If the peer does not respond, the first request must fail after its retries, and the other
+ * requests must be flushed.
  */
 static void
 world__a_silent_peer_ends_in_retry_exceeded(void **state)
@@ -195,7 +195,7 @@ world__a_silent_peer_ends_in_retry_exceeded(void **state)
 		;
 }
 
-/* Send frames from A until the ring to B is full. B receives none of them. */
+/* Send frames from device A until the ring to device B is full. Device B receives none of them. */
 static void
 fill_wire(void)
 {
@@ -210,8 +210,8 @@ fill_wire(void)
 }
 
 /*
- * If the port accepts no frames, requests fail as with a peer that does not respond. Requests that
- * are posted later are flushed.
+ * If the port accepts no frames, requests must fail as if the peer did not respond. Requests that
+ * are posted later must be flushed.
  */
 static void
 world__a_peer_that_takes_nothing_ends_in_retry_exceeded(void **state)
@@ -302,7 +302,7 @@ dev_try_resolve__asks_once_and_does_not_wait(void **state)
 	(void)state;
 	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
 	assert_int_not_equal(request_ns, 0);
-	/* no second ARP request is sent before its time: a request would change request_ns */
+	/* A second ARP request, which would change request_ns, must not be sent so soon. */
 	request_ns = UINT64_MAX;
 	assert_int_equal(uroce_dev_try_resolve(dev_a, &av, 0xc000, &request_ns, &path), -EAGAIN);
 	assert_true(request_ns == UINT64_MAX);
@@ -311,7 +311,7 @@ dev_try_resolve__asks_once_and_does_not_wait(void **state)
 			 -ENETUNREACH);
 }
 
-/* If the devices are driven, the ARP reply arrives, and a later try succeeds. */
+/* When the devices are driven, the ARP reply arrives, and a later try must succeed. */
 static void
 dev_try_resolve__finds_the_neighbour_later(void **state)
 {
@@ -348,7 +348,7 @@ dev__gids_and_limits(void **state)
 	assert_memory_not_equal(dev_a->mac, dev_b->mac, 6);
 }
 
-/* With gid0=addr the link-local address follows the addresses. */
+/* With gid0=addr, the link-local address follows the configured addresses in the GID table. */
 static void
 gid_make__addresses_first(void **state)
 {
@@ -367,7 +367,7 @@ gid_make__addresses_first(void **state)
 }
 
 /*
- * Remove an address from dev_b's GID table.
+ * Remove an address from the GID table of dev_b.
  * @return the old table, with which the test restores the address
  */
 static const struct uroce_gid_table *

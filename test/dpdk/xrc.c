@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues and the worker. An XRC request finds the shared receive queue that it
- * names, whichever worker the target QP has. Completions go to the CQ of the shared receive queue,
- * and errors are events of the device. A shared receive queue that is destroyed is no longer used.
+ * Shared receive queues and the worker. An XRC request must use the shared receive queue that it
+ * names, whichever worker owns the target QP. Completions must go to the CQ of the shared receive
+ * queue, and errors must become events of the device. A shared receive queue must not be used after
+ * its destruction.
  */
 
 #include "rig.h"
@@ -16,7 +17,7 @@
 #define BUF_LEN  16384
 #define OTHER_PD 99
 
-static struct rig_qp *a, *b; /* a is the initiator, b the target */
+static struct rig_qp *a, *b; /* QP a is the initiator, QP b the target */
 
 /* A shared receive queue with its CQ and the memory of its requests. */
 struct queue {
@@ -50,7 +51,7 @@ make_queue(uint32_t xrcd)
 	const struct uroce_srq_conf conf = {
 		.max_wr = NB_WR,
 		.max_sge = 1,
-		.pdn = OTHER_PD, /* not the protection domain of the target QP */
+		.pdn = OTHER_PD, /* a different protection domain from that of the target QP */
 		.xrcd = xrcd,
 		.cq = xrcd ? &queue->cq : NULL,
 		.cookie = queue,
@@ -103,8 +104,8 @@ post_send(enum ibv_wr_opcode opcode, uint32_t srqn, uint32_t offset, uint32_t le
 		.send_flags = IBV_SEND_SIGNALED,
 		.qp_type.xrc.remote_srqn = srqn,
 		/*
-		 * the rkey is valid in the protection domain of the shared receive queue, not of
-		 * the target QP
+		 * The rkey is valid in the protection domain of the shared receive queue, but not
+		 * in that of the target QP.
 		 */
 		.wr.rdma = { .remote_addr = (uintptr_t)one->buf, .rkey = one->key },
 	};
@@ -158,7 +159,7 @@ xrc__each_queues_consumer_is_notified_once(void **state)
 	post_recv(two, 2);
 	uroce_cq_arm(&one->cq, false);
 	uroce_cq_arm(&two->cq, false);
-	/* b receives both messages in one burst */
+	/* QP b receives both messages in one burst */
 	post_send(IBV_WR_SEND, one->wsrq.srq.srqn, 0, 100);
 	post_send(IBV_WR_SEND, two->wsrq.srq.srqn, 0, 100);
 	assert_int_equal(rig_await(&a->scq, dev_a, dev_b).status, IBV_WC_SUCCESS);
@@ -181,7 +182,7 @@ xrc__a_queue_below_its_limit_is_an_event(void **state)
 	expect_no_event();
 }
 
-/* The CQ of a shared receive queue gets one completion more than it has room for. */
+/* The CQ of a shared receive queue gets one completion more than it can hold. */
 static void
 xrc__a_queue_whose_cq_overruns_fails_the_target(void **state)
 {
@@ -213,8 +214,8 @@ xrc__reads_are_served_from_the_workers_pool(void **state)
 }
 
 /*
- * A shared receive queue is destroyed after the first packet of a message of two packets has taken
- * its receive request.
+ * The shared receive queue is destroyed in the middle of a message of two packets. The first packet
+ * has taken a receive request of the queue.
  */
 static void
 xrc__a_queue_that_ends_cuts_its_message_off(void **state)
@@ -288,7 +289,10 @@ static int
 group_setup(void **state)
 {
 	(void)state;
-	/* frames for worker 1 arrive at worker 0, which forwards them */
+	/*
+	 * The rings connect each worker to the other worker of the peer, so frames for worker 1
+	 * arrive at worker 0, which forwards them.
+	 */
 	rig_pair(2, 1);
 	return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Zero-copy transmission. The frames are byte for byte the same as with copies. While a port uses a
- * frame, the frame's region cannot be deregistered and its QP cannot be destroyed. A net_null port
- * with a callback plays the port: the callback keeps a clone of each frame.
+ * Zero-copy transmission. The frames must be byte for byte the same as with copies. While a port
+ * uses a frame, the memory region of the frame cannot be deregistered and its QP cannot be
+ * destroyed. To simulate a port that keeps frames, a net_null port has a callback that keeps a
+ * clone of each frame.
  */
 
 #include "rig.h"
@@ -65,7 +66,7 @@ close_dev(const char *port)
 	(void)rte_vdev_uninit(port);
 }
 
-/* Post and transmit a WRITE and a SEND, to which no peer responds. */
+/* Post a WRITE and a SEND, and transmit them. No peer responds. */
 static void
 send_both(void)
 {
@@ -83,7 +84,7 @@ reset(void)
 	assert_int_equal(rig_modify(qp, &attr, IBV_QP_STATE), 0);
 }
 
-/* --- the same bytes -------------------------------------------------------------------------- */
+/* --- comparison with copied frames ----------------------------------------------------------- */
 
 #define FILE_HDR 24
 #define REC_HDR  16
@@ -93,7 +94,7 @@ struct record {
 	uint32_t len;
 };
 
-/* Split a pcap file into frames. Each frame must be captured completely. */
+/* Split a pcap file into frames. The file must have all bytes of each frame. */
 static unsigned
 split(const uint8_t *file, size_t len, struct record *record, unsigned max)
 {
@@ -151,7 +152,7 @@ zero_copy__a_capture_is_that_of_copies(void **state)
 	}
 }
 
-/* --- counts ---------------------------------------------------------------------------------- */
+/* --- counters of the port -------------------------------------------------------------------- */
 
 static void
 zero_copy__null_counts_every_frame(void **state)
@@ -169,7 +170,7 @@ zero_copy__null_counts_every_frame(void **state)
 	close_dev("net_null0");
 }
 
-/* --- a port that holds on ---------------------------------------------------------------------- */
+/* --- a port that keeps frames ------------------------------------------------------------------ */
 
 static struct {
 	struct rte_mbuf *clone[64];
@@ -230,13 +231,13 @@ zero_copy__chains_hold_all_bytes_and_are_counted(void **state)
 	assert_int_equal(keeper.nb, 2 * NB_FRAMES);
 	assert_int_equal(keeper.nb_segs, 3 * 2 * NB_FRAMES);
 	/*
-	 * 58 bytes of a frame are its Ethernet, IPv4, UDP and BTH headers and its ICRC. The message
-	 * has 3 bytes of padding. The WRITE has a RETH of 16 bytes.
+	 * Each frame has 58 bytes of headers (Ethernet, IPv4, UDP, BTH) and ICRC. Each message has
+	 * 3 bytes of padding. The WRITE has a RETH of 16 bytes.
 	 */
 	assert_int_equal(keeper.bytes, 2 * (LEN + 3 + NB_FRAMES * 58) + 16);
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 2 * NB_FRAMES);
 	assert_int_equal(qp->wqp.qpc.nb_tx_refs, 2 * NB_FRAMES);
-	/* the second mbuf of a frame refers to the application's memory */
+	/* the second mbuf of a frame must refer to the memory of the application */
 	assert_ptr_equal(rte_pktmbuf_mtod(keeper.clone[0]->next, uint8_t *), qp->buf + OFFSET);
 	let_go();
 	assert_int_equal(uroce_mr_nb_tx_refs(dev->mrs, qp->key), 0);
@@ -281,8 +282,8 @@ let_go_and_poll(struct ibv_wc *wc)
 }
 
 /*
- * Drive the device until the QP is in the error state. No peer responds, so the retries are used
- * up.
+ * Drive the device until the QP is in the error state, which it enters after its retries because no
+ * peer responds.
  */
 static void
 drive_until_error(void)
@@ -328,9 +329,9 @@ zero_copy__an_error_waits_for_the_port(void **state)
 }
 
 /*
- * A flush that waits until the port releases its frames lets the driving thread sleep. The worker
- * checks the frames at intervals. So the number of rounds after which there is work at once must
- * fit the elapsed time.
+ * While a flush waits until the port releases its frames, the driving thread may sleep, because the
+ * worker checks the frames only at intervals. So the number of rounds that leave work to be done at
+ * once must fit the elapsed time.
  */
 static void
 zero_copy__a_flush_that_waits_does_not_spin(void **state)
@@ -359,8 +360,8 @@ zero_copy__a_flush_that_waits_does_not_spin(void **state)
 }
 
 /*
- * A QP has failed, and the report of the error waits for the port. If the program resets the QP, it
- * does not get the report.
+ * A QP has failed, and the completion with the error waits for the port. If the program resets the
+ * QP, it must not get this completion.
  */
 static void
 zero_copy__a_reset_forgets_the_error(void **state)
@@ -384,7 +385,7 @@ zero_copy__a_reset_forgets_the_error(void **state)
 	close_keeper();
 }
 
-/* whether the control call that expect_wait() makes in a thread has returned */
+/* whether the control call that expect_wait() has started in a thread has returned */
 static atomic_bool is_done;
 
 static void *
@@ -418,8 +419,8 @@ reclaim_qp(void *arg)
 }
 
 /*
- * Make a control call in a thread. Check that the call does not return before the port releases the
- * frames, and returns afterwards.
+ * Make a control call in a thread. Check that the call does not return before the port has released
+ * the frames, and that it returns after that.
  */
 static void
 expect_wait(void *(*call)(void *))
@@ -444,7 +445,7 @@ zero_copy__deregistration_waits_for_the_port(void **state)
 	open_keeper(0);
 	send_both();
 	expect_wait(deregister);
-	/* free the QP: rig_qp_free() would invalidate the region a second time */
+	/* Free the QP here. rig_qp_free() would invalidate the memory region a second time. */
 	uroce_dev_remove_qp(dev, &qp->wqp);
 	uroce_dev_free_qpn(dev, qp->wqp.qpc.qpn);
 	uroce_mr_free(dev->mrs, qp->key);
@@ -506,8 +507,8 @@ zero_copy__frames_that_wait_for_a_port_are_recalled(void **state)
 }
 
 /*
- * A copied frame that waits behind zero-copy frames is sent when those are dropped. It counts with
- * its own length.
+ * A copied frame waits behind zero-copy frames, which are dropped. The copied frame must still be
+ * sent, and must be counted with its own length.
  */
 static void
 zero_copy__a_frame_behind_dropped_ones_is_counted_as_itself(void **state)
@@ -556,7 +557,7 @@ zero_copy__frames_that_are_handed_out_are_copies(void **state)
 	close_dev("net_null0");
 }
 
-/* --- what is in no memory ----------------------------------------------------------------------- */
+/* --- payload of an mkey ------------------------------------------------------------------------- */
 
 static uint32_t
 make_mkey(void *mem)
@@ -644,8 +645,8 @@ zero_copy__what_an_mkey_makes_is_copied(void **state)
 		assert_memory_equal(payload[0], payload[1], len);
 	}
 	/*
-	 * the payload from the mkey is a copy, so the memory may change while the port has the
-	 * frame
+	 * The payload from the mkey is a copy. So the memory may change while the port has the
+	 * frame.
 	 */
 	memset(qp->buf, 0, LEN + OFFSET);
 	read_frame(keeper.clone[2 * NB_FRAMES - 1], 54, 1024, payload[0]);
