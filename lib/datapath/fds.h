@@ -23,7 +23,7 @@ void uroce_fds_begin(struct uroce_fds *fds);
 
 /**
  * Get the next file descriptor of the iteration.
- * @return the descriptor; -1: there is no more, and the iteration has ended
+ * @return the descriptor; -1: all descriptors have been returned, and the iteration has ended
  */
 int uroce_fds_next(struct uroce_fds *fds);
 

@@ -63,7 +63,7 @@ enum uroce_mkey_part {
 	UROCE_MKEY_SIG = 1 << 2,
 };
 
-/** The configuration that a request gives an mkey. */
+/** A configuration of an mkey, which a request applies. */
 struct uroce_mkey_conf {
 	uint8_t parts; /* parts of the configuration that are set (enum uroce_mkey_part) */
 	uint8_t check_mask;

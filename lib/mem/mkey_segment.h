@@ -13,10 +13,7 @@
 
 #include "mem/mkey_object.h"
 
-/*
- * A segment of a packet. It contains data of one block, or one signature, or a part of one of
- * them.
- */
+/* A segment of a packet. It contains data of one block, or one signature, or a part of either. */
 struct uroce_mkey_segment {
 	bool is_sig;
 	uint32_t len;

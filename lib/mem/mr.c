@@ -293,7 +293,7 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 
 /*
  * Find the entry of a key by computing its index, which takes longer than the cache. The function
- * is a separate one, so that callers need not save registers in the common case.
+ * is not inlined, so that callers need not save registers in the common case.
  */
 static __attribute__((noinline)) const struct uroce_entry *
 find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
@@ -362,7 +362,7 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
 
 /*
  * Resolve a key whose memory may be absent: an on-demand region, or a null region. The function is
- * a separate one, which is called last, so that callers need not save registers in the common case.
+ * not inlined, and is called last, so that callers need not save registers in the common case.
  */
 static __attribute__((noinline)) void *
 resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip,

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Signatures of data blocks. A signature stands behind its block, in memory or on the wire, and
- * reveals whether the block has changed.
+ * Signatures of data blocks. A signature follows its block, in memory or on the wire, and reveals
+ * whether the block has changed.
  *
  *	T10-DIF	| guard:16 | application tag:16 | reference tag:32 |, big-endian [T10 SBC-3]; the
  *		guard is the CRC of polynomial 0x8bb7 or the Internet checksum

@@ -187,8 +187,8 @@ struct uroce_mux_cm_reply {
 	union {
 		uint32_t id; /* reply to CREATE: number of the new id */
 		/*
-		 * reply to QPN_BUSY: time in ns until the QP number is free; UROCE_CM_NEVER: no end
-		 * is known
+		 * reply to QPN_BUSY: time in ns until the QP number is free; UROCE_CM_NEVER: this
+		 * time is not known
 		 */
 		uint64_t busy_ns;
 		struct uroce_cm_info info;   /* reply to QUERY: state of the id */

@@ -139,8 +139,8 @@ struct uroce_cq {
 	/* value by which the owner finds the CQ of an event; set before the first batch */
 	void *cookie;
 	/*
-	 * The fields below are in the cache line of the consumers. A producer writes only
-	 * `is_overrun`, and only once.
+	 * The fields from `poll_lock` on are in the cache line of the consumers. A producer writes
+	 * only `is_overrun`, and only once.
 	 */
 	_Alignas(64) struct uroce_lock poll_lock;
 	atomic_bool is_overrun;

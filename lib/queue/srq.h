@@ -46,7 +46,7 @@ struct uroce_srq {
 	uint32_t srqn; /* number of an XRC shared receive queue, which uroce_srq_table_add() sets */
 	struct uroce_cq *cq;
 	void *cookie;
-	/* The lock protects the fields below. */
+	/* `lock` protects the fields from `free_idx` to `events`. */
 	_Alignas(64) struct uroce_lock lock;
 	uint32_t free_idx; /* number of the first free slot; UROCE_SRQ_NONE: no slot is free */
 	/* number of the slot with the oldest posted request; UROCE_SRQ_NONE if none is posted */
@@ -57,7 +57,7 @@ struct uroce_srq {
 	uint32_t nb_taken; /* number of requests that QPs have taken and not yet released */
 	uint32_t max_wr;
 	uint8_t *slots;
-	/* number of the next slot in the list of a slot (free or posted), for each slot */
+	/* number of the slot that follows each slot in its list (free or posted) */
 	uint32_t *next;
 	/*
 	 * first slot of the list of slots that a resize reserved for requests in the old memory;

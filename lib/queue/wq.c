@@ -334,8 +334,8 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 }
 
 /*
- * Copy a scatter list that does not have exactly one element. The function is a separate one, so
- * that callers need not save registers in the common case.
+ * Copy a scatter list that does not have exactly one element. The function is not inlined, so that
+ * its callers need not save registers in the common case.
  */
 static __attribute__((noinline)) void
 put_list(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr)

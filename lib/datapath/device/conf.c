@@ -269,8 +269,8 @@ parse_cc_param(const char *name, const char *value, uint32_t *seen, struct uroce
 }
 
 /*
- * Refuse a library without ICRCs unless the user has acknowledged that data integrity is not
- * protected.
+ * Refuse every configuration if the library was built without ICRCs, unless the user has
+ * acknowledged that data integrity is not protected.
  */
 static int
 check_icrc(const struct uroce_dev_conf *conf)

@@ -23,7 +23,7 @@
 
 /*
  * The addresses of the kernel interface, or those of uroced. The addresses of uroced do not count
- * as the kernel's.
+ * as the kernel's, because the device resolves their neighbours itself.
  */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];

@@ -85,8 +85,8 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 	if (nb_forwarded == 0)
 		return UROCE_VERDICT_NO_QP;
 	/*
-	 * Only other workers keep references to the frame, so this worker frees its own. The caller
-	 * counts one of the FORWARDED verdicts.
+	 * Only other workers keep references to the frame, so this worker frees its own reference.
+	 * The caller counts one of the FORWARDED verdicts.
 	 */
 	rte_pktmbuf_free(mbuf);
 	uroce_count(&worker->stats.verdict[UROCE_VERDICT_FORWARDED], nb_forwarded - 1);

@@ -18,7 +18,8 @@
 #include "datapath/device/conf.h"
 
 struct uroce_netif {
-	int if_index; /* 0: all interfaces of the host, see uroce_netif_open_unbound() */
+	/* index of the interface; 0: all interfaces, see uroce_netif_open_unbound() */
+	int if_index;
 	char name[IF_NAMESIZE];
 	/*
 	 * Datagram socket bound to the interface, for ioctl() and to make the kernel resolve

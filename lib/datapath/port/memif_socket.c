@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sockets of a memif port. A client has one, whose peer is the socket of the server. A server
- * has a listener, and a connection for each client. The name of all of these is that of the server.
+ * The sockets of a memif port. A client has one socket, whose peer has the path of the server as
+ * its name. A server has a listener, and a connection for each client. The name of each of these
+ * sockets is the path of the server.
  *
  * EAL's interrupt thread watches these sockets. The driver leaves sockets to EAL that EAL must not
  * use any more, in two cases:

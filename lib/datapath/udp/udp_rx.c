@@ -118,8 +118,8 @@ recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock,
 /* --- identifications --------------------------------------------------------------------------- */
 
 /*
- * Change the ICRCs of the first datagrams of a message from the probable identifications 0, 1, 2 ...
- * to identification 0.
+ * Change the ICRCs of the datagrams of a message from the probable identifications 0, 1, 2 ... to
+ * identification 0.
  */
 static void
 clear_idents(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,

@@ -282,7 +282,7 @@ attach_now(struct uroce_mux_client *client)
 		ret = await_message(client, UROCE_MUX_HOST);
 	if (ret == 0)
 		ret = uroce_mux_client_prepare_shm(client);
-	/* `is_broken` described the previous connection, which has ended */
+	/* Clear `is_broken`, which described the previous connection. */
 	atomic_store(&client->is_broken, false);
 	if (ret == 0)
 		ret = send_attach(client);

@@ -177,7 +177,7 @@ uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
 	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
 }
 
-/* Note that a message has arrived to which the program may reply. */
+/* Record that a message has arrived to which the program may reply. */
 static void
 open_delay(struct uroce_worker *worker)
 {

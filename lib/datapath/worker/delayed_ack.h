@@ -71,7 +71,8 @@ struct uroce_delayed_ack {
 };
 
 /**
- * Note that a round of the application begins, and update the statistics of its polls and replies.
+ * Record that a round of the application begins, and update the statistics of its polls and
+ * replies.
  */
 void uroce_delayed_ack_polled(struct uroce_worker *worker);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The worker's end of the doorbells: it takes the list of QPs, and schedules them.
- */
+/* The functions by which a worker takes its list of doorbells and schedules the QPs. */
 
 #include "datapath/worker/round.h"
 

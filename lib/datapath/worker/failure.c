@@ -98,7 +98,7 @@ uroce_failure_log(const struct uroce_qpc *qpc)
 	const struct cause cause = find_cause(failure);
 	char address[INET6_ADDRSTRLEN], peer[INET6_ADDRSTRLEN + 32] = "";
 
-	/* a UD QP has no fixed peer, so the line names none */
+	/* a UD QP has no fixed peer, so the log line names no peer */
 	if (qpc->type != IBV_QPT_UD)
 		(void)snprintf(peer, sizeof(peer), ", peer %s qp 0x%x",
 			       uroce_address_text_of_peer(&qpc->path, address), qpc->dest_qpn);

@@ -58,8 +58,8 @@ uroce_loopback_is_likely(const struct uroce_dev *dev, const uint8_t *hdr)
 }
 
 /**
- * Note whether a new path, whose next hop has this MAC, may lead to the device itself. The function
- * must be called before any frame uses the path.
+ * Record whether a new path, whose next hop has this MAC, may lead to the device itself. The
+ * function must be called before any frame uses the path.
  */
 void uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6]);
 

@@ -179,7 +179,7 @@ uroce_worker_round(struct uroce_worker *worker)
 /*
  * A thread that EAL does not know is registered when it first drives a worker, so that mempool
  * caches work for it. It is unregistered when it ends. When EAL has no more lcore numbers, threads
- * drive without one.
+ * drive workers without an lcore number.
  */
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
 static pthread_key_t exit_key;

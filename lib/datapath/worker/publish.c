@@ -138,8 +138,8 @@ have_left_already(struct uroce_worker *worker)
 }
 
 /*
- * Begin to wait for ACKs. The completions that are in the list now are published when the ACKs that
- * are pending now have left.
+ * Begin to wait for ACKs. The completions that are in the list at this time are published when the
+ * ACKs that are pending at this time have left.
  */
 static void
 begin_publish_wait(struct uroce_worker *worker)

@@ -79,13 +79,13 @@ struct uroce_publishing {
 bool uroce_publish_is_pending(const struct uroce_worker *worker);
 
 /**
- * Note that frames have been received, and that the QPs that must acknowledge them have been
+ * Record that frames have been received, and that the QPs that must acknowledge them have been
  * scheduled.
  */
 void uroce_publish_await_ack(struct uroce_worker *worker);
 
 /**
- * Note that a pending frame is dropped. It may have been ahead of ACKs that completions wait for.
+ * Record that a pending frame is dropped. It may have been ahead of ACKs that completions wait for.
  * @param idx  index of the frame in the pending frames, without those that were dropped before it
  */
 void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);

@@ -121,8 +121,8 @@ struct uroce_tx {
 	struct uroce_worker_qp *active_head;
 	struct uroce_worker_qp *active_tail;
 	/*
-	 * The three counters below count entries that passed a step since the worker began.
-	 * publish.c compares them with marks, to find out whether ACKs have left.
+	 * `nb_scheduled`, `nb_polled_qps` and `nb_left` count entries that passed a step since the
+	 * worker began. publish.c compares them with marks, to find out whether ACKs have left.
 	 */
 	/* QPs that were appended to the list of active QPs since the worker began */
 	uint32_t nb_scheduled;

@@ -4,7 +4,7 @@
  * The timing wheel. All filed QPs are within [cursor, cursor + SLOTS), so a slot has QPs of one
  * tick only. A bitmap of occupied slots, and a bitmap of its non-zero words, find the next expiry
  * without a search through the slots. This matters because a wheel usually has a single timer, far
- * away.
+ * in the future.
  */
 
 #include "datapath/worker/wheel.h"

@@ -186,8 +186,8 @@ uroce_worker_begin_round(struct uroce_worker *worker)
 
 	/*
 	 * A thread that waits for the end of the earlier round may miss the even number and see
-	 * this number first. So release G2 is also needed here. It pairs with acquire G2 in
-	 * uroce_worker_wait_round().
+	 * this odd number first. So release G2 is also needed here. Release G2 pairs with acquire
+	 * G2 in uroce_worker_wait_round().
 	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 	/*

@@ -68,9 +68,7 @@ struct uroce_worker_qp {
 	 * was made since.
 	 */
 	bool is_migrated;
-	/*
-	 * number of times that the QP has moved from one worker to another; it stays at UINT8_MAX
-	 */
+	/* number of times that the QP has moved from one worker to another, at most UINT8_MAX */
 	uint8_t nb_migrations;
 	/*
 	 * Index of the worker that received the latest forwarded frames; valid if nb_forwarded > 0.
