@@ -113,8 +113,8 @@ ibv_import_device(int cmd_fd)
 /*
  * Close a context. With the kernel, a program may close a context that still has objects, because
  * the kernel closes the objects as well. Programs rely on the kernel's behaviour. In this library
- * such objects, and their context, stay open until the process ends. For a context of a dead engine
- * the call fails with EIO, and the context's memory is not freed.
+ * such objects, and their context, stay open until the process ends. If the engine of the context
+ * has stopped working (fork.h), the call fails with EIO, and the context's memory is not freed.
  */
 int
 ibv_close_device(struct ibv_context *context)
@@ -272,7 +272,8 @@ ibv_ack_cq_events(struct ibv_cq *cq, unsigned nb)
 
 /*
  * Acknowledge an event. A port event does not name its context, so the call goes to the engine that
- * the process has now. The event must be of this engine, and not of an engine that is dead.
+ * the process has now. The event must be of this engine, and not of an engine that has stopped
+ * working (fork.h).
  */
 void
 ibv_ack_async_event(struct ibv_async_event *event)

@@ -5,8 +5,8 @@
 /**
  * @file
  * The calls by which the preloaded library passes operations on the file /dev/infiniband/rdma_cm to
- * the engine of the process. If the engine is dead, its descriptors do not count as descriptors of
- * this file any more.
+ * the engine of the process. If the engine has stopped working (fork.h), its descriptors do not
+ * count as descriptors of this file any more.
  */
 
 #include <stdbool.h>

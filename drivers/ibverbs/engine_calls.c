@@ -149,9 +149,9 @@ load(void)
 /* --- the end of an engine ------------------------------------------------------------------------ */
 
 /*
- * Mark the current engine (the loaded library with liburoce and DPDK) and all its contexts as dead.
- * The caller holds `lock`. The next engine is loaded from a copy of the file, because dlopen() of
- * the same file returns the dead engine.
+ * Stop the use of the current engine (the loaded library with liburoce and DPDK), and make all its
+ * contexts fail. The caller holds `lock`. The next engine is loaded from a copy of the file,
+ * because dlopen() of the same file would return the current engine.
  */
 static void
 end_engine(void)
@@ -164,8 +164,8 @@ end_engine(void)
 }
 
 /*
- * Check that the engine still has its descriptors, and mark the engine as dead if not. If EAL was
- * started in this engine, its threads cannot be ended, so no other engine can be loaded.
+ * Check that the engine still has its descriptors, and stop its use if not. If EAL was started in
+ * this engine, its threads cannot be ended, so no other engine can be loaded.
  */
 static const struct engine_calls *
 end_engine_unless_whole(const struct engine_calls *calls)
@@ -196,8 +196,8 @@ after_fork_in_parent(void)
 
 /*
  * This function is called in the child after fork(). An engine in which EAL was not started has no
- * threads and no memory of EAL, so the child may use this engine. Any other engine is dead in the
- * child.
+ * threads and no memory of EAL, so the child may use this engine. Any other engine does not work in
+ * the child.
  */
 static void
 after_fork_in_child(void)

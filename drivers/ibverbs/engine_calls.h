@@ -9,11 +9,11 @@
  *
  * The engine is loaded when a program first requests devices. A child of fork() has neither the
  * threads of an engine that was started nor its own copy of the engine's memory. So in the child
- * that engine is dead: each call on an object of the engine fails with EIO. A child that requests
- * devices gets another engine.
+ * that engine does not work any more: each call on an object of the engine fails with EIO. A child
+ * that requests devices gets another engine.
  *
- * An engine is also dead if the program has closed the file descriptors of the engine. If EAL was
- * started in such an engine, the process cannot load another one.
+ * An engine also stops working if the program has closed the file descriptors of the engine. If EAL
+ * was started in such an engine, the process cannot load another one.
  */
 
 #include <stdbool.h>
@@ -133,14 +133,14 @@ const struct engine_calls *engine_of(const struct ibv_context *context);
 
 /**
  * Find a device of the engine `calls`: `device` itself, or the device with the same name if
- * `device` is of a dead engine.
+ * `device` is of an engine that has stopped working.
  * @return NULL if there is no such device
  */
 struct ibv_device *engine_device(const struct engine_calls *calls, struct ibv_device *device);
 
 /**
- * Record an open context of the engine `calls`. If the engine dies, the inline calls on all
- * recorded contexts are made to fail.
+ * Record an open context of the engine `calls`. If the engine stops working, the inline calls on
+ * all recorded contexts are made to fail.
  * @return the context; NULL if `context` is NULL, or with errno ENOMEM
  */
 struct ibv_context *engine_keep(const struct engine_calls *calls, struct ibv_context *context);

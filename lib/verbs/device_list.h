@@ -11,7 +11,7 @@
 
 #include "verbs/object.h"
 
-/** Guards the list of devices. */
+/** Lock that guards the list of devices. */
 extern pthread_mutex_t uroce_vdevice_list_lock;
 extern struct uroce_vdevice *uroce_vdevice_list;
 

@@ -19,8 +19,8 @@ int uroce_vevent_open(struct uroce_vcontext *context);
 
 /**
  * In a child of fork() that inherited an announced device: replace the event descriptors of the
- * device's contexts by descriptors of the child's own. The program knows their numbers, so the
- * numbers stay.
+ * device's contexts by descriptors of the child's own. The program may have stored the numbers of
+ * the descriptors, so the numbers stay.
  */
 void uroce_vevent_renew(struct uroce_vdevice *device);
 

@@ -28,7 +28,7 @@ enum uroce_kind {
 	UROCE_KIND_QP,
 };
 
-/** Compute the check word of an object. It is never 0, which marks a destroyed object. */
+/** Compute the check word of an object. The word is never 0, which marks a destroyed object. */
 static inline uint64_t
 uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 {
@@ -38,9 +38,9 @@ uroce_handle_word(const void *object, uint32_t handle, enum uroce_kind kind)
 /**
  * Define three functions for a kind of object. `_begin` makes the handle of a complete object
  * valid. `_end` makes the handle invalid; its store is atomic, because a compiler may remove a
- * plain store that no code reads before free(). `_check` tells whether the handle is valid.
- * `_check` returns 0, -EINVAL if `ibv` is NULL, or -ENOENT if `ibv` is not an object of this kind
- *	or was destroyed.
+ * plain store that no code reads before free(). `_check` checks whether the handle is valid. It
+ * returns 0, -EINVAL if `ibv` is NULL, or -ENOENT if `ibv` is not an object of this kind or was
+ * destroyed.
  */
 #define UROCE_HANDLE(name, kind)                                                                   \
 	static inline void uroce_v##name##_begin(struct uroce_v##name *object)                     \
@@ -72,8 +72,8 @@ UROCE_HANDLE(qp, UROCE_KIND_QP)
 #undef UROCE_HANDLE
 
 /**
- * Check a QP that may come from another provider. A QP without a context is refused before its check
- * word is read, because the object may be shorter than struct uroce_vqp.
+ * Check a QP that may come from another provider. A QP without a context is refused before its
+ * check word is read, because the object may be shorter than struct uroce_vqp.
  */
 static inline int
 uroce_vqp_check_any(const struct ibv_qp *ibv)

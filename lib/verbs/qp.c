@@ -38,7 +38,8 @@ apply_change(void *arg)
 					 change->path, uroce_clock_ns());
 
 	/*
-	 * uroced must know the QP's peer before the program can tell the peer that the QP receives
+	 * uroced must have the QP's peer (the binding) before the program can notify the peer that
+	 * the QP receives
 	 */
 	if (ret == 0)
 		uroce_worker_qp_bind(change->wqp);
@@ -56,7 +57,10 @@ struct modify_query {
 	const struct ibv_qp_attr *attr;
 	int mask;
 	uint32_t dest_qpn; /* output: destination QPN that the QP will have after the modify call */
-	/* output: reason why the modify call will be refused, if so */
+	/*
+	 * output: reason why the modify call will be refused; UROCE_REFUSAL_NONE: it will not be
+	 * refused
+	 */
 	struct uroce_refusal refusal;
 };
 
@@ -114,9 +118,9 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 }
 
 /*
- * Whether a modify call makes the QP stop receiving from its peer (in ERR and RESET everything, in
- * SQD responses), or start to receive (in RTR). Frames that arrived before such a change must be
- * processed in the old state.
+ * Whether a modify call makes the QP stop or start receiving from its peer. The QP stops receiving
+ * all packets in ERR and RESET, and responses in SQD. It starts receiving in RTR. Frames that
+ * arrived before such a change must be processed in the old state.
  */
 static bool
 ends_life(const struct ibv_qp_attr *attr, int mask)

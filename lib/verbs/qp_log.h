@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Log lines about control operations of a QP. Lines about refused calls say which attribute is
- * wrong, and what is allowed. These lines have the level WARNING and are limited in number. All
- * other lines have the level DEBUG.
+ * Log lines about control operations of a QP. Lines about refused calls name the wrong attribute
+ * and the allowed values. These lines have the level WARNING and are limited in number. All other
+ * lines have the level DEBUG.
  */
 
 #include "transport/refusal.h"

@@ -15,10 +15,10 @@
  * EAL belongs to the caller: rte_eal_init() must have run before the first call. A device is
  * created from a string, "PORT[,key=value...]". The programmer's guide describes the keys.
  *
- * The comment of a call says which threads may make the call (@lcore), which other calls may run at
- * the same time (@mt), and who owns what is passed and returned (@owner). As verbs promise, any
- * thread may make any call on any object at any time, so "Safe" is the rule. An object must not be
- * used while it is being destroyed, or afterwards. No call ends the process.
+ * The comment of a call describes which threads may make the call (@lcore), which other calls may
+ * run at the same time (@mt), and who owns what is passed and returned (@owner). As verbs promise,
+ * any thread may make any call on any object at any time, so "Safe" is the rule. An object must not
+ * be used while it is being destroyed, or afterwards. No call ends the process.
  *
  * The file has more than 500 lines: a program includes one header for all calls that mirror verbs.
  */
@@ -77,8 +77,8 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
 /**
  * Announce a device whose port is started later, when the first object of the device is made (a PD,
  * CQ, XRC domain or block of device memory). Before that the device can be listed, opened and
- * queried. An announced device is for programs that look at all devices and use only one of them,
- * or that fork before they use a device. One query, uroce_query_rt_values_ex(), starts the port,
+ * queried. An announced device is for programs that query all devices and use only one of them, or
+ * that fork before they use a device. One query, uroce_query_rt_values_ex(), starts the port,
  * because it reads the device's clock.
  *
  * @lcore  Any thread. EAL need not have been started.
@@ -87,8 +87,8 @@ struct ibv_device *uroce_create_device_on_port(uint16_t port_id, const char *spe
  * @param spec  "PORT[,key=value...]"
  * @param vdev  "PORT[,argument=value...]", which is what EAL's option --vdev takes. From this
  *         argument the library derives the port's MAC, its longest frame and its addresses. The
- *         library can derive these only for virtual drivers. If PORT is "uroced", the library asks
- *         the daemon for these properties.
+ *         library can derive these only for virtual drivers. If PORT is "uroced", the library gets
+ *         these properties from the daemon.
  * @param start  called once, in the thread that makes the first object, before the port is opened.
  *         If it returns 0, EAL must run and have the virtual device. If it returns an errno, the
  *         call that makes the object fails with this errno, and all later ones with EIO.
@@ -132,7 +132,7 @@ struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
  * Drive one round of a worker: receive frames and respond to them, send what was posted, transmit,
  * run timers.
  *
- * @lcore  Any thread. A thread that EAL does not know is registered on its first call.
+ * @lcore  Any thread. A thread that is not an EAL thread is registered with EAL on its first call.
  * @mt     Safe. While another thread drives this worker the call returns at once.
  * @return the number of frames received and sent. 0: nothing to do, or another thread drives the
  *         worker; or with errno EINVAL: `worker` is NULL.
@@ -653,7 +653,8 @@ struct ibv_ah *uroce_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr);
 /**
  * Get the attributes of an address handle for the response to a received datagram. The response
  * goes back to the source address of the datagram, from its destination address. It has the flow
- * label and hop limit of the datagram, and its traffic class, in which ECN-CE is replaced by ECT(0).
+ * label and hop limit of the datagram, and its traffic class, in which ECN-CE is replaced by
+ * ECT(0).
  *
  * @lcore  Any thread.
  * @mt     Safe.

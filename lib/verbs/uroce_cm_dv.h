@@ -31,12 +31,12 @@ const char *uroce_cm_dv_status_str(enum rdma_cm_event_type event, int status);
 
 /**
  * Functions that watch the events of a channel. Any thread calls them, also a thread of the
- * library. They must not wait, and must not make calls of <uroce_cm.h>.
+ * library. The functions must not wait, and must not make calls of <uroce_cm.h>.
  */
 struct uroce_cm_dv_watch {
 	/*
-	 * This function is called before an event is added to the channel. The result says whether
-	 * the event is added; otherwise it is dropped. NULL: all events are added.
+	 * This function is called before an event is added to the channel. If the result is true,
+	 * the event is added; otherwise the event is dropped. NULL: all events are added.
 	 */
 	bool (*is_wanted)(void *arg, const struct rdma_cm_event *event);
 	/*

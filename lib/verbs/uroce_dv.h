@@ -40,7 +40,7 @@ extern "C" {
 #define UROCE_DV_ACCESS_FLUSH_GLOBAL     (1 << 8)
 #define UROCE_DV_ACCESS_FLUSH_PERSISTENT (1 << 9)
 
-/** Placement types of a FLUSH, as in enum ibv_placement_type. They may be or-ed. */
+/** Placement types of a FLUSH, as in enum ibv_placement_type. The types may be or-ed. */
 #define UROCE_DV_FLUSH_GLOBAL     (1u << 0)
 #define UROCE_DV_FLUSH_PERSISTENT (1u << 1)
 
@@ -113,8 +113,8 @@ struct uroce_dv_cc {
 
 /**
  * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of the
- * algorithm that the key `cc` of the device's configuration chooses. The parameters are those of the
- * device. A reset of the QP keeps the choice.
+ * algorithm that the key `cc` of the device's configuration chooses. The parameters are those of
+ * the device. A reset of the QP keeps the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -138,7 +138,8 @@ int uroce_qp_query_cc(struct ibv_qp *qp, struct uroce_dv_cc *cc);
 struct uroce_dv_counter {
 	/* name of the counter, such as "port_xmit_packets"; a constant of the library */
 	const char *name;
-	const char *text; /* sentence that says what is counted; a constant of the library */
+	/* description of what is counted, one sentence; a constant of the library */
+	const char *text;
 	uint64_t value;
 };
 

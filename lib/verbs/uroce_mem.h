@@ -146,7 +146,7 @@ struct ibv_mr *uroce_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, 
 
 /**
  * Create a null region. As an element of a scatter list, at any address and length, a null region
- * reads as zeros, and discards what is written to it. It has no rkey.
+ * reads as zeros, and discards what is written to it. A null region has no rkey.
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -92,10 +92,10 @@ struct ibv_qp *uroce_open_qp(struct ibv_context *context, struct ibv_qp_open_att
 /* --- XRC in the older generation of verbs ----------------------------------------------------- */
 
 /*
- * In the older generation of verbs a program knows an XRC target by its number. The target exists
- * as long as a program is registered for it. Objects of both generations work together: an XRC
- * domain of the older generation is an XRCD of the newer one, and XRC SRQs are the same. The older
- * calls return -1 with errno where the newer ones return an errno.
+ * In the older generation of verbs a program identifies an XRC target by its number. The target
+ * exists as long as a program is registered for it. Objects of both generations work together: an
+ * XRC domain of the older generation is an XRCD of the newer one, and XRC SRQs are the same. The
+ * older calls return -1 with errno where the newer ones return an errno.
  */
 
 /**

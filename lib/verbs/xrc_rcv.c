@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * XRC targets in the older generation of verbs. A program knows a target by its number, and
- * registers for it. A registration is a handle that the program does not see.
+ * XRC targets in the older generation of verbs. A program identifies a target by its number, and
+ * registers for the target. A registration is a handle that the program does not see.
  *
  * Each call that takes the number of a target opens a handle while it runs, so that the target is
  * not destroyed meanwhile.

@@ -35,8 +35,9 @@ static pthread_mutex_t inodes_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_vinode *inodes;
 
 /*
- * Open the file of descriptor `fd` anew, and lock it. The program's descriptor is not locked,
- * because all descriptors of one open file share one lock, which the program could then release.
+ * Open the file of descriptor `fd` again, and lock the new open file. The program's descriptor is
+ * not locked, because all descriptors of one open file share one lock, which the program could then
+ * release.
  */
 static int
 open_locked(int fd)

@@ -30,7 +30,8 @@ struct conf {
 
 /**
  * Read the configuration. Its strings are never freed.
- * @return 0, or an errno after one line on stderr, which says what failed, why, and what is allowed
+ * @return 0, or an errno after one line on stderr, which has the error, its reason, and the allowed
+ *         values
  */
 int conf_read(struct conf *conf);
 

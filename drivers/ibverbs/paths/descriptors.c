@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Replacements of those libc functions that close descriptors. Daemons close all descriptors that
- * they do not know, and would close those of the engine. The engine would then read and write files
- * that the program opens under the same numbers. So the replacements close a range of descriptors
- * except for those of the engine. A close(), dup2() or dup3() that would close a descriptor of the
- * engine fails with EBADF, as if the descriptor were not open.
+ * they did not open, and would close those of the engine. The engine would then read and write
+ * files that the program opens under the same numbers. So the replacements close a range of
+ * descriptors except for those of the engine. A close(), dup2() or dup3() that would close a
+ * descriptor of the engine fails with EBADF, as if the descriptor were not open.
  */
 
 #include "descriptors.h"

@@ -37,8 +37,8 @@
 const char *tree_path(const char *path, char there[TREE_PATH_MAX]);
 
 /**
- * Convert the path of a file in the tree to the path that programs know: remove the directory of
- * the tree from its start, in place.
+ * Convert the path of a file in the tree to the path that programs use: remove the directory of the
+ * tree from the start of the path, in place.
  * @return `path`, which may be NULL
  */
 char *tree_hide(char *path);

@@ -31,7 +31,10 @@
 
 void __chk_fail(void) __attribute__((noreturn));
 
-/* The pauses between two calls of rpoll(): none at first, then from 20 us to 1 ms. */
+/*
+ * The pauses between two calls of rpoll(): no pause follows the first calls, and later pauses grow
+ * from 20 us to 1 ms.
+ */
 #define NB_WITHOUT_PAUSE 100u
 #define PAUSE_MIN_NS     20000
 #define PAUSE_MAX_NS     1000000
@@ -105,8 +108,8 @@ to_poll_timeout(const struct timespec *time)
 }
 
 /*
- * Replace ppoll(): set the signal mask, call poll(), and set the former mask again. This is not
- * atomic: a signal may be handled just before poll() waits.
+ * Replace ppoll(): set the signal mask, call poll(), and set the former mask again. The three steps
+ * are not atomic: a signal may be handled just before poll() waits.
  */
 static int
 poll_with_mask(struct pollfd *fds, nfds_t nb, const struct timespec *timeout, const sigset_t *mask)

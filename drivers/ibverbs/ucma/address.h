@@ -24,7 +24,7 @@ size_t address_len(const void *addr, size_t room);
 void address_gid(const void *addr, uint8_t gid[16]);
 
 /**
- * Get the port of an address of any family that address_len() knows.
+ * Get the port of an address of any family that address_len() accepts.
  * @return 0: the address has no port
  */
 uint16_t address_port(const void *addr);

@@ -379,8 +379,8 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 
 	stop_agent_thread(agent);
 	/*
-	 * Ids that were destroyed just now tell their peers that the connections end. Wait until
-	 * these messages are sent.
+	 * Ids that were destroyed just now send messages to their peers, which end the connections.
+	 * Wait until these messages are sent.
 	 */
 	if (can_drain)
 		uroce_gsi_drain(&agent->gsi);

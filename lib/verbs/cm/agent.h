@@ -8,8 +8,8 @@
  * lock and a thread.
  *
  * The first manager of a device creates the agent, which exists as long as the device, because an
- * id that its program has destroyed stays in the agent until the peer knows about the end, and
- * until TIMEWAIT is over.
+ * id that its program has destroyed stays in the agent until the messages that end its connection
+ * are exchanged, and until TIMEWAIT is over.
  *
  * The thread sleeps until a message arrives, a timer of the engine expires, or another thread wakes
  * it. Then the thread works in turns. A turn takes a bounded number of messages under the lock, so

@@ -40,7 +40,7 @@ struct uroce_vcm_device {
 
 /**
  * Open the devices that exist now and are not open.
- * @param[out] first  list of the open devices; NULL: there is none
+ * @param[out] first  list of the open devices; NULL: no device is open
  * @return 0, or -errno of uroce_open_device(): some devices may be missing in the list
  */
 int uroce_vcm_device_open_all(struct uroce_vcm_device **first);

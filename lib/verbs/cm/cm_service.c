@@ -20,8 +20,8 @@
 #include "verbs/uroce_cm.h"
 
 /*
- * Guards the members of `service`. A thread holds this lock while it starts or ends the service
- * thread.
+ * Lock that guards the members of `service`. A thread holds this lock while it starts or ends the
+ * service thread.
  */
 static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -15,7 +15,7 @@
 #include "verbs/cm/cm_service.h"
 #include "verbs/uroce.h"
 
-/* Reject a connection whose QP could not be moved, and turn the event into CONNECT_ERROR. */
+/* Reject a connection whose QP could not be moved, and change the event to CONNECT_ERROR. */
 static void
 fail_connection(struct uroce_vcm_id *id, struct uroce_vcm_event *event, int error)
 {

@@ -3,7 +3,7 @@
  * QP 1. Only its number and its Q_Key differ from those of other UD QPs.
  *
  * The completion queue is polled and armed by internal functions, and not by the calls for
- * programs. The calls for programs also drive the worker, and tell the service thread that the
+ * programs. The calls for programs also drive the worker, and notify the service thread that the
  * program sleeps. A program may drive the worker at the same time, and the thread of connection
  * management must not disturb this program.
  */

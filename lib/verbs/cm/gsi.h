@@ -83,7 +83,10 @@ unsigned uroce_gsi_recv(struct uroce_gsi *gsi, struct uroce_gsi_rx *rx, unsigned
 /** Post the buffers of received MADs again, at most UROCE_GSI_BATCH of them. */
 void uroce_gsi_give_back(struct uroce_gsi *gsi, const struct uroce_gsi_rx *rx, unsigned nb);
 
-/** Get the number of MADs that can be sent now. It may grow at any time, as completions arrive. */
+/**
+ * Get the number of MADs that can be sent now. The number may grow at any time, as completions
+ * arrive.
+ */
 unsigned uroce_gsi_room(struct uroce_gsi *gsi);
 
 /**

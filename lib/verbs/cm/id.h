@@ -29,7 +29,7 @@ struct uroce_vcm_channel;
 struct uroce_vcm_device;
 struct uroce_vcm_id;
 
-/** Guards ids, their ends and groups, event channels, and the list of open devices. */
+/** Lock that guards ids, their ends and groups, event channels, and the list of open devices. */
 extern pthread_mutex_t uroce_vcm_lock;
 
 /** Hop limit of connections and of datagrams to multicast groups: the value of Linux. */
@@ -46,12 +46,12 @@ enum uroce_vcm_state {
 	/* the id is bound to a device, and the address of the peer is resolved */
 	UROCE_VCM_ADDR_RESOLVED,
 	UROCE_VCM_ROUTE_RESOLVED, /* the route is resolved, so the program may connect */
-	/* the program has asked for a connection, or for a datagram service */
+	/* the program has requested a connection, or a datagram service */
 	UROCE_VCM_CONNECT,
 	/* the peer has accepted, and the program has to call uroce_cm_establish() */
 	UROCE_VCM_RESPONSE,
 	UROCE_VCM_LISTEN,
-	UROCE_VCM_REQUEST,  /* a peer has asked for a connection, or for a datagram service */
+	UROCE_VCM_REQUEST,  /* a peer has requested a connection, or a datagram service */
 	UROCE_VCM_ACCEPTED, /* the program has accepted, and the reply was sent to the peer */
 	UROCE_VCM_CONNECTED,
 	/* the connection was rejected or disconnected, or the peer was unreachable */

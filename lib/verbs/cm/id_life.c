@@ -89,7 +89,7 @@ uroce_cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **cm, v
  * Destroy the ends of an id, remove its pending events, and wait until the program has acknowledged
  * the events that it took. Afterwards no event of the id is raised.
  * @return the removed events. If the id is a listener, they may include CONNECT_REQUESTs, whose new
- *	ids the program does not know.
+ *         ids the program has not received.
  */
 static struct uroce_vcm_event *
 end_id(struct uroce_vcm_id *id)

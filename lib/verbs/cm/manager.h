@@ -45,7 +45,7 @@ struct uroce_cm_manager_ops {
 	int (*destroy)(struct uroce_cm_manager *manager, uint32_t id);
 	int (*set_user)(struct uroce_cm_manager *manager, uint32_t id, uint64_t user);
 	int (*query)(struct uroce_cm_manager *manager, uint32_t id, struct uroce_cm_info *info);
-	/* Take the oldest event. @return 1: there was an event; 0: there is none; -EIO */
+	/* Take the oldest event. @return 1: an event was taken; 0: there is no event; -EIO */
 	int (*next_event)(struct uroce_cm_manager *manager, struct uroce_cm_event *event);
 	/*
 	 * Get the time from now on, in nanoseconds, in which the QP number must not be used for

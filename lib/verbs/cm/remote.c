@@ -426,7 +426,7 @@ translate_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 
 /*
  * Request an event from the connection manager.
- * @return 1: there was an event; 0: there is none; -EIO
+ * @return 1: an event was taken; 0: there is no event; -EIO
  */
 static int
 request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)

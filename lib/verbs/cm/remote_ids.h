@@ -14,7 +14,7 @@
 
 #include "cm/cm.h"
 
-/** Phase of an id. It determines what happens to the id when the connection manager ends. */
+/** Phase of an id. The phase determines what happens to the id when the connection manager ends. */
 enum uroce_remote_phase {
 	UROCE_REMOTE_FREE, /* the number of the id is not in use */
 	/* no peer knows the id; a new connection manager creates and binds it again */
@@ -84,8 +84,9 @@ void uroce_remote_ids_remove(struct uroce_remote_ids *ids, uint32_t local);
 void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_kind kind);
 
 /**
- * Handle the end of the connection manager. Ids that peers know are lost. A lost id gets an event:
- * DISCONNECTED if it had a connection, UNREACHABLE if it was connecting, and none if it had ended.
+ * Handle the end of the connection manager. An id becomes lost if it has a peer (phases PENDING,
+ * ESTABLISHED and ENDED). A lost id gets an event: DISCONNECTED if it had a connection, UNREACHABLE
+ * if it was connecting, and none if it had ended.
  */
 void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 

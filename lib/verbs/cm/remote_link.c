@@ -39,7 +39,7 @@
 /* --- fork() ------------------------------------------------------------------------------------- */
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
-/* Guards `links`, and prevents a fork while a descriptor is created. */
+/* Lock that guards `links`, and prevents a fork while a descriptor is created. */
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_remote_link *links;
 
@@ -420,7 +420,7 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 			break;
 		/*
 		 * The connection is ready, but another thread makes a request. Each request ends in
-		 * a bounded time, so the time limit of the wait starts anew.
+		 * a bounded time, so the time limit of the wait starts again.
 		 */
 		if (is_late)
 			end = deadline_in(RESTART_S);

@@ -46,12 +46,12 @@ struct uroce_remote_link {
 	bool has_thread;
 	int work_fd; /* eventfd that wakes the connection's thread */
 	/*
-	 * Guards the fields from `is_ready` to `reply`, and the fields of the user of the
+	 * Lock that guards the fields from `is_ready` to `reply`, and the fields of the user of the
 	 * connection.
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	int fd; /* socket of the connection; -1: not connected */
+	int fd; /* socket of the connection; -1: there is no connection */
 	/* the connection is ready: threads may make requests to uroced's connection manager */
 	bool is_ready;
 	bool is_stopping;

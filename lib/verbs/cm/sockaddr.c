@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Conversions between the forms of an address, and functions that tell the kind of an address. */
+/*
+ * Conversions between the forms of an address, and functions that determine the kind of an address.
+ */
 
 #include "verbs/cm/sockaddr.h"
 

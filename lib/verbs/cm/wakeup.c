@@ -14,7 +14,7 @@
 
 #define NS_PER_S UINT64_C(1000000000)
 
-/* Guards the creation of the three descriptors below. */
+/* Lock that guards the creation of `epoll_fd`, `notify_fd` and `timer_fd`. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int epoll_fd = -1; /* epoll descriptor; it is set last, when all three descriptors exist */
