@@ -16,7 +16,7 @@
 #include "transport/responder/resp.h"
 #include "transport/recovery/retry.h"
 
-/* The smallest window to which limits of the device reduce that of a QP, in packets. */
+/* Minimum window of a QP in packets: limits of the device do not reduce the window below it. */
 #define WINDOW_MIN 8u
 
 /* Copy an attribute if its bit is in the mask. */
@@ -59,8 +59,8 @@ copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
 }
 
 /*
- * The size of a READ chunk: at least UROCE_READ_CHUNK_PSNS, and so large that max_rd_atomic chunks
- * fill the window.
+ * Get the size of a READ chunk in PSNs: at least UROCE_READ_CHUNK_PSNS, and so large that
+ * max_rd_atomic chunks fill the window.
  */
 static uint16_t
 chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
@@ -73,7 +73,7 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 
 /*
  * Reduce the window to the number of full packets that the limits allow, but not below WINDOW_MIN.
- * The response packets of a READ chunk are then not more than those of the window.
+ * Also limit the size of a READ chunk, so that its response packets fit into the window.
  */
 static void
 limit_window(struct uroce_qpc *qpc)
@@ -239,7 +239,7 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 		return -EINVAL;
 	if ((mask & IBV_QP_STATE) && to == IBV_QPS_RESET && !close_queues(qpc))
 		return -EAGAIN;
-	/* IBV_EVENT_SQ_DRAINED is raised only if the modify to SQD asks for the event */
+	/* IBV_EVENT_SQ_DRAINED is raised only if the modify to SQD requests the event */
 	if (from == IBV_QPS_RTS && to == IBV_QPS_SQD)
 		qpc->attr.en_sqd_async_notify = 0;
 	if (from != to)
@@ -249,8 +249,8 @@ uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int mask
 	if (mask & IBV_QP_AV)
 		set_path(qpc, path);
 	/*
-	 * A new path may lead to another host. So the knowledge of the peer, such as the round
-	 * trip, is discarded.
+	 * A new path may lead to another host. So everything that loss recovery has learnt about
+	 * the peer, such as the round-trip time, is discarded.
 	 */
 	if ((mask & IBV_QP_AV) && from == IBV_QPS_SQD)
 		uroce_loss_recovery_start(qpc);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completions are written directly into the slots of the CQ. A table gives the opcode of a
- * completion; the caller gives the status.
+ * Completions are written directly into the slots of the CQ. A table determines the opcode of a
+ * completion; the caller passes the status.
  */
 #include "transport/completion.h"
 

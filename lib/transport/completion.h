@@ -84,7 +84,7 @@ void uroce_completion_recv_end(struct uroce_qpc *qpc);
  */
 void uroce_completion_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Flush the send queue only, as the state SQE demands. */
+/** Flush the send queue only, as the state SQE requires. */
 void uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_COMPLETION_H */

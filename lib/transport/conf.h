@@ -5,7 +5,8 @@
 /**
  * @file
  * The interface data of a QP context: limits, configuration, attributes, counters and events. Upper
- * layers give these data to the context or read them from it. The context itself is in context.h.
+ * layers pass these data to the context or read them from the context. The context itself is in
+ * context.h.
  */
 
 #include <stdbool.h>
@@ -50,12 +51,12 @@ enum uroce_qpc_event {
 	UROCE_QPC_RNR_FALSE = 1 << 13,
 	/*
 	 * a request failed, and the QP went to ERR (UC, UD: SQE); the field `failure` of the
-	 * context says why
+	 * context has the reason
 	 */
 	UROCE_QPC_FAILED = 1 << 14,
 };
 
-/** Limits of the device. A modify of a QP checks the attributes against them. */
+/** Limits of the device. A modify of a QP checks the attributes against these limits. */
 struct uroce_qpc_limits {
 	uint32_t nb_gids;  /* number of entries of the GID table */
 	uint16_t nb_pkeys; /* number of entries of the P_Key table */
@@ -84,7 +85,7 @@ struct uroce_qpc_conf {
 	struct uroce_wq *sq;
 	struct uroce_wq *rq;   /* receive queue; NULL: the QP has an SRQ, or receives no SENDs */
 	struct uroce_srq *srq; /* shared receive queue; NULL: the QP has no SRQ */
-	/* XRC_RECV: the table of the SRQs that requests of the peer may name */
+	/* XRC_RECV: the table of the SRQs to which requests of the peer may be addressed */
 	const struct uroce_srq_table *srqs;
 	uint32_t xrcd; /* XRC_RECV: number of the QP's XRC domain */
 	struct uroce_cq *send_cq;
@@ -96,8 +97,8 @@ struct uroce_qpc_conf {
 	/* the worker's pool of resources; NULL: the QP refuses READs and atomics */
 	struct uroce_rd_pool *rd_pool;
 	/*
-	 * the worker's reorder buffer; NULL: out-of-order packets are dropped, and both roles go
-	 * back N
+	 * the worker's reorder buffer; NULL: out-of-order packets are dropped, and both roles use
+	 * go-back-N
 	 */
 	struct uroce_reorder_buffer *reorder_buffer;
 	/* the worker's counters; NULL: events are counted in the QP's own counters only */
@@ -107,10 +108,10 @@ struct uroce_qpc_conf {
 	 * completions at once
 	 */
 	struct uroce_cq_list *unpublished;
-	/* the requester's window in packets, at most UROCE_WINDOW_MAX; 0: UROCE_WINDOW_PSNS */
+	/* the requester's window in packets, at most UROCE_WINDOW_MAX; 0 means UROCE_WINDOW_PSNS */
 	uint16_t window_psns;
 	bool is_req_gbn;  /* the requester uses go-back-N with every peer */
-	bool is_resp_gbn; /* the responder drops packets that arrive ahead of a PSN gap */
+	bool is_resp_gbn; /* the responder drops packets that arrive behind a PSN gap */
 	/* the send queue stops behind a request whose data has a bad signature */
 	bool is_pipelined;
 	/* congestion control; NULL: there is none. A UD QP ignores this field */
@@ -122,7 +123,7 @@ struct uroce_qpc_conf {
 
 /**
  * Counters of a QP since it was created. The QP's worker writes them. Any thread may read them, and
- * may see values that are a little old. Counters of rare events are modulo 2^32.
+ * may see slightly older values. Counters of rare events are modulo 2^32.
  */
 struct uroce_qpc_stats {
 	uint64_t tx_packets;
@@ -136,7 +137,7 @@ struct uroce_qpc_stats {
 	uint32_t implied_naks;
 	uint32_t naks_rnr;     /* number of received RNR NAKs */
 	uint32_t duplicates;   /* number of requests received once more after they were executed */
-	uint32_t ooo_requests; /* number of requests received ahead of a PSN gap */
+	uint32_t ooo_requests; /* number of requests received behind a PSN gap */
 	uint32_t naks_seq_sent;
 	uint32_t naks_rnr_sent;
 	uint32_t ce_marked; /* number of packets received with a congestion mark (CE) */

@@ -50,7 +50,7 @@
  */
 #define UROCE_WINDOW_PSNS 512
 
-/** The largest window: the number of PSNs that a responder can keep track of. */
+/** The largest window: the number of PSNs that a responder can track. */
 #define UROCE_WINDOW_MAX UROCE_PSN_GAP_SPAN
 
 /**
@@ -80,8 +80,8 @@ struct uroce_txd {
 };
 
 /**
- * What the peer does with packets that arrive ahead of a PSN gap: it keeps them (selective) or
- * drops them (go-back-N).
+ * What the peer does with packets that arrive behind a PSN gap: it keeps them (selective) or drops
+ * them (go-back-N).
  */
 enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PEER_ARQ_GO_BACK_N };
 
@@ -167,7 +167,10 @@ struct uroce_loss_recovery {
 	 * response in the state UROCE_RECOVERY_FAST_RETX depends on the flag
 	 */
 	bool is_ambiguous;
-	/* number of responses in a row that acknowledged only the probe while more was in flight */
+	/*
+	 * number of responses in a row that acknowledged only the probe while more packets were in
+	 * flight
+	 */
 	uint8_t nb_probe_steps;
 	/*
 	 * in the state UROCE_RECOVERY_FAST_RETX: number of packets that may be in flight beyond the
@@ -229,7 +232,7 @@ struct uroce_ooo_responses {
 	 */
 	uint32_t min_response_ns;
 	/*
-	 * in all states but UROCE_OOO_RESPONSE_IN_ORDER: the peer has executed everything before
+	 * in all states but UROCE_OOO_RESPONSE_IN_ORDER: the peer has executed all requests before
 	 * this PSN
 	 */
 	uint32_t seen_psn;
@@ -313,7 +316,7 @@ struct uroce_req {
 	uint32_t next_idx;  /* send queue index of the request that next_psn belongs to */
 	uint32_t next_pkt;  /* number of PSNs of the request at next_idx before next_psn */
 	uint32_t begun_idx; /* send queue index behind the newest request that has PSNs */
-	/* number of packets sent since the last packet that asked for an ACK */
+	/* number of packets sent since the last packet that requested an ACK */
 	uint8_t since_ack_req;
 	/*
 	 * number of ACK timeouts, with the present one, after which the request fails because the
@@ -332,7 +335,7 @@ struct uroce_req {
 	/*
 	 * The fields is_ack_wanted, is_draining and is_local_done are used in every recovery state.
 	 */
-	/* the next packet asks for an ACK, even if the ACK rule (req.c) does not demand it */
+	/* the next packet requests an ACK, even if the ACK rule (req.c) does not require it */
 	bool is_ack_wanted;
 	/* in the QP state SQD: some requests that were begun have not yet completed */
 	bool is_draining;
@@ -383,7 +386,7 @@ struct uroce_resp {
 	 */
 	bool has_aeth;
 	/*
-	 * It is not known whether a late packet or a retransmission filled the last PSN gap; the
+	 * Whether a late packet or a retransmission filled the last PSN gap is not known yet; the
 	 * next packet shows this. This flag is not part of `ooo_state`, because the next gap may be
 	 * open meanwhile.
 	 */
@@ -399,7 +402,7 @@ struct uroce_resp {
 	uint32_t msg_len;
 	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: there are none */
 	struct uroce_reorder_window reorder_window;
-	/* receive request that was taken from the SRQ, see recv.c; NULL: none is taken */
+	/* receive request that was taken from the SRQ, see recv.c; NULL: no request is taken */
 	struct uroce_recv_wqe *recv;
 	uint64_t write_va;
 	uint32_t write_rkey; /* rkey of the WRITE that is being received */
@@ -414,9 +417,9 @@ struct uroce_resp {
 	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: the QP has no block of the pool */
 	struct uroce_rd_res *res;
 	/*
-	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE:
-	 * none was dropped. This field is not part of `ooo_state`, because requests may be dropped
-	 * in every state but UROCE_OOO_REQUEST_IN_ORDER
+	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE: no
+	 * such request was dropped. This field is not part of `ooo_state`, because requests may be
+	 * dropped in every state but UROCE_OOO_REQUEST_IN_ORDER
 	 */
 	uint32_t dropped_end;
 	uint32_t fill_psn; /* PSN of the packet that filled the last PSN gap */
@@ -428,7 +431,7 @@ struct uroce_resp {
 	uint32_t passed_head;
 };
 
-/** The value of the fields ooo_first_psn and dropped_end when they name no packet. */
+/** The value of the fields ooo_first_psn and dropped_end when they refer to no packet. */
 #define UROCE_OOO_PSN_NONE UINT32_MAX
 
 /**
@@ -504,15 +507,16 @@ struct uroce_qpc {
 	/* pending events (enum uroce_qpc_event, or-ed), which the caller reads and clears */
 	uint32_t events;
 	uint16_t window_psns;
-	/* maximum number of responses that one READ request on the wire asks for */
+	/* maximum number of response packets that one READ request on the wire requests */
 	uint16_t chunk_psns;
 	uint16_t pkey;
-	/* while there is more to send, one of this number of packets asks for an ACK */
+	/* while there is more to send, one of every `ack_every` packets requests an ACK */
 	uint8_t ack_every;
 	/* UC: number of wrong keys that were received since bad_key_ns; see msg.c */
 	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
-	uint32_t pdn;    /* number of the QP's protection domain; XRC_RECV: of that of `srq` */
+	/* number of the QP's protection domain; XRC_RECV: number of the domain of `srq` */
+	uint32_t pdn;
 	uint32_t access; /* access rights that the QP grants to the peer (enum ibv_access_flags) */
 	/*
 	 * state of congestion control; both roles use the first 16 bytes, the requester also the
@@ -581,7 +585,7 @@ struct uroce_qpc {
 	 */
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */
-	/* time at which the first of the wrong keys was received that nb_bad_keys counts */
+	/* time at which the first of the `nb_bad_keys` wrong keys was received */
 	uint64_t bad_key_ns;
 	/* the reason why the QP failed last; valid after the event UROCE_QPC_FAILED */
 	struct uroce_failure failure;
@@ -668,8 +672,8 @@ uroce_qpc_fetch_resp(const struct uroce_qpc *qpc, bool has_recv)
 }
 
 /**
- * Prefetch the receive request that the next message would take. The context should be in the
- * cache, because this call reads the context.
+ * Prefetch the receive request that the next message will use. The context should be in the cache,
+ * because this call reads the context.
  */
 static inline void
 uroce_qpc_fetch_recv(const struct uroce_qpc *qpc)

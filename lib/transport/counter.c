@@ -6,7 +6,7 @@
 
 #include "base/lower.h"
 
-/* The size of the longest string that DPDK telemetry takes, with the terminating zero. */
+/* The size of the longest string that DPDK telemetry accepts, with the terminating zero. */
 #define TEXT_MAX 128
 
 static const char counter_names[UROCE_COUNTER_NB][UROCE_LOWER_MAX + 1] = {

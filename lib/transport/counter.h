@@ -6,9 +6,9 @@
  * @file
  * The counters of a device. One list gives the enum, the name, the source of the name, and the
  * description. If the InfiniBand specification, rxe or mlx5 defines a counter with the same
- * meaning, the counter has the name from there. Every worker has a set of counters, which only this
- * worker writes. Readers sum the sets (datapath/device/stats.h). Some counters are not counted, but
- * computed by the readers from other counters or from verdicts.
+ * meaning, the counter has the name from that source. Every worker has a set of counters, which
+ * only this worker writes. Readers sum the sets (datapath/device/stats.h). Some counters are not
+ * counted, but computed by the readers from other counters or from verdicts.
  */
 
 #include <stdint.h>
@@ -116,14 +116,15 @@ struct uroce_counters {
 };
 
 /**
- * The name of a counter in lower case, such as "port_xmit_data"; "?" if `counter` is out of range.
+ * Get the name of a counter in lower case, such as "port_xmit_data"; "?" if `counter` is out of
+ * range.
  */
 const char *uroce_counter_name(enum uroce_counter counter);
 
-/** The description of a counter, at most 127 characters; "?" if `counter` is out of range. */
+/** Get the description of a counter, at most 127 characters; "?" if `counter` is out of range. */
 const char *uroce_counter_text(enum uroce_counter counter);
 
-/** The source of a counter's name. `counter` must be in range. */
+/** Get the source of a counter's name. `counter` must be in range. */
 enum uroce_counter_source uroce_counter_source(enum uroce_counter counter);
 
 /**

@@ -26,7 +26,7 @@ void uroce_error_fail_request(struct uroce_qpc *qpc, enum ibv_wc_status status, 
 void uroce_error_fail_receive(struct uroce_qpc *qpc, enum ibv_wc_status status,
 			      enum uroce_verdict verdict, uint64_t now_ns);
 
-/** Put the QP into ERR because a request of the peer has the verdict. */
+/** Put the QP into ERR, because a request of the peer was refused with `verdict`. */
 void uroce_error_refuse_request(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t now_ns);
 
 /** Count a request of the peer that was refused, if there is a counter for the verdict. */

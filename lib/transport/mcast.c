@@ -3,7 +3,7 @@
  * The table of multicast groups is a hash table with chains, whose nodes are memberships. A node is
  * published by a store to the link that leads to it (release M1, acquire A5). It is removed by
  * setting that link to the node behind it. The removed node keeps its own link until the grace
- * period is over, so that a thread which is at the node can continue.
+ * period is over, so that a thread that has reached the node can continue its walk.
  */
 #include "transport/mcast.h"
 

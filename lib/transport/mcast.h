@@ -8,8 +8,8 @@
  *
  * A datagram to a group has the destination QPN UROCE_MCAST_QPN and a multicast address. Each
  * worker that receives the datagram passes it to uroce_qpc_recv() for each of its QPs that are
- * members. Every member checks its P_Key and Q_Key, and takes a receive request of its own. A
- * member is a pointer which the table does not dereference.
+ * members. Every member checks its P_Key and Q_Key, and uses a receive request of its own. A member
+ * is a pointer which the table does not dereference.
  *
  * Attach, detach and free are control calls, which the caller serialises. uroce_mcast_walk_next()
  * may be called by any thread at any time. Between detach and free the caller waits for a grace
@@ -27,7 +27,7 @@
 
 struct uroce_mcast_table;
 
-/** The memory size in bytes of a table for up to `nb_max` memberships (1 .. 2^24). */
+/** Get the memory size in bytes of a table for up to `nb_max` memberships (1 .. 2^24). */
 size_t uroce_mcast_table_memsize(uint32_t nb_max);
 
 /** Initialise an empty table in `mem`. The memory must be 64-byte aligned; the caller frees it. */
@@ -70,7 +70,7 @@ unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t 
 struct uroce_mcast_walk {
 	const struct uroce_mcast_table *table;
 	uint8_t gid[16];
-	uint32_t idx; /* index of the table entry that the walk looks at next */
+	uint32_t idx; /* index of the table entry that the walk visits next */
 };
 
 void uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_table *table,

@@ -6,8 +6,8 @@
  *
  * How it works: conditions that the general path checks for each packet are checked here once for a
  * burst of packets of one message. These conditions are: the packets may be sent, or are expected;
- * and their memory is one piece. What remains for each packet is to advance the PSN and the
- * address. If a condition is false (a packet was lost, or the memory is in several pieces or not
+ * and their memory is one piece. For each packet, only the PSN and the address have to be advanced.
+ * If a condition is false (a packet was lost, or the memory is in several pieces or not
  * accessible), no packet is processed here, and the general path processes each packet.
  */
 #include "transport/middle.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions of qpc.h: they make the checks that are common to all packets, and pass each event
- * to the requester or the responder.
+ * The functions that qpc.h declares: they make the checks that are common to all packets, and pass
+ * each event to the requester or the responder.
  */
 #include "transport/qpc.h"
 
@@ -118,7 +118,7 @@ is_pkey_match(uint16_t a, uint16_t b)
 	return ((a ^ b) & 0x7fff) == 0 && ((a | b) & 0x8000);
 }
 
-/* The source and the destination address of an IPv4 header in one word, since they are adjacent. */
+/* Get the source and destination address of an IPv4 header, which are adjacent, as one word. */
 static uint64_t
 addresses_of(const struct uroce_ipv4 *ip)
 {
@@ -166,7 +166,7 @@ check_packet(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_NOT_READY;
 	if (pkt->op->service != qpc->service && pkt->op->service != UROCE_SERVICE_CNP)
 		return UROCE_VERDICT_WRONG_SERVICE;
-	/* an XRC QP has only one role: it takes either requests or responses */
+	/* an XRC QP has only one role: it receives either requests or responses */
 	if (qpc->service == UROCE_SERVICE_XRC && pkt->op->service == UROCE_SERVICE_XRC &&
 	    is_response != (qpc->type == IBV_QPT_XRC_SEND))
 		return UROCE_VERDICT_WRONG_SERVICE;
@@ -364,7 +364,7 @@ send_both(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t n
 	/*
 	 * Responses get only half of the burst, so that a long READ of the peer does not stop the
 	 * requests of this QP. If the burst has an odd number of frames, responses and requests get
-	 * the odd frame in turn, because each burst may be a single frame.
+	 * the odd frame alternately, because each burst may be a single frame.
 	 */
 	if (is_rc && !is_ack_last)
 		nb = uroce_resp_send(qpc, out, (max + !qpc->is_req_turn) / 2, now_ns);

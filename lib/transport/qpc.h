@@ -29,7 +29,7 @@
  *
  *	resp		requests of the peer (duplicate, expected, out-of-order), and responses
  *	single_packet, rd_atomic_resp	fast paths of small messages, short READs and atomics
- *	ooo_request, ddp	requests ahead of a PSN gap
+ *	ooo_request, ddp	requests behind a PSN gap
  *	execute, msg	execute the expected request; place the payload of a message
  *	ud		datagrams, both directions
  *
@@ -50,8 +50,8 @@
 void uroce_qpc_init(struct uroce_qpc *qpc, const struct uroce_qpc_conf *conf);
 
 /**
- * End the use of a context: return to the worker's pools the objects that the context has taken
- * from them.
+ * End the use of a context: the objects that the context has taken from the worker's pools are
+ * returned.
  */
 void uroce_qpc_fini(struct uroce_qpc *qpc);
 
@@ -132,18 +132,18 @@ unsigned uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, 
 				  uint64_t now_ns);
 
 /**
- * Tell the context that the frames of uroce_qpc_send() no longer refer to user memory. UC and UD
+ * Notify the context that the frames of uroce_qpc_send() no longer refer to user memory. UC and UD
  * requests complete, a request that could not be sent fails, and requests in ERR are flushed. The
  * caller must make this call after every uroce_qpc_send(), even after one that built no frame.
  */
 void uroce_qpc_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** The time at which uroce_qpc_expire() must be called; UROCE_NEVER: no timer is armed. */
+/** Get the time at which uroce_qpc_expire() must be called; UROCE_NEVER if no timer is armed. */
 uint64_t uroce_qpc_deadline(const struct uroce_qpc *qpc);
 
 /**
  * Get the earliest of the deadlines that a request of the peer can change. The other deadlines of
- * the context stay as they are, unless the request puts the QP into ERR.
+ * the context do not change, unless the request puts the QP into ERR.
  */
 static inline uint64_t
 uroce_qpc_response_deadline(const struct uroce_qpc *qpc)
@@ -193,7 +193,7 @@ int uroce_qpc_set_cc(struct uroce_qpc *qpc, const struct uroce_cc_conf *conf);
 
 /**
  * Query the present values of all attributes of the QP. The attribute `cap` is not set, because the
- * owner of the QP knows it.
+ * context does not contain it: the owner of the QP sets it.
  */
 void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 
@@ -204,14 +204,14 @@ void uroce_qpc_query(const struct uroce_qpc *qpc, struct ibv_qp_attr *attr);
 void uroce_qpc_forget_srq(struct uroce_qpc *qpc, const struct uroce_srq *srq);
 
 /**
- * Take the next SRQ that fell below its limit. After the event UROCE_QPC_SRQ_LIMIT the caller
+ * Get the next SRQ that fell below its limit. After the event UROCE_QPC_SRQ_LIMIT the caller
  * repeats this call until the result is NULL, because an XRC target may have taken receive requests
  * from several SRQs.
  */
 struct uroce_srq *uroce_qpc_limited_srq(const struct uroce_qpc *qpc);
 
 /**
- * XRC_RECV: take the next SRQ whose CQ has an event. After UROCE_QPC_RECV_CQ_EVENT or
+ * XRC_RECV: get the next SRQ whose CQ has an event. After UROCE_QPC_RECV_CQ_EVENT or
  * UROCE_QPC_RECV_CQ_OVERRUN the caller repeats this call until the result is NULL, because several
  * SRQs may have events.
  * @param[out] events  the events of the SRQ (enum uroce_srq_event)
@@ -271,8 +271,8 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 		return !uroce_req_is_rnr_wait(req) &&
 		       req->next_idx != uroce_ring_head(&qpc->sq->ring);
 	/*
-	 * in SQD, requests that were begun are sent to their end, and the last packet asks for an
-	 * ACK
+	 * in SQD, all packets of the requests that were begun are sent, and the last packet
+	 * requests an ACK
 	 */
 	case IBV_QPS_SQD:
 		if (uroce_req_has_retransmit(req))

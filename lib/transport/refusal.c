@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks a modify of a QP. The table in qp_state.c checks the transition and the mask. Each value
- * is checked against its range, which for some attributes the device limits.
+ * The checks of a modify of a QP. The table in qp_state.c checks the transition and the mask. Each
+ * value is checked against its range, which for some attributes the device limits.
  */
 #include "transport/refusal.h"
 

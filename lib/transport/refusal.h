@@ -24,15 +24,15 @@ enum uroce_refusal_reason {
 	UROCE_REFUSAL_VALUE,      /* the value of `field` is not in [min, max] */
 };
 
-/** A refused modify. The fields after `to` have a meaning for the reasons that name them. */
+/** A refused modify. The fields after `to` are valid only for the reasons that refer to them. */
 struct uroce_refusal {
 	enum uroce_refusal_reason reason;
 	enum ibv_qp_state from; /* present state of the QP, or cur_qp_state */
-	/* state that the modify asked for; `from` if the modify asked for none */
+	/* state that the modify requested; `from` if the modify requested no state */
 	enum ibv_qp_state to;
 	/*
-	 * attributes that `reason` names (enum ibv_qp_attr_mask, or-ed); for VALUE the attribute of
-	 * `field`
+	 * attributes that `reason` refers to (enum ibv_qp_attr_mask, or-ed); for VALUE the
+	 * attribute of `field`
 	 */
 	int mask;
 	/* if `reason` is UROCE_REFUSAL_VALUE: name of the field of struct ibv_qp_attr */

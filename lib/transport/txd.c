@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Headers of a frame are copied from the QP's path, where they are complete but for the PSN. The
+ * Headers of a frame are copied from the QP's path, where they are complete except for the PSN. The
  * headers in the path are rebuilt when a frame has another opcode or another length than the frame
  * before.
  */
@@ -8,7 +8,7 @@
 
 #include "wire/icrc.h"
 
-/* The length of the UDP payload of a frame: the bytes from the BTH to the end of the ICRC. */
+/* Get the length of the UDP payload of a frame: the bytes from the BTH to the end of the ICRC. */
 static uint32_t
 udp_payload_len(uint8_t opcode, uint32_t payload_len, uint8_t pad_len)
 {

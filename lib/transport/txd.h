@@ -51,7 +51,7 @@ uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			    uint32_t psn, uint32_t payload_len);
 
-/** Charge a frame that is being sent to the pacer of the QP. */
+/** Advance the pacer of the QP by a frame that is being sent. */
 static inline void
 uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
 {

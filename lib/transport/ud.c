@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Unreliable datagrams [IBA 9.8.3]. Each request is one packet to an address of its own, and
- * completes when it was sent. Each received datagram takes a receive request. The first 40 bytes of
+ * completes when it was sent. Each received datagram uses a receive request. The first 40 bytes of
  * the receive request's memory get the global route header: the IPv6 header, or 20 undefined bytes
  * (zeros here) and the IPv4 header [IBA A17.4.5].
  *
@@ -61,7 +61,7 @@ put_datagram(struct uroce_qpc *qpc, struct uroce_send_wqe *wqe, struct uroce_txd
 	struct uroce_bth *bth = (struct uroce_bth *)(txd->hdr + txd->bth_off);
 	struct uroce_deth *deth = (struct uroce_deth *)ext;
 
-	/* a posted Q_Key with the high bit set is replaced by the QP's own [IBA 10.2.5] */
+	/* a posted Q_Key with the high bit set is replaced by the QP's own Q_Key [IBA 10.2.5] */
 	deth->qkey = be32_make(wqe->ud.qkey & 0x80000000u ? qpc->qkey : wqe->ud.qkey);
 	deth->resv = 0;
 	deth->src_qpn = be24_make(qpc->qpn);

@@ -22,11 +22,11 @@
  * - Let i be the smaller of the two numbers of events, minus `stages`. If i > 0, an event first
  *   raises the target by i * hai_mbps instead (hyper increase).
  *
- * A CNP is not authenticated: whoever knows the addresses and the QPN can forge one. So the rate is
- * lowered at most once in `reduce_us`. The default is half of the default interval of notification
- * points (`cnp_us`), because two CNPs may arrive closer together than they were sent. A limited QP
- * reacts only if it has sent something since the last CNP. So forged CNPs lower a rate no faster
- * than a congested path does, and no faster than packets leave.
+ * A CNP is not authenticated: any host that knows the addresses and the QPN can forge a CNP. So the
+ * rate is lowered at most once in `reduce_us`. The default is half of the default interval of
+ * notification points (`cnp_us`), because two CNPs may arrive closer together than they were sent.
+ * A limited QP reacts only if it has sent something since the last CNP. So forged CNPs lower a rate
+ * no faster than a congested path does, and no faster than packets leave.
  *
  * A QP at its full rate is not limited: no timer runs for it, and no byte is counted. Periods of
  * timers that have passed are processed when the QP sends or receives a CNP, so an idle QP costs
@@ -46,7 +46,10 @@
 struct uroce_cc_conf {
 	/* the functions of the congestion control algorithm; NULL: no congestion control */
 	const struct uroce_cc_ops *ops;
-	/* full rate of a QP, which is the rate of the port; 0: not known, 100 Gb/s is assumed */
+	/*
+	 * full rate of a QP, which is the rate of the port; 0: the rate is not known, and 100 Gb/s
+	 * is assumed
+	 */
 	uint32_t rate_mbps;
 	uint32_t min_mbps; /* the lowest rate of a QP */
 	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
@@ -85,7 +88,7 @@ struct uroce_cc_param {
 #define UROCE_CC_PARAMS 13
 extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
 
-/** The integer that stands for alpha = 1.0. Alpha estimates how congested the path is. */
+/** The integer that represents alpha = 1.0. Alpha estimates how congested the path is. */
 #define UROCE_CC_ALPHA_ONE (1u << 20)
 
 /**
@@ -121,7 +124,7 @@ struct uroce_cc {
 	uint64_t timer_ns;   /* time at which the present period of the increase timer began */
 	uint64_t next_ns;    /* time at which the pacer allows the next packet */
 	uint64_t cnp_ns;     /* time before which no CNP is sent to the peer */
-	/* time from which on the first packet that is sent asks for an ACK */
+	/* from this time on, the next packet that is sent requests an ACK */
 	uint64_t ask_ns;
 	/*
 	 * time at which a packet that waits for the pacer may be sent; UROCE_NEVER: no packet waits
@@ -135,7 +138,7 @@ struct uroce_cc {
  */
 struct uroce_cc_ops {
 	const char *name;
-	/* function that returns whether the reaction point accepts a CNP that comes now */
+	/* function that returns whether the reaction point accepts a CNP that arrives now */
 	bool (*may_react)(const struct uroce_cc *cc, uint64_t now_ns);
 	/* function that lowers the rate, because a CNP was accepted */
 	void (*notified)(struct uroce_cc *cc, uint64_t now_ns);
@@ -171,8 +174,8 @@ void uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *
 
 /**
  * Check the values of a configuration.
- * @return NULL: all are valid; otherwise a text that says which value is wrong, why, and what is
- *	allowed
+ * @return NULL: all are valid; otherwise a text with the wrong value, the reason why it is wrong,
+ *	and the allowed values
  */
 const char *uroce_cc_conf_check(const struct uroce_cc_conf *conf);
 
@@ -216,8 +219,8 @@ void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);
 void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 
 /**
- * Charge a frame of `len` bytes that is being sent to the pacer. The function may be called only
- * while is_limited is set.
+ * Advance the pacer and the byte counter by a frame of `len` bytes that is being sent. The function
+ * may be called only while is_limited is set.
  */
 void uroce_cc_charge(struct uroce_cc *cc, uint32_t len, uint64_t now_ns);
 

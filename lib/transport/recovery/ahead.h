@@ -11,8 +11,8 @@
 #include "transport/requester/position.h"
 
 /**
- * How many PSNs a packet may be ahead of epsn while nothing is known of the peer. The number covers
- * usual reordering and the responses of one READ chunk.
+ * Maximum number of PSNs that a packet may be ahead of epsn while nothing is known about the peer.
+ * The number covers usual reordering and the responses of one READ chunk.
  */
 #define UROCE_OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
 

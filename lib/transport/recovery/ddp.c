@@ -3,10 +3,10 @@
  * Direct data placement of later WRITEs: while a PSN gap is open, Middle packets of WRITEs behind
  * the one being received are placed on arrival.
  *
- * The reason: a buffered message takes an mbuf for each packet. The port then receives into other
- * mbufs, which are not in the cache. In addition, each buffered packet is read a second time, when
- * it has left the cache. If the retransmission arrives behind a whole window of packets, buffering
- * is the largest cost of a loss.
+ * The reason: a buffered message occupies an mbuf for each packet. The port then receives into
+ * other mbufs, which are not in the cache. In addition, each buffered packet is read a second time,
+ * when it has left the cache. If the retransmission arrives behind a whole window of packets,
+ * buffering is the largest cost of a loss.
  *
  * How it works: the length of the present WRITE determines at which PSN the next WRITE begins. The
  * first packet of the next WRITE, which is buffered, has the address and the length of that WRITE;
@@ -18,8 +18,8 @@
  * so every message of one packet, are buffered. An application may use the first or the last bytes
  * of a message, or a short message, as a flag that data before it has arrived. Such a flag does not
  * become visible before the earlier data. If two WRITEs write to the same memory, the later one
- * must win. So a packet that is executed while the gap is open leaves out the bytes where a later
- * packet has been placed.
+ * must win. So a packet that is executed while the gap is open does not overwrite the bytes where a
+ * later packet has been placed.
  */
 #include "transport/recovery/ddp.h"
 

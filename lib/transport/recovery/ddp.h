@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 /**
- * The number of later WRITEs whose memory is remembered at a time. Packets of further WRITEs are
- * buffered.
+ * Maximum number of later WRITEs whose memory addresses are stored at a time. Packets of further
+ * WRITEs are buffered.
  */
 #define UROCE_DDP_WRITES_MAX 32
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Selective retransmission by a requester. The peer reports nothing but the first packet that it
- * misses.
+ * Selective retransmission by a requester. The peer reports only the first packet that it misses.
  *
- * A NAK opens a PSN gap at una_psn. The packet at una_psn is retransmitted and asks for an ACK; new
+ * A NAK opens a PSN gap at una_psn. The packet at una_psn is retransmitted and requests an ACK; new
  * packets follow as usual. The next response shows what the peer did with the packets behind the
  * gap. If the response acknowledges more than the one packet, the peer keeps packets behind a gap
  * (selective). If such a response does not acknowledge everything that was sent before the
@@ -14,8 +13,8 @@
  * Each gap is found one round trip after the gap before. From the third gap among the packets in
  * flight on, the packets behind the gaps are retransmitted, once each (opportunistic
  * retransmission). If the last round trip had three gaps or more, opportunistic retransmission
- * begins at the first gap. It uses only capacity that new packets leave: the window is full or the
- * send queue is empty.
+ * begins at the first gap. Opportunistic retransmission uses only capacity that new packets leave:
+ * the window is full or the send queue is empty.
  *
  * A go-back-N peer drops everything that is in flight behind a gap. Packets that only wait in a
  * queue of the path, so that round trips exceed the shortest one, do not raise the throughput. So
@@ -24,7 +23,7 @@
  * QP to the same host begins with the values that this QP has found.
  *
  * After two round trips without a response, the first packet in flight and the newest are
- * retransmitted and ask for an ACK (probe). A go-back-N peer would have reported a gap by a NAK, so
+ * retransmitted and request an ACK (probe). A go-back-N peer would have reported a gap by a NAK, so
  * it can only miss the newest packets. The probe to such a peer is the newest packet alone. If the
  * peer does not respond, the NAK was lost. The next probe is the first packet, and the response
  * acknowledges all that the peer has. Probes do not use retries; only the ACK timeout does.
@@ -46,8 +45,8 @@
 #include "wire/psn.h"
 
 /*
- * Number of fast retransmissions in a row, each followed by a gap at the next packet, after which a
- * selective peer is no longer known to be selective.
+ * Number of fast retransmissions in a row, each followed by a gap at the next packet, after which
+ * the requester does not assume any more that the peer is selective.
  */
 #define ADJACENT_MAX 4
 #define BACKOFF_MAX  10
@@ -116,8 +115,8 @@ close_request_gap(struct uroce_loss_recovery *recovery)
 }
 
 /*
- * Whether a response can belong to the fast retransmission, because it came at least 3/4 of the
- * shortest round trip after the retransmission.
+ * Whether a response can belong to the fast retransmission, because the response arrived at least
+ * 3/4 of the shortest round trip after the retransmission.
  */
 static bool
 is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
@@ -187,7 +186,7 @@ respond(struct uroce_qpc *qpc, bool is_nak, uint64_t now_ns)
 	return true;
 }
 
-/* Go back N after an ACK which showed that the peer dropped what was behind a PSN gap. */
+/* Go back N after an ACK which showed that the peer dropped the packets behind a PSN gap. */
 static enum uroce_recovery_action
 fall_back(struct uroce_qpc *qpc)
 {
@@ -261,7 +260,7 @@ uroce_loss_recovery_start(struct uroce_qpc *qpc)
 
 /*
  * Save the metrics of a go-back-N peer in the peer cache. The next QP to the same host begins with
- * them.
+ * these metrics.
  */
 static void
 save_peer_metrics(const struct uroce_qpc *qpc)
@@ -284,9 +283,9 @@ uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc)
 	    req->loss_recovery.peer != UROCE_PEER_ARQ_GO_BACK_N)
 		return;
 	/*
-	 * The peer counts as selective only if it acknowledges everything, and more than
-	 * REORDER_MAX packets before their retransmission. Otherwise packets may only have been
-	 * late, or an earlier retransmission may have carried them.
+	 * The peer counts as selective only if it acknowledges everything in flight, and if more
+	 * than REORDER_MAX of these packets were not retransmitted yet. Otherwise packets may only
+	 * have been late, or an earlier retransmission may have carried them.
 	 */
 	if (req->una_psn != req->max_psn ||
 	    uroce_psn_dist(req->next_psn, req->una_psn) <= REORDER_MAX)
@@ -321,9 +320,9 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 /*
  * Adapt the congestion window (cwnd) to a new round-trip sample. cwnd grows until packets queue in
  * the path, and shrinks by an eighth with each sample that shows queueing. cwnd doubles until
- * packets queued once, and then grows by an eighth; it grows only where half of it was in flight.
- * If packets queue even with the smallest cwnd, the path has become longer: min_rtt_ns grows by
- * 1/32 with each sample.
+ * packets queued once, and then grows by an eighth; cwnd grows only if half of it was in flight. If
+ * packets queue even with the smallest cwnd, the path has become longer: min_rtt_ns grows by 1/32
+ * with each sample.
  */
 static void
 adjust_cwnd(struct uroce_qpc *qpc)
@@ -350,8 +349,8 @@ adjust_cwnd(struct uroce_qpc *qpc)
 
 /*
  * Start the probe timer, so that a probe is sent before the ACK timeout. The ACK timeout may be up
- * to four times the time that the attribute `timeout` gives. The probe timer is at most three times
- * the time of `timeout`, so that the response to the probe can come before the ACK timeout.
+ * to four times the time that the attribute `timeout` specifies. The probe timer is at most three
+ * times the time of `timeout`, so that the response to the probe can arrive before the ACK timeout.
  */
 static void
 arm_probe(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -457,7 +456,7 @@ probe_packets(struct uroce_qpc *qpc)
 }
 
 /*
- * Make a request for the response at una_psn due, as a probe.
+ * Schedule a repetition of the request for the response at una_psn, as a probe.
  * @return false: the request at una_psn gets no response with data, or no probe is possible now
  */
 static bool
@@ -505,7 +504,8 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * The PSN of the newest packet in flight; una_psn, if the newest packet gets a response with data.
+ * Get the PSN of the newest packet in flight; una_psn, if the newest packet gets a response with
+ * data.
  */
 static uint32_t
 last_psn(const struct uroce_qpc *qpc)
@@ -617,7 +617,7 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
 		/*
 		 * While no round trip is known, the sample ends with the response to any packet of
-		 * the burst. The packet that asks for an ACK may be lost, and there is no probe
+		 * the burst. The packet that requests an ACK may be lost, and there is no probe
 		 * before a round trip is known.
 		 */
 		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;

@@ -38,8 +38,8 @@ enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 void uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc);
 
 /**
- * Initialise what is known of the peer from the peer cache. The caller does this before it sends
- * the first packet, or the first packet to another host.
+ * Initialise the values that depend on the peer from the peer cache. The function must be called
+ * before the first packet is sent, and before the first packet to another host is sent.
  */
 void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 
@@ -64,13 +64,13 @@ void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, ui
 enum uroce_recovery_action uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Take the next packet that has to be sent now as a fast retransmission or as a probe.
+ * Get the next packet that has to be sent now as a fast retransmission or as a probe.
  * @return false: there is no such packet
  */
 bool uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
 /**
- * Take the next packet behind PSN gaps for opportunistic retransmission. The caller has no new
+ * Get the next packet behind PSN gaps for opportunistic retransmission. The caller has no new
  * packet to send.
  * @return false: there is no such packet
  */

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processing of requests that arrive ahead of a PSN gap. [IBA 9.7.5.1.1] asks for a NAK, and allows
- * a responder to drop these requests.
+ * Processing of requests that arrive behind a PSN gap. [IBA 9.7.5.1.1] requires a NAK, and allows a
+ * responder to drop these requests.
  *
  * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
  * length of the WRITE are known, so all packets before the Middle packet belong to the same
- * message, and access was granted. The same is true of WRITEs that directly follow (ddp.c). Every
- * other packet is buffered as it is, and executed in PSN order when the gap is filled. So the first
- * and the last packet of a message are visible only after everything before them, and a duplicate
- * of a placed packet is not placed again.
+ * message, and access was granted. Middle packets of WRITEs that directly follow are placed, too
+ * (ddp.c). Every other packet is buffered unchanged, and executed in PSN order when the gap is
+ * filled. So the first and the last packet of a message are visible only after everything before
+ * them, and a duplicate of a placed packet is not placed again.
  *
  * Many packets may be buffered, and few of them are still in the cache. So the buffered packets are
  * executed in several parts. Each part is acknowledged, so that the peer can send new packets
  * meanwhile. Until the last part is executed, the packet at epsn is present and no gap is reported.
  *
  * ooo_request_state.c is the table of the states of the reception. A NAK reports the gap when a
- * packet ahead of it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
+ * packet behind it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
  * there may be another gap. A peer that goes back N fills this next gap without a NAK. So the next
- * gap is reported when another packet ahead of it arrives, or after the time that the last gap was
+ * gap is reported when another packet behind it arrives, or after the time that the last gap was
  * open.
  *
- * How far ahead may a packet be? An attacker who forges packets must not find accepted PSNs easily.
- * A peer sends one packet after the other, and most of them arrive, so a packet far ahead of all
- * others is not the peer's. The window is UROCE_OOO_WINDOW_MIN PSNs, plus twice the largest of
- * three numbers: the PSNs that have arrived out of order, the PSNs behind an earlier gap, and the
- * responses of one READ. Each packet that arrives behind a gap widens this window by more than the
- * one PSN of the packet. A packet beyond the window is dropped and counted, and the peer
- * retransmits it.
+ * A window limits how far ahead of epsn a packet may be, because an attacker who forges packets
+ * must not find accepted PSNs easily. A peer sends one packet after the other, and most of them
+ * arrive, so a packet far ahead of all others is not the peer's. The window is UROCE_OOO_WINDOW_MIN
+ * PSNs, plus twice the largest of three numbers: the PSNs that have arrived out of order, the PSNs
+ * behind an earlier gap, and the responses of one READ. Each packet that arrives behind a gap
+ * widens this window by more than the one PSN of the packet. A packet beyond the window is dropped
+ * and counted, and the peer retransmits it.
  *
  * If two packets of one PSN differ, psn_conflict.c discards both. A buffered packet that is refused
  * when it is executed might end the QP, and may be forged. So it is also discarded, and its PSN is
  * requested again. If the packet was the peer's, the peer retransmits it.
  *
  * The responder learns whether a gap was loss or reordering from the packet that fills the gap. A
- * packet that asks for an ACK is a retransmission, or a probe that came before the NAK. For any
+ * packet that requests an ACK is a retransmission, or a probe that came before the NAK. For any
  * other packet, the packet after it decides. If that packet is a duplicate of the packet behind the
  * gap, which was kept, the peer goes back N. If that packet is a duplicate of the packet that
  * filled the gap, or a new packet, then the gap was reordering.
@@ -117,10 +117,10 @@ place_or_buffer_request(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 }
 
 /*
- * Count the response packets of a READ that was buffered. Each of them uses a PSN, so the PSNs of
- * later requests are higher by this number, and a higher PSN must be accepted. A READ with a wrong
- * key is not counted: otherwise an attacker without a key could raise the accepted PSN by a forged
- * length.
+ * Count the response packets of a READ that was buffered. Each response packet uses a PSN, so the
+ * PSNs of later requests are higher by this number, and a higher PSN must be accepted. A READ with
+ * a wrong key is not counted: otherwise an attacker without a key could raise the accepted PSN by a
+ * forged length.
  */
 static void
 note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -245,8 +245,8 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Learn from the packet that fills the PSN gap at epsn whether it is a retransmission or was only
- * late, and how long the gap was open.
+ * Learn from the packet that fills the PSN gap at epsn whether the packet is a retransmission or
+ * was only late. Store the time for which the gap was open.
  */
 static void
 learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -262,7 +262,7 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 	if (!resp->gap)
 		return;
 	/*
-	 * A packet that asks for an ACK is a retransmission, or a probe that the peer sent before
+	 * A packet that requests an ACK is a retransmission, or a probe that the peer sent before
 	 * the NAK arrived. So the reordering window was too long.
 	 */
 	if (pkt->has_ack_req)
@@ -336,7 +336,10 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 			break;
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
-		/* the packet has put the QP into ERR, which discards the kept packets */
+		/*
+		 * without a gap, the packet has put the QP into ERR, which discards the kept
+		 * packets
+		 */
 		if (!resp->gap)
 			return false;
 		if (resp->ooo_state == UROCE_OOO_REQUEST_RNR_NAK_SENT) {

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Processing of requests that arrive ahead of a PSN gap: they are placed in memory, buffered or
+ * Processing of requests that arrive behind a PSN gap: they are placed in memory, buffered or
  * dropped.
  */
 
@@ -29,7 +29,8 @@ uroce_ooo_request_is_idle(const struct uroce_resp *resp)
 
 /**
  * Whether the responder may execute the next requests in order as a burst: nothing is left to do
- * for retransmission or reordering, and the QP is no XRC target, whose requests name an SRQ each.
+ * for retransmission or reordering, and the QP is no XRC target. Each request to an XRC target
+ * contains the number of an SRQ.
  */
 static inline bool
 uroce_ooo_request_is_fast_path(const struct uroce_qpc *qpc)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The state table of the responder's reception of requests. A row is a state, a column is an event.
- * A cell holds the action and the next state. An empty cell is an event that cannot happen in this
- * state or means nothing there: the state stays, and there is nothing to do.
+ * A cell holds the action and the next state. An empty cell belongs to an event that cannot happen
+ * in this state, or that this state ignores: the state does not change, and there is no action.
  */
 #include "transport/recovery/ooo_request_state.h"
 

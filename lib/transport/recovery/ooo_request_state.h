@@ -43,7 +43,7 @@ enum uroce_ooo_request_action {
 enum uroce_ooo_request_action uroce_ooo_request_step(struct uroce_qpc *qpc,
 						     enum uroce_ooo_request_event event);
 
-/** The name of a state of the reception of requests, for traces. */
+/** Get the name of a state of the reception of requests, for traces. */
 const char *uroce_ooo_request_state_name(enum uroce_ooo_request_state state);
 
 /** Discard all requests that arrived ahead of epsn. No PSN gap is reported for them. */

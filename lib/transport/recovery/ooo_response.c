@@ -11,12 +11,13 @@
  * requests, are buffered and processed in order. A duplicate is dropped. Where there is no room, a
  * response is dropped as if it had been lost.
  *
- * Only missing responses are requested again. For each READ chunk one request asks for the range
- * from the first missing response to the last. An atomic, or another request that gets a single
+ * Only missing responses are requested again. For each READ chunk one request covers the range from
+ * the first missing response to the last. An atomic, or another request that gets a single
  * response, is retransmitted, and the peer repeats its response. The missing responses of a chunk
  * are requested when the last response of the chunk or a later response has arrived, and reordering
  * is ruled out (reorder_window.h). While an earlier part of a chunk is being requested, no later
- * part is requested: a peer may remember a READ only from where it was requested last.
+ * part is requested: a peer may remember a READ only from the PSN on at which the READ was last
+ * requested.
  *
  * A repeated request, or the responses to it, may also be lost. The peer responds in the order of
  * the requests. So a response to a later request proves that responses which are still missing are
@@ -196,8 +197,8 @@ looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Learn from a response to a repeated request how soon such a response can come. If there is no
- * round-trip sample yet, this response gives the first one.
+ * Learn from a response to a repeated request how soon such a response can arrive. If there is no
+ * round-trip sample yet, this response is the first one.
  */
 static void
 note_response(struct uroce_req *req, uint64_t now_ns)
@@ -260,7 +261,7 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	/* the response has put the QP into ERR, which discards the kept responses */
+	/* without a gap, the response has put the QP into ERR, which discards the kept responses */
 	if (!uroce_req_has_answer_gap(&qpc->req))
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {
@@ -284,7 +285,7 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 
 	/*
 	 * A response to a repeated request does not wait behind other responses. So such a response
-	 * may come sooner than the shortest round trip.
+	 * may arrive sooner than the shortest round trip.
 	 */
 	if (answers->min_response_ns && (!soonest_ns || answers->min_response_ns < soonest_ns))
 		soonest_ns = answers->min_response_ns;
@@ -447,7 +448,7 @@ note_requested(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * Take the request that the peer has reported as missing by a NAK, in order to retransmit it.
+ * Get the request that the peer has reported as missing by a NAK, in order to retransmit it.
  * @return false: the request is not in flight any more
  */
 static bool
@@ -499,8 +500,8 @@ next_probe(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns)
 }
 
 /*
- * The PSN that seen_psn has to reach before missing responses from `psn` on are requested again:
- * the end of the request or of the READ chunk that `psn` belongs to.
+ * Get the PSN that seen_psn has to reach before missing responses from `psn` on are requested
+ * again: the end of the request or of the READ chunk that `psn` belongs to.
  */
 static uint32_t
 next_request_end(const struct uroce_qpc *qpc, uint32_t psn)
@@ -522,8 +523,7 @@ uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uin
 	if (answers->state != UROCE_OOO_RESPONSE_LOST && !answers->due)
 		return false;
 	/*
-	 * the requester is going back N, so the retransmitted requests ask for all missing
-	 * responses
+	 * the requester is going back N, so the retransmitted requests cover all missing responses
 	 */
 	if (req->next_psn != req->max_psn) {
 		uroce_ooo_response_note_rewind(qpc);

@@ -47,7 +47,7 @@ void uroce_ooo_response_drain(struct uroce_qpc *qpc, uint64_t now_ns);
 void uroce_ooo_response_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Take the next request for missing responses that has to be sent now.
+ * Get the next request for missing responses that has to be sent now.
  * @return false: there is no such request
  */
 bool uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
@@ -59,9 +59,7 @@ bool uroce_ooo_response_next(struct uroce_qpc *qpc, struct uroce_retransmit *out
 uint32_t uroce_ooo_response_nb_present(const struct uroce_qpc *qpc,
 				       const struct uroce_send_wqe *wqe);
 
-/**
- * Count the responses from `psn` on, at most `nb`, without those at the end that have arrived.
- */
+/** Count the responses in the range of `nb` PSNs from `psn` on, up to the last missing one. */
 uint32_t uroce_ooo_response_nb_missing(const struct uroce_qpc *qpc, uint32_t psn, uint32_t nb);
 
 #endif /* UROCE_TRANSPORT_OOO_RESPONSE_H */

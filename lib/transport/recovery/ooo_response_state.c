@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The state table of the requester's recovery of lost responses. A row is a state, a column is an
- * event. A cell holds the action and the next state. An empty cell is an event that cannot happen
- * in this state or means nothing there: the state stays, and there is nothing to do.
+ * event. A cell holds the action and the next state. An empty cell belongs to an event that cannot
+ * happen in this state, or that this state ignores: the state does not change, and there is no
+ * action.
  */
 #include "transport/recovery/ooo_response_state.h"
 

@@ -40,12 +40,12 @@ enum uroce_ooo_response_action {
 enum uroce_ooo_response_action uroce_ooo_response_step(struct uroce_ooo_responses *answers,
 						       enum uroce_ooo_response_event event);
 
-/** The name of a state of the recovery of responses, for traces. */
+/** Get the name of a state of the recovery of responses, for traces. */
 const char *uroce_ooo_response_state_name(enum uroce_ooo_response_state state);
 
 /**
  * Clear the record of which responses were requested again, after the send position went back to
- * una_psn. The requests that are retransmitted from there on ask for all missing responses.
+ * una_psn. The requests that are retransmitted from una_psn on cover all missing responses.
  */
 void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 

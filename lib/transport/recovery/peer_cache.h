@@ -21,7 +21,7 @@
 /** Metrics of one go-back-N host. */
 struct uroce_peer_metrics {
 	uint64_t host;       /* hash of the address of the host */
-	uint32_t min_rtt_ns; /* the shortest round trip to the host; 0: not known */
+	uint32_t min_rtt_ns; /* the shortest round trip to the host; 0 if it is not known */
 	/*
 	 * Congestion window: the number of packets that may be in flight to the host. 0: this slot
 	 * of the cache is empty, or its host has proved selective.
@@ -48,7 +48,7 @@ uroce_peer_cache_hash(const uint8_t *ip, size_t len)
 	return (half[0] ^ half[1]) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-/** The slot of a host in the cache, which the upper bits of the hash of its address give. */
+/** Get the slot of a host in the cache: the upper bits of the hash of its address are the index. */
 static inline unsigned
 uroce_peer_cache_slot(uint64_t host)
 {

@@ -2,8 +2,9 @@
 /*
  * PSN conflicts: two different packets with the same PSN. A packet that arrived out of order is
  * trusted less than one in order. If two packets of one PSN differ, at most one is the peer's, and
- * nothing shows which. So the kept packet is discarded, the PSN is requested again, and the next
- * packet in order decides. If the kept packet was already executed, the conflict is only counted.
+ * the responder cannot find out which one. So the kept packet is discarded, the PSN is requested
+ * again, and the next packet in order decides. If the kept packet was already executed, the
+ * conflict is only counted.
  */
 #include "transport/recovery/psn_conflict.h"
 
@@ -23,7 +24,7 @@ count_conflict(struct uroce_qpc *qpc)
 
 /*
  * Whether a retransmission of a request is always identical to the request. A retransmission of a
- * READ may differ, because it may ask for only a part of the data.
+ * READ may differ, because it may request only a part of the data.
  */
 static bool
 is_retransmit_identical(const struct uroce_pkt *pkt)

@@ -19,8 +19,8 @@ enum uroce_verdict uroce_psn_conflict_check(struct uroce_qpc *qpc, const struct 
 
 /**
  * Discard the kept request with this PSN. If the request is the first packet of a WRITE, later
- * packets may have been placed at the address that it names. In this case all kept requests are
- * discarded.
+ * packets may have been placed at the address that this packet contains. In this case all kept
+ * requests are discarded.
  */
 void uroce_psn_conflict_discard(struct uroce_qpc *qpc, uint32_t psn);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of the requester's loss recovery. A row is a state, a column is an event. A cell holds
- * the action and the next state. An empty cell is an event that cannot happen in this state or
- * means nothing there: the state stays, and there is nothing to do.
+ * the action and the next state. An empty cell belongs to an event that cannot happen in this
+ * state, or that this state ignores: the state does not change, and there is no action.
  *
  * The LOSS states remember that the requester went back N because of a loss at this una_psn.
  * Another loss at the same una_psn does not make the requester go back again, because the

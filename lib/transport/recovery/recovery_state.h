@@ -15,7 +15,7 @@
 
 /** Events of the requester's loss recovery. */
 enum uroce_recovery_event {
-	/* the peer misses the packet at una_psn, and maybe no other packet */
+	/* the peer misses the packet at una_psn, and perhaps only this packet */
 	UROCE_RECOVERY_ON_GAP,
 	UROCE_RECOVERY_ON_GAP_CLOSED, /* the peer has the packet that was retransmitted */
 	UROCE_RECOVERY_ON_PTO,        /* probe timeout: no response came for two round trips */
@@ -38,7 +38,7 @@ enum uroce_recovery_action {
 	UROCE_RECOVERY_DO_NOTHING,
 	UROCE_RECOVERY_DO_RETRANSMIT, /* retransmit only the packet at una_psn */
 	/*
-	 * send a probe: retransmit the first packet in flight, the newest, or both, and ask for an
+	 * send a probe: retransmit the first packet in flight, the newest, or both, and request an
 	 * ACK
 	 */
 	UROCE_RECOVERY_DO_PROBE,
@@ -50,7 +50,7 @@ struct uroce_retransmit {
 	uint32_t psn;
 	/* number of responses, from `psn` on, that the packet requests, if it is a READ */
 	uint32_t nb;
-	bool is_asking; /* the packet to retransmit asks for an ACK */
+	bool is_asking; /* the packet to retransmit requests an ACK */
 };
 
 /**
@@ -60,12 +60,12 @@ struct uroce_retransmit {
 enum uroce_recovery_action uroce_recovery_step(struct uroce_loss_recovery *recovery,
 					       enum uroce_recovery_event event);
 
-/** The name of a state of loss recovery, for traces. */
+/** Get the name of a state of loss recovery, for traces. */
 const char *uroce_recovery_state_name(enum uroce_recovery_state state);
 
 /**
  * Clear the pending work of loss recovery after the send position went back to una_psn: PSN gaps,
- * probes and the round-trip sample. What is known of the peer is kept.
+ * probes and the round-trip sample. The values that were learnt about the peer are kept.
  */
 void uroce_recovery_rewound(struct uroce_req *req);
 

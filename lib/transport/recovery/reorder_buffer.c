@@ -16,7 +16,7 @@
 
 struct gap_slot {
 	/*
-	 * this must be the first field, because a pointer to the gap is cast to a pointer to its
+	 * `gap` must be the first field, because a pointer to the gap is cast to a pointer to its
 	 * slot
 	 */
 	_Alignas(64) struct uroce_psn_gap gap;

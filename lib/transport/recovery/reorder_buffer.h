@@ -7,8 +7,8 @@
  * The reorder buffer: a worker's bounded pool of PSN gaps, and of received frames that wait behind
  * them.
  *
- * A QP without missing packets uses nothing of the pool. The first packet that arrives ahead of a
- * gap allocates a struct uroce_psn_gap. A packet that can be neither executed nor placed yet is
+ * A QP without missing packets uses nothing of the pool. The first packet that arrives behind a gap
+ * allocates a struct uroce_psn_gap. A packet that can be neither executed nor placed yet is
  * buffered. Its frame stays as it is, until the pool returns it on the list of released frames. The
  * pool frees no frames and has no callbacks: the caller takes the released frames after its calls
  * into the transport (uroce_reorder_buffer_reap()).
@@ -30,8 +30,8 @@
 struct uroce_reorder_buffer;
 
 /**
- * The memory size in bytes of a reorder buffer for `nb_gaps` gaps and `nb_frames` frames (1 .. 2^24
- * each).
+ * Get the memory size in bytes of a reorder buffer for `nb_gaps` gaps and `nb_frames` frames (1 ..
+ * 2^24 each).
  */
 size_t uroce_reorder_buffer_memsize(uint32_t nb_gaps, uint32_t nb_frames);
 
@@ -93,22 +93,23 @@ void uroce_reorder_buffer_add_ready(struct uroce_reorder_buffer *reorder_buffer,
 bool uroce_reorder_buffer_has_ready(const struct uroce_reorder_buffer *reorder_buffer);
 
 /**
- * Take up to `max` released frames back from the pool. Each is named by the `owner` of its packet.
+ * Remove up to `max` released frames from the pool. Each frame is returned as the `owner` of its
+ * packet.
  * @return the number of frames
  */
 unsigned uroce_reorder_buffer_reap(struct uroce_reorder_buffer *reorder_buffer, void **owners,
 				   unsigned max);
 
-/** The number of frames that are buffered. Released frames do not count. */
+/** Get the number of frames that are buffered. Released frames do not count. */
 uint32_t uroce_reorder_buffer_count(const struct uroce_reorder_buffer *reorder_buffer);
 
 /**
- * The peer cache of the worker's QPs: what is known of hosts that drop packets behind a PSN gap.
+ * Get the peer cache of the worker's QPs: the metrics of hosts that drop packets behind a PSN gap.
  */
 struct uroce_peer_cache *
 uroce_reorder_buffer_peer_cache(struct uroce_reorder_buffer *reorder_buffer);
 
-/** The number of gaps of the reorder buffer that are in use. */
+/** Get the number of gaps of the reorder buffer that are in use. */
 uint32_t uroce_reorder_buffer_count_gaps(const struct uroce_reorder_buffer *reorder_buffer);
 
 #endif /* UROCE_TRANSPORT_REORDER_BUFFER_H */

@@ -5,22 +5,24 @@
  * `retry_cnt`, and only an RNR NAK one of `rnr_retry`. Every response that acknowledges something
  * restores all retries.
  *
- * The ACK timer measures the peer: it counts from when a packet that asks for an ACK was sent.
- * After the send position went back, no packet is in flight until the QP has its turn, which may
- * take long where many QPs wait for a port. A retransmission that the peer asked for waits in the
- * same way. If the timer expires then, the port is late and not the peer, and no retry is used.
+ * The ACK timer measures the time that the peer needs: it starts when a packet that requests an ACK
+ * is sent. After the send position went back, no packet is in flight until the QP has its turn,
+ * which may take long where many QPs wait for a port. A retransmission that the peer has requested
+ * waits in the same way. If the timer expires then, the port is late and not the peer, and no retry
+ * is used.
  *
- * A port that accepts no packets must not be waited for without end. So the port has a budget of
- * its own, retry_cnt + 1 times the longest timeout [IBA 9.7.6.1.3]. The budget is counted in
+ * The requester must not wait forever for a port that accepts no packets. So the port has a budget
+ * of its own, retry_cnt + 1 times the longest timeout [IBA 9.7.6.1.3]. The budget is counted in
  * timeouts, as retries are, so that a pause of the whole process costs one timeout. A packet that
  * is sent or received restores the budget.
  *
- * An RNR NAK says that the peer had no receive request. The requester is silent until the RNR timer
- * expires, and then repeats the request. If the request is acknowledged before, the RNR NAK was
- * false or was about a duplicate; an attacker may forge RNR NAKs. Then the wait ends, and RNR NAKs
- * are ignored for two round trips, or for twice the duration of the wait if that is longer. Each
- * further false RNR NAK doubles that time, until an RNR NAK is true. A true RNR NAK that is ignored
- * still shows that the peer is alive, and the peer sends another when a probe repeats the request.
+ * An RNR NAK reports that the peer had no receive request. The requester sends nothing until the
+ * RNR timer expires, and then repeats the request. If the request is acknowledged before that, the
+ * RNR NAK was false or belonged to a duplicate; an attacker may forge RNR NAKs. Then the wait ends,
+ * and RNR NAKs are ignored for two round trips, or for twice the duration of the wait if that is
+ * longer. Each further false RNR NAK doubles that time, until an RNR NAK is true. A true RNR NAK
+ * that is ignored still shows that the peer is alive, and the peer sends another when a probe
+ * repeats the request.
  */
 #include "transport/recovery/retry.h"
 
@@ -165,7 +167,10 @@ is_transmit_pending(const struct uroce_qpc *qpc)
 	       (req->next_psn != req->max_psn || req->next_idx != uroce_ring_head(&qpc->sq->ring));
 }
 
-/* Charge an ACK timeout to the port, because the requester could not send what it has to send. */
+/*
+ * Count an ACK timeout against the budget of the port, because the requester could not send its
+ * packets.
+ */
 static void
 wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 {
@@ -180,7 +185,8 @@ wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Use a retry after an ACK timeout: go back N, or fail with IBV_WC_RETRY_EXC_ERR if none is left.
+ * Use a retry after an ACK timeout: go back N, or fail with IBV_WC_RETRY_EXC_ERR if no retry is
+ * left.
  */
 static void
 use_retry(struct uroce_qpc *qpc, uint64_t now_ns)

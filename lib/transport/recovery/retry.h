@@ -19,7 +19,7 @@ void uroce_retry_refill(struct uroce_qpc *qpc);
  */
 void uroce_retry_rewind(struct uroce_qpc *qpc);
 
-/** Start the ACK timer, if the attribute `timeout` asks for one. */
+/** Start the ACK timer, unless the attribute `timeout` is 0 (no timeout). */
 void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**

@@ -4,14 +4,14 @@
 
 /**
  * @file
- * The estimator of a QP's round-trip time. Each sample is the time from a packet that asks for an
+ * The estimator of a QP's round-trip time. Each sample is the time from a packet that requests an
  * ACK to its response. One sample runs at a time. A sample is discarded when a packet is lost and
  * retransmitted (Karn's algorithm).
  *
  * After a probe or a timeout the next response is ambiguous: it may belong to the packet or to its
  * retransmission. An ambiguous sample does not change `srtt_ns`; it is an upper bound of the time
- * that a response may take. Timeouts allow at least that time until an unambiguous sample ends. So
- * a round trip that has become much longer is found.
+ * that a response may take. Timeouts allow at least that time until an unambiguous sample ends. In
+ * this way the requester measures a round trip that has become much longer.
  */
 
 #include <stdbool.h>
@@ -111,10 +111,11 @@ uroce_rtt_pto_ns(const struct uroce_rtt *rtt)
 }
 
 /**
- * The ACK timeout: how long the requester waits for a response. It lies between the time T that the
- * attribute `timeout` gives and 4T [IBA 9.7.6.1.3]. Each timeout in a row doubles it [RFC 6298
- * section 5.5]: a peer that its operating system does not run for some multiples of T is not lost.
- * Where two probe timeouts are longer, the ACK timeout is as long as these.
+ * Get the ACK timeout: the time that the requester waits for a response. The ACK timeout is between
+ * T, the time that the attribute `timeout` specifies, and 4T [IBA 9.7.6.1.3]. Each timeout in a row
+ * doubles the ACK timeout [RFC 6298 section 5.5], because a peer that its operating system suspends
+ * for some multiples of T is not lost. If two probe timeouts are longer, the ACK timeout is as long
+ * as two probe timeouts, but at most 4T.
  * @param nb_timeouts  number of timeouts in a row before the present one
  */
 static inline uint64_t

@@ -14,14 +14,14 @@
 #include "wire/psn.h"
 
 /**
- * Limits of the distance, in packets, between two packets that ask for an ACK, while there is more
+ * Limits of the distance, in packets, between two packets that request an ACK, while there is more
  * to send. Within these limits the distance is a quarter of the send queue, so that requests
  * complete well before the queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
 /**
- * To a go-back-N peer, one packet out of this number asks for an ACK. The number is small, because
+ * To a go-back-N peer, one packet out of this number requests an ACK. The number is small, because
  * packets that the peer has acknowledged before a loss need not be retransmitted.
  */
 #define UROCE_ACK_EVERY_GO_BACK_N 4
@@ -40,7 +40,7 @@ uroce_msg_packets(const struct uroce_qpc *qpc, uint32_t len)
 	return len ? (uint32_t)(((uint64_t)len + (1u << qpc->mtu_shift) - 1) >> qpc->mtu_shift) : 1;
 }
 
-/** The number of payload bytes in packet `pkt` of a message of `len` bytes. */
+/** Get the number of payload bytes in packet `pkt` of a message of `len` bytes. */
 static inline uint32_t
 uroce_msg_payload(const struct uroce_qpc *qpc, uint32_t len, uint32_t pkt)
 {
@@ -103,14 +103,14 @@ bool uroce_position_find(const struct uroce_qpc *qpc, uint32_t psn, uint32_t *id
 const struct uroce_send_wqe *uroce_position_request(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * The PSN of the first response to the packet in flight that `psn` belongs to. For a READ this is
- * the first PSN of the READ chunk.
+ * Get the PSN of the first response to the packet in flight that `psn` belongs to. For a READ this
+ * is the first PSN of the READ chunk.
  */
 uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Whether the peer has to respond, because a packet in flight asks for an ACK or gets a response.
- * Otherwise the peer waits for the requester, however long it takes until the QP may send.
+ * Whether the peer has to respond, because a packet in flight requests an ACK or gets a response.
+ * If neither is true, the peer waits for the requester, and the wait may take any time.
  */
 static inline bool
 uroce_req_awaits_response(const struct uroce_req *req)
@@ -118,7 +118,7 @@ uroce_req_awaits_response(const struct uroce_req *req)
 	return req->since_ack_req < uroce_psn_dist(req->una_psn, req->next_psn);
 }
 
-/** The size of the requester's window at present: the number of packets that may be in flight. */
+/** Get the present size of the requester's window: the number of packets that may be in flight. */
 static inline uint32_t
 uroce_req_window(const struct uroce_qpc *qpc)
 {
@@ -134,7 +134,7 @@ uroce_req_window(const struct uroce_qpc *qpc)
 	return qpc->req.rtt.cwnd ? qpc->req.rtt.cwnd : qpc->window_psns;
 }
 
-/** The number of packets that may be sent until the requester's window is full. */
+/** Get the number of packets that may be sent until the requester's window is full. */
 static inline uint32_t
 uroce_req_window_left(const struct uroce_qpc *qpc)
 {
@@ -146,12 +146,12 @@ uroce_req_window_left(const struct uroce_qpc *qpc)
 
 /**
  * The state of the ACK rule for a burst of packets from the send position on. The ACK rule
- * determines which packets ask for an ACK, see req.c. Only RC and XRC use the rule.
+ * determines which packets request an ACK, see req.c. Only RC and XRC use the rule.
  */
 struct uroce_ack_rule {
-	/* number of packets that were sent since the last packet that asks for an ACK */
+	/* number of packets that were sent since the last packet that requests an ACK */
 	uint32_t since;
-	uint32_t every; /* one of this number of packets asks for an ACK */
+	uint32_t every; /* one of every `every` packets requests an ACK */
 	/* number of packets that may be sent until the requester's window is full */
 	uint32_t room;
 };
@@ -172,7 +172,7 @@ uroce_ack_rule_begin(const struct uroce_qpc *qpc)
 /**
  * Apply the ACK rule to the next packet of a burst.
  * @param is_queue_end  whether no later packet can be sent now
- * @return whether the packet asks for an ACK
+ * @return whether the packet requests an ACK
  */
 static inline bool
 uroce_ack_rule_next(struct uroce_req *req, struct uroce_ack_rule *rule, bool is_queue_end)
@@ -187,7 +187,7 @@ uroce_ack_rule_next(struct uroce_req *req, struct uroce_ack_rule *rule, bool is_
 }
 
 /**
- * Apply the ACK rule to a packet that gets a response of its own, and so need not ask for an ACK.
+ * Apply the ACK rule to a packet that gets a response of its own, and so need not request an ACK.
  */
 static inline void
 uroce_ack_rule_respond(struct uroce_ack_rule *rule)

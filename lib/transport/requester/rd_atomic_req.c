@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fast path of the requester for responses to READs of one packet and to atomics. Such requests are
- * often posted in lists, and their responses arrive in bursts. The first response of a burst takes
- * the general path (completer.c). As long as the packets that follow are responses to the next
- * READs or atomics, only their data has to be placed.
+ * often posted in lists, and their responses arrive in bursts. The first response of a burst is
+ * processed on the general path (completer.c). As long as the packets that follow are responses to
+ * the next READs or atomics, only their data has to be placed.
  */
 #include "transport/requester/rd_atomic_req.h"
 

@@ -8,11 +8,11 @@
  * request each time that it is sent. A READ is sent as several READ requests of at most
  * `chunk_psns` responses, so that the window also limits the responses in flight.
  *
- * The ACK rule: the last packet that can be sent now asks for an ACK, because no later packet would
- * ask. Of the other packets, one in `ack_every` asks for an ACK. READs and atomics need not ask,
- * because they get a response in any case. Sometimes a packet is known to be the last only after it
- * was sent, because the next request cannot be sent, or may not be sent while the queue is being
- * drained. Then the last packet is sent once more, and asks for an ACK.
+ * The ACK rule: the last packet that can be sent now requests an ACK, because no later packet would
+ * request it. Of the other packets, one in `ack_every` requests an ACK. READs and atomics need not
+ * request an ACK, because they get a response in any case. Sometimes a packet is known to be the
+ * last only after it was sent, because the next request cannot be sent, or may not be sent while
+ * the queue is being drained. Then the last packet is sent once more, and requests an ACK.
  */
 #include "transport/requester/req.h"
 
@@ -55,8 +55,8 @@ static const struct {
 };
 
 /*
- * Get the row of the opcode table for an opcode: the service of the QP gives the upper 3 bits of
- * the opcode, `low` is its lower 5 bits.
+ * Get the row of the opcode table for an opcode: the service of the QP determines the upper 3 bits
+ * of the opcode, `low` is its lower 5 bits.
  */
 static inline const struct uroce_opcode *
 get_opcode(const struct uroce_qpc *qpc, uint8_t low)
@@ -167,7 +167,7 @@ is_last_to_send(const struct uroce_qpc *qpc, uint32_t idx, const struct uroce_se
 
 /*
  * Apply the ACK rule to the packet at the send position.
- * @return whether the packet asks for an ACK
+ * @return whether the packet requests an ACK
  */
 static bool
 wants_ack(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -197,8 +197,8 @@ put_atomiceth(struct uroce_atomiceth *eth, const struct uroce_send_wqe *wqe)
 }
 
 /*
- * Build the extension headers of a FLUSH: the FETH says what kind of flush is needed, the RETH has
- * the memory range.
+ * Build the extension headers of a FLUSH: the FETH has the kind of the flush, the RETH has the
+ * memory range.
  */
 static void
 put_feth(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)
@@ -232,8 +232,8 @@ put_rare_headers(uint8_t *ext, const struct uroce_send_wqe *wqe, const struct ur
 }
 
 /*
- * Whether a packet has the solicited event bit: its request asks for a solicited event, and the
- * packet is the last of a SEND or WRITE.
+ * Whether a packet has the solicited event bit: its request has the flag IBV_SEND_SOLICITED, and
+ * the packet is the last of a SEND or WRITE.
  */
 static inline bool
 is_solicited(const struct uroce_send_wqe *wqe, const struct uroce_opcode *op)

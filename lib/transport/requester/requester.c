@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requester's choice of what is sent next. Packets of loss recovery go first. New requests
- * follow, as far as the window, the pacer and the number of READs allow. Capacity that is left
- * carries opportunistic retransmissions: packets behind PSN gaps.
+ * The requester's choice of the next packet. Packets of loss recovery are sent first. New requests
+ * follow, as far as the window, the pacer and the number of READs allow. Capacity that is left is
+ * used for opportunistic retransmissions: packets behind PSN gaps.
  *
  * Loss recovery decides what to retransmit, but does not send. loss_recovery.c and ooo_response.c
- * name the packet, and this file has retransmit.c build it.
+ * select the packet, and this file calls retransmit.c, which builds the packet.
  */
 #include "transport/requester/requester.h"
 
@@ -191,9 +191,9 @@ put_request(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Move the send position back by one packet, so that this packet is sent once more and asks for an
- * ACK. The move is necessary if sending stops at the send position, and the packets before it do
- * not ask for an ACK.
+ * Move the send position back by one packet, so that this packet is sent once more and requests an
+ * ACK. The move is necessary if sending stops at the send position, and the packets before this
+ * position do not request an ACK.
  * @return whether the send position moved
  */
 static bool
@@ -232,9 +232,9 @@ uroce_requester_fail_if_faulty(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Make the next packet ask for an ACK, if no packet has asked for one during the last round trip.
- * The ACK rule counts packets. With this rule alone, a QP that sends slowly would ask so rarely
- * that a silent peer is noticed too late.
+ * Make the next packet request an ACK, if no packet has requested an ACK during the last round
+ * trip. The ACK rule counts packets. With this rule alone, a QP that sends slowly would request
+ * ACKs so rarely that a peer without responses is noticed too late.
  */
 static void
 schedule_ack_req(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -255,7 +255,7 @@ is_all_sent(const struct uroce_qpc *qpc)
 	       req->next_idx == uroce_ring_head(&qpc->sq->ring);
 }
 
-/* Build the packets that loss recovery wants to retransmit now. */
+/* Build the packets that loss recovery has to retransmit now. */
 static unsigned
 put_retransmits(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint64_t now_ns)
 {
@@ -306,7 +306,7 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/*
-	 * if no packet in flight has asked for an ACK, the ACK timer is restarted below, because
+	 * if no packet in flight has requested an ACK, the ACK timer is restarted below, because
 	 * the peer did not have to respond yet
 	 */
 	const bool was_awaiting = uroce_req_awaits_response(req);

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What the responder acknowledges: the requests before epsn and the messages that the MSN counts.
- * The pending AETH is one ACK or NAK; a newer NAK replaces an older one.
+ * The acknowledgements of the responder. It acknowledges the requests before epsn and the messages
+ * that the MSN counts. The pending AETH is one ACK or NAK; a newer NAK replaces an older one.
  */
 
 #include "transport/context.h"
@@ -26,7 +26,7 @@ uroce_aeth_schedule_ack(struct uroce_resp *resp)
 /**
  * Advance epsn by `nb_psn` PSNs and the MSN by `nb_messages` messages, because requests were
  * executed.
- * @param has_ack_req  whether one of the requests asks for an ACK
+ * @param has_ack_req  whether one of the requests has the bit AckReq set
  */
 static inline void
 uroce_aeth_advance(struct uroce_resp *resp, uint32_t nb_psn, uint32_t nb_messages, bool has_ack_req)

@@ -32,7 +32,8 @@ static const struct refusal {
 	uint8_t nak; /* code of the NAK, an enum uroce_nak */
 	/* error status of the oldest receive request; 0: no receive request fails */
 	uint8_t recv_status;
-	uint32_t event; /* event of the QP that is raised, an enum uroce_qpc_event; 0: none */
+	/* event of the QP that is raised, an enum uroce_qpc_event; 0: no event is raised */
+	uint32_t event;
 } refusals[UROCE_VERDICT_NB] = {
 	[UROCE_VERDICT_BAD_SEQUENCE] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
 	[UROCE_VERDICT_BAD_REQUEST] = { true, UROCE_NAK_INV_REQUEST, 0, UROCE_QPC_REQ_ERR },
@@ -71,9 +72,9 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 /*
  * Allocate the slot of a new READ or atomic. A correct peer sends a new READ or atomic only if it
  * waits for the responses of fewer than max_dest_rd_atomic others. So if more responses are
- * pending, there are two cases. If the responses of the oldest were sent before, this repetition is
- * dropped, because the peer does not need it. Otherwise the peer has sent more than
- * max_dest_rd_atomic allows.
+ * pending, there are two cases. If the responses of the oldest READ or atomic are a repetition,
+ * this repetition is dropped, because the peer does not need it. Otherwise the peer has sent more
+ * than max_dest_rd_atomic allows.
  * @param[out] out  the slot of the resource
  * @return UROCE_VERDICT_REQUEST, or why the request is refused
  */
@@ -233,7 +234,7 @@ execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_
 	return UROCE_VERDICT_REQUEST;
 }
 
-/* The access rights that a FLUSH needs, from its placement type. */
+/* Get the access rights that a FLUSH needs, by its placement type. */
 static uint32_t
 flush_access(uint32_t type)
 {

@@ -77,8 +77,8 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 }
 
 /*
- * The number of further READs and atomics that max_dest_rd_atomic allows. The caller has to check
- * that the slot of each is not in use.
+ * Get the number of further READs and atomics that max_dest_rd_atomic allows. The caller has to
+ * check that the slot of each is not in use.
  */
 static uint32_t
 count_resource_room(const struct uroce_qpc *qpc)
@@ -119,8 +119,8 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 }
 
 /*
- * Whether the response of a resource, which is that of a READ or an atomic, is a single packet that
- * is still to be sent.
+ * Whether a resource, which is that of a READ or an atomic, has a single response packet, and this
+ * packet is still to be sent for the first time.
  */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)

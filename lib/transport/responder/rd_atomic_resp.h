@@ -19,8 +19,8 @@ static inline uint32_t
 uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 {
 	/*
-	 * the oldest slot is the next one to be filled, because slots are a ring that is filled in
-	 * PSN order
+	 * the search begins at the slot that will be filled next: it is the oldest slot, because
+	 * the slots are a ring that is filled in PSN order
 	 */
 	const uint32_t first = resp->res_head % UROCE_RD_ATOMIC_MAX;
 	const uint64_t twice = (uint64_t)resp->pending << UROCE_RD_ATOMIC_MAX | resp->pending;

@@ -33,8 +33,8 @@ uroce_recv_current(struct uroce_qpc *qpc)
 }
 
 /**
- * The receive request that the message being received uses. uroce_recv_current() must have returned
- * it before.
+ * Get the receive request that the message being received uses. uroce_recv_current() must have
+ * returned this request before.
  */
 static inline struct uroce_recv_wqe *
 uroce_recv_taken(const struct uroce_qpc *qpc)
@@ -60,11 +60,11 @@ uroce_recv_pop(struct uroce_qpc *qpc)
 
 /**
  * Put the receive request that this QP has taken back into the SRQ unused. The next message of any
- * QP may take it.
+ * QP may use the request.
  */
 void uroce_recv_put_back(struct uroce_qpc *qpc);
 
-/** The protection domain to which the lkeys in a receive request belong. */
+/** Get the protection domain to which the lkeys in a receive request belong. */
 static inline uint32_t
 uroce_recv_pdn(const struct uroce_qpc *qpc)
 {

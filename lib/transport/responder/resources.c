@@ -2,7 +2,7 @@
 /*
  * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that the
  * block which another QP may take is at the front. Free blocks are a stack. Blocks that were never
- * used lie behind `nb_used`.
+ * used have the indices from `nb_used` on.
  *
  * A block that moved to another worker with its QP is in neither the list nor the stack, and no
  * other QP can take it. The thread of that other worker may give the block back. So the block goes
@@ -18,7 +18,7 @@
 
 struct block {
 	/*
-	 * this must be the first field, because a pointer to the resources is cast to a pointer to
+	 * `res` must be the first field, because a pointer to the resources is cast to a pointer to
 	 * the block
 	 */
 	_Alignas(64) struct uroce_rd_res res[UROCE_RD_ATOMIC_MAX];
@@ -26,8 +26,8 @@ struct block {
 	/* next older block in the list of blocks in use; NULL: this block is the oldest */
 	struct block *older;
 	/*
-	 * block in use: the next newer block, NULL: this block is the newest; free block: the next
-	 * block of the stack
+	 * for a block in use: the next newer block, or NULL if this block is the newest; for a free
+	 * block: the next block of the stack
 	 */
 	struct block *newer;
 	uint64_t used_ns;

@@ -38,7 +38,7 @@ struct uroce_rd_pool;
 /**
  * A READ, atomic, FLUSH or ATOMIC_WRITE of the peer, kept until newer ones replace it. The struct
  * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in passes: a pass
- * sends all responses, or, for a duplicate request, the responses that the duplicate asks for.
+ * sends all responses, or, for a duplicate request, the responses that the duplicate requests.
  */
 struct uroce_rd_res {
 	union {
@@ -48,8 +48,8 @@ struct uroce_rd_res {
 	};
 	uint32_t rkey; /* for a READ: key of the memory */
 	/*
-	 * READ: the protection domain in which access was granted; for an XRC target it depends on
-	 * the SRQ that the request named
+	 * READ: the protection domain in which access was granted; for an XRC target this domain is
+	 * that of the SRQ to which the request was addressed
 	 */
 	uint32_t pdn;
 	uint32_t len; /* for a READ: length in bytes; otherwise 0 */
@@ -57,13 +57,13 @@ struct uroce_rd_res {
 	/* index of the response that is sent next; the PSN of this response is psn + sent */
 	uint32_t sent;
 	/*
-	 * index behind the last response that the peer has asked for and that is to be sent; 0: the
+	 * index behind the last response that the peer has requested and that is to be sent; 0: the
 	 * slot was never used
 	 */
 	uint32_t end;
 	uint32_t msn : 24; /* message sequence number that the responses carry */
 	uint32_t is_atomic : 1;
-	/* a response was sent since the peer last asked for responses of this resource */
+	/* a response was sent since the peer last requested responses of this resource */
 	uint32_t is_begun : 1;
 	/* all responses were sent at least once, so further responses are repetitions */
 	uint32_t was_answered : 1;
@@ -71,8 +71,8 @@ struct uroce_rd_res {
 static_assert(sizeof(struct uroce_rd_res) == 40, "small");
 
 /**
- * The memory size in bytes of a pool of `nb_blocks` blocks (at least 1). Each block serves one QP
- * at a time.
+ * Get the memory size in bytes of a pool of `nb_blocks` blocks (at least 1). Each block serves one
+ * QP at a time.
  */
 size_t uroce_rd_pool_memsize(uint32_t nb_blocks);
 
@@ -80,7 +80,7 @@ size_t uroce_rd_pool_memsize(uint32_t nb_blocks);
 struct uroce_rd_pool *uroce_rd_pool_init(void *mem, uint32_t nb_blocks);
 
 /**
- * Take a block of UROCE_RD_ATOMIC_MAX unused resources for the responder `holder`. The caller
+ * Allocate a block of UROCE_RD_ATOMIC_MAX unused resources for the responder `holder`. The caller
  * stores the block in `holder->res`. If the block belonged to another responder, the `res` of that
  * responder becomes NULL.
  * @return NULL: all blocks are in use, and none may be taken from its QP
@@ -98,10 +98,10 @@ void uroce_rd_pool_touch(struct uroce_rd_pool *pool, struct uroce_rd_res *res, u
  */
 void uroce_rd_pool_migrate(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** Give a block back to the pool that it came from. `res` may be NULL. */
+/** Return a block to the pool from which it was allocated. `res` may be NULL. */
 void uroce_rd_pool_give(struct uroce_rd_pool *pool, struct uroce_rd_res *res);
 
-/** The number of blocks of a pool that QPs hold. A block has the resources of one QP. */
+/** Get the number of blocks of a pool that QPs hold. A block has the resources of one QP. */
 uint32_t uroce_rd_pool_count(const struct uroce_rd_pool *pool);
 
 #endif /* UROCE_TRANSPORT_RESOURCES_H */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The responder of RC and XRC [IBA 9.7.4, 9.7.5.1]. The PSN of a request shows whether the request
- * is a duplicate, expected, or ahead of a PSN gap. The expected request is executed. The response
- * to a duplicate is repeated: a READ is executed again, an atomic gets its saved result, and other
- * requests get an ACK. A request that is ahead shows a gap, for which one NAK is sent.
+ * is a duplicate, expected, or behind a PSN gap. The expected request is executed. The response to
+ * a duplicate is repeated: a READ is executed again, an atomic gets its saved result, and other
+ * requests get an ACK. A request behind a PSN gap shows the gap, for which one NAK is sent.
  *
- * Responses leave in PSN order, because every response acknowledges all requests before it. READ
+ * Responses are sent in PSN order, because every response acknowledges all requests before it. READ
  * responses and atomic acknowledgements go first, the oldest first. One AETH follows: an ACK for
  * everything so far, or a NAK for the expected request. An ACK that was not sent yet also covers
  * the requests that arrive meanwhile, so that ACKs are coalesced.
@@ -86,8 +86,8 @@ repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t beg
 }
 
 /*
- * Repeat a READ or a part of it, because a duplicate asks for it. The range must be within that of
- * the original request [IBA 9.7.5.1.5].
+ * Repeat a READ or a part of it, because a duplicate request arrived. The range must be within that
+ * of the original request [IBA 9.7.5.1.5].
  */
 static enum uroce_verdict
 repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -299,8 +299,8 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 }
 
 /*
- * Begin the frame of an ACK or NAK. If the header template is in use for another opcode, it is left
- * as it is, so that the next request need not rebuild it.
+ * Begin the frame of an ACK or NAK. If the header template is in use for another opcode, the
+ * template is not changed, so that the next request need not rebuild it.
  */
 static uint8_t *
 begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
@@ -331,8 +331,9 @@ count_nak(struct uroce_qpc *qpc)
  * Find the PSN for an ACK: the newest PSN before epsn, without READs and atomics at the end. An ACK
  * must not acknowledge READs and atomics at the end, because a requester has to repeat a READ whose
  * responses are missing when such an ACK arrives [IBA 9.7.5.1.1]. In addition, the rxe driver of
- * Linux takes an ACK with the last PSN of a READ for the last response of the READ. READs and
- * atomics before a request that an ACK has named are not examined, because PSNs wrap around.
+ * Linux treats an ACK with the last PSN of a READ as the last response of the READ. READs and
+ * atomics before a request for which an ACK was already sent are not examined, because PSNs wrap
+ * around.
  */
 static uint32_t
 find_ack_psn(const struct uroce_qpc *qpc)

@@ -3,7 +3,7 @@
  * Fast path of the responder for small messages: bursts of SENDs or WRITEs of one packet each, in
  * PSN order.
  *
- * How it works: the first packet of a burst takes the general path and is accepted there. Each
+ * How it works: the first packet of a burst is processed and accepted on the general path. Each
  * packet that follows is compared with that packet. If a packet is next in order, has the same
  * opcode and comes from the same peer, only its memory has to be found. While the key is the same,
  * no look-up of the region is needed. A packet that differs ends the burst and is left untouched:
@@ -59,7 +59,7 @@ take_single(struct burst *burst, const struct uroce_pkt *pkt, void *dst)
 }
 
 /*
- * Execute a burst of SENDs. Each packet takes the next receive request of the queue. The burst ends
+ * Execute a burst of SENDs. Each packet uses the next receive request of the queue. The burst ends
  * before a receive request that has not exactly one SGE.
  */
 static unsigned
