@@ -101,7 +101,10 @@ main(void)
 	check(pread(fd, text, sizeof(text), 0) == 2 && strcmp(text, "8\n") == 0, "pread");
 	check_ways(MESSAGES + 1);
 	check_refusals();
-	/* dup2() has replaced the counter's file by another file */
+	/*
+	 * after dup2() the descriptor refers to another file, and a read returns the bytes of that
+	 * file
+	 */
 	check(dup2(open("/etc/passwd", O_RDONLY), fd) == fd, "dup2");
 	check(read(fd, text, 4) == 4 && memcmp(text, "root", 4) == 0, "another file as it is");
 	pair_close(&pair);

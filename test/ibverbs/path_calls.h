@@ -30,7 +30,9 @@ typedef char *realpath_fn(const char *, char *);
 struct path_call {
 	const char *name;
 	path_call_fn *call;
-	/* name of the function that newer versions of libc have instead; NULL: the same */
+	/*
+	 * name of the function that newer versions of libc have instead; NULL: the name is the same
+	 */
 	const char *now_name;
 	path_call_fn *now;
 };

@@ -98,7 +98,7 @@ tree__is_made_once(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_true(is_there[i]);
 	nb = scandir(runtime_dir, &list, NULL, alphasort);
-	assert_int_equal(nb, 3); /* the tree and two other entries */
+	assert_int_equal(nb, 3); /* the directory has the entries . and .. and one tree */
 	while (nb-- > 0)
 		free(list[nb]);
 	free(list);

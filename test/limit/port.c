@@ -109,7 +109,7 @@ struct port_row {
 	const char *driver;
 	/* driver argument that sets the length of a slot in bytes; NULL: there are no slots */
 	const char *slot_key;
-	uint32_t slot_len; /* length of a slot without that argument */
+	uint32_t slot_len; /* length of a slot if the argument slot_key is missing */
 	unsigned nb_kept;  /* number of frames that the driver keeps in addition to its rings */
 	bool is_dense;
 };

@@ -31,7 +31,7 @@ flow_packet(const struct qp *flow, uint32_t psn)
 	return diff < 0 ? FLOW_NO_PACKET : (uint32_t)diff;
 }
 
-/** The bytes of payload in packet `idx`, which belongs to the request. */
+/** Number of payload bytes in packet `idx` of the request. */
 static inline uint32_t
 flow_payload(const struct qp *flow, const struct request *req, uint32_t idx)
 {

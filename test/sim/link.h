@@ -44,7 +44,10 @@ struct link {
 	uint32_t mark_ppm;
 	/* probabilities of faults, per million frames */
 	uint32_t lose_ppm;
-	/* mean number of further frames that are lost after a lost one; 0: none */
+	/*
+	 * mean number of further frames that are lost directly after a lost frame; 0: no further
+	 * frame
+	 */
 	uint32_t burst_len;
 	uint32_t repeat_ppm;
 	uint32_t late_ppm;
@@ -67,8 +70,8 @@ struct link {
 	/* state of the cable */
 	uint32_t nb_sent;
 	uint32_t burst_left;
-	uint64_t up_free_ns;   /* when the host's transmitter is free */
-	uint64_t down_free_ns; /* when the switch's transmitter towards the host is free */
+	uint64_t up_free_ns;   /* time at which the host's transmitter will be free */
+	uint64_t down_free_ns; /* time at which the switch's port to the host will be free */
 	/* the most bytes that the switch has queued for the host since peak_bytes was set to 0 */
 	uint64_t peak_bytes;
 };

@@ -84,7 +84,7 @@ struct trial {
 
 struct outcome {
 	double rate; /* packets that were acknowledged, or received by READs, per nanosecond */
-	uint64_t ns; /* duration of the measurement */
+	uint64_t ns; /* duration of the measurement in nanoseconds */
 	uint64_t nb_acked;
 	uint64_t nb_answers; /* number of packets that the responder sent */
 	uint64_t spurious;

@@ -314,8 +314,8 @@ mkey_draw_domain(struct rng *rng)
 }
 
 /*
- * Draw the formats of the two sides, memory and wire. Often both have one format, with or without
- * other tags.
+ * Draw the formats of the two sides, memory and wire. Often both sides have the same kind of
+ * signatures, with equal or with different tags.
  */
 static void
 draw_sides(struct mkey *mkey, struct rng *rng, const struct uroce_sig_domain *wire)

@@ -34,9 +34,9 @@ struct mkey {
 	/* place[i]: offset in the owner's memory of byte i of the layout */
 	uint32_t *place;
 	uint8_t *image; /* image[i]: expected content of byte i of the layout */
-	/* the error that the mkey must report; sig.fault 0: none */
+	/* the error that the mkey must report; if sig.fault is 0, there is no error */
 	struct uroce_mkey_error due;
-	/* offsets on the wire of the bytes with whose arrival a bad block is found */
+	/* offsets on the wire of the bytes whose arrival shows a bad block */
 	uint32_t *bad_at;
 	uint32_t nb_bad;
 };

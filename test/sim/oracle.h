@@ -40,7 +40,7 @@ struct frame;
  */
 struct oracle_view {
 	struct qp *flow;     /* the QP whose requests the packet belongs to */
-	struct request *req; /* the request to which the packet belongs; NULL: unknown */
+	struct request *req; /* the request of the packet; NULL: the request is unknown */
 	uint32_t idx;        /* number of the packet in the flow */
 	/*
 	 * where the payload of the packet will be written; NULL: the packet has no payload, or its

@@ -22,7 +22,7 @@ struct world;
 
 struct shared {
 	struct uroce_srq srq;
-	struct uroce_cq cq; /* XRC: the queue's own CQ */
+	struct uroce_cq cq; /* XRC: CQ that only this queue uses */
 	struct world *world;
 	uint8_t *mem;
 	uint8_t *shadow;
@@ -36,7 +36,7 @@ struct shared {
 	/* posted buffers may contain the beginning of a message whose end never arrived */
 	bool is_loose;
 	uint32_t limit;   /* limit with which the queue is armed; 0: not armed */
-	uint64_t post_ns; /* time before which nothing is posted */
+	uint64_t post_ns; /* time before which no buffer is posted */
 };
 
 /**

@@ -28,7 +28,7 @@
 /** The maximum number of shared receive queues. */
 #define SHAREDS_MAX 64
 
-/** The XRC domain of every host. */
+/** Number of the XRC domain, which is the same at every host. */
 #define HOST_XRCD 5
 
 /** The address by which requests name the noise; it is the same at each host. */

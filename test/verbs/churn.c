@@ -150,7 +150,7 @@ objects__come_and_go_beside_traffic(void **state)
 
 /* --- changing a region while requests use it ---------------------------------------------------------- */
 
-static uint8_t *halves; /* memory of which one half or the other is the region `target` */
+static uint8_t *halves; /* memory of two halves, of which one is the region `target` */
 static struct ibv_mr *target;
 
 static void *

@@ -254,7 +254,7 @@ disconnect__ends_both_sides(void **state)
 static void
 timewait_exit__follows_the_end(void **state)
 {
-	uint8_t code = 1; /* code of an ACK timeout, so that TIMEWAIT is short */
+	uint8_t code = 1; /* code of a short ACK timeout, which makes TIMEWAIT short */
 	struct rdma_cm_event *event;
 
 	(void)state;

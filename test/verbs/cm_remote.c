@@ -56,7 +56,10 @@ fill_event(struct uroce_mux_cm_reply *reply)
 	};
 }
 
-/* @return false: the connection ends */
+/*
+ * Send the reply to a request.
+ * @return false: the connection must end
+ */
 static bool
 answer(const struct uroce_mux_cm_request *request)
 {

@@ -100,7 +100,7 @@ poll__takes_no_more_than_asked_for(void **state)
 	assert_int_equal(uroce_poll_cq(net.a.scq, 4, wc), 0);
 	for (uint64_t i = 0; i < 3; i++)
 		post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, i, sge_of(&net.a, 0, 8), 0);
-	/* the completions are in order, so poll them one by one */
+	/* the completions come in the order of the requests: wr_id 0, 1, 2, 3 */
 	expect_wc(&net, net.a.scq, 0, IBV_WC_SUCCESS);
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 3, sge_of(&net.a, 0, 8), 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);

@@ -94,7 +94,8 @@ start_waiting(void)
 	int ret = ENOENT;
 
 	for (unsigned i = 0; ret == ENOENT && i < 1000000; i++) {
-		(void)ibv_poll_cq(net.a.scq, 1, &wc); /* polling a CQ of a drives device a */
+		/* a poll of a CQ of host a drives the device of host a */
+		(void)ibv_poll_cq(net.a.scq, 1, &wc);
 		ret = start();
 	}
 	assert_int_equal(ret, 0);

@@ -211,7 +211,7 @@ query_device__describes_the_device(void **state)
 
 	assert_int_equal(uroce_query_device(host->context, &attr), 0);
 	assert_true(attr.sys_image_guid == attr.node_guid);
-	/* a bit for each page size from 4 KiB on */
+	/* page_size_cap has a bit for each page size from 4 KiB on */
 	assert_int_equal(attr.page_size_cap, 0xfffff000);
 	assert_int_equal(attr.vendor_part_id, 1);
 	assert_int_equal(attr.hw_ver, 1);

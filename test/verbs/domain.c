@@ -288,7 +288,7 @@ import_pd__is_the_same_domain(void **state)
 		  (struct ibv_sge){ (uintptr_t)text, sizeof(text), mr->lkey }, 0);
 	expect_wc(&net, net.a.scq, 1, IBV_WC_SUCCESS);
 	assert_string_equal((char *)net.b.buf, "import");
-	uroce_unimport_pd(pd); /* no effect, because the PD has a region */
+	uroce_unimport_pd(pd); /* the call has no effect, because the PD has a region */
 	assert_int_equal(uroce_close_device(context), -1);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
 	uroce_unimport_pd(pd);

@@ -119,7 +119,7 @@ dereg__beside_traffic(void **state)
 		assert_int_equal(ibv_post_send(net.a.qp, &wr, &bad), 0);
 	wc = wait_for(&net, net.a.scq);
 	assert_int_equal(uroce_dereg_mr(mr), 0);
-	/* from now on, no request may write to the memory */
+	/* the region is deregistered, so no request may write to the memory */
 	memset(net.b.buf, 2, 100000);
 	for (unsigned i = 1; i < NB_WR && wc.status == IBV_WC_SUCCESS; i++)
 		wc = wait_for(&net, net.a.scq);

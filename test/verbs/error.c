@@ -267,7 +267,10 @@ peer_gone__ends_within_the_budget(void **state)
 	post_rdma(&net.a, &net.b, IBV_WR_RDMA_WRITE, 0, sge_of(&net.a, 0, 8), 0);
 	post_followers();
 	expect_failure(IBV_WC_RETRY_EXC_ERR);
-	/* the limit allows a second more, because the machine may be busy */
+	/*
+	 * the time limit is one second longer than the retry budget, because the machine may be
+	 * busy
+	 */
 	assert_true((double)(rte_get_tsc_cycles() - begin) / (double)rte_get_tsc_hz() <
 		    budget_s + 1.0);
 }

@@ -19,7 +19,7 @@ setup(void **state)
 	return 0;
 }
 
-/* Open a pair of QPs with few and short retries. */
+/* Open a pair of QPs with few retries and a short ACK timeout. */
 static int
 setup_impatient(void **state)
 {

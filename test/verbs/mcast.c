@@ -119,7 +119,7 @@ attach_mcast__to_other_groups_nothing_arrives(void **state)
 	send_to(GROUP4_B, QKEY);
 	send_to(GROUP6, QKEY);
 	expect_none(&net);
-	/* b does not receive a datagram with another Q_Key either */
+	/* b does not receive a datagram whose Q_Key differs from that of b's QP */
 	send_to(GROUP4, QKEY + 1);
 	expect_none(&net);
 	send_to(GROUP4, QKEY);

@@ -508,7 +508,7 @@ create_qp__refuses(void **state)
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_RC, 0, 1 << 4, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UD, pipelining, 0, 0));
 	assert_errno(EOPNOTSUPP, make_qp(&net.a, IBV_QPT_UC, 0, ops, 0));
-	/* the attributes request no wr functions */
+	/* init.comp_mask requests no send operations, which the wr functions need */
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, NULL, &dv));
 	assert_errno(EINVAL, uroce_dv_create_qp(net.a.context, &init, NULL));

@@ -568,7 +568,7 @@ bind__of_another_qp(void **state)
 	(void)state;
 	bind_1(mw[0], info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
 	bind_2(mw[1], rkey, info_of(AT, 64, RIGHTS), IBV_WC_SUCCESS);
-	/* connect a to another QP of the same PD */
+	/* connect host a to a second QP of host b in the same PD */
 	assert_int_equal(to_state(&net.a, IBV_QPS_RESET), 0);
 	net.b.qp = second;
 	pair_connect(&net);

@@ -19,7 +19,7 @@
 
 #include "../dpdk/switch.h"
 
-#define TIMEOUT_S 60 /* time limit, which only a hang exceeds */
+#define TIMEOUT_S 60 /* time limit in seconds, which only a hang exceeds */
 #define RING_LEN  4096
 /*
  * number of ring pairs of the cable: frames that one end sends on queue i arrive on queue i of the
@@ -88,8 +88,8 @@ net_init(void)
 }
 
 /*
- * Create the port of a host again if it was removed with its device. Free the frames in its rings
- * first, which nobody has received.
+ * Create the port of a host again if it was removed with its device. First free the frames in the
+ * rings of the host, because no device has received them.
  */
 const char *
 net_plug(unsigned idx)

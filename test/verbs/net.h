@@ -52,13 +52,13 @@ struct pair_conf {
 	bool is_impatient;
 	bool is_quiet; /* sq_sig_all is 0: requests without IBV_SEND_SIGNALED have no completion */
 	bool is_ipv6;
-	bool is_crossed; /* the CQs of b belong to the second worker, and so does its QP */
+	bool is_crossed; /* the CQs and the QP of b belong to the second worker */
 };
 
 struct pair {
 	struct host a, b;
 	struct pair_conf conf;
-	pthread_t driver; /* the thread that drives both devices, with is_driven */
+	pthread_t driver; /* the thread that drives both devices if is_driven is set */
 	atomic_bool is_closing;
 };
 

@@ -209,7 +209,7 @@ query_gid_ex__says_type_and_place(void **state)
 		assert_int_equal(entry.gid_index, i);
 		assert_int_equal(entry.port_num, 1);
 		assert_int_equal(entry.gid_type, IBV_GID_TYPE_ROCE_V2);
-		/* 0, because a ring port has no network interface */
+		/* ndev_ifindex is 0, because a ring port has no network interface */
 		assert_int_equal(entry.ndev_ifindex, 0);
 	}
 }

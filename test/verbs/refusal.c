@@ -73,7 +73,7 @@ teardown(void **state)
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |            \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
-/* Attributes and mask of a modify to RTR, in which a row makes one change. */
+/* Attributes and mask of a valid modify to RTR. Each row of the table makes one change to them. */
 struct wish {
 	struct ibv_qp_attr attr;
 	int mask;

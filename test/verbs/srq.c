@@ -310,7 +310,8 @@ modify__that_fails_changes_nothing(void **state)
 		{ { 1u << 30, 0, 0 }, IBV_SRQ_MAX_WR },
 		{ { 0, 0, SRQ_WR + 1 }, IBV_SRQ_LIMIT },
 		{ { 4, 0, 5 }, IBV_SRQ_LIMIT | IBV_SRQ_MAX_WR },
-		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR }, /* too small for the three posted requests */
+		/* max_wr 2 is too small for the three posted requests */
+		{ { 2, 0, 0 }, IBV_SRQ_MAX_WR },
 		{ { 2, 0, 1 }, IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT },
 	};
 	struct ibv_srq_attr attr = { .srq_limit = 3 };

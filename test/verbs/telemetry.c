@@ -112,7 +112,9 @@ devices__that_are_up(void **state)
 	struct pair net;
 
 	(void)state;
-	/* null: the commands of uroce do not exist before the first device */
+	/*
+	 * the response is null, because the commands of uroce do not exist before the first device
+	 */
 	assert_string_equal(query("/uroce/devices"), "null");
 	pair_open(&net, &(struct pair_conf){ .type = IBV_QPT_RC });
 	assert_string_equal(query("/uroce/devices"), "[\"uroce0\",\"uroce1\"]");
@@ -299,7 +301,7 @@ cm__counts_messages_by_the_names_of_the_kernel(void **state)
 
 	(void)state;
 	rig_open(&rig, NULL);
-	/* null: the devices have had no ids of connection management yet */
+	/* the response is null, because the devices have had no ids of connection management */
 	assert_string_equal(query("/uroce/cm,uroce0"), "null");
 	rig_connect(&rig);
 	expect_text(query("/uroce/cm,uroce0"),

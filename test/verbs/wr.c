@@ -116,7 +116,7 @@ create__knows_what_each_type_has(void **state)
 		{ IBV_QPT_RC, IBV_QP_EX_WITH_TSO },
 		{ IBV_QPT_UC, FLUSH },
 #ifndef UROCE_VERBS_HAS_FLUSH
-		{ IBV_QPT_RC, FLUSH }, /* the installed header has no member for the function */
+		{ IBV_QPT_RC, FLUSH }, /* the installed header has no function wr_flush */
 #endif
 		{ IBV_QPT_RC, 1ull << 40 },
 	};

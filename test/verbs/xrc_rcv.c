@@ -99,7 +99,7 @@ rcv_qp__lives_as_long_as_somebody_is_registered(void **state)
 	/* the last context has unregistered, so the target was destroyed */
 	assert_fails(EINVAL, uroce_query_xrc_rcv_qp(second, qpn, &attr, IBV_QP_STATE, &init));
 	assert_fails(EINVAL, uroce_reg_xrc_rcv_qp(second, qpn));
-	/* the SRQ of the domain still exists */
+	/* the domain cannot be closed while its SRQ exists */
 	assert_fails(EBUSY, uroce_close_xrc_domain(second));
 	assert_int_equal(uroce_destroy_srq(to.srq), 0);
 	assert_int_equal(uroce_close_xrc_domain(second), 0);

@@ -28,7 +28,8 @@ struct connection {
 static struct connection connections[ENDS_MAX];
 static struct rdma_event_channel *channel;
 static struct sockaddr_storage local; /* address of the latest cm-open */
-static struct rdma_cm_id *anchor;     /* an id that is bound to `local`, which gives its device */
+/* an id that is bound to `local`, so that librdmacm finds the device */
+static struct rdma_cm_id *anchor;
 
 static const struct word_bit spaces[] = {
 	{ "TCP", RDMA_PS_TCP }, { "UDP", RDMA_PS_UDP }, { "IB", RDMA_PS_IB }, { NULL, 0 }

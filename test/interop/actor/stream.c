@@ -220,7 +220,7 @@ wrong_writes(const struct stream *stream)
  * The operation stream. Arguments: phase=prepare|run|end n= (requests of this end) m= (requests of
  * the peer) window= size= raddr= rkey= ms= (maximum time without progress). The runner calls
  * `prepare` on both ends, then `run` on both, then `end`. The response of `run` has the results.
- * The response of `end` says whether the data is right that the peer has written and added.
+ * The response of `end` has the result of checking the data that the peer has written and added.
  */
 void
 op_stream(const struct words *words)

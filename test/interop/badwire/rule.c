@@ -54,8 +54,8 @@ is_in_class(const struct uroce_opcode *op, const char *word)
 }
 
 /*
- * Parse the part of a rule's word behind `cm`: nothing for all messages, or a colon and a name such
- * as REQ.
+ * Parse the text behind `cm` in a word of a rule. An empty text matches all messages. A colon and a
+ * name, such as :REQ, match one message.
  */
 static bool
 set_messages(struct rule *rule, const char *word, struct reason *why)

@@ -34,7 +34,8 @@ connect__request_response_and_ready(void **state)
 	assert_memory_equal(event.private_data, "ping\0", 5);
 	uroce_cme_query(ends->b.cm, b, &info);
 	assert_int_equal(info.remote_qpn, 0x11);
-	assert_int_equal(info.responder_resources, 2); /* the initiator depth of A */
+	/* responder_resources is the initiator depth of A */
+	assert_int_equal(info.responder_resources, 2);
 	assert_int_equal(info.initiator_depth, 3);
 	assert_int_equal(info.mtu_code, 3);
 	assert_int_equal(info.retry_count, 6);
@@ -183,7 +184,7 @@ disconnect__request_and_reply(void **state)
 	ends_move(ends, &ends->b, UROCE_CM_DREP);
 	assert_memory_equal(ends->last.drep.private_data, "bye\0", 4);
 	assert_int_equal(expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a).status, 0);
-	/* the active side of the disconnection may call disconnect once more */
+	/* a second disconnect of the id that has disconnected first is allowed */
 	assert_int_equal(uroce_cme_disconnect(ends->a.cm, ids.a, NULL, 0, 0), 0);
 	ends_pass(ends, 3000 * MSEC);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_TIMEWAIT_EXIT, ids.a);

@@ -47,7 +47,7 @@ int ends_teardown(void **state);
 /** Restart the engine of an end: it forgets all ids and connections. */
 void end_restart(struct end *end);
 
-/** The peer of an end. */
+/** Get the peer of an end: B for A, and A for B. */
 struct end *ends_peer(struct ends *ends, const struct end *end);
 
 /**

@@ -44,7 +44,7 @@ give_req_of(struct ends *ends, uint8_t host, const struct uroce_cm_msg *req, uin
 	struct uroce_cm_msg other = *req;
 
 	other.req.primary.local_gid[15] = host;
-	other.req.private_data[19] = host; /* the last byte of the source in the IP header */
+	other.req.private_data[19] = host; /* last byte of the source address in the IP header */
 	other.req.local_comm_id = 0x10000u * host + number;
 	other.req.local_qpn = 0x100 + number;
 	give_from(ends, host, &other);
@@ -118,7 +118,7 @@ message_to(const struct uroce_cm_info *info, enum uroce_cm_attr attr)
 {
 	struct uroce_cm_msg msg = { .attr = attr, .tid = 1234 };
 
-	/* the comm ids are at the same place in all messages that are used here */
+	/* all messages that the callers use have the comm ids at the same place as an RTU */
 	msg.rtu.local_comm_id = info->remote_comm_id;
 	msg.rtu.remote_comm_id = info->local_comm_id;
 	if (attr == UROCE_CM_REP)
@@ -207,7 +207,7 @@ rep__with_another_guid_ends_no_connection_of_its_owner(void **state)
 	struct uroce_cm_msg rep = { .attr = UROCE_CM_REP, .tid = req.tid };
 	struct uroce_cm_av av = { 0 };
 
-	/* a REP to A's REQ from another host, with the GUID and the QP of B */
+	/* another host answers A's REQ with a REP that has the GUID and the QP of B */
 	rep.rep = (struct uroce_cm_rep){ .local_comm_id = 5,
 					 .remote_comm_id = req.req.local_comm_id,
 					 .local_qpn = 0x22,
@@ -320,7 +320,10 @@ backlog__of_one_host_leaves_room_for_others(void **state)
 		give_req_of(ends, 'X', &req, number);
 		assert_int_equal(take_reason(ends), UROCE_CM_REASON_NO_RESOURCES);
 	}
-	/* 8 requests of all hosts may wait: Y gets half of the remaining 4, Z half of the rest */
+	/*
+	 * 8 requests of all hosts together may wait: 4 are of X, Y gets half of the other 4, and Z
+	 * gets half of the rest
+	 */
 	for (number = 0; number < 2; number++)
 		give_req_of(ends, 'Y', &req, number);
 	give_req_of(ends, 'Z', &req, 0);

@@ -101,7 +101,7 @@ silent_peer__req_is_repeated_15_times(void **state)
 	const uint64_t *nb_tx = uroce_cme_stats(ends->a.cm)->nb_tx;
 
 	a = end_connect(ends, &ends->a, 0x11);
-	/* 16 times the response timeout of 4.3 s is 68.7 s */
+	/* A waits for 16 response timeouts of 4.3 s, which are 68.7 s */
 	ends_pass_deaf(ends, 68700 * MSEC, &ends->a);
 	assert_int_equal(nb_tx[UROCE_CM_REQ - UROCE_CM_ATTR_FIRST], 16);
 	assert_int_equal(uroce_cme_stats(ends->a.cm)->nb_tx_retries[0], 15);

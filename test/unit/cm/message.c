@@ -504,9 +504,9 @@ parse__wrong_headers_are_refused(void **state)
 		{ 0, 0, UROCE_CM_VERDICT_BAD_BASE_VERSION },
 		{ 0, 2, UROCE_CM_VERDICT_BAD_BASE_VERSION },
 		{ 0, 0x80, UROCE_CM_VERDICT_BAD_BASE_VERSION }, /* the base version of OPA */
-		/* the class subnet administration */
+		/* management class of subnet administration */
 		{ 1, 0x03, UROCE_CM_VERDICT_OTHER_CLASS },
-		/* the class performance management */
+		/* management class of performance management */
 		{ 1, 0x04, UROCE_CM_VERDICT_OTHER_CLASS },
 		{ 1, 0x87, UROCE_CM_VERDICT_OTHER_CLASS },
 		{ 2, 1, UROCE_CM_VERDICT_BAD_CLASS_VERSION },

@@ -407,7 +407,7 @@ send__names_the_account(void **state)
 	assert_true(tx[0].has_id && tx[0].is_request && tx[1].has_id && tx[1].is_request);
 	assert_int_not_equal(tx[0].account_idx, tx[1].account_idx);
 	assert_in_range(tx[0].account_idx, 0, UROCE_CM_NB_ACCOUNTS - 1);
-	/* nobody listens at B */
+	/* no id listens at B, so B replies with a REJ that belongs to no id */
 	(void)end_connect(ends, &ends->a, 0x21);
 	ends_move(ends, &ends->a, UROCE_CM_REQ);
 	assert_int_equal(uroce_cme_send(ends->b.cm, tx, 3, ends->now_ns), 1);

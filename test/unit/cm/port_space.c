@@ -311,7 +311,7 @@ connect__names_the_hosts_of_the_gids(void **state)
 	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
 	bad = good, bad.remote_gid[15]++;
 	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
-	/* the last four bytes are those of the address, but the GID is one of IPv6 */
+	/* the last four bytes of the GID are those of the address, but the GID is an IPv6 GID */
 	bad = good, bad.local_gid[0] = 0x20;
 	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &bad, NULL, 0), -EINVAL);
 	assert_int_equal(try_connect(ends, UROCE_CM_PS_TCP, &remote, &good, NULL, 0), 0);

@@ -214,7 +214,9 @@ backlog__bounds_a_flood_at_one_listener(void **state)
 		expect_rej(ends, UROCE_CM_REASON_NO_RESOURCES);
 	}
 	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_backlog_full, 0x1c);
-	/* the user takes the event of one request: the backlog has room for another request */
+	/*
+	 * when the user takes the event of one request, the backlog has room for one more request
+	 */
 	(void)expect_event(&ends->b, UROCE_CM_EVENT_CONNECT_REQUEST, UROCE_CM_NO_ID);
 	{
 		struct uroce_cm_msg req = take_req(ends, 0x200);
@@ -371,7 +373,7 @@ stale__not_by_a_req_without_a_listener(void **state)
 	expect_state(&ends->b, ids.b, UROCE_CM_STATE_ESTABLISHED);
 	expect_no_event(&ends->b);
 	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_superseded, 0);
-	/* with a listener the REQ shows that A has lost the connection */
+	/* if a program listens, the REQ shows that A has lost the connection */
 	end_give(ends, &ends->b, &req);
 	expect_state(&ends->b, ids.b, UROCE_CM_STATE_DREQ_SENT);
 	assert_int_equal(uroce_cme_stats(ends->b.cm)->nb_superseded, 1);
@@ -455,8 +457,8 @@ stale__rep_is_not_accepted_later(void **state)
 			 UROCE_CM_REASON_STALE_CONN);
 	(void)expect_event(&ends->a, UROCE_CM_EVENT_DISCONNECTED, ids.a);
 	/*
-	 * the old connection has ended, but A must not accept the REP that it has rejected: B has
-	 * ended that connection, too
+	 * the old connection has ended, but A must not accept the REP that it has rejected, because
+	 * B has ended that connection as well
 	 */
 	end_give(ends, &ends->a, &rep);
 	expect_no_event(&ends->a);

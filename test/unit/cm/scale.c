@@ -288,7 +288,7 @@ bind__of_a_port_that_many_share_is_limited(void **state)
 	addr.port = PORT;
 	for (ret = 0; ret == 0; nb++) {
 		assert_int_equal(uroce_cme_create(ends->b.cm, UROCE_CM_PS_TCP, false, 0, &id), 0);
-		/* ids at different addresses count together */
+		/* ids at different addresses count together for the limit of the port */
 		addr.ip[14] = (uint8_t)(nb % 2);
 		ret = uroce_cme_bind(ends->b.cm, id, &addr, false, true);
 		last = ret == 0 ? id : last;
@@ -332,8 +332,8 @@ qpn__that_many_share_is_limited(void **state)
 }
 
 /*
- * A request finds its listener without a look at the ids that have the same port at other
- * addresses, whether these ids listen or not.
+ * A request finds its listener without a search of the ids that have the same port at other
+ * addresses, whether those ids listen or not.
  */
 static void
 request__finds_its_listener_among_many_at_the_port(void **state)

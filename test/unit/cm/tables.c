@@ -70,7 +70,7 @@ id_table__finds_what_was_added(void **state)
 	(void)state;
 	assert_non_null(mem);
 	uroce_id_table_init(&table, mem, NB_IDS);
-	/* only 7 hash values, so that chains are long */
+	/* use only 7 hash values, so that the chains are long */
 	for (unsigned i = 0; i < 20000; i++) {
 		const uint32_t id = (uint32_t)next_random() % NB_IDS;
 		const uint64_t hash = id % 7;
@@ -97,7 +97,10 @@ id_table__finds_what_was_added(void **state)
 static void
 siphash__values_of_the_paper(void **state)
 {
-	/* key 00 01 .. 0f and input 00 01 .. 07, as in the paper */
+	/*
+	 * the key is 00 01 .. 0f, and the input is empty or 00 01 .. 07, as in the vectors of the
+	 * SipHash paper
+	 */
 	const struct uroce_siphash_key key = { { UINT64_C(0x0706050403020100),
 						 UINT64_C(0x0f0e0d0c0b0a0908) } };
 	const uint64_t words[] = { UINT64_C(0x0706050403020100) };

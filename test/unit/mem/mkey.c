@@ -569,7 +569,10 @@ configure__parts_that_are_not_set_stay(void **state)
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512, IBV_ACCESS_REMOTE_READ));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, 1, IBV_ACCESS_REMOTE_WRITE));
 	assert_false(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 512 + 1, 0));
-	/* mem and wire have no signatures here, so this switches signatures off */
+	/*
+	 * conf->mem and conf->wire have no signatures, so this configuration switches signatures
+	 * off
+	 */
 	conf->parts = UROCE_MKEY_SIG;
 	configure(conf);
 	assert_true(uroce_mkey_may(table, mkey, PDN, 0, NB_BLOCKS * 516, IBV_ACCESS_REMOTE_READ));

@@ -37,7 +37,10 @@ make_table(uint32_t nb_mr, const uint8_t key_secret[16])
 	void *mem = NULL;
 
 	assert_int_equal(posix_memalign(&mem, 64, uroce_mr_table_memsize(nb_mr)), 0);
-	/* uroce_mr_table_init() may not rely on zeroed memory */
+	/*
+	 * fill the memory with a pattern, because uroce_mr_table_init() must not rely on zeroed
+	 * memory
+	 */
 	memset(mem, 0xa5, uroce_mr_table_memsize(nb_mr));
 	return uroce_mr_table_init(mem, nb_mr, key_secret);
 }

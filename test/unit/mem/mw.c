@@ -385,7 +385,10 @@ mw_remove__bound_or_not(void **state)
 	assert_int_equal(uroce_mw_remove(table, idle, &last), 0);
 	assert_int_equal(last, idle);
 	uroce_mr_free(table, last);
-	/* remove() finds the window by the index in its key, whatever the tag is */
+	/*
+	 * uroce_mw_remove() finds the window by the index in the key, whatever the tag in the key
+	 * is
+	 */
 	assert_int_equal(uroce_mw_remove(table, bound ^ 0x11, &last), 0);
 	assert_int_equal(last, bound);
 	assert_null(resolve(bound, IOVA + 256, 1));

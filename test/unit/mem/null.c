@@ -75,7 +75,8 @@ sge_gather__reads_zeros(void **state)
 
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 0, 4096, NULL, slice), 1);
 		assert_int_equal(slice[0].len, 4096);
-		assert_int_equal(slice[0].key, 0); /* key 0: no TX reference can be taken */
+		/* key 0 means that no TX reference can be taken */
+		assert_int_equal(slice[0].key, 0);
 		assert_true(is_zero(slice));
 		assert_int_equal(uroce_sge_gather(table, PDN, &sge, 1, 4000, 96, NULL, slice), 1);
 		assert_int_equal(uroce_sge_gather_all(table, PDN, &sge, 1, 4096, &view, slice), 1);

@@ -47,7 +47,7 @@ below(unsigned limit)
 	return (unsigned)(seed >> 33) % limit;
 }
 
-/* --- the model --------------------------------------------------------------------------------- */
+/* --- the model, which has neither a ring nor a list -------------------------------------------- */
 
 static void
 model_publish(struct pair *pair, uint64_t until)

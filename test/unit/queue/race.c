@@ -277,7 +277,7 @@ purge_and_resize(void *arg)
 			return arg;
 		sched_yield();
 	}
-	/* the queue uses mem[1] since the last resize, so the other memory can be freed */
+	/* since the last resize the queue uses mem[1], so mem[0] can be freed */
 	free(mem[0]);
 	free(first);
 	return NULL;

@@ -208,8 +208,8 @@ ring_reset__forgets_all(void **state)
 }
 
 /*
- * Words of a slot: a slot is so wide that a consumer which reads too early would see a partly
- * written entry.
+ * Number of words in a slot. A slot is so wide that a consumer that reads too early would see a
+ * partly written entry.
  */
 #define NB_ENTRIES 200000
 #define WORDS      8

@@ -321,7 +321,7 @@ dcqcn_bytes__count_like_the_timer(void **state)
 	uroce_cc_charge(&cc, 1, T0);
 	assert_int_equal(cc.nb_bytes, 1);
 	assert_int_equal(cc.rate_bps, 75 * GBPS);
-	/* bytes in excess of a byte-counter event count for the next event */
+	/* bytes beyond an event of the byte counter count for the next event */
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
 	uroce_cc_charge(&cc, 4000, T0);
@@ -501,8 +501,8 @@ pacer__a_rising_rate_shortens_the_wait(void **state)
 	/* the rate has doubled, so half of the remaining 945 us is left */
 	assert_int_equal(cc.next_ns, T0 + 55 * US + 472500);
 	/*
-	 * a packet that may be sent before the next rate increase: the timer is set to the time of
-	 * the packet
+	 * if the next packet may be sent before the next rate increase, the timer is set to the
+	 * time of the packet
 	 */
 	cc.next_ns = T0 + 60 * US;
 	uroce_cc_wait(&cc);
@@ -523,8 +523,9 @@ pacer__a_cut_makes_the_wait_longer(void **state)
 }
 
 /*
- * When the rate falls, the same credit in bytes is a longer time. That time may be longer than the
- * time since 0, from which it is subtracted, and must not underflow.
+ * When the rate falls, a credit of the same number of bytes becomes a longer time, which is
+ * subtracted from the present time. Shortly after the clock has begun at 0, the difference must not
+ * underflow.
  */
 static void
 pacer__a_clock_that_has_just_begun_loses_nothing(void **state)

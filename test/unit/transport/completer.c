@@ -429,8 +429,8 @@ completer_recv__repeated_sequence_nak_is_one_repair(void **state)
 	expect_sent("");
 	assert_int_equal(pair.host[A].qpc.req.retry_left, 7);
 	/*
-	 * a NAK of a later PSN starts another retransmission; it acknowledges the PSNs before,
-	 * which is progress
+	 * a NAK of a later PSN acknowledges the PSNs before it, which is progress, so the NAK
+	 * starts another retransmission
 	 */
 	assert_int_equal(nak(2, UROCE_NAK_PSN_SEQ), UROCE_VERDICT_NAK_SEQ);
 	expect_sent("A>B WRITE_MIDDLE psn 2\nA>B WRITE_LAST psn 3 A\n");

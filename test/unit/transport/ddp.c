@@ -320,7 +320,10 @@ ddp__single_packets_wait_and_lead_on(void **state)
 	expect_nothing_held(9);
 }
 
-/* Behind a READ or SEND no WRITE is placed early: they may use the same memory. */
+/*
+ * A WRITE behind a READ or SEND is not placed early, because the READ or SEND may use the same
+ * memory.
+ */
 static void
 ddp__nothing_is_placed_behind_another_request(void **state)
 {

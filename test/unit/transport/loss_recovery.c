@@ -291,7 +291,10 @@ static void
 loss_recovery__a_peer_holds_that_answers_what_was_not_sent_again(void **state)
 {
 	(void)state;
-	/* so few packets may have been reordered: this does not show that the peer is selective */
+	/*
+	 * 0 or 3 packets may have been reordered, so their ACK does not show that the peer is
+	 * selective
+	 */
 	assert_int_equal(window_after_answer_to(0, 0), 16);
 	assert_int_equal(window_after_answer_to(3, 0), 16);
 	/*

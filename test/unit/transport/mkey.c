@@ -209,7 +209,10 @@ configure_both(unsigned way)
 	configure(B, ways[way].b, ways[way].wire);
 }
 
-/* Start a transfer with each row of `ways`, and lose another frame of side `loser` in each run. */
+/*
+ * Start transfers with each row of `ways`. In each transfer a different frame of side `loser` is
+ * lost.
+ */
 static void
 try_ways(const char *done, void (*start)(unsigned way), enum pair_side loser)
 {
@@ -260,8 +263,8 @@ write__through_mkeys(void **state)
 }
 
 /*
- * READ data of B's memory with each row of `ways`, and lose another frame of side `loser` in each
- * run.
+ * READ data of B's memory with each row of `ways`. In each READ a different frame of side `loser`
+ * is lost.
  */
 static void
 try_reads(enum pair_side loser)
@@ -459,7 +462,7 @@ open_pipeline(enum uroce_sig_kind a)
 	pair.host[A].qpc.is_pipelined = true;
 	fill_signed(a);
 	configure(B, UROCE_SIG_NONE, UROCE_SIG_NONE);
-	/* not zeros, because the signature of zeros may be zero */
+	/* the data must not be zeros, because the signature of zeros may be zero */
 	pair_fill(&pair, B, 0, DATA_LEN, 1);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(pair_post_recv(&pair, B, 65536, 16), 0);
@@ -596,8 +599,8 @@ pipeline__a_bad_read_keeps_the_fence_of_a_queue_in_sqd(void **state)
 }
 
 /*
- * Lose another frame of a transfer with a bad block in each turn, in both directions: the QP must
- * always stop.
+ * Lose a different frame in each transfer with a bad block, in both directions: the QP must always
+ * stop.
  */
 static void
 pipeline__stops_whatever_is_lost(void **state)

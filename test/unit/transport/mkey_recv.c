@@ -157,8 +157,8 @@ expect_error(uint8_t fault, uint64_t offset)
 /* --- messages ------------------------------------------------------------------------------------- */
 
 /*
- * Send messages through one kind of receive queue: in each of them another frame is lost. Then send
- * a message with a bad block.
+ * Send messages through one kind of receive queue, and lose a different frame of each message. Then
+ * send a message with a bad block.
  */
 static void
 try_queue(struct pair_conf conf)

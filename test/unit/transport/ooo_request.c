@@ -604,7 +604,7 @@ ooo_request__a_hole_waits_10_ms_at_most(void **state)
 	pair_inject(&pair, B, &late);
 	pair_flush(&pair, B);
 	text_clear(&pair.trace);
-	/* this packet is behind another gap */
+	/* this packet opens a new gap at PSN 3, which is reported 10 ms later */
 	inject(UROCE_OP_WRITE_ONLY, 4, 0);
 	pair_flush(&pair, B);
 	pair_expect_trace(&pair, "");

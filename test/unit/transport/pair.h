@@ -104,7 +104,7 @@ struct pair_host {
 	struct uroce_wq rq;
 	/* shared receive queue; used if conf.has_srq is set, or at an XRC target */
 	struct uroce_srq srq;
-	/* XRC: a shared receive queue of another XRC domain, which has no memory */
+	/* XRC: a shared receive queue of another XRC domain; this queue has no memory */
 	struct uroce_srq other_srq;
 	struct uroce_srq_table *srqs; /* XRC: the table of both shared receive queues */
 	struct uroce_cq send_cq;
@@ -113,7 +113,7 @@ struct pair_host {
 	/* reorder buffer of the host; NULL: none */
 	struct uroce_reorder_buffer *reorder_buffer;
 	struct uroce_rd_pool *rd_pool;
-	struct uroce_counters counters; /* counters of the QP, which a worker has otherwise */
+	struct uroce_counters counters; /* counters of the QP; in the data path a worker has them */
 	struct uroce_qpc_limits limits;
 	struct uroce_path path; /* path to the other host */
 	uint8_t *mem;           /* memory, registered with all rights; the IOVA is the address */
@@ -314,7 +314,7 @@ enum uroce_verdict pair_inject(struct pair *pair, enum pair_side to, const struc
 
 /* --- comparison of the trace and of completions --- */
 
-/** Compare the trace, and clear it. */
+/** Compare the trace with `expected`, and clear the trace. */
 void pair_expect_trace(struct pair *pair, const char *expected);
 
 /**

@@ -136,7 +136,7 @@ reply_run__psn_wraps(void **state)
 	pair_close(&pair);
 }
 
-/* More requests than the ring of resources has entries, so that entries are used again. */
+/* Send more requests than the ring of resources has entries, so that entries are used again. */
 static void
 reply_run__goes_round_the_ring(void **state)
 {
@@ -459,8 +459,8 @@ reply_run__repeats_what_was_lost(void **state)
 }
 
 /*
- * If the burst of responses is shorter than the burst of requests, the first responses are sent in
- * it, and the others later.
+ * If a call has room for fewer frames than there are responses, the first responses are sent in
+ * this call, and the others in a later call.
  */
 static void
 reply_run__ends_with_the_burst(void **state)

@@ -25,8 +25,8 @@ int recovery_open_narrow(void **state);
 void recovery_write(uint32_t nb);
 
 /**
- * Run until nothing is in flight. The memory of B must be equal to that of A, without an ACK
- * timeout.
+ * Run until nothing is in flight. Check that the memory of B equals that of A, and that there was
+ * no ACK timeout.
  * @return the number of packets that A has retransmitted so far
  */
 uint64_t recovery_run(void);

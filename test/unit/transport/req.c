@@ -658,7 +658,7 @@ req_send__message_of_2_to_the_31_bytes(void **state)
 	conf.psn[A] = 0xffff00;
 	pair_open(&pair, &conf);
 	req = &pair.host[A].qpc.req;
-	/* register 2 GiB, more than the memory that exists: the test only compares addresses */
+	/* the region has 2 GiB, but less memory exists, because the test only compares addresses */
 	mr.addr = pair.host[A].mem;
 	mr.pdn = pair.host[A].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[A].mrs, &mr, &sge.lkey), 0);

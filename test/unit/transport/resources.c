@@ -232,8 +232,8 @@ resp_recv__duplicate_of_what_was_taken_away_is_stale(void **state)
 }
 
 /*
- * Check the size of a QP context without other memory, as an idle connected QP has it. The size of
- * the worker's record of the QP is checked in another place, where the record is defined.
+ * Check the size of a QP context without other memory, which is what an idle connected QP needs.
+ * The size of the worker's record of the QP is checked where the record is defined.
  */
 static void
 qpc__idle_context_leaves_room_for_the_workers_record_in_1_kib(void **state)

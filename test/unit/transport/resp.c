@@ -136,7 +136,7 @@ resp_recv__write_ahead_gets_one_nak(void **state)
 	assert_int_equal(pair.host[B].mem[0], 0);
 	assert_int_equal(write_only(0, 0, 5), UROCE_VERDICT_REQUEST);
 	expect_answer("B>A ACK psn 0\n");
-	/* another gap gets its own NAK */
+	/* the missing PSN 1 is a new gap, so a new NAK is sent */
 	assert_int_equal(write_only(2, 0, 5), UROCE_VERDICT_PSN_GAP);
 	expect_answer("B>A NAK_SEQ psn 1\n");
 }
@@ -157,7 +157,7 @@ resp_recv__nak_that_did_not_leave_asks_for_what_is_still_missing(void **state)
 	(void)state;
 	write_only(1, 0, 5);
 	write_only(0, 0, 5);
-	/* PSN 1 was dropped behind the gap: a NAK must tell the peer */
+	/* the packet with PSN 1 was dropped behind the gap, so a NAK must report PSN 1 */
 	expect_answer("B>A NAK_SEQ psn 1\n");
 	write_only(1, 0, 5);
 	expect_answer("B>A ACK psn 1\n");
@@ -634,7 +634,7 @@ resp_recv__read_of_2_to_the_31_bytes_spans_half_of_the_circle(void **state)
 	conf.mtu = IBV_MTU_256;
 	conf.psn[A] = 0xfffff0;
 	pair_open(&pair, &conf);
-	/* register 2 GiB, more than the memory that exists: nothing is read */
+	/* the region has 2 GiB, but less memory exists, because the test reads no byte of it */
 	mr.addr = pair.host[B].mem;
 	mr.pdn = pair.host[B].qpc.pdn;
 	assert_int_equal(uroce_mr_add(pair.host[B].mrs, &mr, &pkt.rkey), 0);

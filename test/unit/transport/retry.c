@@ -408,8 +408,9 @@ completer_expire__port_that_never_sends_costs_the_longest_budget(void **state)
 			post_and_flush(IBV_WR_RDMA_WRITE, 10);
 			nak(0, UROCE_NAK_PSN_SEQ);
 			/*
-			 * after the first timeout the port, which sends nothing, has the time of
-			 * all retries; one long pause counts as one timeout
+			 * The NAK requests a retransmission, which the port never sends. After the
+			 * first timeout the port has as much time as all retries would take. One
+			 * long pause counts as one timeout.
 			 */
 			pair_wait(&pair, A, timeout_ns);
 			for (unsigned k = 0; k < retry_cnts[i]; k++)

@@ -326,8 +326,8 @@ single_packet__key_without_the_right_to_write(void **state)
 }
 
 /*
- * Receive requests of two SGEs, and without an SGE: a message of eight bytes continues in the
- * second SGE, or is too long.
+ * Receive requests with two SGEs, and with none. A message of eight bytes continues in the second
+ * SGE, or is too long.
  */
 static void
 single_packet__receive_of_two_elements(void **state)

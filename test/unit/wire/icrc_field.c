@@ -130,8 +130,8 @@ any_ident__every_identification_of_the_sender_is_accepted(void **state)
 }
 
 /*
- * Count the flips of one bit in the UDP payload of a frame which the check of the ICRC accepts if
- * the identification is unknown.
+ * Count the single-bit errors in the UDP payload of a frame that the check of the ICRC does not
+ * detect if the identification is unknown.
  */
 static unsigned
 count_unnoticed(struct frame *frame, const struct uroce_pkt *pkt)
