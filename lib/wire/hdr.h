@@ -77,7 +77,7 @@ static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
 struct uroce_udp {
 	be16 sport;
 	be16 dport;
-	be16 len;      /* length in bytes of header and payload */
+	be16 len; /* length in bytes of header and payload */
 	/* UDP checksum; 0 means that the packet has no checksum, as in RoCEv2 [IBA A17.3.1.3] */
 	be16 checksum;
 };
