@@ -88,7 +88,9 @@ foreign_send_message(struct world *world, uint8_t host, const struct foreign_id 
 	foreign_send_to(world, host, id->peer, id->version, msg);
 }
 
-/* Send a message of an id, which the timer of the id repeats, and enter a state. */
+/*
+ * Send a message of an id, let the timer of the id repeat the message, and move the id to `state`.
+ */
 void
 foreign_send_repeated(struct world *world, uint8_t host, struct foreign_id *id,
 		      const struct uroce_cm_msg *msg, enum foreign_state state, uint64_t timeout_ns)

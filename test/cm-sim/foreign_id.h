@@ -31,14 +31,16 @@ struct foreign_id *foreign_new_id(struct world *world, uint8_t host, uint8_t pee
 void foreign_send_to(struct world *world, uint8_t host, uint8_t peer, uint8_t version,
 		     const struct uroce_cm_msg *msg);
 
-/** A message with the TID and the comm ids of an id. */
+/** Make a message with the TID and the comm ids of an id. */
 struct uroce_cm_msg foreign_message_of(const struct foreign_id *id, enum uroce_cm_attr attr);
 
 /** Send a message to the peer of an id, once. */
 void foreign_send_message(struct world *world, uint8_t host, const struct foreign_id *id,
 			  const struct uroce_cm_msg *msg);
 
-/** Send a message of an id, which the timer of the id repeats, and enter a state. */
+/**
+ * Send a message of an id, let the timer of the id repeat the message, and move the id to `state`.
+ */
 void foreign_send_repeated(struct world *world, uint8_t host, struct foreign_id *id,
 			   const struct uroce_cm_msg *msg, enum foreign_state state,
 			   uint64_t timeout_ns);

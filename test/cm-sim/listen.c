@@ -10,7 +10,7 @@
 #include "world.h"
 
 struct listener {
-	uint8_t version; /* 0: IPv4; 1: IPv6; NB_VERSIONS: there is no listener */
+	uint8_t version; /* IP version: 0 is IPv4, 1 is IPv6, NB_VERSIONS means no listener */
 	bool is_wildcard;
 	bool is_v6only;
 };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The world: its virtual time, its hosts, and how a seed determines them.
- */
+/* A world of the simulator: its virtual time, its hosts, and how a seed determines them. */
 
 #include "world.h"
 

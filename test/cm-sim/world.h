@@ -61,7 +61,7 @@ struct happening {
 struct host {
 	bool is_foreign;
 	struct foreign foreign;
-	struct uroce_cm *cm; /* NULL: the host is foreign (foreign.h) */
+	struct uroce_cm *cm; /* CM engine of the host, or NULL if the host is foreign (foreign.h) */
 	void *mem;
 	uint32_t life; /* number of times that the host has started */
 	uint32_t max_ids;
@@ -73,7 +73,7 @@ struct host {
 	uint8_t listen_kind[NB_SERVICES];
 	uint32_t listeners[NB_SERVICES][2];
 	uint32_t nb_listeners;
-	uint64_t died_ns; /* time of the last death of the host; 0: none */
+	uint64_t died_ns; /* time of the last death of the host, or 0 if it has not died */
 };
 
 /** A program on a host. Each program has one id. */
@@ -92,7 +92,7 @@ struct program {
 	bool has_timed_out;
 	uint64_t began_ns;
 	uint32_t nb_attempts; /* number of REQs with different comm ids */
-	uint64_t stale_ns;    /* time at which a REJ "stale connection" came; 0: none */
+	uint64_t stale_ns;    /* time at which a REJ "stale connection" came, or 0 if none came */
 };
 
 /** A message that a host has sent, with what the oracle must know of its transmissions. */

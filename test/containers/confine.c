@@ -40,13 +40,14 @@
 #error "add the architecture to confine.c"
 #endif
 
-#define MEMLOCK_LEN (64 << 10) /* the default of container runtimes before Linux 5.16, in bytes */
+/* limit of locked memory in bytes, which container runtimes had as default before Linux 5.16 */
+#define MEMLOCK_LEN (64 << 10)
 #define X32_BIT     0x40000000 /* set in the numbers of the system calls of the x32 ABI */
 /* the flags of clone() that make a namespace: mount, cgroup, UTS, IPC, user, PID, network */
 #define CLONE_NAMESPACES 0x7e020000
 
 static const unsigned denied[] = {
-	/* kernel modules, loading of a kernel, swap, accounting and other devices of the machine */
+	/* kernel modules, kexec, reboot, swap, accounting, the kernel log, and quotas */
 	SYS_init_module,
 	SYS_finit_module,
 	SYS_delete_module,
@@ -170,7 +171,7 @@ refuse_value(uint32_t value, int error)
 
 /*
  * Begin the rules for a system call. The filter loads the first argument of the call.
- * @return the place of the jump to the end
+ * @return index of the jump instruction that skips the rules for other system calls
  */
 static unsigned
 begin_call(uint32_t nr)

@@ -275,7 +275,10 @@ mcast_group__members_at_home_get_theirs(void **state)
 	assert_int_equal(rig_nb_away(dev_a), 0);
 }
 
-/* Number of frames that dev_a received and that are not RoCE. */
+/*
+ * Get the number of frames that dev_a has received and that are not RoCE. In these tests such
+ * frames are the group reports of dev_b.
+ */
 static uint64_t
 nb_reports(void)
 {

@@ -165,8 +165,9 @@ publish__is_behind_the_ack(void **state)
 }
 
 /*
- * The ACKs of a program that responds before each poll may be delayed. A completion event must not
- * wait for a delayed ACK. So the ACK of a message that causes an event must not be delayed.
+ * The ACKs of a program that responds before each poll may be delayed. But the ACK of a message
+ * that completes a receive request must not be delayed, because the completion becomes visible only
+ * after the ACK.
  */
 static void
 publish__a_program_that_answers_is_no_exception(void **state)

@@ -56,7 +56,7 @@ queues__who_polls_drives_the_worker_that_nobody_polls(void **state)
 	dev_a = rig_dev("net_ring_a,workers=2,addr=192.0.2.1/24");
 	dev_b = rig_dev("net_ring_b,workers=2,addr=192.0.2.2/24");
 	worker = dev_a->worker[1];
-	/* this poll makes the library believe that a thread of the application polls worker 1 */
+	/* after this poll, the library assumes that a thread of the application polls worker 1 */
 	(void)uroce_worker_poll(worker);
 	assert_false(atomic_load(&worker->is_abandoned));
 	while (!atomic_load(&worker->is_abandoned))

@@ -211,8 +211,8 @@ nb_discarded(void)
 }
 
 /*
- * A send call that fails for another reason loses the datagram, as a network may do. It must not
- * stop the port.
+ * A send call that fails for another reason loses the datagram, as a network may do. The error must
+ * not stop the port.
  */
 static void
 udp_port__a_refused_datagram_is_lost(void **state)

@@ -38,7 +38,7 @@
 static const struct operation {
 	const char *name;
 	enum ibv_wr_opcode opcode;
-	uint32_t len; /* length of a request; 0: this process is the responder */
+	uint32_t len; /* length of a request in bytes, or 0 if this process is the responder */
 } operations[] = {
 	{ "write", IBV_WR_RDMA_WRITE, MSG_LEN }, { "read", IBV_WR_RDMA_READ, MSG_LEN },
 	{ "send", IBV_WR_SEND, MSG_LEN },        { "fetch-add", IBV_WR_ATOMIC_FETCH_AND_ADD, 8 },

@@ -319,7 +319,7 @@ capture(const struct rte_mbuf *mbuf)
 	struct frame *frame = &captured[nb_captured % NB_CAPTURED];
 	const bool is_ipv6 = be16_get(eth->type) == UROCE_ETHERTYPE_IPV6;
 
-	/* keep every 13th frame: operations repeat, and a sample has frames of all kinds */
+	/* Keep every 13th frame. The operations repeat, so these frames still are of all kinds. */
 	if (nb_seen++ % 13 != 0 || mbuf->nb_segs != 1 || mbuf->data_len > FRAME_MAX ||
 	    (!is_ipv6 && be16_get(eth->type) != UROCE_ETHERTYPE_IPV4))
 		return;

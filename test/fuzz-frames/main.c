@@ -46,7 +46,7 @@
 #define SLEEP_EVERY  2048 /* number of bursts from one sleep of worker 1 to the next sleep */
 /* number of bursts during a sleep of worker 1, enough to overrun the ring of the sleeping worker */
 #define SLEEP_BURSTS 192
-/* number of bursts after which frames reach the target in the other way (enum feed) */
+/* number of bursts between two changes of the way in which frames reach the target (enum feed) */
 #define SWITCH_EVERY 512
 
 enum feed_option { OPTION_PORT, OPTION_INPUT, OPTION_BOTH };

@@ -347,11 +347,11 @@ change_ip(struct frame *frame, struct rng *rng)
 
 	switch (rng_below(rng, 8)) {
 	case 0:
-		/* version, or header length of IPv4 */
+		/* flip a bit of the IP version, or of the header length of IPv4 */
 		ip[0] ^= (uint8_t)(1u << rng_below(rng, 8));
 		break;
 	case 1:
-		ip[1] = (uint8_t)rng_next(rng); /* the traffic class of IPv4, with ECN */
+		ip[1] = (uint8_t)rng_next(rng); /* DSCP and ECN of IPv4 */
 		break;
 	case 2:
 		if (!frame->is_ipv6)

@@ -4,7 +4,7 @@
  * The parsers of user input:
  *
  * - the specification of a device
- * - the devices and EAL options of a program that does not know uroce, in the environment or a file
+ * - the devices and EAL options of a program with the drop-in library, in the environment or a file
  * - the arguments of EAL and of uroced
  *
  * If the parser accepts the input, the values must be those of the text and within their limits. If

@@ -126,7 +126,7 @@ uroce_udp_port_tx(const struct uroce_port *of, uint16_t queue, struct rte_mbuf *
 		  unsigned *nb_lost)
 {
 	(void)of;
-	*nb_lost = queue; /* 0 */
+	*nb_lost = queue; /* no frame is lost: `queue` is 0 */
 	return transmit(NULL, mbufs, nb);
 }
 

@@ -50,7 +50,7 @@ static struct uroce_neigh *hosts[2];
 static struct uroce_neigh_conf confs[2];
 static uint64_t now_ns;
 
-/* Addresses that the tested host has requested. */
+/* IP addresses for which the tested host has sent requests. */
 static uint8_t asked[ASKED_MAX][16];
 static unsigned nb_asked;
 
