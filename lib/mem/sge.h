@@ -30,7 +30,7 @@ struct uroce_slice {
 /** Maximum number of elements of a work request. */
 #define UROCE_SGE_MAX 32
 
-/** Memory in a frame, into which a function writes the payload of a packet that comes from mkeys. */
+/** Memory in a frame, into which a function writes the payload of a packet that mkeys describe. */
 struct uroce_sge_room {
 	/* first byte of the memory, which has room for the payload that the caller requests */
 	uint8_t *at;

@@ -48,9 +48,9 @@
 #define UROCE_MUX_BLOCK 256u
 
 /**
- * Number of blocks of QP numbers. The first block has the QP numbers of management, and is leased to
- * the connection manager of uroced only. The last block has the QP number of multicast, and is never
- * leased.
+ * Number of blocks of QP numbers. The first block has the QP numbers of management, and is leased
+ * to the connection manager of uroced only. The last block has the QP number of multicast, and is
+ * never leased.
  */
 #define UROCE_MUX_BLOCKS 65536u
 

@@ -45,8 +45,9 @@ int uroce_netif_open(struct uroce_netif *netif, int if_index);
 void uroce_netif_close(struct uroce_netif *netif);
 
 /**
- * Open a kernel interface, or all interfaces of the host, without a socket that is bound to it. Some
- * kernels require a privilege for such a socket. uroce_netif_resolve() must not be called for it.
+ * Open a kernel interface, or all interfaces of the host, without a socket that is bound to it.
+ * Some kernels require a privilege for such a socket. uroce_netif_resolve() must not be called for
+ * it.
  * @param if_index  0: all interfaces; then uroce_netif_mtu(), uroce_netif_mac() and
  *   uroce_netif_is_up() must not be called either
  * @return 0, or -errno: ENODEV (no such interface)

@@ -13,8 +13,8 @@
  *   instance. A client can leave that early because it is killed, or because the server gets no CPU
  *   time for some seconds.
  * - A server that is stopped or destroyed keeps its listener, and accepts clients. The memory of
- *   the listener is freed when the port is destroyed, and rte_eal_cleanup() unmaps it. The interrupt
- *   thread would use this memory as soon as a client connects or leaves.
+ *   the listener is freed when the port is destroyed, and rte_eal_cleanup() unmaps it. The
+ *   interrupt thread would use this memory as soon as a client connects or leaves.
  *
  * The library cannot unregister such a socket, because EAL requires the address of the driver's
  * callback. So another file takes its place, under the same descriptor: an eventfd that is never

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The port of a device: an ethdev port, a connection to uroced, or UDP sockets. A port has properties from
- * ethdev and from the policy table, queues and mempools, and a link.
+ * The port of a device: an ethdev port, a connection to uroced, or UDP sockets. A port has
+ * properties from ethdev and from the policy table, queues and mempools, and a link.
  */
 
 #include <stdatomic.h>

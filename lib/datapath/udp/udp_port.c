@@ -89,7 +89,7 @@ choose_interface(const struct uroce_dev_conf *conf)
 struct interfaces {
 	int if_index;           /* index of the interface; 0: the port uses all interfaces */
 	uint32_t mtu;           /* MTU in bytes; 0: unknown */
-	struct uroce_addr addr; /* the first address; all zero: there is none */
+	struct uroce_addr addr; /* first address of the port; all zero: there is no address */
 };
 
 static int

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A queue of the port `udp`: the sockets of one worker. Only the thread that holds the worker's lock
- * uses a queue; any thread may read the counters.
+ * A queue of the port `udp`: the sockets of one worker. Only the thread that holds the worker's
+ * lock uses a queue; any thread may read the counters.
  */
 
 #include <stdatomic.h>

@@ -8,10 +8,11 @@
  * way of a buffer that has room for the longest message. Datagrams that have no mbuf yet wait in
  * this buffer.
  *
- * Each datagram gets headers of Ethernet, IP and UDP in front. The identification of IPv4 is unknown
- * and written as 0. Datagram i of a message probably had identification i, because its sender is
- * this port. So its ICRC is changed to the value for identification 0. The worker accepts a frame
- * with any identification (struct uroce_port_policy), so that a wrong guess only costs time.
+ * Headers of Ethernet, IP and UDP are written in front of each datagram. The identification of IPv4
+ * is unknown and written as 0. Datagram i of a message probably had identification i, because its
+ * sender is this port. So its ICRC is changed to the value for identification 0. The worker accepts
+ * a frame with any identification (struct uroce_port_policy), so that a wrong guess only costs
+ * time.
  */
 
 #include <errno.h>

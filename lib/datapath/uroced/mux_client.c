@@ -91,7 +91,7 @@ update_link(struct uroce_mux_client *client)
 	if (client->dev)
 		uroce_link_set(client->port, is_up);
 	else
-		/* No event is raised for the stored state, because the device does not exist yet. */
+		/* No event is raised, because the device does not exist yet. */
 		atomic_store(&client->port->is_up, is_up);
 }
 

@@ -36,9 +36,9 @@
 #include "wire/build.h"
 
 /*
- * Maximum number of bytes of a group of received frames; a single frame may be longer. The frames of
- * a group are parsed, verified, looked up and executed before the next group begins, so that they
- * stay in the first-level cache. The limit is a third of a cache of 48 KiB.
+ * Maximum number of bytes of a group of received frames; a single frame may be longer. The frames
+ * of a group are parsed, verified, looked up and executed before the next group begins, so that
+ * they stay in the first-level cache. The limit is a third of a cache of 48 KiB.
  */
 #define GROUP_BYTES (16 * 1024)
 

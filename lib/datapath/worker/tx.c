@@ -384,8 +384,8 @@ finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 }
 
 /*
- * Set UROCE_TX_TO_GROUP in the lengths of datagrams to multicast groups, and deliver these datagrams
- * to the groups' members on this device as well.
+ * Set UROCE_TX_TO_GROUP in the lengths of datagrams to multicast groups, and deliver these
+ * datagrams to the groups' members on this device as well.
  */
 static void
 release_datagrams(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
@@ -494,7 +494,7 @@ count_sent(struct uroce_worker *worker, unsigned nb)
 		uroce_worker_count(worker, UROCE_COUNTER_MULTICAST_XMIT_PACKETS, nb_groups);
 }
 
-/* Transmit on UDP sockets. A frame that the kernel refuses counts as transmitted and as discarded. */
+/* Transmit on UDP sockets. A frame that the kernel refuses counts as transmitted and discarded. */
 static uint16_t
 offer_to_sockets(struct uroce_worker *worker, struct rte_mbuf **frames, uint16_t nb)
 {
