@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Contexts: a context is a device that a program has opened. It holds the tables of operations that
- * the inline calls of <infiniband/verbs.h> use. An operation that uroce does not have is NULL in
- * these tables, and the inline call returns EOPNOTSUPP.
+ * Contexts: a context is a device that a program has opened. A context holds the tables of
+ * operations that the inline calls of <infiniband/verbs.h> use. An operation that uroce does not
+ * have is NULL in these tables, and the inline call returns EOPNOTSUPP.
  */
 
 #include <errno.h>

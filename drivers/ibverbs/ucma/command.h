@@ -41,13 +41,13 @@ typedef int ucma_handler(struct ucma_call *call, const void *in);
  *
  * @param call  the caller has set all fields but `out_len`
  * @param buf   memory of the program, which need not be mapped
- * @mt Safe; without ucma_lock. Cancellation is disabled, except while GET_EVENT waits. GET_EVENT
- *	waits only on a blocking descriptor.
+ * @mt Safe; the caller does not hold ucma_lock. Cancellation is disabled, except while GET_EVENT
+ *         waits. GET_EVENT waits only on a blocking descriptor.
  * @return `len`, or -errno. EINVAL: there is no such command, or the command is too short; ENOSYS:
- *	a command that the kernel does not have either; EFAULT: a pointer to memory that is not
- *	mapped; ENOSPC: no room for the response. The other errors are those of the commands: ENOENT
- *	(no such id), EINVAL (the id is of another file, is not bound, or is in another state), and
- *	those of the calls of <uroce_cm.h>.
+ *         a command that the kernel does not have either; EFAULT: a pointer to memory that is not
+ *         mapped; ENOSPC: no room for the response. The other errors are those of the commands:
+ *         ENOENT (no such id), EINVAL (the id is of another file, is not bound, or is in another
+ *         state), and those of the calls of <uroce_cm.h>.
  */
 ssize_t ucma_command(struct ucma_call *call, const void *buf, size_t len);
 

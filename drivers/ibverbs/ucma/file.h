@@ -22,21 +22,21 @@ int ucma_file_open(int flags);
 
 /**
  * Find the file of a descriptor, and begin a use of the file, which ucma_file_put() ends.
- * @mt Safe; without ucma_lock.
+ * @mt Safe; the caller does not hold ucma_lock.
  * @return NULL: the descriptor is not open, or is not one of /dev/infiniband/rdma_cm
  */
 struct ucma_file *ucma_file_get(int fd);
 
 /**
  * End the use of a file. The last use of a file that is closed destroys the ids of the file.
- * @mt Safe; without ucma_lock.
+ * @mt Safe; the caller does not hold ucma_lock.
  */
 void ucma_file_put(struct ucma_file *file);
 
 /**
  * Record that a file is closed if it has no descriptor any more. The function must be called after
  * a descriptor of the file was closed, and before ucma_file_put().
- * @mt Safe; without ucma_lock.
+ * @mt Safe; the caller does not hold ucma_lock.
  */
 void ucma_file_check(struct ucma_file *file);
 
@@ -44,11 +44,14 @@ void ucma_file_check(struct ucma_file *file);
  * Make the descriptors of a file readable if an event waits, and not readable otherwise. The
  * function must be called after events may have been taken or dropped.
  * @param fd  a descriptor of the file
- * @mt With ucma_lock.
+ * @mt The caller holds ucma_lock.
  */
 void ucma_file_update(struct ucma_file *file, int fd);
 
-/** Release all files that have no descriptors any more. @mt Safe; without ucma_lock. */
+/**
+ * Release all files that have no descriptors any more.
+ * @mt Safe; the caller does not hold ucma_lock.
+ */
 void ucma_file_sweep(void);
 
 #endif /* UCMA_FILE_H */

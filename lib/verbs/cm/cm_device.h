@@ -16,8 +16,8 @@
 struct uroce_vcm_device {
 	struct uroce_vcm_device *next;
 	/*
-	 * context that the ids of the device have as `verbs`; the program gets its asynchronous
-	 * events
+	 * context that the ids of the device have as `verbs`; its asynchronous events go to the
+	 * program
 	 */
 	struct ibv_context *context;
 	/*

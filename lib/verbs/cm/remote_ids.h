@@ -91,7 +91,7 @@ void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_k
 void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 
 /**
- * Make an id lost.
+ * Mark an id as lost.
  * @param kind  event that the user gets for the id; UROCE_CM_EVENT_NB: the user gets no event
  */
 void uroce_remote_ids_lose_one(struct uroce_remote_ids *ids, uint32_t local,
