@@ -81,8 +81,8 @@ drive_app__flushes_on_a_port_that_may_block_and_has_no_link(void **state)
 	(void)state;
 	if (RIG_HAS_TSAN)
 		/*
-		 * The thread sanitizer reports that this test changes the policy of the port while
-		 * the service thread reads it.
+		 * The thread sanitizer would report that this test changes the policy of the port
+		 * while the service thread reads it.
 		 */
 		return;
 	make_world("a3", "b3", "net_ring_a3,addr=192.0.2.1/24", "net_ring_b3,addr=192.0.2.2/24",
