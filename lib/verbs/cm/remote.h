@@ -8,8 +8,8 @@
  * to the connection manager's process.
  *
  * The connection manager's process may end, with uroced or alone, and be started again. The QPs of
- * connections continue to work, because their frames do not pass through this process. When the
- * process ends, it depends on the state of an id what happens to the id:
+ * connections continue to work, because their frames do not pass through this process. The state of
+ * an id determines what happens to the id when the process ends:
  *
  *	no peer knows the id           the id is created and bound again
  *	listener                       the id is created and bound, and listens again
