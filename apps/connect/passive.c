@@ -21,7 +21,7 @@
 static atomic_bool is_ending;
 
 static struct {
-	struct rdma_cm_id *id[KEPT_MAX]; /* accepted ids; NULL: the place is free */
+	struct rdma_cm_id *id[KEPT_MAX]; /* accepted ids; NULL if the place is free */
 	unsigned next;                   /* index of the place in `id` that is used next */
 } kept;
 

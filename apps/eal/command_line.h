@@ -14,7 +14,10 @@
 /** Exit status of a program whose command line is wrong. */
 #define EXIT_USAGE 2
 
-/** What a command line asks a program to print, instead of its work. */
+/**
+ * What a command line requests instead of the work of the program: nothing, the help, or the
+ * versions.
+ */
 enum command_line_question {
 	COMMAND_LINE_NONE,
 	COMMAND_LINE_HELP,

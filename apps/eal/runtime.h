@@ -17,7 +17,7 @@
 /**
  * Get the folder that EAL is to use. It is $RUNTIME_DIRECTORY if that is set, else a folder whose
  * subfolder dpdk/ belongs to this user alone. The folder is created if it does not exist. If a
- * folder of that name belongs to another user, it is not used, and one line on stderr says so.
+ * folder of that name belongs to another user, it is not used, and one line on stderr reports this.
  *
  * @mt  One thread.
  * @return NULL if no folder can be created

@@ -92,7 +92,7 @@ take_event(void)
 	nb_events++; /* the server acknowledges all events in one call at its end */
 }
 
-/* Poll until the CQ is empty, because an event does not say how many completions there are. */
+/* Poll until the CQ is empty, because an event does not contain the number of completions. */
 static void
 take_messages(void)
 {

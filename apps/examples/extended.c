@@ -2,7 +2,7 @@
 /*
  * Shows the extended calls of verbs. The client builds its requests by ibv_wr_...() and posts
  * several of them together. The server reads its completions and their timestamps by
- * ibv_start_poll() and the calls that go with it.
+ * ibv_start_poll() and the related calls.
  *
  * See side.h for how to run this example.
  */

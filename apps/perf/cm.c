@@ -114,7 +114,8 @@ resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 
 /*
  * Create an id for a UC QP, and resolve the server. rdma_cm uses UC for an id of RDMA_PS_IB only if
- * a struct rdma_addrinfo says so. An id that is created with this struct is synchronous at first.
+ * a struct rdma_addrinfo has this QP type. An id that is created with this struct is synchronous at
+ * first.
  */
 static struct rdma_cm_id *
 begin_uc(struct cm *cm)

@@ -6,7 +6,7 @@
  * @file
  * Connections by rdma_cm, for the option --rdma_cm. The client connects and the server accepts: at
  * first the connection that carries the exchange of lines, then the queue pairs of the test in
- * their order. The private data of each request says for which of these connections the request is.
+ * their order. The private data of each request has the number of the connection that is requested.
  *
  * One thread uses these functions. While they wait, they do the work of connection management that
  * is due, and drive the workers of the endpoint.

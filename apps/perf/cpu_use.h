@@ -18,13 +18,13 @@ struct cpu_use {
 		begin_idle; /* the kernel's values of the ticks at the start of the measured time */
 };
 
-/** Begin a measured time. */
+/** Begin a measured interval. */
 void cpu_use_begin(struct cpu_use *use);
 
-/** End a measured time. */
+/** End a measured interval. */
 void cpu_use_end(struct cpu_use *use);
 
-/** Get the share in percent; 0 if nothing was measured. */
+/** Get the share in percent; 0 if no interval was measured. */
 double cpu_use_percent(const struct cpu_use *use);
 
 #endif /* PERF_CPU_USE_H */

@@ -5,7 +5,7 @@
 /**
  * @file
  * The two kinds of test: bandwidth and latency. Both sides of a test call the function of its kind.
- * Each call runs one message size and reports the result.
+ * Each call tests one message size and reports the result.
  */
 
 #include <stdint.h>

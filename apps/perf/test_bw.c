@@ -4,13 +4,13 @@
  * all messages. With --verify each batch has as many messages as the buffer has slots. Both sides
  * execute the same steps for a batch:
  *
- *	sync `batch`: the client sends the number of messages, 0 to end the size
+ *	sync `batch`: the client sends the number of messages; 0 ends the test of the size
  *	prepare: slots are filled and poisoned (verify.h), receive requests are posted
  *	sync `go`
  *	transfer (transfer.c): requests are posted and completed
  *	check: received data is checked, with --verify
  *
- * A size ends with sync `checked` and sync `rate`. Only the transfer is measured.
+ * The test of a size ends with sync `checked` and sync `rate`. Only the transfer is measured.
  */
 
 #include "interval.h"
@@ -172,8 +172,8 @@ check(struct transfer *transfer)
 }
 
 /*
- * Agree on the number of messages of the next batch; 0 ends the message size. Both sides use the
- * number of the client.
+ * Agree on the number of messages of the next batch; 0 ends the test of this message size. Both
+ * sides use the number of the client.
  */
 static int
 agree_batch(struct transfer *transfer, const struct total *total, uint64_t *goal)

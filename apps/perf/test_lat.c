@@ -9,7 +9,8 @@
  * transport places last. A side that polls this byte also drives its workers, because another
  * thread would not do so as fast.
  *
- * The client decides when a message size ends. The server then receives the step `over`.
+ * The client decides when the test of a message size ends. The server then receives the step
+ * `over`.
  *
  * The file has more than 500 lines: both sides of a round share the state of one test.
  */
@@ -52,7 +53,7 @@ struct pingpong {
 	uint64_t deadline;     /* end of the time of --duration, as a TSC value */
 	uint64_t progress_tsc; /* TSC value at the last line about progress */
 	uint64_t waiting_since;
-	bool is_over; /* the client has ended this message size */
+	bool is_over; /* the client has ended the test of this message size */
 	bool is_failed;
 	/* the latency of each round, in the unit of the report; NULL if only the sum is kept */
 	double *times;

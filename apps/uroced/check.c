@@ -31,7 +31,7 @@
 
 /* The findings of the checks. */
 struct findings {
-	pid_t running; /* PID of the uroced that uses the file of leases; 0: no uroced uses it */
+	pid_t running; /* PID of the uroced that uses the file of leases; 0 if no uroced uses it */
 	bool has_listener; /* a uroced listens at the socket */
 	bool is_new;       /* there is no file of leases yet */
 	gid_t gid;

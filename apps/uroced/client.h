@@ -157,8 +157,8 @@ struct client {
 	uint32_t nb_wanted;
 	_Atomic uint32_t nb_leases;
 	/*
-	 * index of the reader that has a job of this client; -1: no reader has one. While a reader
-	 * has a job, no message of the client is received.
+	 * index of the reader that has a job of this client; -1 if no reader has one. While a
+	 * reader has a job, no message of the client is received.
 	 */
 	int reader;
 	uint64_t job_number; /* the number of the job that `reader` has */
@@ -175,7 +175,7 @@ struct client {
 	 */
 	uint64_t served;
 	pid_t pid;
-	/* user ID of the client; CLIENT_UID_MANAGER: the client is the connection manager */
+	/* user ID of the client; CLIENT_UID_MANAGER if the client is the connection manager */
 	uid_t uid;
 };
 

@@ -16,12 +16,15 @@
 #include "user_limits.h"
 
 struct cm_id {
-	uint16_t owner_plus_one; /* slot of the client plus one; 0: no client owns the id */
+	uint16_t owner_plus_one; /* slot of the client plus one; 0 if no client owns the id */
 	bool is_datagram;
 	bool is_v6only; /* the id is bound to IPv6 addresses only */
-	/* port space of the id (cm/service_id.h); 0: the id is not bound to a port */
+	/* port space of the id (cm/service_id.h); 0 if the id is not bound to a port */
 	uint16_t space;
-	/* neighbours of the id in the list of its client's ids; UROCE_CM_NO_ID: there is none */
+	/*
+	 * neighbours of the id in the list of its client's ids; UROCE_CM_NO_ID if there is no
+	 * neighbour
+	 */
 	uint32_t next, prev;
 };
 
@@ -44,7 +47,7 @@ bool cm_ids_is_free(const struct cm_ids *ids, uint32_t id);
 void cm_ids_own(struct cm_ids *ids, uint32_t id, uint16_t slot, bool is_datagram);
 
 /**
- * Get the slot of the client that owns an id; -1: no client owns it. The number `id` may have any
+ * Get the slot of the client that owns an id; -1 if no client owns it. The number `id` may have any
  * value.
  */
 int cm_ids_owner(const struct cm_ids *ids, uint32_t id);

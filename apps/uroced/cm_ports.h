@@ -43,7 +43,7 @@ struct cm_port {
 
 struct cm_port_record {
 	struct cm_port port;
-	_Atomic uint32_t is_used; /* 1: the other fields are valid */
+	_Atomic uint32_t is_used; /* 1 if the other fields are valid */
 };
 
 /**
@@ -57,10 +57,10 @@ struct cm_ports_file {
 };
 
 struct cm_ports {
-	struct cm_ports_file *file; /* NULL: the ports of listeners are not recorded */
+	struct cm_ports_file *file; /* NULL if the ports of listeners are not recorded */
 	/* the valid table of `file`, in which this connection manager records its listeners */
 	struct cm_port_record *record;
-	/* the user of the engine whose ids keep ports; NULL: no port is kept */
+	/* the user of the engine whose ids keep ports; NULL if no port is kept */
 	struct uroce_cm_manager *keeper;
 	uint32_t *kept; /* array of the ids of `keeper`, each of which keeps a port */
 	uint32_t nb_kept;
@@ -84,8 +84,8 @@ bool cm_ports_has_any(const struct cm_ports_file *file);
  * Keep the ports of the previous connection manager, and record the listeners of this connection
  * manager.
  * @param ports  a structure of zeros, which the function fills
- * @param keeper a user of the engine, which is closed when no port is kept any more; NULL: keep no
- *         port
+ * @param keeper a user of the engine, which is closed when no port is kept any more; NULL to keep
+ *         no port
  */
 void cm_ports_start(struct cm_ports *ports, struct cm_ports_file *file,
 		    struct uroce_cm_manager *keeper, uint64_t now_ns);

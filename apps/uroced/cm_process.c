@@ -3,8 +3,8 @@
 /*
  * Starts connection managers. A process that was forked for this purpose forks them. For each
  * descriptor of the next connection manager, uroced sends this process a message: the descriptor,
- * and a byte that says which one it is (enum cm_fd). The connection to uroced is the last
- * descriptor, and starts the connection manager, which runs the same program as uroced.
+ * and a byte that is its number in enum cm_fd. The connection to uroced is the last descriptor, and
+ * starts the connection manager, which runs the same program as uroced.
  */
 
 #include "cm_process.h"

@@ -39,7 +39,8 @@ enum cm_fd {
 #define CM_DELAY_MAX_NS UINT64_C(10000000000)
 
 struct cm_process {
-	int starter; /* socket to the process that starts connection managers; -1: there is none */
+	/* socket to the process that starts connection managers; -1 if there is no such process */
+	int starter;
 	bool is_running;
 	/* time of the last start of a connection manager; if none runs, time of the next start */
 	uint64_t start_ns;

@@ -34,7 +34,7 @@ struct cm_report_request {
 struct cm_report_ids {
 	/*
 	 * value of cm_report_request.first that requests the next part of the list of ids;
-	 * UROCE_CM_NO_ID: the list has ended
+	 * UROCE_CM_NO_ID if the list has ended
 	 */
 	uint32_t next;
 	uint32_t nb; /* number of rows of the list in this report */
@@ -55,8 +55,8 @@ struct cm_report {
 /**
  * Ask the connection manager, and wait for its reply. Only one thread at a time may use the socket.
  * @param request  the function sets the number of the request
- * @return 0; -ETIMEDOUT: there was no reply in time; -EPROTO: the reply is not well-formed; -EPIPE:
- *	the connection manager has ended; another -errno
+ * @return 0; -ETIMEDOUT if there was no reply in time; -EPROTO if the reply is not well-formed;
+ *         -EPIPE if the connection manager has ended; another -errno
  */
 int cm_report_ask(int socket, struct cm_report_request *request, struct cm_report *report,
 		  int timeout_ms);

@@ -58,8 +58,8 @@ check_report(const struct cm_report_request *request, const struct cm_report *re
 
 /*
  * Receive a report of the connection manager. This call does not wait.
- * @return 0: a report was received; -EAGAIN: there is no report; -EPIPE: the peer has hung up;
- *	another -errno
+ * @return 0 if a report was received; -EAGAIN if there is no report; -EPIPE if the peer has hung
+ *         up; another -errno
  */
 static int
 take_report(int socket, struct cm_report *report)

@@ -218,7 +218,7 @@ has_room(struct cm_client *client)
 
 /*
  * Send a message for which the socket has room.
- * @return false: the connection has failed, and the client was freed
+ * @return false if the connection has failed, and the client was freed
  */
 static bool
 send_reply(struct cm_client *client, const struct uroce_mux_cm_reply *reply)

@@ -4,11 +4,11 @@
 
 /**
  * @file
- * The server of the connection manager: accepts clients, and makes the calls that they ask for
- * (mux/cm_message.h). One thread does everything, and waits for no client.
+ * The server of the connection manager: accepts clients, and makes the calls that the clients
+ * request (mux/cm_message.h). One thread does everything, and waits for no client.
  *
  *	cm_server.c  connections, turns, and the notices about events
- *	cm_calls.c   the requests: what a client may ask for, and the calls
+ *	cm_calls.c   the requests: what a client may request, and the calls
  *	cm_ids.c     which client owns which id
  *	cm_report.c  requests of uroced's telemetry
  *
@@ -79,7 +79,7 @@ struct cm_client {
 	pid_t pid;
 	/* the value of cm_server.nb_served when the client was served last, or when it connected */
 	uint64_t served;
-	struct uroce_cm_manager *manager; /* NULL: the client has not sent HELLO yet */
+	struct uroce_cm_manager *manager; /* NULL if the client has not sent HELLO yet */
 	/*
 	 * the manager has events of which the client has no notice yet; a thread of the manager
 	 * sets this flag
@@ -104,7 +104,7 @@ struct cm_server {
 	int listener;
 	int epoll_fd;
 	int events_fd; /* eventfd that becomes readable when a manager has events */
-	int reports;   /* socket of uroced's telemetry; -1: there is none */
+	int reports;   /* socket of uroced's telemetry; -1 if there is no such socket */
 	/*
 	 * accept() has failed, since the process has no free descriptor; so the listener is not
 	 * polled for a while
@@ -116,9 +116,10 @@ struct cm_server {
 /**
  * Initialise a server.
  * @param listener  socket to which clients connect
- * @param uroced  socket whose hang-up ends the server; -1: there is none
+ * @param uroced  socket whose hang-up ends the server; -1 if there is no such socket
  * @param start  socket of reader_start()
- * @param reports  socket for requests of uroced's telemetry (cm_report.h); -1: there is none
+ * @param reports  socket for requests of uroced's telemetry (cm_report.h); -1 if there is no such
+ *         socket
  * @return 0, or -errno
  */
 int cm_server_init(struct cm_server *server, const struct cm_host *host, int listener, int uroced,
@@ -132,7 +133,7 @@ int cm_server_init(struct cm_server *server, const struct cm_host *host, int lis
  */
 int cm_server_keep_ports(struct cm_server *server, struct cm_ports_file *file);
 
-/** Wait for events once, for at most `timeout_ms` (-1: no limit), and handle them. */
+/** Wait for events once, for at most `timeout_ms` (-1 for no limit), and handle them. */
 void cm_server_round(struct cm_server *server, int timeout_ms);
 
 /** Serve clients until the hang-up of uroced's socket. */
@@ -150,15 +151,15 @@ void cm_server_wake(struct cm_server *server);
 
 /**
  * Receive a request of uroced's telemetry, and reply to it.
- * @return false: the connection has ended, or the request is invalid. Then the server must not
- *	receive further requests
+ * @return false if the connection has ended, or the request is invalid. Then the server must not
+ *         receive further requests
  */
 bool cm_report_serve(const struct cm_server *server);
 
 /* The function cm_calls_make() is in cm_calls.c. */
 
 /**
- * Make the call that a client asks for.
+ * Make the call that a client requests.
  * @param request  a request that uroce_mux_cm_check() has accepted
  * @param[out] reply  the reply to send
  * @return NULL, or the reason why the client is refused, as the end of a sentence

@@ -220,7 +220,10 @@ accept_waiting(struct control *control)
 	}
 }
 
-/* Replace the socket by which telemetry asks the connection manager. @return the former socket */
+/*
+ * Replace the socket by which telemetry sends requests to the connection manager.
+ * @return the former socket
+ */
 static int
 set_reports(struct control *control, int reports)
 {

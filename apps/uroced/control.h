@@ -41,11 +41,14 @@ struct control {
 	struct cm_process cm_process;
 	struct service service;
 	struct reload *reload;
-	/* listening socket to which clients of the connection manager connect; -1: there is none */
+	/*
+	 * listening socket to which clients of the connection manager connect; -1 if there is no
+	 * such socket
+	 */
 	int cm_listener;
 	/*
-	 * socket by which telemetry asks the connection manager; -1: no connection manager runs.
-	 * The control thread holds `stats_lock` when it writes this field.
+	 * socket by which telemetry sends requests to the connection manager; -1 if no connection
+	 * manager runs. The control thread holds `stats_lock` when it writes this field.
 	 */
 	int cm_reports;
 	/*

@@ -221,7 +221,7 @@ enum frame_drop data_deliver(struct data *data, const struct frame *frame,
  * Deliver a copy of a frame to all clients. A multicast datagram is delivered to those that may
  * have joined its group: not to its sender, and not to the connection manager, whose QP 1 joins no
  * group.
- * @param from  the client that has sent the frame; NULL: the frame comes from the wire
+ * @param from  the client that has sent the frame; NULL if the frame comes from the wire
  * @return the number of clients to which a copy was to be delivered
  */
 unsigned data_deliver_all(struct data *data, const struct client *from, const struct frame *frame,

@@ -38,7 +38,7 @@ is_below_limit(const struct groups *groups, uid_t uid)
 	return nb_own < (GROUPS_MAX - (groups->nb - nb_own)) / 2;
 }
 
-/* Make the kernel join a group. @return NULL: the limit is reached, or the kernel refuses */
+/* Make the kernel join a group. @return NULL if the limit is reached, or the kernel refuses */
 static struct group *
 add_group(struct groups *groups, const struct uroce_port *port, const uint8_t gid[16], uid_t uid)
 {

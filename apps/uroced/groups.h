@@ -25,7 +25,7 @@ struct uroce_port;
 
 struct group {
 	uint8_t gid[16];
-	int fd; /* keeps the membership of the kernel; -1: a socket of the port does so */
+	int fd; /* keeps the membership of the kernel; -1 if a socket of the port keeps it */
 	/*
 	 * The group counts towards the limit of this user, who is the user of one of the members.
 	 */

@@ -156,7 +156,7 @@ check_mark(int fd)
 
 /*
  * Get the PID of the process that has locked a file of leases.
- * @return 0: no other process has locked it
+ * @return 0 if no other process has locked it
  */
 static pid_t
 get_locker(int fd)

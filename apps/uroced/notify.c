@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The protocol of sd_notify(3). It is documented and stable, and a few lines, so uroced needs no
+ * The protocol of sd_notify(3). The protocol is documented, stable and short, so uroced needs no
  * library of systemd. Each message names the address again, because a service manager that starts
  * again makes another socket with the same name.
  */

@@ -14,7 +14,7 @@
 #include <sys/un.h>
 
 struct notify {
-	int fd; /* socket for messages; -1: no service manager expects messages */
+	int fd; /* socket for messages; -1 if no service manager expects messages */
 	struct sockaddr_un addr;
 	socklen_t addr_len;
 };
@@ -37,7 +37,7 @@ notify_is_open(const struct notify *notify)
 /**
  * Send a message. This call does not wait.
  * @param lines  NAME=VALUE, separated by '\n'
- * @return false: the socket of the service manager has no room now, so the message is to be sent
+ * @return false if the socket of the service manager has no room now, so the message is to be sent
  *         later. Messages that cannot be sent for another reason are dropped.
  */
 bool notify_send(const struct notify *notify, const char *lines);
@@ -45,7 +45,7 @@ bool notify_send(const struct notify *notify, const char *lines);
 /**
  * Get the time within which the service manager expects a message WATCHDOG=1, from the environment
  * variables WATCHDOG_USEC and WATCHDOG_PID (sd_watchdog_enabled(3)).
- * @return the time in nanoseconds; 0: no watchdog
+ * @return the time in nanoseconds; 0 if there is no watchdog
  */
 uint64_t notify_watchdog_ns(void);
 

@@ -16,7 +16,8 @@
 #include "user_limits.h"
 
 struct options {
-	const char *config; /* the path of the configuration file; NULL: there is none */
+	/* the path of the configuration file; NULL if there is no configuration file */
+	const char *config;
 	char socket[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
 	unsigned mode;
 	/* the name of the group that owns the socket; "" for the group of the process */

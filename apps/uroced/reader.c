@@ -177,7 +177,10 @@ close_on(int uroced)
 	struct pollfd fd = { .fd = uroced, .events = POLLIN };
 	uint32_t nb;
 
-	/* the parent of a process that ignores SIGCHLD does not learn how the process ended */
+	/*
+	 * restore SIGCHLD: while it is ignored, this process does not get the exit status of its
+	 * children
+	 */
 	(void)signal(SIGCHLD, SIG_DFL);
 	while (poll(&fd, 1, -1) == 1 && (nb = close_batch(uroced)) > 0)
 		(void)fd_message_send(uroced, &nb, sizeof(nb), -1, 0);

@@ -40,7 +40,7 @@ find(const struct readers *readers, uid_t uid, bool is_closer)
  * Find a free entry of the table for a user.
  * @param stuck_max  if the user has this number of given-up readers (closers, with is_closer), it
  *         gets no entry
- * @return READERS_MAX: no entry is free, or the user may get no further one
+ * @return READERS_MAX if no entry is free, or the user may get no further one
  */
 static unsigned
 find_free(const struct readers *readers, uid_t uid, bool is_closer, unsigned stuck_max)

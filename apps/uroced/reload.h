@@ -18,7 +18,7 @@ struct reload {
 	int argc;
 	char **argv;
 	struct options now; /* the options with which uroced runs now */
-	/* levels of the log that apply if the options have none; "": the default levels */
+	/* levels of the log that apply if the options have none; "" for the default levels */
 	const char *env_levels;
 };
 
@@ -30,7 +30,7 @@ void reload_init(struct reload *reload, int argc, char **argv, const struct opti
 /**
  * Read the configuration again and apply it. The control thread calls this function. Clients that
  * exceed a new limit stay, and further ones are refused.
- * @return false: the reload was refused
+ * @return false if the reload was refused
  */
 bool reload_run(struct reload *reload, struct control *control);
 

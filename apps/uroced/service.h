@@ -28,10 +28,10 @@ struct service {
 	uint64_t status_ns;   /* time from which a changed number of clients may be reported */
 	bool is_ready_due;    /* the report READY=1 is to be sent */
 	bool is_refused;      /* the last reload of the configuration was refused */
-	/* longest time between two messages WATCHDOG=1; 0: there is no watchdog */
+	/* longest time between two messages WATCHDOG=1; 0 if there is no watchdog */
 	uint64_t watchdog_ns;
 	uint64_t watchdog_due_ns; /* time at which the next WATCHDOG=1 is to be sent */
-	/* the data path's number of progress (service_report()) when WATCHDOG=1 was sent last */
+	/* value of `progress` in service_report() when WATCHDOG=1 was sent last */
 	uint64_t progress;
 };
 
@@ -51,7 +51,7 @@ void service_ready(struct service *service, const char *port, uint64_t now_ns);
 void service_report(struct service *service, unsigned nb_clients, uint64_t progress,
 		    uint64_t now_ns);
 
-/** Get the time until service_report() is to be called, in ms; -1: no report will be due. */
+/** Get the time until service_report() is to be called, in ms; -1 if no report will be due. */
 int service_timeout_ms(const struct service *service, uint64_t now_ns);
 
 /**

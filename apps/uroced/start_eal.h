@@ -13,7 +13,7 @@
  * Start EAL. Unless the user gives other options, EAL has one lcore that may run on all CPUs of the
  * process.
  * @param argv  the name of the program, and the user's options of EAL
- * @param has_telemetry  EAL has telemetry, unless the user's options say otherwise
+ * @param has_telemetry  EAL has telemetry, unless the user's options disable it
  * @return 0, or the exit status of the program, as eal_start()
  */
 int start_eal(int argc, char **argv, bool has_telemetry);

@@ -274,7 +274,7 @@ static const struct rule cm_rules[] = {
 	 * threads in its sandbox
 	 */
 	{ SYS_sched_setaffinity, 0, { { .arg = 0 } } },
-	/* the C library asks whether a stream is a terminal */
+	/* the C library checks by TCGETS whether a stream is a terminal */
 	{ SYS_ioctl, 1, { { 1, UINT32_MAX, 1, { TCGETS } } } },
 };
 

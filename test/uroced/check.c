@@ -75,7 +75,7 @@ expect_said(const char *text)
 		fail_msg("not said: %s; said: %s", text, said);
 }
 
-/* A passed check says what would be done, and leaves no file. */
+/* A passed check prints what uroced would do, and leaves no file. */
 static void
 check__says_what_would_be_done(void **state)
 {

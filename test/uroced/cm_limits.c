@@ -440,7 +440,7 @@ pass_lingering_and_leave(uid_t uid, int peers)
 	cm_server_round(&server, 0);
 }
 
-/* Make a TCP listener that takes no bytes. The test is skipped if there is no TCP. */
+/* Make a TCP listener that reads no bytes. The test is skipped if there is no TCP. */
 static int
 listen_without_reading(void)
 {
@@ -494,8 +494,8 @@ connections__with_descriptors_are_all_closed(void **state)
 }
 
 /*
- * A user brings descriptors whose close() lingers, and has no other connection meanwhile. The
- * number of processes that close them is bounded.
+ * A user sends descriptors whose close() lingers, and has no other connection meanwhile. The number
+ * of processes that close them is bounded.
  */
 static void
 readers__of_a_user_are_few(void **state)

@@ -164,7 +164,7 @@ port__is_free_after_some_seconds(void **state)
 	engine.now_ns++;
 	rig_settle();
 	assert_int_equal(bind_new(&eve, 1, PORT), 0);
-	/* the record of the port was deleted, too */
+	/* the record of the port was deleted, so any user can bind the port after a restart */
 	restart();
 	open_eve();
 	assert_int_equal(bind_new(&eve, 1, PORT), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What uroced's telemetry learns from the connection manager: the replies of the server, requests
- * that the server must not serve, and replies of a hostile connection manager.
+ * Tests the requests of uroced's telemetry to the connection manager: the replies of the server,
+ * requests that the server must not serve, and replies of a hostile connection manager.
  */
 
 #include "cm_report.h"
@@ -255,11 +255,11 @@ reply__without_room_is_dropped(void **state)
 
 /* --- replies of a hostile connection manager ----------------------------------------------------- */
 
-/* A connection manager that replies as a test wants. */
+/* A connection manager that sends the reply which a test has prepared. */
 struct liar {
 	int socket;
 	struct cm_report reply; /* the reply; the number of the request is added to its number */
-	size_t len;             /* length of the reply; 0: hang up instead of a reply */
+	size_t len;             /* length of the reply; 0 to hang up instead of a reply */
 };
 
 static void *

@@ -37,9 +37,7 @@ struct program {
 };
 
 extern struct cm_engine engine;
-/**
- * The socket pair by which uroced's telemetry asks the server: telemetry's end is the first one.
- */
+/** The socket pair between uroced's telemetry (the first socket) and the server. */
 extern int reports[2];
 extern struct cm_server server;
 /** Two clients of the server, of the user who runs the test. */
@@ -96,7 +94,7 @@ void program_send_request(struct program *client, struct uroce_mux_cm_request *r
 
 /**
  * Run the server until the program has a message other than EVENTS, which is written to `reply`.
- * @return its length; 0: the server has closed the connection
+ * @return its length; 0 if the server has closed the connection
  */
 ssize_t program_receive(struct program *client);
 

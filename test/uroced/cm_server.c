@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The server of the connection manager, over an engine without a device: what clients may ask for,
- * and what is left of a client that ends. Limits: cm_limits.c. Random requests: cm_random.c.
+ * The server of the connection manager, over an engine without a device: what clients may request,
+ * and what remains of a client that ends. cm_limits.c tests the limits, and cm_random.c sends
+ * random requests.
  */
 
 #include <errno.h>

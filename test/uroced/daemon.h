@@ -22,8 +22,8 @@ extern const char *daemon_program;
 struct daemon {
 	char folder[64];
 	char socket[96];        /* the path of uroced's socket */
-	pid_t pid;              /* 0: uroced does not run */
-	uid_t uid;              /* the user that runs uroced; 0: the user of the test */
+	pid_t pid;              /* 0 if uroced does not run */
+	uid_t uid;              /* the user that runs uroced; 0 for the user of the test */
 	const char *options[4]; /* arguments of this test, in addition to those of all tests */
 	bool has_cm;            /* uroced starts a connection manager */
 	bool has_log;           /* uroced writes its standard error to the file `log` */
@@ -44,7 +44,7 @@ void daemon_start_confined(struct daemon *daemon);
 
 /**
  * Start uroced on another port.
- * @param vdev  an argument of EAL; NULL: that of DAEMON_PORT
+ * @param vdev  an argument of EAL; NULL for that of DAEMON_PORT
  */
 void daemon_start_on(struct daemon *daemon, const char *vdev, const char *spec);
 

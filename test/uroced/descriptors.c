@@ -45,7 +45,7 @@
 static struct daemon daemon_;
 static struct pair pair;
 static int listener = -1; /* TCP listener; nobody reads from its connections */
-static pid_t attacker;    /* process ID of the attacker; 0: there is none */
+static pid_t attacker;    /* process ID of the attacker; 0 if there is no attacker */
 
 static int
 set_up(void **state)
@@ -316,7 +316,8 @@ prepare_attack(bool is_fuse)
 
 /*
  * Start an attack as another user, in a process that lives until it is killed.
- * @param ready  a pipe that is written to when the attacker has sent everything; NULL: none
+ * @param ready  a pipe that is written to when the attacker has sent everything; NULL if nobody
+ *         waits for that
  * @return the attacker's process
  */
 static pid_t
@@ -345,7 +346,8 @@ start_attack(void (*how)(void), const int *ready, bool is_fuse)
  * Attack as another user, in a process that lives until it is killed. Meanwhile uroced is stopped,
  * until the attacker has closed the descriptors that it has sent. So uroced has the last ones, and
  * blocks when it closes them.
- * @return the attacker's process; 0: this machine cannot do that, and the reason was printed
+ * @return the attacker's process; 0 if the attack is not possible on this machine, and the reason
+ *         was printed
  */
 static pid_t
 attack_with(bool is_fuse, void (*how)(void))

@@ -80,7 +80,7 @@ struct step {
 	uint8_t opcode;
 	int32_t psn; /* PSN of the frame, minus FIRST_PSN */
 	uint32_t len;
-	uint32_t dma_len; /* length in the RETH; 0: the same as `len` */
+	uint32_t dma_len; /* length in the RETH; 0 if it is the same as `len` */
 	uint32_t at;      /* offset in the victim's buffer */
 	uint32_t rkey;    /* rkey of the frame, minus the right rkey */
 	uint8_t syndrome;
@@ -99,17 +99,20 @@ struct grown {
 
 struct attack {
 	const char *name;
-	enum ibv_qp_type type; /* type of the victim's QP; 0: RC */
+	enum ibv_qp_type type; /* type of the victim's QP; 0 means RC */
 	struct step steps[STEPS_MAX];
-	/* The result of an attack from the wire. */
-	enum ibv_qp_state state; /* state of the victim's QP after the attack; 0: RTS */
-	/* the byte at offset 8192 of the buffer; 0: nothing was written there */
+	/* The next fields are the expected result of an attack from the wire. */
+	enum ibv_qp_state state; /* state of the victim's QP after the attack; 0 means RTS */
+	/* the byte at offset 8192 of the buffer; 0 if nothing was written there */
 	uint8_t byte;
 	struct grown grown[COUNTS_MAX];
-	enum uroce_verdict verdict; /* the verdict on the forged frames; 0: not checked */
+	enum uroce_verdict verdict; /* the verdict on the forged frames; 0 if it is not checked */
 	/* number of completions of the victim after the attack, of any status */
 	unsigned nb_done;
-	/* The result of an attack by a tenant: only the peer's frames have an effect. */
+	/*
+	 * The next field is the expected result of an attack by a tenant: only the peer's frames
+	 * have an effect.
+	 */
 	unsigned nb_done_clean;
 };
 

@@ -15,7 +15,7 @@
  * file system, so this child has to end before the caller can end.
  * @param folder    an empty folder, to mount at
  * @param[out] why  what this machine lacks or forbids, if there is no file
- * @return a descriptor; -1: there is no file
+ * @return a descriptor; -1 if there is no file
  */
 int fuse_open_file(const char *folder, const char **why);
 

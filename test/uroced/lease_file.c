@@ -101,7 +101,7 @@ file__is_made_once_and_stays(void **state)
 	lease_file_close(&file);
 }
 
-/* A file is made anew if the process that made it was killed before the file was complete. */
+/* A file is made again if the process that made it was killed before the file was complete. */
 static void
 file__that_is_not_complete_is_made_anew(void **state)
 {

@@ -139,7 +139,7 @@ pairs__beyond_the_limit_are_refused(void **state)
 	assert_int_equal(query_user(OTHER_UID, "pairs"), NB_PAIRS);
 	expect_refusal(&crowd[2], 1, SLOTS, "allowed are 8 (--user-pairs)");
 	peer_close(&crowd[0]);
-	/* when uroced handles the next ATTACH, it does not count the client that left any more */
+	/* when uroced handles the next ATTACH, it does not count clients that have left */
 	open_other(&crowd[0], 5, SLOTS);
 	peer_close(&crowd[0]);
 	peer_close(&crowd[1]);

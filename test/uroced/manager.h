@@ -17,10 +17,13 @@ void manager_open_abstract(void);
 /** Close the socket, and remove the environment variables of a service manager. */
 void manager_close(void);
 
-/** Set the environment variables of a watchdog, for the process `pid`; 0: for any process. */
+/**
+ * Set the environment variables of a watchdog, for the process `pid`, or for any process if `pid`
+ * is 0.
+ */
 void manager_set_watchdog(unsigned long us, pid_t pid);
 
-/** Receive a message if there is one. @return its lines; NULL: there is none */
+/** Receive a message if there is one. @return its lines; NULL if there is no message */
 const char *manager_poll(void);
 
 /** Wait for a message that contains a text. @return its lines */

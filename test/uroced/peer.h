@@ -17,7 +17,7 @@
 #define PEER_PAIRS_MAX UROCE_SHM_PAIRS_MAX
 
 struct peer {
-	int socket; /* -1: not connected */
+	int socket; /* socket of the connection to uroced; -1 if the peer is not connected */
 	int doorbell;
 	int area_fd;
 	struct uroce_shm area;
@@ -79,11 +79,11 @@ void peer_bind(struct peer *peer, uint32_t qpn, uint32_t dest_qpn, enum uroce_bi
 
 /**
  * Bind all QP numbers of the first block to the first QP number of `from`.
- * @param from  NULL: to a QP of another host
+ * @param from  the client; NULL to bind to a QP of another host
  */
 void peer_accept(struct peer *peer, const struct peer *from);
 
-/** Write a frame into a ring up. @return false: the ring is full */
+/** Write a frame into a ring up. @return false if the ring is full */
 bool peer_put(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
 /** Publish frames that were written, and ring the doorbell if uroced sleeps. */
@@ -92,7 +92,7 @@ void peer_push(struct peer *peer, uint32_t pair, uint32_t nb);
 /** Write and publish one frame. If the ring is full, wait for room first. */
 void peer_send(struct peer *peer, uint32_t pair, const uint8_t *frame, uint16_t len);
 
-/** Read a frame from a ring down. @return its length; 0: the ring is empty */
+/** Read a frame from a ring down. @return its length; 0 if the ring is empty */
 uint16_t peer_take(struct peer *peer, uint32_t pair, uint8_t *frame);
 
 /** Read a frame from a ring down, and wait some seconds for it. @return the length of the frame */
@@ -106,7 +106,7 @@ void peer_reread(struct peer *peer);
 
 /**
  * Build an RC SEND over IPv4 from the peer's host.
- * @param dmac  NULL: the MAC of the peer's own host
+ * @param dmac  NULL for the MAC of the peer's own host
  * @return its length
  */
 uint16_t peer_build(const struct peer *peer, uint8_t *frame, const uint8_t *dmac, uint32_t qpn,

@@ -36,7 +36,7 @@ process_list_children(pid_t pid, pid_t *children, unsigned room)
 	return nb;
 }
 
-/* Read the name and the parent of a process. @return false: it has ended */
+/* Read the name and the parent of a process. @return false if the process has ended */
 static bool
 read_stat(const char *pid, char name[32], int *parent)
 {
@@ -52,7 +52,7 @@ read_stat(const char *pid, char name[32], int *parent)
 	return nb == 2;
 }
 
-/* Find a child of a process by its name. @return 0: there is none */
+/* Find a child of a process by its name. @return 0 if there is no such child */
 static pid_t
 child_of(pid_t parent, const char *name)
 {

@@ -45,7 +45,7 @@ tear_down(void **state)
 
 /*
  * Read a file in /proc of a thread.
- * @return false: the file is not there, since the thread has ended
+ * @return false if the file is not there, since the thread has ended
  */
 static bool
 read_file(const char *path, char *text, size_t room)

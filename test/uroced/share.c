@@ -40,7 +40,7 @@ static struct daemon daemon_;
 /*
  * Attach a client. All descriptors of its rings up name one frame to itself. All descriptors of its
  * rings down name one empty buffer.
- * @param len  the length of the frame; 0: the descriptors of the rings up are garbage
+ * @param len  the length of the frame; 0 if the descriptors of the rings up are garbage
  */
 static void
 open_client(struct peer *peer, uint32_t nb_pairs, uint32_t nb_slots, uint16_t len)

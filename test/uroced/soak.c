@@ -69,7 +69,7 @@ struct run {
 	pid_t pid; /* the process that removes the files at the end */
 	struct daemon daemon;
 	struct soak *soak; /* shared by all processes of the soak */
-	/* processes of the clients; 0: the process has ended */
+	/* processes of the clients; 0 if the process has ended */
 	pid_t good[SOAK_GOOD], hostile[SOAK_HOSTILE];
 	struct sample before, after;
 	struct sample samples[SAMPLES_MAX];

@@ -326,7 +326,7 @@ leave(void)
 
 /*
  * Receive bytes from the peer.
- * @return false: the peer has ended, which is allowed at the end of the soak
+ * @return false if the peer has ended, which is allowed at the end of the soak
  */
 static bool
 hear_peer(void *bytes, size_t len)
@@ -404,7 +404,7 @@ modify(const struct ibv_port_attr *port)
 	       "to RTS");
 }
 
-/* Connect to the peer. @return false: the peer did not connect, because the soak is over */
+/* Connect to the peer. @return false if the peer did not connect, because the soak is over */
 static bool
 join(void)
 {

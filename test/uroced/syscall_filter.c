@@ -238,7 +238,8 @@ xdp_is_let(void)
 }
 
 /*
- * The connection manager accepts clients and asks for readers. It opens and reaches nothing else.
+ * The connection manager accepts clients and requests readers. It can open no file, and it cannot
+ * connect to other processes.
  */
 static bool
 manager_opens_nothing(void)

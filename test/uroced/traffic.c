@@ -361,7 +361,7 @@ spsc_ring__that_is_full_is_shared(void **state)
 	/*
 	 * The shares of the two clients are not exactly equal. They are far from equal if this
 	 * process could not fill the short rings in time, so the test tries again. A scheduler that
-	 * prefers a client would do so in each try.
+	 * prefers one client would prefer it in each try.
 	 */
 	for (unsigned i = 0; i < 100 && (percent <= 30 || percent >= 70); i++) {
 		nb_before = count(0, "frames_up");

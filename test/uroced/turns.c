@@ -305,7 +305,7 @@ static const struct behaviour {
 	const char *name;
 	void (*begin)(struct client *client);
 	uint32_t nb_pairs;
-	uint16_t len; /* the length of frames that are copied; 0: all frames are dropped */
+	uint16_t len; /* the length of frames that are copied; 0 if all frames are dropped */
 	enum frame_drop drop;
 } behaviours[] = {
 	{ "long frames", send_long, 1, LONG_FRAME, FRAME_PASSES },

@@ -40,7 +40,7 @@ static uint8_t frame[UROCE_SHM_FRAME_MAX], got[UROCE_SHM_FRAME_MAX];
 static struct in_addr our_ip, far_ip;
 static int far = -1; /* the socket of the other host */
 
-/* Open a socket of an address and a port. @param port  0: any */
+/* Open a socket of an address and a port. @param port  the UDP port; 0 for any port */
 static int
 open_socket(struct in_addr ip, uint16_t port)
 {

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The traffic that is the application's own: UDP datagrams that one host sends to another one,
- * which echoes them.
+ * The traffic of the application itself: UDP datagrams that one host sends to another one, which
+ * echoes them.
  */
 
 #include <stdbool.h>
@@ -34,7 +34,7 @@ struct datagram_path {
 
 /**
  * Make a datagram in an mbuf of a pool.
- * @return the frame, which the caller owns; NULL: the pool is empty
+ * @return the frame, which the caller owns; NULL if the pool is empty
  */
 static inline struct rte_mbuf *
 datagram_make(struct rte_mempool *pool, const struct datagram_path *path, uint16_t number)

@@ -75,7 +75,7 @@ static struct datagram_path path; /* path to the other process, for the datagram
 static atomic_bool has_path;      /* `path` is written, so datagrams can be sent */
 static atomic_uint nb_echoes;     /* number of echoes that the client received, in order */
 static uint64_t sent_tsc;         /* time when the client sent the latest datagram */
-static atomic_bool is_finished;   /* true: the loop must end */
+static atomic_bool is_finished;   /* true if the loop must end */
 
 /* --- the port ------------------------------------------------------------------------------------ */
 
