@@ -205,8 +205,8 @@ rte_thread_register(void)
 }
 
 /*
- * Replaces the function of releases before 23.11 that creates a control thread. DPDK's new thread
- * writes its affinity first, which looks like a race. Here an ordinary thread is created.
+ * Replaces the function that creates a control thread in releases of DPDK before 23.11. DPDK's new
+ * thread writes its affinity first, which looks like a race. Here an ordinary thread is created.
  */
 int rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t *attr,
 			   void *(*start)(void *), void *arg);
@@ -223,8 +223,8 @@ rte_ctrl_thread_create(pthread_t *thread, const char *name, const pthread_attr_t
 }
 
 /*
- * Replaces the function of releases from 23.11 on that creates a control thread, with another type
- * of thread.
+ * Replaces the function that creates a control thread in releases of DPDK from 23.11 on. The type
+ * of its thread differs from that of earlier releases.
  */
 int rte_thread_create_control(rte_thread_t *thread, const char *name, rte_thread_func start,
 			      void *arg);

@@ -24,7 +24,7 @@
 struct twin_keys {
 	uint32_t all;      /* key of all memory, with all rights */
 	uint32_t readable; /* key of all memory, for READs of the peer only */
-	uint32_t some;     /* key of the first quarter, with all rights */
+	uint32_t some;     /* key of the first quarter of the memory, with all rights */
 	uint32_t window;   /* key of a window of type 2B, which was last bound to the first half */
 };
 

@@ -248,7 +248,7 @@ import_device__refuses_what_is_no_context(void **state)
 	(void)state;
 	assert_errno(EBADF, uroce_import_device(-1));
 	assert_errno(EINVAL, uroce_import_device(fd));
-	assert_int_equal(close(fd), 0); /* a failed import leaves the descriptor with the caller */
+	assert_int_equal(close(fd), 0); /* after a failed import the caller owns the descriptor */
 }
 
 static void

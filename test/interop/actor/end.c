@@ -91,7 +91,7 @@ gid_of(const char *text)
 	return gid;
 }
 
-/* ---------------------------------------------------------------------------------------- the device */
+/* -------------------------------------------------------------------------------- opening the device */
 
 static struct ibv_context *
 open_named(const char *name)

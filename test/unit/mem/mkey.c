@@ -476,12 +476,12 @@ copy_mask__passes_bytes_on(void **state)
 	make_blocks(UROCE_SIG_T10_CRC, UROCE_SIG_T10_CRC, 0xcf);
 	made.conf.copy_mask = 0x30;
 	configure(&made.conf);
-	/* copy the two bytes from memory to the wire */
+	/* the copy mask selects two bytes, which are copied from memory to the wire */
 	memcpy(memory + 514, "\x12\x34", 2);
 	memcpy(wire + 514, "\x12\x34", 2);
 	assert_int_equal(uroce_mkey_read(table, mkey, PDN, 0, 1040, 0, packet, &is_bad), 0);
 	assert_memory_equal(packet, wire, 1040);
-	/* copy the two bytes from the wire to memory */
+	/* the copy mask selects two bytes, which are copied from the wire to memory */
 	memset(memory, 0, 1040);
 	memcpy(mem_side + 514, "\x12\x34", 2);
 	assert_int_equal(

@@ -561,7 +561,7 @@ pipeline__a_bad_read_stops_before_the_fence(void **state)
 
 /*
  * The request behind the READ has an invalid key, which was already detected. When the READ finds a
- * bad block, that request counts as not begun again, and may be cancelled.
+ * bad block, that request counts as not begun, and may be cancelled.
  */
 static void
 pipeline__a_faulty_request_behind_the_fence_is_taken_back(void **state)

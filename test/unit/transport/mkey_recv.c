@@ -154,7 +154,7 @@ expect_error(uint8_t fault, uint64_t offset)
 	}
 }
 
-/* --- messages ------------------------------------------------------------------------------------- */
+/* --- messages on RC, UC and XRC ------------------------------------------------------------------- */
 
 /*
  * Send messages through one kind of receive queue, and lose a different frame of each message. Then

@@ -25,7 +25,7 @@ probe__a_peer_that_drops_is_probed_with_the_last_packet(void **state)
 	recovery_find_out();
 	recovery_write(12);
 	before = recovery_run();
-	/* A's last packet of 12 is lost */
+	/* the last of A's 12 packets is lost */
 	recovery_write(12);
 	pair_lose(&pair, A, 11);
 	assert_int_equal(recovery_run() - before, 1);

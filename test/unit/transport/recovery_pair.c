@@ -9,7 +9,11 @@
 
 #include "recovery_pair.h"
 
-/* @param window_psns  maximum number of packets in flight; 0: the default of the transport */
+/*
+ * Open two hosts with a path MTU of RECOVERY_MTU bytes and reorder buffers.
+ * @param is_resp_gbn  responders drop out-of-order packets, although there are reorder buffers
+ * @param window_psns  maximum number of packets in flight; 0: the default of the transport
+ */
 static int
 open_with(bool is_resp_gbn, uint16_t window_psns)
 {
