@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Loads the engine, the library that contains liburoce and DPDK. The file of the engine is in the
- * same directory as this library. A second engine in a process is loaded from a copy of the file,
- * because the loader would not load the same inode again.
+ * This file loads the engine, the library that contains liburoce and DPDK. The file of the engine
+ * is in the same directory as this library. A second engine in a process is loaded from a copy of
+ * the file, because the loader would not load the same inode again.
  */
 
 #include "engine_calls.h"

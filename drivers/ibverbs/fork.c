@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Makes the contexts of an engine that has stopped working unusable. The inline calls of a context
- * are function pointers. When the engine stops working, by fork() or because the program closed the
- * descriptors of the engine, these pointers are set to the functions of this file.
+ * This file makes the contexts of an engine that has stopped working unusable. The inline calls of
+ * a context are function pointers. When the engine stops working, by fork() or because the program
+ * closed the descriptors of the engine, these pointers are set to the functions of this file.
  */
 
 #include "fork.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Converts between the structs of the kernel and those of verbs, field by field. Corresponding
- * fields have the same names.
+ * This file converts between the structs of the kernel and those of verbs, field by field.
+ * Corresponding fields have the same names.
  */
 
 #include "kern.h"

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Converts the structs of the kernel to those of verbs, and back. librdmacm imports the functions
- * whose names begin with ibv_. The handlers of librdmacm's commands (ucma/) call the other
- * functions.
+ * This file converts the structs of the kernel to those of verbs, and back. librdmacm imports the
+ * functions whose names begin with ibv_. The handlers of librdmacm's commands (ucma/) call the
+ * other functions.
  */
 
 #include <infiniband/sa.h>

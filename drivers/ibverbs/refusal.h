@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Reports the failure of calls that do not reach liburoce. For other calls liburoce sets errno.
+ * This file reports the failure of calls that do not reach liburoce. For other calls liburoce sets
+ * errno.
  */
 
 #include <errno.h>

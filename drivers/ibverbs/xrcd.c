@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens XRC domains for inodes whose domain belongs to another process. For each such inode this
- * process creates an empty file of its own, and opens the domain of that file.
+ * This file opens XRC domains for inodes whose domain belongs to another process. For each such
+ * inode this process creates an empty file of its own, and opens the domain of that file.
  */
 
 #include "xrcd.h"

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Opens XRC domains for programs that share a domain with other processes by a file.
+ * This file opens XRC domains for programs that share a domain with other processes by a file.
  */
 
 #include <infiniband/verbs.h>

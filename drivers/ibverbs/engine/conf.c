@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the configuration of devices and of EAL, so that programs which use only libibverbs get
- * devices of uroce.
+ * This file reads the configuration of devices and of EAL, so that programs which use only
+ * libibverbs get devices of uroce.
  */
 
 #include "conf.h"

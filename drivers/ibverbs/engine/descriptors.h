@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Keeps a table of the file descriptors that liburoce, EAL and the drivers of DPDK have opened in
- * the process of the program.
+ * This file keeps a table of the file descriptors that liburoce, EAL and the drivers of DPDK have
+ * opened in the process of the program.
  */
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates the devices of the configuration, and starts EAL. EAL pins the thread that starts it to
- * one CPU. So a separate thread starts EAL and then ends. That thread blocks all signals, so that
- * the threads of EAL block them as well, because signals are for the program.
+ * This file creates the devices of the configuration, and starts EAL. EAL pins the thread that
+ * starts it to one CPU. So a separate thread starts EAL and then ends. That thread blocks all
+ * signals, so that the threads of EAL block them as well, because signals are for the program.
  */
 
 #include "engine.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads counters of a device, by a call or by telemetry. Telemetry sends a response in JSON, in one
- * packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters are plain
- * words. So a search for the name in quotes, with a colon behind it, finds the counter.
+ * This file reads counters of a device, by a call or by telemetry. Telemetry sends a response in
+ * JSON, in one packet: {"/uroce/device":{..."counters":{"NAME":NUMBER,...}...}}. Names of counters
+ * are plain words. So a search for the name in quotes, with a colon behind it, finds the counter.
  */
 
 #include "counted.h"

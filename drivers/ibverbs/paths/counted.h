@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Reads counters of a device for any process, also for one that has not opened the device.
+ * This file reads counters of a device for any process, also for one that has not opened the
+ * device.
  */
 
 #include <stdint.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opens and updates files of counters. An open counter is a file in memory (memfd) whose name is
- * the path of the counter. So its descriptor alone identifies the counter. counters_opened has a
- * bit for each such descriptor, so that a read of another descriptor needs no look-up of the name.
+ * This file opens and updates files of counters. An open counter is a file in memory (memfd) whose
+ * name is the path of the counter. So its descriptor alone identifies the counter. counters_opened
+ * has a bit for each such descriptor, so that a read of another descriptor needs no look-up of the
+ * name.
  */
 
 #include "counters.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes the files of the private tree. Their names and formats are those of Linux'
+ * This file writes the files of the private tree. Their names and formats are those of Linux'
  * Documentation/ABI/stable/sysfs-class-infiniband. A file that exists in the kernel, but cannot be
  * read there, does not exist in the tree. Each counter has an empty file, so that directories list
  * it (counters.h).

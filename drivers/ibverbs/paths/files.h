@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Writes the files that the kernel would have for the devices that libibverbs.so.1 lists.
+ * This file writes the files that the kernel would have for the devices that libibverbs.so.1 lists.
  */
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Creates and removes the private tree of files. Each process uses one tree: that of its parent, or
- * one that it creates under a lock. The name of a tree has the PID namespace and the PID of its
- * creator. So the name of a tree shows whether its creator has terminated.
+ * This file creates and removes the private tree of files. Each process uses one tree: that of its
+ * parent, or one that it creates under a lock. The name of a tree has the PID namespace and the PID
+ * of its creator. So the name of a tree shows whether its creator has terminated.
  */
 
 #include "tree.h"
