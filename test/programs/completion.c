@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures how long after the peer has the data the sender sees its completion. Two processes on
- * one machine share a clock, and have one RC connection.
+ * Measures the time from the arrival of the data at the peer to the completion at the sender. Two
+ * processes on one machine share a clock, and have one RC connection.
  *
  *	completion [-g GID_INDEX] [-n ROUNDS] [SERVER]
  *

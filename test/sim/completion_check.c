@@ -61,7 +61,7 @@ succeed(struct qp *qp, struct request *req)
 		return;
 	/*
 	 * the call that completed the request may also have moved the QP to ERR, and in ERR the
-	 * oracle does not look at una_psn
+	 * oracle does not read una_psn
 	 */
 	if (end > qp->acked)
 		oracle_settle(qp, end);

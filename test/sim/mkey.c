@@ -227,7 +227,7 @@ strip(const struct uroce_sig_domain *domain, const uint8_t *in, uint32_t len, ui
 
 /*
  * Convert bytes from the format of one side of the mkey (memory or wire) to the format of the other
- * side. Signature bytes are copied where the copy mask says so, and else computed anew.
+ * side. Signature bytes that the copy mask selects are copied, and the others are computed.
  */
 static void
 convert(const struct mkey *mkey, const struct uroce_sig_domain *from, const uint8_t *in,

@@ -140,8 +140,8 @@ create_ah__its_attributes_are_in_its_packets(void **state)
 }
 
 /*
- * The service level in the completion says whether the datagram came over IPv4 or IPv6: libibverbs'
- * own calls use it for that.
+ * The service level in the completion shows whether the datagram came over IPv4 or IPv6. Calls of
+ * libibverbs depend on that.
  */
 static void
 wc__sl_says_whether_ipv4_or_ipv6(void **state)

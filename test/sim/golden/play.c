@@ -678,8 +678,8 @@ static const struct {
 	  do_windows },
 	{ "mortal",
 	  /*
-	   * mortal B [kind=1] [zero_based]: B gives A a key of a region, or with kind of a window,
-	   * for the command `withdraw`
+	   * mortal B [kind=1] [zero_based]: B creates a key for A, of a region or, with kind, of a
+	   * window. The command `withdraw` withdraws the key.
 	   */
 	  do_mortal },
 	/* withdraw B: B withdraws the key that the command `mortal` created */

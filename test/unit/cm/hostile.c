@@ -383,7 +383,7 @@ replies__to_one_host_leave_room_for_others(void **state)
 		dreq.dreq.remote_comm_id = i;
 		give_from(ends, 'X', &dreq);
 	}
-	give_req_of(ends, 'Y', &req, 0); /* no listener: B has to send a REJ to host Y */
+	give_req_of(ends, 'Y', &req, 0); /* no id of B listens, so B has to send a REJ to host Y */
 	while (uroce_cme_send(ends->b.cm, &tx, 1, 0))
 		is_answered |= tx.av.remote_gid[15] == 'Y';
 	assert_true(is_answered);

@@ -354,8 +354,8 @@ stale__qp_that_is_believed_connected(void **state)
 }
 
 /*
- * A REQ to a service at which nobody listens ends no connection, although it names the QP of one: a
- * forger does not need a service.
+ * A REQ to a service without a listener ends no connection, even if the REQ names the QP of a
+ * connection: an attacker could forge such a REQ without knowing a service.
  */
 static void
 stale__not_by_a_req_without_a_listener(void **state)

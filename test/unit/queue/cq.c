@@ -282,8 +282,8 @@ cq_end__any_entry_of_the_batch_may_be_the_solicited_one(void **state)
 }
 
 /*
- * Only the entries of a batch itself can cause its event: a solicited entry of an earlier batch was
- * there before the consumer armed the queue.
+ * Only entries of a batch can cause the event of the batch: a solicited entry of an earlier batch
+ * was there before the consumer armed the queue.
  */
 static void
 cq_end__only_the_batch_itself_counts(void **state)

@@ -2,8 +2,8 @@
 
 /*
  * Requests through mkeys at both ends, over a wire that loses frames. Also signature pipelining: a
- * QP stops behind a bad block, and continues when its program tells it to. mem/mkey.c tests how
- * mkeys convert bytes.
+ * QP stops behind a bad block, and continues when its program moves the QP to RTS. mem/mkey.c tests
+ * how mkeys convert bytes.
  */
 
 #include "pair.h"

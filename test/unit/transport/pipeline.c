@@ -209,7 +209,7 @@ post_group(uint32_t group)
 }
 
 /*
- * Handle a stopped send queue, as steps 1 to 4 of mlx5dv_qp_cancel_posted_send_wrs(3) say.
+ * Handle a stopped send queue by steps 1 to 4 of mlx5dv_qp_cancel_posted_send_wrs(3).
  * @param nb_done  number of the last group that is handled; updated
  */
 static void

@@ -471,8 +471,8 @@ qpc_send__responses_do_not_starve_requests(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		txd[i] = (struct uroce_txd){ .hdr = hdr[i] };
 	/*
-	 * there is more to send than a burst: READ responses and one request; the burst is full and
-	 * contains the request
+	 * READ responses and one request are more than the burst has room for: the burst must be
+	 * full, and must contain the request
 	 */
 	assert_int_equal(uroce_qpc_send(&pair.host[A].qpc, txd, 8, 0), 8);
 	for (unsigned i = 0; i < 8; i++)

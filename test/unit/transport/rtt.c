@@ -122,7 +122,7 @@ rtt_update__the_shortest_is_guessed_from_what_is_sent_again(void **state)
 	assert_int_equal(shortest_after(&rtt, 600, true), 600);
 	assert_int_equal(shortest_after(&rtt, 299, true), 600);
 	/*
-	 * after a sample of a new packet min_rtt_ns is no guess any more: shorter samples of
+	 * after a sample of a new packet min_rtt_ns counts as measured, so shorter samples of
 	 * retransmissions are ignored
 	 */
 	assert_int_equal(shortest_after(&rtt, 1200, false), 600);

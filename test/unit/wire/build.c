@@ -239,8 +239,7 @@ path_set_len__copies_are_what_put_writes(void **state)
 }
 
 /*
- * uroce_path_set_tclass() gives the headers that a path has which was created with this traffic
- * class.
+ * uroce_path_set_tclass() gives the same headers as the creation of a path with this traffic class.
  */
 static void
 path_set_tclass__is_as_if_made_with_it(void **state)
