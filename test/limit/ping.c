@@ -165,7 +165,7 @@ struct samples {
 };
 
 /*
- * Measure round trips for `seconds`, and further until there is one.
+ * Measure round trips for `seconds`, and longer if no frame has returned in that time.
  * @return 0; -ETIMEDOUT: no frame has returned for too long
  */
 static int

@@ -38,7 +38,7 @@ struct end {
 	uint64_t nb_sent;
 	/* frames that the kernel refused: too long, link down, or queue full */
 	uint64_t nb_unsent;
-	/* frames that the interface dropped, such as a tap whose reader is slow */
+	/* frames that the interface dropped, as a tap does if its reader is slow */
 	uint64_t nb_dropped;
 	/* received frames that were lost: no room in the socket, or too long */
 	uint64_t nb_overflow;
