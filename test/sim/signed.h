@@ -74,8 +74,8 @@ bool signed_can_go_on(const struct qp *qp);
 void signed_go_on(struct qp *qp);
 
 /**
- * At the end of a run: check that the mkeys of the QP have no errors, except for expected errors that
- * were not reported.
+ * At the end of a run: check that the mkeys of the QP have no errors, except for expected errors
+ * that were not reported.
  */
 void signed_end(struct qp *qp);
 
