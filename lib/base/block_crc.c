@@ -3,8 +3,8 @@
 /*
  * CRCs of data blocks. ISA-L computes all of them except CRC-64, because ISA-L has the polynomial
  * of CRC-64 only from release 2.31 on. This file computes CRC-64 itself, eight bytes at a time. A
- * table for each byte position gives what a byte at this position contributes to the state after
- * the eight bytes.
+ * table for each byte position contains the contribution of a byte at this position to the state
+ * after the eight bytes.
  */
 
 #include "base/block_crc.h"

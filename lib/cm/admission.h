@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Admission control of the CM engine: the decision which requests of peers get an id. No host may
- * use so many ids that none is left for other hosts. Two numbers are limited:
+ * Admission control of the CM engine: it decides which requests of peers get an id. No host may use
+ * so many ids that none is left for other hosts. Two numbers are limited:
  *
  * - The requests that wait at a listener. A host may have as many waiting requests as the backlog
  *   of the listener. All hosts together may have twice as many, and the limit of each host shrinks
@@ -14,8 +14,8 @@
  *   half open ids as are left for other hosts.
  *
  * Both limits are dynamic thresholds, as in the shared buffer of a switch: a host may get one more
- * if it has fewer than are free. So a single host gets one half, and each further host still finds
- * some free.
+ * place or id if it has fewer of them than are free. So a single host gets at most one half, and
+ * each further host still finds some that are free.
  *
  * The counters of hosts are in arrays without chains. Two hosts whose hashes are equal share a
  * limit. The hash has a secret key, so that a host cannot choose the host with which it shares a
@@ -43,13 +43,13 @@ bool uroce_cm_admission_check(struct uroce_cm *cm, uint32_t listener,
 void uroce_cm_admission_begin(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Record that an id has ended to wait at its listener, because the user has received its request,
- * or because the request was withdrawn.
+ * Remove an id from the requests that wait at its listener, because the user has received the
+ * request, or because the request was withdrawn.
  */
 void uroce_cm_admission_end_waiting(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Record that an id is not half open any more. The call does nothing if the id was not half open.
+ * Remove an id from the count of half open ids. The call does nothing if the id is not half open.
  */
 void uroce_cm_admission_end_half_open(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 

@@ -2,7 +2,7 @@
 
 /*
  * Calls of the user. A call checks its arguments and stores the values that the user passes. Then
- * the call is an input of the state machine of the id.
+ * the call becomes an input of the state machine of the id.
  */
 
 #include <assert.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The engine as a whole: its memory, the transmission of messages, and queries of ids.
- */
+/* The CM engine as a whole: its memory, the transmission of messages, and queries of ids. */
 
 #include "cm/cm.h"
 

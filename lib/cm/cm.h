@@ -93,8 +93,8 @@ struct uroce_cm_conf {
 	/* maximum number of repetitions of a message, 1 to 15; 0 means 15, which Linux sends */
 	uint8_t max_retries;
 	/*
-	 * first and last ephemeral port: the range of the ports that ids get which are bound to
-	 * port 0; 0 means 32768 and 60999
+	 * first and last ephemeral port: an id that is bound to port 0 gets a port of this range; 0
+	 * means 32768 and 60999
 	 */
 	uint16_t first_port;
 	uint16_t last_port;
@@ -314,9 +314,9 @@ bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroc
 bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
 /**
- * Do not refuse a request without a listener until `until_ns`: such a request gets no answer, and
- * the peer repeats it. A host calls this function after a restart, because its programs need some
- * time until they listen again.
+ * Until `until_ns`, do not refuse a request for which there is no listener: such a request gets no
+ * answer, and the peer repeats it. A host calls this function after a restart, because its programs
+ * need some time until they listen again.
  */
 void uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns);
 
@@ -367,8 +367,8 @@ int uroce_cme_check_account(const struct uroce_cm *cm, uint16_t owner);
 void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Whether an owner may use an id: the owner has created the id, or has taken its CONNECT_REQUEST,
- * and has not destroyed the id. The parameter `id` may be any number.
+ * Whether an owner may use an id: the owner has created the id, or has received its
+ * CONNECT_REQUEST, and has not destroyed the id. The parameter `id` may be any number.
  */
 bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
@@ -390,8 +390,10 @@ int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr 
  * Listen at the address to which an id is bound.
  * @param backlog  connection requests of one host that may wait for uroce_cme_next_event(). The
  *	requests of all hosts may be twice as many, so that one host cannot lock out the others. A
- *	further request is refused. 0, and a value above the engine's limit, mean the limit
- * @return 0; -EINVAL: the id is not bound, or not idle; -EADDRINUSE
+ *	further request is refused. The value 0, or a value above the engine's limit, means the
+ *	limit
+ * @return 0; -EINVAL: the id is not bound, or not idle; -EADDRINUSE: another id has the port at an
+ *	address that overlaps
  */
 int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 

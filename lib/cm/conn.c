@@ -41,7 +41,7 @@
 /* Number of response timeouts for which an ended id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
-/* Number of further attempts to connect after a REJ "stale connection", each by a new comm id. */
+/* Number of further attempts to connect after a REJ "stale connection", each with a new comm id. */
 #define NB_STALE_ATTEMPTS 3
 
 static void
@@ -379,7 +379,7 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 	begin_timer(cm, conn, now_ns);
 	if (!is_half_open(next))
 		uroce_cm_admission_end_half_open(cm, conn);
-	/* the connection has ended, so a later REQ for the peer's QP does not make it stale */
+	/* the connection has ended, so a new REQ of the peer's QP finds no stale connection */
 	if (next == UROCE_CM_STATE_TIMEWAIT || next == UROCE_CM_STATE_REJ_SENT)
 		uroce_cm_identity_release_peer_qpn(cm, conn);
 	if (next == UROCE_CM_STATE_CLOSED)

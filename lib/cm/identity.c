@@ -15,7 +15,7 @@ hash_number(const struct uroce_cm *cm, uint64_t number)
 	return uroce_siphash(&cm->hash_key, &number, 1);
 }
 
-/* Hash a number that a peer has chosen, with the CA GUID and the GID of the peer. */
+/* Hash a number that a peer has chosen, together with the CA GUID and the GID of the peer. */
 static uint64_t
 hash_of_peer(const struct uroce_cm *cm, be64 guid, const uint8_t gid[16], uint64_t number)
 {

@@ -43,8 +43,8 @@ void uroce_cm_identity_release_peer_qpn(struct uroce_cm *cm, struct uroce_cm_con
 void uroce_cm_identity_clear(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
- * Find the id that has a local comm id, and whose peer has a GID. @return NULL if there is no such
- * id
+ * Find the id that has the comm id `local_comm_id`, and whose peer has the GID `remote_gid`.
+ * @return NULL if there is no such id
  */
 struct uroce_cm_conn *uroce_cm_identity_find(struct uroce_cm *cm, uint32_t local_comm_id,
 					     const uint8_t remote_gid[16]);

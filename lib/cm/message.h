@@ -36,7 +36,7 @@ enum uroce_cm_attr {
 	UROCE_CM_RTU = 0x14,  /* RTU: ready to use; the active side confirms the REP */
 	UROCE_CM_DREQ = 0x15, /* DREQ: request for disconnection */
 	UROCE_CM_DREP = 0x16, /* DREP: reply to a DREQ */
-	/* SIDR_REQ: service ID resolution request, which asks for the QP of a UD service */
+	/* SIDR_REQ: service ID resolution request, which requests the QP number of a UD service */
 	UROCE_CM_SIDR_REQ = 0x17,
 	UROCE_CM_SIDR_REP = 0x18, /* SIDR_REP: reply to a SIDR_REQ */
 	UROCE_CM_LAP = 0x19,      /* LAP: load alternate path */
@@ -49,7 +49,7 @@ enum uroce_cm_attr {
 #define UROCE_CM_ATTR_FIRST UROCE_CM_REQ
 #define UROCE_CM_ATTR_END   (UROCE_CM_APR + 1)
 
-/* Bytes of private data that each message has. */
+/* Number of bytes of private data in each kind of message. */
 #define UROCE_CM_REQ_PRIVATE_LEN      92
 #define UROCE_CM_MRA_PRIVATE_LEN      222
 #define UROCE_CM_REJ_PRIVATE_LEN      148
@@ -62,7 +62,7 @@ enum uroce_cm_attr {
 #define UROCE_CM_LAP_PRIVATE_LEN      168
 #define UROCE_CM_APR_PRIVATE_LEN      148
 
-/** Bytes of additional information that a REJ, a SIDR_REP and an APR have. */
+/** Number of bytes of additional information in a REJ, a SIDR_REP and an APR. */
 #define UROCE_CM_INFO_LEN 72
 
 /** Transport service of a REQ [IBA 12.6.5]. */

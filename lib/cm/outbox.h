@@ -31,8 +31,8 @@ void uroce_cm_outbox_cancel(struct uroce_cm *cm, struct uroce_cm_conn *conn);
 
 /**
  * Queue a reply that belongs to no id. If too many replies wait, the reply is dropped, because the
- * peer repeats its message. A host may have as many waiting replies as there is room for others, so
- * that a host with many replies leaves room for other hosts.
+ * peer repeats its message. A reply of a host is queued only if fewer replies of this host wait
+ * than places are free, so that a host with many replies leaves room for other hosts.
  */
 void uroce_cm_outbox_reply(struct uroce_cm *cm, const struct uroce_cm_reply *reply);
 

@@ -103,8 +103,8 @@ is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * The index of a port space in the arrays of struct uroce_cm. A port space that service_id.h does
- * not list shares the index of TCP.
+ * Get the index of a port space in the arrays of struct uroce_cm. A port space that service_id.h
+ * does not list shares the index of TCP.
  */
 static unsigned
 space_index(uint16_t space)
@@ -156,9 +156,9 @@ count_of_account(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * Whether the account of an id may have another ephemeral port: the account has fewer than are
- * free. So one account has at most one half of the ports, and each further account still finds some
- * free.
+ * Whether the account of an id may have another ephemeral port: the account has fewer ephemeral
+ * ports than are free. So one account has at most one half of the ports, and each further account
+ * still finds some free ports.
  */
 static bool
 may_add_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -295,7 +295,7 @@ uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 	conn->is_in_listening = true;
 }
 
-/* Find the listener that is bound to exactly this address and includes `dst`. */
+/* Find the listener that is bound to exactly the address `ip`, and whose address includes `dst`. */
 static uint32_t
 find_at(const struct uroce_cm *cm, uint64_t service_id, uint8_t ip_version, const uint8_t ip[16],
 	const struct uroce_cm_addr *dst)

@@ -48,7 +48,7 @@ enum uroce_cm_reason {
 	UROCE_CM_REASON_VENDOR_OPTION_NOT_SUPPORTED = 35,
 };
 
-/** The status of a SIDR_REP: the service is resolved, or why it is not. */
+/** The status of a SIDR_REP: the service is resolved, or the reason why it is not resolved. */
 enum uroce_cm_sidr_status {
 	UROCE_CM_SIDR_SUCCESS = 0,
 	UROCE_CM_SIDR_UNSUPPORTED = 1,
@@ -58,7 +58,7 @@ enum uroce_cm_sidr_status {
 	UROCE_CM_SIDR_UNSUPPORTED_VERSION = 5,
 };
 
-/** The status of an APR: the alternate path is accepted, or why it is not. */
+/** The status of an APR: the alternate path is accepted, or the reason why it is not accepted. */
 enum uroce_cm_apr_status {
 	UROCE_CM_APR_SUCCESS = 0,
 	UROCE_CM_APR_INVALID_COMM_ID = 1,

@@ -30,7 +30,7 @@ struct request_addr {
 	uint8_t offset; /* offset of the user's private data in the private data of the message */
 };
 
-/* Whether an address from the IP header of a request may be the address of a host. */
+/* Whether an address in the IP header of a request is the address of `host`. */
 static bool
 names_host(const struct uroce_cm_ip *header, const uint8_t ip[16], const struct uroce_cm_addr *host)
 {
@@ -178,9 +178,9 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 }
 
 /*
- * Check a REQ that may make a new id, and find its listener. A valid REQ ends an older connection
+ * Check a REQ that may create a new id, and find its listener. A valid REQ ends an older connection
  * of the peer's QP whose number it contains. A REQ that no listener can accept ends no connection.
- * @return the reason why the REQ is refused; 0: it is not refused
+ * @return the reason why the REQ is refused; 0 if the REQ is not refused
  */
 static enum uroce_cm_reason
 check_new_req(struct uroce_cm *cm, const struct uroce_cm_req *req, const struct uroce_cm_av *from,

@@ -43,8 +43,8 @@
 
 /*
  * Cells that the states REP_SENT and REP_ACKED have in common. The peer may have received the REP,
- * so the connection may be established on its side. So this side ends the connection by a DREQ,
- * which is repeated until it is answered, and not by a REJ.
+ * so the connection may be established on the peer's side. So this side ends the connection by a
+ * DREQ, which is repeated until it is answered, and not by a REJ.
  */
 #define REP_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REQ] = AGAIN(state),                                                          \

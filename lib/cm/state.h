@@ -53,7 +53,7 @@ enum uroce_cm_input {
 	UROCE_CM_ON_DISCONNECT,
 	UROCE_CM_ON_DESTROY,
 	/* inputs that are messages of the peer */
-	UROCE_CM_ON_REQ, /* the REQ is a duplicate: the first REQ has made the id */
+	UROCE_CM_ON_REQ, /* the REQ is a duplicate: the first REQ has created the id */
 	UROCE_CM_ON_MRA,
 	UROCE_CM_ON_REP,
 	UROCE_CM_ON_RTU,
@@ -61,7 +61,7 @@ enum uroce_cm_input {
 	UROCE_CM_ON_STALE, /* a REJ of the REQ arrived, with the reason "stale connection" */
 	UROCE_CM_ON_DREQ,
 	UROCE_CM_ON_DREP,
-	UROCE_CM_ON_SIDR_REQ, /* the SIDR_REQ is a duplicate: the first one has made the id */
+	UROCE_CM_ON_SIDR_REQ, /* the SIDR_REQ is a duplicate: the first one has created the id */
 	UROCE_CM_ON_SIDR_REP, /* a SIDR_REP with status 0: the service was resolved */
 	UROCE_CM_ON_SIDR_REFUSAL,
 	/*
@@ -108,7 +108,7 @@ enum uroce_cm_effect {
 	UROCE_CM_EFFECT_STRETCH,
 	/* the id gets a new comm id and TID, and sends a new REQ a little later */
 	UROCE_CM_EFFECT_NEW_ID,
-	UROCE_CM_EFFECT_DUPLICATE, /* nothing changes, and the duplicate is counted */
+	UROCE_CM_EFFECT_DUPLICATE, /* the input is a duplicate message, which is only counted */
 };
 
 /** The kinds of timers. At most one timer runs in each state. */

@@ -16,7 +16,7 @@
 #include "transport/responder/resp.h"
 #include "transport/recovery/retry.h"
 
-/* Minimum window of a QP in packets: limits of the device do not reduce the window below it. */
+/* Minimum window of a QP in packets: limits of the device do not reduce a window below it. */
 #define WINDOW_MIN 8u
 
 /* Copy an attribute if its bit is in the mask. */

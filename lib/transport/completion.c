@@ -92,8 +92,8 @@ uroce_completion_send_end(struct uroce_qpc *qpc)
 }
 
 /*
- * The CQ for receive completions of a QP: that of the SRQ if the SRQ has one (XRC), otherwise that
- * of the QP.
+ * Get the CQ for receive completions of a QP: that of the SRQ if the SRQ has one (XRC), otherwise
+ * that of the QP.
  */
 static struct uroce_cq *
 recv_cq_of(const struct uroce_qpc *qpc)

@@ -114,7 +114,10 @@ struct uroce_qpc_conf {
 	bool is_resp_gbn; /* the responder drops packets that arrive behind a PSN gap */
 	/* the send queue stops behind a request whose data has a bad signature */
 	bool is_pipelined;
-	/* congestion control; NULL: there is none. A UD QP ignores this field */
+	/*
+	 * configuration of congestion control; NULL: no congestion control. A UD QP ignores this
+	 * field
+	 */
 	const struct uroce_cc_conf *cc;
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys; /* the P_Key table of the port, which has limits->nb_pkeys entries */

@@ -221,8 +221,8 @@ struct uroce_ooo_responses {
 	/* the responses that arrived ahead of a missing one; NULL: there are none */
 	struct uroce_psn_gap *gap;
 	/*
-	 * the reordering window: the time since when the oldest response is missing, and how late a
-	 * response may be
+	 * the reordering window: the time from which on the oldest response has been missing, and
+	 * how late a response may be
 	 */
 	struct uroce_reorder_window reorder_window;
 	uint64_t requested_ns; /* time at which missing responses were last requested again */
@@ -559,7 +559,7 @@ struct uroce_qpc {
 	struct uroce_req req;
 	struct uroce_qpc_attr attr; /* the attributes that ibv_modify_qp() has set */
 	/* The fields from `srq` on are used rarely. */
-	/* the SRQ of the QP; XRC_RECV: the SRQ that the last request named */
+	/* the SRQ of the QP; XRC_RECV: the SRQ to which the last request was addressed */
 	struct uroce_srq *srq;
 	const struct uroce_srq_table *srqs;
 	/* the worker's pool of resources, see resp.res; NULL: the QP refuses READs and atomics */
@@ -592,10 +592,10 @@ struct uroce_qpc {
 };
 
 /*
- * The offset of the cache line that a field is in. The assertions below check the layout on which
- * uroce_qpc_fetch(), uroce_qpc_fetch_req() and uroce_qpc_fetch_resp() rely. A new field that makes
- * an assertion fail belongs at the end of the struct, behind the fields that are used for each
- * packet.
+ * The offset of the cache line that a field is in. The static assertions that use this macro check
+ * the layout on which uroce_qpc_fetch(), uroce_qpc_fetch_req() and uroce_qpc_fetch_resp() rely. A
+ * new field that makes an assertion fail belongs at the end of the struct, behind the fields that
+ * are used for each packet.
  */
 #define UROCE_QPC_LINE(field) (offsetof(struct uroce_qpc, field) / 64 * 64)
 

@@ -92,7 +92,8 @@ enum uroce_verdict uroce_qpc_recv(struct uroce_qpc *qpc, const struct uroce_pkt 
 /**
  * Process several received frames in the order of arrival, each as uroce_qpc_recv() does. `nb` is
  * at least 1. Completions are published once for all frames, which saves time. A frame that the
- * transport keeps ends the call early, so that the caller can take care of the frame.
+ * transport keeps ends the call early, so that the caller can copy the frame to other memory before
+ * the next frame is processed.
  * @param[out] verdicts  the verdict of each frame (enum uroce_verdict)
  * @return the number of frames that were processed, at least 1
  */

@@ -69,9 +69,9 @@ struct uroce_pkt {
 enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt);
 
 /**
- * Parse a frame by comparing it with a template, which is a frame that was accepted before. Most
- * frames of a burst match the previous one: IPv4, and all parsed header fields are equal except
- * the PSN and the request for an ACK.
+ * Parse a frame by comparing it with a template, which is a frame that was accepted before. A frame
+ * matches if it is IPv4, and if all parsed header fields except the PSN and the request for an ACK
+ * are equal. Most frames of a burst match the previous frame.
  * @return whether the frame matches; then `pkt` is filled, and uroce_parse() would return the
  *	verdict that it returned for `tmpl`
  */

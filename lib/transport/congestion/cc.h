@@ -160,7 +160,7 @@ struct uroce_cc_ops {
  */
 bool uroce_cc_find(const char *name, const struct uroce_cc_ops **ops);
 
-/** The names of all congestion control algorithms as text for users: "none or dcqcn". */
+/** Get the names of all congestion control algorithms as text for users: "none or dcqcn". */
 const char *uroce_cc_names(void);
 
 /**
@@ -174,8 +174,8 @@ void uroce_cc_conf_set(struct uroce_cc_conf *conf, const struct uroce_cc_param *
 
 /**
  * Check the values of a configuration.
- * @return NULL: all are valid; otherwise a text with the wrong value, the reason why it is wrong,
- *	and the allowed values
+ * @return NULL: all values are valid; otherwise a text with the wrong value, the reason why it is
+ *	wrong, and the allowed values
  */
 const char *uroce_cc_conf_check(const struct uroce_cc_conf *conf);
 

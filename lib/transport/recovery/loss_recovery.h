@@ -60,7 +60,7 @@ void uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns);
  */
 void uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_t now_ns);
 
-/** If the probe timer has expired, make a probe due, or return that the caller has to go back N. */
+/** If the probe timer has expired, schedule a probe, or return the action to go back N. */
 enum uroce_recovery_action uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**

@@ -337,8 +337,8 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 		const enum uroce_verdict verdict = uroce_execute_held(qpc, pkt, now_ns);
 
 		/*
-		 * without a gap, the packet has put the QP into ERR, which discards the kept
-		 * packets
+		 * if no PSN gap is open any more, the packet has put the QP into ERR, which
+		 * discards the kept packets
 		 */
 		if (!resp->gap)
 			return false;

@@ -253,15 +253,18 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
 	/*
-	 * Drop a response whose PSN belongs to a request that gets only an ACK. una_psn steps over
-	 * such a PSN, so a frame that was buffered for it would never be released.
+	 * Drop a response whose PSN belongs to a request that gets only an ACK. una_psn advances
+	 * past such a PSN, so a frame that was buffered for it would never be released.
 	 */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return UROCE_VERDICT_GHOST;
 	open_response_gap(qpc, now_ns);
 	const enum uroce_verdict verdict = place_or_buffer_response(qpc, pkt, now_ns);
 
-	/* without a gap, the response has put the QP into ERR, which discards the kept responses */
+	/*
+	 * if no response gap is open any more, the response has put the QP into ERR, which discards
+	 * the kept responses
+	 */
 	if (!uroce_req_has_answer_gap(&qpc->req))
 		return verdict;
 	if (verdict == UROCE_VERDICT_OOO_PLACED || verdict == UROCE_VERDICT_OOO_BUFFERED) {

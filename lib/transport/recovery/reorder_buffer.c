@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reorder buffer is one block of memory: this struct, the gaps, the frames, the buckets of the
- * hash table. Free gaps and frames are stacks that are linked by index. Entries that were never
- * used are behind the indices used_gaps and used_frames, so that memory is touched only as far as
- * it was ever needed. A released frame stays in its slot until it is reaped.
+ * The reorder buffer is one block of memory: struct uroce_reorder_buffer, the gaps, the frames, and
+ * the buckets of the hash table. Free gaps and frames are stacks that are linked by index. Entries
+ * that were never used are behind the indices used_gaps and used_frames, so that memory is touched
+ * only as far as it was ever needed. A released frame stays in its slot until it is reaped.
  */
 #include "transport/recovery/reorder_buffer.h"
 

@@ -9,9 +9,9 @@
  *
  * A QP without missing packets uses nothing of the pool. The first packet that arrives behind a gap
  * allocates a struct uroce_psn_gap. A packet that can be neither executed nor placed yet is
- * buffered. Its frame stays as it is, until the pool returns it on the list of released frames. The
- * pool frees no frames and has no callbacks: the caller takes the released frames after its calls
- * into the transport (uroce_reorder_buffer_reap()).
+ * buffered. The frame of the packet stays in use until the pool returns it on the list of released
+ * frames. The pool frees no frames and has no callbacks: the caller takes the released frames after
+ * its calls into the transport (uroce_reorder_buffer_reap()).
  *
  * Buffered packets are found by gap and PSN in a hash table. When the pool is full, a packet is
  * dropped as if it had been lost, and the QP falls back to go-back-N.

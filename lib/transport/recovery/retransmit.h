@@ -11,8 +11,8 @@
 #include "transport/recovery/recovery_state.h"
 
 /**
- * Build a packet that was sent before. The send position does not change. Only if the packet cannot
- * be built, the send position goes back to una_psn.
+ * Build a packet that was sent before. The send position does not change, unless the packet cannot
+ * be built: then the send position goes back to una_psn.
  * @return whether the packet was built
  */
 bool uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,

@@ -306,8 +306,8 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/*
-	 * if no packet in flight has requested an ACK, the ACK timer is restarted below, because
-	 * the peer did not have to respond yet
+	 * if no packet in flight has requested an ACK, the ACK timer is restarted after the burst,
+	 * because the peer did not have to respond yet
 	 */
 	const bool was_awaiting = uroce_req_awaits_response(req);
 	unsigned nb = 0;

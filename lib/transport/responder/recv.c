@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A message uses the oldest receive request of the QP's own queue, or one from an SRQ. A request is
- * taken from an SRQ with the first packet that needs it, and kept until the message has ended,
- * however long that takes.
+ * A message uses the oldest receive request of the QP's own queue, or one from an SRQ. A receive
+ * request is taken from an SRQ when the first packet of a message needs it. The QP keeps the
+ * receive request until the message has ended.
  */
 #include "transport/responder/recv.h"
 

@@ -59,8 +59,8 @@ uroce_recv_pop(struct uroce_qpc *qpc)
 }
 
 /**
- * Put the receive request that this QP has taken back into the SRQ unused. The next message of any
- * QP may use the request.
+ * Return the receive request that this QP has taken to the SRQ, unused. The next message of any QP
+ * may use the request.
  */
 void uroce_recv_put_back(struct uroce_qpc *qpc);
 

@@ -36,9 +36,10 @@ struct uroce_resp;
 struct uroce_rd_pool;
 
 /**
- * A READ, atomic, FLUSH or ATOMIC_WRITE of the peer, kept until newer ones replace it. The struct
- * is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are sent in passes: a pass
- * sends all responses, or, for a duplicate request, the responses that the duplicate requests.
+ * Record of a READ, atomic, FLUSH or ATOMIC_WRITE of the peer. The record is kept until newer ones
+ * replace it. The struct is small, because a block has UROCE_RD_ATOMIC_MAX of them. Responses are
+ * sent in passes: a pass sends all responses, or, for a duplicate request, the responses that the
+ * duplicate requests.
  */
 struct uroce_rd_res {
 	union {
