@@ -12,8 +12,8 @@
 
 struct options {
 	const char *spec; /* the device to create, such as "net_af_packet0,addr=192.0.2.1/24" */
-	struct sockaddr_storage
-		addr; /* peer to connect to; with is_listener, local address to listen at */
+	/* address of the peer to connect to; if is_listener is set, local address to listen at */
+	struct sockaddr_storage addr;
 	bool has_source;
 	struct sockaddr_storage source; /* local address from which the active side connects */
 	/* time in milliseconds to wait for the answer to a request */

@@ -16,7 +16,7 @@
 #include "options.h"
 
 struct buffer {
-	uint8_t *at; /* start of the memory; NULL if there is none */
+	uint8_t *at; /* start of the memory; NULL if no memory is mapped */
 	size_t len;
 };
 

@@ -44,7 +44,10 @@ struct cm {
 	 * requests with another number
 	 */
 	uint32_t token;
-	/* id of the connection that carries the exchange of lines; NULL if there is none */
+	/*
+	 * id of the connection that carries the exchange of lines; NULL if there is no such
+	 * connection
+	 */
 	struct rdma_cm_id *exchange;
 	/*
 	 * the connection that carries the exchange of lines has ended; the last line that has

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct cpu_use {
-	/* ticks of all CPUs in user mode, and idle, within all measured times */
+	/* ticks of all CPUs in user mode, and idle, within all measured intervals */
 	uint64_t user, idle;
-	uint64_t begin_user,
-		begin_idle; /* the kernel's values of the ticks at the start of the measured time */
+	/* the kernel's values of the ticks at the start of the measured interval */
+	uint64_t begin_user, begin_idle;
 };
 
 /** Begin a measured interval. */

@@ -75,9 +75,9 @@ struct held {
 
 struct queue {
 	uint16_t port, idx;
-	/* the receive callback of the queue; NULL if there is none */
+	/* the receive callback of the queue; NULL if the queue has no such callback */
 	const struct rte_eth_rxtx_callback *callback;
-	/* the transmit callback of the queue; NULL if there is none */
+	/* the transmit callback of the queue; NULL if the queue has no such callback */
 	const struct rte_eth_rxtx_callback *tx_callback;
 	unsigned short random[3];
 	struct held held[HELD_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls the parts that measure something beside the messages. */
+/* Calls the parts that measure something in addition to the messages. */
 
 #include "measures.h"
 

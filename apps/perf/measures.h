@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What is measured beside the messages of a size: the cycles of each stage of the library, the CPU
- * time of the machine, and the counters of the device.
+ * What is measured in addition to the messages of a size: the cycles of each stage of the library,
+ * the CPU time of the machine, and the counters of the device.
  */
 
 #include <stdbool.h>

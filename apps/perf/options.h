@@ -184,9 +184,15 @@ struct options {
 	bool is_warmed_up; /* send messages before the measurement begins */
 	/* limit of the rate in the unit `rate_unit`; 0 if the rate is not limited */
 	double rate_limit;
-	/* lowest bandwidth with which the run succeeds, in the unit of the report; 0 for none */
+	/*
+	 * lowest bandwidth with which the run succeeds, in the unit of the report; 0 if there is no
+	 * limit
+	 */
 	double limit_bw;
-	/* lowest message rate with which the run succeeds, in millions per second; 0 for none */
+	/*
+	 * lowest message rate with which the run succeeds, in millions per second; 0 if there is no
+	 * limit
+	 */
 	double limit_msgrate;
 	/* options whose effect uroce-perf always has; scripts for perftest pass them */
 	bool is_cpu_freq;

@@ -45,7 +45,7 @@ struct session {
 	struct failures failures;
 	/* results of the checks of received data, for the current message size */
 	struct verify verify;
-	/* what is measured beside the messages, for the current message size */
+	/* what is measured in addition to the messages, for the current message size */
 	struct measures measures;
 	struct report report;
 	uint64_t wrong;      /* number of wrong bytes of all message sizes, on both sides */

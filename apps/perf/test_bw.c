@@ -216,7 +216,7 @@ add_up(struct total *total, const struct transfer *transfer)
 	double rate = seconds > 0 ? (double)transfer->completed / seconds : 0;
 
 	if (transfer->goal == TRANSFER_UNTIL_DEADLINE)
-		/* with --duration a message size has only one batch */
+		/* a test with --duration has only one batch, so no messages are left after it */
 		total->messages = UINT64_MAX;
 	else
 		total->messages += transfer->goal;

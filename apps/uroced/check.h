@@ -11,7 +11,7 @@
 
 /**
  * Check the options, the files and the port. If a uroced runs with the same socket and file of
- * leases, its port is left alone, and only the specification of the port is checked.
+ * leases, its port is not opened, and only the specification of the port is checked.
  * @param argc, argv  the name of the program, and the options of EAL
  * @return the exit status
  */

@@ -367,7 +367,7 @@ call_qpn_busy(struct cm_client *client, const struct uroce_mux_cm_request *reque
 }
 
 static const struct call {
-	bool has_id; /* the request is about an id that the client has to own */
+	bool has_id; /* the request names an id, which the client has to own */
 	int (*make)(struct cm_client *client, const struct uroce_mux_cm_request *request,
 		    struct uroce_mux_cm_reply *reply);
 } calls[UROCE_MUX_CM_NB_REQUESTS] = {

@@ -47,9 +47,9 @@ struct cm_port_record {
 };
 
 /**
- * The shared memory. It has two tables with a record for each id, of which one is valid. A
- * connection manager first writes the other table, and then makes this table the valid one. So no
- * record is lost if the connection manager ends between these steps.
+ * The shared memory. It has two tables, each with a record for each id. One of the two tables is
+ * valid. A connection manager first writes the other table, and then makes this table the valid
+ * one. So no record is lost if the connection manager ends between these steps.
  */
 struct cm_ports_file {
 	_Atomic uint32_t valid; /* index of the valid table; only the lowest bit counts */

@@ -185,7 +185,7 @@ draw_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* Find the next free block of the present pass. @return 0 if there is none */
+/* Find the next free block of the present pass. @return 0 if the pass has found no free block */
 static uint32_t
 next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -201,7 +201,7 @@ next_block(const struct lease_table *table, struct search *search, uint64_t now_
 
 /*
  * Find a free block, first at random, then by passes through all blocks.
- * @return 0 if there is none
+ * @return 0 if no block is free
  */
 static uint32_t
 find_block(const struct lease_table *table, struct search *search, uint64_t now_ns)

@@ -28,9 +28,10 @@
 /**
  * The default limit of the number of blocks that clients of one user may have: half of all blocks.
  *
- * A new lease also leaves at least half of what other users do not have; blocks in quarantine
- * count. So, whatever the number of users is, some blocks remain for the next user. This second
- * limit does not apply to blocks that are taken back from quarantine.
+ * In addition, a new lease gives a user at most half of the blocks that other users do not have.
+ * Blocks in quarantine count for their last user. So some blocks remain for the next user, however
+ * many users there are. This second limit does not apply to blocks that are taken back from
+ * quarantine.
  */
 #define LEASE_USER_MAX (UROCE_MUX_BLOCKS / 2)
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A benchmark: the time that an ATTACH takes beside processes of a hostile user that attach large
- * shared memory and leave.
+ * A benchmark: the time that an ATTACH takes while processes of a hostile user attach large shared
+ * memory and leave.
  *
  *     bench-uroced-attach UROCED [PROCESSES [MIB]]
  *
  * The hostile processes share the CPUs with uroced and the honest client. So the benchmark also
- * measures the time beside processes that create the same shared memory without attaching it. The
+ * measures the time while processes create the same shared memory without attaching it. The
  * benchmark checks no limits; test/uroced/mapper.c checks the order of service.
  */
 

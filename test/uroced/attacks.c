@@ -344,7 +344,7 @@ shm__that_cannot_be_used_is_refused(void **state)
 	fd = mkstemp(path);
 	assert_int_equal(posix_fallocate(fd, 0, (off_t)size), 0);
 	(void)unlink(path);
-	/* a file that is on another file system, or that cannot have seals */
+	/* files that are refused: one on another file system, and files that cannot have seals */
 	refuse_area(fd, &good, "");
 	refuse_area(open("/dev/zero", O_RDWR | O_CLOEXEC), &good, "no regular file");
 	refuse_area(eventfd(0, EFD_CLOEXEC), &good, "no regular file");

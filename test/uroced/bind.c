@@ -114,7 +114,10 @@ expect_drop(struct peer *from, const char *reason)
 static void
 connection__hears_no_third_client(void **state)
 {
-	/* RC: SEND, WRITE, READ request, READ response, ACK; UC: SEND, WRITE; XRC: SEND; CNP */
+	/*
+	 * opcodes of a connection: RC SEND, WRITE, READ request, READ response, ACK; UC SEND,
+	 * WRITE; XRC SEND; CNP
+	 */
 	static const uint8_t opcodes[] = { 0x04, 0x0a, 0x0c, 0x10, 0x11, 0x24, 0x2a, 0xa4, 0x81 };
 
 	(void)state;

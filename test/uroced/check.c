@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * uroced --check: it prints what uroced would do, changes nothing, and leaves a uroced that runs
- * alone.
+ * Tests uroced --check, which prints what uroced would do, changes nothing, and does not disturb a
+ * uroced that runs.
  */
 
 #include <setjmp.h>

@@ -109,7 +109,7 @@ qpn__of_another_client_is_refused(void **state)
 	assert_int_equal(ops->connect(a.user.manager, id, &remote, &av, &param), -EADDRNOTAVAIL);
 	av.local_gid[15]--;
 	assert_int_equal(ops->connect(a.user.manager, id, &remote, &av, &param), 0);
-	/* no id listens at the port */
+	/* the request is rejected, because no id listens at the port */
 	assert_int_equal(user_expect(&a.user, UROCE_CM_EVENT_REJECTED).status,
 			 UROCE_CM_REASON_INVALID_SERVICE_ID);
 	local.port = PORT;
@@ -242,7 +242,7 @@ telemetry__lists_listeners_and_connections(void **state)
 	expect_text(reply, "\"remote\":\"192.0.2.1:7471\"");
 	(void)snprintf(owner, sizeof(owner), "\"pid\":%d,\"uid\":%u", getpid(), geteuid());
 	expect_text(reply, owner);
-	/* no id has such a number */
+	/* no id has such a number, so the list is empty */
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids,16777215"), ":{}}");
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids,99999999999"), ":{}}");
 }

@@ -156,7 +156,7 @@ message__of_wrong_length_is_refused(void **state)
 			program_expect_refusal(&eve, "");
 		}
 	}
-	/* other clients are not affected */
+	/* messages of wrong length do not affect other clients */
 	program_expect_no_event(&ann);
 }
 
@@ -411,8 +411,8 @@ client__that_dies_leaves_nothing(void **state)
 
 	(void)state;
 	/*
-	 * bob ends while he has a connection, a request that he has taken and not answered, and a
-	 * request that he has not taken
+	 * bob ends while he has a connection, a request that he has received and not answered, and
+	 * a request that he has not received
 	 */
 	(void)program_listen_at(&bob, PORT);
 	rig_establish(&anns, &bobs);
@@ -444,7 +444,7 @@ client__that_dies_while_it_connects(void **state)
 	program_hang_up(&ann);
 	rig_settle();
 	assert_int_equal(program_expect_event(&bob, UROCE_CM_EVENT_REJECTED), id);
-	/* ann ends once more, now after bob has accepted her request */
+	/* let ann end again, this time after bob has accepted her request */
 	program_open_as(&ann, geteuid(), 10);
 	(void)program_connect_id(&ann);
 	id = program_expect_event(&bob, UROCE_CM_EVENT_CONNECT_REQUEST);

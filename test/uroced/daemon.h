@@ -22,7 +22,7 @@ extern const char *daemon_program;
 struct daemon {
 	char folder[64];
 	char socket[96];        /* the path of uroced's socket */
-	pid_t pid;              /* 0 if uroced does not run */
+	pid_t pid;              /* process ID of uroced; 0 if uroced does not run */
 	uid_t uid;              /* the user that runs uroced; 0 for the user of the test */
 	const char *options[4]; /* arguments of this test, in addition to those of all tests */
 	bool has_cm;            /* uroced starts a connection manager */

@@ -253,7 +253,7 @@ report__has_no_source_or_ours(void **state)
 	memcpy(bytes, mld, sizeof(mld));
 	memset(bytes + 22, 0, 16);
 	assert_int_equal(filter(bytes, sizeof(mld), true), FRAME_PASSES);
-	bytes[62] = 135; /* a message that is no report */
+	bytes[62] = 135; /* 135 is a neighbour solicitation, which is no report */
 	assert_int_equal(filter(bytes, sizeof(mld), true), FRAME_DROP_KIND);
 	memcpy(bytes, rc6, sizeof(rc6));
 	memset(bytes + 22, 0, 16);
@@ -281,7 +281,7 @@ report__names_its_group(void **state)
 	bytes[62] = 132;
 	frame_read(bytes, sizeof(mld), &frame);
 	assert_true(frame.group && frame.is_leave);
-	bytes[62] = 143; /* a report of MLDv2 has another form */
+	bytes[62] = 143; /* 143 is a report of MLDv2, which has another form */
 	frame_read(bytes, sizeof(mld), &frame);
 	assert_null(frame.group);
 	frame_read(rc4, sizeof(rc4), &frame);

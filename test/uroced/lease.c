@@ -106,12 +106,12 @@ block__rests_before_it_is_anothers(void **state)
 	assert_int_equal(lease_owner(table, lease.block * UROCE_MUX_BLOCK), 0);
 	assert_false(take_back(&eve, lease, free_ns - 1));
 	assert_true(take_back(&ann, lease, free_ns - 1));
-	assert_false(take_back(&ann, lease, free_ns - 1)); /* ann holds the block */
+	assert_false(take_back(&ann, lease, free_ns - 1)); /* refused: ann holds the block */
 	assert_false(take_back(&bob, lease, free_ns - 1));
 	assert_int_equal(lease_end(table, &ann, NOW), 1);
 	assert_false(take_back(&eve, lease, free_ns));
 	assert_int_equal(lease_end(table, &ann, NOW), 0);
-	/* no other client has held the block meanwhile */
+	/* ann gets the block back, because no other client has held it meanwhile */
 	assert_true(take_back(&ann, lease, free_ns));
 }
 
@@ -356,7 +356,7 @@ management__is_leased_to_the_manager_alone(void **state)
 	assert_false(lease_release(table, &ann, 0, NOW));
 	assert_int_equal(lease_end(table, &manager, NOW), 1);
 	assert_int_equal(lease_owner(table, 1), 0);
-	/* another connection manager gets the block at once */
+	/* another connection manager gets the first block at once */
 	lease_give_management(table, &manager);
 	assert_int_equal(lease_owner(table, 1), manager.slot + 1);
 }

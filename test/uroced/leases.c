@@ -250,7 +250,7 @@ hoarder__has_no_block_of_others_after_a_start(void **state)
 		for (unsigned j = 0; j < NB_HOARDERS; j++)
 			nb_shared += has(&hoarder[j], a.lease[i].block);
 	}
-	/* 512 are expected, because the hoarders had half of all blocks */
+	/* 512 shared blocks are expected, because the hoarders had half of all blocks */
 	assert_true(nb_shared > 256);
 	daemon_kill(&daemon_);
 	daemon_start(&daemon_);

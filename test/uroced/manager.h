@@ -32,7 +32,7 @@ const char *manager_await(const char *text);
 /** The PID of the sender of the last message. */
 pid_t manager_sender(void);
 
-/** Drop the messages that have arrived. @return how many had this text */
+/** Drop the messages that have arrived. @return the number of these messages that contain `text` */
 unsigned manager_drain(const char *text);
 
 #endif /* TEST_UROCED_MANAGER_H */

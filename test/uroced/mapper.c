@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Tests the mapper's order of service: how many steps an area of shared memory waits for the areas
- * of others. The test makes the steps itself, without the mapper's thread. The areas are mappings
+ * Tests the mapper's order of service: how many steps an area of shared memory waits for other
+ * areas. The test makes the steps itself, without the mapper's thread. The areas are mappings
  * without access, so a step enters no page and takes no time.
  */
 

@@ -155,7 +155,7 @@ watchdog__needs_both_threads(void **state)
 	manager_await("READY=1");
 	for (unsigned i = 0; i < 3; i++)
 		manager_await("WATCHDOG=1");
-	/* the data path is the main thread */
+	/* the main thread, whose name is uroced, runs the data path */
 	expect_no_message_without("uroced");
 	expect_no_message_without("uroced-control");
 	daemon_end(&daemon_);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Tests which reports the service manager gets, and when, with a clock of the test's own. */
+/* Tests which reports the service manager gets, and when. The test sets the time. */
 
 #include "uroced/service.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A benchmark: the share of uroced's time that an honest client has beside clients that flood,
+ * A benchmark: the share of uroced's time that an honest client has while other clients flood,
  * sleep or are idle, and the time that a frame takes. The benchmark checks no limits;
  * test/uroced/turns.c checks the rules with a clock of its own.
  *

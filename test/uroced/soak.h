@@ -37,8 +37,8 @@ struct soak_tally {
 	 * confirmed
 	 */
 	uint64_t nb_due, nb_done;
-	uint64_t nb_verified,
-		nb_bytes; /* messages and bytes that the client received or read, and checked */
+	/* messages and bytes that the client received or read, and checked */
+	uint64_t nb_verified, nb_bytes;
 	uint32_t nb_attaches;
 	struct soak_attach attach[SOAK_ATTACHES];
 };

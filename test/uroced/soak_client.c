@@ -81,12 +81,11 @@ struct life {
 	struct ibv_mr *mr;
 	struct ibv_qp *qp;
 	struct card mine, theirs;
-	uint32_t nb_sent,
-		/*
-		 * nb_sent: own messages that were sent; nb_seen: messages of the peer that were
-		 * received, without READs
-		 */
-		nb_seen;
+	/*
+	 * nb_sent: own messages that were sent; nb_seen: messages of the peer that were received,
+	 * without READs
+	 */
+	uint32_t nb_sent, nb_seen;
 	uint8_t awaits[NB_SLOTS]; /* pending events (AWAITS_*) of the message of each slot */
 	uint32_t number[NB_SLOTS];
 	unsigned nb_pending; /* number of slots that are not free */
@@ -378,7 +377,7 @@ modify(const struct ibv_port_attr *port)
 		.dest_qp_num = life.theirs.qpn,
 		.rq_psn = life.theirs.psn,
 		.max_dest_rd_atomic = NB_SLOTS,
-		.min_rnr_timer = 12, /* code of 0.64 ms */
+		.min_rnr_timer = 12, /* encoded RNR timer of 0.64 ms */
 		.ah_attr = { .is_global = 1,
 			     .port_num = 1,
 			     .grh = { .dgid = life.theirs.gid,
@@ -393,7 +392,7 @@ modify(const struct ibv_port_attr *port)
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
 		.sq_psn = life.mine.psn,
-		.timeout = 18, /* code of 1.07 s */
+		.timeout = 18, /* encoded ACK timeout of 1.07 s */
 		.retry_cnt = 7,
 		.rnr_retry = 7, /* 7 means: retry without limit */
 		.max_rd_atomic = NB_SLOTS,

@@ -231,7 +231,7 @@ xdp_is_let(void)
 {
 	const int fd = socket(AF_XDP, SOCK_RAW, 0);
 
-	/* other errors than EPERM are the kernel's, not the filter's */
+	/* an error other than EPERM comes from the kernel and not from the filter */
 	return (fd >= 0 || errno != EPERM || geteuid() != 0) &&
 	       syscall(SYS_bpf, 9999, NULL, 0) == -1 && (errno != EPERM || geteuid() != 0) &&
 	       REFUSED(socket(AF_PACKET, SOCK_RAW, 0));

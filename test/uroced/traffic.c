@@ -217,7 +217,7 @@ frame__that_may_not_pass_is_counted(void **state)
 	IP->frag = be16_make(0x2000);
 	expect_drop("drop_kind", 200);
 	(void)peer_build(&a, frame, NULL, qpn, 200);
-	IP->version_ihl = 0x4f; /* the header is longer than the frame */
+	IP->version_ihl = 0x4f; /* an IP header that is longer than the frame */
 	expect_drop("drop_kind", 60);
 	(void)peer_build(&a, frame, NULL, 1, 200);
 	expect_drop("drop_qp1", 200);

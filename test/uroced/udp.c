@@ -340,7 +340,7 @@ datagram__that_is_no_packet_is_dropped(void **state)
 	send_from(far, our_ip, "", 0);
 	send_from(far, our_ip, "x", 1);
 	send_from(far, our_ip, "123456789ab", 11);
-	await_host_counter("drop_kind", nb_kinds + 2); /* the empty datagram is no frame */
+	await_host_counter("drop_kind", nb_kinds + 2); /* the empty datagram makes no frame */
 	(void)peer_build(&a, frame, NULL, peer_qpn(&a, 0), 300);
 	send_from(far, our_ip, frame + HDR_LEN, 300 - HDR_LEN);
 	expect_at_client(&a, 300);
@@ -473,7 +473,7 @@ group__beyond_the_limit_is_dropped(void **state)
 	await_client_counter("drop_group", 1);
 	send_report(&a, group_of(0), true);
 	await_joined(group_of(0), false);
-	send_report(&a, far_ip, false); /* no multicast group */
+	send_report(&a, far_ip, false); /* an address that is no multicast group */
 	await_client_counter("drop_group", 2);
 	send_report(&a, group_of(GROUPS_MAX), false);
 	send_report(&b, group_of(1), false);

@@ -363,7 +363,7 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	(void)state;
 	(void)build_far(&b, peer_qpn(&b, 0) ^ 0x800000, 200);
 	expect_drop("drop_nobody", 200);
-	/* the peer of the destination QP is on this host */
+	/* the frame is from the wire, but the peer of its destination QP is on this host */
 	(void)build_far(&b, local_qpn(&b), 200);
 	expect_drop("drop_unbound", 200);
 	/*
@@ -384,7 +384,7 @@ frame__from_the_wire_that_may_not_pass_is_counted(void **state)
 	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 77;
 	expect_drop("drop_not_ours", 200);
 	(void)build_far(&b, peer_qpn(&b, 0), 200);
-	frame[36] = 1; /* UDP to another port */
+	frame[36] = 1; /* a UDP port other than that of RoCE */
 	expect_drop("drop_kind", 200);
 }
 
