@@ -223,7 +223,7 @@ struct uroce_cm_info {
 	bool is_datagram;
 	uint64_t service_id;
 	uint32_t local_comm_id;
-	uint32_t remote_comm_id; /* communication ID of the peer; 0: not known */
+	uint32_t remote_comm_id; /* communication ID of the peer; 0 if it is not known */
 	struct uroce_cm_addr local;
 	/* address of the peer; the member ip_version is 0 while the address is not known */
 	struct uroce_cm_addr remote;
@@ -231,7 +231,7 @@ struct uroce_cm_info {
 	uint8_t transport;
 	uint16_t pkey;
 	uint32_t local_qpn;
-	uint32_t remote_qpn; /* QP number of the peer (dest_qp_num); 0: not known */
+	uint32_t remote_qpn; /* QP number of the peer (dest_qp_num); 0 if it is not known */
 	uint32_t sq_psn;
 	uint32_t rq_psn;
 	uint32_t remote_qkey; /* Q_Key of the peer's datagram service */

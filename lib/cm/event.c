@@ -79,7 +79,7 @@ uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_
 	};
 	if (WITH_STATUS & 1u << event->kind)
 		event->status = conn->status;
-	/* an ESTABLISHED of a datagram service has the private data of the SIDR_REP */
+	/* the event ESTABLISHED of a datagram service has the private data of the SIDR_REP */
 	if (WITH_PRIVATE & 1u << event->kind || conn->is_datagram) {
 		event->private_len = conn->rx_len;
 		memcpy(event->private_data, conn->rx, conn->rx_len);

@@ -226,7 +226,7 @@ recv_rtu(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
 }
 
-/* Find the id whose message a REJ rejects; NULL: there is none. */
+/* Find the id whose message a REJ rejects; NULL if there is no such id. */
 static struct uroce_cm_conn *
 find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
 {

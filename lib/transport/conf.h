@@ -70,8 +70,8 @@ struct uroce_qpc_limits {
 	 */
 	uint8_t max_dest_rd_atomic;
 	/*
-	 * maximum number of payload bytes of full packets in the requester's window; 0: there is no
-	 * maximum
+	 * maximum number of payload bytes of full packets in the requester's window; 0 means that
+	 * there is no maximum
 	 */
 	uint32_t window_bytes;
 };

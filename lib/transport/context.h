@@ -177,7 +177,10 @@ struct uroce_loss_recovery {
 	 * window
 	 */
 	uint32_t inflation_psns;
-	/* time at which the packet at gap_psn was retransmitted; 0: it was not retransmitted yet */
+	/*
+	 * time at which the packet at gap_psn was retransmitted; 0 if the packet was not
+	 * retransmitted yet
+	 */
 	uint64_t retransmit_ns;
 };
 
@@ -218,7 +221,7 @@ enum uroce_ooo_response_due {
  * every packet that is sent and every response that is received.
  */
 struct uroce_ooo_responses {
-	/* the responses that arrived ahead of a missing one; NULL: there are none */
+	/* the responses that arrived ahead of a missing one; NULL if there are no such responses */
 	struct uroce_psn_gap *gap;
 	/*
 	 * the reordering window: the time from which on the oldest response has been missing, and
@@ -400,7 +403,8 @@ struct uroce_resp {
 	uint32_t msn; /* number of messages completed, modulo 2^24 */
 	/* number of payload bytes that were received of the present message */
 	uint32_t msg_len;
-	struct uroce_psn_gap *gap; /* packets that arrived ahead of epsn; NULL: there are none */
+	/* packets that arrived ahead of epsn; NULL if there are no such packets */
+	struct uroce_psn_gap *gap;
 	struct uroce_reorder_window reorder_window;
 	/* receive request that was taken from the SRQ, see recv.c; NULL: no request is taken */
 	struct uroce_recv_wqe *recv;

@@ -40,9 +40,9 @@
 uint32_t uroce_icrc_prefix(const uint8_t *ip);
 
 /**
- * Get the term of the two length fields. The term, exclusive-ored with a state of
- * uroce_icrc_prefix() for lengths 0, gives the state for these lengths. The term is valid for IPv4
- * without options and for IPv6.
+ * Get the contribution of the two length fields to the ICRC state, called their term. The term,
+ * exclusive-ored with a state of uroce_icrc_prefix() for lengths 0, gives the state for these
+ * lengths. The term is valid for IPv4 without options and for IPv6.
  * @param is_ipv6  whether the IP header is IPv6
  * @param udp_len  value of the UDP length field; the IP length field follows from it
  */

@@ -19,13 +19,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The terms of the 16 bits of a field. */
+/** The terms of the 16 bits of a field: how each bit changes the ICRC. */
 struct uroce_icrc_field {
-	uint32_t bit[16]; /* term of bit i of the field in host order */
+	uint32_t bit[16]; /* change of the ICRC if bit i of the field (in host order) changes */
 };
 
 /**
- * Compute the terms of the bits of a field.
+ * Compute, for each bit of a field, how the bit changes the ICRC (its term).
  * @param len  number of bytes that the ICRC covers behind the field
  */
 void uroce_icrc_field_init(struct uroce_icrc_field *field, uint16_t len);

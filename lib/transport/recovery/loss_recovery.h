@@ -38,8 +38,8 @@ enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 void uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc);
 
 /**
- * Initialise the values that depend on the peer from the peer cache. The function must be called
- * before the first packet is sent, and before the first packet to another host is sent.
+ * Read the values that depend on the peer from the peer cache. The function must be called before
+ * the first packet is sent, and before the first packet to another host is sent.
  */
 void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 

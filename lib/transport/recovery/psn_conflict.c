@@ -106,8 +106,8 @@ void
 uroce_psn_conflict_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	/*
-	 * a duplicate far behind epsn is not compared: PSNs wrap around, so it may be another
-	 * packet with the PSN of the remembered one
+	 * a duplicate far behind epsn is not compared: PSNs wrap around, so the duplicate may be
+	 * another packet with the PSN of the remembered packet
 	 */
 	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
 

@@ -18,9 +18,9 @@
 #include <stdint.h>
 
 struct uroce_rtt {
-	uint32_t srtt_ns;    /* smoothed round-trip time; 0: not measured yet */
+	uint32_t srtt_ns;    /* smoothed round-trip time; 0 if it was not measured yet */
 	uint32_t rttvar_ns;  /* smoothed deviation from srtt_ns */
-	uint32_t min_rtt_ns; /* shortest round trip; 0: not measured yet */
+	uint32_t min_rtt_ns; /* shortest round trip; 0 if it was not measured yet */
 	/* round trip of the last sample, if it was ambiguous; otherwise 0 */
 	uint32_t ambiguous_rtt_ns;
 	/* the running sample ends when una_psn passes this PSN */
@@ -35,7 +35,10 @@ struct uroce_rtt {
 	bool is_min_uncertain : 1;
 	/* half of the congestion window was in flight at some time since the sample began */
 	bool is_cwnd_used : 1;
-	/* congestion window: packets that may be in flight to a go-back-N peer; 0: not in use */
+	/*
+	 * congestion window: packets that may be in flight to a go-back-N peer; 0 if it is not in
+	 * use
+	 */
 	uint16_t cwnd;
 	/* time at which the packet of the running sample was sent; 0: no sample is running */
 	uint64_t sample_ns;

@@ -3,8 +3,8 @@
  * Local requests, such as the bind of a memory window, have no packets and no PSNs [IBA 10.6.7,
  * 11.4.1.1]. They are executed when the send position reaches them: before any request behind them
  * is sent, and, with a fence, after all earlier READs and atomics have ended. They complete in
- * order, like all requests. When the send position goes back and passes a local request again, it
- * is not executed again.
+ * order, like all requests. When the send position goes back and passes a local request again, the
+ * request is not executed again.
  *
  * A cancelled request becomes a local request that does nothing.
  */
