@@ -28,7 +28,7 @@ void eal_allow_restart(void);
 int eal_start(const char *program, int argc, char **argv, bool is_loopback, unsigned mib);
 
 /**
- * Call rte_eal_cleanup(), when the process is about to end. EAL's interrupt thread stops for good
+ * Call rte_eal_cleanup(), when the process is about to end. EAL's interrupt thread is stopped
  * before that.
  */
 void eal_cleanup(void);

@@ -85,7 +85,7 @@ void side_call(struct side *side);
 /** Connect to the other process, and wait for the link of the port. */
 void side_join(struct side *side);
 
-/** Do what side_close() does, but leave EAL running. */
+/** Close the device as side_close() does, but leave EAL running. */
 void side_close_device(struct side *side);
 
 /** Send a number to the other process, and return the number that the other process sent. */

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The share of the machine's CPU time that programs take during the measured time, for the option
- * --cpu_util. As in perftest the share is the time in user mode divided by the sum of this time and
- * the idle time, over all CPUs.
+ * The share of the machine's CPU time that programs take during the measured intervals, for the
+ * option --cpu_util. As in perftest the share is the time in user mode divided by the sum of this
+ * time and the idle time, over all CPUs.
  */
 
 #include <stdint.h>

@@ -206,7 +206,7 @@ is_roce(const struct rte_mbuf *frame)
 }
 
 /*
- * Flip one bit behind the Ethernet header. The Ethernet header is left alone, because a wrong
+ * Flip one bit behind the Ethernet header. The Ethernet header is not changed, because a wrong
  * address would send the frame to another host.
  */
 static void

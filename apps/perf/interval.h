@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Intervals within a transfer that ends at a given time. With --margin one interval is measured,
+ * Intervals within a transfer that ends after a given time. With --margin one interval is measured,
  * between the margins. With --run_infinitely each interval is reported.
  */
 

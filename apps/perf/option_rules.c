@@ -172,7 +172,8 @@ check_buffer(const struct options *opt, const bool *given)
 }
 
 /*
- * Check the options of a run that ends at a time (--duration), or by a signal (--run_infinitely).
+ * Check the options of a run that ends after a given time (--duration), or by a signal
+ * (--run_infinitely).
  */
 static int
 check_time(const struct options *opt, const bool *given)

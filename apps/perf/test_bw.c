@@ -259,7 +259,10 @@ warm_up(struct transfer *transfer)
 	return 0;
 }
 
-/* Get the time at which a message size that begins now ends: the time of --duration later. */
+/*
+ * Get the deadline of a message size whose test begins now. The test runs for the time of
+ * --duration.
+ */
 static uint64_t
 deadline_of(const struct options *opt)
 {

@@ -236,8 +236,8 @@ nb_open_now(const struct pingpong *pp)
 
 /*
  * Wait for the message of this round.
- * @return 1 if the message has arrived, 0 if the client has ended the message size, -1 if the test
- *         has failed
+ * @return 1 if the message has arrived, 0 if the client has ended the test of this message size, -1
+ *         if the test has failed
  */
 static int
 wait_message(struct pingpong *pp)

@@ -18,12 +18,12 @@
 #include "requests.h"
 #include "session.h"
 
-/** The value of `goal` of a batch that ends at a time (--duration). */
+/** The value of `goal` of a batch that ends after a given time (--duration). */
 #define TRANSFER_UNTIL_DEADLINE UINT64_MAX
 
 /**
- * What a side counts within a transfer that ends at a time: the measured part of the transfer
- * (--margin), or the time since the last report (--run_infinitely).
+ * What a side counts within a transfer that ends after a given time: the measured part of the
+ * transfer (--margin), or the time since the last report (--run_infinitely).
  */
 struct interval {
 	/* TSC value at which the interval begins or ends next; 0 if there is no such time */

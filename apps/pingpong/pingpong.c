@@ -212,8 +212,8 @@ exchange(struct address ours)
 }
 
 /*
- * Wait until the port has a link. A virtual port has one only when both ends of it exist and have
- * found each other.
+ * Wait until the port has a link. A virtual port has a link only when both of its ends exist and
+ * are connected.
  */
 static void
 wait_for_link(void)

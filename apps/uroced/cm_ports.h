@@ -57,7 +57,8 @@ struct cm_ports_file {
 };
 
 struct cm_ports {
-	struct cm_ports_file *file; /* NULL if the ports of listeners are not recorded */
+	/* shared memory of the records; NULL if the ports of listeners are not recorded */
+	struct cm_ports_file *file;
 	/* the valid table of `file`, in which this connection manager records its listeners */
 	struct cm_port_record *record;
 	/* the user of the engine whose ids keep ports; NULL if no port is kept */

@@ -10,7 +10,7 @@
 #include "cm_server.h"
 
 /*
- * Find the client that has an id. The id of a connection request that no client has taken yet
+ * Find the client that has an id. The id of a connection request that no client has received yet
  * belongs to the client of the listener.
  */
 static struct uroce_cm_row_owner

@@ -79,7 +79,8 @@ struct cm_client {
 	pid_t pid;
 	/* the value of cm_server.nb_served when the client was served last, or when it connected */
 	uint64_t served;
-	struct uroce_cm_manager *manager; /* NULL if the client has not sent HELLO yet */
+	/* the manager of the client; NULL until the client has sent HELLO */
+	struct uroce_cm_manager *manager;
 	/*
 	 * the manager has events of which the client has no notice yet; a thread of the manager
 	 * sets this flag

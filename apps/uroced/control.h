@@ -31,7 +31,7 @@ struct control {
 	struct host *host;
 	struct data *data;
 	struct lease_table *leases;
-	/* the control thread holds `stats_lock` when it writes this field */
+	/* limits of each user; the control thread holds `stats_lock` when it writes this field */
 	struct user_limits limits;
 	/* number of refusals for each kind of limit of a user (enum user_limit) */
 	counter refused[NB_USER_LIMITS];

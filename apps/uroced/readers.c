@@ -189,8 +189,8 @@ readers_are_due(const struct readers *readers)
 /* --- closers ------------------------------------------------------------------------------------- */
 
 /*
- * Give up a closer: it gets no further socket. Until the closer has closed its sockets, its entry
- * of the table is used, and its sockets count.
+ * Give up a closer: it gets no further socket. Until the closer has closed its sockets, the closer
+ * keeps its entry of the table, and its sockets count for the limits.
  */
 static void
 give_up_closer(struct readers_one *closer)

@@ -21,7 +21,7 @@
 
 #define VDEV     "net_null0,no-rx=1"
 #define SPEC     "net_null0,addr=192.0.2.1/24"
-#define NB_OWN   9u /* the arguments that all checks have */
+#define NB_OWN   9u /* number of arguments that all checks have */
 #define ARGS_MAX 6u
 
 static struct daemon daemon_;

@@ -30,11 +30,11 @@ struct cm_engine {
 	struct uroce_cm *cm;
 	void *mem;
 	uint64_t now_ns;
-	/* managers, by their number as an owner */
+	/* the managers; the index of a manager is its number as an owner */
 	struct uroce_cm_manager *manager[CM_CLIENTS_MAX];
 	struct cm_engine_lease lease[8];
 	unsigned nb_leases;
-	bool is_cut; /* all messages are lost */
+	bool is_cut; /* true if all messages are lost */
 };
 
 void cm_engine_init(struct cm_engine *engine);
@@ -49,7 +49,7 @@ void cm_engine_pump(struct cm_engine *engine);
 /** Advance the clock by `ns`, and process the timers that expire in this time. */
 void cm_engine_pass(struct cm_engine *engine, uint64_t ns);
 
-/** Get the number by which the engine knows a manager as the owner of ids. */
+/** Get the number that the engine has for a manager as the owner of ids. */
 uint16_t cm_engine_owner(const struct uroce_cm_manager *manager);
 
 /** Get the number of ids that exist, including destroyed ones that wait for a peer. */

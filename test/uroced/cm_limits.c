@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Limits of the server of the connection manager: what a client that does not read, floods or keeps
- * ids costs other clients.
+ * Tests the limits of the server of the connection manager: a client that does not read, that
+ * floods, or that keeps ids does not prevent the service of other clients.
  */
 
 #include <arpa/inet.h>

@@ -29,7 +29,7 @@ static struct cm_report report;
 
 /* --- requests ------------------------------------------------------------------------------------ */
 
-/* Send a request to the server, and take its reply. */
+/* Send a request to the server, and receive its reply. */
 static void
 query(enum cm_report_kind kind, uint32_t first)
 {

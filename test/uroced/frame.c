@@ -2,8 +2,8 @@
 
 /*
  * Tests the filter of frames. Frames as an engine sends and receives them pass. A frame that names
- * another sender does not pass. A frame that is cut off is of no kind, and the parser reads no byte
- * behind its end.
+ * another sender does not pass. A frame that is cut off is parsed as FRAME_OTHER, and the parser
+ * reads no byte behind its end.
  */
 
 #include <setjmp.h>
@@ -156,8 +156,8 @@ frame__of_another_sender_does_not_pass(void **state)
 }
 
 /*
- * The filter returns a valid result for a frame in which any byte was changed. Random bytes are a
- * frame of no kind.
+ * The filter returns a valid result for a frame in which any byte was changed. Random bytes are
+ * parsed as FRAME_OTHER.
  */
 static void
 frame__of_any_bytes_is_judged(void **state)

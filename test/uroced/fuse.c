@@ -24,9 +24,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FILE_NODE  2u
-#define VALID_S    3600u
-#define BUFFER_LEN 65536u /* the kernel requires room for a WRITE */
+#define FILE_NODE 2u
+#define VALID_S   3600u
+/* length of the buffer of a request; the kernel requires room for a WRITE */
+#define BUFFER_LEN 65536u
 
 static struct fuse_attr
 get_attr(uint64_t node)

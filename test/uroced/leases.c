@@ -20,7 +20,7 @@
 #include "peer.h"
 #include "now_ms.h"
 
-/* tries of 20 ms: a limit that only a hang exceeds */
+/* maximum number of tries of 20 ms each; only a hang exceeds it */
 #define LEASE_TRIES 3000
 /* number of clients that together have all blocks which a user may have */
 #define NB_HOARDERS (UROCE_MUX_BLOCKS / 2 / UROCE_MUX_LEASES_MAX)

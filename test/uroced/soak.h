@@ -48,7 +48,7 @@ struct soak_good {
 	/* QPN and PSN of the current connection; hostile clients use them */
 	_Atomic uint32_t qpn, psn;
 	struct soak_tally tally[SOAK_OVER];
-	char failure[160]; /* reason of a failure; empty: none */
+	char failure[160]; /* reason of a failure; empty if the client has not failed */
 };
 
 /** The record of a hostile client. Only this client writes it. */

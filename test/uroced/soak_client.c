@@ -33,7 +33,8 @@
 
 #define GID_INDEX 1 /* index of the GID of uroced's address */
 #define NB_SLOTS  8u
-#define NB_RECVS  (2 * NB_SLOTS) /* receive requests for messages and for confirmations */
+/* number of receive requests, for messages and for confirmations */
+#define NB_RECVS  (2 * NB_SLOTS)
 #define LEN_MAX   65536u
 #define PACE_US   2000u
 #define LIFE_MS   500u /* minimum lifetime of a client; the maximum is four times as long */

@@ -160,7 +160,7 @@ await_client_counter(const char *counter, uint64_t value)
 	assert_int_equal(daemon_ask_client(&daemon_, slot, counter), value);
 }
 
-/* Build a frame to the other host, with the source port of the sockets. */
+/* Build a frame to the other host, with the UDP source port that the sockets use. */
 static uint16_t
 build_far(uint16_t len)
 {
@@ -462,7 +462,10 @@ group__of_a_client_leaves_to_others(void **state)
 	(void)close(member);
 }
 
-/* A user has half of the groups; what the kernel does not join is dropped as well. */
+/*
+ * A user may have half of the groups. A report of a group that the kernel does not join is dropped,
+ * too.
+ */
 static void
 group__beyond_the_limit_is_dropped(void **state)
 {

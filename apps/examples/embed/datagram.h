@@ -15,7 +15,7 @@
 #include <rte_mbuf.h>
 #include <rte_udp.h>
 
-/** The port to which datagrams are sent that are to be echoed. */
+/** UDP port of the datagrams that the receiver has to echo. */
 #define ECHO_PORT 7
 
 struct datagram {

@@ -240,7 +240,7 @@ loop(void)
 
 /* --- the verbs thread ---------------------------------------------------------------------------- */
 
-/* Learn the addresses of the other process. */
+/* Get the addresses of the other process. */
 static void
 find_path(void)
 {
