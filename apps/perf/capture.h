@@ -22,7 +22,9 @@ int capture_open(const char *path);
  */
 int capture_add_port(const char *port_name);
 
-/** Write the buffered records to the capture file. No thread may poll a port any more. */
+/**
+ * Write the buffered records to the capture file. All threads must have stopped polling the ports.
+ */
 void capture_close(void);
 
 #endif /* PERF_CAPTURE_H */

@@ -193,7 +193,10 @@ endpoint_drive(struct endpoint *endpoint)
 	return moved;
 }
 
-/* With --events: request completion events and sleep until one arrives. See event.h. */
+/*
+ * With --events: request completion events, and sleep until one arrives, or for some milliseconds.
+ * See event.h.
+ */
 int event_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc);
 
 /** Poll completions from the next CQ in turn. @return the result of ibv_poll_cq() */

@@ -355,7 +355,10 @@ on_transmit(uint16_t port, uint16_t idx, struct rte_mbuf **frames, uint16_t nb, 
 			flip_bit(queue, frame);
 		if (draw(queue, wanted.reorder)) {
 			let_pass(queue, frames, i, nb);
-			/* if the frame at index i was moved, the next frame has this index now */
+			/*
+			 * if the frame at index i was moved, another frame has taken its place at
+			 * index i
+			 */
 			i -= frames[i] != frame;
 		}
 	}

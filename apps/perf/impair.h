@@ -25,7 +25,9 @@ int impair_open(const char *spec);
  */
 int impair_add_port(const char *port_name);
 
-/** Print on stderr how many frames were impaired. No thread may poll a port any more. */
+/**
+ * Print on stderr how many frames were impaired. All threads must have stopped polling the ports.
+ */
 void impair_close(void);
 
 #endif /* PERF_IMPAIR_H */

@@ -78,7 +78,7 @@ first_member(const struct group *group)
 	return (uint16_t)(i * 64 + (unsigned)__builtin_ctzll(group->members[i]));
 }
 
-/* End a membership. @return whether the group has no member any more, and was removed */
+/* End a membership. @return whether the group has lost its last member, and was removed */
 static bool
 leave_group(struct groups *groups, struct client *const *client, const struct uroce_port *port,
 	    struct group *group, uint16_t slot)

@@ -326,8 +326,9 @@ user_of(uid_t uid)
 }
 
 /*
- * User IDs that /etc/subuid assigns to a user count as this user, so that all of them together have
- * the limits of one user. User IDs that are assigned to root do not count as root.
+ * User IDs that the file of subordinate user IDs assigns to a user count as this user, so that all
+ * of them together have the limits of one user. User IDs that are assigned to root do not count as
+ * root.
  */
 static void
 subordinate_uids__are_their_user(void **state)

@@ -613,7 +613,7 @@ addresses__are_the_kernels(void **state)
 	assert_true(peer_hear(&a, UROCE_MUX_HOST));
 	assert_int_equal(host->nb_addr, 2);
 	assert_memory_equal(host->addr[1].ip + 12, second, 4);
-	/* frames to and from the new address pass now */
+	/* frames to and from the new address pass */
 	(void)build_far(&b, peer_qpn(&b, 0), 300);
 	((struct uroce_ipv4 *)(frame + 14))->dst[3] = 33;
 	to_us(frame, 300);

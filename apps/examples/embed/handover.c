@@ -259,7 +259,7 @@ find_path(void)
 /*
  * Create and connect a queue pair. The CQ determines the worker. The client's first worker is
  * connected with the server's last one, so that frames arrive in a queue of another worker than
- * that of the QP. The worker of the queue passes the frames on, until the QP moves to that worker.
+ * that of the QP. The worker of the queue forwards the frames, until the QP moves to that worker.
  */
 static void
 connect_queue(int idx)
