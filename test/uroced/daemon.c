@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -111,6 +112,22 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 	_exit(127);
 }
 
+/*
+ * Hang up, and wait until uroced has done so, too. A connection that uroced has not accepted yet does
+ * not count as a client, and would take the place of one later.
+ */
+static void
+hang_up(int socket)
+{
+	struct pollfd fd = { socket, POLLIN, 0 };
+	char byte;
+
+	assert_int_equal(shutdown(socket, SHUT_WR), 0);
+	assert_int_equal(poll(&fd, 1, TIMEOUT_MS), 1);
+	assert_true(recv(socket, &byte, sizeof(byte), 0) <= 0);
+	(void)close(socket);
+}
+
 static void
 start(struct daemon *daemon, const char *vdev, const char *spec, bool is_confined)
 {
@@ -129,7 +146,7 @@ start(struct daemon *daemon, const char *vdev, const char *spec, bool is_confine
 		}
 	}
 	assert_true(socket >= 0);
-	(void)close(socket);
+	hang_up(socket);
 }
 
 void
