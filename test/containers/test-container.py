@@ -164,7 +164,8 @@ def test_pairs(keeper):
         test_pair(command, keeper)
 
 
-def test_pair(command, keeper, what='two containers'):
+def run_pair(command, keeper):
+    """The statuses of the client and the server, and the lines of output of each."""
     addresses = loopback_pair()
     sides = [Side(f'udp,addr={address}') for address in addresses]
     lab, logs = Lab(), [tempfile.TemporaryFile('w+') for _ in range(2)]
@@ -182,7 +183,15 @@ def test_pair(command, keeper, what='two containers'):
         statuses = [wait_for(end) for end in reversed(ends)]
     finally:
         lab.close()
-    said = '\n'.join(line for log in logs for line in pair.lines_of(log))
+    return statuses, [pair.lines_of(log) for log in logs]
+
+
+def test_pair(command, keeper, what='two containers'):
+    for _ in range(pair.CLOCK_TRIES):
+        statuses, lines = run_pair(command, keeper)
+        if statuses == [0, 0] or not pair.has_no_clock(lines):
+            break
+    said = '\n'.join(line for end in lines for line in end)
     # rping frees its channel while another thread of it is about to wait there, which may end it with 255
     is_right = statuses == [0, 0] or (command == 'rping' and set(statuses) <= {0, 255} and 'rdma-ping-9' in said)
     tap.result(is_right, f'{what}: {command}', f'statuses of client and server: {statuses}\n{said}')

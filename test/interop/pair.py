@@ -20,6 +20,7 @@ from uroce_ports import PORTS, Lab, LabError, built, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 TIMEOUT = 90    # time limit in seconds for a pair
+CLOCK_TRIES = 3
 GID = 1          # index of the address of the wire, or of the first configured address
 UDP_GID = 0      # the same for the port udp, which has no link-local address unless one is configured
 PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 'libfabric-bin',
@@ -157,6 +158,21 @@ def run(port, libs, command, env=None):
     return statuses, [lines_of(log) for log in logs]
 
 
+def has_no_clock(said):
+    """Whether perftest could not measure the frequency of the CPU, and ended. It happens on a machine that is busy."""
+    words = 'Correlation coefficient r^2', "Can't produce a report"
+    return any(word in line for lines in said for line in lines for word in words)
+
+
+def run_with_clock(port, libs, command, env):
+    """Run a command, and once more if perftest could not measure the frequency of the CPU, until it has or it skips."""
+    for _ in range(CLOCK_TRIES):
+        statuses, said = run(port, libs, command, env)
+        if statuses == [0, 0] or not has_no_clock(said):
+            return statuses, said
+    raise LabError(f'perftest could not measure the frequency of the CPU, {CLOCK_TRIES} times')
+
+
 def reasons_of(lines):
     """The lines that say why a program has failed: those of uroce, which stand before buffered ones, and the last."""
     return [line for line in lines if line.startswith('roce:')][-4:] + lines[-4:]
@@ -177,7 +193,7 @@ def report(port, libs, commands, result):
         try:
             if package:
                 raise LabError(f'{package} is not installed')
-            statuses, said = run(port, libs, words, env)
+            statuses, said = run_with_clock(port, libs, words, env)
         except LabError as error:
             print(f'ok {number} - {name} # SKIP {error}', flush=True)
             continue
