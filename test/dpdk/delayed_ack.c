@@ -354,6 +354,18 @@ delayed_ack__a_peer_that_goes_on_is_acknowledged_every_eighth_time(void **state)
 	}
 }
 
+/* The reply leaves without the ACK also on a port where a burst with both is one system call. */
+static void
+delayed_ack__is_kept_on_a_port_whose_burst_is_a_system_call(void **state)
+{
+	static struct uroce_port_policy policy;
+
+	policy = *dev_b->port->policy;
+	policy.is_burst_syscall = true;
+	dev_b->port->policy = &policy;
+	delayed_ack__a_peer_that_goes_on_is_acknowledged_every_eighth_time(state);
+}
+
 static void
 delayed_ack__a_peer_that_waits_is_not_tried_again_soon(void **state)
 {
@@ -535,6 +547,7 @@ main(void)
 			delayed_ack__one_that_waits_for_its_own_request_has_some_polls_more),
 		cmocka_unit_test(
 			delayed_ack__a_peer_that_goes_on_is_acknowledged_every_eighth_time),
+		cmocka_unit_test(delayed_ack__is_kept_on_a_port_whose_burst_is_a_system_call),
 		cmocka_unit_test(delayed_ack__a_peer_that_waits_is_not_tried_again_soon),
 		cmocka_unit_test(delayed_ack__a_peer_that_waits_has_the_ack_with_the_answer),
 		cmocka_unit_test(delayed_ack__when_the_qp_moves_away_nothing_is_kept),

@@ -97,7 +97,7 @@ struct uroce_port_policy {
 	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
 	bool has_ext_buf;   /* the driver transmits external buffers correctly */
 	bool may_block;     /* a call of the driver may sleep in the kernel */
-	/* a burst is a system call, so one burst with more frames is better than two */
+	/* a burst is a system call, and takes longer than a round */
 	bool is_burst_syscall;
 	bool is_virtual; /* the driver accesses mbufs by virtual address */
 	/*

@@ -42,8 +42,12 @@
  */
 #define FEW      2u
 #define KEPT_MAX 8 /* maximum number of messages that one delayed ACK acknowledges */
-/* Maximum time from a reply to the peer's next message, if the peer does not wait for the ACK. */
-#define KEEP_NS UINT64_C(10000)
+/*
+ * Maximum time from a reply to the peer's next message, if the peer does not wait for the ACK. The
+ * second value is for ports on which a burst is a system call.
+ */
+#define KEEP_NS         UINT64_C(10000)
+#define KEEP_SYSCALL_NS UINT64_C(40000)
 /*
  * A trial keeps an ACK behind the reply until the peer's next message. Minimum and maximum
  * (GAP_MAX) number of messages from a failed trial to the next trial.
@@ -177,6 +181,12 @@ uroce_delayed_ack_is_spinning(const struct uroce_worker *worker)
 	return worker->delayed_ack.is_tight && worker->delayed_ack.nb_soon >= SOON_MIN;
 }
 
+static uint64_t
+get_keep_ns(const struct uroce_worker *worker)
+{
+	return worker->dev->port->policy->is_burst_syscall ? KEEP_SYSCALL_NS : KEEP_NS;
+}
+
 /* Record that a message has arrived to which the program may reply. */
 static void
 open_delay(struct uroce_worker *worker)
@@ -197,7 +207,7 @@ is_delay_continued(struct uroce_worker *worker, unsigned nb)
 	if (!delayed_ack->is_kept)
 		return delayed_ack->is_open;
 	if (nb == 0 || worker->tx.active_head->qpc.resp.msn == delayed_ack->kept_msn) {
-		if (worker->now_ns - delayed_ack->kept_ns < KEEP_NS)
+		if (worker->now_ns - delayed_ack->kept_ns < get_keep_ns(worker))
 			return true;
 		delayed_ack->trial_gap =
 			RTE_MIN(RTE_MAX(delayed_ack->trial_gap * 2, GAP_MIN), GAP_MAX);

@@ -33,8 +33,9 @@
  * A peer that sends its next message when it has the reply, and reads its completions later, does
  * not need an ACK for each message. One ACK for eight messages is enough. A trial finds out whether
  * the peer is of this kind: the ACK is kept even behind the reply. The trial succeeds if the peer's
- * next message arrives nevertheless within 10 us. Otherwise the peer waits for the ACK. After each
- * failed trial the next one comes half as often, down to one in 32 Ki messages.
+ * next message arrives nevertheless within 10 us, or 40 us if a burst of the port is a system call.
+ * Otherwise the peer waits for the ACK. After each failed trial the next one comes half as often,
+ * down to one in 32 Ki messages.
  *
  * A peer of a failed trial is known to wait for its ACK. Until the next trial its ACK is sent in
  * one burst with a reply that is transmitted inline (inline_tx.h). Otherwise the ACK would follow a

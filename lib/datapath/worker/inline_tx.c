@@ -62,13 +62,13 @@ can_send_inline(const struct uroce_worker *worker)
 }
 
 /*
- * Transmit a post. All pending frames are sent in the same burst if a burst is a system call, or if
- * the peer is known to wait for a delayed ACK.
+ * Transmit a post. All pending frames are sent in the same burst if the peer is known to wait for a
+ * delayed ACK.
  */
 static void
 transmit_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
-	if (!worker->dev->port->policy->is_burst_syscall && !uroce_delayed_ack_is_urgent(worker)) {
+	if (!uroce_delayed_ack_is_urgent(worker)) {
 		uroce_tx_post(worker, wqp);
 		return;
 	}
