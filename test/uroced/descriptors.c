@@ -8,7 +8,6 @@
  */
 
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,8 +34,8 @@
 #include "now_ms.h"
 
 #define NOBODY     65534
-#define LINGER_S   3000 /* seconds for which an attacker lives, longer than any test */
-#define TIMEOUT_MS 20000
+#define LINGER_S   3000  /* seconds for which an attacker lives, longer than any test */
+#define TIMEOUT_MS 60000 /* a limit that only a hang exceeds */
 #define NB_CROWD   30u
 /* the exit status of an attacker whose attack is not possible on this machine */
 #define NO_MEANS  77
@@ -47,6 +47,9 @@ static struct pair pair;
 static int listener = -1; /* TCP listener; nobody reads from its connections */
 static pid_t attacker;    /* process ID of the attacker; 0 if there is no attacker */
 
+/* the processes that wait for the FUSE server of the latest attack */
+static struct fuse_waiting *waiting;
+
 static int
 set_up(void **state)
 {
@@ -55,6 +58,9 @@ set_up(void **state)
 	const int few = 4096;
 
 	(void)state;
+	waiting = mmap(NULL, sizeof(*waiting), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		       -1, 0);
+	assert_true(waiting != MAP_FAILED);
 	daemon_make(&daemon_);
 	daemon_start(&daemon_);
 	assert_int_equal(chmod(daemon_.folder, 0711), 0);
@@ -306,7 +312,7 @@ prepare_attack(bool is_fuse)
 		return;
 	(void)snprintf(folder, sizeof(folder), "%s/fuse", daemon_.folder);
 	(void)mkdir(folder, 0777);
-	fuse_fd = fuse_open_file(folder, &why);
+	fuse_fd = fuse_open_file(folder, waiting, &why);
 	if (fuse_fd >= 0)
 		return;
 	print_message("# %s\n", why);
@@ -360,6 +366,7 @@ attack_with(bool is_fuse, void (*how)(void))
 	/* a test that failed may have left an attacker, for whose descriptors uroced may wait */
 	if (attacker > 0)
 		(void)kill(-attacker, SIGKILL);
+	atomic_store(&waiting->nb, 0);
 	assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
 	assert_int_equal(kill(daemon_.pid, SIGSTOP), 0);
 	pid = start_attack(how, &ends[1], is_fuse);
@@ -540,33 +547,32 @@ descriptor__of_each_of_many_connections_is_closed(void **state)
 
 /* --- FUSE ---------------------------------------------------------------------------------------- */
 
-/* Count the reader processes that are in an uninterruptible sleep. */
+/*
+ * Count the reader processes that wait for the FUSE server of this attack, in an uninterruptible
+ * sleep: uroced has given them up. Other readers may be in such a sleep for a
+ * moment, and those of an earlier attack until its server has ended.
+ */
 static unsigned
 count_stuck_readers(void)
 {
-	char path[32 + 256], name[64], state;
-	struct dirent *entry;
+	char path[32], name[64], state;
 	unsigned nb = 0;
-	DIR *dir = opendir("/proc");
 
-	assert_non_null(dir);
-	while ((entry = readdir(dir))) {
+	for (unsigned i = 0; i < atomic_load(&waiting->nb); i++) {
 		FILE *file;
 
-		(void)snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		file = entry->d_name[0] >= '0' && entry->d_name[0] <= '9' ? fopen(path, "re")
-									  : NULL;
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat", waiting->pid[i]);
+		file = fopen(path, "re");
 		if (!file)
 			continue;
 		if (fscanf(file, "%*d (%63[^)]) %c", name, &state) == 2)
 			nb += state == 'D' && strcmp(name, "uroced-reader") == 0;
 		(void)fclose(file);
 	}
-	(void)closedir(dir);
 	return nb;
 }
 
-/* Wait until a reader is blocked in close(), so that the attack has taken effect. */
+/* Wait until a reader is blocked, so that the attack has taken effect. */
 static void
 wait_for_stuck_reader(void)
 {

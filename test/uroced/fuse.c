@@ -50,8 +50,20 @@ reply(int device, uint64_t unique, const void *body, size_t len)
 	(void)!writev(device, parts, 2);
 }
 
+/* Remember a process that gets no reply. */
 static void
-handle_request(int device, const struct fuse_in_header *request)
+add_waiting(struct fuse_waiting *waiting, pid_t pid)
+{
+	const unsigned nb = atomic_load(&waiting->nb);
+
+	if (nb == FUSE_WAITING_MAX)
+		return;
+	waiting->pid[nb] = pid;
+	atomic_store(&waiting->nb, nb + 1);
+}
+
+static void
+handle_request(int device, const struct fuse_in_header *request, struct fuse_waiting *waiting)
 {
 	const struct fuse_init_out init = { .major = FUSE_KERNEL_VERSION,
 					    .minor = FUSE_KERNEL_MINOR_VERSION,
@@ -84,12 +96,23 @@ handle_request(int device, const struct fuse_in_header *request)
 		 */
 		if (request->pid == (uint32_t)getppid())
 			reply(device, request->unique, NULL, 0);
+		else
+			add_waiting(waiting, (pid_t)request->pid);
+		return;
+	case FUSE_FORGET:
+	case FUSE_BATCH_FORGET:
+	case FUSE_INTERRUPT:
+	case FUSE_RELEASE:
+		/* no process waits for a reply */
+		return;
+	default:
+		add_waiting(waiting, (pid_t)request->pid);
 		return;
 	}
 }
 
 static void
-serve(int device)
+serve(int device, struct fuse_waiting *waiting)
 {
 	static union {
 		struct fuse_in_header request;
@@ -101,7 +124,7 @@ serve(int device)
 	do {
 		len = read(device, in.bytes, sizeof(in.bytes));
 		if (len >= (ssize_t)sizeof(in.request))
-			handle_request(device, &in.request);
+			handle_request(device, &in.request, waiting);
 	} while (len > 0 || errno == EINTR || errno == ENOENT || errno == EAGAIN);
 	_exit(0);
 }
@@ -118,7 +141,7 @@ mount_device(const char *folder, int device)
 }
 
 int
-fuse_open_file(const char *folder, const char **why)
+fuse_open_file(const char *folder, struct fuse_waiting *waiting, const char **why)
 {
 	const int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char path[256];
@@ -130,7 +153,7 @@ fuse_open_file(const char *folder, const char **why)
 	*why = "FUSE cannot be mounted";
 	server = mount_device(folder, device) ? fork() : -1;
 	if (server == 0)
-		serve(device);
+		serve(device, waiting);
 	/*
 	 * leave the only descriptor to the server, so that all requests are aborted when the server
 	 * ends
