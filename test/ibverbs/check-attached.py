@@ -24,7 +24,6 @@ RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 TIMEOUT_S = 120    # time limit for the slowest machine
 NOBODY = 65534
 NO_FRAMES = bytes.fromhex('d4c3b2a1 0200 0400 00000000 00000000 00000400 01000000')    # an empty pcap file for Ethernet
-SECONDS = 8    # duration of a transfer, during which uroced is killed twice
 
 
 def check(is_so, *why):
@@ -87,8 +86,8 @@ class Client:
     """A program under uroce-run."""
 
     def __init__(self, uroced, *command):
-        self.process = subprocess.Popen(uroced.run(*command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                        text=True)
+        self.process = subprocess.Popen(uroced.run(*command), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True)
 
     def await_line(self, line):
         """Read the output up to a line. A program that ends before is an error."""
@@ -100,6 +99,7 @@ class Client:
         check(False, 'the program ended without the line', line, ''.join(said))
 
     def end(self):
+        """End the input of the program, and wait for its end. @return its status and its further output"""
         said, _ = self.process.communicate(timeout=TIMEOUT_S)
         return self.process.returncode, said
 
@@ -200,7 +200,7 @@ def transfers_live_through_its_death(uroced, transfer):
         return uroced.log().count(' attached:')
 
     nb_before = nb_attached()
-    client = Client(uroced, transfer, str(SECONDS))
+    client = Client(uroced, transfer)
     client.await_line('connected')
     for nb in (4, 6):
         time.sleep(1)

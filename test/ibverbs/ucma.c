@@ -12,7 +12,8 @@
 #include <cmocka.h>
 #include <infiniband/verbs.h>
 
-#define RESOLVE_MS 10000 /* timeout of a resolution of an address or a route, in ms */
+/* timeout of a resolution of an address or a route in ms, which only a hang exceeds */
+#define RESOLVE_MS 60000
 
 int
 ucma_open(int flags)

@@ -33,8 +33,8 @@
 #define DEPTH      16
 #define SIZE_MAX_B 65536 /* maximum length of a message in bytes */
 #define PINGS      32    /* number of round trips before the message without a reply */
-#define TIMEOUT_NS UINT64_C(20000000000)
-#define LOOKS      64 /* number of polls of the CQ between two reads of TCP */
+#define TIMEOUT_NS UINT64_C(60000000000) /* time limit, which only a hang exceeds */
+#define LOOKS      64                    /* number of polls of the CQ between two reads of TCP */
 
 /* How a server waits for a message, and what it does after the last message of a round. */
 enum manner {
