@@ -50,6 +50,8 @@ make_pair(void **state)
 	rig_wire("a", "b", 1, 0);
 	dev_a = rig_dev("net_ring_a,addr=192.0.2.1/24,drive=app");
 	dev_b = rig_dev("net_ring_b,addr=192.0.2.2/24,drive=app");
+	/* the scheduler may delay the service thread, which responds */
+	rig_timeout = RIG_TIMEOUT_LONG;
 	qp_a = rig_qp(dev_a, 0, IBV_QPT_RC);
 	qp_b = rig_qp(dev_b, 0, IBV_QPT_RC);
 	rig_connect(qp_a, qp_b, 1);

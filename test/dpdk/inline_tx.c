@@ -87,12 +87,23 @@ post_singly(unsigned nb)
 	}
 }
 
-/* Post WRITEs of `len` bytes at host a, until a post transmits inline. */
+/*
+ * Set the time of the latest poll of b to the far future: until the next poll, the service thread
+ * of b takes no frames, also if this thread is kept from its CPU.
+ */
+static void
+keep_b(void)
+{
+	atomic_store(&dev_b->worker[0]->app_ns, UINT64_MAX / 2);
+}
+
+/* Post a WRITE of `len` bytes at a, until a post transmits inline. */
 static void
 send_singly(uint64_t wr_id, uint32_t len)
 {
 	for (unsigned i = 0; i < TRIES; i++) {
 		post_singly(HABIT);
+		keep_b();
 		rig_drive(dev_a);
 		queue(qp_a, wr_id, len);
 		if (send_now(qp_a))
@@ -330,6 +341,7 @@ answer(uint64_t wr_id)
 		rig_drive(dev_a);
 	rig_post_send(qp_b, IBV_WR_RDMA_WRITE, 50, 0, 8, qp_a, 0);
 	rig_drive(dev_b);
+	keep_b();
 	rig_drive(dev_a);
 	/*
 	 * Keep the ACK out of the burst of the response. With a count above 0, one burst has both.

@@ -77,7 +77,9 @@ expect_frames_wake(const char *keys)
 	nb_timed_sleeps = atomic_load(&service()->timed_sleeps);
 	nb_sleeps = atomic_load(&service()->sleeps);
 	attached_wait(has_slept_on, attached_nothing);
-	assert_in_range(atomic_load(&service()->timed_sleeps) - nb_timed_sleeps, 0, 6);
+	nb_timed_sleeps = atomic_load(&service()->timed_sleeps) - nb_timed_sleeps;
+	/* this thread may have seen more than four sleeps, if it was kept from its CPU */
+	assert_in_range(nb_timed_sleeps, 0, atomic_load(&service()->sleeps) - nb_sleeps + 2);
 	assert_int_equal(atomic_load(&service()->rx_wakeups), nb_notices);
 	attached_end();
 }

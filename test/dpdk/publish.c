@@ -58,6 +58,8 @@ static int
 setup_devices(void **state)
 {
 	(void)state;
+	/* the scheduler may delay the service threads, which respond */
+	rig_timeout = RIG_TIMEOUT_LONG;
 	rig_wire("c", "d", 1, 0);
 	serviced_a = rig_dev("net_ring_c,addr=192.0.2.1/24");
 	serviced_b = rig_dev("net_ring_d,addr=192.0.2.2/24");

@@ -440,9 +440,13 @@ wait_for_sleep(void)
 static void
 sleep_and_wake(const struct kind *kind)
 {
+	const uint8_t timeout = rig_timeout;
 	uint64_t nb_notices, nb_timed_sleeps;
 
+	/* the scheduler may delay the service threads: a repeated frame would wake end 1, too */
+	rig_timeout = RIG_TIMEOUT_LONG;
 	make_world(kind, "drive=app");
+	rig_timeout = timeout;
 	uroce_worker_leave(dev[0]->worker[0]);
 	uroce_worker_leave(dev[1]->worker[0]);
 	wait_for_sleep();
@@ -463,7 +467,9 @@ sleep_and_wake(const struct kind *kind)
 	nb_timed_sleeps = atomic_load(&stats(1)->timed_sleeps);
 	nb_sleeps = atomic_load(&stats(1)->sleeps);
 	wait_until(has_slept_on, nothing);
-	assert_in_range(atomic_load(&stats(1)->timed_sleeps) - nb_timed_sleeps, 0, 6);
+	nb_timed_sleeps = atomic_load(&stats(1)->timed_sleeps) - nb_timed_sleeps;
+	/* this thread may have seen more than four sleeps, if it was kept from its CPU */
+	assert_in_range(nb_timed_sleeps, 0, atomic_load(&stats(1)->sleeps) - nb_sleeps + 2);
 	assert_int_equal(atomic_load(&stats(1)->rx_wakeups), nb_notices);
 	end_world();
 }

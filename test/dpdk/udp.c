@@ -587,11 +587,15 @@ static void
 udp_port__datagrams_wake_who_sleeps(void **state)
 {
 	const struct uroce_service_stats *stats;
+	const uint8_t timeout = rig_timeout;
 	uint64_t nb_wakeups;
 
 	(void)state;
 	udp_choose_ipv4();
+	/* the scheduler may delay the service thread, which responds */
+	rig_timeout = RIG_TIMEOUT_LONG;
 	udp_open_driven_pair("app", "", IBV_QPT_RC);
+	rig_timeout = timeout;
 	uroce_worker_leave(dev_b->worker[0]);
 	stats = uroce_service_stats(dev_b->service);
 	wait_for_sleep();
