@@ -460,14 +460,15 @@ lease__is_not_given_to_others_after_a_start(void **state)
 	(void)state;
 	peer_open(&a, daemon_.socket, 1, 64);
 	daemon_kill(&daemon_);
-	daemon_start(&daemon_);
+	/* uroced may have begun to wait long before this process notices that it has started */
 	begin_ms = now_ms();
+	daemon_start(&daemon_);
 	memset(&c, 0, sizeof(c));
 	peer_connect(&c, daemon_.socket);
 	peer_make_area(&c, 1, 64);
 	peer_attach(&c);
 	assert_int_equal(peer_lease(&c, 1), 1);
-	assert_true(now_ms() - begin_ms >= 1500);
+	assert_true(now_ms() - begin_ms >= 2000);
 	assert_int_equal(peer_lease(&c, 1), 1);
 	again(&a);
 	assert_int_equal(a.nb_leases, 1);

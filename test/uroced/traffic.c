@@ -179,9 +179,13 @@ count(unsigned nth, const char *name)
 static void
 expect_drop(const char *reason, uint16_t len)
 {
-	const uint64_t before = count(0, reason);
+	const uint64_t before = count(0, reason), until_ms = now_ms() + 60000;
 
 	peer_send(&a, 0, frame, len);
+	while (count(0, reason) == before) {
+		assert_true(now_ms() < until_ms);
+		(void)usleep(1000);
+	}
 	peer_expect_silence(&b);
 	assert_int_equal(count(0, reason), before + 1);
 	assert_int_equal(peer_take(&a, 0, got), 0);
