@@ -132,7 +132,8 @@ take_sample(const struct daemon *daemon)
 static bool
 is_back(const struct sample *now, const struct sample *before)
 {
-	return now->nb_fds <= before->nb_fds && now->nb_readers <= before->nb_readers &&
+	return now->nb_fds <= before->nb_fds && now->nb_threads <= before->nb_threads &&
+	       now->nb_readers <= before->nb_readers &&
 	       now->shared_kib <= before->shared_kib + KIB_SPARE;
 }
 
@@ -195,18 +196,27 @@ start_uroced(struct run *run)
 
 /*
  * Let uroced serve a client and a request of telemetry, so that all of its threads run before the
- * first sample.
+ * first sample. The thread of that request has ended when the numbers stay the same.
+ * @return the first sample
  */
-static void
-wait_for_threads(const struct daemon *daemon)
+static struct sample
+await_threads(const struct daemon *daemon)
 {
+	struct sample now, last = { .nb_fds = 0 };
 	static struct peer peer;
 
 	peer_open(&peer, daemon->socket, 1, 64);
 	peer_close(&peer);
 	while (daemon_ask(daemon, "/uroced/host", "clients") > 0)
 		(void)usleep(1000);
-	(void)usleep(200000); /* wait until the telemetry thread of this connection has ended */
+	for (unsigned nb_same = 0; nb_same < 10; nb_same++) {
+		now = take_sample(daemon);
+		if (now.nb_fds != last.nb_fds || now.nb_threads != last.nb_threads)
+			nb_same = 0;
+		last = now;
+		(void)usleep(50000);
+	}
+	return last;
 }
 
 /* Create the user's runtime folder for EAL. */
@@ -576,8 +586,7 @@ static void
 run_soak(bool has_time, unsigned seconds, unsigned seed)
 {
 	start_uroced(&run);
-	wait_for_threads(&run.daemon);
-	run.before = take_sample(&run.daemon);
+	run.before = await_threads(&run.daemon);
 	start_good(&run);
 	watch(&run, seconds / 10 + 3);
 	run.nb_samples = 0;

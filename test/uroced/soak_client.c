@@ -288,7 +288,11 @@ attach(void)
 	char spec[160];
 
 	(void)snprintf(spec, sizeof(spec), "uroced,socket=%s", soak->socket);
-	life.device = uroce_create_device(spec);
+	/* the creation fails after some seconds if the scheduler delays uroced, so repeat it */
+	do
+		life.device = uroce_create_device(spec);
+	while (!life.device && errno == ETIMEDOUT &&
+	       now_us() < began_us + TIMEOUT_S * UINT64_C(1000000));
 	expect_made(life.device, "uroce_create_device");
 	life.context = uroce_open_device(life.device);
 	expect_made(life.context, "uroce_open_device");
