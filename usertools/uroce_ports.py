@@ -20,6 +20,7 @@ ADDRESSES = 'addr=192.0.2.{0}/24,addr=2001:db8::{0}/64'
 # The addresses of the server's device.
 DEVICE_IPV4, DEVICE_IPV6 = '192.0.2.1', '2001:db8::1'
 PR_SET_PDEATHSIG = 1
+START_S = 60    # limit for a process to start, which only a hang exceeds
 # A frame of path MTU 4096 over IPv6 with a VLAN tag, and the bytes that drivers put before it.
 FRAME = 4608
 LINK_MTU = 4200    # allows path MTU 4096
@@ -94,7 +95,7 @@ class Lab:
         keeper = self.start(['unshare', '--net', 'sleep', 'infinity'],
                             stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         own = network_of('self')
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + START_S
         while network_of(keeper.pid) in (own, None):
             if keeper.poll() is not None or time.monotonic() > deadline:
                 raise LabError('no network namespace: this kernel or container allows none')
@@ -258,12 +259,11 @@ def daemon(lab, name, options, keeper=None, program=None):
     program, path = program or built('build/apps/uroced/uroced'), lab.path(name + '.sock')
     if not os.path.exists(program):
         raise LabError(f'uroced: {program} was not built')
-    lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--cm', '--socket', path,
-                                options.split()[-1]],
-              stdin=subprocess.DEVNULL, stderr=None if lab.is_verbose else subprocess.DEVNULL)
-    deadline = time.monotonic() + 10
+    command = [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--cm', '--socket', path, options.split()[-1]]
+    process = lab.start(inside(keeper) + command, stdin=subprocess.DEVNULL, stderr=None if lab.is_verbose else subprocess.DEVNULL)
+    deadline = time.monotonic() + START_S
     while not os.path.exists(path):
-        if time.monotonic() > deadline:
+        if process.poll() is not None or time.monotonic() > deadline:
             raise LabError('uroced: it did not start')
         time.sleep(0.05)
     return f'uroced,socket={path}'

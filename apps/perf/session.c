@@ -29,7 +29,7 @@
 
 #define VERSION           2
 
-#define HELLO_S           10
+#define HELLO_S           60 /* limit in seconds for a line, which only a hang exceeds */
 #define CLEARED_PER_S_LOG 26 /* log2 of the bytes that a busy machine clears in a second */
 #define CLOSE_S           5  /* limit in seconds for the client to close its port */
 /* microseconds between two polls of the connection to the other side, in a loop that waits */
