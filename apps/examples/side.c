@@ -335,7 +335,11 @@ side_attr(const struct side_link *link, enum ibv_qp_type type, enum ibv_qp_state
 		 * limit)
 		 */
 		.rnr_retry = 7,
-		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
+		/*
+		 * repeat a request without a response after 1.07 s, because a busy CPU may not run
+		 * the peer for some time
+		 */
+		.timeout = 18,
 		.retry_cnt = 7,
 	};
 	return IBV_QP_STATE | (state == IBV_QPS_INIT  ? masks[type].init

@@ -254,7 +254,11 @@ connect_qp(const struct address *ours, const struct address *theirs)
 		 * limit)
 		 */
 		.rnr_retry = 7,
-		.timeout = 14, /* a request without a response is retransmitted after 67 ms */
+		/*
+		 * repeat a request without a response after 1.07 s, because a busy CPU may not run
+		 * the peer for some time
+		 */
+		.timeout = 18,
 		.retry_cnt = 7,
 	};
 
