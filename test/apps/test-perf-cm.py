@@ -20,8 +20,10 @@ from uroce_ports import DEVICE_IPV4, DEVICE_IPV6, Lab, cpu_of, memif, uroced  # 
 
 PERF, UROCED = sys.argv[2:4]
 FILE_BYTES = 32 << 20
-LIMIT_S = 120    # time limit of a run, which only a hang exceeds
+LIMIT_S = 300    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
+# A busy CPU may not run the other process for seconds, and the default of 67 ms for 8 times is too short for that.
+PATIENCE = ['-u', '18']
 NO_HUGE = ['--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
 INTERRUPTIONS = 5    # a fault of EAL's interrupt thread at the end of a process was seen in one of two or three
 ELSEWHERE = '192.0.2.77'    # an address that no device has
@@ -81,7 +83,7 @@ class Pair:
 
     def start(self, side, cpu, flags):
         return self.lab.start([PERF, *NO_HUGE, *side.eal, '--', f'--uroce={side.device}',
-                               *self.connect, *flags.split()],
+                               *self.connect, *PATIENCE, *flags.split()],
                               cpu_of(cpu), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT)
 

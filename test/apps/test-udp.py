@@ -18,11 +18,11 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 import tap  # noqa: E402
-from unprivileged import EAL, IPV6, NOBODY, open_lab, skip  # noqa: E402
+from unprivileged import EAL, IPV6, NOBODY, PATIENCE, open_lab, skip  # noqa: E402
 from uroce_ports import cpu_of, free_port, loopback_pair  # noqa: E402
 
 PERF = os.path.abspath(sys.argv[2])
-LIMIT_S = 120    # time limit of a run, which only a hang exceeds
+LIMIT_S = 300    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
 TESTS = '''
 write_bw -a -n 20 --verify
@@ -48,7 +48,7 @@ def rights(prefix):
 
 
 def start(lab, side, prefix, address, test, more):
-    command = prefix + [PERF, *EAL, '--', f'--uroce=udp,addr={address}', *test, *more]
+    command = prefix + [PERF, *EAL, '--', f'--uroce=udp,addr={address}', *PATIENCE, *test, *more]
     return lab.start(command, cpu_of(side), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      text=True, cwd='/')
 

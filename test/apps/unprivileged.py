@@ -13,6 +13,8 @@ from uroce_ports import Lab, LabError, inside
 NOBODY = 65534
 UNPRIVILEGED = ['setpriv', f'--reuid={NOBODY}', f'--regid={NOBODY}', '--clear-groups', '--bounding-set=-all',
                 '--inh-caps=-all', '--no-new-privs']
+# A busy CPU may not run the other process for seconds, and the default of 67 ms for 8 times is too short for that.
+PATIENCE = ['-u', '18']
 EAL = ['--no-pci', '--no-huge', '-m', '256', '--no-shconf', '--no-telemetry', '--log-level=*:error']
 IPV6 = '2001:db8::1', '2001:db8::2'    # addresses of the loopback interface of the namespace
 

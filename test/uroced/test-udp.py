@@ -22,11 +22,11 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../apps'))
 import tap  # noqa: E402
-from unprivileged import EAL, IPV6, NOBODY, open_lab, skip  # noqa: E402
+from unprivileged import EAL, IPV6, NOBODY, PATIENCE, open_lab, skip  # noqa: E402
 from uroce_ports import LabError, cpu_of, free_port, loopback_pair  # noqa: E402
 
 UROCED, PERF = (os.path.abspath(path) for path in sys.argv[2:4])
-LIMIT_S = 120    # time limit of a run, which only a hang exceeds
+LIMIT_S = 300    # time limit of a run, which only a hang exceeds
 WAITING = 'waiting for a client'
 # Tests of every pair of ends, and of two clients, and of a client and another host.
 ALL = '''
@@ -43,8 +43,8 @@ atomic_bw -n 100 -q 2 --verify
 send_bw -c XRC -s 4096 -n 200
 '''
 GROUP = '239.1.2.4'
-# A transfer that goes on while uroced is killed: its retries last longer than the restart.
-LONG = 'write_bw -s 65536 -n 20000 -u 18 --verify'.split()
+# A transfer that goes on while uroced is killed: its retries of 17 s last longer than the restart.
+LONG = 'write_bw -s 65536 -n 20000 -u 19 --verify'.split()
 
 
 class Uroced:
@@ -98,7 +98,7 @@ def wait_until(is_so, what):
 
 
 def start(lab, side, prefix, device, test):
-    command = prefix + [PERF, *EAL, '--', f'--uroce={device}', *test]
+    command = prefix + [PERF, *EAL, '--', f'--uroce={device}', *PATIENCE, *test]
     return lab.start(command, cpu_of(side), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                      text=True, cwd='/')
 
