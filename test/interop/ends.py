@@ -77,7 +77,7 @@ class End:
     def poll(self, of, n, seconds):
         return self.call('poll', of=of, n=n, ms=int(seconds * 1000))['completions']
 
-    def done(self, n=1, status='SUCCESS', of='send', seconds=20):
+    def done(self, n=1, status='SUCCESS', of='send', seconds=60):
         """Check n completions: each has this status, or one of these. They are in the order of the requests, unless
         one failed."""
         allowed = {status} if isinstance(status, str) else set(status)

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from uroce_ports import TOP, Lab, LabError
+from uroce_ports import START_S, TOP, Lab, LabError
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest'))
 from guest import own_network  # noqa: E402
@@ -111,7 +111,7 @@ class Badwire:
         self.process = lab.start([BADWIRE, '--seed', str(seed), '--control', path, first, second],
                                  stdout=subprocess.DEVNULL)
         self.socket = socket.socket(socket.AF_UNIX)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + START_S
         while True:
             try:
                 self.socket.connect(path)
@@ -136,7 +136,7 @@ class Badwire:
     def quit(self):
         try:
             self.ask('quit')
-            self.process.wait(5)
+            self.process.wait(START_S)
         except (LabError, subprocess.TimeoutExpired):
             pass    # the lab ends the process
 

@@ -17,7 +17,7 @@ def late(s, size, code, wait_s, **words):
     a.send('SEND', size)
     time.sleep(wait_s)
     b.recv(size)
-    a.done(seconds=10)
+    a.done()
     b.received()
     b.check(code, size)
 
