@@ -86,7 +86,8 @@ def of_address(target, step):
     elif step.outcome == -errno.EHOSTUNREACH:
         yield Finding(FAULT, 'route', f'the kernel refuses to send to {address}', f'ip route get {address}')
     elif step.outcome == -errno.ECONNREFUSED:
-        yield Finding(FAULT, 'uroced', 'this uroced serves no connection management: it has no --cm', 'uroced ... --cm PORT')
+        yield Finding(FAULT, 'uroced', 'this uroced serves no connection management: it was started with --no-cm, or with '
+                      'cm = no', 'uroced ... PORT    (without --no-cm and cm = no)')
     elif step.outcome in (-errno.EADDRNOTAVAIL, -errno.ENODEV):
         yield Finding(FAULT, 'source', f'{on_link(target)} has no address of the family of {address}',
                       f'ip addr add ... dev {on_link(target)}    (of other ports: PORT,addr=...)')
@@ -104,7 +105,8 @@ def of_route(_, step):
 # No answer to a connection request: what the answer to another request on UDP port 4791 says about it.
 SILENCES = {
     roce.ANSWERED: ('its RoCE device is there, but nobody serves connection management: no program there has used rdma_cm yet, '
-                    'or uroced there has no --cm', 'uroced ... --cm PORT    (there); ' + LISTENERS),
+                    'or uroced there was started with --no-cm', 'uroced ... PORT    (there, without --no-cm and cm = no); '
+                    + LISTENERS),
     roce.CLOSED: ('UDP port 4791 passes, and there is no RoCE device now: no program of uroce, no uroced and no kernel device',
                   'systemctl status uroced; rdma link    (there)'),
     roce.CM_ANSWERED: ('its connection manager answers other requests: it is slow, or the network loses packets', LISTENERS),

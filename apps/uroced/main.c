@@ -4,7 +4,7 @@
  *
  *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
  *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
- *	       [--log=LEVELS] [--cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
+ *	       [--log=LEVELS] [--no-cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
  *
  * There are three threads: the data path, which is the main thread, the control thread, and the
  * mapper [doc/design/multiplexer.md].

@@ -44,7 +44,8 @@ const char options_usage[] =
 	"                 (4096), MiB of mapped memory (16384), blocks of 256 QP numbers (32768)\n"
 	"  --log=LEVEL[,COMPONENT=LEVEL...]\n"
 	"                 levels of the log, as UROCE_LOG has them\n"
-	"  --cm           start a connection manager, so that clients can use rdma_cm\n"
+	"  --no-cm        start no connection manager: clients cannot use rdma_cm\n"
+	"  --cm           start a connection manager (default)\n"
 	"  --no-sandbox   keep privileges and system calls, for a port whose driver needs them\n"
 	"  -h, --help     print this text and exit\n"
 	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
@@ -68,6 +69,7 @@ static const struct option long_options[] = {
 	{ "user-memory", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_MEMORY },
 	{ "user-blocks", required_argument, NULL, LIMIT_OPTION + USER_LIMIT_BLOCKS },
 	{ "cm", no_argument, NULL, 'c' },
+	{ "no-cm", no_argument, NULL, 'C' },
 	{ "no-sandbox", no_argument, NULL, 'n' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -196,6 +198,7 @@ find_flag(struct options *opt, int letter)
 {
 	switch (letter) {
 	case 'c':
+	case 'C':
 		return &opt->has_cm;
 	case 'n':
 		return &opt->is_unconfined;
@@ -205,6 +208,13 @@ find_flag(struct options *opt, int letter)
 	return NULL;
 }
 
+/* Get the value that an option gives to its flag. */
+static bool
+get_flag_value(int letter)
+{
+	return letter != 'C';
+}
+
 /* --- the configuration file ---------------------------------------------------------------------- */
 
 /*
@@ -212,12 +222,15 @@ find_flag(struct options *opt, int letter)
  * no value on the command line.
  */
 static int
-set_flag(const struct options *opt, bool *flag, const char *name, const char *value)
+set_flag(const struct options *opt, bool *flag, const struct option *option, const char *value)
 {
-	*flag = strcmp(value, "yes") == 0;
-	if (*flag || strcmp(value, "no") == 0)
+	const bool is_yes = strcmp(value, "yes") == 0;
+
+	if (is_yes || strcmp(value, "no") == 0) {
+		*flag = get_flag_value(option->val) == is_yes;
 		return 0;
-	log_line("%s%s = %s: allowed are yes and no", opt->origin, name, value);
+	}
+	log_line("%s%s = %s: allowed are yes and no", opt->origin, option->name, value);
 	return -1;
 }
 
@@ -237,7 +250,7 @@ set_line(void *arg, const char *name, const char *value)
 		return -1;
 	}
 	flag = find_flag(opt, option->val);
-	return flag ? set_flag(opt, flag, name, value) : set_option(opt, option->val, value);
+	return flag ? set_flag(opt, flag, option, value) : set_option(opt, option->val, value);
 }
 
 static int
@@ -284,7 +297,7 @@ set_argument(struct options *opt, int letter, char **argv)
 	bool *flag = find_flag(opt, letter);
 
 	if (flag) {
-		*flag = true;
+		*flag = get_flag_value(letter);
 		return 0;
 	}
 	if (letter != ':' && letter != '?')
@@ -318,6 +331,7 @@ options_parse(struct options *opt, int argc, char **argv)
 {
 	*opt = (struct options){ .socket = UROCE_MUX_SOCKET,
 				 .mode = SOCKET_MODE,
+				 .has_cm = true,
 				 .limits = USER_LIMITS_DEFAULT };
 	if (find_config(opt, argc, argv) != 0 || (opt->config && read_config(opt) != 0))
 		return -1;
@@ -326,7 +340,7 @@ options_parse(struct options *opt, int argc, char **argv)
 	if (opt->has_cm && strlen(opt->socket) + strlen(UROCE_MUX_CM_SUFFIX) > PATH_MAX_) {
 		log_line(
 			"--socket=%s: too long for the path of the connection manager: allowed are "
-			"1 to %zu characters, or no --cm",
+			"1 to %zu characters, or --no-cm",
 			opt->socket, PATH_MAX_ - strlen(UROCE_MUX_CM_SUFFIX));
 		return -1;
 	}

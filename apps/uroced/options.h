@@ -33,7 +33,7 @@ struct options {
 	char log[256];
 	/* option --no-sandbox: uroced keeps its privileges, and may make all system calls */
 	bool is_unconfined;
-	bool has_cm; /* option --cm: uroced has a connection manager */
+	bool has_cm; /* options --cm and --no-cm: uroced has a connection manager */
 	/*
 	 * option --check: uroced checks whether it could start, prints what it would do, and ends
 	 */

@@ -60,7 +60,7 @@ static const struct {
 	{ "group", is_group_same, "in its sandbox uroced cannot change the owner of a file" },
 	{ "leases", are_leases_same, "the file has the leases of the present clients" },
 	{ "cm", is_cm_same,
-	  "in its sandbox uroced cannot make the process that starts connection managers" },
+	  "the process that starts connection managers is made at the start or not at all" },
 	{ "no-sandbox", is_sandbox_same, "the sandbox is entered at the start or not at all" },
 };
 

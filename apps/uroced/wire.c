@@ -182,7 +182,7 @@ is_icrc_right(const struct uroce_port *port, const struct uroce_pkt *pkt)
 /*
  * Reply to a Get(ClassPortInfo) of performance management, a MAD to QP 1 by which another host
  * checks whether RoCEv2 frames reach this host (perf_mgt.h). Such a request is not passed to the
- * client that holds QP 1 (the connection manager, with --cm).
+ * client that holds QP 1 (the connection manager).
  * @return whether the mbuf is transmitted as the reply
  */
 static bool

@@ -226,17 +226,17 @@ def test_connections_of_uroced(lab):
         print('skip    connections of uroced: uroced is not built')
         return
     net = Net(lab)
-    start_device(lab, net.hosts[1])
-    diagnosis('uroced there without --cm', 1, 'but nobody serves connection management', net, 'roce0', '--connect',
+    start_device(lab, net.hosts[1], '--no-cm')
+    diagnosis('uroced there with --no-cm', 1, 'but nobody serves connection management', net, 'roce0', '--connect',
               '192.0.2.2:7471')
     net = Net(lab)
-    path = start_device(lab, net.hosts[0])
-    diagnosis('uroced here without --cm', 1, 'this uroced serves no connection management', net, f'uroced,socket={path}',
+    path = start_device(lab, net.hosts[0], '--no-cm')
+    diagnosis('uroced here with --no-cm', 1, 'this uroced serves no connection management', net, f'uroced,socket={path}',
               '--connect', '192.0.2.2:7471')
     net = Net(lab)
-    path = start_device(lab, net.hosts[0], '--cm')
+    path = start_device(lab, net.hosts[0])
     with Listener(lab, net.hosts[1], '192.0.2.2'):
-        diagnosis('uroced here with --cm', 0, 'connected to 192.0.2.2:7471', net, f'uroced,socket={path}', '--connect',
+        diagnosis('uroced here', 0, 'connected to 192.0.2.2:7471', net, f'uroced,socket={path}', '--connect',
                   '192.0.2.2:7471')
 
 

@@ -520,7 +520,7 @@ class Shared:
 
     def __init__(self, folder):
         self.folder, self.socket, self.started = folder, os.path.join(folder, 's'), []
-        self.start([UROCED, '--no-huge', '--no-pci', '-m', '256', '--vdev=net_null0,no-rx=1', '--', '--cm', '--no-sandbox',
+        self.start([UROCED, '--no-huge', '--no-pci', '-m', '256', '--vdev=net_null0,no-rx=1', '--', '--no-sandbox',
                     '--mode=0666', f'--socket={self.socket}', 'net_null0,addr=192.0.2.1/24'], folder)
 
     def start(self, command, folder, **more):

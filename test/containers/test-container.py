@@ -260,7 +260,7 @@ def test_pod(container, keeper):
         return
     with open(os.path.join(FOLDER, 'pod.yaml'), encoding='utf-8') as file:
         pod = list(yaml.safe_load_all(file))[1]
-    null = ['uroced', '--no-pci', '--no-huge', '--vdev=net_null0,no-rx=1', '--', '--cm', '--mode=0660',
+    null = ['uroced', '--no-pci', '--no-huge', '--vdev=net_null0,no-rx=1', '--', '--mode=0660',
             'net_null0,addr=192.0.2.1/24']
     for what, command in ('the programs of the pod', None), ('the programs of the pod, with uroced on net_null', null):
         lab = Lab()

@@ -167,6 +167,7 @@ static const char *const words[] = {
 	"[::]",
 	"255.255.255.255/33",
 	"%s%n",
+	"--no-cm",
 };
 
 static char *
@@ -341,7 +342,8 @@ parse_options(struct bytes *in)
 
 	if (options_parse(&opt, argc, argv) != 0)
 		return;
-	expect(opt.socket[0] && strlen(opt.socket) < 108 && opt.mode <= 0777);
+	expect(opt.socket[0] && strlen(opt.socket) < (opt.has_cm ? 105 : 108));
+	expect(opt.mode <= 0777);
 	expect(opt.spec && opt.leases[0] && memchr(opt.leases, 0, sizeof(opt.leases)));
 }
 

@@ -60,7 +60,7 @@ class Uroced:
             file.write(NO_FRAMES)
 
     def start(self):
-        command = [self.program, '--no-pci', f'--vdev={self.port}', '--', '--socket', self.socket,
+        command = [self.program, '--no-pci', f'--vdev={self.port}', '--', '--no-cm', '--socket', self.socket,
                    f'{self.port.split(",")[0]},addr={self.address}/24']
         with open(os.path.join(self.where, 'uroced.log'), 'ab') as log:
             self.process = subprocess.Popen(command, stdout=log, stderr=log)

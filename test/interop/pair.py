@@ -67,7 +67,7 @@ def daemon(lab, options, keeper=None):
     """
     path = lab.path('uroced.sock')
     program = 'uroced' if container else built('build/apps/uroced/uroced')
-    words = [program, '--no-pci', '--no-huge', *options[:-1], '--', '--cm', '--mode=0666', '--socket', path,
+    words = [program, '--no-pci', '--no-huge', *options[:-1], '--', '--mode=0666', '--socket', path,
              options[-1]]
     log = tempfile.TemporaryFile('w+')
     process = lab.start(inside(keeper) + (contained(words, [lab.path('')]) if container else words),

@@ -88,8 +88,8 @@ check__says_what_would_be_done(void **state)
 	expect_said(".leases, which would be created\n");
 	expect_said(
 		"limits of each user: 7 clients, 4096 pairs of rings, 16384 MiB, 32768 blocks\n");
-	expect_said("connection manager: no\nsandbox: yes\nlog: debug\n");
-	/* the check has created neither the socket nor the file of leases */
+	expect_said("connection manager: yes\nsandbox: yes\nlog: debug\n");
+	/* the folder is empty but for what EAL may have made */
 	assert_int_equal(access(daemon_.socket, F_OK), -1);
 	assert_int_equal(access(leases, F_OK), -1);
 }
@@ -150,19 +150,73 @@ check__reads_the_configuration(void **state)
 {
 	(void)state;
 	skip_if_deaf();
-	write_config("user-memory = 77\ncm = yes ; a comment\nno-sandbox = no\n");
+	write_config("user-memory = 77\ncm = no ; a comment\nno-sandbox = no\n");
 	assert_int_equal(CHECK(config_arg, SPEC), 0);
 	expect_said("77 MiB");
-	expect_said("connection manager: yes\n");
+	expect_said("connection manager: no\n");
 	write_config("user-memory = 77g\n");
 	assert_int_equal(CHECK(config_arg, SPEC), 2);
 	expect_said("conf: --user-memory=77g: not a number");
 }
 
 /*
- * Check while a uroced runs on memif. Another process cannot open the socket of this port, so the
- * check must not open the port.
+ * The last of several options counts, and those of the command line come after the file. A uroced
+ * runs, so a check does not start EAL.
  */
+static void
+check__knows_whether_there_is_a_connection_manager(void **state)
+{
+	static const struct {
+		const char *lines, *args[3];
+		bool has_cm;
+	} rows[] = {
+		{ "", { SPEC }, true },
+		{ "", { "--cm", SPEC }, true },
+		{ "", { "--no-cm", SPEC }, false },
+		{ "", { "--no-cm", "--cm", SPEC }, true },
+		{ "", { "--cm", "--no-cm", SPEC }, false },
+		{ "cm = yes\n", { SPEC }, true },
+		{ "cm = no\n", { SPEC }, false },
+		{ "no-cm = yes\n", { SPEC }, false },
+		{ "no-cm = no\n", { SPEC }, true },
+		{ "cm = no\nno-cm = no\n", { SPEC }, true },
+		{ "cm = no\n", { "--cm", SPEC }, true },
+		{ "cm = yes\n", { "--no-cm", SPEC }, false },
+	};
+
+	(void)state;
+	daemon_start_on(&daemon_, VDEV, SPEC);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *const *const args = rows[i].args;
+
+		write_config(rows[i].lines);
+		assert_int_equal(CHECK(config_arg, args[0], args[1], args[2]), 0);
+		expect_said(rows[i].has_cm ? "connection manager: yes\n"
+					   : "connection manager: no\n");
+	}
+	daemon_end(&daemon_);
+}
+
+/* The socket of the connection manager has a longer path than that of uroced. */
+static void
+check__bounds_the_path_of_the_socket(void **state)
+{
+	char longest[128], too_long[128];
+	int pad;
+
+	(void)state;
+	skip_if_deaf();
+	pad = 104 - (int)strlen(daemon_.folder) - 1;
+	(void)snprintf(longest, sizeof(longest), "--socket=%s/%0*d", daemon_.folder, pad, 0);
+	(void)snprintf(too_long, sizeof(too_long), "--socket=%s/%0*d", daemon_.folder, pad + 1, 0);
+	assert_int_equal(CHECK(longest, SPEC), 0);
+	assert_int_equal(CHECK(too_long, SPEC), 2);
+	expect_said("too long for the path of the connection manager: allowed are 1 to 104 "
+		    "characters, or --no-cm\n");
+	assert_int_equal(CHECK(too_long, "--no-cm", SPEC), 0);
+}
+
+/* A uroced on memif, whose socket another process cannot open: the check does not try. */
 static void
 check__leaves_a_running_uroced_alone(void **state)
 {
@@ -227,6 +281,8 @@ main(int argc, char **argv)
 		TEST(check__says_what_would_be_done),
 		TEST(check__refuses_what_a_start_refuses),
 		TEST(check__reads_the_configuration),
+		TEST(check__knows_whether_there_is_a_connection_manager),
+		TEST(check__bounds_the_path_of_the_socket),
 		TEST(check__leaves_a_running_uroced_alone),
 		TEST(check__finds_half_of_a_running_uroced),
 	};

@@ -420,7 +420,7 @@ child__has_no_connection_manager(void **state)
 }
 
 static void
-uroced__without_cm_serves_no_connection_management(void **state)
+uroced__with_no_cm_serves_no_connection_management(void **state)
 {
 	struct uroce_cm_manager *manager;
 	struct ibv_context *context;
@@ -444,7 +444,7 @@ uroced__without_cm_serves_no_connection_management(void **state)
 	assert_int_equal(rte_openlog_stream(NULL), 0);
 	(void)fclose(log);
 	expect_text(text,
-		    ".cm: no connection manager listens: uroced has one with its option --cm");
+		    ".cm: no connection manager listens: this uroced was started with --no-cm");
 	free(text);
 	expect_text(daemon_query(&daemon_, "/uroced/cm"), "null");
 	expect_text(daemon_query(&daemon_, "/uroced/cm_ids"), "null");
@@ -471,7 +471,7 @@ main(int argc, char **argv)
 		TEST(telemetry__lists_many_ids_in_parts),
 		TEST(telemetry__of_a_manager_that_hangs_or_dies),
 		TEST(uroced__leaves_no_process_and_no_socket),
-		cmocka_unit_test(uroced__without_cm_serves_no_connection_management),
+		cmocka_unit_test(uroced__with_no_cm_serves_no_connection_management),
 	};
 
 	if (argc < 2)

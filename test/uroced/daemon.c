@@ -106,8 +106,8 @@ become(const struct daemon *daemon, const char *vdev, const char *spec, bool is_
 		argv[argc++] = daemon->options[i];
 	if (!is_confined)
 		argv[argc++] = "--no-sandbox";
-	if (daemon->has_cm)
-		argv[argc++] = "--cm";
+	if (!daemon->has_cm)
+		argv[argc++] = "--no-cm";
 	(void)execv(daemon_program, (char *const *)(uintptr_t)argv);
 	_exit(127);
 }

@@ -195,7 +195,6 @@ options__that_cannot_change_are_refused(void **state)
 		{ "mode = 0666\n", "mode",
 		  "in its sandbox uroced cannot change the mode of a file" },
 		{ "group = daemon\n", "group", "the owner of a file" },
-		{ "cm = yes\n", "cm", "cannot make the process that starts connection managers" },
 		{ "leases = /tmp/other\n", "leases", "the leases of the present clients" },
 	};
 	static struct peer peer;
@@ -227,6 +226,30 @@ options__that_cannot_change_are_refused(void **state)
 	assert_int_equal(query("limit_clients"), 4);
 	exchange(&peer);
 	peer_close(&peer);
+	daemon_end(&daemon_);
+}
+
+/* The default is a connection manager, so to leave out the line is a change, too. */
+static void
+connection_manager__cannot_be_added(void **state)
+{
+	static const char *const lines[] = { "cm = yes\n", "" };
+	char path[128];
+
+	(void)state;
+	daemon_.has_cm = true;
+	start("cm = no\n");
+	(void)snprintf(path, sizeof(path), "%s.cm", daemon_.socket);
+	assert_int_equal(access(path, F_OK), -1);
+	for (unsigned i = 0; i < 2; i++) {
+		configure(lines[i]);
+		assert_non_null(strstr(reload(), "the last reload was refused"));
+		daemon_await_log(&daemon_, "--cm cannot change while uroced runs: the process that",
+				 i + 1);
+	}
+	configure("no-cm = yes\nuser-clients = 4\n");
+	assert_null(strstr(reload(), "refused"));
+	assert_int_equal(query("limit_clients"), 4);
 	daemon_end(&daemon_);
 }
 
@@ -297,6 +320,7 @@ main(int argc, char **argv)
 		TEST(limits__of_blocks_change),
 		TEST(log_levels__change),
 		TEST(options__that_cannot_change_are_refused),
+		TEST(connection_manager__cannot_be_added),
 		TEST(configuration__that_is_wrong_changes_nothing),
 		TEST(command_line__takes_precedence),
 		TEST(signal__without_a_configuration_changes_nothing),

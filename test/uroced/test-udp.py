@@ -59,7 +59,7 @@ class Uroced:
 
     def start(self):
         command = [*self.prefix, 'env', f'RUNTIME_DIRECTORY={self.runtime}', UROCED, '--no-pci', '--no-huge', '-m', '256',
-                   '--', '--cm', f'--socket={self.socket}', self.spec]
+                   '--', f'--socket={self.socket}', self.spec]
         self.process = self.lab.start(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd='/')
         end = time.monotonic() + LIMIT_S
         while not listens(self.socket):

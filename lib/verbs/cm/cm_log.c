@@ -95,7 +95,7 @@ static const char *
 advice_for(enum rdma_cm_event_type type, int status)
 {
 	if (type == RDMA_CM_EVENT_ADDR_ERROR && status == -ECONNREFUSED)
-		return "uroced has a connection manager with its option --cm";
+		return "this uroced was started with --no-cm, or with cm = no";
 	return (size_t)type < RTE_DIM(advice) ? advice[type] : NULL;
 }
 

@@ -372,7 +372,8 @@ uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
 	if (ret == -ECONNREFUSED)
 		UROCE_LOG_LIMITED(
 			ERR, cm,
-			"%s: no connection manager listens: uroced has one with its option --cm",
+			"%s: no connection manager listens: this uroced was started with --no-cm, "
+			"or with cm = no",
 			link->path);
 	link->is_ready = ret == 0;
 	if (ret == 0)
