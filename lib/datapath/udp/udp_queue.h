@@ -102,9 +102,8 @@ struct uroce_udp_rx {
 	struct iovec part[UROCE_BURST + 1];
 	/* Buffer for a message that does not fit the prepared mbufs; NULL: not allocated yet. */
 	uint8_t *overflow;
-	uint32_t left_at,
-		left_end;  /* the bytes [left_at, left_end) of `overflow` wait for mbufs */
-	uint32_t left_len; /* length of a datagram in `overflow` */
+	uint32_t left_at, left_end; /* the bytes [left_at, left_end) of `overflow` wait for mbufs */
+	uint32_t left_len;          /* length of a datagram in `overflow` */
 	struct uroce_udp_origin left_origin;
 	/*
 	 * Terms by which the ICRC of a datagram of `terms_len` bytes depends on the IPv4
