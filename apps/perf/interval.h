@@ -13,7 +13,10 @@
 /** Begin the intervals of a transfer, if the options request intervals. */
 void interval_begin(struct transfer *transfer);
 
-/** Begin or end an interval whose time has come, and with --run_infinitely check for a signal. */
+/**
+ * Begin or end an interval of the report whose time has come. With --run_infinitely, also end the
+ * run if the user has interrupted it by a signal.
+ */
 void interval_check(struct transfer *transfer);
 
 /** Check whether one interval was measured. If so, the side reports the rates of this interval. */

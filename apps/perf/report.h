@@ -47,7 +47,7 @@ struct latency {
 
 struct report {
 	const struct options *opt;
-	/* what was measured in addition to the messages, for the current message size */
+	/* CPU time, stages and counters that were measured for the current message size */
 	const struct measures *measures;
 	/* the report prints nothing, because it belongs to the second side in loopback */
 	bool is_quiet;

@@ -255,7 +255,7 @@ void runq_on_doorbell(struct data *data, struct client *client);
 
 /**
  * Request that a client rings its doorbell when it sends its next frame.
- * @return whether all rings up of the client are empty
+ * @return whether all rings from the client to uroced are empty
  */
 bool runq_may_sleep(struct client *client);
 

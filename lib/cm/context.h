@@ -242,7 +242,11 @@ struct uroce_cm_turn {
 	uint16_t next;
 };
 
-/* The ids whose messages wait for transmission. The accounts that have such ids form a ring. */
+/*
+ * The ids whose messages wait for transmission, in a queue for each account. An account is a user
+ * whose ids are limited together. The accounts that have waiting messages form a ring, in which
+ * they take turns.
+ */
 struct uroce_cm_turns {
 	uint32_t nb;           /* number of waiting messages of all accounts */
 	uint16_t next_account; /* index of the account whose turn is next, if `nb` is not 0 */

@@ -14,7 +14,7 @@
 
 void uroce_cm_turns_init(struct uroce_cm_turns *turns);
 
-/** Append the message of an id to the queue of the account of the id. */
+/** Append the message of an id to the queue of the account (user) that the id belongs to. */
 void uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			 struct uroce_cm_conn *conn);
 

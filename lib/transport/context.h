@@ -483,8 +483,8 @@ struct uroce_qpc {
 	bool is_req_gbn;
 	bool is_resp_gbn;
 	/*
-	 * the caller has not yet copied all frames that refer to memory of requests, so these
-	 * requests must not be flushed
+	 * uroce_qpc_send() has built frames that refer to memory of the user's requests, and has not
+	 * returned them to its caller yet. So these requests must not be flushed now
 	 */
 	bool is_zero_copy;
 	/*

@@ -123,7 +123,8 @@ struct uroce_mux_client {
 	_Atomic uint32_t mbps;
 	/* uroced's addresses have changed, and the device has not adopted them yet */
 	atomic_bool has_changes;
-	bool is_leasing;     /* more leases were requested, and uroced has not replied yet */
+	/* more leases of QP numbers were requested, and uroced has not replied yet */
+	bool is_leasing;
 	uint32_t nb_denials; /* number of requests for leases that uroced has denied */
 	uint32_t nb_leases;
 	struct uroce_mux_lease lease[UROCE_MUX_LEASES_MAX];

@@ -41,7 +41,10 @@
  * arrive on another worker by chance.
  */
 #define MIGRATE_AFTER 1024u
-/* Number of migrations after which the threshold of a QP doubles no more. */
+/*
+ * Each migration of a QP doubles the number of forwarded frames that cause the next migration, but
+ * at most so many migrations do.
+ */
 #define MIGRATE_BACKOFF_MAX 5u
 
 static uint32_t

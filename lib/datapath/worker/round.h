@@ -94,7 +94,10 @@ struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
 	uint8_t nb;  /* number of frames that the polled QP had to send */
 	uint8_t max; /* maximum number of frames that the polled QP was allowed to send */
-	/* The QP was polled for responses only, by the transport's fast path for responses. */
+	/*
+	 * Only responses of the QP were requested, from the transport's fast path for responses. So
+	 * `nb` counts no requests.
+	 */
 	bool is_fast_path;
 };
 

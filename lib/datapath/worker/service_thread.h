@@ -22,7 +22,8 @@ struct app_idle {
 	uint64_t ns;
 	bool was_active; /* the latest check of the worker found the application active */
 	/*
-	 * The service thread has taken over from the application, and no frames have arrived since.
+	 * The service thread has begun to drive the worker instead of the application, and no
+	 * frames have arrived since.
 	 */
 	bool awaits_frames;
 	unsigned nb_active; /* number of checks in a row that found the application active */

@@ -148,8 +148,8 @@ void
 uroce_worker_follow_up(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 {
 	/*
-	 * A QP that is scheduled for responses alone may have requests now. A QP in ERR may have
-	 * receive requests to flush.
+	 * Schedule the QP, unless it is scheduled for requests already. A QP that is scheduled for
+	 * responses only may have requests now, and a QP in ERR may have receive requests to flush.
 	 */
 	if (!(wqp->is_active && wqp->may_have_requests) &&
 	    (uroce_qpc_has_work(&wqp->qpc) || wqp->qpc.state == IBV_QPS_ERR))

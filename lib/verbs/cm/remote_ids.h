@@ -97,7 +97,10 @@ void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 void uroce_remote_ids_lose_one(struct uroce_remote_ids *ids, uint32_t local,
 			       enum uroce_cm_event_kind kind);
 
-/** Take an event of any lost id. @return false: no lost id has an event */
+/**
+ * Take an event of any lost id, which is an id whose connection manager has ended.
+ * @return false: no lost id has an event
+ */
 bool uroce_remote_ids_take_lost(struct uroce_remote_ids *ids, struct uroce_cm_event *event);
 
 #endif /* UROCE_VERBS_CM_REMOTE_IDS_H */
