@@ -259,10 +259,10 @@ def daemon(lab, name, options, keeper=None, program=None):
     program, path = program or built('build/apps/uroced/uroced'), lab.path(name + '.sock')
     if not os.path.exists(program):
         raise LabError(f'uroced: {program} was not built')
-    lab.start(inside(keeper) + [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--socket', path,
-                                options.split()[-1]],
-              stdin=subprocess.DEVNULL, stderr=None if lab.is_verbose else subprocess.DEVNULL)
-    deadline = time.monotonic() + 10
+    command = [program, '--no-pci', '--no-huge', *options.split()[:-1], '--', '--socket', path, options.split()[-1]]
+    process = lab.start(inside(keeper) + command, stdin=subprocess.DEVNULL,
+                        stderr=None if lab.is_verbose else subprocess.DEVNULL)
+    deadline = time.monotonic() + START_S
     while not os.path.exists(path):
         if process.poll() is not None or time.monotonic() > deadline:
             raise LabError('uroced: it did not start')
