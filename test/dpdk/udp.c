@@ -83,6 +83,22 @@ let_fail(unsigned nb, int error, bool is_of_segment)
 	is_only_of_segment = is_of_segment;
 }
 
+static unsigned nb_rx_errors; /* number of receive calls that still have to fail */
+
+ssize_t __real_recvmsg(int fd, struct msghdr *msg, int flags);
+ssize_t __wrap_recvmsg(int fd, struct msghdr *msg, int flags);
+
+/* Fail as the kernel does if ICMP has reported an error. Reads of the error queue do not fail. */
+ssize_t
+__wrap_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (nb_rx_errors == 0 || (flags & MSG_ERRQUEUE))
+		return __real_recvmsg(fd, msg, flags);
+	nb_rx_errors--;
+	errno = ECONNREFUSED;
+	return -1;
+}
+
 /* --- tests ------------------------------------------------------------------------------------- */
 
 static void
@@ -247,6 +263,39 @@ udp_port__an_earlier_error_loses_nothing(void **state)
 	assert_int_equal(nb_errors, 0);
 	assert_int_equal(atomic_load(&udp_queue_of(dev_a)->stats.tx_lost), 0);
 	assert_int_equal(atomic_load(&udp_queue_of(dev_b)->stats.tx_lost), 0);
+}
+
+/* A burst that begins with the error of an earlier datagram must have the frames that wait. */
+static void
+udp_port__an_earlier_error_hides_no_datagram(void **state)
+{
+	struct rte_mbuf *frame;
+
+	(void)state;
+	rig_post_send(udp_from, IBV_WR_RDMA_WRITE, 1, 0, 100, udp_to, 0);
+	rig_drive(dev_a);
+	nb_rx_errors = 1;
+	assert_int_equal(uroce_udp_port_rx(dev_b->port, 0, &frame, 1), 1);
+	assert_int_equal(nb_rx_errors, 0);
+	assert_true(udp_queue_of(dev_b)->errors.are_waiting);
+	rte_pktmbuf_free(frame);
+}
+
+/* ICMP reports, which anybody can forge, must not make the port send single datagrams. */
+static void
+udp_port__reports_of_the_network_do_not_stop_long_messages(void **state)
+{
+	static const int errors[] = { EMSGSIZE, EOPNOTSUPP, ECONNREFUSED };
+
+	(void)state;
+	if (!udp_queue_of(dev_a)->tx.has_segment)
+		skip();
+	for (unsigned i = 0; i < RTE_DIM(errors); i++) {
+		let_fail(2, errors[i], true); /* the port repeats each failed call once */
+		udp_write_and_read();
+		assert_int_equal(nb_errors, 0);
+	}
+	assert_true(udp_queue_of(dev_a)->tx.has_segment && udp_queue_of(dev_b)->tx.has_segment);
 }
 
 /*
@@ -643,6 +692,11 @@ main(void)
 						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__an_earlier_error_loses_nothing,
 						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(udp_port__an_earlier_error_hides_no_datagram,
+						udp_setup_ipv4, udp_teardown),
+		cmocka_unit_test_setup_teardown(
+			udp_port__reports_of_the_network_do_not_stop_long_messages, udp_setup_ipv4,
+			udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_host_without_the_port_is_reported,
 						udp_setup_ipv4, udp_teardown),
 		cmocka_unit_test_teardown(udp_port__small_path_mtu, udp_teardown),

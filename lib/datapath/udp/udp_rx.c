@@ -71,14 +71,17 @@ take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 }
 
 /*
- * Record that an error queue may have errors, if a receive call has failed for a reason other than
- * an empty socket.
+ * Whether a receive call must be repeated. An error other than that of an empty socket is one that
+ * the network has reported about an earlier datagram. The kernel reports such an error once, and
+ * datagrams may wait behind it. The error queue then has more about it.
  */
-static void
-note_rx_error(struct uroce_udp_queue *queue)
+static bool
+must_repeat(struct uroce_udp_queue *queue, ssize_t ret)
 {
-	if (unlikely(errno != EAGAIN && errno != EWOULDBLOCK))
-		queue->errors.are_waiting = true;
+	if (likely(ret >= 0 || errno == EAGAIN || errno == EWOULDBLOCK))
+		return false;
+	queue->errors.are_waiting = true;
+	return true;
 }
 
 /*
@@ -98,12 +101,12 @@ recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock,
 		.msg_control = control,
 		.msg_controllen = sizeof(control),
 	};
-	const ssize_t len = recvmsg(sock->fd, &msg, MSG_DONTWAIT);
+	ssize_t len = recvmsg(sock->fd, &msg, MSG_DONTWAIT);
 
-	if (len < 0) {
-		note_rx_error(queue);
+	if (unlikely(must_repeat(queue, len)))
+		len = recvmsg(sock->fd, &msg, MSG_DONTWAIT);
+	if (len < 0)
 		return false;
-	}
 	memset(arrival->dest, 0, sizeof(arrival->dest));
 	arrival->tclass = 0;
 	arrival->ttl = 0;
@@ -305,10 +308,10 @@ count_parts(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock, 
 	if (sock->segment_len == 0)
 		return 1;
 	len = recv(sock->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
-	if (len < 0) {
-		note_rx_error(queue);
+	if (unlikely(must_repeat(queue, len)))
+		len = recv(sock->fd, NULL, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	if (len < 0)
 		return 0;
-	}
 	return RTE_MIN(RTE_MAX(((unsigned)len + part_len - 1) / part_len, 1u), max);
 }
 

@@ -356,11 +356,14 @@ give_up_segments(const struct uroce_port *port, struct uroce_udp_tx *tx)
 	tx->segment_error = 0;
 }
 
-/* Whether an error may mean that the kernel refuses to cut a message into datagrams. */
+/*
+ * Whether an error may mean that the kernel refuses to cut a message into datagrams. No report of
+ * ICMP becomes one of these errors, so that nobody in the network can cause them.
+ */
 static bool
 is_of_segment(int error)
 {
-	return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP;
+	return error == EINVAL || error == EIO;
 }
 
 /*
@@ -406,10 +409,11 @@ send_messages(struct uroce_udp_queue *queue, int fd, struct mmsghdr *msg, unsign
 {
 	const int ret = try_messages(fd, msg, nb);
 
-	if (likely(ret >= 0) || is_full(errno))
+	if (likely(ret == (int)nb) || (ret < 0 && is_full(errno)))
 		return ret;
+	/* the kernel does not return the error of a message behind the first one */
 	queue->errors.are_waiting = true;
-	return try_messages(fd, msg, nb);
+	return ret >= 0 ? ret : try_messages(fd, msg, nb);
 }
 
 /*
