@@ -42,6 +42,11 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
     sys.exit(subprocess.run(sys.argv[1:], check=False).returncode)
 '''
 
+# The same, but the connections that the listener does not accept leave no room for another one.
+FULL_LISTENER = LISTENER.replace('listener.listen()', """listener.listen(0)
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect('/run/uroced/uroced.sock')""")
+
 
 # `true` and `env` run over a device of uroce which they do not open.
 def dashes(build):
@@ -56,6 +61,9 @@ def dashes(build):
             [*run, '--dev', 'loopback', 'echo', '--eal', '--vdev=x'], 0, r'^--eal --vdev=x$'),
         Row('uroce-run: after the path of a socket, too',
             [*run, '--attach', '/nowhere/sock', '--eal', '--vdev=x', 'true'], 2, r'^$', r'/nowhere/sock'),
+        Row('uroce-run: a uroced that accepts no connection',
+            [*empty_run, sys.executable, '-c', FULL_LISTENER, *run, '--attach', '--', 'true'], 2, r'^$',
+            r'uroced\.sock: no connection within 10 s: '),
         Row('uroce-run: an interface that is not there',
             [*run, '--dev', 'nowhere7,mtu=1024', 'true'], 2, r'^$',
             r'nowhere7: there is no network interface of this name; allowed are .*\blo\b.*, loopback, uroced, '),
