@@ -26,6 +26,7 @@
 #include <rte_random.h>
 #include <uroce.h>
 
+#define RESOLVE_NS UINT64_C(25000000000)
 #define DEPTH      16u
 #define MSG_LEN    16384u
 #define FLOWING_AT 64u
@@ -164,6 +165,25 @@ close_all(void)
 	must(-rte_eal_cleanup(), "clean up EAL");
 }
 
+/*
+ * Modify the QP to RTR. The call resolves the address of the other end, which may have no CPU for
+ * longer than the call waits. So the call is repeated for a time that only a hang exceeds.
+ */
+static int
+move_to_rtr(struct ibv_qp_attr *attr)
+{
+	const uint64_t end_ns = now_ns() + RESOLVE_NS;
+	int ret;
+
+	do {
+		ret = uroce_modify_qp(qp, attr,
+				      IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+					      IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
+					      IBV_QP_MIN_RNR_TIMER);
+	} while (ret == ETIMEDOUT && now_ns() < end_ns);
+	return ret;
+}
+
 static void
 connect_qp(void)
 {
@@ -190,11 +210,7 @@ connect_qp(void)
 			     IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
 	     "INIT");
 	attr.qp_state = IBV_QPS_RTR;
-	must(uroce_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
-				     IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-				     IBV_QP_MIN_RNR_TIMER),
-	     "RTR");
+	must(move_to_rtr(&attr), "RTR");
 	attr.qp_state = IBV_QPS_RTS;
 	must(uroce_modify_qp(qp, &attr,
 			     IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |

@@ -536,7 +536,8 @@ static struct pair_conf rc_many = { .type = IBV_QPT_RC, .nb_wr = NB_TURNS, .nb_c
 static struct pair_conf rc_impatient = {
 	.type = IBV_QPT_RC, .is_impatient = true, .timeout = 12, .retry_cnt = 2
 };
-static struct pair_conf rc_lcore = { .type = IBV_QPT_RC, .keys = "drive=lcore" };
+/* a long ACK timeout: lcores spin, and there may be more of them than CPUs, so one may respond late */
+static struct pair_conf rc_lcore = { .type = IBV_QPT_RC, .keys = "drive=lcore", .timeout = 18 };
 static struct pair_conf rc_none = { .type = IBV_QPT_RC, .keys = "drive=none", .is_driven = true };
 static struct pair_conf crossed = { .type = IBV_QPT_RC, .keys = "workers=2", .is_crossed = true };
 static struct pair_conf crossed_many = { .type = IBV_QPT_RC,
@@ -547,9 +548,9 @@ static struct pair_conf crossed_many = { .type = IBV_QPT_RC,
 static struct pair_conf crossed_uc = { .type = IBV_QPT_UC,
 				       .keys = "workers=2",
 				       .is_crossed = true };
-static struct pair_conf crossed_lcore = { .type = IBV_QPT_RC,
-					  .keys = "workers=2,drive=lcore",
-					  .is_crossed = true };
+static struct pair_conf crossed_lcore = {
+	.type = IBV_QPT_RC, .keys = "workers=2,drive=lcore", .is_crossed = true, .timeout = 18
+};
 static struct pair_conf crossed_none = {
 	.type = IBV_QPT_RC, .keys = "workers=2,drive=none", .is_crossed = true, .is_driven = true
 };
