@@ -550,7 +550,7 @@ struct ibv_qp_ex *uroce_qp_to_qp_ex(struct ibv_qp *qp);
 
 /**
  * Modify attributes of a QP. The state of the QP is one of them. A call that fails changes
- * nothing. With IBV_QP_AV the call first resolves the peer's MAC, which may take up to a second.
+ * nothing. With IBV_QP_AV the call first resolves the peer's MAC, which may take up to 3 s.
  *
  * @lcore  Any thread but a worker's.
  * @mt     Safe.

@@ -56,7 +56,7 @@ ROWS = [
         server='ib_write_bw -x 9'),
     Row('a GID of the other IP version', r'GID index \d is an address of IPv\d and the destination \S+ is not: allowed are \d',
         server='ibv_rc_pingpong -g 1', client='ibv_rc_pingpong -g 0'),
-    Row('a VLAN that the peer does not have', r'no reply to ARP on the way to 192\.0\.2\.\d within a second: is that host up',
+    Row('a VLAN that the peer does not have', r'no reply to ARP on the way to 192\.0\.2\.\d within 3 s: is that host up',
         client_keys=',vlan=5'),
     Row('a path MTU above that of the port', r'path_mtu 5 is 4096 bytes, and the port carries 1024: allowed is up to 1024',
         server='ibv_rc_pingpong -g 1 -m 4096', server_keys=',mtu=1024', client_keys=',mtu=1024'),

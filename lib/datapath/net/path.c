@@ -27,8 +27,11 @@
 #include "datapath/worker/round.h"
 #include "wire/build.h"
 
-/* maximum time in nanoseconds to resolve the MAC of a next hop */
-#define RESOLVE_TIMEOUT_NS UINT64_C(1000000000)
+/*
+ * Maximum time in nanoseconds to resolve the MAC of a next hop, as Linux needs for three requests
+ * without a reply. The host of the peer may be busy, or a process of this host may be the peer.
+ */
+#define RESOLVE_TIMEOUT_NS UINT64_C(3000000000)
 /* time in nanoseconds between two requests for the same MAC */
 #define REPEAT_NS UINT64_C(100000000)
 /* microseconds of a sleep between two look-ups of a MAC, if no worker had work */

@@ -153,7 +153,7 @@ uroce_path_fault_describe(struct uroce_dev *dev, const struct ibv_ah_attr *av, i
 	} else if (err == -ETIMEDOUT) {
 		uroce_sentence_add(
 			sentence,
-			"no reply to %s on the way to %s within a second: is that host up, has it "
+			"no reply to %s on the way to %s within 3 s: is that host up, has it "
 			"this address, do both ports have a link, and are they in one VLAN?",
 			is_v4 ? "ARP" : "neighbour discovery", dest);
 	} else if (err == -ENETUNREACH && !dev->port->policy->is_udp &&
