@@ -94,10 +94,7 @@ struct uroce_polled_qp {
 	struct uroce_worker_qp *wqp;
 	uint8_t nb;  /* number of frames that the polled QP had to send */
 	uint8_t max; /* maximum number of frames that the polled QP was allowed to send */
-	/*
-	 * Only responses of the QP were requested, from the transport's fast path for responses. So
-	 * `nb` counts no requests.
-	 */
+	/* `nb` counts responses only, which the transport's fast path for responses has built */
 	bool is_fast_path;
 };
 
