@@ -6,6 +6,7 @@
 
 #include "cm.h"
 #include "cm_event.h"
+#include "link.h"
 #include "stop.h"
 
 #include <arpa/inet.h>
@@ -19,8 +20,6 @@
 
 #include <rte_cycles.h>
 
-/* limit in seconds for the wait until the link is up; only a fault exceeds it */
-#define LINK_S     60
 #define RESOLVE_MS 20000
 /*
  * limit in seconds for each step of connecting: the address, the route, and the answer of the peer;
@@ -323,32 +322,6 @@ open_server(struct cm *cm)
 	return 0;
 }
 
-/*
- * Wait until the link is up. The link of a memif port on a busy machine may need more time than a
- * reachable host needs for an answer.
- */
-static int
-await_link(const struct cm *cm)
-{
-	const uint64_t deadline = rte_rdtsc() + LINK_S * rte_get_tsc_hz();
-	struct ibv_port_attr port;
-
-	while (uroce_query_port(cm->endpoint->context, 1, &port) == 0 &&
-	       port.state != IBV_PORT_ACTIVE) {
-		if (stop_is_asked())
-			return -1;
-		if (rte_rdtsc() > deadline) {
-			fprintf(stderr,
-				"uroce-perf: server %s: the link of the device was down for %u s; "
-				"allowed: a device whose link is up\n",
-				cm->opt->server, LINK_S);
-			return -1;
-		}
-		endpoint_drive(cm->endpoint);
-	}
-	return 0;
-}
-
 static int
 open_client(struct cm *cm)
 {
@@ -372,7 +345,7 @@ open_client(struct cm *cm)
 	uroce_cm_freeaddrinfo(found);
 	if (getrandom(&cm->token, sizeof(cm->token), 0) != sizeof(cm->token))
 		return cm_failed("a random number");
-	return await_link(cm);
+	return link_await(cm->endpoint);
 }
 
 int

@@ -2,6 +2,7 @@
 /* Attaches the QP of a test with --mcg to its multicast group. */
 
 #include "group.h"
+#include "link.h"
 #include "multicast.h"
 
 #include <stdio.h>
@@ -29,6 +30,8 @@ group_set_destination(struct endpoint *endpoint, const struct options *opt, bool
 	if (!opt->is_multicast)
 		return 0;
 	endpoint->peer[0].qpn = MULTICAST_QPN;
+	if (link_await(endpoint) != 0)
+		return -1;
 	return multicast_group(opt, endpoint_is_ipv4(endpoint), !is_client, &endpoint->peer[0].gid);
 }
 

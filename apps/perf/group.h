@@ -16,7 +16,11 @@
  */
 int group_join(struct endpoint *endpoint, const struct options *opt, bool is_client);
 
-/** Set the group of the other side, instead of its QP, as the destination of messages. */
+/**
+ * Set the group of the other side, instead of its QP, as the destination of messages. The call waits
+ * until the link is up. A path to a group needs no response of a host, which would show that it is.
+ * @return 0, or -1 after a line on stderr
+ */
 int group_set_destination(struct endpoint *endpoint, const struct options *opt, bool is_client);
 
 /** Detach the QP from its group if it is attached. */
