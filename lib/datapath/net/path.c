@@ -156,9 +156,12 @@ look_up_socket_route(const struct uroce_dev *dev, const struct route *route, uin
 {
 	const int ret = uroce_dev_check_socket_route(dev, route->src->ip, route->dip);
 
-	if (ret == 0)
-		memcpy(mac, uroce_udp_peer_mac, sizeof(uroce_udp_peer_mac));
-	return ret;
+	if (ret < 0)
+		return ret;
+	uroce_udp_socket_resolve_neighbour(route->src->ip, route->dip,
+					   (int)uroce_gid_if_index(dev));
+	memcpy(mac, uroce_udp_peer_mac, sizeof(uroce_udp_peer_mac));
+	return 0;
 }
 
 /*

@@ -21,6 +21,8 @@
 
 /* Requested size of each buffer of a socket, in bytes. The kernel may grant less. */
 #define BUFFER_LEN (8 << 20)
+/* UDP port of the datagram that makes the kernel resolve a neighbour [RFC 863] */
+#define DISCARD_PORT 9
 
 union sockaddr_ip {
 	struct sockaddr any;
@@ -259,6 +261,20 @@ uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_
 		return fd;
 	close(fd);
 	return 0;
+}
+
+void
+uroce_udp_socket_resolve_neighbour(const uint8_t sip[16], const uint8_t dip[16], int if_index)
+{
+	const int fd = connect_route(sip, dip, if_index);
+	union sockaddr_ip addr;
+	socklen_t len;
+
+	if (fd < 0)
+		return;
+	len = make_sockaddr(&addr, !uroce_ip_is_v4(dip), dip, DISCARD_PORT, if_index);
+	(void)sendto(fd, NULL, 0, MSG_DONTWAIT, &addr.any, len);
+	close(fd);
 }
 
 int

@@ -70,6 +70,14 @@ uint32_t uroce_udp_socket_drops(const struct uroce_udp_socket *sock);
 int uroce_udp_socket_try_route(const uint8_t sip[16], const uint8_t dip[16], int if_index);
 
 /**
+ * Let the kernel resolve the link address of the next hop, by an empty datagram to the discard port
+ * of the destination. The kernel drops most datagrams of a burst to a next hop whose link address
+ * it does not know yet. The call does not wait, and ignores errors.
+ * @param if_index  interface of link-local addresses
+ */
+void uroce_udp_socket_resolve_neighbour(const uint8_t sip[16], const uint8_t dip[16], int if_index);
+
+/**
  * Find the source address that the kernel chooses for a destination.
  * @param if_index  interface of a link-local destination
  * @return 0, or -errno of the kernel
