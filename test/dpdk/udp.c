@@ -99,6 +99,23 @@ __wrap_recvmsg(int fd, struct msghdr *msg, int flags)
 	return -1;
 }
 
+static unsigned nb_empty; /* number of empty datagrams that were sent to the discard port */
+
+ssize_t __real_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len);
+ssize_t __wrap_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
+		      socklen_t to_len);
+
+ssize_t
+__wrap_sendto(int fd, const void *data, size_t len, int flags, const struct sockaddr *to,
+	      socklen_t to_len)
+{
+	const struct sockaddr_in *sin = (const struct sockaddr_in *)to;
+
+	nb_empty += len == 0 && to->sa_family == AF_INET && ntohs(sin->sin_port) == 9;
+	return __real_sendto(fd, data, len, flags, to, to_len);
+}
+
 /* --- tests ------------------------------------------------------------------------------------- */
 
 static void
@@ -659,6 +676,20 @@ udp_port__datagrams_wake_who_sleeps(void **state)
 }
 
 /* A path to a host for which the kernel has no route must be refused at once. */
+/* When a path is resolved, a datagram must leave that makes the kernel resolve the next hop. */
+static void
+udp_port__a_path_makes_the_kernel_resolve_the_next_hop(void **state)
+{
+	struct ibv_ah_attr av = { .is_global = 1, .port_num = 1 };
+	struct uroce_path path;
+	const unsigned nb_before = nb_empty;
+
+	(void)state;
+	memcpy(av.grh.dgid.raw, dev_b->gids->addr[0].ip, sizeof(av.grh.dgid.raw));
+	assert_int_equal(uroce_dev_resolve(dev_a, &av, 0xc000, &path), 0);
+	assert_int_equal(nb_empty - nb_before, 1);
+}
+
 static void
 udp_port__a_missing_route_is_an_error(void **state)
 {
@@ -714,6 +745,9 @@ main(void)
 		cmocka_unit_test(udp_port__gids_follow_the_addresses),
 		cmocka_unit_test(udp_port__the_link_follows_the_address),
 		cmocka_unit_test_teardown(udp_port__datagrams_wake_who_sleeps, udp_teardown),
+		cmocka_unit_test_setup_teardown(
+			udp_port__a_path_makes_the_kernel_resolve_the_next_hop, udp_setup_ipv4,
+			udp_teardown),
 		cmocka_unit_test_setup_teardown(udp_port__a_missing_route_is_an_error,
 						udp_setup_ipv4, udp_teardown),
 	};
