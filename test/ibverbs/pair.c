@@ -59,7 +59,7 @@ connect_qp(struct ibv_context *context, struct ibv_qp *qp, uint32_t dest_qp_num)
 	      "RTR");
 	attr = (struct ibv_qp_attr){
 		.qp_state = IBV_QPS_RTS,
-		.timeout = 14,
+		.timeout = 18,
 		.retry_cnt = 7,
 		.rnr_retry = 7,
 		.max_rd_atomic = 1,
