@@ -84,7 +84,7 @@ connect_to(struct end *end, const struct end *peer)
 	modify(end,
 	       (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
 				     .sq_psn = PSN,
-				     .timeout = 14,
+				     .timeout = 18,
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .max_rd_atomic = 1 },

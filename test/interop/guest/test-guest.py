@@ -51,7 +51,7 @@ def equal(found, expected):
     assert found == expected, f'{found!r} is not {expected!r}'
 
 
-def wait_until(question, timeout=10):
+def wait_until(question, timeout=60):
     deadline = time.monotonic() + timeout
     while not question():
         assert time.monotonic() < deadline, f'not within {timeout} s'
