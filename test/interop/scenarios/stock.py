@@ -8,6 +8,7 @@ from ends import Skip, expect
 from scenarios import scenario
 from uroce_ports import TOP
 
+IPV6_OPTION = '--ipv6-addr'
 SECONDS = 120
 FI_PORT = 47592    # TCP port of fi_pingpong's server
 
@@ -147,10 +148,18 @@ def ucx_io_demo(s):
     expect(ended is None, f'the server ended with {ended}: {s.said(serving).strip()[-200:]}')
 
 
+def knows(s, end, program, option):
+    asked = s.start(end, [program, '--help'])
+    s.finish(asked, SECONDS)
+    return option in s.said(asked)
+
+
 def register_perftest(program, *words):
     @stock(name=f'{program.replace("_", "-")}-rdma-cm', text=f'{program} -R: QPs that librdmacm connects')
     def perftest(s):
-        command = [program, '-R', '-n', '100', '-s', '4096', *words] + (['--ipv6-addr'] if s.is_ipv6 else [])
+        if s.is_ipv6 and not all(knows(s, end, program, IPV6_OPTION) for end in (s.a, s.b)):
+            raise Skip(f'{program} has no {IPV6_OPTION}: this version connects by rdma_cm over IPv4 only')
+        command = [program, '-R', '-n', '100', '-s', '4096', *words] + ([IPV6_OPTION] if s.is_ipv6 else [])
         # the server listens anew for its second connection, and the client does not wait for that
         calling = s.pair(command, command + [s.address(s.b)], SECONDS, has_two_connections=True)[1]
         expect(re.search(r'^ *4096 +100', calling, re.MULTILINE), f'no result: {calling.strip()[-200:]}')
