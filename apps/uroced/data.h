@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/token_bucket.h"
 #include "client.h"
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/port/port.h"
@@ -78,6 +79,7 @@ struct wire {
 	uint64_t moved_ns;
 	uint64_t nb_emptied; /* number of receive bursts after which the port had no more frames */
 	uint64_t link_check_ns;
+	struct uroce_token_bucket replies; /* limits the replies to Get(ClassPortInfo) */
 	/*
 	 * the counters of frames "up" count those that were transmitted to the wire, the counters
 	 * "down" those that were received from it

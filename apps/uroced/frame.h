@@ -93,6 +93,7 @@ struct frame_host {
 	X(NOBODY, "nobody")         /* no client holds the destination QPN */                      \
 	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
 	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
+	X(LIMITED, "limited")       /* more Get(ClassPortInfo) than uroced answers */              \
 	X(GROUP, "group")           /* the kernel cannot join the group of a report */             \
 	X(WIRE, "wire")             /* there is no link or mbuf, or the port takes no frames */
 

@@ -180,25 +180,34 @@ is_icrc_right(const struct uroce_port *port, const struct uroce_pkt *pkt)
 }
 
 /*
- * Reply to a Get(ClassPortInfo) of performance management, a MAD to QP 1 by which another host
- * checks whether RoCEv2 frames reach this host (perf_mgt.h). Such a request is not passed to the
- * client that holds QP 1 (the connection manager).
- * @return whether the mbuf is transmitted as the reply
+ * Check whether a frame is a valid Get(ClassPortInfo) of performance management, a MAD to QP 1 by
+ * which another host checks whether RoCEv2 frames reach this host (perf_mgt.h).
  */
 static bool
-answer_class_port_info(struct wire *wire, struct rte_mbuf *mbuf)
+is_class_port_info_get(const struct wire *wire, const struct rte_mbuf *mbuf, struct uroce_pkt *pkt)
 {
-	struct uroce_pkt pkt;
+	return uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, pkt) ==
+		       UROCE_VERDICT_DATAGRAM &&
+	       uroce_perf_mgt_is_get(pkt) && is_icrc_right(wire->port, pkt);
+}
 
-	if (wire->nb_pending == WIRE_PENDING_MAX ||
-	    uroce_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &pkt) !=
-		    UROCE_VERDICT_DATAGRAM ||
-	    !uroce_perf_mgt_is_get(&pkt) || !is_icrc_right(wire->port, &pkt))
-		return false;
-	uroce_perf_mgt_reply(&pkt);
+/*
+ * Reply to a Get(ClassPortInfo). Such a request is not passed to the client that holds QP 1 (the
+ * connection manager).
+ * @return FRAME_PASSES: the mbuf is transmitted as the reply; otherwise why the frame is dropped
+ */
+static enum frame_drop
+answer_class_port_info(struct wire *wire, struct rte_mbuf *mbuf, const struct uroce_pkt *pkt,
+		       uint64_t now_ns)
+{
+	if (wire->nb_pending == WIRE_PENDING_MAX)
+		return FRAME_DROP_WIRE;
+	if (!uroce_perf_mgt_may_reply(&wire->replies, now_ns))
+		return FRAME_DROP_LIMITED;
+	uroce_perf_mgt_reply(pkt);
 	mbuf->ol_flags = 0;
 	wire->pending[wire->nb_pending++] = mbuf;
-	return true;
+	return FRAME_PASSES;
 }
 
 static enum frame_drop
@@ -237,19 +246,21 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 {
 	enum frame_drop drop;
 	struct frame frame;
+	struct uroce_pkt pkt;
 
 	*is_sent = false;
 	if (rte_pktmbuf_linearize(mbuf) < 0 || mbuf->data_len < ETH_LEN)
 		return FRAME_DROP_KIND;
 	frame_read(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame);
 	drop = frame_filter_wire(&frame, &data->host);
-	if (drop == FRAME_PASSES && frame.kind == FRAME_ROCE && frame.qpn == UROCE_QPN_GSI &&
-	    answer_class_port_info(&data->wire, mbuf)) {
-		*is_sent = true;
-		return FRAME_PASSES;
-	}
 	if (drop != FRAME_PASSES)
 		return drop;
+	if (frame.kind == FRAME_ROCE && frame.qpn == UROCE_QPN_GSI &&
+	    is_class_port_info_get(&data->wire, mbuf, &pkt)) {
+		drop = answer_class_port_info(&data->wire, mbuf, &pkt, data->now_ns);
+		*is_sent = drop == FRAME_PASSES;
+		return drop;
+	}
 	if (frame.kind != FRAME_ASK && frame.kind != FRAME_OTHER)
 		return fill_up(mbuf) ? pass_on(data, &frame, mbuf->data_len) : FRAME_DROP_KIND;
 	*is_sent = answer(&data->wire, mbuf, data->now_ns);

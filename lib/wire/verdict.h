@@ -59,7 +59,9 @@
 	X(CNP,             "congestion notification packet") \
 	/* verdicts of the data path (floor 3), when the QP belongs to another worker */ \
 	X(FORWARDED,       "forwarded to the worker that owns the QP") \
-	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped")
+	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped") \
+	/* verdict of the data path about a request that the device answers by itself */ \
+	X(LIMITED,         "Get(ClassPortInfo) to QP 1, dropped because too many had arrived")
 
 enum uroce_verdict {
 #define UROCE_VERDICT_ENUM(name, text) UROCE_VERDICT_##name,

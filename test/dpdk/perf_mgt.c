@@ -2,7 +2,7 @@
 
 /*
  * The request Get(ClassPortInfo) of the class PerfMgt, sent to QP 1. A device whose program has no
- * QP 1 responds to this request, and to no other datagram to QP 1.
+ * QP 1 responds to this request, at a limited rate, and to no other datagram to QP 1.
  */
 
 #include "rig.h"
@@ -10,14 +10,17 @@
 #include <string.h>
 #include <rte_mbuf.h>
 
+#include "datapath/clock.h"
 #include "datapath/net/perf_mgt.h"
 #include "datapath/port/pool.h"
 #include "wire/build.h"
 #include "wire/icrc.h"
 
-#define MAD_LEN 256
-#define QKEY    0x80010000u
-#define SRC_QPN 0x123456u
+#define MAD_LEN     256
+#define QKEY        0x80010000u
+#define SRC_QPN     0x123456u
+#define NB_REQUESTS 500u /* more requests than a device answers in a burst */
+#define TIMEOUT_NS  UINT64_C(60000000000)
 
 static const uint8_t peer_mac[6] = { 2, 0, 0, 0, 0, 0x99 };
 
@@ -200,6 +203,36 @@ perf_mgt__a_request_to_another_host_gets_no_response(void **state)
 	expect_silence(&request);
 }
 
+/*
+ * If more requests arrive than the device may answer, the others get no response, and are counted.
+ * After a time there is another response.
+ */
+static void
+perf_mgt__the_rate_of_responses_is_limited(void **state)
+{
+	const uint64_t *limited =
+		&uroce_worker_stats(dev_a->worker[0])->verdict[UROCE_VERDICT_LIMITED];
+	const uint64_t begin_ns = uroce_clock_ns();
+	struct request request;
+	struct rte_mbuf *out;
+	unsigned nb = 0;
+
+	(void)state;
+	make_request(&request, addr_v4);
+	for (unsigned i = 0; i < NB_REQUESTS; i++) {
+		out = pass_in(&request);
+		nb += out != NULL;
+		rte_pktmbuf_free(out);
+	}
+	assert_in_range(nb, 1,
+			UROCE_PERF_MGT_BURST + 1 +
+				(uroce_clock_ns() - begin_ns) / UROCE_PERF_MGT_INTERVAL_NS);
+	assert_int_equal(uroce_counted(limited), NB_REQUESTS - nb);
+	while (!(out = pass_in(&request)))
+		assert_true(uroce_clock_ns() - begin_ns < TIMEOUT_NS);
+	rte_pktmbuf_free(out);
+}
+
 static int
 setup(void **state)
 {
@@ -225,6 +258,7 @@ main(void)
 		cmocka_unit_test(perf_mgt__anything_else_gets_no_response),
 		cmocka_unit_test(perf_mgt__a_damaged_request_gets_no_response),
 		cmocka_unit_test(perf_mgt__a_request_to_another_host_gets_no_response),
+		cmocka_unit_test(perf_mgt__the_rate_of_responses_is_limited),
 	};
 
 	if (!rig_init())

@@ -25,12 +25,16 @@
 #include "now_ms.h"
 #include "peer.h"
 #include "wire/hdr.h"
+#include "wire/icrc.h"
 
-#define NOBODY     65534
-#define TIMEOUT_MS 60000
-#define HDR_LEN    42u /* length of the headers in front of a datagram: Ethernet, IPv4, UDP */
-#define UDP_PORT   4791
-#define GROUPS_MAX 64u
+#define NOBODY      65534
+#define TIMEOUT_MS  60000
+#define HDR_LEN     42u /* length of the headers in front of a datagram: Ethernet, IPv4, UDP */
+#define UDP_PORT    4791
+#define GROUPS_MAX  64u
+#define MAD_AT      (HDR_LEN + 12 + 8) /* offset of the MAD in a datagram to QP 1 */
+#define MAD_LEN     256
+#define NB_REQUESTS 100u /* number of requests in a burst, more than uroced answers at once */
 
 static const uint8_t foreign_mac[6] = { 2, 0, 0, 0, 0, 9 };
 
@@ -346,6 +350,62 @@ datagram__that_is_no_packet_is_dropped(void **state)
 	expect_at_client(&a, 300);
 }
 
+/* Build a frame with Get(ClassPortInfo), from the other host to QP 1. @return its length */
+static uint16_t
+build_class_port_info(void)
+{
+	static const uint8_t mad[MAD_LEN] = { 1, 4, 1, 1, [15] = 7, [17] = 1 };
+	const uint16_t len = MAD_AT + MAD_LEN + 4;
+
+	(void)peer_build(&a, frame, NULL, 1, len);
+	peer_make_datagram(&a, frame, 0x80010000);
+	((struct uroce_udp *)(frame + 34))->sport = be16_make(UDP_PORT);
+	((struct uroce_bth *)(frame + HDR_LEN))->pkey = be16_make(0xffff);
+	memcpy(frame + 26, &far_ip, 4);
+	memcpy(frame + MAD_AT, mad, sizeof(mad));
+	uroce_icrc_store(frame + len - 4, uroce_icrc_frame(frame + 14, len - 14 - 4));
+	return len;
+}
+
+/* Count the responses to Get(ClassPortInfo) that wait at the other host. */
+static unsigned
+take_responses(void)
+{
+	unsigned nb = 0;
+
+	while (recv(far, got, sizeof(got), MSG_DONTWAIT) > 0) {
+		assert_int_equal(got[MAD_AT - HDR_LEN + 3], 0x81); /* method GetResp */
+		nb++;
+	}
+	return nb;
+}
+
+/*
+ * Each Get(ClassPortInfo) gets a response, or is counted because there were too many. Otherwise
+ * anybody could fill the send buffer of uroced by requests with addresses of dead hosts.
+ */
+static void
+datagram__requests_to_qp_1_are_answered_at_a_limited_rate(void **state)
+{
+	const uint64_t until_ms = now_ms() + TIMEOUT_MS;
+	const uint16_t len = build_class_port_info();
+	uint64_t nb_sent = 0, nb_responses = 0, nb_limited = 0;
+
+	(void)state;
+	/* on a slow machine a burst of requests may take so long that all of them are answered */
+	while (nb_limited == 0) {
+		for (unsigned i = 0; i < NB_REQUESTS; i++)
+			send_from(far, our_ip, frame + HDR_LEN, len - HDR_LEN);
+		nb_sent += NB_REQUESTS;
+		while (nb_responses + nb_limited < nb_sent) {
+			assert_true(now_ms() < until_ms);
+			nb_responses += take_responses();
+			nb_limited = query_host("drop_limited");
+		}
+	}
+	assert_true(nb_responses > 0);
+}
+
 /* --- multicast ----------------------------------------------------------------------------------- */
 
 static struct in_addr
@@ -627,6 +687,7 @@ main(int argc, char **argv)
 		TWO(client__sends_no_options),
 		TWO(datagram__with_an_address_of_the_host_is_dropped),
 		TWO(datagram__that_is_no_packet_is_dropped),
+		TWO(datagram__requests_to_qp_1_are_answered_at_a_limited_rate),
 		TWO(group__is_joined_while_it_has_members),
 		TWO(group__of_a_client_leaves_to_others),
 		TWO(group__beyond_the_limit_is_dropped),

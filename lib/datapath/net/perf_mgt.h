@@ -13,12 +13,36 @@
  * or without a QP 1. The frame of the request becomes the frame of the response. The response is as
  * long as the request, so a forged source address gains an attacker nothing.
  *
- * The functions keep no state. Any thread may call them.
+ * Anybody can send such requests, also with the addresses of hosts that do not exist. On the port
+ * `udp` the kernel keeps the responses to such hosts in the send buffer of the socket, for 3 s. So
+ * the rate of the responses is limited.
+ *
+ * The functions keep no other state. Any thread may call them, for a limit of its own.
  */
 
 #include <stdbool.h>
 
+#include "base/token_bucket.h"
 #include "wire/parse.h"
+
+/**
+ * Maximum number of responses in a burst, and the time in nanoseconds after which one more response
+ * is allowed. In 3 s these are 107 responses. Each takes 1280 bytes of a socket's send buffer, so
+ * together they take a third of the 416 KiB that Linux grants by default.
+ */
+#define UROCE_PERF_MGT_BURST       32u
+#define UROCE_PERF_MGT_INTERVAL_NS UINT64_C(40000000)
+
+/**
+ * Whether a response may be sent now. A response that may be sent counts.
+ * @param bucket  the limit of a worker, or of uroced
+ */
+static inline bool
+uroce_perf_mgt_may_reply(struct uroce_token_bucket *bucket, uint64_t now_ns)
+{
+	return uroce_token_bucket_take(bucket, UROCE_PERF_MGT_BURST, UROCE_PERF_MGT_INTERVAL_NS,
+				       now_ns);
+}
 
 /**
  * Whether a frame is a Get(ClassPortInfo) of the performance management class, and allowed: a

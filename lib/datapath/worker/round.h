@@ -43,6 +43,7 @@
 #include "datapath/worker/wheel.h"
 #include "datapath/worker/worker.h"
 #include "base/lock.h"
+#include "base/token_bucket.h"
 
 /** Maximum number of frames that a QP may send in its turn. */
 #define UROCE_TX_QUANTUM 32u
@@ -82,11 +83,9 @@ struct uroce_rx {
 	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
 	bool is_from_wire;
 	bool is_ident_unknown; /* `is_ident_unknown` of the port's policy, for the current burst */
-	/*
-	 * A processed frame that is freed later, so that the program gets its message earlier;
-	 * NULL: there is no such frame.
-	 */
-	struct rte_mbuf *done;
+	/* Processed frame that is freed later, so that the program gets its message earlier. */
+	struct rte_mbuf *done;             /* NULL: there is no such frame */
+	struct uroce_token_bucket replies; /* limits the responses of net/perf_mgt.h */
 };
 
 /** The result of polling one QP for frames in a pass of the transmit stage. */

@@ -278,7 +278,9 @@ look_up_all(struct uroce_worker *worker, unsigned nb)
 			continue;
 		if (unlikely(rx->pkt[i].dest_qpn == UROCE_QPN_GSI) &&
 		    uroce_perf_mgt_is_get(&rx->pkt[i]) && is_to_us(worker->dev, &rx->pkt[i])) {
-			rx->verdict[i] = ANSWERED;
+			rx->verdict[i] = uroce_perf_mgt_may_reply(&rx->replies, worker->now_ns)
+						 ? ANSWERED
+						 : UROCE_VERDICT_LIMITED;
 			continue;
 		}
 		wqp = uroce_qpn_lookup(worker->dev->qpns, rx->pkt[i].dest_qpn);
