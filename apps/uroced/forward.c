@@ -355,8 +355,7 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 	  const struct pieces *pieces)
 {
 	if (data->host.is_udp && frame->kind == FRAME_REPORT)
-		return groups_report(&data->groups, data->client, data->wire.port, from->slot,
-				     frame);
+		return groups_report(&data->groups, from->slot, frame, data->now_ns);
 	if (!is_to_group(frame))
 		return wire_send(&data->wire, pieces);
 	(void)data_deliver_all(data, from, frame, pieces);

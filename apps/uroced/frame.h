@@ -81,21 +81,22 @@ struct frame_host {
 
 /** The reasons why a frame is dropped. Each reason has a counter. */
 #define FRAME_DROPS(X)                                                                             \
-	X(SLOT, "slot")             /* the descriptor does not describe a frame */                 \
-	X(SOURCE, "source")         /* the source MAC, address or VLAN is not the host's */        \
-	X(KIND, "kind")             /* this kind of frame is not allowed */                        \
-	X(MANAGEMENT, "qp1")        /* not allowed for QP 0 or 1, or MAC and QPN disagree */       \
-	X(FORGED, "forged")         /* the source QP of a datagram is not of the sender */         \
-	X(UNBOUND, "unbound")       /* the destination QP is not connected to the sender */        \
-	X(QKEY, "qkey")             /* the Q_Key is privileged, and the user is not root */        \
-	X(NOT_OURS, "not_ours")     /* a frame from the wire is for another host */                \
-	X(OUR_SOURCE, "our_source") /* a frame from the wire has this host's MAC or IP */          \
-	X(NOBODY, "nobody")         /* no client holds the destination QPN */                      \
-	X(RING_FULL, "ring_full")   /* the receiver's ring has no room */                          \
-	X(BUFFER, "buffer")         /* the receiver's buffer is missing or too small */            \
-	X(LIMITED, "limited")       /* more Get(ClassPortInfo) than uroced answers */              \
-	X(GROUP, "group")           /* the kernel cannot join the group of a report */             \
-	X(WIRE, "wire")             /* there is no link or mbuf, or the port takes no frames */
+	X(SLOT, "slot")               /* the descriptor does not describe a frame */               \
+	X(SOURCE, "source")           /* the source MAC, address or VLAN is not the host's */      \
+	X(KIND, "kind")               /* this kind of frame is not allowed */                      \
+	X(MANAGEMENT, "qp1")          /* not allowed for QP 0 or 1, or MAC and QPN disagree */     \
+	X(FORGED, "forged")           /* the source QP of a datagram is not of the sender */       \
+	X(UNBOUND, "unbound")         /* the destination QP is not connected to the sender */      \
+	X(QKEY, "qkey")               /* the Q_Key is privileged, and the user is not root */      \
+	X(NOT_OURS, "not_ours")       /* a frame from the wire is for another host */              \
+	X(OUR_SOURCE, "our_source")   /* a frame from the wire has this host's MAC or IP */        \
+	X(NOBODY, "nobody")           /* no client holds the destination QPN */                    \
+	X(RING_FULL, "ring_full")     /* the receiver's ring has no room */                        \
+	X(BUFFER, "buffer")           /* the receiver's buffer is missing or too small */          \
+	X(LIMITED, "limited")         /* more Get(ClassPortInfo) than uroced answers */            \
+	X(GROUP, "group")             /* the kernel cannot join the group of a report */           \
+	X(GROUP_LIMIT, "group_limit") /* the user may not join the group of a report */            \
+	X(WIRE, "wire")               /* there is no link or mbuf, or the port takes no frames */
 
 enum frame_drop {
 #define X(name, text) FRAME_DROP_##name,

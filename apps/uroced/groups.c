@@ -6,15 +6,104 @@
 
 #include <string.h>
 #include <unistd.h>
-#include <rte_common.h>
 
+#include "datapath/net/address_text.h"
 #include "datapath/net/netif.h"
 #include "datapath/port/port.h"
+#include "log_line.h"
+
+/* Number of lines about refused reports at once, and the time after which one more is written. */
+#define LINES_BURST 5u
+#define LINE_NS     UINT64_C(1000000000)
+
+void
+groups_init(struct groups *groups, const struct uroce_port *port, struct client *const *client)
+{
+	*groups = (struct groups){ .port = port, .client = client };
+}
+
+/* --- limits -------------------------------------------------------------------------------------- */
+
+/* The groups of which a user is a member, and those of which only other users are members. */
+struct usage {
+	unsigned nb_own;
+	unsigned nb_others;
+};
+
+static struct slot_set
+find_slots_of_user(const struct groups *groups, uid_t uid)
+{
+	struct slot_set slots = { { 0 } };
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		if (groups->client[i] && groups->client[i]->uid == uid)
+			slots.bits[i / 64] |= UINT64_C(1) << i % 64;
+	}
+	return slots;
+}
+
+static bool
+has_member_of(const struct group *group, const struct slot_set *slots)
+{
+	uint64_t common = 0;
+
+	for (unsigned i = 0; i < CLIENTS_MAX / 64; i++)
+		common |= group->members.bits[i] & slots->bits[i];
+	return common != 0;
+}
+
+/* Count the groups, without the group that the user wants to join. */
+static struct usage
+count_groups(const struct groups *groups, const struct group *wanted, const struct slot_set *slots)
+{
+	struct usage usage = { 0, 0 };
+
+	for (unsigned i = 0; i < groups->nb; i++) {
+		if (&groups->group[i] == wanted)
+			continue;
+		if (has_member_of(&groups->group[i], slots))
+			usage.nb_own++;
+		else
+			usage.nb_others++;
+	}
+	return usage;
+}
+
+/*
+ * Check whether a user may join a group.
+ * @param wanted  the group; NULL if it has no members yet
+ * @param[out] usage  the other groups, for the log
+ */
+static bool
+may_join(const struct groups *groups, const struct group *wanted, uid_t uid, struct usage *usage)
+{
+	const struct slot_set slots = find_slots_of_user(groups, uid);
+
+	*usage = count_groups(groups, wanted, &slots);
+	return (wanted && has_member_of(wanted, &slots)) ||
+	       usage->nb_own < (GROUPS_MAX - usage->nb_others) / 2;
+}
+
+static void
+log_limit(struct groups *groups, const uint8_t gid[16], uid_t uid, const struct usage *usage,
+	  uint64_t now_ns)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (uroce_token_bucket_take(&groups->lines, LINES_BURST, LINE_NS, now_ns))
+		log_line("user %u does not join multicast group %s: the user is in %u groups, and "
+			 "other users in %u more: allowed is half of the %u groups that others "
+			 "leave",
+			 (unsigned)uid, uroce_address_text(gid, text), usage->nb_own,
+			 usage->nb_others, GROUPS_MAX - usage->nb_others);
+}
+
+/* --- groups and members -------------------------------------------------------------------------- */
 
 static bool
 is_member(const struct group *group, uint16_t slot)
 {
-	return group->members[slot / 64] >> slot % 64 & 1;
+	return group->members.bits[slot / 64] >> slot % 64 & 1;
 }
 
 static struct group *
@@ -27,76 +116,74 @@ find_group(struct groups *groups, const uint8_t gid[16])
 	return NULL;
 }
 
-/* Whether a user may have one more group. */
-static bool
-is_below_limit(const struct groups *groups, uid_t uid)
-{
-	unsigned nb_own = 0;
-
-	for (unsigned i = 0; i < groups->nb; i++)
-		nb_own += groups->group[i].uid == uid;
-	return nb_own < (GROUPS_MAX - (groups->nb - nb_own)) / 2;
-}
-
-/* Make the kernel join a group. @return NULL if the limit is reached, or the kernel refuses */
+/* Make the kernel join a group. @return NULL, and a line in the log, if the kernel refuses */
 static struct group *
-add_group(struct groups *groups, const struct uroce_port *port, const uint8_t gid[16], uid_t uid)
+add_group(struct groups *groups, const uint8_t gid[16], uid_t uid, uint64_t now_ns)
 {
 	struct group *group = &groups->group[groups->nb];
-	const bool has_socket = uroce_udp_port_has_group_sockets(port);
-	int ret;
+	const bool has_socket = uroce_udp_port_has_group_sockets(groups->port);
+	const int ret = has_socket ? uroce_udp_port_join(groups->port, gid)
+				   : uroce_netif_join(&groups->port->netif, gid);
+	char text[INET6_ADDRSTRLEN];
 
-	if (!is_below_limit(groups, uid))
+	if (ret < 0) {
+		if (uroce_token_bucket_take(&groups->lines, LINES_BURST, LINE_NS, now_ns))
+			log_line("user %u does not join multicast group %s: the kernel says: %s",
+				 (unsigned)uid, uroce_address_text(gid, text), strerror(-ret));
 		return NULL;
-	ret = has_socket ? uroce_udp_port_join(port, gid) : uroce_netif_join(&port->netif, gid);
-	if (ret < 0)
-		return NULL;
-	*group = (struct group){ .fd = has_socket ? -1 : ret, .uid = uid };
+	}
+	*group = (struct group){ .fd = has_socket ? -1 : ret };
 	memcpy(group->gid, gid, sizeof(group->gid));
 	groups->nb++;
 	return group;
 }
 
 static void
-remove_group(struct groups *groups, const struct uroce_port *port, struct group *group)
+remove_group(struct groups *groups, struct group *group)
 {
 	if (group->fd >= 0)
 		(void)close(group->fd);
 	else
-		uroce_udp_port_leave(port, group->gid);
+		uroce_udp_port_leave(groups->port, group->gid);
 	*group = groups->group[--groups->nb];
-}
-
-/* Find the client with the lowest slot among the members of a group that has members. */
-static uint16_t
-first_member(const struct group *group)
-{
-	unsigned i = 0;
-
-	while (group->members[i] == 0)
-		i++;
-	return (uint16_t)(i * 64 + (unsigned)__builtin_ctzll(group->members[i]));
 }
 
 /* End a membership. @return whether the group has lost its last member, and was removed */
 static bool
-leave_group(struct groups *groups, struct client *const *client, const struct uroce_port *port,
-	    struct group *group, uint16_t slot)
+leave_group(struct groups *groups, struct group *group, uint16_t slot)
 {
 	if (!is_member(group, slot))
 		return false;
-	group->members[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-	if (--group->nb_members == 0) {
-		remove_group(groups, port, group);
-		return true;
+	group->members.bits[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+	if (--group->nb_members > 0)
+		return false;
+	remove_group(groups, group);
+	return true;
+}
+
+/* Handle the report of a group of which a client is no member. */
+static enum frame_drop
+join_group(struct groups *groups, struct group *group, const uint8_t gid[16], uint16_t slot,
+	   uint64_t now_ns)
+{
+	const uid_t uid = groups->client[slot]->uid;
+	struct usage usage;
+
+	if (!may_join(groups, group, uid, &usage)) {
+		log_limit(groups, gid, uid, &usage, now_ns);
+		return FRAME_DROP_GROUP_LIMIT;
 	}
-	group->uid = client[first_member(group)]->uid;
-	return false;
+	if (!group)
+		group = add_group(groups, gid, uid, now_ns);
+	if (!group)
+		return FRAME_DROP_GROUP;
+	group->members.bits[slot / 64] |= UINT64_C(1) << slot % 64;
+	group->nb_members++;
+	return FRAME_PASSES;
 }
 
 enum frame_drop
-groups_report(struct groups *groups, struct client *const *client, const struct uroce_port *port,
-	      uint16_t slot, const struct frame *frame)
+groups_report(struct groups *groups, uint16_t slot, const struct frame *frame, uint64_t now_ns)
 {
 	uint8_t gid[16] = { [10] = 0xff, 0xff };
 	struct group *group;
@@ -107,26 +194,19 @@ groups_report(struct groups *groups, struct client *const *client, const struct 
 	group = find_group(groups, gid);
 	if (frame->is_leave) {
 		if (group)
-			(void)leave_group(groups, client, port, group, slot);
+			(void)leave_group(groups, group, slot);
 		return FRAME_PASSES;
 	}
-	if (!group)
-		group = add_group(groups, port, gid, client[slot]->uid);
-	if (!group)
-		return FRAME_DROP_GROUP;
-	if (!is_member(group, slot)) {
-		group->members[slot / 64] |= UINT64_C(1) << slot % 64;
-		group->nb_members++;
-	}
-	return FRAME_PASSES;
+	if (group && is_member(group, slot))
+		return FRAME_PASSES;
+	return join_group(groups, group, gid, slot, now_ns);
 }
 
 void
-groups_forget(struct groups *groups, struct client *const *client, const struct uroce_port *port,
-	      uint16_t slot)
+groups_forget(struct groups *groups, uint16_t slot)
 {
 	unsigned i = 0;
 
 	while (i < groups->nb)
-		i += !leave_group(groups, client, port, &groups->group[i], slot);
+		i += !leave_group(groups, &groups->group[i], slot);
 }

@@ -9,12 +9,17 @@
  * makes the kernel join the groups, as a snooping switch would open its ports. The kernel reports
  * the groups to the network.
  *
+ * A user may be a member of at most half of the groups in which other users leave room, so that few
+ * users together cannot take all groups. A group with members of several users counts for each of
+ * them. Otherwise a user could leave groups to another user, and take further ones.
+ *
  * The data path alone uses the groups.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/token_bucket.h"
 #include "client.h"
 #include "datapath/udp/udp_port.h"
 #include "frame.h"
@@ -23,33 +28,40 @@
 
 struct uroce_port;
 
+/** A set of clients: a bit for the slot of each client. */
+struct slot_set {
+	uint64_t bits[CLIENTS_MAX / 64];
+};
+
 struct group {
 	uint8_t gid[16];
 	int fd; /* keeps the membership of the kernel; -1 if a socket of the port keeps it */
-	/*
-	 * The group counts towards the limit of this user, who is the user of one of the members.
-	 */
-	uid_t uid;
 	unsigned nb_members;
-	uint64_t members[CLIENTS_MAX / 64]; /* a bit for the slot of each client */
+	struct slot_set members;
 };
 
 struct groups {
+	const struct uroce_port *port;
+	struct client *const *client;    /* the attached clients by slot */
+	struct uroce_token_bucket lines; /* limits the lines of the log about refused reports */
 	unsigned nb;
 	struct group group[GROUPS_MAX];
 };
 
-/**
- * Handle a report of a client. A user has at most half of the groups that other users leave.
- * @param client  all clients by slot, among them the sender
- * @return FRAME_PASSES, or why the frame is dropped
- */
-enum frame_drop groups_report(struct groups *groups, struct client *const *client,
-			      const struct uroce_port *port, uint16_t slot,
-			      const struct frame *frame);
+/** @param client  the attached clients by slot, as they are at each later call */
+void groups_init(struct groups *groups, const struct uroce_port *port,
+		 struct client *const *client);
 
-/** End all memberships of a client, while the client is still among `client`. */
-void groups_forget(struct groups *groups, struct client *const *client,
-		   const struct uroce_port *port, uint16_t slot);
+/**
+ * Handle a report of a client.
+ * @return FRAME_PASSES; FRAME_DROP_GROUP_LIMIT: the user of the client may not join the group;
+ *   FRAME_DROP_GROUP: the kernel does not join the group; FRAME_DROP_KIND: the frame is no report
+ *   of a single group
+ */
+enum frame_drop groups_report(struct groups *groups, uint16_t slot, const struct frame *frame,
+			      uint64_t now_ns);
+
+/** End all memberships of a client. */
+void groups_forget(struct groups *groups, uint16_t slot);
 
 #endif /* UROCED_GROUPS_H */

@@ -71,6 +71,7 @@ data_create(struct uroce_port *port, struct uroce_neigh *neigh, struct lease_tab
 	data->leases = leases;
 	data->read_clock = uroce_clock_ns;
 	wire_init(&data->wire, port, neigh);
+	groups_init(&data->groups, port, data->client);
 	uroce_rx_wakeups_init(&data->notices, port);
 	data->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	data->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -171,7 +172,7 @@ run_unlink(struct data *data, void *arg)
 	struct client *client = arg;
 
 	(void)epoll_ctl(data->epoll_fd, EPOLL_CTL_DEL, client->doorbell, NULL);
-	groups_forget(&data->groups, data->client, data->wire.port, client->slot);
+	groups_forget(&data->groups, client->slot);
 	data->client[client->slot] = NULL;
 	data->nb_waiting -= client->nb_barriers;
 	runq_remove(data, client);
