@@ -23,6 +23,7 @@
 #include "client.h"
 #include "datapath/port/rx_wakeup.h"
 #include "datapath/port/port.h"
+#include "datapath/udp/udp_counter.h"
 #include "frame.h"
 #include "groups.h"
 #include "lease.h"
@@ -85,6 +86,8 @@ struct wire {
 	 * "down" those that were received from it
 	 */
 	struct counters counters;
+	/* the counters of the port `udp` at the last call of wire_read_udp_counters() */
+	counter udp[UROCE_UDP_COUNTER_NB];
 };
 
 /** A command: a function that the data path runs for the control thread between two rounds. */
@@ -265,6 +268,9 @@ bool runq_may_sleep(struct client *client);
 void runq_awake(struct client *client);
 
 /* The functions from here to wire_receive() are in wire.c. */
+
+/** Copy the counters of the port `udp` for other threads. On other ports nothing happens. */
+void wire_read_udp_counters(struct wire *wire);
 
 void wire_init(struct wire *wire, struct uroce_port *port, struct uroce_neigh *neigh);
 void wire_fini(struct wire *wire);

@@ -353,7 +353,10 @@ wait_idle(struct data *data, struct idle_state *self)
 		self->sleep_ns = UROCE_IDLE_TIMED_MIN_NS;
 }
 
-/* Check the link every LINK_NS, and restart a port whose link is lost. */
+/*
+ * Check the link every LINK_NS, and restart a port whose link is lost. Also copy the counters of
+ * the port.
+ */
 static void
 watch_link(struct wire *wire, uint64_t now_ns)
 {
@@ -362,6 +365,7 @@ watch_link(struct wire *wire, uint64_t now_ns)
 	if (now_ns < wire->link_check_ns)
 		return;
 	uroce_link_check(port);
+	wire_read_udp_counters(wire);
 	wire->link_check_ns = now_ns + LINK_NS;
 	if (!uroce_link_is_lost(port, now_ns))
 		return;

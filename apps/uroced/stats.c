@@ -54,6 +54,15 @@ add_counters(struct rte_tel_data *answer, const struct counters *counters)
 	}
 }
 
+/* Add the counters that only the port `udp` has. They are up to 100 ms old. */
+static void
+add_udp_counters(struct rte_tel_data *answer, const struct wire *wire)
+{
+	for (unsigned c = 0; wire->port->udp && c < UROCE_UDP_COUNTER_NB; c++)
+		add(answer, uroce_udp_counter_name(c),
+		    atomic_load_explicit(&wire->udp[c], memory_order_relaxed));
+}
+
 /*
  * List the clients after the one that the parameter names, or the first clients. An array of a
  * reply has room for fewer clients than uroced may have.
@@ -218,6 +227,7 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 		add_limits(answer);
 		add_refusals(answer);
 		add_counters(answer, &asked->data->wire.counters);
+		add_udp_counters(answer, &asked->data->wire);
 	}
 	pthread_mutex_unlock(&lock);
 	return 0;

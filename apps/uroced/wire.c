@@ -33,6 +33,18 @@ wire_fini(struct wire *wire)
 	rte_pktmbuf_free_bulk(wire->spare, wire->nb_spare);
 }
 
+void
+wire_read_udp_counters(struct wire *wire)
+{
+	uint64_t nb[UROCE_UDP_COUNTER_NB] = { 0 };
+
+	if (!wire->port->udp)
+		return;
+	uroce_udp_counters_add(wire->port->udp->queue[0], nb);
+	for (unsigned c = 0; c < UROCE_UDP_COUNTER_NB; c++)
+		atomic_store_explicit(&wire->udp[c], nb[c], memory_order_relaxed);
+}
+
 static bool
 is_there(const struct wire *wire)
 {

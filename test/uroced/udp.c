@@ -273,6 +273,23 @@ frames__of_two_clients_do_not_touch_the_sockets(void **state)
 	assert_int_equal(query_host("frames_up"), nb_up);
 }
 
+/* The counters of the port are those of uroced, after a short time. */
+static void
+host__has_the_counters_of_the_port(void **state)
+{
+	static const uint8_t zeros[20000]; /* longer than the longest frame */
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		send_from(far, our_ip, zeros, sizeof(zeros));
+	peer_send(&a, 0, frame, build_far(200));
+	expect_at_far(200);
+	await_host_counter("udp_rx_too_long", 3);
+	assert_true(query_host("udp_rx_messages") >= 3);
+	assert_true(query_host("udp_tx_messages") >= 1);
+	assert_int_equal(query_host("udp_tx_lost"), 0);
+}
+
 /* --- hostile input ------------------------------------------------------------------------------- */
 
 static void
@@ -684,6 +701,7 @@ main(int argc, char **argv)
 		TWO(frames__leave_and_arrive_as_datagrams),
 		TWO(frames__of_many_lengths_leave_in_order),
 		TWO(frames__of_two_clients_do_not_touch_the_sockets),
+		TWO(host__has_the_counters_of_the_port),
 		TWO(client__sends_no_forged_frames),
 		TWO(client__sends_no_options),
 		TWO(datagram__with_an_address_of_the_host_is_dropped),

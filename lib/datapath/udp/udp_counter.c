@@ -49,26 +49,16 @@ uroce_udp_counter_text(enum uroce_udp_counter counter)
 	return (unsigned)counter < UROCE_UDP_COUNTER_NB ? udp_counter_texts[counter] : "?";
 }
 
-/* The arguments of add_queue(): a queue, and the array to which the queue's counters are added. */
-struct queue_reading {
-	const struct uroce_udp_queue *queue;
-	uint64_t *nb;
-};
-
 static uint64_t
 load_count(const _Atomic uint64_t *counter)
 {
 	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Add the counters of a queue. The function runs in the context of the queue's worker. */
-static int
-add_queue(void *arg)
+void
+uroce_udp_counters_add(const struct uroce_udp_queue *queue, uint64_t nb[UROCE_UDP_COUNTER_NB])
 {
-	const struct queue_reading *reading = arg;
-	const struct uroce_udp_queue *queue = reading->queue;
 	const struct uroce_udp_stats *stats = &queue->stats;
-	uint64_t *nb = reading->nb;
 
 	nb[UROCE_UDP_COUNTER_TX_MESSAGES] += load_count(&stats->tx_messages);
 	nb[UROCE_UDP_COUNTER_TX_LOST] += load_count(&stats->tx_lost);
@@ -80,6 +70,21 @@ add_queue(void *arg)
 	nb[UROCE_UDP_COUNTER_ICMP_ERRORS] += load_count(&stats->icmp_errors);
 	for (unsigned i = 0; i < queue->nb_sockets; i++)
 		nb[UROCE_UDP_COUNTER_RX_DROPPED] += uroce_udp_socket_drops(&queue->socket[i]);
+}
+
+/* The arguments of add_queue(): a queue, and the array to which the queue's counters are added. */
+struct queue_reading {
+	const struct uroce_udp_queue *queue;
+	uint64_t *nb;
+};
+
+/* Add the counters of a queue. The function runs in the context of the queue's worker. */
+static int
+add_queue(void *arg)
+{
+	const struct queue_reading *reading = arg;
+
+	uroce_udp_counters_add(reading->queue, reading->nb);
 	return 0;
 }
 

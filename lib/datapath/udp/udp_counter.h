@@ -5,12 +5,14 @@
 /**
  * @file
  * The counters that only the port `udp` has. Telemetry shows them beside the counters of the device
- * (transport/counter.h). They are sums over the queues of the port.
+ * (transport/counter.h), or beside those of uroced. They are sums over the queues of the port.
  */
 
 #include <stdint.h>
 
 #include "datapath/device/dev.h"
+
+struct uroce_udp_queue;
 
 #define UROCE_UDP_COUNTER_LIST(X)                                                                  \
 	X(TX_MESSAGES, "messages that the kernel accepted, of up to 64 datagrams each")            \
@@ -34,6 +36,12 @@ const char *uroce_udp_counter_name(enum uroce_udp_counter counter);
 
 /** Get the description of a counter, a text without a full stop. */
 const char *uroce_udp_counter_text(enum uroce_udp_counter counter);
+
+/**
+ * Add the counters of a queue to the elements of an array.
+ * @lcore The thread that drives the queue.
+ */
+void uroce_udp_counters_add(const struct uroce_udp_queue *queue, uint64_t nb[UROCE_UDP_COUNTER_NB]);
 
 /**
  * Read the counters of a device on the port `udp`. Any thread may call this function, except a
