@@ -174,6 +174,20 @@ log_socket_error(const uint8_t *ip, bool is_ipv6, int error)
 	return error;
 }
 
+/* Log an error of a socket of a family, which may be restricted to an interface. */
+static int
+log_family_error(const struct uroce_udp_socket_conf *conf, int error)
+{
+	if (error != -EPERM || !conf->if_name)
+		return log_socket_error(NULL, conf->is_ipv6, error);
+	UROCE_LOG(ERR, port,
+		  "udp: iface=%s: the kernel does not let this user bind a socket to an interface "
+		  "(before Linux 5.7 this needs CAP_NET_RAW): allowed is addr= with the addresses "
+		  "of the interface",
+		  conf->if_name);
+	return error;
+}
+
 int
 uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
 {
@@ -242,12 +256,12 @@ add_family_sockets(struct uroce_port *port, struct uroce_udp_queue *queue, bool 
 	int ret = uroce_udp_queue_add(queue, &conf);
 
 	if (ret < 0)
-		return log_socket_error(NULL, false, ret);
+		return log_family_error(&conf, ret);
 	conf.is_ipv6 = true;
 	ret = uroce_udp_queue_add(queue, &conf);
 	if (ret == -EAFNOSUPPORT || ret == -EADDRNOTAVAIL)
 		return 0;
-	return ret < 0 ? log_socket_error(NULL, true, ret) : 0;
+	return ret < 0 ? log_family_error(&conf, ret) : 0;
 }
 
 static int

@@ -70,7 +70,8 @@ int uroce_udp_port_plan(const struct uroce_dev_conf *conf, struct uroce_udp_plan
 /**
  * Open the sockets of a port, a queue for each worker, and determine the MAC and the longest frame.
  * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
- *   the address), EADDRINUSE (a socket has the UDP port at this address), ENOMEM
+ *   the address), EADDRINUSE (a socket has the UDP port at this address), EPERM (the kernel lets
+ *   only privileged users bind a socket to an interface), ENOMEM
  */
 int uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf);
 
