@@ -20,6 +20,7 @@
 #include "datapath/net/gid_table.h"
 #include "datapath/net/netif.h"
 #include "datapath/net/netlink.h"
+#include "datapath/udp/udp_fork.h"
 #include "datapath/udp/udp_queue.h"
 #include "transport/mcast.h"
 #include "wire/build.h"
@@ -188,8 +189,8 @@ log_family_error(const struct uroce_udp_socket_conf *conf, int error)
 	return error;
 }
 
-int
-uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
+static int
+add_socket(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	struct uroce_udp_socket *sock = &queue->socket[queue->nb_sockets];
@@ -209,17 +210,30 @@ uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket
 	return 0;
 }
 
+int
+uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf)
+{
+	int ret;
+
+	uroce_udp_fork_prevent();
+	ret = add_socket(queue, conf);
+	uroce_udp_fork_allow();
+	return ret;
+}
+
 void
 uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i)
 {
 	uroce_udp_count(&queue->stats.rx_dropped, uroce_udp_socket_drops(&queue->socket[i]));
+	uroce_udp_fork_prevent();
 	/*
-	 * Remove the socket from the epoll set before it is closed. If a child of fork() has the
-	 * socket, too, close() alone does not remove it.
+	 * Remove the socket from the epoll set before it is closed. If a child process has the
+	 * socket, too, as after vfork(), close() alone does not remove it.
 	 */
 	(void)epoll_ctl(queue->epoll_fd, EPOLL_CTL_DEL, queue->socket[i].fd, NULL);
 	uroce_udp_socket_close(&queue->socket[i]);
 	queue->socket[i] = queue->socket[--queue->nb_sockets];
+	uroce_udp_fork_allow();
 	queue->rx.next_socket = 0;
 }
 
@@ -279,9 +293,11 @@ open_queue(struct uroce_port *port, const struct uroce_dev_conf *conf, uint16_t 
 
 	if (!queue)
 		return log_no_queue(ENOMEM);
-	port->udp->queue[port->udp->nb_queues++] = queue;
 	queue->tx.has_segment = true;
+	uroce_udp_fork_prevent();
+	port->udp->queue[port->udp->nb_queues++] = queue;
 	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	uroce_udp_fork_allow();
 	if (queue->epoll_fd < 0)
 		return log_no_queue(errno);
 	ret = conf->nb_addr > 0 ? add_addr_sockets(port, conf, queue, idx > 0)
@@ -328,6 +344,7 @@ uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	port->udp = calloc(1, sizeof(*port->udp));
 	if (!port->udp)
 		return log_no_queue(ENOMEM);
+	uroce_udp_fork_link(port->udp);
 	port->frame_limit = plan.frame_limit;
 	memcpy(port->mac, plan.mac, sizeof(port->mac));
 	port->udp->has_addrs = true;
@@ -347,6 +364,7 @@ uroce_udp_port_close(struct uroce_udp_port *udp)
 {
 	if (!udp)
 		return;
+	uroce_udp_fork_unlink(udp);
 	for (uint16_t i = 0; i < udp->nb_queues; i++)
 		close_queue(udp->queue[i]);
 	free(udp);

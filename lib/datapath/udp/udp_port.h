@@ -20,6 +20,7 @@
  *	udp_frame.c   the headers of received frames
  *	udp_error.c   errors that the network reports by ICMP
  *	udp_counter.c counters, read by any thread
+ *	udp_fork.c    children of fork(), which close their copies of the sockets
  *
  * The kernel determines two fields that the ICRC covers. The source port is always 4791, and the
  * paths of the device have this source port. The identification of IPv4 is 0 in a single datagram.
@@ -44,6 +45,7 @@ extern const uint8_t uroce_udp_peer_mac[6];
 
 /** The part of a port that only the port `udp` has. */
 struct uroce_udp_port {
+	struct uroce_udp_port *next; /* next port of the process (udp_fork.c) */
 	uint16_t nb_queues;
 	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
 	/*
