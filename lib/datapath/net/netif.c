@@ -25,9 +25,6 @@
 #include "datapath/net/netlink.h"
 #include "wire/build.h"
 
-/* UDP port of the datagram that makes the kernel resolve a neighbour [RFC 863] */
-#define DISCARD_PORT 9
-
 static int
 open_socket(const struct uroce_netif *netif, int family)
 {
@@ -357,10 +354,11 @@ uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])
 static void
 send_wakeup_datagram(const struct uroce_netif *netif, const uint8_t ip[16])
 {
-	struct sockaddr_in sin = { .sin_family = AF_INET, .sin_port = htons(DISCARD_PORT) };
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+				   .sin_port = htons(UROCE_NETIF_DISCARD_PORT) };
 	struct sockaddr_in6 sin6 = {
 		.sin6_family = AF_INET6,
-		.sin6_port = htons(DISCARD_PORT),
+		.sin6_port = htons(UROCE_NETIF_DISCARD_PORT),
 		.sin6_scope_id = (uint32_t)netif->if_index,
 	};
 

@@ -17,6 +17,12 @@
 
 #include "datapath/device/conf.h"
 
+/**
+ * UDP port of the empty datagrams that make the kernel resolve a neighbour: the port of the discard
+ * service [RFC 863].
+ */
+#define UROCE_NETIF_DISCARD_PORT 9
+
 struct uroce_netif {
 	/* index of the interface; 0: all interfaces, see uroce_netif_open_unbound() */
 	int if_index;

@@ -17,12 +17,11 @@
 #include <sys/socket.h>
 #include <rte_common.h>
 
+#include "datapath/net/netif.h"
 #include "wire/build.h"
 
 /* Requested size of each buffer of a socket, in bytes. The kernel may grant less. */
 #define BUFFER_LEN (8 << 20)
-/* UDP port of the datagram that makes the kernel resolve a neighbour [RFC 863] */
-#define DISCARD_PORT 9
 
 union sockaddr_ip {
 	struct sockaddr any;
@@ -272,7 +271,7 @@ uroce_udp_socket_resolve_neighbour(const uint8_t sip[16], const uint8_t dip[16],
 
 	if (fd < 0)
 		return;
-	len = make_sockaddr(&addr, !uroce_ip_is_v4(dip), dip, DISCARD_PORT, if_index);
+	len = make_sockaddr(&addr, !uroce_ip_is_v4(dip), dip, UROCE_NETIF_DISCARD_PORT, if_index);
 	(void)sendto(fd, NULL, 0, MSG_DONTWAIT, &addr.any, len);
 	close(fd);
 }
