@@ -112,8 +112,9 @@ SILENCES = {
     roce.CM_ANSWERED: ('its connection manager answers other requests: it is slow, or the network loses packets', LISTENERS),
     roce.PROHIBITED: ('a firewall on the path, here or there refuses UDP port 4791',
                       'nft list ruleset    (then: nft insert rule inet filter input udp dport 4791 accept)'),
-    roce.SILENT: ('nothing answers on UDP port 4791: a firewall drops it, or the program of the RoCE device there does not run',
-                  'nft list ruleset; tcpdump udp port 4791    (there and on the path)'),
+    roce.SILENT: ('nothing answers on UDP port 4791: a firewall drops it, the program of the RoCE device there does not run, or the '
+                  'kernel there has its module rdma_rxe and no device of it',
+                  'nft list ruleset; tcpdump udp port 4791    (there and on the path); rdma link    (there)'),
     roce.REFUSED_HERE: ('a rule of this host refuses to send to UDP port 4791', 'nft list ruleset; ip rule    (here)'),
     sockets.UNREACHABLE: ('the host, or a router on the path, says that it cannot be reached', 'ip route get ADDRESS; ip neigh show'),
     sockets.NO_ROUTE: ('this host has no route to it', 'ip route get ADDRESS'),

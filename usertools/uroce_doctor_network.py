@@ -289,9 +289,9 @@ def port_4791(target, outcome):
         yield Finding(NOTE, 'RoCE', f'not known: a response of {peer} goes to UDP port 4791 of this host, which another socket '
                       'has', "ss -lunp 'sport = 4791'")
     else:
-        yield Finding(FAULT, 'RoCE', f'{peer} answers echo requests, and nothing on UDP port 4791: a firewall drops '
-                      'it, or the program of the RoCE device there does not run', f'nft list ruleset; tcpdump -i {target.interface} udp port 4791'
-                      '    (there and on the path)')
+        yield Finding(FAULT, 'RoCE', f'{peer} answers echo requests, and nothing on UDP port 4791: a firewall drops it, the program '
+                      'of the RoCE device there does not run, or the kernel there has its module rdma_rxe and no device of it',
+                      f'nft list ruleset; tcpdump -i {target.interface} udp port 4791    (there and on the path); rdma link    (there)')
 
 
 def silence(target, hop, replies, may_ask):
