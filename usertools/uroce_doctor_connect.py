@@ -105,8 +105,8 @@ def of_route(_, step):
 # No answer to a connection request: what the answer to another request on UDP port 4791 says about it.
 SILENCES = {
     roce.ANSWERED: ('its RoCE device is there, but nobody serves connection management: no program there has used rdma_cm yet, '
-                    'or uroced there was started with --no-cm', 'uroced ... PORT    (there, without --no-cm and cm = no); '
-                    + LISTENERS),
+                    'uroced there was started with --no-cm, or the kernel there has no module rdma_ucm',
+                    'uroced ... PORT    (there, without --no-cm and cm = no; of the kernel there: modprobe rdma_ucm); ' + LISTENERS),
     roce.CLOSED: ('UDP port 4791 passes, and there is no RoCE device now: no program of uroce, no uroced and no kernel device',
                   'systemctl status uroced; rdma link    (there)'),
     roce.CM_ANSWERED: ('its connection manager answers other requests: it is slow, or the network loses packets', LISTENERS),
