@@ -200,7 +200,8 @@ def bind_all(target):
         except OSError as error:
             if error.errno not in (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL):
                 refused.append(of_refusal(target, address, error))
-    return bound, refused
+    # Those of IPv4 and of IPv6 are equal if a kernel module has the port, or a user has no right to bind it.
+    return bound, list({finding.text: finding for finding in refused}.values())
 
 
 # ------------------------------------------------------------------------------------------- firewall

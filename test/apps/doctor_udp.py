@@ -156,6 +156,7 @@ def test_unprivileged(lab):
     lab.run_in(net.hosts[0], 'sysctl -q net.ipv4.ip_unprivileged_port_start=5000')
     diagnosis('udp: the port is for root alone', 1, 'this user may not bind UDP port 4791: net.ipv4.ip_unprivileged_port_start is 5000',
               net, 'udp')
+    expect('udp: it is said once of IPv4 and IPv6', all_said[-1].count('this user may not bind') == 1, all_said[-1])
     if os.path.exists(UROCED):
         net = Net(lab)
         net.prefix = NOBODY
