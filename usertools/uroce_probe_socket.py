@@ -20,6 +20,7 @@ UNREACHABLE, NO_ROUTE, UNKNOWN = 'unreachable', 'no route', 'unknown'
 
 IP_RECVERR, IPV6_RECVERR = 11, 25
 IP_MTU_DISCOVER, IPV6_MTU_DISCOVER = 10, 23
+UDP_NO_CHECK6_RX = 102            # of IPPROTO_UDP: receive datagrams over IPv6 that have no checksum of UDP, as those of RoCEv2
 PMTUDISC_PROBE = 3                # set DF, and do not believe what the kernel remembers of the path
 MSG_ERRQUEUE = 0x2000
 ERROR = struct.Struct('=IBBBBII')    # errno, origin, type, code, pad, info, data: struct sock_extended_err
@@ -37,6 +38,8 @@ def open_socket(source, port=0, interface=None):
         level = socket.IPPROTO_IPV6 if is_ipv6 else socket.IPPROTO_IP
         opened.setsockopt(level, IPV6_MTU_DISCOVER if is_ipv6 else IP_MTU_DISCOVER, PMTUDISC_PROBE)
         opened.setsockopt(level, IPV6_RECVERR if is_ipv6 else IP_RECVERR, 1)
+        if is_ipv6:
+            opened.setsockopt(socket.IPPROTO_UDP, UDP_NO_CHECK6_RX, 1)
         if interface:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode())
         opened.bind((source, port))
