@@ -27,12 +27,29 @@ MIB = 512
 QP_KIB = 100
 
 
+def memory_mib(nb):
+    """The memory of EAL that a process with so many connections gets."""
+    return MIB + nb * QP_KIB // 1024
+
+
+def available_mib():
+    with open('/proc/meminfo', encoding='ascii') as file:
+        return next(int(line.split()[1]) // 1024 for line in file if line.startswith('MemAvailable:'))
+
+
+def check_memory(nb):
+    """Raise an error if this machine has not enough memory for both ends."""
+    needed, available = 2 * memory_mib(nb), available_mib()
+    if available < needed:
+        raise pair.LabError(f'{nb} connections need {needed} MiB of memory, and {available} MiB are available')
+
+
 def start(lab, side, keeper, args, words, log):
     """Start one end, with room for the QPs."""
     side = copy.copy(side)
     side.device = re.sub(',qps=[0-9]+', '', side.device) + f',qps={2 * args.connections}'
     if side.eal:
-        side.eal = side.eal + [f'-m {MIB + args.connections * QP_KIB // 1024}']
+        side.eal = side.eal + [f'-m {memory_mib(args.connections)}']
     command = [args.program, '-n', str(args.connections), *words]
     return lab.start(pair.inside(side.keeper or keeper) + pair.under_run(side, args.libs, command),
                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -49,6 +66,7 @@ def listens(process, log):
 
 def run(port, args):
     """@return whether both ends are well, and the lines of the client and the server"""
+    check_memory(args.connections)
     lab = pair.Lab()
     logs = [tempfile.TemporaryFile('w+') for _ in range(2)]
     try:
