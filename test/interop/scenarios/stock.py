@@ -3,6 +3,7 @@
 
 import os
 import re
+import statistics
 
 from ends import Skip, expect
 from scenarios import scenario
@@ -11,10 +12,12 @@ from uroce_ports import TOP
 IPV6_OPTION = '--ipv6-addr'
 SECONDS = 120
 FI_PORT = 47592    # TCP port of fi_pingpong's server
+RATE_ROUNDS, RATE_NB = 5, 1000    # rounds of cmtime whose rate is measured, and connections of each
+SETUP = 'create id', 'resolve route', 'create qp', 'connect'    # steps of cmtime that a connection needs
 
 
 def stock(**words):
-    return scenario(needs=('RC', 'CM', 'stock'), program=None, clean=False, seconds=SECONDS + 60, **words)
+    return scenario(**{'needs': ('RC', 'CM', 'stock'), 'program': None, 'clean': False, 'seconds': SECONDS + 60, **words})
 
 
 @stock(short=True)
@@ -64,6 +67,28 @@ def cmtime_256(s):
     s.pair(['cmtime', '-b', s.address(s.b), '-c', '256'], ['cmtime', '-s', s.address(s.b), '-c', '256'], SECONDS,
            is_endless=True)
     expect(len({mad.fields['local_comm_id'] for mad in s.mads('REP')}) >= 256, 'there were less than 256 connections')
+
+
+def steps_of_cmtime(said):
+    """The seconds that each step of cmtime took for all connections."""
+    return {name: float(ms) / 1000 for name, ms in re.findall(r'^([a-z]+(?: [a-z]+)?) *: +([0-9.]+)', said, re.MULTILINE)}
+
+
+@stock(both=False, seconds=RATE_ROUNDS * SECONDS + 60)
+def cmtime_1000(s):
+    """cmtime: the median number of connections a second, of 1000 at once"""
+    client = ['cmtime', '-s', s.address(s.b), '-c', str(RATE_NB)]
+    said = [s.pair(['cmtime', '-b', s.address(s.b)], client, SECONDS, is_endless=True)[1]]
+    for _ in range(RATE_ROUNDS - 1):
+        calling = s.start(s.a, client)
+        expect(s.finish(calling, SECONDS) == 0, f'the client did not end well: {s.said(calling).strip()[-200:]}')
+        said.append(s.said(calling))
+    steps = [steps_of_cmtime(text) for text in said]
+    rates = {'connect': [RATE_NB / step['connect'] for step in steps],
+             'setup': [RATE_NB / sum(step[name] for name in SETUP) for step in steps]}
+    for name, values in rates.items():
+        s.figures.update({f'{name}_median_per_s': round(statistics.median(values)),
+                          f'{name}_least_per_s': round(min(values)), f'{name}_most_per_s': round(max(values))})
 
 
 @stock()
