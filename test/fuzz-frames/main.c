@@ -70,6 +70,7 @@ static const struct {
 	const char *reason;
 } unreachable[] = {
 	{ UROCE_VERDICT_NO_RESOURCE, "a worker has resources for more QPs than these" },
+	{ UROCE_VERDICT_LIMITED, "no frame of the attacker is a Get(ClassPortInfo)" },
 	{ UROCE_VERDICT_NB, NULL },
 };
 
