@@ -187,7 +187,7 @@ def run_pair(command, keeper):
 
 
 def test_pair(command, keeper, what='two containers'):
-    for _ in range(pair.CLOCK_TRIES):
+    for _ in range(pair.TRIES):
         statuses, lines = run_pair(command, keeper)
         if statuses == [0, 0] or not pair.has_no_clock(lines):
             break

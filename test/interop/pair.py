@@ -20,8 +20,9 @@ from uroce_ports import PORTS, Lab, LabError, built, inside, stop  # noqa: E402
 
 RUN = os.path.join(TOP, 'usertools', 'uroce-run')
 TIMEOUT = 90    # time limit in seconds for a pair
-CLOCK_TRIES = 3
+TRIES = 3
 GID = 1          # index of the address of the wire, or of the first configured address
+TRACED = 'terminated with signal'    # libpsm2, which libfabric loads, prints a backtrace below such a line
 UDP_GID = 0      # the same for the port udp, which has no link-local address unless one is configured
 PACKAGES = {'ibv': 'ibverbs-utils', 'ib': 'perftest', 'ucx': 'ucx-utils', 'fi': 'libfabric-bin',
             'mpirun': 'openmpi-bin'}
@@ -164,18 +165,29 @@ def has_no_clock(said):
     return any(word in line for lines in said for line in lines for word in words)
 
 
-def run_with_clock(port, libs, command, env):
-    """Run a command, and once more if perftest could not measure the frequency of the CPU, until it has or it skips."""
-    for _ in range(CLOCK_TRIES):
+def has_lost_datagram(command, statuses):
+    """Whether an end waits for a datagram. A process that ends closes its memif link, and what its peer has not read is lost."""
+    return 'dgram' in command and None in statuses
+
+
+def run_again(port, libs, command, env):
+    """Run a command, and once more for a reason that the machine or the service may have, until it ends or it skips."""
+    for _ in range(TRIES):
         statuses, said = run(port, libs, command, env)
-        if statuses == [0, 0] or not has_no_clock(said):
+        if has_lost_datagram(command, statuses):
+            why = 'datagrams are not retransmitted, and one was lost'
+        elif statuses != [0, 0] and has_no_clock(said):
+            why = 'perftest could not measure the frequency of the CPU'
+        else:
             return statuses, said
-    raise LabError(f'perftest could not measure the frequency of the CPU, {CLOCK_TRIES} times')
+    raise LabError(f'{why}, {TRIES} times')
 
 
 def reasons_of(lines):
-    """The lines that say why a program has failed: those of uroce, which stand before buffered ones, and the last."""
-    return [line for line in lines if line.startswith('roce:')][-4:] + lines[-4:]
+    """The lines that say why a program has failed: those of uroce, which stand before buffered ones, and the last. If the
+    program has printed a backtrace, all lines of it are among the last."""
+    traced = next((number for number, line in enumerate(lines) if TRACED in line), len(lines))
+    return [line for line in lines if line.startswith('roce:')][-4:] + lines[min(traced, max(0, len(lines) - 4)):]
 
 
 def report(port, libs, commands, result):
@@ -193,7 +205,7 @@ def report(port, libs, commands, result):
         try:
             if package:
                 raise LabError(f'{package} is not installed')
-            statuses, said = run_with_clock(port, libs, words, env)
+            statuses, said = run_again(port, libs, words, env)
         except LabError as error:
             print(f'ok {number} - {name} # SKIP {error}', flush=True)
             continue
