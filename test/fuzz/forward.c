@@ -305,7 +305,7 @@ make_client(struct side *side, uint16_t slot)
 static void
 end_client(struct side *side)
 {
-	groups_forget(&data.groups, data.client, &port, side->client->slot);
+	groups_forget(&data.groups, side->client->slot);
 	data.client[side->client->slot] = NULL;
 	runq_remove(&data, side->client);
 	free(side->client->shm.mem);
@@ -585,6 +585,7 @@ begin(struct bytes *in)
 	data.read_clock = uroce_clock_ns;
 	data.broken_fd = -1;
 	wire_init(&data.wire, &port, host.is_udp ? NULL : uroce_neigh_create(&neigh));
+	groups_init(&data.groups, &port, data.client);
 	frame_host_set(&data.host, &host);
 	uroce_clock_base += UINT64_C(1000000000);
 	data.now_ns = uroce_clock_ns();
