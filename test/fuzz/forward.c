@@ -130,6 +130,13 @@ uroce_udp_port_tx(const struct uroce_port *of, uint16_t queue, struct rte_mbuf *
 	return transmit(NULL, mbufs, nb);
 }
 
+void
+uroce_udp_counters_add(const struct uroce_udp_queue *queue, uint64_t nb[UROCE_UDP_COUNTER_NB])
+{
+	(void)queue;
+	(void)nb;
+}
+
 bool
 uroce_udp_port_has_group_sockets(const struct uroce_port *of)
 {
