@@ -65,8 +65,11 @@ class StockScene(connections.ConnectionScene):
             expect(time.monotonic() < deadline, f'{what}: not within {seconds} s')
             time.sleep(0.1)
 
-    def is_refused(self):
-        """Whether the client of the last capture found no listener."""
+    def is_refused(self, status):
+        """Whether the client of the last capture found no listener. A host whose program has not opened its device yet
+        does not answer at all."""
+        if status != 0 and not self.mads(sender=self.b):
+            return True
         return any(mad.name == 'REJ' and mad.fields.get('reason') == NO_LISTENER or
                    mad.name == 'SIDR_REP' and mad.fields.get('status') == 1 for mad in self.mads(sender=self.b))
 
@@ -80,7 +83,7 @@ class StockScene(connections.ConnectionScene):
             calling = self.start(self.a, client)
             status = self.finish(calling, max(0, deadline - time.monotonic()))
             # Some clients end with status 0 although they were refused.
-            if status is None or serving.poll() is not None or not self.is_refused():
+            if status is None or serving.poll() is not None or not self.is_refused(status):
                 break
             self.found = None
             self.wire.capture(self.path)
