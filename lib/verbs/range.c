@@ -13,6 +13,8 @@
 
 #include "verbs/range.h"
 
+#include "datapath/madvise.h"
+
 #define POPULATE_READ_MAX ((size_t)256 << 20)
 
 /* Whether every page of a range of memory is mapped. `first` and `len` describe whole pages. */
@@ -89,7 +91,7 @@ has_right(uintptr_t first, size_t len, const struct right *right)
 {
 	const bool is_asked = right == &to_write || len <= POPULATE_READ_MAX;
 
-	if (is_asked && madvise((void *)first, len, right->advice) == 0)
+	if (is_asked && uroce_madvise((void *)first, len, right->advice) == 0)
 		return true;
 	if (is_asked && errno != EINVAL)
 		return false;

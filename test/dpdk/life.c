@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <rte_dev.h>
 #include <rte_malloc.h>
@@ -150,6 +151,16 @@ dev_destroy__is_refused_while_something_is_left(void **state)
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 }
 
+static unsigned nb_madvise; /* number of calls of madvise() that populate memory */
+
+/* This function takes the place of the function of libc, which the library must not call. */
+int
+madvise(void *addr, size_t len, int advice)
+{
+	nb_madvise += advice == MADV_POPULATE_WRITE;
+	return (int)syscall(SYS_madvise, addr, len, advice);
+}
+
 /*
  * Map memory that looks like the memory of a memif peer, and let the link come up. Check the number
  * of bytes of this memory that the link check populates: at least `least`, at most `most`.
@@ -190,6 +201,7 @@ link_check__memory_of_a_memif_peer_is_populated_within_bounds(void **state)
 	/* the minimum is 0, because an old kernel refuses to populate memory */
 	expect_populated(dev->port, 1 << 20, 0, 1 << 20);
 	expect_populated(dev->port, (size_t)1 << 30, 0, (size_t)256 << 20);
+	assert_int_equal(nb_madvise, 0);
 	dev->port->policy = policy;
 	assert_int_equal(uroce_dev_destroy(dev), 0);
 	assert_int_equal(rte_eal_hotplug_remove("vdev", "net_null7"), 0);

@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "datapath/madvise.h"
+
 bool
 uroce_odp_is_possible(void)
 {
@@ -38,7 +40,7 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 	 * There is no loop for EINTR here: after a signal the kernel itself continues madvise(),
 	 * unless the signal ends the process.
 	 */
-	if (first == end || madvise((void *)first, end - first, advice) == 0)
+	if (first == end || uroce_madvise((void *)first, end - first, advice) == 0)
 		return 0;
 	/*
 	 * ENOMEM of madvise() is reported as -EFAULT, because madvise() returns ENOMEM also for a

@@ -23,6 +23,7 @@
 
 #include "datapath/intr_call.h"
 #include "datapath/log.h"
+#include "datapath/madvise.h"
 #include "datapath/port/memif_socket.h"
 #include "datapath/udp/udp_port.h"
 
@@ -53,7 +54,7 @@ populate_rings(const struct uroce_port *port)
 			continue;
 		const uintptr_t len = RTE_MIN(end - begin, left);
 
-		(void)madvise((void *)begin, len, MADV_POPULATE_WRITE);
+		(void)uroce_madvise((void *)begin, len, MADV_POPULATE_WRITE);
 		left -= len;
 	}
 	if (maps)
