@@ -76,15 +76,17 @@ static void
 reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 {
 	const uint64_t nb_copied = uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED);
+	/* a frame that resolves a neighbour may still be away */
+	const unsigned nb_away = rig_nb_away(dev_a);
 	struct rte_mbuf *frames[NB_FRAMES];
 
 	(void)state;
 	take_message(frames);
-	assert_int_equal(rig_nb_away(dev_a), NB_FRAMES);
+	assert_int_equal(rig_nb_away(dev_a), nb_away + NB_FRAMES);
 	/* host b receives all frames but the first */
 	input(frames + 1, NB_FRAMES - 1);
 	assert_int_equal(nb_held(), NB_FRAMES - 1);
-	assert_int_equal(rig_nb_away(dev_a), 1);
+	assert_int_equal(rig_nb_away(dev_a), nb_away + 1);
 	assert_int_equal(rig_nb_away(dev_b), NB_FRAMES - 1);
 	assert_int_equal(uroce_worker_counted(dev_b->worker[0], UROCE_COUNTER_RX_COPIED) -
 				 nb_copied,
@@ -93,7 +95,7 @@ reorder_mbuf__frames_of_another_pool_go_back_at_once(void **state)
 	input(frames, 1);
 	assert_int_equal(nb_held(), 0);
 	assert_int_equal(rig_nb_away(dev_b), 0);
-	assert_int_equal(rig_nb_away(dev_a), 0);
+	assert_int_equal(rig_nb_away(dev_a), nb_away);
 	finish();
 	assert_int_equal(a->wqp.qpc.stats.retransmits, 0);
 }
