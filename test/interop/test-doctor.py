@@ -8,15 +8,14 @@ The doctor runs in a network namespace that a bridge connects with the guest, an
 guest if there is none. Skips the tests, with the reason, if no guest can be booted.
 """
 
-import argparse
 import os
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'guest'))
-import guest as guests  # noqa: E402
-from guest import LINK_MTU, TOP, Guest, Lab, LabError, own_network  # noqa: E402
+import guest_tests  # noqa: E402
+from guest import LINK_MTU, TOP, Guest, Lab, own_network  # noqa: E402
 from uroce_ports import inside  # noqa: E402
 
 DOCTOR = os.path.join(TOP, 'usertools', 'uroce-doctor')
@@ -178,33 +177,4 @@ class Doctor:
         self.says(f'roce0 --peer {PEER}', 1, f'this host remembers {PEER} at', 'and nobody replies for it')
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument('--kernel', default='stable', choices=guests.KERNELS)
-    kernel = parser.parse_args().kernel
-    why = guests.build(kernel)
-    if why:
-        print(f'1..0 # SKIP {why}')
-        return 0
-    tests = [name for name in vars(Doctor) if name.startswith('test_')]
-    print('TAP version 13')
-    print(f'1..{len(tests)}', flush=True)
-    doctor = Doctor(kernel)
-    failed = 0
-    try:
-        for number, name in enumerate(tests, 1):
-            test = getattr(doctor, name)
-            why = ''
-            try:
-                test()
-            except (AssertionError, LabError, OSError, subprocess.SubprocessError) as error:
-                why = f'{type(error).__name__}: {error}'
-            print(f'{"not ok" if why else "ok"} {number} - {test.__doc__}')
-            print(''.join(f'# {line}\n' for line in why.splitlines()), end='', flush=True)
-            failed += bool(why)
-    finally:
-        doctor.close()
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(guest_tests.main(Doctor))

@@ -7,7 +7,6 @@
 Prints TAP. Builds the guest if there is none. Skips the tests, with the reason, if no guest can be booted.
 """
 
-import argparse
 import os
 import select
 import signal
@@ -21,6 +20,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 import guest as guests  # noqa: E402
+import guest_tests  # noqa: E402
 from guest import Guest, Lab, LabError, own_network  # noqa: E402
 
 LARGE = '/usr/bin/python3'    # a file of some megabytes that is the same on the host and in the guest
@@ -288,33 +288,4 @@ process.wait()
             assert words in said, f'no {words} in {said}'
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument('--kernel', default='stable', choices=guests.KERNELS)
-    kernel = parser.parse_args().kernel
-    why = guests.build(kernel)
-    if why:
-        print(f'1..0 # SKIP {why}')
-        return 0
-    tests = [name for name in vars(Pair) if name.startswith('test_')]
-    print('TAP version 13')
-    print(f'1..{len(tests)}', flush=True)
-    pair = Pair(kernel)
-    failed = 0
-    try:
-        for number, name in enumerate(tests, 1):
-            test = getattr(pair, name)
-            why = ''
-            try:
-                test()
-            except (AssertionError, LabError, OSError, subprocess.SubprocessError) as error:
-                why = f'{type(error).__name__}: {error}'
-            print(f'{"not ok" if why else "ok"} {number} - {test.__doc__}')
-            print(''.join(f'# {line}\n' for line in why.splitlines()), end='', flush=True)
-            failed += bool(why)
-    finally:
-        pair.close()
-    return 1 if failed else 0
-
-
-sys.exit(main())
+sys.exit(guest_tests.main(Pair))
