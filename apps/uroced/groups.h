@@ -43,7 +43,7 @@ struct group {
 struct groups {
 	const struct uroce_port *port;
 	struct client *const *client;    /* the attached clients by slot */
-	struct uroce_token_bucket lines; /* limits the lines of the log about refused reports */
+	struct uroce_token_bucket lines; /* limits the log lines about refused joins */
 	unsigned nb;
 	struct group group[GROUPS_MAX];
 };

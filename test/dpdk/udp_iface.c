@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <rte_log.h>
 
-static int refused_family; /* family of the sockets that may not be bound to an interface */
+static int refused_family; /* setsockopt() here binds no socket of this family */
 static unsigned nb_refused;
 
 int __real_setsockopt(int fd, int level, int name, const void *value, socklen_t len);

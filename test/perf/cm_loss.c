@@ -75,7 +75,7 @@ now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* --- loss ---------------------------------------------------------------------------------------- */
+/* --- loss of messages ------------------------------------------------------------------------- */
 
 static uint32_t
 comm_id_of(const struct uroce_cm_msg *msg)
@@ -150,7 +150,7 @@ begin_loss(void)
 	check(rte_eth_add_rx_callback(port, 0, on_receive, NULL) != NULL, "no receive callback");
 }
 
-/* --- connections --------------------------------------------------------------------------------- */
+/* --- connections between client and server ---------------------------------------------------- */
 
 /* Wait for the next event, which the caller acknowledges. */
 static struct rdma_cm_event *

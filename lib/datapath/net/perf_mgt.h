@@ -17,7 +17,8 @@
  * `udp` the kernel keeps the responses to such hosts in the send buffer of the socket, for 3 s. So
  * the rate of the responses is limited.
  *
- * The functions keep no other state. Any thread may call them, for a limit of its own.
+ * The only state is the token bucket that the caller passes. Any thread may call the functions. Each
+ * thread passes a token bucket of its own.
  */
 
 #include <stdbool.h>
