@@ -112,6 +112,8 @@ uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short rev
 	eventfd_t nothing;
 	int error;
 
+	if (revents == 0 && wakeups->port->policy->rx_wakeup == UROCE_RX_WAKEUP_UDP)
+		uroce_udp_port_found_empty(wakeups->port->udp, queue);
 	if (is_mux_wakeup(wakeups)) {
 		if (revents)
 			(void)eventfd_read(wakeup->fd, &nothing);

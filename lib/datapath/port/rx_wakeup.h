@@ -78,7 +78,7 @@ void uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups);
 
 /**
  * Handle the result of poll() for the descriptor of a queue: clear events that are not received
- * frames.
+ * frames. If a port `udp` has no event, its next receive burst is skipped.
  */
 void uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents);
 

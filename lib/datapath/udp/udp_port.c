@@ -235,6 +235,7 @@ uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i)
 	queue->socket[i] = queue->socket[--queue->nb_sockets];
 	uroce_udp_fork_allow();
 	queue->rx.next_socket = 0;
+	queue->rx.streak = 0;
 }
 
 /* Open a socket for each address of the configuration. */
@@ -403,4 +404,10 @@ int
 uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue)
 {
 	return udp->queue[queue]->epoll_fd;
+}
+
+void
+uroce_udp_port_found_empty(struct uroce_udp_port *udp, uint16_t queue)
+{
+	atomic_store_explicit(&udp->queue[queue]->is_known_empty, true, memory_order_relaxed);
 }

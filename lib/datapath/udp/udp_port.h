@@ -89,6 +89,13 @@ bool uroce_udp_port_is_up(struct uroce_port *port);
 /** Get the descriptor that polls readable when a queue has received datagrams. */
 int uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue);
 
+/**
+ * Tell a queue that its descriptor did not poll readable when the waiting thread woke. The next
+ * receive burst returns no frames without a system call, so that what has woken the thread, such as
+ * a doorbell, is done earlier. Any thread may call this function.
+ */
+void uroce_udp_port_found_empty(struct uroce_udp_port *udp, uint16_t queue);
+
 /* The functions from here to uroce_udp_port_leave() are in udp_group.c. */
 
 /**

@@ -99,6 +99,7 @@ struct uroce_udp_rx {
 		*spare[UROCE_BURST]; /* mbufs for the next datagrams; the last is used first */
 	unsigned nb_spare;
 	unsigned next_socket; /* index of the socket that is read first */
+	unsigned streak;      /* number of consecutive messages of this socket */
 	struct iovec part[UROCE_BURST + 1];
 	/* Buffer for a message that does not fit the prepared mbufs; NULL: not allocated yet. */
 	uint8_t *overflow;
@@ -118,6 +119,11 @@ struct uroce_udp_queue {
 	struct uroce_udp_socket socket[UROCE_ADDRS_MAX + UROCE_UDP_GROUPS_MAX];
 	unsigned nb_sockets;
 	int epoll_fd; /* epoll descriptor, which polls readable if one of the sockets does */
+	/*
+	 * The sockets did not poll readable when the waiting thread woke, so the next receive call
+	 * returns without a look at them. Any thread may set this.
+	 */
+	_Atomic bool is_known_empty;
 	struct uroce_udp_stats stats;
 	struct uroce_udp_errors errors;
 	struct uroce_udp_tx tx;

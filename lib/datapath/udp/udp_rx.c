@@ -42,6 +42,9 @@
  */
 #define CHEAP_MAX 64
 
+/* Number of consecutive messages of one socket after which another socket is read first. */
+#define STREAK_MAX 16
+
 static void
 take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 {
@@ -391,6 +394,36 @@ refill_spare(const struct uroce_port *port, uint16_t queue_idx, struct uroce_udp
 	return rx->nb_spare > 0 && get_overflow(rx);
 }
 
+/*
+ * Choose the socket that the next call reads first: the one that had frames, so that a single flow
+ * does not cost a system call for each other socket. Other sockets get their turn after
+ * STREAK_MAX messages.
+ */
+static void
+choose_next_socket(struct uroce_udp_queue *queue, bool had_frames)
+{
+	struct uroce_udp_rx *rx = &queue->rx;
+
+	rx->streak = had_frames ? rx->streak + 1 : 0;
+	if (had_frames && rx->streak < STREAK_MAX)
+		return;
+	rx->streak = 0;
+	rx->next_socket = (rx->next_socket + 1) % queue->nb_sockets;
+}
+
+/*
+ * Whether the sockets were empty when the thread that drives the queue woke. The thread was woken
+ * for something else, such as a doorbell, and this comes before a look at the sockets.
+ */
+static bool
+was_found_empty(struct uroce_udp_queue *queue)
+{
+	if (likely(!atomic_load_explicit(&queue->is_known_empty, memory_order_relaxed)))
+		return false;
+	atomic_store_explicit(&queue->is_known_empty, false, memory_order_relaxed);
+	return true;
+}
+
 uint16_t
 uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue_idx, struct rte_mbuf **frames,
 		  uint16_t max)
@@ -399,6 +432,8 @@ uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue_idx, struct rte_
 	struct uroce_udp_rx *rx = &queue->rx;
 	unsigned nb = 0;
 
+	if (was_found_empty(queue))
+		return 0;
 	if (unlikely(queue->errors.are_waiting))
 		uroce_udp_read_errors(port, queue);
 	if (!refill_spare(port, queue_idx, rx)) {
@@ -407,12 +442,11 @@ uroce_udp_port_rx(const struct uroce_port *port, uint16_t queue_idx, struct rte_
 	}
 	if (rx->left_at < rx->left_end)
 		return (uint16_t)take_left(port, queue, frames, max);
-	for (unsigned i = 0; i < queue->nb_sockets && nb < max && rx->left_at == rx->left_end;
-	     i++) {
+	for (unsigned i = 0; i < queue->nb_sockets && nb == 0; i++) {
 		struct uroce_udp_socket *sock = &queue->socket[rx->next_socket];
 
-		nb += receive_from(port, queue, sock, frames + nb, max - nb);
-		rx->next_socket = (rx->next_socket + 1) % queue->nb_sockets;
+		nb = receive_from(port, queue, sock, frames, max);
+		choose_next_socket(queue, nb > 0);
 	}
 	return (uint16_t)nb;
 }
