@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A measurement between two processes, each a thread on a CPU of its own: the processes, their
-output, and the CPU time of other processes. Common to the uroce-bench programs.
+"""A measurement between two processes, each a thread on a CPU of its own: the processes and
+their output. Common to the uroce-bench programs.
 """
 
 import json
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -131,38 +130,6 @@ def perf_pair(lab, wire, perf, test, seconds):
     client.wait(seconds + START_S)
     server.wait(START_S)
     return [json.loads(read(report)) for report in reports]
-
-
-# ----------------------------------------------------------------------------------------- others
-
-class Others:
-    """CPU time of processes other than the measured ones, which disturbs the measurement. Time in
-    interrupts is not included: on a veth it belongs to the measured processes, too.
-    """
-
-    ALLOWED = 0.03
-
-    def __init__(self):
-        self.begin = self.look()
-
-    @staticmethod
-    def look():
-        ticks = [int(word) for word in read('/proc/stat').split('\n', 1)[0].split()[1:]]
-        busy = sum(ticks[:3]) + ticks[7]    # user, nice, system; stolen
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        ours = (usage.ru_utime + usage.ru_stime) * os.sysconf('SC_CLK_TCK')
-        return sum(ticks[:8]), busy - ours
-
-    def share(self):
-        now = self.look()
-        return max(0.0, (now[1] - self.begin[1]) / max(1, now[0] - self.begin[0]))
-
-    def warning(self):
-        share = self.share()
-        if share <= self.ALLOWED:
-            return None
-        return (f'others took {100 * share:.0f} % of the CPUs meanwhile: '
-                'these figures are worth little')
 
 
 def machine():

@@ -12,9 +12,9 @@ import sys
 
 from uroce_judge import KINDS, METRIC_OF, ports_in, select
 from uroce_lines import LINES
+from uroce_noise import LIMIT
 from uroce_suite import METRICS, PARTS
 
-NOISY = 0.03    # a share of the CPUs that other processes took while a case ran
 PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uroce_plots.py')
 # The metrics that the tables show of a part, in order. A part without an entry shows every metric.
 METRICS_SHOWN = {'sizes': ('message_rate', 'payload_rate'),
@@ -273,11 +273,11 @@ def where_and_what(result):
 
 def how_sure(result):
     """The number of rounds, and disturbances."""
-    noisy = [row for row in result['measurements'] if row['others'] > NOISY]
+    noisy = [row for row in result['measurements'] if row['others'] > LIMIT]
     rounds = ', '.join(f'{name} {state["rounds"]}' for name, state in result['parts'].items()
                        if state['status'] != 'skipped')
     return (f'The figures are medians of rounds of {result["seconds"]} s each ({rounds}). Other processes, or other '
-            f'machines of the host, took more than {100 * NOISY:.0f} % of the CPUs during '
+            f'machines of the host, took more than {100 * LIMIT:.0f} % of the CPUs during '
             f'{len(noisy)} of {len(result["measurements"])} measurements.')
 
 
