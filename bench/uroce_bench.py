@@ -5,7 +5,6 @@ their output. Common to the uroce-bench programs.
 
 import json
 import os
-import platform
 import re
 import subprocess
 import sys
@@ -130,13 +129,6 @@ def perf_pair(lab, wire, perf, test, seconds):
     client.wait(seconds + START_S)
     server.wait(START_S)
     return [json.loads(read(report)) for report in reports]
-
-
-def machine():
-    model = re.search(r'model name\s*:\s*(.*)', read('/proc/cpuinfo'))
-    cpus = len(os.sched_getaffinity(0))
-    return (f'{platform.node()}: {model.group(1) if model else platform.machine()}, {cpus} CPUs, '
-            f'{platform.system()} {platform.release()}')
 
 
 # ------------------------------------------------------------------------------------ command line

@@ -13,6 +13,7 @@ import sys
 from uroce_judge import KINDS, METRIC_OF, ports_in, select
 from uroce_lines import LINES
 from uroce_noise import LIMIT
+from uroce_record import commit_text
 from uroce_suite import METRICS, PARTS
 
 PLOTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'uroce_plots.py')
@@ -263,12 +264,11 @@ def lines_of_limit(rows):
 def where_and_what(result):
     """The machine and the versions, as lines of text."""
     where, what = result['machine'], result['versions']
-    commit, _, dirty = what['uroce'].partition('-')
     return (f'Machine `{where["name"]}`: {where["cpu"]}, {where["cpus"]} CPUs, '
             f'{where["memory_bytes"] / (1 << 30):.0f} GiB, '
             f'{result["hugepages_bytes"] / (1 << 20):.0f} MiB of hugepages, {where["kernel"]}. DPDK {what["dpdk"]}, '
-            f'UCX {what["ucx"] or "none"}, {what["compiler"]}. uroce {commit[:12]}'
-            f'{" with changes" if dirty else ""}, {result["began"]} to {result.get("ended", "?")}.')
+            f'UCX {what["ucx"] or "none"}, {what["compiler"]}. uroce '
+            f'{commit_text(what["uroce"])}, {result["began"]} to {result.get("ended", "?")}.')
 
 
 def how_sure(result):

@@ -15,6 +15,7 @@ sys.dont_write_bytecode = True
 TOOLS = os.path.abspath(sys.argv[1])
 sys.path.insert(0, TOOLS)
 import uroce_lines  # noqa: E402
+import uroce_record  # noqa: E402
 import uroce_runs  # noqa: E402
 from uroce_bench import Shape  # noqa: E402
 
@@ -92,6 +93,20 @@ def check_metrics():
     expect('the rate of connecting is read', found['connect_per_s'] == 5)
 
 
+def check_record():
+    made = {'machine': {'name': 'vm', 'cpu': 'a CPU', 'cpus': 2, 'memory_bytes': 1, 'kernel': 'Linux 6'},
+            'versions': {'uroce': '0123456789abcdef', 'dpdk': '22.11', 'compiler': 'cc', 'ucx': ''},
+            'began': '2026-01-02T03:04:05Z'}
+    expect('a run names machine, commit, DPDK and time', uroce_record.describe(made) ==
+           'vm: a CPU, 2 CPUs, Linux 6; uroce 0123456789ab, DPDK 22.11, 2026-01-02T03:04:05Z')
+    expect('a tree with changes is named so',
+           uroce_record.commit_text('0123456789abcdef-dirty') == '0123456789ab with changes')
+    expect('a tree without git, too', uroce_record.commit_text('') == 'of no known commit')
+    found = uroce_record.record()
+    expect('the record of this run has the same keys', found.keys() == made.keys() and
+           all(found[key].keys() == made[key].keys() for key in ('machine', 'versions')))
+
+
 def check_refused(name, words, expected):
     run = subprocess.run([os.path.join(TOOLS, name), *words], capture_output=True, text=True,
                          check=False)
@@ -103,6 +118,7 @@ def main():
     check_lines()
     check_judge()
     check_metrics()
+    check_record()
     for name in 'uroce-bench-ratio', 'uroce-bench-stages':
         check_refused(name, ['ring'], 'memif')
         check_refused(name, ['memif', '--seconds', '0'], 'positive')
