@@ -5,6 +5,7 @@
     test-bench-ratio.py BENCH
 """
 
+import argparse
 import importlib.machinery
 import importlib.util
 import os
@@ -18,6 +19,7 @@ import uroce_lines  # noqa: E402
 import uroce_record  # noqa: E402
 import uroce_runs  # noqa: E402
 from uroce_bench import Shape  # noqa: E402
+from uroce_noise import Noise  # noqa: E402
 
 failed = 0
 
@@ -68,11 +70,16 @@ def check_lines():
                                           for row in rows))
 
 
+def quiet(*values, **noisy):
+    """Rounds with these values. @param noisy  `roundN` is the share that other processes took in round N"""
+    return [({'bytes_per_s': value}, Noise(0, noisy.get(f'round{number}', 0)))
+            for number, value in enumerate(values)]
+
+
 def check_judge():
     ratio = load('uroce-bench-ratio')
     ours, theirs, absent = Made('ours'), Made('theirs'), Made('absent', 'it is not there')
-    found = {ours: [{'bytes_per_s': v} for v in (90, 80, 95)],
-             theirs: [{'bytes_per_s': v} for v in (100, 100, 100)]}
+    found = {ours: quiet(90, 80, 95), theirs: quiet(100, 100, 100)}
     line = uroce_lines.Line('x', ours, theirs, 'bytes_per_s', floor=0.9)
     row = ratio.judge('g', line, found, {})
     expect('the median of the rounds is judged', (row['ratio'], row['result']) == (0.9, 'pass'))
@@ -83,6 +90,58 @@ def check_judge():
     expect('a run that ended is an error', (row['result'], row['why']) == ('error', 'it ended'))
     line = uroce_lines.Line('x', ours, absent, 'bytes_per_s', floor=0.9)
     expect('what cannot be run is skipped', ratio.judge('g', line, found, {})['result'] == 'skipped')
+
+
+def check_noise():
+    ratio = load('uroce-bench-ratio')
+    ours, theirs = Made('ours'), Made('theirs')
+    line = uroce_lines.Line('x', ours, theirs, 'bytes_per_s', floor=0.9)
+
+    def judged(left, right):
+        return ratio.judge('g', line, {ours: left, theirs: right}, {})
+    row = judged(quiet(95, 95, 95), quiet(100, 100, 100))
+    expect('without noise there is a verdict', (row['result'], row['noisy_rounds']) == ('pass', 0))
+    expect('the noise of each round is in the row',
+           row['noise'] == [{'steal': 0, 'foreign': 0}] * 3 and ratio.of_noise(row) == '')
+    row = judged(quiet(95, 80, 95, round2=0.5), quiet(100, 100, 100))
+    expect('a noisy round that may decide: no verdict', (row['result'], row['noisy_rounds']) == ('noisy', 1))
+    expect('the number of noisy rounds is told', ratio.of_noise(row) == ' (noise in 1 of 3 rounds)')
+    row = judged(quiet(95, 95, 95), quiet(100, 100, 100, round0=0.2, round1=0.3))
+    expect('noise during the reference counts, too', row['result'] == 'noisy' and
+           [part['foreign'] for part in row['noise']] == [0.2, 0.3, 0])
+    row = judged(quiet(95, 95, 95, 95, 1, round4=0.5), quiet(*[100] * 5))
+    expect('a noisy round that cannot decide: a verdict', (row['result'], row['noisy_rounds']) == ('pass', 1))
+
+    def status(*results):
+        return ratio.status_of([{'result': result} for result in results])
+    expect('all lines pass: status 0', status('pass', 'skipped') == 0)
+    expect('a line fails: status 1', status('pass', 'FAIL', 'noisy') == 1 and status('error') == 1)
+    expect('a line has no verdict: status 3', status('pass', 'noisy') == 3)
+    found = {ours: [({}, Noise(0.12, 0)), ({}, Noise(0.01, 0.3))]}
+    said = ratio.refusal([{'result': 'noisy'}, {'result': 'pass'}], found)
+    expect('the refusal names the figures', 'no verdict on 1 of 2 lines' in said and
+           'steal 12 %, other processes 30 % of the CPUs' in said and 'allowed: 3 %' in said)
+    expect('without noisy lines nothing is refused', ratio.refusal([{'result': 'FAIL'}], found) is None)
+
+
+def check_rounds():
+    ratio = load('uroce-bench-ratio')
+    runs = [Made('good'), Made('bad')]
+    no_noise = Noise(0, 0)
+    kept = [({'bytes_per_s': value}, no_noise) for value in (1, 2)]
+    values = {runs[0]: iter((1, 2)), runs[1]: iter(())}
+
+    def measure(args, run):
+        value = next(values[run], None)
+        if value is None:
+            raise uroce_runs.LabError('it ended')
+        return {'bytes_per_s': value}
+    ratio.measure = measure
+    ratio.measure_quietly = lambda measure, repeats: (measure(), no_noise)
+    args = argparse.Namespace(rounds=2, verbose=False)
+    found, why = ratio.run_rounds(args, runs)
+    expect('each round is kept with its noise', found == {runs[0]: kept, runs[1]: []})
+    expect('a run that fails has a reason', why == {runs[1]: 'it ended'})
 
 
 def check_metrics():
@@ -117,6 +176,8 @@ def check_refused(name, words, expected):
 def main():
     check_lines()
     check_judge()
+    check_noise()
+    check_rounds()
     check_metrics()
     check_record()
     for name in 'uroce-bench-ratio', 'uroce-bench-stages':
