@@ -138,10 +138,29 @@ def check_rounds():
         return {'bytes_per_s': value}
     ratio.measure = measure
     ratio.measure_quietly = lambda measure, repeats: (measure(), no_noise)
-    args = argparse.Namespace(rounds=2, verbose=False)
+    args = argparse.Namespace(rounds=2, verbose=False, minutes=None)
     found, why = ratio.run_rounds(args, runs)
     expect('each round is kept with its noise', found == {runs[0]: kept, runs[1]: []})
     expect('a run that fails has a reason', why == {runs[1]: 'it ended'})
+
+
+def check_deadline():
+    ratio = load('uroce-bench-ratio')
+
+    def rounds(minutes, *seconds):
+        """The number of rounds that run if they take so long."""
+        now = [0]
+        deadline = ratio.Deadline(minutes, lambda: now[0])
+        for number, took in enumerate(seconds):
+            if not deadline.has_room():
+                return number
+            now[0] += took
+        return len(seconds)
+    expect('without a limit all rounds run', rounds(None, 9999, 9999) == 2)
+    expect('a round that would end in time runs', rounds(2, 60, 60) == 2)
+    expect('a round that would end later does not', rounds(2, 61, 1) == 1)
+    expect('the longest round counts', rounds(3, 70, 10, 60, 1) == 3)
+    expect('the first round always runs', rounds(1, 999, 1) == 1)
 
 
 def check_metrics():
@@ -178,11 +197,13 @@ def main():
     check_judge()
     check_noise()
     check_rounds()
+    check_deadline()
     check_metrics()
     check_record()
     for name in 'uroce-bench-ratio', 'uroce-bench-stages':
         check_refused(name, ['ring'], 'memif')
         check_refused(name, ['memif', '--seconds', '0'], 'positive')
+    check_refused('uroce-bench-ratio', ['memif', '--minutes', '0'], 'positive')
     check_refused('uroce-bench-ratio', ['memif', '--list', '--lines', 'nosuch'], 'small')
     check_refused('uroce-bench-ratio', ['memif', '--lines', 'small'], '--must-show')
     check_refused('uroce-bench-stages', ['memif', '--tests', 'nosuch', '--no-build'], 'write_bw')
