@@ -286,7 +286,7 @@ def header(result, json_path):
     return ['# Measured', '',
             f'`bench/uroce-bench-all{" --quick" if result["is_quick"] else ""}` wrote this page from '
             f'[{name}]({name}), which has every round. [The guide](../guides/benchmarks.md) says how to run it, '
-            'and describes the file.', '',
+            'and describes the file. `devtools/check-measured` says whether the library has changed since.', '',
             where_and_what(result), '', how_sure(result)]
 
 
