@@ -3,9 +3,8 @@
 their limits. A derived value is stored, printed and compared as a measurement is.
 """
 
-import statistics
-
 from uroce_lines import LINES
+from uroce_noise import LIMIT, verdict
 
 # The metrics of uroce_runs, with their names in the suite.
 METRIC_OF = {'frames_per_s': 'frame_rate', 'messages_per_s': 'message_rate',
@@ -22,7 +21,9 @@ TIMES = {('af_xdp', 'rate'): 2, ('af_packet', 'rate'): 2, ('af_xdp', 'stream'): 
 
 
 class Judged:
-    """A value for each round, derived from other measurements, and its limits."""
+    """A value for each round, derived from other measurements, and its limits. `others` is the noise
+    of each round.
+    """
 
     def __init__(self, labels, metric, rounds, others, floor=None, ceiling=None):
         self.labels = labels
@@ -39,11 +40,13 @@ class Judged:
     def bounds(self):
         if self.floor is None and self.ceiling is None:
             return {}
-        median = statistics.median(self.rounds)
-        is_right = ((self.floor is None or median >= self.floor) and
-                    (self.ceiling is None or median <= self.ceiling))
         bound = {'floor': self.floor} if self.ceiling is None else {'ceiling': self.ceiling}
-        return bound | {'verdict': 'pass' if is_right else 'FAIL'}
+        return bound | {'verdict': verdict(self.rounds, [share > LIMIT for share in self.others],
+                                           self.is_right)}
+
+    def is_right(self, value):
+        return ((self.floor is None or value >= self.floor) and
+                (self.ceiling is None or value <= self.ceiling))
 
 
 def select(rows, metric, **labels):
@@ -56,7 +59,8 @@ def ports_in(rows):
 
 
 def others_of(rows):
-    return max(row['others'] for row in rows)
+    """The noise of each round: that of the noisiest row."""
+    return [max(shares) for shares in zip(*(row['others_by_round'] for row in rows))]
 
 
 def judge_lines(rows):

@@ -6,6 +6,7 @@ import os
 
 from uroce_judge import METRIC_OF, ports_in, select
 from uroce_lines import LINES
+from uroce_noise import NOISY
 from uroce_report import how_sure, judged, shown, told, where_and_what
 
 BEGIN, END = '<!-- measured: written by bench/uroce-bench-all -->', '<!-- measured: end -->'
@@ -26,7 +27,8 @@ def cell(rows, row, line):
     ours = select(rows, metric, port=row['labels']['port'], run=line.left.name)
     if not line.right or not ours:
         return f'{row["median"]:,.0f}{UNITS[metric]}'
-    return f'{shown(ours[0])} {UNITS[metric]}, **{100 * row["median"]:.0f} %**'
+    noisy = ', noisy' if row['verdict'] == NOISY else ''
+    return f'{shown(ours[0])} {UNITS[metric]}, **{100 * row["median"]:.0f} %**{noisy}'
 
 
 def lines_of_must(result):
@@ -63,7 +65,8 @@ def lines_of_tcp(result):
              '|---|---|---|---|']
     for row in judged(result, 'tcp'):
         if row['labels']['beside'] == 'ucx':
-            what, value, must, _ = told(row)
+            what, value, must, verdict = told(row)
+            value += ', noisy' if verdict == NOISY else ''
             lines.append(f'| {row["labels"]["port"]} | {what.partition(", times")[0]} | {value} | '
                          f'{must} |')
     return lines if len(lines) > 2 else []

@@ -278,7 +278,8 @@ def how_sure(result):
                        if state['status'] != 'skipped')
     return (f'The figures are medians of rounds of {result["seconds"]} s each ({rounds}). Other processes, or other '
             f'machines of the host, took more than {100 * LIMIT:.0f} % of the CPUs during '
-            f'{len(noisy)} of {len(result["measurements"])} measurements.')
+            f'{len(noisy)} of {len(result["measurements"])} measurements. A line is *noisy*, and has no verdict, if '
+            'rounds with that much noise could change it.')
 
 
 def header(result, json_path):

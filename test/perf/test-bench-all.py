@@ -22,6 +22,7 @@ import uroce_judge  # noqa: E402
 import uroce_readme  # noqa: E402
 import uroce_report  # noqa: E402
 import uroce_suite  # noqa: E402
+from uroce_noise import Noise  # noqa: E402
 from uroce_suite import LabError  # noqa: E402
 
 failed = 0
@@ -63,8 +64,9 @@ class Cases:
             uroce_suite.Case(name, lambda name=name: self.run(name), 1) for name in self.happens])
 
 
-def run(suite, cases, path, rounds, **more):
+def run(suite, cases, path, rounds, measure_quietly=None, **more):
     """@return the file of results, and the output"""
+    suite.measure_quietly = measure_quietly or (lambda measure, repeats: (measure(), Noise(0, 0)))
     suite.PARTS.clear()
     suite.PARTS['made'] = cases.part()
     args = argparse.Namespace(parts=['made'], ports=[], rounds=rounds, seconds=1, quick=False,
@@ -101,6 +103,21 @@ def check_failures(suite, path):
     expect('how long it takes is told first', said.startswith('uroce-bench-all: takes about '))
 
 
+def check_noise(suite, path):
+    cases = Cases(quiet=[1, 2], loud=[3, 4])
+    noises = iter((0.01, 0.5, 0.02, 0.04))
+    suite.Repeats = lambda planned: planned
+    given = []
+
+    def measure(case, repeats):
+        given.append(repeats)
+        return case(), Noise(0, next(noises))
+    result, _ = run(suite, cases, path, 2, measure_quietly=measure)
+    loud = next(row for row in result['measurements'] if row['labels']['tool'] == 'loud')
+    expect('the noise of each round is kept', loud['others_by_round'] == [0.5, 0.04] and loud['others'] == 0.5)
+    expect('a round may repeat a share of its cases', given == [2] * 4)
+
+
 def check_resume(suite, path):
     ended = Cases(one=[1, 2], two=[3, KeyboardInterrupt()])
     result, _ = run(suite, ended, path, 3)
@@ -124,7 +141,7 @@ def check_resume(suite, path):
 
 
 def row(metric, rounds, **labels):
-    return {'part': 'tcp', 'metric': metric, 'rounds': rounds, 'labels': labels, 'others': 0.01}
+    return {'part': 'tcp', 'metric': metric, 'rounds': rounds, 'labels': labels, 'others': 0.01, 'others_by_round': [0.01] * len(rounds)}
 
 
 def check_judgement(suite):
@@ -153,10 +170,15 @@ def check_judgement(suite):
     expect('a line is judged of its two runs', len(judged) == 1 and judged[0].rounds == [1.2, 1.4])
     expect('and at most what it may be', judged[0].bounds() == {'ceiling': 1.3, 'verdict': 'pass'})
     expect('without one of them it is not judged', uroce_judge.judge_lines(rows[:1]) == [])
+    rows[1]['others_by_round'] = [0.01, 0.2]
+    noisy, = uroce_judge.judge_lines(rows)
+    expect('a round is as noisy as its noisier run', noisy.others == [0.01, 0.2])
+    expect('a noisy round that decides: no verdict', noisy.bounds() == {'ceiling': 1.3, 'verdict': 'noisy'})
     suite.METRICS = uroce_suite.METRICS
-    told = suite.measurement('must', judged[0].labels, 'ratio', judged[0].rounds, 0,
+    told = suite.measurement('must', judged[0].labels, 'ratio', judged[0].rounds, [0.01, 0],
                              judged[0].better()) | judged[0].bounds()
     expect('that less is better stands in the file', told['better'] == 'less')
+    expect('the noise, too', told['others'] == 0.01 and told['others_by_round'] == [0.01, 0])
     lines = uroce_report.verdicts({'measurements': [told]})
     expect('the verdict is told', len(lines) == 1 and lines[0].startswith('pass  memif') and
            lines[0].endswith('must <= 130 %'))
@@ -190,6 +212,7 @@ def main():
         path = os.path.join(folder, 'bench.json')
         check_failures(suite, path)
         check_resume(suite, path)
+        check_noise(suite, path)
         check_readme(folder)
     check_judgement(suite)
     return 1 if failed else 0
