@@ -129,6 +129,9 @@ def check_results(tree):
     tree.results(changed, dirty='-dirty')
     code, said = tree.check()
     expect('a tree with changes was measured: status 1', code == 1 and 'had changes' in said)
+    tree.commit(**{'doc/perf/bench.json': '{}'})
+    code, said = tree.check()
+    expect('results without a commit: status 1, in one line', code == 1 and said.count('\n') == 1 and 'bench.json' in said)
     tree.results('f' * 40)
     expect('the measured commit is not there: status 77', tree.check()[0] == 77)
 
