@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Alerts: log lines about suspected attacks. The table has a row for each kind of attack. The
- * frames of an attack are counted in each second, so that at most one line is logged in a second.
+ * Alerts: log lines about suspected attacks. The table `rows` describes each kind of attack. The
+ * frames of each kind are counted over a second, and at most one line is logged for each kind in a
+ * second.
  */
 
 #include "datapath/worker/alert.h"
@@ -18,7 +19,10 @@ static const struct {
 	/* Event of the QP that reports this kind of attack: one bit of enum uroce_qpc_event. */
 	uint32_t event;
 	enum uroce_counter counter;
-	/* Minimum number of frames in a second that causes an alert; fewer frames may be chance. */
+	/*
+	 * Minimum number of frames of an attack in a second that cause an alert; fewer such frames
+	 * may arrive by chance.
+	 */
 	uint32_t least;
 	const char *text;
 } rows[] = {

@@ -23,14 +23,14 @@ enum uroce_alert {
 };
 
 /**
- * The alert state of a worker: one record for each kind of attack. All zero: no frame of an attack
- * of this kind has arrived. Only the worker writes this state.
+ * The alert state of a worker: one record for each kind of attack. A record is all zero until the
+ * first frame of its kind of attack arrives. Only the worker writes this state.
  */
 struct uroce_alerts {
 	struct uroce_alert_second {
 		/*
-		 * Start of the second in which frames are counted; 0: no frame of this kind has
-		 * arrived.
+		 * Time at which the present second began, in which the frames of this kind of
+		 * attack are counted; 0: no such frame has arrived.
 		 */
 		uint64_t begin_ns;
 		/* value of the counter of this kind of attack at the start of the second */

@@ -23,14 +23,15 @@
 #define SPINS 1000
 
 /*
- * Maximum number of bursts that are received before a command that ends a connection. The number is
- * more than the RX ring of a port holds.
+ * Maximum number of bursts that a worker receives before it runs a command that ends a connection.
+ * So many bursts are more than the RX ring of a port holds.
  */
 #define ARRIVED_BURSTS 64u
 
 /*
- * Maximum time to wait until uroced has passed a barrier. A working uroced passes a barrier within
- * a few of its rounds.
+ * Maximum time to wait until the daemon uroced has passed a barrier, a descriptor without a frame
+ * that follows all frames for this process. A working uroced passes a barrier within a few of its
+ * rounds.
  */
 #define BARRIER_MAX_NS UINT64_C(500000000)
 
@@ -67,8 +68,8 @@ run_cmd(struct uroce_worker *worker, struct uroce_cmd *cmd)
 	if (cmd->wqp)
 		uroce_worker_follow_up(worker, cmd->wqp);
 	/*
-	 * Publish completions now, because the caller may poll for a completion of this call, or
-	 * free the memory of the CQ.
+	 * Publish completions before the command counts as done. After that the thread that made
+	 * the command may poll for a completion of the command, or free the memory of the CQ.
 	 */
 	uroce_publish_now(worker);
 	/*
@@ -96,9 +97,9 @@ receive_arrived(struct uroce_worker *worker)
 }
 
 /*
- * Receive the frames that uroced still has for this client. uroced passes a barrier after it has
- * forwarded all earlier frames to this client. Meanwhile the worker goes on receiving and
- * responding.
+ * Receive the frames that the daemon uroced still has for this process. uroced passes a barrier
+ * after it has forwarded all earlier frames to this process. Until then the worker goes on
+ * receiving and responding.
  */
 static void
 receive_passed(struct uroce_worker *worker)

@@ -6,8 +6,8 @@
  *
  * A process may end before the program polls again. Then the delayed ACKs must still be sent, or
  * the peer would see its message fail. So the workers with a delayed ACK are registered in a table,
- * and a destructor of the library sends their ACKs. The table is not in the device's memory,
- * because that may be freed earlier.
+ * and a destructor of the library sends their ACKs. The table is not in the memory of the device,
+ * because the device may be freed before the destructor runs.
  */
 
 #include "datapath/worker/delayed_ack.h"
@@ -24,8 +24,9 @@
 /* Number of messages in a row with a reply after which a program counts as replying. */
 #define ANSWERED_MIN 16
 /*
- * Maximum time between two polls in quick succession, including the time of a transmission. The
- * second value is for ports on which a burst is a system call.
+ * Two polls of a CQ count as polls in quick succession if the time between them, including the time
+ * of a transmission, is less than SOON_NS. SOON_SYSCALL_NS is used instead for ports on which a
+ * burst is a system call.
  */
 #define SOON_NS         UINT64_C(10000)
 #define SOON_SYSCALL_NS UINT64_C(40000)
@@ -37,26 +38,28 @@
  */
 #define MORE_POLLS 4
 /*
- * Maximum number of frames in a round that may delay an ACK. More frames belong to a stream, whose
- * sender needs the ACK for its window.
+ * An ACK is delayed only if the round has received at most this number of frames. More frames
+ * belong to a stream, whose sender needs the ACK for its window.
  */
 #define FEW      2u
 #define KEPT_MAX 8 /* maximum number of messages that one delayed ACK acknowledges */
 /*
- * Maximum time from a reply to the peer's next message, if the peer does not wait for the ACK. The
- * second value is for ports on which a burst is a system call.
+ * Maximum time for which an ACK is kept after the reply of the program. If the peer's next message
+ * does not arrive within this time, the peer waits for the ACK. KEEP_SYSCALL_NS is used instead of
+ * KEEP_NS for ports on which a burst is a system call.
  */
 #define KEEP_NS         UINT64_C(10000)
 #define KEEP_SYSCALL_NS UINT64_C(40000)
 /*
- * A trial keeps an ACK behind the reply until the peer's next message. Minimum and maximum
- * (GAP_MAX) number of messages from a failed trial to the next trial.
+ * Minimum and maximum number of messages between a failed trial and the next trial. A trial keeps
+ * an ACK after the reply of the program until the peer's next message arrives, to find out whether
+ * the peer waits for the ACK.
  */
 #define GAP_MIN 64u
 #define GAP_MAX 32768u
 
 static _Atomic(struct uroce_worker *) deferring[UROCE_PORTS_MAX][UROCE_WORKERS_MAX];
-/* ID of the process that registered workers; 0: no worker was registered. */
+/* ID of the process that registered workers with delayed ACKs; 0: no worker was registered. */
 static _Atomic pid_t owner;
 
 static void
@@ -225,8 +228,9 @@ bool
 uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb)
 {
 	/*
-	 * A program that sees its message may inform the peer by other means, and the peer may then
-	 * end the connection. So the ACK of a message that completes a request is not delayed.
+	 * The ACK of a message that completes a receive request is not delayed: a program that sees
+	 * the completion may inform the peer by other means, for example TCP, and the peer may then
+	 * end the connection.
 	 */
 	if (worker->publishing.list.is_ack_pending || worker->publishing.is_waiting)
 		return false;

@@ -14,7 +14,8 @@
  * A delayed ACK is sent at the first of these events:
  *
  * - The program polls again. If a request of the program is outstanding, the fifth poll counts. The
- *   program may wait for that completion before it uses the buffer again.
+ *   program may wait for the completion of this request before it uses the buffer of the request
+ *   again.
  * - A command is run, for example before the QP is destroyed or modified.
  * - The service thread finds that the program has not polled for 20 us.
  * - The process ends.
@@ -62,7 +63,7 @@ struct uroce_delayed_ack {
 	/* number of further polls before the reply of the program counts as missing */
 	uint8_t nb_left;
 	bool is_on; /* an ACK is delayed: the round has left it to the next round */
-	/* the ACK was kept when the reply was sent, and waits for the next message */
+	/* the ACK was kept when the reply was sent, and waits for the peer's next message */
 	bool is_kept;
 	uint8_t nb_kept;      /* number of messages that arrived while the ACK was kept */
 	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
@@ -98,7 +99,10 @@ bool uroce_delayed_ack_begin(struct uroce_worker *worker, unsigned nb);
  */
 bool uroce_delayed_ack_is_urgent(struct uroce_worker *worker);
 
-/** Whether this worker has left an ACK to its next round. Any thread may call this function. */
+/**
+ * Whether this worker has a delayed ACK, which its next round may send. Any thread may call this
+ * function.
+ */
 bool uroce_delayed_ack_is_left(const struct uroce_worker *worker);
 
 /** End the delay of an ACK, because the worker transmits all its frames now. */

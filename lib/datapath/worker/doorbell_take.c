@@ -35,7 +35,7 @@ was_rung_once(struct uroce_worker_qp *wqp)
 
 /*
  * Take the doorbell of a QP. If the QP has migrated, its doorbell is forwarded to its new worker,
- * and its flag stays set.
+ * and the flag `is_rung` of the QP stays set.
  * @return number of posts to the QP: 0 if it has migrated, 1, or 2 for two or more
  */
 static unsigned

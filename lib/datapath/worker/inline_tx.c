@@ -17,7 +17,8 @@
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 
-#define SINGLE_MIN 16 /* number of consecutive rounds with one post that enable inline transmit */
+/* Number of consecutive rounds with one post each after which inline transmit is enabled. */
+#define SINGLE_MIN 16
 /*
  * Inline transmit is possible for this time after the application drove the worker. It is less than
  * TAKE_OVER_NS, after which the service thread drives the worker.

@@ -3,10 +3,10 @@
 /*
  * Selection of the frames that are looped back.
  *
- * A path to an address of the device has the device's own MAC as its next hop. Few other next hops
- * have this MAC. So the MAC is compared first. A frame with this MAC is parsed, to find its
- * destination. Its ICRC is verified when it is received, because a looped frame deserves no more
- * trust than a frame from the port.
+ * A path to an address of the device has the device's own MAC as its next hop. Frames of few other
+ * paths have this destination MAC. So the MAC is compared first. A frame with this MAC is parsed,
+ * to find its destination. Its ICRC is verified when it is received, because a looped frame
+ * deserves no more trust than a frame from the port.
  */
 
 #include "datapath/worker/loopback.h"

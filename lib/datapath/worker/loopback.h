@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Loopback: frames to the device's own addresses.
+ * Loopback: frames from a device to its own addresses.
  *
  * A frame for a QP of the device never reaches the port. It waits in the loopback queue of the
  * worker that built it. This worker processes it in the next round, as if it had been received. A
@@ -65,7 +65,8 @@ void uroce_loopback_note(struct uroce_dev *dev, const uint8_t mac[6]);
 
 /**
  * Move the pending frames from index `first` on that are for QPs of the device into the loopback
- * queue. These frames are at most a burst, for which room was checked before they were built.
+ * queue. The frames from index `first` on are at most a burst. The caller has checked that the
+ * queue has room for a burst (uroce_loopback_has_room).
  */
 void uroce_loopback_divert(struct uroce_worker *worker, unsigned first);
 

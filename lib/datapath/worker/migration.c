@@ -37,13 +37,13 @@
 #include "datapath/worker/round.h"
 
 /*
- * Number of consecutive forwarded frames before the first migration of a QP. A window of frames may
- * arrive on another worker by chance.
+ * Number of consecutive forwarded frames after which a QP migrates for the first time. The number
+ * is large, because a window of frames may arrive on another worker by chance.
  */
 #define MIGRATE_AFTER 1024u
 /*
- * Each migration of a QP doubles the number of forwarded frames that cause the next migration, but
- * at most so many migrations do.
+ * Each of the first MIGRATE_BACKOFF_MAX migrations of a QP doubles the number of forwarded frames
+ * that cause the next migration of the QP.
  */
 #define MIGRATE_BACKOFF_MAX 5u
 
@@ -87,7 +87,10 @@ is_target_worker(const struct uroce_worker *worker, const struct uroce_worker_qp
 	return atomic_load_explicit(&wqp->target_worker, memory_order_relaxed) == worker->idx + 1;
 }
 
-/* Whether one of the first `nb` queued frames belongs to a QP. */
+/*
+ * Whether a frame of the QP `qpn` is among the first `nb` frames that wait for QPs to migrate to
+ * this worker.
+ */
 static bool
 has_waiting(const struct uroce_migrating *migrating, unsigned nb, uint32_t qpn)
 {
@@ -141,8 +144,8 @@ forward_frame(struct uroce_worker *worker, struct uroce_worker *owner, struct rt
 
 /*
  * Handle a frame that waits for its QP to migrate: keep it, process it, or forward it. If an
- * earlier frame of the QP was kept in this pass, this frame is also kept, even if the QP has
- * arrived meanwhile. So the frames of the QP stay in order.
+ * earlier frame of the QP was kept in this pass over the waiting frames, this frame is also kept,
+ * even if the QP has arrived meanwhile. So the frames of the QP stay in order.
  * @return true: the caller must process the frame now
  */
 static bool
@@ -187,8 +190,9 @@ uroce_migrate_drop(struct uroce_worker *worker)
 }
 
 /*
- * Complete the migration of a QP to this worker: read the clock again. This round may have begun
- * before the round of the previous worker, and time must not go backwards for the QP.
+ * Complete the migration of a QP to this worker: read the clock again. The present round of this
+ * worker may have begun before the round in which the previous worker last used the QP, and time
+ * must not go backwards for the QP.
  */
 void
 uroce_migrate_complete(struct uroce_worker *worker, struct uroce_worker_qp *wqp)

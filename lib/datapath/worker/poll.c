@@ -34,7 +34,9 @@
  */
 #define LINK_WAIT_NS UINT64_C(1000000)
 
-/* Number of times that a round polls the port for frames, if the program spins in poll_cq. */
+/*
+ * Maximum number of times that a round polls the port for frames, if the program spins in poll_cq.
+ */
 #define RX_POLLS 8
 
 /*
@@ -106,7 +108,8 @@ is_round_idle(const struct uroce_worker *worker)
 /*
  * Receive frames. For a program that spins in poll_cq, the port is polled several times in a round.
  * To begin a round costs more than to poll the port. So a frame waits half a poll on average,
- * instead of half a round. Where a burst is a system call, the burst costs more than the round.
+ * instead of half a round. On a port on which a burst is a system call, the burst costs more than
+ * the round. So such a port is polled once in a round.
  */
 static unsigned
 receive_frames(struct uroce_worker *worker, bool is_apps)
@@ -146,8 +149,8 @@ run_round(struct uroce_worker *worker, bool has_tx, bool is_apps)
 		uroce_inline_tx_polled(worker, nb_rung);
 	uroce_stage_lap(UROCE_STAGE_DOORBELLS, 0);
 	/*
-	 * If an ACK is delayed, the round ends here, so that the program gets its message early.
-	 * The next rounds do the rest of the work.
+	 * If an ACK is delayed, the round ends before transmission, commands and timers, so that
+	 * the program gets its message early. The next rounds do this work.
 	 */
 	if (has_tx && is_apps && uroce_delayed_ack_begin(worker, nb))
 		return finish_round(worker, nb);
@@ -211,7 +214,7 @@ register_thread(void)
 
 /*
  * If the service thread sleeps until a wake-up, wake it. Otherwise the service thread would not see
- * the timers that this round sets.
+ * the timers that the round of the calling thread sets.
  */
 static void
 wake_service(struct uroce_worker *worker)
@@ -223,9 +226,9 @@ wake_service(struct uroce_worker *worker)
 }
 
 /*
- * Drive another worker that no thread polls. The peer's frames may arrive on the queue of such a
- * worker. Without this function they would wait for the service thread. Each idle round of the
- * application drives one of the other workers in turn.
+ * Drive another worker, if no thread polls it. The peer's frames may arrive on the queue of such a
+ * worker. Without this function these frames would wait for the service thread. Each idle round of
+ * the application considers one of the other workers in turn.
  */
 static void
 drive_another(struct uroce_worker *worker)
@@ -438,7 +441,7 @@ uroce_delayed_ack_flush_all(void)
 
 /*
  * At the end of the process, send the delayed ACKs. A child of fork() sends none: it has a copy of
- * the table, but must not use the ports.
+ * the table of workers with delayed ACKs, but must not use the ports.
  */
 __attribute__((destructor)) static void
 flush_at_exit(void)

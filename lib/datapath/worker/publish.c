@@ -138,7 +138,7 @@ have_left_already(struct uroce_worker *worker)
 }
 
 /*
- * Begin to wait for ACKs. The completions that are in the list at this time are published when the
+ * Begin to wait for ACKs. The completions that are unpublished at this time are published when the
  * ACKs that are pending at this time have left.
  */
 static void

@@ -38,8 +38,9 @@
 struct uroce_worker;
 
 /**
- * The stages through which ACKs pass. Each stage preserves the order of ACKs. So all ACKs have
- * passed a stage when its counter reaches the mark.
+ * The stages through which ACKs pass. Each stage has a counter of entries that passed it, and
+ * preserves their order. So the ACKs have passed a stage when its counter reaches the mark
+ * (uroce_publishing.mark).
  */
 enum uroce_ack_stage {
 	/*

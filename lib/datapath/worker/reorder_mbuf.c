@@ -8,8 +8,8 @@
  * kept as they are, and the receive queue never runs short. A frame from any other pool is copied,
  * because the owner of that pool depends on its mbufs. If no mbuf of the worker's pool is free, or
  * the frame does not fit into one, the frame's own mbuf is kept. Frames from other pools were
- * forwarded by another worker, came from a sender's pool through a port, or were passed in by an
- * embedder.
+ * forwarded by another worker, passed in by an embedder, or received from a port that passes on the
+ * mbufs of the sender.
  */
 
 #include <string.h>

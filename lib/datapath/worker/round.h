@@ -24,7 +24,7 @@
  *	inline_tx.c     posts that transmit without a doorbell
  *	cmd.c           commands of other threads
  *
- * Calls between these files go in one direction: devtools/check-floors.
+ * Calls between these files go in one direction, which devtools/check-floors checks.
  *
  * Every function in this header must be called by the thread that holds the worker's lock, unless
  * its comment says otherwise.
@@ -52,20 +52,20 @@
 #define UROCE_TX_TO_GROUP (1u << 15)
 
 /**
- * Capacity for built frames that the port has not taken yet. The worker builds no more frames while
- * more than a burst is pending.
+ * Maximum number of built frames that the port has not taken yet (pending frames). The worker
+ * builds no more frames while more than a burst is pending.
  */
 #define UROCE_PENDING_MAX (4 * UROCE_BURST)
 
 /**
- * Capacity for frames that wait for migrating QPs. A migration takes two rounds of a worker, and so
- * a few bursts arrive.
+ * Maximum number of frames that wait in a worker for QPs that migrate to it. A migration takes two
+ * rounds of a worker, in which a few bursts arrive.
  */
 #define UROCE_MIGRATING_MAX 256u
 
 /**
- * Receive stage: the state of a burst, stored in columns. So each pass over the burst touches only
- * the data that it needs.
+ * The state of the burst that the receive stage processes. Each kind of data has an array of its
+ * own, so that each pass over the burst touches only the data that it needs.
  */
 struct uroce_rx {
 	struct rte_mbuf *mbuf[UROCE_BURST];
@@ -73,8 +73,8 @@ struct uroce_rx {
 	struct uroce_worker_qp *wqp[UROCE_BURST];
 	struct uroce_pkt pkt[UROCE_BURST];
 	/*
-	 * The template of the latest frame that arrived alone and was addressed to this device. The
-	 * next frame that arrives alone usually has the same headers.
+	 * Template for the parser: the headers of the latest frame that arrived alone and was
+	 * addressed to this device. The next frame that arrives alone usually has the same headers.
 	 */
 	struct uroce_pkt single;
 	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
@@ -82,10 +82,10 @@ struct uroce_rx {
 	bool is_single_from_wire;
 	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
 	bool is_from_wire;
-	bool is_ident_unknown; /* `is_ident_unknown` of the port's policy, for the current burst */
+	bool is_ident_unknown; /* frames may have another IPv4 identification than was sent */
 	/* Processed frame that is freed later, so that the program gets its message earlier. */
 	struct rte_mbuf *done;             /* NULL: there is no such frame */
-	struct uroce_token_bucket replies; /* limits the responses of net/perf_mgt.h */
+	struct uroce_token_bucket replies; /* limits responses to Get(ClassPortInfo) */
 };
 
 /** The result of polling one QP for frames in a pass of the transmit stage. */
@@ -101,7 +101,7 @@ struct uroce_polled_qp {
 struct uroce_tx {
 	/* Complete frames that wait for the port, oldest first. */
 	struct rte_mbuf *pending[UROCE_PENDING_MAX];
-	/* Length of each pending RoCE frame, with UROCE_TX_TO_GROUP; 0: the frame is not RoCE. */
+	/* Bytes of each pending RoCE frame, with the flag UROCE_TX_TO_GROUP; 0: not RoCE. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
 	/* The port took fewer frames than were offered. The service thread reads this flag. */
@@ -120,8 +120,8 @@ struct uroce_tx {
 	struct uroce_worker_qp *active_head;
 	struct uroce_worker_qp *active_tail;
 	/*
-	 * `nb_scheduled`, `nb_polled_qps` and `nb_left` count entries that passed a step since the
-	 * worker began. publish.c compares them with marks, to find out whether ACKs have left.
+	 * Three counters of QPs and frames, which wrap around. publish.c compares the counters with
+	 * earlier values, to find out whether ACKs have left.
 	 */
 	/* QPs that were appended to the list of active QPs since the worker began */
 	uint32_t nb_scheduled;
@@ -380,8 +380,8 @@ uroce_migrate_stay(struct uroce_worker_qp *wqp)
 }
 
 /**
- * Whether frames of this QP that arrive at this worker must wait until the QP has migrated here.
- * This is so if this worker is the QP's target worker, or if earlier frames of the QP wait already.
+ * Whether frames of this QP that arrive at this worker must wait until the QP has migrated to it:
+ * this worker is the QP's target worker, or earlier frames of the QP wait already.
  */
 bool uroce_migrate_is_expected(const struct uroce_worker *worker, const struct uroce_worker_qp *wqp,
 			       uint32_t qpn);
@@ -406,7 +406,7 @@ unsigned uroce_migrate_dequeue(struct uroce_worker *worker,
 /** Free all frames that wait in this worker for migrating QPs. */
 void uroce_migrate_drop(struct uroce_worker *worker);
 
-/** Whether an entry of the ring between workers is a request for a QP instead of a frame. */
+/** Whether an entry of the ring `forwarded` is a migration request instead of a frame. */
 static inline bool
 uroce_migrate_is_request(const void *entry)
 {
@@ -414,8 +414,8 @@ uroce_migrate_is_request(const void *entry)
 }
 
 /**
- * Handle a request for a QP of this worker. The requesting worker is the QP's target worker, which
- * receives its frames.
+ * Handle the request of another worker to migrate a QP of this worker to it. Such a worker is the
+ * target worker of the QP, because it receives the QP's frames.
  */
 void uroce_migrate_grant(struct uroce_worker *worker, const void *question);
 

@@ -15,7 +15,7 @@
  * frames.
  *
  * The functions are in one file of more than 500 lines, so the compiler can inline the passes into
- * the burst.
+ * the function that processes a burst.
  */
 
 #include <string.h>
@@ -73,9 +73,9 @@ is_to_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 }
 
 /*
- * Whether the source address is one of this device. Frames to this device itself never reach the
- * wire. So a received frame with such a source is either forged, or a multicast datagram of this
- * device that the network returns.
+ * Whether the source address of a received frame is one of this device. Frames to this device
+ * itself never reach the wire. So a received frame with such a source is either forged, or a
+ * multicast datagram of this device that the network returns.
  */
 static bool
 is_from_us(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
@@ -153,7 +153,7 @@ parse_frame(struct uroce_worker *worker, const struct rte_mbuf *mbuf, struct uro
 
 /*
  * Parse all frames of a group. Most frames have the same headers as the previous one. Such a frame
- * is parsed by a template, with less work.
+ * is only compared with a template, which takes less time.
  */
 static void
 parse_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb)
@@ -262,8 +262,8 @@ prefetch_for(const struct uroce_worker_qp *wqp, const struct uroce_pkt *pkt)
 }
 
 /*
- * Look up the QPs of a group. A frame that is still UNDECIDED and has no QP is for the members of a
- * multicast group.
+ * Look up the QPs of a group of frames. A frame that is still UNDECIDED and has no QP is for the
+ * members of a multicast group.
  */
 static void
 look_up_all(struct uroce_worker *worker, unsigned nb)
@@ -320,7 +320,7 @@ reply_non_roce(struct uroce_worker *worker, struct rte_mbuf *mbuf)
 	return true;
 }
 
-/* Send the response to a Get(ClassPortInfo) in the frame of the request. */
+/* Send the response to a Get(ClassPortInfo) in the mbuf of the request. */
 static void
 answer_class_port_info(struct uroce_worker *worker, struct rte_mbuf *mbuf,
 		       const struct uroce_pkt *pkt)
@@ -355,7 +355,8 @@ enum source {
 };
 
 /*
- * Whether frames from this source are new: neither this worker nor another one has processed them.
+ * Whether frames from `source` have not been processed by any worker yet: frames that the port
+ * received or that were looped back. Their ICRC must be verified.
  */
 static bool
 is_direct(enum source source)
@@ -382,8 +383,8 @@ struct outcome {
 };
 
 /*
- * Forward the collected frames to the worker that owns their QPs. The other worker parses the
- * frames again.
+ * Forward the frames that `out` has collected to the worker that owns their QPs. That worker parses
+ * the frames again.
  */
 static void
 forward_frames(struct uroce_worker *worker, struct outcome *out)

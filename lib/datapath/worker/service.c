@@ -59,16 +59,16 @@
 #include "datapath/worker/round.h"
 #include "datapath/stage.h"
 
-/* Minimum time without a poll after which the thread takes over; the maximum is TAKE_OVER_NS. */
+/* Minimum of the time without a poll after which the service thread drives a worker. */
 #define TAKE_OVER_MIN_NS UINT64_C(20000)
 /*
- * Number of consecutive late takeovers after which the application's timeout becomes shorter. A
- * takeover is late if the thread then has frames before the application polls.
+ * After this number of late takeovers in a row, the thread takes over a worker sooner. A takeover
+ * is late if the thread receives or sends frames before the application polls again.
  */
 #define LATE_MAX 4
 /*
- * Number of consecutive checks that found the application active, after which the number of late
- * takeovers (LATE_MAX) is reset.
+ * Number of consecutive checks that found the application active, after which the number of
+ * consecutive late takeovers (see LATE_MAX) is reset to 0.
  */
 #define FORGET_CHECKS 32
 /*
@@ -85,7 +85,7 @@ struct check_result {
 	unsigned nb;      /* number of frames that the worker received and sent during the check */
 	uint64_t wait_ns; /* time for which the worker need not be checked */
 	bool is_spinning; /* the application drives the worker, and spins in poll_cq */
-	/* The application is active, but it polls too late, so its timeout is short. */
+	/* The application polls too late for frames, so the thread drives the worker early. */
 	bool is_shared;
 	bool is_quiet; /* the application is not active, and the worker has nothing to do */
 };
@@ -99,9 +99,9 @@ get_idle_ns(const struct uroce_worker *worker, uint64_t now_ns)
 }
 
 /*
- * Whether a worker is left to its application. The result is false if the worker has pending frames
- * that only the service thread may transmit. If the worker has a delayed ACK, for which the peer
- * may wait, the timeout of the application is the minimum.
+ * Whether the service thread leaves a worker to the application, which has polled within its
+ * timeout. The result is false if only the service thread may transmit the pending frames. If the
+ * worker has a delayed ACK, for which the peer may wait, the timeout is TAKE_OVER_MIN_NS.
  */
 static bool
 is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle, uint64_t now_ns,
@@ -119,7 +119,7 @@ is_app_driven(const struct uroce_worker *worker, const struct app_idle *app_idle
 
 /*
  * Record that a check found the application active. A check that does not follow a sleep of the
- * thread is not counted, because such a check proves little just after activity.
+ * service thread is not counted, because it proves little so soon after the previous check.
  */
 static void
 note_app_active(struct app_idle *app_idle, bool has_slept)
@@ -140,10 +140,10 @@ note_app_active(struct app_idle *app_idle, bool has_slept)
 }
 
 /*
- * Get the time until the next check of an active application. Normally this time is the rest of the
- * application's timeout, as if the application did not poll again. With a short timeout the time
- * doubles with each check in a row that found the application active. Such an application may poll
- * for as long as its peer needs.
+ * Get the time until the next check of an active application. If the timeout is TAKE_OVER_NS, this
+ * time is the rest of the timeout, as if the application did not poll again. With a shorter timeout
+ * the time doubles with each check in a row that found the application active, because the
+ * application may poll until its peer has responded.
  */
 static uint64_t
 get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
@@ -154,8 +154,8 @@ get_next_check_ns(const struct app_idle *app_idle, uint64_t left_ns)
 }
 
 /*
- * Record that the application is silent and the thread has taken over. The takeover was late if
- * there are frames before the application polls again.
+ * Record that the application does not poll, and the service thread drives the worker. The thread
+ * is late if it receives or sends frames before the application polls again.
  */
 static void
 note_app_idle(struct app_idle *app_idle, bool has_frames)
@@ -230,8 +230,8 @@ check_workers(struct uroce_service_thread *service)
 
 /*
  * Whether there is a doorbell for the service thread. Doorbells of a worker that the application
- * drives do not count. The service thread may have preempted the application between its post and
- * its poll. If the service thread did not sleep then, both threads would wait for each other.
+ * drives do not count: the service thread may have preempted the application between a post and a
+ * poll. If the service thread did not sleep then, both threads would wait for each other.
  */
 static bool
 has_doorbells(const struct uroce_service_thread *service)
@@ -258,8 +258,8 @@ count_sleep(_Atomic uint64_t *counter)
 }
 
 /*
- * Wait for any of the `nb` descriptors in `fds`, the first of which is the eventfd.
- * @return number of ready descriptors; -1: there was no wait
+ * Wait until any of the `nb` file descriptors in `fds` is ready. The first one is the eventfd.
+ * @return number of ready file descriptors; -1: error, or no wait because there was work
  */
 static int
 wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned nb, uint64_t max_ns,
@@ -419,7 +419,7 @@ run_service(void *arg)
 			sleep_timed(service, POLLER_SLEEP_NS, wakes);
 			continue;
 		}
-		/* Wake-ups by the port without frames must not repeat at a high rate. */
+		/* A long sleep limits the rate of wake-ups by the port without frames. */
 		if (is_noticed)
 			timed_ns = UROCE_IDLE_TIMED_MAX_NS;
 		is_noticed = false;

@@ -33,8 +33,8 @@ struct uroce_service_stats {
 	/* number of sleeps until a wake-up that received frames have ended */
 	_Atomic uint64_t rx_wakeups;
 	/*
-	 * Number of workers whose timeout is short, because takeovers came too late for received
-	 * frames.
+	 * Number of workers that the service thread drives after less than TAKE_OVER_NS without a
+	 * poll by the application, because it earlier drove them too late for received frames.
 	 */
 	_Atomic unsigned early_takeovers;
 };

@@ -13,11 +13,15 @@
 #include "datapath/worker/service.h"
 
 /**
- * Maximum timeout: if the application has not polled for this time, the service thread takes over.
+ * Maximum time without a poll by the application after which the service thread drives a worker.
  */
 #define TAKE_OVER_NS UINT64_C(1000000)
 
-/** The timeout `ns` of a worker's application, and the history that determines the timeout. */
+/**
+ * The timeout of a worker in `ns`: the time in nanoseconds without a poll by the application after
+ * which the service thread drives the worker. The other fields are the history that determines the
+ * timeout.
+ */
 struct app_idle {
 	uint64_t ns;
 	bool was_active; /* the latest check of the worker found the application active */
@@ -28,7 +32,8 @@ struct app_idle {
 	bool awaits_frames;
 	unsigned nb_active; /* number of checks in a row that found the application active */
 	/*
-	 * number of times in a row that the thread took over a worker too late for received frames
+	 * Number of times in a row that the service thread began to drive the worker too late for
+	 * received frames.
 	 */
 	unsigned nb_late;
 };
@@ -42,7 +47,10 @@ struct uroce_service_thread {
 	atomic_bool is_stopping;
 	/* Only the service thread uses the fields from `rx_wakeups` to `is_armed`. */
 	struct uroce_rx_wakeups rx_wakeups;
-	/* Timeout of the application, for each worker. */
+	/*
+	 * For each worker: the time without a poll by the application after which the service
+	 * thread drives the worker.
+	 */
 	struct app_idle app_idle[UROCE_WORKERS_MAX];
 	bool has_slept; /* the service thread has slept since its latest check of the workers */
 	bool is_armed;  /* the workers are marked as unattended, so RX wake-ups may be armed */

@@ -11,12 +11,12 @@
  *
  * Frames that the port does not take stay pending, in order, and are offered first in the next
  * round. Meanwhile no new frames are built, so the back-pressure reaches the QPs. If the port takes
- * nothing at all for STALL_NS, or if its link is down, the port has no peer. Then the pending
- * frames are dropped, and new frames are built: a QP must be polled to start its retry timer and to
- * flush its requests.
+ * nothing at all for STALL_NS, or if its link is down, the port counts as a port without a peer.
+ * Then the pending frames are dropped, and new frames are built: a QP must be polled to start its
+ * retry timer and to flush its requests.
  *
- * The functions are in one file of more than 500 lines, so the compiler can inline the steps of a
- * frame.
+ * The functions are in one file of more than 500 lines, so the compiler can inline the functions
+ * that build a frame.
  */
 
 #include <string.h>
@@ -35,8 +35,8 @@
 #include "wire/icrc.h"
 
 /*
- * Distances at which QPs are prefetched before they are polled, in QPs: NEAR for the work queue,
- * FAR for the context.
+ * Number of QPs by which a prefetch is ahead of the QP that is polled: NEAR for the work queue of a
+ * QP, FAR for its context.
  */
 #define NEAR 2u
 #define FAR  6u
@@ -45,8 +45,8 @@
 #define INLINE_MAX 4u
 
 /*
- * If a port takes no frames for this time, it has no peer. The peer behind a port seldom waits
- * longer for its CPU.
+ * If a port takes no frames for this time, it counts as a port without a peer. A peer process
+ * behind a virtual port seldom waits longer for a CPU.
  */
 #define STALL_NS UINT64_C(20000000)
 
@@ -127,8 +127,8 @@ refill_mbufs(struct uroce_worker *worker)
 }
 
 /*
- * Maximum length of a payload for which it is cheaper to copy first, and to compute the ICRCs of a
- * burst in a later pass.
+ * Maximum length in bytes of a small payload. A small payload is only copied, and the ICRC is
+ * computed in a later pass over the burst. This is faster than to do both in one pass.
  */
 #define SMALL 128
 
@@ -186,8 +186,8 @@ set_frame_len(struct rte_mbuf *mbuf, const struct uroce_txd *txd)
 }
 
 /*
- * Gather the payload of a frame behind its headers. For large payload also compute and store the
- * ICRC.
+ * Gather the payload of a frame behind its headers. If the payload is longer than SMALL, also
+ * compute and store the ICRC.
  * @return length of the frame
  */
 static uint16_t
@@ -210,7 +210,7 @@ place_payload(const struct uroce_txd *txd, struct rte_mbuf *mbuf)
 	return len;
 }
 
-/* Compute and store the ICRC of a frame with small payload. */
+/* Compute and store the ICRC of a frame, if its payload is not longer than SMALL. */
 static void
 store_icrc(const struct uroce_txd *txd)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timing wheel. All filed QPs are within [cursor, cursor + SLOTS), so a slot has QPs of one
- * tick only. A bitmap of occupied slots, and a bitmap of its non-zero words, find the next expiry
- * without a search through the slots. This matters because a wheel usually has a single timer, far
- * in the future.
+ * The timing wheel. The ticks of all filed QPs are within [cursor, cursor + UROCE_WHEEL_SLOTS), so
+ * all QPs in a slot have the same tick. A bitmap of occupied slots, and a bitmap of its non-zero
+ * words, find the next expiry without a search through the slots. This matters because a wheel
+ * usually has a single timer, far in the future.
  */
 
 #include "datapath/worker/wheel.h"
@@ -117,7 +117,10 @@ find_next_set(const uint64_t *words, uint32_t nb_words, uint32_t from)
 	return to - from + (uint32_t)__builtin_ctzll(words[to / 64 % nb_words]);
 }
 
-/* The first occupied tick in [from, from + SLOTS) of a wheel that is not empty. */
+/*
+ * Get the first tick in [from, from + UROCE_WHEEL_SLOTS) in which a QP is filed. The wheel must not
+ * be empty.
+ */
 static uint64_t
 find_next_occupied(const struct uroce_wheel *wheel, uint64_t from)
 {

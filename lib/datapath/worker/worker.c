@@ -186,13 +186,14 @@ uroce_worker_begin_round(struct uroce_worker *worker)
 
 	/*
 	 * A thread that waits for the end of the earlier round may miss the even number and see
-	 * this odd number first. So release G2 is also needed here. Release G2 pairs with acquire
-	 * G2 in uroce_worker_wait_round().
+	 * this odd number first. So the store of the odd number is also a release (G2). Release G2
+	 * pairs with acquire G2 in uroce_worker_wait_round().
 	 */
 	atomic_store_explicit(&worker->round, round + 1, memory_order_release);
 	/*
-	 * Fence G1 orders the store of the odd number before the reads of all tables. It pairs with
-	 * the fences G1 in uroce_worker_wait_for_others() and uroce_dev_grace().
+	 * Fence G1 orders the store of the odd number before all reads of shared tables in the
+	 * round. It pairs with the fences G1 in uroce_worker_wait_for_others() and
+	 * uroce_dev_grace().
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	worker->now_ns = uroce_clock_ns();
@@ -231,8 +232,8 @@ void
 uroce_worker_wait_for_others(const struct uroce_worker *worker)
 {
 	/*
-	 * Fence G1 orders earlier changes by this thread before its reads of the round numbers. It
-	 * pairs with fence G1 in uroce_worker_begin_round().
+	 * Fence G1 orders changes that this thread made before this call before its reads of the
+	 * round numbers. It pairs with fence G1 in uroce_worker_begin_round().
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	for (unsigned i = 0; i < worker->dev->nb_workers; i++) {

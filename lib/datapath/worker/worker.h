@@ -29,7 +29,8 @@ struct uroce_dev;
 struct uroce_worker;
 
 /**
- * The completion events of a CQ. The CQ's cookie points to this struct, where its consumer waits.
+ * The state by which the consumer of a CQ is notified of completion events. The CQ's cookie points
+ * to this struct.
  */
 struct uroce_cq_notify {
 	/* Eventfd on which the consumer waits for events; -1: no consumer waits. */
@@ -50,7 +51,8 @@ struct uroce_worker_qp {
 	 */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
 	/*
-	 * Next QP in the doorbell list. Any thread pushes QPs to the list; the worker takes them.
+	 * Next QP in the worker's list of QPs whose doorbells were rung. Any thread pushes QPs to
+	 * the list; the worker takes them.
 	 */
 	_Atomic(struct uroce_worker_qp *) doorbell_next;
 	atomic_bool is_rung;
@@ -124,8 +126,8 @@ struct uroce_worker_srq {
 };
 
 /*
- * Memory must grow with the requests in flight, not with the number of QPs. These assertions bound
- * the cost of an idle connected QP.
+ * The memory of a device must grow with the requests in flight rather than with the number of QPs.
+ * These assertions limit the memory that an idle connected QP needs.
  */
 static_assert(offsetof(struct uroce_worker_qp, qpc) == 64, "lists and timers are one cache line");
 static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at most");
@@ -135,7 +137,7 @@ static_assert(sizeof(struct uroce_worker_qp) <= 1024, "an idle QP costs 1 KiB at
  * (uroce_counted).
  */
 struct uroce_worker_stats {
-	/* A counter that datapath/device/stats.c derives from others stays 0 here. */
+	/* A counter that datapath/device/stats.c derives from others stays 0 in this struct. */
 	struct uroce_counters counters;
 	uint64_t verdict[UROCE_VERDICT_NB];
 	/*
@@ -248,7 +250,8 @@ struct uroce_cq_list *uroce_worker_unpublished(struct uroce_worker *worker);
 const struct uroce_worker_stats *uroce_worker_stats(const struct uroce_worker *worker);
 
 /**
- * The value of a counter of the worker. Counters that are derived from other counters are 0 here.
+ * The value of a counter of the worker. The value is 0 for a counter that datapath/device/stats.c
+ * derives from other counters.
  */
 static inline uint64_t
 uroce_worker_counted(const struct uroce_worker *worker, enum uroce_counter which)

@@ -15,7 +15,7 @@
 #include "datapath/worker/publish.h"
 #include "wire/icrc.h"
 
-/* Minimum length of zero-copy payload. Shorter payload is copied in less time. */
+/* Minimum length in bytes of zero-copy payload. Shorter payload is copied in less time. */
 #define LEN_MIN 1024
 
 /* Number of zero-copy records: enough for the pending frames and for a TX ring. */
