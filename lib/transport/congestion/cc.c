@@ -302,8 +302,9 @@ uroce_cc_stop(struct uroce_cc *cc)
 }
 
 /*
- * Adapt the distance between next_ns and the clock to the present rate, after the rate has changed.
- * The distance is the time that some volume of data takes, and this volume does not change.
+ * Adapt the distance between the clock and next_ns, the time of the pacer's next packet, to the
+ * present rate, after the rate has changed. The distance is the time that some volume of data
+ * takes, and this volume does not change.
  */
 static void
 rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
@@ -319,7 +320,10 @@ rescale_next(struct uroce_cc *cc, uint64_t before_bps, uint64_t now_ns)
 	}
 }
 
-/* Limit the lag of next_ns behind the clock to the time that a burst of `burst_kb` takes. */
+/*
+ * Limit the time by which next_ns, the time of the pacer's next packet, is behind the clock to the
+ * time that a burst of `burst_kb` takes.
+ */
 static void
 forget_lag(struct uroce_cc *cc, uint64_t now_ns)
 {

@@ -54,8 +54,8 @@ struct uroce_cc_conf {
 	uint32_t min_mbps; /* the lowest rate of a QP */
 	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
 	/*
-	 * hyper increase of the target rate at each event, multiplied by the smaller of the two
-	 * numbers of events, minus `stages`
+	 * hyper increase: an event raises the target rate by i * hai_mbps, where i is the smaller
+	 * of the numbers of timer events and byte counter events since the last CNP, minus `stages`
 	 */
 	uint32_t hai_mbps;
 	uint32_t gain;     /* 1 / g, where g is the weight of a change of alpha [Zhu et al.] */
@@ -97,7 +97,10 @@ extern const struct uroce_cc_param uroce_cc_params[UROCE_CC_PARAMS];
  * request.
  */
 struct uroce_cc {
-	/* the rate of the QP is below that of the port; the rates and counts are valid only then */
+	/*
+	 * the rate of the QP is below that of the port; the rates and counts in this struct are
+	 * valid only while this is set
+	 */
 	bool is_limited;
 	bool is_begun; /* a CNP has been received at least once, so alpha is valid */
 	bool has_cnp;  /* a CNP to the peer is pending */
@@ -214,7 +217,8 @@ void uroce_cc_expire(struct uroce_cc *cc, uint64_t now_ns);
 
 /**
  * Prepare the transmission of a burst: process the timer periods that have passed, and limit how
- * far next_ns is behind the clock. The function may be called only while is_limited is set.
+ * far next_ns, the time of the pacer's next packet, is behind the clock. The function may be called
+ * only while is_limited is set.
  */
 void uroce_cc_begin(struct uroce_cc *cc, uint64_t now_ns);
 

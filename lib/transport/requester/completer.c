@@ -39,8 +39,8 @@ complete_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct
 }
 
 /*
- * Move the beginning of the window behind a completed request. The caller removes the request from
- * the send queue.
+ * Move the beginning of the requester's window behind a completed request. The caller removes the
+ * request from the send queue.
  */
 static inline void
 move_behind(struct uroce_req *req, const struct uroce_send_wqe *wqe, uint32_t idx)
@@ -59,8 +59,8 @@ retire_request(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct b
 }
 
 /*
- * Complete local requests that were executed, as long as they are the oldest requests. A local
- * request completes only after all requests before it.
+ * Complete local requests (requests without packets) that were executed, as long as they are the
+ * oldest requests in the send queue. A local request completes only after all requests before it.
  */
 static void
 retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
@@ -77,8 +77,8 @@ retire_local(struct uroce_qpc *qpc, struct batch *batch, uint64_t now_ns)
 }
 
 /*
- * End a batch of requests: free their slots, which begin at `una_idx`, and publish their
- * completions.
+ * End a batch of completed requests: free their slots in the send queue, which begin at `una_idx`,
+ * and publish their completions.
  */
 static void
 end_retired(struct uroce_qpc *qpc, uint32_t una_idx, const struct batch *batch)
@@ -154,8 +154,9 @@ uroce_completer_end_rd(struct uroce_req *req, uint32_t nb)
 
 /*
  * Whether the opcode of a READ response fits the position of the response. The response at the end
- * of a READ chunk must have the opcode of a last response. Another response may have the opcode of
- * a last response only if a part of the chunk was requested again.
+ * of a READ chunk, which is what one READ request requests, must have the opcode of a last
+ * response. Another response may have the opcode of a last response only if a part of the chunk was
+ * requested again.
  */
 static bool
 is_position_right(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, bool is_chunk_end)

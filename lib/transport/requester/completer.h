@@ -36,13 +36,13 @@ void uroce_completer_end_rd(struct uroce_req *req, uint32_t nb);
 
 /**
  * Complete the oldest `nb` requests, because their last responses were processed, and then the
- * local requests directly behind them.
+ * local requests (requests without packets) directly behind them.
  */
 void uroce_completer_retire_answered(struct uroce_qpc *qpc, uint32_t nb, uint64_t now_ns);
 
 /**
- * Complete local requests that were executed, as long as these are the oldest requests in the send
- * queue.
+ * Complete local requests (requests without packets) that were executed, as long as these are the
+ * oldest requests in the send queue.
  */
 void uroce_completer_retire_local(struct uroce_qpc *qpc, uint64_t now_ns);
 

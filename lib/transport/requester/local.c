@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Local requests, such as the bind of a memory window, have no packets and no PSNs [IBA 10.6.7,
- * 11.4.1.1]. They are executed when the send position reaches them: before any request behind them
- * is sent, and, with a fence, after all earlier READs and atomics have ended. They complete in
- * order, like all requests. When the send position goes back and passes a local request again, the
- * request is not executed again.
+ * 11.4.1.1]. They are executed when the send position (the next packet to send) reaches them:
+ * before any request behind them is sent, and, with a fence, after all earlier READs and atomics
+ * have ended. They complete in order, like all requests. When loss recovery sets the send position
+ * back, and it passes a local request again, the request is not executed again.
  *
  * A cancelled request becomes a local request that does nothing.
  */

@@ -40,9 +40,9 @@ uroce_pipeline_stop(struct uroce_qpc *qpc)
 		return;
 	req->begun_idx--;
 	/*
-	 * Clear the fault: it may be the fault of the request at the fence, which now counts as not
-	 * begun. The fault is found again when the request is sent, unless the request is
-	 * cancelled.
+	 * Clear `fault`, the status with which a request that cannot be sent will fail. It may be
+	 * the status of the request at the fence, which now counts as not begun. The error is found
+	 * again when the request is sent, unless the request is cancelled.
 	 */
 	req->fault = 0;
 }

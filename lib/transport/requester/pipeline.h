@@ -10,8 +10,8 @@
 #include "transport/context.h"
 
 /**
- * If the QP is pipelined, stop its send queue behind the present request, because the data of this
- * request has a bad signature.
+ * If the QP was created for signature pipelining, stop its send queue (SQD), because the data of a
+ * request has a bad signature. Requests that were begun are finished, and no others are begun.
  */
 void uroce_pipeline_stop(struct uroce_qpc *qpc);
 

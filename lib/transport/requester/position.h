@@ -15,8 +15,8 @@
 
 /**
  * Limits of the distance, in packets, between two packets that request an ACK, while there is more
- * to send. Within these limits the distance is a quarter of the send queue, so that requests
- * complete well before the queue is empty.
+ * to send. Within these limits the distance is a quarter of the number of requests that the send
+ * queue holds, so that requests complete well before the queue is empty.
  */
 #define UROCE_ACK_EVERY_MIN 32
 #define UROCE_ACK_EVERY_MAX 64
@@ -77,8 +77,8 @@ uroce_req_wqe(const struct uroce_qpc *qpc, uint32_t idx)
 }
 
 /**
- * Get the number of responses from packet `pkt` of a READ to the end of its READ chunk. For other
- * requests with a response of their own the number is 1.
+ * Get the number of responses from packet `pkt` of a READ to the end of its READ chunk, which is
+ * what one READ request requests. For other requests with a response of their own the number is 1.
  */
 static inline uint32_t
 uroce_req_chunk_left(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t pkt)
@@ -110,7 +110,8 @@ uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
 
 /**
  * Whether the peer has to respond, because a packet in flight requests an ACK or gets a response.
- * If neither is true, the peer waits for the requester, and the wait may take any time.
+ * Otherwise the peer need not respond until the requester sends such a packet, however long this
+ * takes.
  */
 static inline bool
 uroce_req_awaits_response(const struct uroce_req *req)

@@ -64,8 +64,9 @@ take_atomic_ack(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Whether the fast path can process the responses that follow a response with the opcode `low`:
- * nothing is missing or being retransmitted.
+ * Whether the fast path can process the responses that follow a response whose opcode has the lower
+ * 5 bits `low`: the response is a READ response of one packet or an atomic acknowledgement, no
+ * response is missing, and no request is being retransmitted.
  */
 static bool
 is_response_fast_path(const struct uroce_qpc *qpc, uint8_t low)

@@ -278,7 +278,10 @@ put_read_range(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, ui
 	uroce_reth_put((struct uroce_reth *)reth, wqe->remote_addr + offset, wqe->rkey, len);
 }
 
-/* Count a packet that was built at the send position, and apply the ACK rule to it. */
+/*
+ * Count a packet that was built at the send position, and make it request an ACK if the ACK rule
+ * demands it.
+ */
 static void
 count_packet(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, struct uroce_bth *bth)
 {
@@ -386,10 +389,10 @@ count_rd_atomic_room(const struct uroce_qpc *qpc, uint32_t max)
 }
 
 /*
- * Send a burst of requests of one packet on the fast path. With small messages, most packets are
- * sent here. Conditions that are the same for all packets are checked once. The burst ends before
- * the first request that is longer or has to wait. Local variables hold the send position until the
- * burst ends.
+ * Build a burst of requests of one packet each on the fast path. With small messages, this function
+ * builds most packets. Conditions that are the same for all packets are checked once. The burst
+ * ends before the first request that is longer or has to wait. Local variables hold the send
+ * position until the burst ends.
  */
 unsigned
 uroce_req_put_run(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)

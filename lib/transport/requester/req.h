@@ -4,7 +4,8 @@
 
 /**
  * @file
- * The functions that build the packet at the send position from its request.
+ * The functions that build the packet at the send position (the next packet to send) from its
+ * request.
  */
 
 #include "transport/requester/position.h"

@@ -57,7 +57,7 @@ uroce_requester_resume(struct uroce_qpc *qpc)
 
 /*
  * Assign PSNs to the next request in the send queue.
- * @return false: the queue has no such request, or the state of the QP allows no new request
+ * @return false: the queue has no further request, or the state of the QP allows no new request
  */
 static bool
 begin_request(struct uroce_qpc *qpc)
@@ -339,8 +339,9 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	if (req->is_local_done)
 		uroce_completer_retire_local(qpc, now_ns);
 	/*
-	 * a request may fail only after a burst without frames, because the caller has to gather
-	 * the frames of the request first
+	 * A request that cannot be sent fails only in a call that builds no packets. The caller has
+	 * yet to gather the payload of packets that were built, and requests are flushed when one
+	 * fails.
 	 */
 	if (!nb)
 		uroce_requester_fail_if_faulty(qpc, now_ns);

@@ -12,7 +12,7 @@
 
 /**
  * Start the requester when the QP goes from RTR to RTS: PSNs begin at attr.sq_psn, and the retry
- * counters are full.
+ * counters get their initial values.
  */
 void uroce_requester_start(struct uroce_qpc *qpc);
 
@@ -30,8 +30,8 @@ unsigned uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsi
 			      uint64_t now_ns);
 
 /**
- * UC and UD: complete the requests whose last packet was sent. Then a request that cannot be sent
- * fails.
+ * UC and UD: complete the requests whose last packet was sent. After that, the next request fails
+ * if it cannot be sent.
  */
 void uroce_requester_sent(struct uroce_qpc *qpc, uint64_t now_ns);
 

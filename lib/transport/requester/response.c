@@ -121,8 +121,8 @@ take_nak(struct uroce_qpc *qpc, uint8_t code, uint64_t now_ns)
 }
 
 /*
- * Process an ACK or NAK that acknowledges everything before `upto`, while an earlier response is
- * missing.
+ * Process an ACK or NAK that acknowledges all PSNs before `upto`, while the response of a READ or
+ * atomic before `upto` is missing.
  */
 static enum uroce_verdict
 take_ack_ahead(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint32_t upto, uint64_t now_ns)
@@ -179,7 +179,7 @@ uroce_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t
 	struct uroce_req *req = &qpc->req;
 	const uint32_t nb_out = uroce_psn_dist(req->una_psn, req->max_psn);
 
-	/* only RC and XRC QPs get here, because check_packet() drops responses for other QPs */
+	/* the QP is RC or XRC, because check_packet() drops responses for other QPs */
 	assert(uroce_qpc_is_reliable(qpc) && qpc->sq);
 	if (!uroce_psn_in(pkt->psn, req->una_psn, nb_out))
 		return UROCE_VERDICT_GHOST;
