@@ -70,11 +70,11 @@ uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict, uint64_t
 }
 
 /*
- * Allocate the slot of a new READ or atomic. A correct peer sends a new READ or atomic only if it
- * waits for the responses of fewer than max_dest_rd_atomic others. So if more responses are
- * pending, there are two cases. If the responses of the oldest READ or atomic are a repetition,
- * this repetition is dropped, because the peer does not need it. Otherwise the peer has sent more
- * than max_dest_rd_atomic allows.
+ * Allocate a slot in the QP's ring of resources for a new READ or atomic. A correct peer sends a
+ * new READ or atomic only if it waits for the responses of fewer than max_dest_rd_atomic others. So
+ * if more responses are pending, there are two cases. If the responses of the oldest READ or atomic
+ * are a repetition, this repetition is dropped, because the peer does not need it. Otherwise the
+ * peer has sent more than max_dest_rd_atomic allows.
  * @param[out] out  the slot of the resource
  * @return UROCE_VERDICT_REQUEST, or why the request is refused
  */

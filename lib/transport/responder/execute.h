@@ -4,21 +4,22 @@
 
 /**
  * @file
- * Execution of the expected request of the peer.
+ * Execution of the expected request of the peer, which is the request with the PSN epsn.
  */
 
 #include "transport/context.h"
 
 /**
- * Execute the expected request.
+ * Execute the expected request, which has the PSN epsn.
  * @return UROCE_VERDICT_REQUEST, or the verdict with which the request was refused
  */
 enum uroce_verdict uroce_execute_expected(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
 /**
- * Execute an expected request that was buffered. If an error would put the QP into ERR, the
- * function only returns the verdict, and the caller decides what to do.
+ * Execute the expected request, which has the PSN epsn, after it has waited in the reorder buffer.
+ * If an error would put the QP into ERR, the function only returns the verdict, and the caller
+ * decides what to do.
  * @return UROCE_VERDICT_REQUEST, or the verdict with which the request was refused
  */
 enum uroce_verdict uroce_execute_held(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
@@ -28,7 +29,8 @@ enum uroce_verdict uroce_execute_held(struct uroce_qpc *qpc, const struct uroce_
 bool uroce_execute_may_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /**
- * Refuse the expected request: schedule a NAK, and put the QP into ERR if the error is fatal.
+ * Refuse the expected request, which has the PSN epsn: schedule a NAK, and put the QP into ERR if
+ * the error is fatal.
  * @return the parameter `verdict`
  */
 enum uroce_verdict uroce_execute_refuse(struct uroce_qpc *qpc, enum uroce_verdict verdict,

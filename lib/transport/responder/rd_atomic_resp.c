@@ -78,7 +78,7 @@ recv_atomic(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt, struct uro
 
 /*
  * Get the number of further READs and atomics that max_dest_rd_atomic allows. The caller has to
- * check that the slot of each is not in use.
+ * check for each that its slot in the ring of resources is not in use.
  */
 static uint32_t
 count_resource_room(const struct uroce_qpc *qpc)

@@ -5,15 +5,15 @@
 /**
  * @file
  * Fast path of the responder for many short READs and atomics, and functions for the ring of
- * resources.
+ * resources, which are the responder's records of READs and atomics.
  */
 
 #include "transport/context.h"
 #include "transport/responder/aeth.h"
 
 /**
- * Get the index in `res` of the oldest resource that has responses to send. There must be such a
- * resource.
+ * Get the index in `res` of the oldest resource (record of a READ or atomic) that has responses to
+ * send. There must be at least one.
  */
 static inline uint32_t
 uroce_rd_atomic_oldest(const struct uroce_resp *resp)
@@ -28,7 +28,10 @@ uroce_rd_atomic_oldest(const struct uroce_resp *resp)
 	return (first + (uint32_t)__builtin_ctzll(twice >> first)) % UROCE_RD_ATOMIC_MAX;
 }
 
-/** Get the oldest resource that has responses to send. There must be such a resource. */
+/**
+ * Get the oldest resource (record of a READ or atomic) that has responses to send. There must be at
+ * least one.
+ */
 static inline struct uroce_rd_res *
 uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 {
@@ -36,8 +39,8 @@ uroce_rd_atomic_oldest_res(struct uroce_resp *resp)
 }
 
 /**
- * Make the responses of a resource pending, after the request at epsn was executed and the resource
- * was filled.
+ * Advance epsn past a READ or atomic that was executed, and schedule its responses. The caller has
+ * filled in its resource `res`.
  * @param res  the slot that follows the newest one in the ring
  * @param nb_psn  number of responses
  */
@@ -55,7 +58,7 @@ uroce_rd_atomic_begin(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_
 		resp->has_aeth = false;
 }
 
-/** Record that a resource has no more responses to send. */
+/** Record that a resource (record of a READ or atomic) has no more responses to send. */
 static inline void
 uroce_rd_atomic_end(struct uroce_resp *resp, const struct uroce_rd_res *res)
 {
@@ -81,8 +84,8 @@ void uroce_rd_atomic_put_ack(struct uroce_qpc *qpc, const struct uroce_rd_res *r
 			     struct uroce_txd *txd);
 
 /**
- * Fill up to `max` descriptors with the next responses, as long as each is a single packet and its
- * memory is accessible. At least one response must be pending.
+ * Fill up to `max` descriptors with the next READ responses and atomic acknowledgements, as long as
+ * each is a single packet and its memory is accessible. At least one response must be pending.
  * @return the number of descriptors that were filled; the next response may still be a single
  *	packet
  */

@@ -106,7 +106,7 @@ repeat_read(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 		return UROCE_VERDICT_STALE;
 	/*
 	 * a part that ends before the end of the original READ must be a multiple of the MTU, so
-	 * that the responses have the same lengths
+	 * that the repeated responses are as long as the original ones
 	 */
 	const uint32_t end = begin + uroce_msg_packets(qpc, len);
 	const bool is_rest = end == uroce_msg_packets(qpc, res->len);
@@ -198,8 +198,8 @@ static const uint8_t read_opcodes[2][2] = {
 };
 
 /*
- * Build the payload of a READ through an mkey in the frame, behind the headers. A bad signature is
- * not reported here, because the owner of the mkey can query the result of the check.
+ * Build the payload of a READ through an mkey in the frame, behind the headers. A bad signature
+ * does not fail the READ, because the owner of the mkey can query the result of the check.
  * @return NULL: access is refused
  */
 static __attribute__((noinline)) const void *
@@ -273,7 +273,7 @@ give_up_read(struct uroce_qpc *qpc, const struct uroce_rd_res *res, uint64_t now
 }
 
 /*
- * Build the next response packet of the oldest READ or atomic.
+ * Build the next response packet of the oldest READ or atomic that has responses to send.
  * @return whether the packet could be built
  */
 static bool
@@ -300,7 +300,7 @@ put_response(struct uroce_qpc *qpc, struct uroce_txd *txd, uint64_t now_ns)
 
 /*
  * Begin the frame of an ACK or NAK. If the header template is in use for another opcode, the
- * template is not changed, so that the next request need not rebuild it.
+ * template is not changed, so that the next packet with that opcode need not rebuild it.
  */
 static uint8_t *
 begin_aeth(struct uroce_qpc *qpc, struct uroce_txd *txd, uint32_t psn)
@@ -407,7 +407,8 @@ uroce_resp_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max, uint
 			uroce_txd_charge(qpc, &out[nb++], now_ns);
 		else
 			/*
-			 * an ACK is needed, because no response was sent that could take its place
+			 * A pending ACK must be sent, because no response was built that would
+			 * acknowledge the same requests.
 			 */
 			was_pending = 0;
 	}
