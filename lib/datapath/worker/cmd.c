@@ -23,8 +23,9 @@
 #define SPINS 1000
 
 /*
- * Maximum number of bursts that a worker receives before it runs a command that ends a connection.
- * So many bursts are more than the RX ring of a port holds.
+ * Maximum number of bursts that a worker receives before it runs a command with
+ * `must_receive_first` set, for example one that resets a QP. So many bursts are more than the RX
+ * ring of a port holds.
  */
 #define ARRIVED_BURSTS 64u
 
@@ -124,10 +125,10 @@ receive_passed(struct uroce_worker *worker)
 }
 
 /*
- * Before a command ends a connection of a QP, receive the frames that have arrived, and send the
- * responses. These frames belong to the connection that ends. If the device has the key drive=none,
- * nothing is received, because only the embedder uses the port's queues, and its thread may be
- * inside a burst.
+ * Before a command makes a QP start or stop receiving packets, receive the frames that have
+ * arrived, and send the responses. These frames belong to the state of the QP before the command.
+ * If the device has the key drive=none, nothing is received, because only the embedder uses the
+ * port's queues, and its thread may be inside a burst.
  */
 static void
 settle_connection(struct uroce_worker *worker)
@@ -191,8 +192,8 @@ try_cmds_here(struct uroce_worker *worker)
 
 /*
  * Push a command to a worker, and wait until the command has run. If the QP of the command migrates
- * meanwhile, the old worker passes the command to the new worker, and this loop goes on with the
- * new worker.
+ * meanwhile, the old worker passes the command to the new worker, and the calling thread waits for
+ * the new worker.
  */
 static int
 call_and_wait(struct uroce_worker *worker, struct uroce_cmd *cmd)

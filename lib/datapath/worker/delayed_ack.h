@@ -63,13 +63,16 @@ struct uroce_delayed_ack {
 	/* number of further polls before the reply of the program counts as missing */
 	uint8_t nb_left;
 	bool is_on; /* an ACK is delayed: the round has left it to the next round */
-	/* the ACK was kept when the reply was sent, and waits for the peer's next message */
+	/*
+	 * A trial is in progress: the ACK was kept instead of sent with the reply, to find out
+	 * whether the peer sends its next message without the ACK.
+	 */
 	bool is_kept;
-	uint8_t nb_kept;      /* number of messages that arrived while the ACK was kept */
-	uint32_t nb_to_trial; /* number of messages before the next trial to keep an ACK */
-	uint32_t trial_gap;   /* messages from a failed trial to keep an ACK to the next trial */
-	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept behind the reply */
-	uint64_t kept_ns;     /* time at which the ACK was kept behind the reply */
+	uint8_t nb_kept;      /* messages that arrived while the ACK was kept (see is_kept) */
+	uint32_t nb_to_trial; /* messages before the next trial whether the peer needs the ACK */
+	uint32_t trial_gap;   /* messages from a failed trial (see is_kept) to the next trial */
+	uint32_t kept_msn;    /* MSN of the responder when the ACK was kept (see is_kept) */
+	uint64_t kept_ns;     /* time at which the ACK was kept (see is_kept) */
 };
 
 /**

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writes why a QP has failed. One table has a row for each status with which a send request fails,
- * and another one for each verdict with which a request of the peer fails.
+ * Log lines that say why a QP has failed. One table has a row for each status with which a send
+ * request fails, and another one for each verdict with which a request of the peer fails.
  */
 
 #include "datapath/worker/failure.h"

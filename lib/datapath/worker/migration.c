@@ -15,8 +15,8 @@
  *	        from its lists and makes the target the owner, as its last access to the QP
  *	target  processes the queued frames in its next round, before new frames
  *
- * So frames stay in order, and only the worker that `worker` names touches the QP. Doorbells and
- * commands for the previous owner are passed on to the new one.
+ * So frames stay in order, and only the owner touches the QP. Doorbells and commands for the
+ * previous owner are passed on to the new one.
  *
  * A migration is cancelled if a frame of the QP arrives on another queue than the target worker's,
  * or if the QP has a PSN gap, because the frames behind the gap are in the owner's reorder buffer.

@@ -2,9 +2,9 @@
 
 /*
  * Publication of completions. The ACKs that completions wait for pass through three stages: their
- * QPs are scheduled, then their frames are built, and then the frames wait for uroced. Each stage
- * has a counter, and a mark: the value that the counter must reach, which was computed when the
- * ACKs entered the stage.
+ * QPs are scheduled, then their frames are built, and then the frames wait for the daemon uroced,
+ * if it carries them. Each stage has a counter, and a mark: the value that the counter must reach,
+ * which was computed when the ACKs entered the stage.
  */
 
 #include "datapath/worker/publish.h"
@@ -121,10 +121,10 @@ have_left(struct uroce_worker *worker)
 }
 
 /*
- * Whether the pending ACKs have already left. If uroced carries the frames, ACKs to another host
- * have left only when uroced has forwarded them. ACKs to a peer on the same host need not wait for
- * uroced: such a peer retrieves frames from uroced by a barrier before it ends a connection. A peer
- * on another host cannot do so.
+ * Whether the pending ACKs have already left. If the daemon uroced carries the frames, ACKs to
+ * another host have left only when uroced has forwarded them. ACKs to a peer on the same host need
+ * not wait for uroced: such a peer retrieves frames from uroced by a barrier before it ends a
+ * connection. A peer on another host cannot do so.
  */
 static bool
 have_left_already(struct uroce_worker *worker)

@@ -11,18 +11,19 @@
  * The peer may then end the connection at once. If the ACK has not arrived by then, the peer's SEND
  * is flushed. So a round receives, transmits, and then publishes completions.
  *
- * An ACK has left when the port has taken its frame. If uroced carries the frames, a frame to
- * another host has left when uroced has forwarded it. For an embedder, a frame has left when
- * uroce_worker_output() has returned it.
+ * An ACK has left when the port has taken its frame. If the daemon uroced carries the frames, a
+ * frame to another host has left when uroced has forwarded it. For an embedder, a frame has left
+ * when uroce_worker_output() has returned it.
  *
  * An ACK may also wait in the worker, because the port is full or other QPs have their turns first.
  * Its completions are published when it has left, but after UROCE_PUBLISH_MAX_NS at the latest.
- * Without this limit, a uroced that has ended or a port that takes no frames would delay them for
- * ever. Requests that complete meanwhile wait for the ACKs that are pending by then.
+ * Without this limit, a uroced that has ended or a port that takes no frames would delay these
+ * completions for ever. Requests that complete meanwhile wait for the ACKs that are pending by
+ * then.
  *
  * Some asynchronous events report that all requests have completed (IBV_EVENT_SQ_DRAINED,
- * IBV_EVENT_QP_LAST_WQE_REACHED). Before such an event all completions are published at once, and
- * also before a control call returns.
+ * IBV_EVENT_QP_LAST_WQE_REACHED). Before such an event, and before a control call returns, all
+ * completions are published without waiting for ACKs.
  *
  * The caller holds the worker's lock.
  */
@@ -54,8 +55,8 @@ enum uroce_ack_stage {
 	 */
 	UROCE_ACK_BUILT,
 	/*
-	 * The frames of the ACKs wait for uroced. The mark is an index of the ring to uroced, which
-	 * uroced must pass.
+	 * The frames of the ACKs wait for the daemon uroced. The mark is an index in the ring from
+	 * this process to uroced, which uroced must pass.
 	 */
 	UROCE_ACK_IN_RING,
 	UROCE_ACK_LEFT,
@@ -87,7 +88,7 @@ void uroce_publish_await_ack(struct uroce_worker *worker);
 
 /**
  * Record that a pending frame is dropped. It may have been ahead of ACKs that completions wait for.
- * @param idx  index of the frame in the pending frames, without those that were dropped before it
+ * @param idx  index of the frame in the pending frames, not counting frames dropped before
  */
 void uroce_publish_drop(struct uroce_worker *worker, unsigned idx);
 

@@ -73,8 +73,8 @@ struct uroce_rx {
 	struct uroce_worker_qp *wqp[UROCE_BURST];
 	struct uroce_pkt pkt[UROCE_BURST];
 	/*
-	 * Template for the parser: the headers of the latest frame that arrived alone and was
-	 * addressed to this device. The next frame that arrives alone usually has the same headers.
+	 * Template for the parser: headers of the latest frame for this device that was alone in
+	 * its burst. The next frame that is alone usually has the same headers.
 	 */
 	struct uroce_pkt single;
 	uint8_t single_hdr[UROCE_TEMPLATE_LEN];
@@ -83,8 +83,8 @@ struct uroce_rx {
 	/* The current burst is from the wire: not looped back, forwarded, or from uroced. */
 	bool is_from_wire;
 	bool is_ident_unknown; /* frames may have another IPv4 identification than was sent */
-	/* Processed frame that is freed later, so that the program gets its message earlier. */
-	struct rte_mbuf *done;             /* NULL: there is no such frame */
+	/* Frame that is freed later, so that the program gets its message earlier; NULL: none. */
+	struct rte_mbuf *done;
 	struct uroce_token_bucket replies; /* limits responses to Get(ClassPortInfo) */
 };
 
@@ -101,7 +101,7 @@ struct uroce_polled_qp {
 struct uroce_tx {
 	/* Complete frames that wait for the port, oldest first. */
 	struct rte_mbuf *pending[UROCE_PENDING_MAX];
-	/* Bytes of each pending RoCE frame, with the flag UROCE_TX_TO_GROUP; 0: not RoCE. */
+	/* Length of each pending frame in bytes, with the flag UROCE_TX_TO_GROUP; 0: not RoCE. */
 	uint16_t roce_len[UROCE_PENDING_MAX];
 	unsigned nb_pending;
 	/* The port took fewer frames than were offered. The service thread reads this flag. */
@@ -123,11 +123,11 @@ struct uroce_tx {
 	 * Three counters of QPs and frames, which wrap around. publish.c compares the counters with
 	 * earlier values, to find out whether ACKs have left.
 	 */
-	/* QPs that were appended to the list of active QPs since the worker began */
+	/* QPs that were appended to the list of active QPs since the worker was created */
 	uint32_t nb_scheduled;
-	/* QPs that were removed from the list of active QPs since the worker began */
+	/* QPs that were removed from the list of active QPs since the worker was created */
 	uint32_t nb_polled_qps;
-	uint32_t nb_left; /* frames that the port has taken since the worker began */
+	uint32_t nb_left; /* frames that the port has taken since the worker was created */
 	/* Temporary data of a transmit pass: the polled QPs, and descriptors of their frames. */
 	struct uroce_polled_qp polled[UROCE_BURST];
 	struct uroce_txd txd[UROCE_BURST];
@@ -206,8 +206,8 @@ struct uroce_worker {
 	 */
 	atomic_bool is_abandoned;
 	/*
-	 * Index of the worker that the latest idle round on this worker considered driving as well.
-	 * Each idle round of the application considers the next worker.
+	 * Index of the worker that the application has considered driving after its latest idle
+	 * round of this worker. After each idle round it considers the next worker.
 	 */
 	unsigned helped;
 	/* Only the thread that drives the worker uses the fields from `now_ns` to the end. */
@@ -256,12 +256,12 @@ bool uroce_worker_may_transmit(const struct uroce_worker *worker);
 void uroce_worker_wait_round(const struct uroce_worker *worker);
 
 /**
- * Wait until all other workers have left the rounds in which they may be now. Only the first worker
- * calls this function, and may be inside a round.
+ * Wait until all other workers have left the rounds in which they may be now. Only worker 0 calls
+ * this function. Worker 0 may be inside a round.
  */
 void uroce_worker_wait_for_others(const struct uroce_worker *worker);
 
-/** Handle the QP's events and file its timer, after each transport call for the QP. */
+/** After each call of the transport for a QP: handle the QP's events, and file its timer. */
 void uroce_worker_settle(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 
 /** Move a QP to ERR because of an error outside of the QP, and raise IBV_EVENT_QP_FATAL. */
@@ -465,9 +465,9 @@ unsigned uroce_tx_run(struct uroce_worker *worker);
 unsigned uroce_tx_take(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned max);
 
 /**
- * Transmit what is posted to this QP, ahead of all other active QPs, which stay in the list. Only
- * the first few frames are sent at once, the rest when the QP's turn comes. The function must be
- * called only while no frame is pending and the port is ready.
+ * Transmit what is posted to this QP, ahead of all other active QPs, which stay scheduled. Only the
+ * first few frames are sent at once, the rest when the QP's turn comes. The function must be called
+ * only while no frame is pending and the port is ready.
  */
 void uroce_tx_post(struct uroce_worker *worker, struct uroce_worker_qp *wqp);
 

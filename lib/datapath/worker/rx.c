@@ -581,7 +581,8 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum
 {
 	/* QP that received frames and has not been scheduled yet; NULL: there is no such QP */
 	struct uroce_worker_qp *last = NULL;
-	unsigned flags = UINT8_MAX; /* opcode flags that all frames of `last` have in common */
+	/* opcode flags that all frames received by the QP `last` have in common */
+	unsigned flags = UINT8_MAX;
 
 	for (unsigned at = 0, n; at < nb; at += n) {
 		struct uroce_worker_qp *wqp = find_own_qp(worker, at);
@@ -609,8 +610,8 @@ act_all(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb, enum
 }
 
 /*
- * The number of frames that form a group: their bytes stay in the first-level cache between passes.
- * The group has at least one frame.
+ * Get the number of received frames that form the next group. The bytes of a group stay in the
+ * first-level cache between the passes of the receive stage. A group has at least one frame.
  * @param[in,out] nb_bytes  is increased by the bytes of these frames
  */
 static unsigned
@@ -653,8 +654,8 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	out.owner = NULL;
 	out.nb_forwarded = 0;
 	/*
-	 * The check for forged source addresses is off for frames from uroced. Other clients of
-	 * uroced share this device's addresses, and uroced makes this check itself.
+	 * The check for forged source addresses is off for frames from the daemon uroced. Other
+	 * clients of uroced share this device's addresses, and uroced makes this check itself.
 	 */
 	worker->rx.is_from_wire = source == PORT && !worker->dev->port->mux_client;
 	worker->rx.is_ident_unknown = source == PORT && worker->dev->port->policy->is_ident_unknown;
@@ -677,7 +678,7 @@ input_frames(struct uroce_worker *worker, struct rte_mbuf **frames, unsigned nb,
 	if (source == PORT)
 		count_received(worker, nb, &out);
 	/*
-	 * Free a single frame later than at this point, because the program may wait for its
+	 * The frame of a burst of one frame is freed later, because the program may wait for its
 	 * message.
 	 */
 	if (is_direct(source) && !rest && out.nb_done == 1 && !worker->rx.done)

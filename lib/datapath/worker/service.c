@@ -186,7 +186,7 @@ check_worker(struct uroce_worker *worker, struct app_idle *app_idle, bool has_sl
 		check_result.wait_ns = get_next_check_ns(app_idle, check_result.wait_ns);
 		return check_result;
 	}
-	/* if another thread holds the lock, that thread drives the worker */
+	/* if another thread holds the worker's lock, that thread drives the worker */
 	if (uroce_lock_try(&worker->lock)) {
 		uroce_stage_skip();
 		check_result.nb = uroce_worker_round(worker);
@@ -278,7 +278,7 @@ wait_for_fds(struct uroce_service_thread *service, struct pollfd *fds, unsigned 
 	if (nb_ready <= 0 || fds[0].revents == 0)
 		return nb_ready;
 	if (fds[0].revents &
-	    POLLNVAL) /* the process has closed the descriptor, so that poll() returns at once */
+	    POLLNVAL) /* the process has closed the eventfd, so that poll() returns at once */
 		(void)nanosleep(&time, NULL);
 	else
 		(void)eventfd_read(service->wake_fd, &nothing);

@@ -50,9 +50,7 @@
  */
 #define STALL_NS UINT64_C(20000000)
 
-/*
- * Interval between checks whether a QP in ERR still has TX references to memory of the application.
- */
+/* Interval between checks whether the port still holds zero-copy frames of a QP in ERR. */
 #define TX_REF_CHECK_NS UINT64_C(100000)
 
 static struct uroce_worker_qp *
@@ -223,8 +221,8 @@ store_icrc(const struct uroce_txd *txd)
 }
 
 /*
- * Assign spare mbufs to the frames [begin, end) of a pass. The transport writes their headers into
- * these mbufs.
+ * Assign spare mbufs to the frames [begin, end) of a transmit pass. The transport writes their
+ * headers into these mbufs.
  */
 static void
 lay_out_headers(struct uroce_tx *tx, unsigned begin, unsigned end)
@@ -247,8 +245,8 @@ fetch_payload(const struct uroce_txd *txd, unsigned nb)
 }
 
 /*
- * The QPs that will be polled soon. Their data is prefetched in two steps, because the address of
- * the work queue is in the context.
+ * The QPs that will be polled for frames soon. Their data is prefetched in two steps, because the
+ * address of a QP's work queue is in the context of the QP.
  */
 struct prefetch {
 	struct uroce_worker_qp *far;
@@ -359,7 +357,7 @@ place_or_attach(struct uroce_worker *worker, unsigned nb_polled, struct rte_mbuf
 	}
 }
 
-/* Complete the frames of a pass, and append them to the pending frames. */
+/* Complete the frames of a transmit pass, and append them to the pending frames. */
 static void
 finish_frames(struct uroce_worker *worker, unsigned nb_polled, unsigned nb)
 {

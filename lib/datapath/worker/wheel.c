@@ -144,7 +144,7 @@ uroce_wheel_take(struct uroce_wheel *wheel, uint64_t now_ns)
 
 	if (now_tick > wheel->now_tick)
 		wheel->now_tick = now_tick;
-	/* Most rounds end here: the slots are searched only if a timer may be due. */
+	/* Search the slots only if a timer may be due. In most rounds no timer is due. */
 	if (wheel->next_tick <= wheel->now_tick)
 		wheel->next_tick =
 			wheel->nb_filed ? find_next_occupied(wheel, wheel->cursor) : UROCE_NEVER;

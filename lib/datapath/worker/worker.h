@@ -46,8 +46,9 @@ struct uroce_cq_notify {
  */
 struct uroce_worker_qp {
 	/*
-	 * The worker that owns the QP. No other worker touches the fields below, except for the
-	 * doorbell list and `target_worker` (migration.c).
+	 * The worker that owns the QP. No other worker touches the other fields, except for the
+	 * doorbell fields (`doorbell_next`, `is_rung`, `is_rung_again`) and `target_worker`
+	 * (migration.c).
 	 */
 	_Alignas(64) _Atomic(struct uroce_worker *) worker;
 	/*
@@ -73,7 +74,8 @@ struct uroce_worker_qp {
 	/* number of times that the QP has moved from one worker to another, at most UINT8_MAX */
 	uint8_t nb_migrations;
 	/*
-	 * Index of the worker that received the latest forwarded frames; valid if nb_forwarded > 0.
+	 * Index of the worker that forwarded the latest frames to the QP's worker; valid if
+	 * nb_forwarded > 0.
 	 */
 	uint8_t forwarded_from;
 	/*
@@ -119,7 +121,7 @@ uroce_worker_qp_fetch(const struct uroce_worker_qp *wqp)
 
 /**
  * A shared receive queue as workers see it. The struct is embedded in the verbs object.
- * `srq.cookie` is the cookie of its asynchronous events.
+ * `srq.cookie` is the cookie with which asynchronous events of the queue are raised.
  */
 struct uroce_worker_srq {
 	struct uroce_srq srq;
@@ -194,8 +196,8 @@ bool uroce_worker_send(struct uroce_worker *worker, struct uroce_worker_qp *wqp)
 
 /**
  * Signal that the application goes to sleep: it has armed a CQ and will not poll. The service
- * thread takes over at once. Without this call the service thread would wait a millisecond for a
- * poll.
+ * thread drives the worker at once. Without this call the service thread would first wait a
+ * millisecond for a poll of the application.
  */
 void uroce_worker_leave(struct uroce_worker *worker);
 
@@ -203,23 +205,23 @@ void uroce_worker_leave(struct uroce_worker *worker);
  * Run `call(arg)` in the context of the worker: in the calling thread under the worker's lock, or
  * in the thread that holds the lock. The function returns after the call has run. Afterwards the QP
  * is checked for work and timers.
- * @param wqp  QP of the call, which is run by the QP's worker at that time; NULL: the call has no
- *   QP
+ * @param wqp  QP that the call concerns; the worker that owns the QP at that time runs the call.
+ *   NULL: the call concerns no QP, and `worker` runs it
  * @return the result of the call
  */
 int uroce_worker_call(struct uroce_worker *worker, struct uroce_worker_qp *wqp,
 		      int (*call)(void *arg), void *arg);
 
 /**
- * Call a function on the QP's worker, as uroce_worker_call() does. After the call the QP does not
- * receive frames that its peer sent before the call. So the frames that have arrived are received
- * before the call, and the responses to them are sent.
+ * Call a function that makes a QP start or stop receiving packets, in the context of the QP's
+ * worker, as uroce_worker_call() does. Before the function is called, the frames that have arrived
+ * are received in the present state of the QP, and the responses to them are sent.
  */
 int uroce_worker_qp_quiesce(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 
 /**
- * Call a function that only reads the QP on the QP's worker, as uroce_worker_call() does. The QP is
- * not checked for work afterwards, because its state has not changed.
+ * Call a function that only reads a QP in the context of the QP's worker, as uroce_worker_call()
+ * does. The QP is not checked for work afterwards, because its state has not changed.
  */
 int uroce_worker_qp_query(struct uroce_worker_qp *wqp, int (*call)(void *arg), void *arg);
 

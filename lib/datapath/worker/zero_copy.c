@@ -2,8 +2,9 @@
 
 /*
  * Zero-copy transmit. A zero-copy frame is a chain of mbufs (zero_copy.h). Any thread may free the
- * last reference to a chain, which ends the TX reference. A clone of an mbuf may outlive the mbuf.
- * So the record of the TX reference is not part of the mbuf, but an object of its own pool.
+ * last reference to a chain. This ends the TX reference, with which the region and the QP count the
+ * frame. A clone of an mbuf may outlive the mbuf. So the record of the TX reference is not part of
+ * the mbuf, but an object of its own pool.
  */
 
 #include "datapath/worker/zero_copy.h"
@@ -18,7 +19,7 @@
 /* Minimum length in bytes of zero-copy payload. Shorter payload is copied in less time. */
 #define LEN_MIN 1024
 
-/* Number of zero-copy records: enough for the pending frames and for a TX ring. */
+/* Number of records of zero-copy payloads: enough for the pending frames and for a TX ring. */
 #define NB_EXT_BUFS 2047
 #define NB_CACHED   256
 

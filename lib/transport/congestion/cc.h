@@ -51,7 +51,7 @@ struct uroce_cc_conf {
 	 * is assumed
 	 */
 	uint32_t rate_mbps;
-	uint32_t min_mbps; /* the lowest rate of a QP */
+	uint32_t min_mbps; /* lowest rate to which CNPs reduce a QP */
 	uint32_t ai_mbps;  /* additive increase of the target rate at each event */
 	/*
 	 * hyper increase: an event raises the target rate by i * hai_mbps, where i is the smaller

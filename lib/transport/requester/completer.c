@@ -21,7 +21,7 @@
 struct batch {
 	/* a batch of CQ entries is open, because at least one of the requests is signaled */
 	bool is_open;
-	unsigned nb_sends; /* number of SENDs among the requests */
+	unsigned nb_sends; /* number of SENDs among the requests of the batch */
 };
 
 /* Write the completion of a send request, if the request is signaled. */

@@ -30,7 +30,8 @@ enum uroce_verdict uroce_completer_place(struct uroce_qpc *qpc, const struct uro
 
 /**
  * Reduce the number of READs and atomics in flight by `nb`, because the responses of as many
- * atomics, or the last responses of as many READ chunks, were processed.
+ * atomics, or the last responses of as many READ chunks (parts of READs, each with a READ request
+ * of its own), were processed.
  */
 void uroce_completer_end_rd(struct uroce_req *req, uint32_t nb);
 

@@ -104,7 +104,7 @@ const struct uroce_send_wqe *uroce_position_request(const struct uroce_qpc *qpc,
 
 /**
  * Get the PSN of the first response to the packet in flight that `psn` belongs to. For a READ this
- * is the first PSN of the READ chunk.
+ * is the first PSN of its READ chunk, which is what one READ request requests.
  */
 uint32_t uroce_position_first_answer(const struct uroce_qpc *qpc, uint32_t psn);
 
@@ -157,7 +157,7 @@ struct uroce_ack_rule {
 	uint32_t room;
 };
 
-/** Initialise the ACK rule for a burst that begins at the send position. */
+/** Initialise the state of the ACK rule for a burst that begins at the send position. */
 static inline struct uroce_ack_rule
 uroce_ack_rule_begin(const struct uroce_qpc *qpc)
 {

@@ -45,7 +45,9 @@ static const struct {
 				   UROCE_OP_SEND_LAST_IMM, UROCE_OP_SEND_ONLY_IMM },
 	[IBV_WR_SEND_WITH_INV] = { UROCE_OP_SEND_FIRST, UROCE_OP_SEND_MIDDLE,
 				   UROCE_OP_SEND_LAST_INV, UROCE_OP_SEND_ONLY_INV },
-	/* a READ is sent as one READ request for each READ chunk, and each has the same opcode */
+	/*
+	 * a READ is sent in chunks, each as a READ request of its own, and all have the same opcode
+	 */
 	[IBV_WR_RDMA_READ] = { UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST, UROCE_OP_READ_REQUEST,
 			       UROCE_OP_READ_REQUEST },
 	[IBV_WR_ATOMIC_CMP_AND_SWP] = { .only = UROCE_OP_CMP_SWAP },

@@ -15,8 +15,8 @@ void uroce_req_reset(struct uroce_qpc *qpc);
 
 /**
  * Build the packet at the send position. The caller has checked that the packet may be sent.
- * @param nb  number of PSNs of the packet: for a READ the number of responses to request, which
- *	belong to one READ chunk; otherwise 1
+ * @param nb  number of PSNs of the packet: for a READ the number of responses to request, all in one
+ *	READ chunk (the part of a READ that one READ request can request); otherwise 1
  * @return false: the packet cannot be built, so the request will fail (`fault` is set)
  */
 bool uroce_req_put(struct uroce_qpc *qpc, uint32_t nb, struct uroce_txd *txd);

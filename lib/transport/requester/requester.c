@@ -80,8 +80,9 @@ begin_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Whether the window has room for all responses of the READ chunk at the send position. The window
- * may be exceeded by up to UROCE_READ_CHUNK_PSNS.
+ * Whether the window has room for all responses of the READ chunk at the send position. A READ
+ * chunk is what one READ request requests. The window may be exceeded by up to
+ * UROCE_READ_CHUNK_PSNS.
  */
 static bool
 has_room(const struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe)
@@ -119,8 +120,8 @@ skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 	struct uroce_req *req = &qpc->req;
 
 	/*
-	 * a READ chunk whose end is passed, or an atomic, counts as in flight until una_psn passes
-	 * it
+	 * a READ chunk whose end the send position passes, or an atomic, counts as in flight until
+	 * una_psn passes it
 	 */
 	if (uroce_wqe_needs_response(wqe) && nb == uroce_req_chunk_left(qpc, wqe, req->next_pkt))
 		req->nb_rd_out++;
@@ -128,8 +129,8 @@ skip_known(struct uroce_qpc *qpc, const struct uroce_send_wqe *wqe, uint32_t nb)
 }
 
 /*
- * Find the next request at the send position that has packets to send. Local requests before it are
- * executed.
+ * Find the next request at the send position that has packets to send. Local requests (requests
+ * without packets) before it are executed.
  * @return NULL: there is no such request, it may not be sent now, or it cannot be sent
  */
 static struct uroce_send_wqe *
@@ -165,8 +166,8 @@ next_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Build one packet at the send position. The packet of a READ requests the responses of a READ
- * chunk, without those at the end that have arrived.
+ * Build one packet at the send position. The packet of a READ requests the responses of the next
+ * part (READ chunk) of the READ, without those at the end that have arrived.
  * @return whether a packet was built
  */
 static bool
@@ -288,8 +289,8 @@ put_spare(struct uroce_qpc *qpc, struct uroce_txd *txd)
 }
 
 /*
- * Build packets on the fast path, which checks the conditions once for all packets: requests of one
- * packet, or Middle packets.
+ * Build packets on the fast path: requests of one packet, or Middle packets. The fast path checks
+ * the conditions once for all packets.
  */
 static unsigned
 put_fast_path(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max)
@@ -306,7 +307,7 @@ uroce_requester_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 	struct uroce_req *req = &qpc->req;
 	const uint32_t next_psn = req->next_psn, max_psn = req->max_psn;
 	/*
-	 * if no packet in flight has requested an ACK, the ACK timer is restarted after the burst,
+	 * if no packet in flight requests a response, the ACK timer is restarted after the burst,
 	 * because the peer did not have to respond yet
 	 */
 	const bool was_awaiting = uroce_req_awaits_response(req);

@@ -70,9 +70,9 @@ take_rnr_nak(struct uroce_qpc *qpc, uint32_t psn, uint8_t timer_code, uint64_t n
 	qpc->stats.naks_rnr++;
 	uroce_count_in(qpc->counters, UROCE_COUNTER_RCVD_RNR_ERR, 1);
 	/*
-	 * RNR NAKs are ignored until rnr_ignore_ns, because earlier ones were false. An ignored RNR
-	 * NAK may be true. Such an RNR NAK still shows that the peer is alive, and the peer sends
-	 * another RNR NAK when a probe repeats the request.
+	 * RNR NAKs are ignored until rnr_ignore_ns, because earlier RNR NAKs were false. But an
+	 * ignored RNR NAK may be true. It shows that the peer is alive, so the retry counter is
+	 * refilled. The peer sends another RNR NAK when a probe repeats the request.
 	 */
 	if (now_ns < req->rnr_ignore_ns) {
 		req->retry_left = qpc->attr.retry_cnt;

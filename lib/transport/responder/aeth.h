@@ -5,7 +5,8 @@
 /**
  * @file
  * The acknowledgements of the responder. It acknowledges the requests before epsn and the messages
- * that the MSN counts. The pending AETH is one ACK or NAK; a newer NAK replaces an older one.
+ * that the MSN counts. At most one ACK or NAK is pending; a NAK replaces a pending ACK or an older
+ * NAK.
  */
 
 #include "transport/context.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The responder executes or refuses the expected request of an RC or XRC QP [IBA 9.7.4, 9.7.5.1].
+ * The responder executes or refuses the expected request (PSN epsn) of an RC or XRC QP [IBA 9.7.4,
+ * 9.7.5.1].
  */
 #include "transport/responder/execute.h"
 
@@ -190,8 +191,8 @@ execute_atomic(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_
 }
 
 /*
- * Remember a FLUSH or ATOMIC_WRITE like a READ of length 0, because the responses to all three have
- * the same form.
+ * Record a FLUSH or ATOMIC_WRITE in its resource like a READ of length 0, because the responses to
+ * all three have the same form.
  */
 static void
 remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res)

@@ -244,7 +244,7 @@ has_reth_memory(const struct uroce_pkt *pkt)
 	return pkt->op->ext_mask & 1 << UROCE_EXT_RETH;
 }
 
-/* Whether the UC peer has sent too many wrong keys in the present period. */
+/* Whether the UC peer has sent too many wrong keys in the present period of BAD_KEYS_NS. */
 static bool
 is_key_guessing(struct uroce_qpc *qpc, uint64_t now_ns)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Fast path of the responder for READs of one packet and for atomics. Such requests often arrive in
- * bursts, and are executed in bursts (see single_packet.c). Each request uses the next resource.
- * Responses are also sent in bursts: resources are a ring in PSN order, so the next response is
- * mostly in the next slot and reads the same region. A burst ends before a request or response that
- * is of another kind or has to be refused; resp.c processes this request or response.
+ * bursts, and are executed in bursts (see single_packet.c). Each request uses the next resource
+ * (record of a READ or atomic). Responses are also sent in bursts: resources are a ring in PSN
+ * order, so the next response is mostly in the next slot and reads the same region. A burst ends
+ * before a request or response that is of another kind or has to be refused; resp.c processes this
+ * request or response.
  */
 #include "transport/responder/rd_atomic_resp.h"
 
@@ -31,7 +32,7 @@ uroce_rd_atomic_execute(uint64_t *at, const struct uroce_atomiceth *eth, bool is
 }
 
 /*
- * Prepare the resource of a READ of one packet.
+ * Prepare the resource (record of a READ or atomic) for a READ of one packet.
  * @return false: the READ is longer or empty, or access is refused
  */
 static inline bool
@@ -55,7 +56,7 @@ recv_single_read(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 }
 
 /*
- * Execute the atomic in a packet, and prepare its resource.
+ * Execute the atomic in a packet, and prepare its resource (record of a READ or atomic).
  * @return false: access is refused, or the address is not aligned
  */
 static inline bool
@@ -119,8 +120,8 @@ uroce_rd_atomic_recv_requests(struct uroce_qpc *qpc, const struct uroce_pkt *tmp
 }
 
 /*
- * Whether a resource, which is that of a READ or an atomic, has a single response packet, and this
- * packet is still to be sent for the first time.
+ * Whether a resource (record of a READ or atomic) has a single response packet, and this packet has
+ * not been sent yet.
  */
 static inline bool
 is_single_response(const struct uroce_rd_res *res, uint32_t mtu)

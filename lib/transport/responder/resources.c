@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The pool of resource blocks. Blocks in use are a list in the order of their last use, so that the
- * block which another QP may take is at the front. Free blocks are a stack. Blocks that were never
- * used have the indices from `nb_used` on.
+ * The pool of blocks of resources, which are the responders' records of READs and atomics. Blocks
+ * in use are a list in the order of their last use, so that the block which another QP may take is
+ * at the front. Free blocks are a stack. Blocks that were never used have the indices from
+ * `nb_used` on.
  *
  * A block that moved to another worker with its QP is in neither the list nor the stack, and no
  * other QP can take it. The thread of that other worker may give the block back. So the block goes

@@ -45,7 +45,7 @@ uroce_resp_reset(struct uroce_qpc *qpc)
 }
 
 /*
- * Find the resource of the READ or atomic that `psn` belongs to.
+ * Find the resource (record) of the READ or atomic that `psn` belongs to.
  * @return NULL: the READ or atomic is no longer remembered, or there was none
  */
 static struct uroce_rd_res *
@@ -66,9 +66,9 @@ find_resource(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Send the responses `[begin, end)` of a resource once more. If responses of the resource are still
- * being sent, the range grows to include these, so that a duplicate request for a part does not
- * drop them.
+ * Schedule the responses `[begin, end)` of a resource (record of a READ or atomic) once more. If
+ * responses of the resource are still to be sent, the range grows to include these, so that a
+ * duplicate request for a part does not drop them.
  */
 static void
 repeat_responses(struct uroce_resp *resp, struct uroce_rd_res *res, uint32_t begin, uint32_t end)
@@ -332,8 +332,8 @@ count_nak(struct uroce_qpc *qpc)
  * must not acknowledge READs and atomics at the end, because a requester has to repeat a READ whose
  * responses are missing when such an ACK arrives [IBA 9.7.5.1.1]. In addition, the rxe driver of
  * Linux treats an ACK with the last PSN of a READ as the last response of the READ. READs and
- * atomics before a request for which an ACK was already sent are not examined, because PSNs wrap
- * around.
+ * atomics that precede a request for which an ACK was already sent are not examined, because PSNs
+ * wrap around, and an old PSN may be equal to a new one.
  */
 static uint32_t
 find_ack_psn(const struct uroce_qpc *qpc)
