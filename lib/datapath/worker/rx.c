@@ -345,7 +345,7 @@ is_foreign(enum uroce_verdict verdict)
 /* The sources from which a worker gets frames that it processes. */
 enum source {
 	PORT,
-	/* frames from this device to itself; their ICRC must be verified, as for PORT */
+	/* frames from this device to itself; their ICRC must be verified */
 	LOOPED_BACK,
 	FORWARDED, /* frames from another worker, which has verified their ICRC */
 	/*

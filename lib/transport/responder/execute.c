@@ -201,7 +201,7 @@ remember_empty(struct uroce_resp *resp, struct uroce_rd_res *res)
 	uroce_rd_atomic_begin(resp, res, 1);
 }
 
-/* Execute an ATOMIC_WRITE: a reader sees all of its 8 bytes change at once [IBA A19]. */
+/* Execute an ATOMIC_WRITE: whoever reads the memory sees all 8 bytes change at once [IBA A19]. */
 static enum uroce_verdict
 execute_atomic_write(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
 {

@@ -359,7 +359,7 @@ find_ack_psn(const struct uroce_qpc *qpc)
 
 /*
  * Whether the pending ACK is unnecessary: the response to the newest READ or atomic was just sent,
- * and acknowledges everything that the ACK would.
+ * and acknowledges everything that the ACK would acknowledge.
  */
 static bool
 is_ack_implied(const struct uroce_qpc *qpc, uint32_t was_pending)

@@ -11,9 +11,9 @@
 
 /**
  * Execute the packets that directly follow `tmpl`, a packet that was executed. A packet is executed
- * by this function if it is a SEND or WRITE of one packet and next in order. Its peer, P_Key and
- * opcode must be those of `tmpl`, and its memory must be accessible. The call stops at the first
- * packet that does not meet these conditions.
+ * by this function if it is next in order, and is a SEND, WRITE or READ of one packet or an atomic.
+ * Its peer, P_Key and opcode must be those of `tmpl`, and its memory must be accessible. The call
+ * stops at the first packet that does not meet these conditions.
  * @return the number of packets that were executed; the next packet may still be valid and needs
  *	all checks
  */
