@@ -2,9 +2,9 @@
 
 /*
  * Building frames. The headers of a flow are written once, into the header template of its path.
- * Each packet gets a copy of the template, with the two lengths and the IPv4 checksum filled in.
- * Both the checksum and the ICRC are additive, and the contribution of the template is constant.
- * So only the contribution of the length is computed for each packet.
+ * Each packet gets a copy of the template, with the IP length, the UDP length and the IPv4 checksum
+ * filled in. The checksum is a sum and the ICRC is linear, so the part of each that comes from the
+ * template is constant. Only the part that comes from the lengths is computed for each packet.
  */
 
 #include "wire/build.h"
@@ -137,8 +137,8 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 	uint8_t *at = path->hdr + path->ip_off;
 
 	/*
-	 * The ICRC is computed with ones in place of the traffic class. So of the precomputed
-	 * values only the IPv4 checksum changes.
+	 * The ICRC is computed with ones in place of the traffic class. So the precomputed ICRC
+	 * state of the path stays valid, and only the sum for the IPv4 checksum changes.
 	 */
 	if (path->is_ipv6) {
 		struct uroce_ipv6 *ip = (struct uroce_ipv6 *)at;
@@ -155,7 +155,7 @@ uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass)
 
 /*
  * Copy the header template in pieces of constant length, for which the compiler emits moves. For a
- * length that is only known to be small, gcc emits a `rep movs`, which takes ten times as long.
+ * length that is only known to be small, gcc emits a `rep movs`, which is much slower.
  */
 static void
 copy_hdr(const struct uroce_path *path, uint8_t *hdr)
@@ -170,7 +170,7 @@ copy_hdr(const struct uroce_path *path, uint8_t *hdr)
 }
 
 /*
- * Write the lengths into the headers at `hdr`.
+ * Write the IP and UDP lengths and, for IPv4, the header checksum into the headers at `hdr`.
  * @return ICRC state after the masked UDP header
  */
 static uint32_t

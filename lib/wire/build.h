@@ -59,9 +59,9 @@ struct uroce_path {
 	/* length of the headers in bytes, from the Ethernet header to the end of the BTH */
 	uint8_t hdr_len;
 	bool is_ipv6;
-	/* ICRC state of uroce_icrc_prefix() for headers in which both lengths are 0 */
+	/* ICRC state of uroce_icrc_prefix() for headers whose IP and UDP lengths are 0 */
 	uint32_t icrc_base;
-	/* for IPv4: one's-complement sum of the header with length and checksum 0 */
+	/* for IPv4: sum of the 16-bit words of the IPv4 header, with length and checksum 0 */
 	uint32_t ip_sum_base;
 };
 
@@ -103,21 +103,25 @@ struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
 				 uint32_t udp_payload_len, uint32_t *icrc);
 
 /**
- * Set the lengths in the path itself, for a flow whose packets mostly have one length.
- * uroce_path_copy() then writes the headers of such packets.
- * @param udp_payload_len  as for uroce_path_put(), which may still be used with other lengths
+ * Store the IP and UDP lengths in the header template of the path, for a flow whose packets mostly
+ * have one length. uroce_path_copy() then writes the headers of packets of this length.
+ * @param udp_payload_len  length of a packet from BTH to ICRC, both included; for packets of other
+ *	lengths, uroce_path_put() may still be used
  * @return ICRC state after the masked UDP header
  */
 uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
 
 /**
- * Write the headers as uroce_path_put() does, with the lengths that uroce_path_set_len() set.
- * `hdr` has room for UROCE_HDR_MAX bytes.
+ * Write the headers from Ethernet to BTH at `hdr`, as uroce_path_put() does, but with the lengths
+ * that uroce_path_set_len() has set. `hdr` has room for UROCE_HDR_MAX bytes.
  */
 static inline struct uroce_bth *
 uroce_path_copy(const struct uroce_path *path, uint8_t *hdr)
 {
-	/* The maximum length is copied, because a copy of constant length needs no branches. */
+	/*
+	 * The maximum length of the headers is copied, because a copy of constant length needs no
+	 * branches.
+	 */
 	memcpy(hdr, path->hdr, UROCE_PATH_HDR_MAX);
 	return (struct uroce_bth *)(hdr + path->bth_off);
 }

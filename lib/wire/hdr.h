@@ -59,7 +59,7 @@ static_assert(sizeof(struct uroce_ipv4) == 20, "IPv4 header without options is 2
 /* Fields of the ToS and of the traffic class: DSCP:6 ECN:2 [RFC 2474, RFC 3168]. */
 #define UROCE_DSCP_SHIFT 2
 #define UROCE_ECN_MASK   0x03
-/* value of the ECN bits: the sender's transport reacts to congestion */
+/* value ECT(0) of the ECN bits: the sender's transport reacts to congestion marks */
 #define UROCE_ECN_ECT0 0x02
 #define UROCE_ECN_CE   0x03 /* value of the ECN bits: congestion experienced, set by a switch */
 
@@ -77,7 +77,7 @@ static_assert(sizeof(struct uroce_ipv6) == 40, "IPv6 header is 40 bytes");
 struct uroce_udp {
 	be16 sport;
 	be16 dport;
-	be16 len; /* length in bytes of header and payload */
+	be16 len; /* length in bytes of the UDP header and its payload */
 	/* UDP checksum; 0 means that the packet has no checksum, as in RoCEv2 [IBA A17.3.1.3] */
 	be16 checksum;
 };
@@ -101,7 +101,7 @@ static_assert(sizeof(struct uroce_bth) == 12, "BTH is 12 bytes on the wire");
 
 #define UROCE_BTH_SOLICITED 0x80 /* the bit "solicited event" in uroce_bth.flags */
 #define UROCE_BTH_MIGREQ    0x40 /* the bit "MigReq" in uroce_bth.flags */
-#define UROCE_BTH_PAD_SHIFT 4    /* position of the pad count in uroce_bth.flags */
+#define UROCE_BTH_PAD_SHIFT 4    /* number of the lowest bit of the pad count in uroce_bth.flags */
 #define UROCE_BTH_PAD_MASK  0x30 /* bits of the pad count in uroce_bth.flags */
 #define UROCE_BTH_TVER_MASK 0x0f /* bits of the transport version in uroce_bth.flags */
 #define UROCE_BTH_FECN      0x80 /* the bit "FECN" in uroce_bth.fecn_becn */

@@ -16,8 +16,8 @@
 #define IPV4_HDR_MAX 60
 
 /*
- * Masks of the header bytes that are replaced by ones in the ICRC. Offsets count from the place of
- * the LRH, 8 bytes before the IP header.
+ * Masks of the header bits that are replaced by ones when the ICRC is computed. Offsets count from
+ * 8 bytes before the IP header: there the ICRC has 8 bytes of ones in place of an InfiniBand LRH.
  */
 #define ALL          0xff
 #define LRH_MASK     ALL, ALL, ALL, ALL, ALL, ALL, ALL, ALL
@@ -55,8 +55,9 @@ ip_hdr_len(const uint8_t *ip)
 }
 
 /*
- * Copy the IP and UDP headers, and mask the IP header. The most common length is passed to
- * memcpy() as a constant, for which the compiler emits moves.
+ * Copy the IPv4 and UDP headers, and fill the fields of the IPv4 header that routers change with
+ * ones. The length of headers without IPv4 options, the most common one, is passed to memcpy() as a
+ * constant, for which the compiler emits moves.
  */
 static void
 put_ipv4_udp(uint8_t *at, const uint8_t *ip, size_t ip_len)
@@ -110,8 +111,8 @@ uroce_icrc_len_term(int is_ipv6, uint16_t udp_len)
 }
 
 /*
- * Extend an ICRC state over a BTH. The masked BTH is stored in two words, because a CRC kernel
- * reads the same words: a load is fast if it reads exactly what one store wrote.
+ * Extend an ICRC state over a BTH. The masked BTH is stored by two stores, of the sizes with which
+ * the CRC function loads it: a load is fast if it reads exactly what one store wrote.
  */
 uint32_t
 uroce_icrc_bth(uint32_t state, const uint8_t *bth)

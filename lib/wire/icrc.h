@@ -18,9 +18,9 @@
  * The result is stored least significant byte first.
  *
  * The CRC is computed incrementally. For the frames of one path, all bytes before the BTH are
- * constant except the two length fields. CRC is linear. So the state after the UDP header is the
- * path's state for lengths 0, exclusive-or a term that depends on the lengths alone. The terms come
- * from a table (uroce_icrc_len_term()).
+ * constant except the two length fields. CRC is linear. So the CRC state after the UDP header is
+ * the exclusive-or of two values: the state that the path has for lengths of 0, and a term that
+ * depends on the lengths alone. The terms come from a table (uroce_icrc_len_term()).
  *
  * The word "state" in this file means a CRC state as base/crc32.h defines it.
  */
@@ -40,9 +40,9 @@
 uint32_t uroce_icrc_prefix(const uint8_t *ip);
 
 /**
- * Get the contribution of the two length fields to the ICRC state, called their term. The term,
- * exclusive-ored with a state of uroce_icrc_prefix() for lengths 0, gives the state for these
- * lengths. The term is valid for IPv4 without options and for IPv6.
+ * Get the contribution of the IP and UDP length fields to the ICRC state, called their term. The
+ * exclusive-or of the term and a state of uroce_icrc_prefix() for lengths of 0 is the state for the
+ * lengths of the packet. The term is valid for IPv4 without options and for IPv6.
  * @param is_ipv6  whether the IP header is IPv6
  * @param udp_len  value of the UDP length field; the IP length field follows from it
  */
@@ -66,7 +66,7 @@ uint32_t uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len);
  */
 uint32_t uroce_icrc_frame(const uint8_t *ip, size_t len);
 
-/** Store a final state as the ICRC of a frame, in wire order. */
+/** Store the CRC state after all bytes of a frame as the ICRC of the frame, in wire order. */
 static inline void
 uroce_icrc_store(uint8_t *at, uint32_t state)
 {

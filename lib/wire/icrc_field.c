@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The terms of a 16-bit field of the ICRC. Polynomials are in reflected form, as CRC states are: the
- * most significant bit of a word is the coefficient of x^0. The power of x is the product of two
- * table entries: one for the low byte of the number of bytes, one for the high byte.
+ * How the ICRC changes if the bits of a 16-bit header field change, see icrc_field.h. Polynomials
+ * are in reflected form, as CRC states are: the most significant bit of a 32-bit word is the
+ * coefficient of x^0. The power of x that belongs to a number of bytes is the product of two table
+ * entries: one for the low byte of this number, one for the high byte.
  */
 
 #include "wire/icrc_field.h"
@@ -13,7 +14,7 @@
 #include "wire/icrc_power.h"
 
 #define ONE  0x80000000u /* the polynomial x^0 */
-#define X_15 0x00010000u /* x^15, the highest coefficient of a field of 16 bits */
+#define X_15 0x00010000u /* the polynomial x^15, the highest power of x in a field of 16 bits */
 
 /* Multiply a polynomial by x. */
 static uint32_t
@@ -35,7 +36,10 @@ multiply_polys(uint32_t a, uint32_t b)
 	return product;
 }
 
-/* Get a power of x from a pair of tables: the first is for the low byte of `len`. */
+/*
+ * Get the power of x that belongs to `len` bytes: the product of an entry of powers[0], for the low
+ * byte of `len`, and an entry of powers[1], for the high byte.
+ */
 static uint32_t
 get_power(const uint32_t powers[2][256], uint16_t len)
 {
@@ -44,7 +48,7 @@ get_power(const uint32_t powers[2][256], uint16_t len)
 
 /*
  * The bits of a byte are transmitted, and enter the CRC, from the least significant one. So the
- * lowest bit of the first byte has the highest power of x.
+ * lowest bit of the first byte of the field (bit 8 in host order) has the highest power of x.
  */
 void
 uroce_icrc_field_init(struct uroce_icrc_field *field, uint16_t len)

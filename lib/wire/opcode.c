@@ -52,8 +52,8 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 	}
 
 /*
- * Payload lengths that an opcode permits [IBA 9.7.4.1.5]. A packet that does not end its message
- * has at least one byte of payload.
+ * Minimum and maximum payload length of an opcode [IBA 9.7.4.1.5]. A packet that does not end its
+ * message has at least one byte of payload.
  */
 #define FIXED(operation)                                                                           \
 	((operation) == UROCE_OPERATION_ATOMIC_WRITE ? UROCE_ATOMIC_WRITE_LEN                      \
@@ -112,8 +112,8 @@ static_assert(UROCE_EXT_NB == 9, "a new extension header needs a term in LEN and
 		OP(s, ATOMIC_WRITE, ATOMIC_WRITE, REQUEST | ONLY | PAYLOAD, xrc | RETH)
 
 /*
- * The first initialiser gives every opcode byte the name "?". The rows of known opcodes override
- * this initialiser.
+ * The first initialiser of the opcode table gives every opcode byte the name "?". The rows of known
+ * opcodes override this initialiser, so the warning about overridden initialisers is disabled.
  */
 #pragma GCC diagnostic ignored "-Woverride-init"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The parser. It processes the headers from the outside in: Ethernet, IP, UDP, BTH. After each
- * header the cursor is limited to the length that the header states, so that later steps cannot
- * read beyond it.
+ * The parser. It processes the headers from the outside in: Ethernet, IP, UDP, BTH. A cursor holds
+ * the bytes that are not parsed yet. After each header the cursor is limited to the length that the
+ * header states, so that later steps cannot read beyond this length.
  *
  * Protocol and UDP port are checked before the frame's validity. Thus malformed frames of other
  * protocols are not counted as bad RoCEv2 frames.
@@ -28,7 +28,7 @@ struct cursor {
 
 /*
  * Return value of the parser's functions that means "continue with the next header". The value is
- * no verdict, so it differs from the result of each check.
+ * not a verdict, so it differs from every verdict that a check can return.
  */
 #define GO_ON  UROCE_VERDICT_NB
 
@@ -81,8 +81,8 @@ check_port(const uint8_t *at, uint32_t len)
 }
 
 /*
- * Limit the cursor to `len` bytes, the length that the IP header states for the bytes after the IP
- * header.
+ * Limit the cursor (the bytes that are not parsed yet) to `len` bytes, the number of bytes behind
+ * the IP header according to the IP header.
  */
 static enum uroce_verdict
 narrow_to_ip(struct cursor *cur, uint32_t len)
@@ -150,7 +150,7 @@ parse_ipv6(struct cursor *cur, struct uroce_pkt *pkt)
 	return verdict != GO_ON ? verdict : narrow_to_ip(cur, be16_get(ip->payload_len));
 }
 
-/* Parse the UDP header. Afterwards the cursor is at the BTH and excludes the ICRC. */
+/* Parse the UDP header. Afterwards the cursor begins at the BTH and ends before the ICRC. */
 static enum uroce_verdict
 parse_udp(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -174,8 +174,8 @@ struct known {
 };
 
 /*
- * The conditions of the fast path: IPv4, a header of five words, not a fragment, UDP, the RoCEv2
- * port.
+ * The conditions of the parser's fast path: EtherType IPv4, an IPv4 header of five words, not a
+ * fragment, protocol UDP, the RoCEv2 port.
  */
 static const struct known plain[] = {
 	{ 12, { 0x08, 0x00, 0x45 }, { 0xff, 0xff, 0xff } },
@@ -195,8 +195,8 @@ differ_from_known(const uint8_t *frame, const struct known *known)
 }
 
 /*
- * Skip the headers of a frame that meets the conditions of the fast path and whose lengths agree.
- * Afterwards the cursor is at the BTH.
+ * Skip the headers of a frame that meets the conditions of the parser's fast path and whose IP and
+ * UDP lengths agree. Afterwards the cursor begins at the BTH and ends before the ICRC.
  * @return false if the frame does not meet these conditions; walk_headers() must parse it then
  */
 static inline bool
@@ -227,7 +227,9 @@ skip_common(struct cursor *cur, struct uroce_pkt *pkt)
 	return true;
 }
 
-/* Parse the headers of any frame. Afterwards the cursor is at the BTH and excludes the ICRC. */
+/*
+ * Parse the headers of any frame. Afterwards the cursor begins at the BTH and ends before the ICRC.
+ */
 static enum uroce_verdict
 walk_headers(struct cursor *cur, struct uroce_pkt *pkt)
 {
@@ -246,7 +248,8 @@ parse_bth(struct cursor *cur, struct uroce_pkt *pkt)
 	const struct uroce_bth *bth = (const struct uroce_bth *)cur->at;
 	const struct uroce_opcode *op = &uroce_opcode_table[bth->opcode];
 	/*
-	 * Each number of 24 bits is loaded in one word, together with the byte of flags before it.
+	 * The destination QPN and the PSN, of 24 bits each, are loaded as words of 32 bits. The
+	 * upper byte of each word has the flags before the number: FECN and BECN, or AckReq.
 	 */
 	const be32 *word = (const be32 *)cur->at;
 	const uint32_t dest = be32_get(word[1]), psn = be32_get(word[2]);
@@ -278,7 +281,10 @@ parse_payload(struct cursor *cur, struct uroce_pkt *pkt)
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->ext = cur->at;
 	skip_bytes(cur, pkt->op->ext_len);
-	/* Pad bytes fill up the last word of a message, so this word must begin with payload. */
+	/*
+	 * Pad bytes fill up the last 4-byte word of a message. So a packet with pad bytes must be
+	 * the last of its message, and must have payload.
+	 */
 	if (cur->len % 4 != 0 || (has_pad && (cur->len == 0 || !(pkt->op->flags & UROCE_OPF_LAST))))
 		return UROCE_VERDICT_BAD_LEN;
 	pkt->payload = cur->at;
@@ -316,7 +322,7 @@ uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt)
 	return verdict != GO_ON ? verdict : accept_as(pkt->op);
 }
 
-/* Compare the words at `offset` of two frames. The result is 0 if the words are equal. */
+/* Compare the eight bytes at `offset` of two frames. The result is 0 if the bytes are equal. */
 static inline uint64_t
 differ_in(const uint8_t *a, const uint8_t *b, uint32_t offset)
 {
@@ -350,7 +356,7 @@ get_frame_len(const struct uroce_pkt *pkt)
 	       UROCE_ICRC_LEN;
 }
 
-/* Fill `pkt` for a frame that has the headers of the template `tmpl`. */
+/* Fill `pkt` for a frame that has the same headers as the packet `tmpl`. */
 static inline void
 fill_from_template(const uint8_t *frame, const struct uroce_pkt *tmpl, struct uroce_pkt *pkt)
 {
@@ -376,7 +382,10 @@ bool
 uroce_parse_by_template(const uint8_t *frame, uint32_t len, const struct uroce_pkt *tmpl,
 			struct uroce_pkt *pkt)
 {
-	/* If the template has a VLAN tag, IP options or IPv6, its BTH is at another offset. */
+	/*
+	 * If the template has a VLAN tag, IP options or IPv6, its BTH is not at BTH_OFF, and frames
+	 * cannot be compared with it.
+	 */
 	if ((const uint8_t *)tmpl->bth != tmpl->frame + BTH_OFF || len < get_frame_len(tmpl) ||
 	    !has_same_headers(frame, tmpl->frame))
 		return false;

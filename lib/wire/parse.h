@@ -46,8 +46,8 @@ struct uroce_pkt {
 	bool has_ack_req;  /* the bit "AckReq" of the BTH is set */
 	bool has_becn;     /* the bit "BECN" of the BTH is set */
 	/*
-	 * cookie of the caller, which is returned together with a frame that leaves a reorder
-	 * buffer
+	 * cookie of the caller; uroce_reorder_buffer_reap() returns it when the reorder buffer
+	 * releases the frame
 	 */
 	void *owner;
 };
@@ -64,14 +64,14 @@ struct uroce_pkt {
  * (uroce_pkt_check_icrc()), and properties of QPs.
  *
  * @return UROCE_VERDICT_REQUEST, RESPONSE or DATAGRAM, by the opcode, if `pkt` was filled;
- *	otherwise a verdict of the parser's part of the list, and `pkt` is undefined.
+ *	otherwise one of the parser's verdicts in UROCE_VERDICT_LIST, and `pkt` is undefined.
  */
 enum uroce_verdict uroce_parse(const uint8_t *frame, uint32_t len, struct uroce_pkt *pkt);
 
 /**
- * Parse a frame by comparing it with a template, which is a frame that was accepted before. A frame
- * matches if it is IPv4, and if all parsed header fields except the PSN and the request for an ACK
- * are equal. Most frames of a burst match the previous frame.
+ * Parse a frame by comparing it with a template, which is a frame that uroce_parse() has accepted
+ * before. A frame matches if it is IPv4, and if all parsed header fields except the PSN and the
+ * request for an ACK are equal. Most frames of a burst match the previous frame.
  * @return whether the frame matches; then `pkt` is filled, and uroce_parse() would return the
  *	verdict that it returned for `tmpl`
  */
@@ -116,8 +116,8 @@ uroce_pkt_is_same_path(const struct uroce_pkt *a, const struct uroce_pkt *b)
 	if (a->is_ipv6 != b->is_ipv6)
 		return false;
 	/*
-	 * one memcmp() is enough, because source and destination address are adjacent in both
-	 * headers
+	 * one memcmp() compares both addresses, because they are adjacent in the IPv4 and in the
+	 * IPv6 header
 	 */
 	return a->is_ipv6 ? !memcmp(a6->src, b6->src, sizeof(a6->src) + sizeof(a6->dst))
 			  : !memcmp(a4->src, b4->src, sizeof(a4->src) + sizeof(a4->dst));

@@ -13,7 +13,7 @@
 
 #include "wire/icrc.h"
 
-/* Add the big-endian words of `data` to `sum`, a one's-complement sum. */
+/* Add the big-endian 16-bit words of `data` to the one's-complement sum `sum`. */
 static uint32_t
 add_words(uint32_t sum, const uint8_t *data, size_t len)
 {

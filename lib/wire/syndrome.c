@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Decoding of the transport's encoded times to nanoseconds.
- */
+/* Conversion of the timer code of an RNR NAK to nanoseconds. */
 
 #include "wire/syndrome.h"
 

@@ -4,13 +4,13 @@
 
 /**
  * @file
- * Verdicts: the result of the checks of a received frame. One list gives the enum, the text and
- * the counter.
+ * Verdicts: the result of the checks of a received frame. The enum, the name and the text of each
+ * verdict are generated from one list, UROCE_VERDICT_LIST.
  *
  * A bad packet is no error of the library. It is counted, and may cause a NAK. It is not logged,
- * except by an alert that names a suspected attack. The list is on the lowest floor, because the
- * parser makes the first checks. The order of the list is the order of the checks: parser, look-up,
- * responder, requester.
+ * except by an alert that names a suspected attack. The list is in lib/wire, because the parser
+ * makes the first checks. The order of the list is the order of the checks: parser, look-up of the
+ * QP, responder, requester.
  */
 
 /* clang-format off */
@@ -57,10 +57,10 @@
 	X(NAK_FATAL,       "NAK that ends the request in error") \
 	X(BAD_RESPONSE,    "response malformed for its request") \
 	X(CNP,             "congestion notification packet") \
-	/* verdicts of the data path (floor 3), when the QP belongs to another worker */ \
+	/* verdicts of the data path (lib/datapath), when another worker owns the QP */ \
 	X(FORWARDED,       "forwarded to the worker that owns the QP") \
 	X(OVERRUN,         "forwarded, but the ring of the owner was full: dropped") \
-	/* verdict of the data path about a request that the device answers by itself */ \
+	/* verdict of the data path about a MAD that the device answers without a QP */ \
 	X(LIMITED,         "Get(ClassPortInfo) to QP 1, dropped because too many had arrived")
 
 enum uroce_verdict {
