@@ -16,10 +16,15 @@
 #include "transport/responder/resp.h"
 #include "transport/recovery/retry.h"
 
-/* Minimum window of a QP in packets: limits of the device do not reduce a window below it. */
+/*
+ * Minimum of the requester's window in packets: uroce_qpc_limits.window_bytes does not reduce a
+ * window below this number.
+ */
 #define WINDOW_MIN 8u
 
-/* Copy an attribute if its bit is in the mask. */
+/*
+ * Copy an attribute from `from` to `to` if its bit is set in the attribute mask of ibv_modify_qp().
+ */
 #define COPY(bit, field) COPY_AS(bit, field, field)
 #define COPY_AS(bit, to_field, field)                                                              \
 	do {                                                                                       \
@@ -60,7 +65,7 @@ copy_identity(struct uroce_qpc *to, const struct ibv_qp_attr *from, int mask)
 
 /*
  * Get the size of a READ chunk in PSNs: at least UROCE_READ_CHUNK_PSNS, and so large that
- * max_rd_atomic chunks fill the window.
+ * max_rd_atomic chunks fill the requester's window.
  */
 static uint16_t
 chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
@@ -72,8 +77,9 @@ chunk_of(uint16_t window_psns, uint8_t max_rd_atomic)
 }
 
 /*
- * Reduce the window to the number of full packets that the limits allow, but not below WINDOW_MIN.
- * Also limit the size of a READ chunk, so that its response packets fit into the window.
+ * Reduce the requester's window to the number of full packets that uroce_qpc_limits.window_bytes
+ * allows, but not below WINDOW_MIN. Also limit the size of a READ chunk, so that its response
+ * packets fit into the window.
  */
 static void
 limit_window(struct uroce_qpc *qpc)
@@ -89,7 +95,8 @@ limit_window(struct uroce_qpc *qpc)
 }
 
 /*
- * Compute the fields that packets use and that depend on attributes, after attributes have changed.
+ * Compute the fields of the context that depend on attributes and are used for each packet. The
+ * function is called after attributes have changed.
  */
 static void
 derive_packet_fields(struct uroce_qpc *qpc)
@@ -111,7 +118,7 @@ derive_packet_fields(struct uroce_qpc *qpc)
  * Lock the send and the receive queue against posts. The function does not wait for a thread that
  * is posting, because an application may keep a queue locked for any time between ibv_wr_start()
  * and ibv_wr_complete().
- * @return false: a thread is posting, and neither queue is locked
+ * @return false: another thread is posting, and neither queue is locked
  */
 static bool
 close_queues(struct uroce_qpc *qpc)
@@ -176,7 +183,7 @@ reset_context(struct uroce_qpc *qpc)
 		forget_srqs(qpc);
 }
 
-/* Perform the actions of a state transition. */
+/* Change the state of a QP, and perform the actions of the transition. */
 static void
 enter_state(struct uroce_qpc *qpc, enum ibv_qp_state from, enum ibv_qp_state to, uint64_t now_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completions are written directly into the slots of the CQ. A table determines the opcode of a
- * completion; the caller passes the status.
+ * Completions are written directly into the slots of the CQ. The table wc_opcodes gives the opcode
+ * of a send completion; the caller passes the status.
  */
 #include "transport/completion.h"
 
@@ -38,8 +38,8 @@ void
 uroce_completion_send_begin(struct uroce_qpc *qpc)
 {
 	/*
-	 * the batch of receive completions ends here: the send CQ may be the same CQ, and a CQ can
-	 * have only one open batch
+	 * end the open batch of receive completions first: the send CQ and the receive CQ may be
+	 * one CQ, and a CQ can have only one open batch
 	 */
 	uroce_completion_recv_end(qpc);
 	uroce_cq_begin(qpc->send_cq);
@@ -102,8 +102,8 @@ recv_cq_of(const struct uroce_qpc *qpc)
 }
 
 /*
- * Write a receive completion into the batch, which is opened if necessary. The caller has to end
- * the batch.
+ * Add a receive completion to the open batch of its CQ, and begin a batch if none is open. The
+ * caller has to end the batch by uroce_completion_recv_end().
  */
 static struct uroce_cqe *
 put_recv_cqe(struct uroce_qpc *qpc, const struct uroce_recv_wqe *wqe, enum ibv_wc_opcode opcode,

@@ -8,9 +8,9 @@
  *
  * One acknowledgement often completes many send requests, so send completions are written in a
  * batch, between uroce_completion_send_begin() and uroce_completion_send_end(). Receive completions
- * are written one by one, as packets arrive: the first opens a batch. The batch ends with the burst
- * of packets, or before another operation on a CQ. Events for the consumer of a CQ are or-ed into
- * the context's `events`.
+ * are written one by one, as packets arrive: the first of them opens a batch. The batch ends at the
+ * end of the burst of packets, or before another operation on a CQ. Events for the consumer of a CQ
+ * are or-ed into the context's `events`.
  */
 
 #include "transport/context.h"
@@ -84,7 +84,7 @@ void uroce_completion_recv_end(struct uroce_qpc *qpc);
  */
 void uroce_completion_flush(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Flush the send queue only, as the state SQE requires. */
+/** Flush the send queue but not the receive queue, as the QP state SQE requires. */
 void uroce_completion_flush_sq(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_COMPLETION_H */

@@ -28,8 +28,8 @@
  */
 enum uroce_qpc_event {
 	/*
-	 * SEND_CQ_EVENT and RECV_CQ_EVENT: the CQ was armed, and has a new completion. Only a
-	 * context without a list of unpublished CQs raises these two events.
+	 * UROCE_QPC_SEND_CQ_EVENT and UROCE_QPC_RECV_CQ_EVENT: the CQ was armed, and has a new
+	 * completion. Only a context whose field `unpublished` is NULL raises these two events.
 	 */
 	UROCE_QPC_SEND_CQ_EVENT = 1 << 0,
 	UROCE_QPC_RECV_CQ_EVENT = 1 << 1,
@@ -43,7 +43,8 @@ enum uroce_qpc_event {
 	/* IBV_EVENT_SRQ_LIMIT_REACHED: uroce_qpc_limited_srq() returns the SRQ */
 	UROCE_QPC_SRQ_LIMIT = 1 << 9,
 	/*
-	 * the next four events report frames that may be an attack; the worker logs them as alerts
+	 * the four events from UROCE_QPC_CNP_IMPLAUSIBLE to UROCE_QPC_RNR_FALSE report frames that
+	 * may be an attack; the worker logs these events as alerts
 	 */
 	UROCE_QPC_CNP_IMPLAUSIBLE = 1 << 10,
 	UROCE_QPC_KEYS_GUESSED = 1 << 11,
@@ -94,7 +95,10 @@ struct uroce_qpc_conf {
 	 */
 	struct uroce_cq *recv_cq;
 	struct uroce_mr_table *mrs;
-	/* the worker's pool of resources; NULL: the QP refuses READs and atomics */
+	/*
+	 * the worker's pool of resources, in which a responder stores what it needs to repeat
+	 * responses to READs and atomics; NULL: the QP refuses READs and atomics
+	 */
 	struct uroce_rd_pool *rd_pool;
 	/*
 	 * the worker's reorder buffer; NULL: out-of-order packets are dropped, and both roles use
@@ -112,7 +116,10 @@ struct uroce_qpc_conf {
 	uint16_t window_psns;
 	bool is_req_gbn;  /* the requester uses go-back-N with every peer */
 	bool is_resp_gbn; /* the responder drops packets that arrive behind a PSN gap */
-	/* the send queue stops behind a request whose data has a bad signature */
+	/*
+	 * signature pipelining: the send queue stops behind a request whose data has a bad
+	 * signature
+	 */
 	bool is_pipelined;
 	/*
 	 * configuration of congestion control; NULL: no congestion control. A UD QP ignores this
@@ -139,7 +146,7 @@ struct uroce_qpc_stats {
 	uint32_t naks_seq; /* number of received NAKs (PSN sequence error) */
 	uint32_t implied_naks;
 	uint32_t naks_rnr;     /* number of received RNR NAKs */
-	uint32_t duplicates;   /* number of requests received once more after they were executed */
+	uint32_t duplicates;   /* number of requests received again after they were executed */
 	uint32_t ooo_requests; /* number of requests received behind a PSN gap */
 	uint32_t naks_seq_sent;
 	uint32_t naks_rnr_sent;

@@ -43,10 +43,10 @@
 
 /**
  * The requester's window [una_psn, next_psn): packets of requests that may be in flight. The
- * default is half of the usual size of a port's ring. If a port passes frames through shared
- * memory, the receiver of a half-used ring reads entries from the cache that both cores share.
- * Entries that were written more recently would still be in the private cache of the sender's core,
- * which is slower to read.
+ * default is half of the number of entries that the ring of a port usually has. The reason is a
+ * port that passes frames between two cores through a ring in shared memory. While the ring is half
+ * full, the receiver reads entries from the cache that both cores share. Entries that were written
+ * more recently would still be in the private cache of the sender's core, which is slower to read.
  */
 #define UROCE_WINDOW_PSNS 512
 
@@ -61,7 +61,10 @@
  */
 #define UROCE_READ_CHUNK_PSNS 64
 
-/** A descriptor of one frame to send. */
+/**
+ * A descriptor of one frame to send. The caller of uroce_qpc_send() sets the fields marked "in",
+ * and uroce_qpc_send() sets those marked "out".
+ */
 struct uroce_txd {
 	/*
 	 * in: a buffer with room for UROCE_HDR_MAX bytes of headers and for a payload behind the
@@ -94,7 +97,10 @@ enum uroce_recovery_state {
 	UROCE_RECOVERY_PROBE,     /* a probe was sent, and its response has not arrived */
 	UROCE_RECOVERY_FAST_RETX, /* the packet at una_psn was retransmitted alone */
 	UROCE_RECOVERY_RNR_WAIT,  /* the requester sends nothing until rnr_deadline */
-	/* the requester went back N because of a loss, and una_psn has not moved since */
+	/*
+	 * the requester went back N because of a loss, and the peer has acknowledged no packet
+	 * since
+	 */
 	UROCE_RECOVERY_LOSS,
 	/* as in UROCE_RECOVERY_LOSS, the requester went back N; in addition a probe is in flight */
 	UROCE_RECOVERY_LOSS_PROBE,
@@ -138,11 +144,12 @@ struct uroce_loss_recovery {
 	 * retransmitted alone
 	 */
 	uint32_t gap_psn;
-	uint32_t recover_psn; /* value of max_psn when gap_psn was retransmitted */
+	/* value of max_psn (the PSN behind the newest one sent) when gap_psn was retransmitted */
+	uint32_t recover_psn;
 	/*
-	 * while nb_gaps is not 0: value of max_psn when the first of these nb_gaps PSN gaps was
-	 * found. A later gap before this PSN belongs to the same round trip, and is added to
-	 * nb_gaps
+	 * while nb_gaps is not 0: PSN gaps before this PSN belong to one round trip, and are
+	 * counted in nb_gaps. The PSN is the value that max_psn (the PSN behind the newest one
+	 * sent) had when the first of these gaps was found
 	 */
 	uint32_t round_psn;
 	uint8_t peer; /* what the peer does behind a PSN gap: enum uroce_peer_arq */
@@ -157,8 +164,8 @@ struct uroce_loss_recovery {
 	 */
 	uint8_t nb_gaps;
 	/*
-	 * many PSN gaps were found in the round trip before the one that nb_gaps counts. This flag
-	 * is not part of `state`, because it stays set after all gaps are closed
+	 * in the round trip before the one whose PSN gaps nb_gaps counts, many PSN gaps were found.
+	 * This flag is not part of `state`, because it stays set after all gaps are closed
 	 */
 	bool is_lossy;
 	/*
@@ -261,8 +268,8 @@ struct uroce_ooo_responses {
 	 */
 	uint32_t round_psn;
 	/*
-	 * When seen_psn is past this PSN, the responses before round_psn that are still missing are
-	 * lost.
+	 * When seen_psn has passed this PSN, the responses before round_psn that are still missing
+	 * are lost once more.
 	 */
 	uint32_t round_max_psn;
 	/*
@@ -314,16 +321,18 @@ struct uroce_req {
 	uint32_t una_psn;  /* the oldest PSN that is not acknowledged */
 	/* PSN of the next packet to send; during retransmission, a PSN that was sent before */
 	uint32_t next_psn;
-	uint32_t max_psn;   /* the newest PSN ever sent, plus one */
-	uint32_t una_idx;   /* send queue index of the oldest incomplete request */
-	uint32_t next_idx;  /* send queue index of the request that next_psn belongs to */
-	uint32_t next_pkt;  /* number of PSNs of the request at next_idx before next_psn */
-	uint32_t begun_idx; /* send queue index behind the newest request that has PSNs */
-	/* number of packets sent since the last packet that requested an ACK */
+	uint32_t max_psn;  /* PSN behind the newest PSN that was ever sent */
+	uint32_t una_idx;  /* send queue index of the oldest incomplete request */
+	uint32_t next_idx; /* send queue index of the request that next_psn belongs to */
+	uint32_t next_pkt; /* number of PSNs of the request at next_idx before next_psn */
+	/* send queue index behind the newest request to which PSNs were assigned */
+	uint32_t begun_idx;
+	/* number of packets sent after the last packet that requested an ACK */
 	uint8_t since_ack_req;
 	/*
-	 * number of ACK timeouts, with the present one, after which the request fails because the
-	 * port does not accept packets; 0: the ACK timer waits for the peer, and not for the port
+	 * number of ACK timeouts, including the one that is running, after which the request fails
+	 * because the port does not accept packets; 0: the ACK timer waits for the peer, and not
+	 * for the port
 	 */
 	uint8_t port_retry_left;
 	uint8_t nb_rd_out; /* number of READ and atomic requests in flight */
@@ -389,9 +398,9 @@ struct uroce_resp {
 	 */
 	bool has_aeth;
 	/*
-	 * Whether a late packet or a retransmission filled the last PSN gap is not known yet; the
-	 * next packet shows this. This flag is not part of `ooo_state`, because the next gap may be
-	 * open meanwhile.
+	 * It is not known yet whether a late packet or a retransmission filled the last PSN gap;
+	 * the next packet shows this. This flag is not part of `ooo_state`, because the next gap
+	 * may be open meanwhile.
 	 */
 	bool is_fill_doubtful;
 	/*
@@ -413,12 +422,15 @@ struct uroce_resp {
 	uint32_t write_len;  /* length of the WRITE that is being received */
 	uint32_t aeth_psn;   /* PSN of the pending AETH */
 	/*
-	 * number of READs and atomics received so far; this number modulo the size of `res` is the
-	 * slot of the next one
+	 * number of READs and atomics received so far; this number modulo UROCE_RD_ATOMIC_MAX is
+	 * the index in `res` of the next one
 	 */
 	uint32_t res_head;
 	/* The fields from `res` to `passed_head` are used for PSN gaps, READs and atomics. */
-	/* a ring of UROCE_RD_ATOMIC_MAX resources; NULL: the QP has no block of the pool */
+	/*
+	 * a ring of UROCE_RD_ATOMIC_MAX resources: what the responder remembers of READs and
+	 * atomics, so that it can repeat responses; NULL: the QP has no ring from the worker's pool
+	 */
 	struct uroce_rd_res *res;
 	/*
 	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE: no
@@ -429,8 +441,8 @@ struct uroce_resp {
 	uint32_t fill_psn; /* PSN of the packet that filled the last PSN gap */
 	uint32_t fill_ns;  /* time in nanoseconds for which the last PSN gap was open */
 	/*
-	 * value of `res_head` when an ACK was last sent for a request that follows all READs and
-	 * atomics
+	 * value of `res_head` when an ACK was last sent for a request that is behind all READs and
+	 * atomics received until then
 	 */
 	uint32_t passed_head;
 };
@@ -494,12 +506,13 @@ struct uroce_qpc {
 	/* a batch of receive completions is open and not yet published, see completion.h */
 	bool is_recv_open;
 	/*
-	 * The fields end_status and end_vendor_err are those of the completion of the oldest send
-	 * request, which has failed. The completion is written when no port transmits from memory
-	 * of the request any more.
+	 * The fields end_status and end_vendor_err are for the completion of the oldest send
+	 * request, after this request has failed. The completion is written when no port transmits
+	 * from memory of the request any more.
 	 */
 	/*
-	 * status of the completion (enum ibv_wc_status); 0: the request did not fail and is flushed
+	 * status (enum ibv_wc_status) of the completion of the oldest send request; 0: the request
+	 * did not fail and is flushed
 	 */
 	uint8_t end_status;
 	uint8_t end_vendor_err;
@@ -519,7 +532,7 @@ struct uroce_qpc {
 	/* UC: number of wrong keys that were received since bad_key_ns; see msg.c */
 	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
-	/* number of the QP's protection domain; XRC_RECV: number of the domain of `srq` */
+	/* number of the QP's protection domain; XRC_RECV: that of the protection domain of `srq` */
 	uint32_t pdn;
 	uint32_t access; /* access rights that the QP grants to the peer (enum ibv_access_flags) */
 	/*

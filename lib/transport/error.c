@@ -14,9 +14,9 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 {
 	uroce_qpc_set_state(qpc, IBV_QPS_ERR);
 	/*
-	 * A thread that posts a receive request publishes the request, and then reads the state.
-	 * Due to the fence, either that thread sees ERR and rings the doorbell, or the flush sees
-	 * the request.
+	 * A thread that posts a receive request publishes the request, and then reads the state of
+	 * the QP. Due to the fence, either that thread sees ERR and rings the doorbell, or the
+	 * flush of the queues sees the request.
 	 */
 	atomic_thread_fence(memory_order_seq_cst);
 	qpc->resp.operation = UROCE_OPERATION_NONE;
@@ -30,8 +30,8 @@ uroce_error_enter(struct uroce_qpc *qpc, uint64_t now_ns)
 	if (!qpc->is_zero_copy)
 		uroce_completion_flush(qpc, now_ns);
 	/*
-	 * the QP takes no more receive requests from its SRQ, and those that it took have completed
-	 * [IBA 11.6.3.2]
+	 * IBV_EVENT_QP_LAST_WQE_REACHED: the QP takes no more receive requests from its SRQ, and
+	 * those that it took have completed [IBA 11.6.3.2]
 	 */
 	if (qpc->srq && !qpc->srqs)
 		qpc->events |= UROCE_QPC_LAST_WQE;

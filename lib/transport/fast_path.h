@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The fast path of reception: if a packet has the same peer, P_Key and opcode as a packet that was
- * accepted before, these fields need not be checked again.
+ * The fast path of reception: if a packet has the same peer, P_Key and opcode as an earlier packet
+ * that the same QP has accepted, these fields need not be checked again.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,8 @@
 
 /**
  * Whether a packet has no CE mark, and has the same peer, P_Key and opcode as `tmpl`, an accepted
- * packet to the same QP. Such a packet passes the checks of these fields.
+ * packet to the same QP. Such a packet also passes the checks of the peer, the P_Key and the
+ * opcode.
  */
 static inline bool
 uroce_fast_path_matches(const struct uroce_pkt *pkt, const struct uroce_pkt *tmpl)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The table of multicast groups is a hash table with chains, whose nodes are memberships. A node is
- * published by a store to the link that leads to it (release M1, acquire A5). It is removed by
- * setting that link to the node behind it. The removed node keeps its own link until the grace
- * period is over, so that a thread that has reached the node can continue its walk.
+ * The table of multicast groups is a hash table with chains, whose nodes are memberships. A link is
+ * the index of a node, in a bucket or in the node before. A node is published by a store of its
+ * index to a link (release M1, acquire A5). A node is removed by setting the link that leads to it
+ * to the next node of the chain. The removed node keeps its own link until the grace period is
+ * over, so that a thread that has reached the node can continue its walk.
  */
 #include "transport/mcast.h"
 
@@ -68,7 +69,7 @@ uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16])
 	memcpy(gid + 12, ((const struct uroce_ipv4 *)pkt->ip)->dst, 4);
 }
 
-/* Hash a GID by its last bytes, in which groups differ. */
+/* Hash a GID by its last four bytes, in which multicast groups differ. */
 static unsigned
 hash_gid(const uint8_t gid[16])
 {
@@ -80,7 +81,7 @@ hash_gid(const uint8_t gid[16])
 static_assert(NB_BUCKETS == 1 << (32 - 26), "the hash is as long as a bucket's number");
 
 /*
- * Find the link that leads to a membership.
+ * Find the link (the field with the index of the node) that leads to a membership.
  * @return NULL: the member is not in the group
  */
 static _Atomic uint32_t *

@@ -12,8 +12,8 @@
  * is a pointer which the table does not dereference.
  *
  * Attach, detach and free are control calls, which the caller serialises. uroce_mcast_walk_next()
- * may be called by any thread at any time. Between detach and free the caller waits for a grace
- * period.
+ * may be called by any thread at any time. Between uroce_mcast_detach() and uroce_mcast_free() the
+ * caller waits for a grace period.
  */
 
 #include <stdbool.h>
@@ -49,7 +49,7 @@ int uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], v
 
 /**
  * Remove a member from a group. Walks that begin later do not find the membership. The table entry
- * of the membership is not free before uroce_mcast_free().
+ * of the membership stays in use until uroce_mcast_free().
  * @param[out] idx  the argument for uroce_mcast_free(), which the caller calls after the grace
  *	period
  * @return 0, or -EINVAL: the member is not in the group
@@ -58,8 +58,8 @@ int uroce_mcast_detach(struct uroce_mcast_table *table, const uint8_t gid[16], c
 		       uint32_t *idx);
 
 /**
- * Free the table entry of a membership that uroce_mcast_detach() has removed. The caller has waited
- * for a grace period.
+ * Free the table entry of a membership that uroce_mcast_detach() has removed. Before this call the
+ * caller must wait for a grace period.
  */
 void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 

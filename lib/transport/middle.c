@@ -4,11 +4,12 @@
  * long messages are Middle packets. Two consecutive Middle packets of a message differ only in
  * their PSN and in the address of the payload.
  *
- * How it works: conditions that the general path checks for each packet are checked here once for a
- * burst of packets of one message. These conditions are: the packets may be sent, or are expected;
- * and their memory is one piece. For each packet, only the PSN and the address have to be advanced.
- * If a condition is false (a packet was lost, or the memory is in several pieces or not
- * accessible), no packet is processed here, and the general path processes each packet.
+ * How it works: conditions that the general path, which handles packets of every kind, checks for
+ * each packet are checked once for a burst of packets of one message. These conditions are: the
+ * packets may be sent, or are expected; and their memory is one piece. For each packet, only the
+ * PSN and the address have to be advanced. If a condition is false (a packet was lost, or the
+ * memory is in several pieces or not accessible), the fast path processes no packet, and the
+ * general path processes each packet.
  */
 #include "transport/middle.h"
 
@@ -37,14 +38,17 @@ static const uint8_t middles[UROCE_WR_ATOMIC_WRITE + 1] = {
 #define LINE 64u /* size of a cache line in bytes */
 
 /*
- * Number of cache lines that are prefetched for the next packet: all of a packet of up to 1 KiB, or
- * a quarter of the largest packet.
+ * Number of cache lines that are prefetched of the destination of the next packet's payload: enough
+ * for a payload of 1 KiB, or a quarter of the largest payload.
  */
 #define AHEAD_LINES 16u
 
 /* --- transmit -------------------------------------------------------------------------------- */
 
-/* Build a packet without extension headers, whose payload is the `len` bytes at `addr`. */
+/*
+ * Build a packet without extension headers, whose payload is the `len` bytes at `addr`. `key` is
+ * the key of the memory region, for zero-copy transmit; 0: the payload has to be copied.
+ */
 static inline struct uroce_bth *
 put_middle(struct uroce_qpc *qpc, struct uroce_txd *txd, uint8_t opcode, uint32_t psn,
 	   const void *addr, uint32_t len, uint32_t key)
@@ -139,8 +143,8 @@ uroce_middle_put_responses(struct uroce_qpc *qpc, struct uroce_rd_res *res, stru
 /* --- receive --------------------------------------------------------------------------------- */
 
 /*
- * Count the packets from pkts[0] on that follow each other in order from `psn` on, have the opcode
- * `low`, have a full MTU of payload, and come from the same peer.
+ * Count the packets from pkts[0] on that follow each other in order from `psn` on, have `low` as
+ * the lower five bits of the opcode, have a full MTU of payload, and come from the same peer.
  */
 static uint32_t
 count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
@@ -163,8 +167,8 @@ count_next_in_order(const struct uroce_qpc *qpc, uint8_t low, uint32_t psn,
 
 /*
  * Prefetch the memory where the payload of the next packet will be placed, because another Middle
- * or Last packet follows. The memory of a long message is not in the inner caches. From the
- * prefetched lines the hardware predicts the lines that follow.
+ * or Last packet follows. The memory of a long message is usually not in the L1 and L2 caches. From
+ * the prefetched lines the hardware predicts the lines that follow.
  */
 static inline void
 prefetch_place(const uint8_t *dst)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of QP state transitions. A cell of the table is a transition. For each kind of QP the
- * cell holds the attributes that the transition requires, and those that it allows. An empty cell
- * is a transition that does not exist. Two types of QP are different kinds if their rules differ.
- * The names of attributes are abbreviated to two letters.
+ * cell holds the attributes that the transition requires, and those that it allows in addition. An
+ * empty cell is a transition that does not exist. Two types of QP are different kinds if their
+ * rules differ. The names of attributes are abbreviated to two letters.
  */
 #include "transport/qp_state.h"
 

@@ -128,7 +128,7 @@ addresses_of(const struct uroce_ipv4 *ip)
 	return addresses;
 }
 
-/* Whether a frame came from the peer's address to the address of this QP. */
+/* Whether a frame came from the IP address of the peer to the IP address of this QP. */
 static bool
 is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
@@ -148,7 +148,7 @@ is_from_peer(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 	return theirs == (path << 32 | path >> 32);
 }
 
-/* The classes of packets, requests or responses, that a QP accepts in each state. */
+/* Whether a QP accepts requests, responses, both or none in each QP state. */
 static const uint8_t taken[] = {
 	[IBV_QPS_RTR] = UROCE_OPF_REQUEST,
 	[IBV_QPS_RTS] = UROCE_OPF_REQUEST | UROCE_OPF_RESPONSE,

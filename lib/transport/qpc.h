@@ -4,13 +4,14 @@
 
 /**
  * @file
- * The calls of the transport: everything that the upper floors may do to a QP context.
+ * The calls of the transport: everything that the layers above it (lib/datapath and lib/verbs) may
+ * do to a QP context.
  *
  * The transport does no I/O of its own. Received packets are passed in parsed, frames to send are
  * returned as descriptors, the time is a parameter, and memory is provided by the caller. The
- * transport takes no locks except the CQ's, once per batch. It does not allocate, log or read a
- * clock. A context belongs to one worker at a time. Every call below is made by that worker, or by
- * a control thread that has the worker's lock.
+ * transport takes no locks except the lock of a CQ, once per batch of completions. It does not
+ * allocate, log or read a clock. A context belongs to one worker at a time. Every call of this
+ * header is made by that worker, or by a control thread that has the worker's lock.
  *
  * Each name in the following list is a file with a header of its own. Calls go down the list: no
  * two files call each other in a circle (devtools/check-floors). From top to bottom, first the
@@ -111,7 +112,7 @@ bool uroce_qpc_has_only_ack(const struct uroce_qpc *qpc);
  * requests are flushed. The slices of the frames are valid until the end of the worker's round.
  * After the caller has gathered the slices, it calls uroce_qpc_sent().
  * @return the number of descriptors that were filled. If the number is less than `max`, there is
- *	nothing more to send until the next recv, expire, modify or post.
+ *	nothing more to send until the next received frame, expired timer, modify or post.
  */
 unsigned uroce_qpc_send(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 			uint64_t now_ns);
@@ -125,9 +126,9 @@ unsigned uroce_qpc_send_requests(struct uroce_qpc *qpc, struct uroce_txd *out, u
 
 /**
  * Build up to `max` frames with responses and acknowledgements only. The call suffices if only
- * requests of the peer arrived since the last send. The fields of the requester are not touched.
- * The function may be called only while uroce_qpc_is_fast_path() is true. Parameters and result are
- * those of uroce_qpc_send().
+ * requests of the peer have arrived since the last uroce_qpc_send(). The fields of the requester
+ * are not touched. The function may be called only while uroce_qpc_is_fast_path() is true.
+ * Parameters and result are those of uroce_qpc_send().
  */
 unsigned uroce_qpc_send_responses(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max,
 				  uint64_t now_ns);
@@ -177,9 +178,9 @@ int uroce_qpc_modify(struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, int 
 		     const struct uroce_path *path, uint64_t now_ns);
 
 /**
- * Cancel the send requests that have this wr_id and were not begun. The QP must be in SQD. When the
- * send position reaches a cancelled request, nothing is sent. The request completes like any other:
- * it has a completion if it is signaled, and it may be flushed.
+ * Cancel the send requests that have the id `wr_id` and that the requester has not begun to send.
+ * The QP must be in SQD. When the send position reaches a cancelled request, nothing is sent. The
+ * request completes like any other: it has a completion if it is signaled, and it may be flushed.
  * @return the number of cancelled requests; -EINVAL: the QP is not in SQD
  */
 int uroce_qpc_cancel(struct uroce_qpc *qpc, uint64_t wr_id);
@@ -272,8 +273,8 @@ uroce_qpc_has_work(const struct uroce_qpc *qpc)
 		return !uroce_req_is_rnr_wait(req) &&
 		       req->next_idx != uroce_ring_head(&qpc->sq->ring);
 	/*
-	 * in SQD, all packets of the requests that were begun are sent, and the last packet
-	 * requests an ACK
+	 * a QP in the state SQD sends all packets of the requests that it has begun, and the last
+	 * packet requests an ACK
 	 */
 	case IBV_QPS_SQD:
 		if (uroce_req_has_retransmit(req))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The checks of a modify of a QP. The table in qp_state.c checks the transition and the mask. Each
- * value is checked against its range, which for some attributes the device limits.
+ * The checks of a modify of a QP. The transition and the attribute mask are checked by the table in
+ * qp_state.c. Each value is checked against its range, which for some attributes depends on limits
+ * of the device.
  */
 #include "transport/refusal.h"
 
@@ -24,7 +25,7 @@
 	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_RELAXED_ORDERING |                 \
 	 UROCE_ACCESS_FLUSH_GLOBAL | UROCE_ACCESS_FLUSH_PERSISTENT)
 
-/* Find the first attribute of the mask whose value is out of its range. */
+/* Find the first attribute in the mask of a modify whose value is out of its range. */
 static struct uroce_refusal
 find_value(const struct uroce_qpc_limits *limits, const struct ibv_qp_attr *attr, int mask)
 {
@@ -109,8 +110,8 @@ uroce_refusal_of(const struct uroce_qpc *qpc, const struct ibv_qp_attr *attr, in
 	struct uroce_refusal refusal = { .reason = UROCE_REFUSAL_NONE };
 
 	/*
-	 * cur_qp_state must be the present state of the QP, and a state in which the QP may change
-	 * its state without a modify
+	 * cur_qp_state must be the present state of the QP, and one from RTR to SQE: in these
+	 * states a QP may change its state without a modify
 	 */
 	if (has_cur && (from < IBV_QPS_RTR || from > IBV_QPS_SQE || from != state))
 		refusal.reason = UROCE_REFUSAL_CUR_STATE;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Why a modify of a QP is refused. This floor does not log, so it returns the reason as data. The
- * caller makes the message for the user.
+ * Why a modify of a QP is refused. The transport (lib/transport) does not log, so it returns the
+ * reason as data. The caller makes the message for the user.
  */
 
 #include <stdint.h>
@@ -31,8 +31,8 @@ struct uroce_refusal {
 	/* state that the modify requested; `from` if the modify requested no state */
 	enum ibv_qp_state to;
 	/*
-	 * attributes that `reason` refers to (enum ibv_qp_attr_mask, or-ed); for VALUE the
-	 * attribute of `field`
+	 * attributes that `reason` refers to (enum ibv_qp_attr_mask, or-ed); if `reason` is
+	 * UROCE_REFUSAL_VALUE, the attribute that `field` belongs to
 	 */
 	int mask;
 	/* if `reason` is UROCE_REFUSAL_VALUE: name of the field of struct ibv_qp_attr */

@@ -56,7 +56,8 @@ uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 		path, txd->hdr, udp_payload_len(opcode, payload_len, pad_len), &txd->icrc);
 
 	/*
-	 * the other flags are cleared: the BTH in the path may have the pad count of another frame
+	 * all BTH flags except MigReq are cleared, because the BTH in the path may have the pad
+	 * count of another frame
 	 */
 	bth->flags = UROCE_BTH_MIGREQ;
 	uroce_bth_put(bth, opcode, pad_len, qpc->pkey, dest_qpn, psn);

@@ -11,8 +11,8 @@
 #include "wire/icrc.h"
 
 /**
- * Prepare the headers in the path and the header template of the QP for frames with this opcode and
- * this length.
+ * Prepare the headers in the path of the QP, and the header template of the QP, for frames with
+ * this opcode and this payload length.
  */
 void uroce_txd_set_template(struct uroce_qpc *qpc, uint8_t opcode, uint32_t payload_len);
 
@@ -51,7 +51,7 @@ uint8_t *uroce_txd_begin_on(struct uroce_txd *txd, const struct uroce_qpc *qpc,
 			    const struct uroce_path *path, uint8_t opcode, uint32_t dest_qpn,
 			    uint32_t psn, uint32_t payload_len);
 
-/** Advance the pacer of the QP by a frame that is being sent. */
+/** Tell the pacer, which limits the rate of the QP, the length of a frame that is being sent. */
 static inline void
 uroce_txd_charge(struct uroce_qpc *qpc, const struct uroce_txd *txd, uint64_t now_ns)
 {

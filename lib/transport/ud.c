@@ -2,8 +2,8 @@
 /*
  * Unreliable datagrams [IBA 9.8.3]. Each request is one packet to an address of its own, and
  * completes when it was sent. Each received datagram uses a receive request. The first 40 bytes of
- * the receive request's memory get the global route header: the IPv6 header, or 20 undefined bytes
- * (zeros here) and the IPv4 header [IBA A17.4.5].
+ * the receive request's memory get the global route header: the IPv6 header, or 20 undefined bytes,
+ * which this library sets to zero, and the IPv4 header [IBA A17.4.5].
  *
  * A datagram that is too long, or finds no receive request, is dropped: packets of unknown senders
  * must not end a QP.
@@ -25,8 +25,8 @@
 #define GRH_LEN 40
 
 /*
- * Values in the service level of a completion, from which verbs programs learn the type of the
- * datagram.
+ * Values of the field `sl` (service level) of a completion. From them verbs programs learn whether
+ * a datagram came in an IPv4 or an IPv6 packet.
  */
 #define SL_IPV4 10
 #define SL_IPV6 9
