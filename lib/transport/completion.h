@@ -27,7 +27,7 @@ void uroce_completion_send(struct uroce_qpc *qpc, const struct uroce_send_wqe *w
 
 /**
  * End a batch of send completions. The entries of the batch become visible to the application now,
- * or when the worker publishes its list of CQs.
+ * or when the worker publishes its list of CQs with unpublished completions.
  */
 void uroce_completion_send_end(struct uroce_qpc *qpc);
 

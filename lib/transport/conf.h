@@ -77,7 +77,9 @@ struct uroce_qpc_limits {
 	uint32_t window_bytes;
 };
 
-/** Configuration of a context. The objects that its pointers refer to must outlive the context. */
+/**
+ * Configuration of a QP context. The objects that its pointers refer to must outlive the context.
+ */
 struct uroce_qpc_conf {
 	/* type of the QP: RC, UC, UD, XRC_SEND (has no rq) or XRC_RECV (has no sq, no rq) */
 	enum ibv_qp_type type;

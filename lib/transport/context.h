@@ -42,11 +42,12 @@
 #define UROCE_NEVER UINT64_MAX
 
 /**
- * The requester's window [una_psn, next_psn): packets of requests that may be in flight. The
- * default is half of the number of entries that the ring of a port usually has. The reason is a
- * port that passes frames between two cores through a ring in shared memory. While the ring is half
- * full, the receiver reads entries from the cache that both cores share. Entries that were written
- * more recently would still be in the private cache of the sender's core, which is slower to read.
+ * The requester's window in PSNs: how far next_psn, the next PSN to send, may be ahead of una_psn,
+ * the oldest unacknowledged PSN. The default is half of the number of entries that the ring of a
+ * port usually has. The reason is a port that passes frames between two cores through a ring in
+ * shared memory. While the ring is half full, the receiver reads entries from the cache that both
+ * cores share. Entries that were written more recently would still be in the private cache of the
+ * sender's core, which is slower to read.
  */
 #define UROCE_WINDOW_PSNS 512
 
@@ -72,7 +73,8 @@ struct uroce_txd {
 	 * describes is built behind the headers; then a slice points into this buffer.
 	 */
 	uint8_t *hdr;
-	uint32_t icrc;        /* out: ICRC state after the masked UDP header (see wire/icrc.h) */
+	/* out: state of the ICRC of the frame after the UDP header (see wire/icrc.h) */
+	uint32_t icrc;
 	uint32_t payload_len; /* out: number of payload bytes in all slices */
 	uint16_t hdr_len;     /* out: length of the headers */
 	uint8_t bth_off;      /* out: offset of the BTH in hdr */
@@ -93,10 +95,11 @@ enum uroce_peer_arq { UROCE_PEER_ARQ_UNKNOWN, UROCE_PEER_ARQ_SELECTIVE, UROCE_PE
  * The transitions are the table in recovery_state.c.
  */
 enum uroce_recovery_state {
-	UROCE_RECOVERY_OPEN,      /* no packet is known to be lost */
-	UROCE_RECOVERY_PROBE,     /* a probe was sent, and its response has not arrived */
-	UROCE_RECOVERY_FAST_RETX, /* the packet at una_psn was retransmitted alone */
-	UROCE_RECOVERY_RNR_WAIT,  /* the requester sends nothing until rnr_deadline */
+	UROCE_RECOVERY_OPEN,  /* no packet is known to be lost */
+	UROCE_RECOVERY_PROBE, /* a probe was sent, and its response has not arrived */
+	/* the oldest packet in flight (at una_psn) was retransmitted alone */
+	UROCE_RECOVERY_FAST_RETX,
+	UROCE_RECOVERY_RNR_WAIT, /* the requester sends nothing until rnr_deadline */
 	/*
 	 * the requester went back N because of a loss, and the peer has acknowledged no packet
 	 * since
@@ -105,8 +108,8 @@ enum uroce_recovery_state {
 	/* as in UROCE_RECOVERY_LOSS, the requester went back N; in addition a probe is in flight */
 	UROCE_RECOVERY_LOSS_PROBE,
 	/*
-	 * as in UROCE_RECOVERY_LOSS, the requester went back N; in addition the packet at una_psn
-	 * was retransmitted alone
+	 * as in UROCE_RECOVERY_LOSS, the requester went back N; in addition the oldest packet in
+	 * flight (at una_psn) was retransmitted alone
 	 */
 	UROCE_RECOVERY_LOSS_FAST_RETX,
 	UROCE_RECOVERY_STATE_NB
@@ -117,7 +120,7 @@ enum uroce_recovery_state {
  * may be set in any recovery state.
  */
 enum uroce_recovery_due {
-	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* retransmit the packet at una_psn */
+	UROCE_RECOVERY_DUE_FIRST = 1 << 0, /* retransmit the oldest packet in flight (at una_psn) */
 	UROCE_RECOVERY_DUE_LAST = 1 << 1,  /* retransmit the newest packet in flight */
 	/* retransmit the packets behind PSN gaps, when no new packet can be sent */
 	UROCE_RECOVERY_DUE_BEHIND = 1 << 2,
@@ -215,8 +218,8 @@ enum uroce_ooo_response_state {
  */
 enum uroce_ooo_response_due {
 	/*
-	 * request the response at una_psn again, to find out whether the peer still answers and
-	 * what it has sent
+	 * request the response at the oldest unacknowledged PSN (una_psn) again, to find out
+	 * whether the peer still answers and what it has sent
 	 */
 	UROCE_OOO_RESPONSE_DUE_PROBE = 1 << 0,
 	/* retransmit the request at nak_psn, which the peer has reported as missing */
@@ -302,7 +305,8 @@ struct uroce_req {
 	struct uroce_loss_recovery loss_recovery;
 	/* in the state UROCE_RECOVERY_RNR_WAIT: time at which the refused request is repeated */
 	uint64_t rnr_deadline;
-	uint64_t rnr_ignore_ns; /* RNR NAKs are ignored until this time */
+	/* RNR NAKs are ignored until this time, because earlier ones were false */
+	uint64_t rnr_ignore_ns;
 	/* in the state UROCE_RECOVERY_RNR_WAIT: time at which the wait began */
 	uint64_t rnr_ns;
 	/*
@@ -310,8 +314,12 @@ struct uroce_req {
 	 * receive request
 	 */
 	uint32_t rnr_psn;
-	uint8_t nb_false_rnrs; /* number of false RNR NAKs in a row, saturated */
-	uint8_t resv[3];       /* padding that puts the next fields into one cache line */
+	/*
+	 * number of false RNR NAKs in a row, saturated; an RNR NAK is false if its request was
+	 * acknowledged without a retransmission
+	 */
+	uint8_t nb_false_rnrs;
+	uint8_t resv[3]; /* padding that puts the next fields into one cache line */
 	/*
 	 * time at which the ACK timer expires; UROCE_NEVER: nothing is in flight, or there is no
 	 * timeout
@@ -336,7 +344,7 @@ struct uroce_req {
 	 */
 	uint8_t port_retry_left;
 	uint8_t nb_rd_out; /* number of READ and atomic requests in flight */
-	uint8_t nb_probes; /* number of probes since una_psn moved last */
+	uint8_t nb_probes; /* number of probes since the last response that acknowledged a packet */
 	uint8_t retry_left;
 	uint8_t rnr_left;
 	/*
@@ -358,11 +366,20 @@ struct uroce_req {
 /** States of the reception of requests. The transitions are the table in ooo_request_state.c. */
 enum uroce_ooo_request_state {
 	UROCE_OOO_REQUEST_IN_ORDER, /* no request is known to be missing */
-	/* the request at epsn is missing; until `nak_deadline` it counts as late, not as lost */
+	/*
+	 * the request with the expected PSN (epsn) is missing; until `nak_deadline` it counts as
+	 * late, not as lost
+	 */
 	UROCE_OOO_REQUEST_REORDERING,
-	/* the request at epsn is missing, and a NAK (PSN sequence error) reports it once */
+	/*
+	 * the request with the expected PSN (epsn) is missing, and a NAK (PSN sequence error)
+	 * reports it once
+	 */
 	UROCE_OOO_REQUEST_NAK_SENT,
-	/* the request at epsn was refused by an RNR NAK; the peer retransmits all later requests */
+	/*
+	 * the request with the expected PSN (epsn) was refused by an RNR NAK; the peer retransmits
+	 * it and all later requests
+	 */
 	UROCE_OOO_REQUEST_RNR_NAK_SENT,
 	/*
 	 * the PSN gap is filled; some requests that were kept behind it wait, and the next of them
@@ -378,9 +395,9 @@ enum uroce_ooo_request_state {
  */
 struct uroce_resp {
 	/*
-	 * in the state UROCE_OOO_REQUEST_REORDERING: the time at which the PSN gap at epsn is
-	 * reported; in UROCE_OOO_REQUEST_DRAINING: the time at which the next of the kept requests
-	 * are executed; otherwise UROCE_NEVER
+	 * in the state UROCE_OOO_REQUEST_REORDERING: the time at which the PSN gap at the expected
+	 * PSN is reported; in UROCE_OOO_REQUEST_DRAINING: the time at which the next of the
+	 * requests that were kept behind a filled gap are executed; otherwise UROCE_NEVER
 	 */
 	uint64_t nak_deadline;
 	uint32_t pending; /* bit i is set if the resource res[i] has responses to send */
@@ -412,7 +429,9 @@ struct uroce_resp {
 	uint32_t msn; /* number of messages completed, modulo 2^24 */
 	/* number of payload bytes that were received of the present message */
 	uint32_t msg_len;
-	/* packets that arrived ahead of epsn; NULL if there are no such packets */
+	/*
+	 * packets that arrived ahead of the expected PSN (epsn); NULL if there are no such packets
+	 */
 	struct uroce_psn_gap *gap;
 	struct uroce_reorder_window reorder_window;
 	/* receive request that was taken from the SRQ, see recv.c; NULL: no request is taken */
@@ -433,9 +452,9 @@ struct uroce_resp {
 	 */
 	struct uroce_rd_res *res;
 	/*
-	 * the PSN behind the newest request that was dropped ahead of epsn; UROCE_OOO_PSN_NONE: no
-	 * such request was dropped. This field is not part of `ooo_state`, because requests may be
-	 * dropped in every state but UROCE_OOO_REQUEST_IN_ORDER
+	 * the PSN behind the newest request that was dropped ahead of the expected PSN (epsn);
+	 * UROCE_OOO_PSN_NONE: no such request was dropped. This field is not part of `ooo_state`,
+	 * because requests may be dropped in every state but UROCE_OOO_REQUEST_IN_ORDER
 	 */
 	uint32_t dropped_end;
 	uint32_t fill_psn; /* PSN of the packet that filled the last PSN gap */
@@ -455,7 +474,8 @@ struct uroce_resp {
  * headers of these frames are in the path of the QP.
  */
 struct uroce_hdr_template {
-	uint32_t icrc; /* ICRC state after the masked UDP header */
+	/* state of the ICRC of these frames after the UDP header (see wire/icrc.h) */
+	uint32_t icrc;
 	/*
 	 * number of payload bytes of the frames; UROCE_HDR_TEMPLATE_NONE: the template is not valid
 	 */
@@ -517,7 +537,8 @@ struct uroce_qpc {
 	uint8_t end_status;
 	uint8_t end_vendor_err;
 	/*
-	 * TX references: number of pieces of the requests' memory that a port still transmits from
+	 * TX references: number of pieces of memory of send requests that a port still transmits
+	 * from without a copy
 	 */
 	_Atomic uint32_t nb_tx_refs;
 	uint32_t qpn;
@@ -532,7 +553,7 @@ struct uroce_qpc {
 	/* UC: number of wrong keys that were received since bad_key_ns; see msg.c */
 	uint8_t nb_bad_keys;
 	struct uroce_mr_table *mrs;
-	/* number of the QP's protection domain; XRC_RECV: that of the protection domain of `srq` */
+	/* number of the protection domain of the QP, or, for XRC_RECV, of `srq` */
 	uint32_t pdn;
 	uint32_t access; /* access rights that the QP grants to the peer (enum ibv_access_flags) */
 	/*
@@ -579,7 +600,10 @@ struct uroce_qpc {
 	/* the SRQ of the QP; XRC_RECV: the SRQ to which the last request was addressed */
 	struct uroce_srq *srq;
 	const struct uroce_srq_table *srqs;
-	/* the worker's pool of resources, see resp.res; NULL: the QP refuses READs and atomics */
+	/*
+	 * the worker's pool of resources, from which `resp.res` is taken; NULL: the QP refuses
+	 * READs and atomics
+	 */
 	struct uroce_rd_pool *rd_pool;
 	const struct uroce_qpc_limits *limits;
 	const uint16_t *pkeys;
@@ -763,8 +787,8 @@ uroce_req_is_rnr_wait(const struct uroce_req *req)
 }
 
 /**
- * Whether the packet at una_psn was retransmitted alone (fast retransmission), while new packets
- * may follow.
+ * Whether the oldest packet in flight (at una_psn) was retransmitted alone (fast retransmission),
+ * while new packets may follow.
  */
 static inline bool
 uroce_req_is_fast_retx(const struct uroce_req *req)

@@ -48,8 +48,9 @@ void uroce_pkt_dgid(const struct uroce_pkt *pkt, uint8_t gid[16]);
 int uroce_mcast_attach(struct uroce_mcast_table *table, const uint8_t gid[16], void *member);
 
 /**
- * Remove a member from a group. Walks that begin later do not find the membership. The table entry
- * of the membership stays in use until uroce_mcast_free().
+ * Remove a member from a group. A loop over the members (struct uroce_mcast_walk) that begins later
+ * does not find the membership. The table entry of the membership stays in use until
+ * uroce_mcast_free().
  * @param[out] idx  the argument for uroce_mcast_free(), which the caller calls after the grace
  *	period
  * @return 0, or -EINVAL: the member is not in the group
@@ -66,7 +67,7 @@ void uroce_mcast_free(struct uroce_mcast_table *table, uint32_t idx);
 /** Get the number of members of a multicast group. */
 unsigned uroce_mcast_count(const struct uroce_mcast_table *table, const uint8_t gid[16]);
 
-/** The position of a loop over the members of a multicast group. */
+/** A walk: the position of a loop over the members of a multicast group. */
 struct uroce_mcast_walk {
 	const struct uroce_mcast_table *table;
 	uint8_t gid[16];

@@ -19,14 +19,14 @@
  *
  *	qpc		the calls of this header; passes each event to one of the roles
  *	requester	chooses what is sent next: packets of loss recovery, then new requests
- *	rd_atomic_req, middle	fast paths of responses to short READs and atomics, of Middle packets
+ *	rd_atomic_req, middle	fast paths: responses to short READs and atomics; Middle packets
  *	response	processes an ACK, a NAK or a response with data
  *	ooo_response	recovery of responses that arrive ahead of a missing one
- *	completer	completes requests: the window moves
+ *	completer	completes acknowledged requests, and moves the requester's window
  *	retry		timers, retries, and going back N
  *	loss_recovery	recovery of requests: retransmission, and when to go back N
- *	retransmit, req	build request packets: any packet in flight, the one at the send position
- *	recovery_state, ooo_response_state	the states of recovery
+ *	retransmit, req	build request packets: to retransmit one, or at the send position
+ *	recovery_state, ooo_response_state	the state machines of loss recovery
  *
  *	resp		requests of the peer (duplicate, expected, out-of-order), and responses
  *	single_packet, rd_atomic_resp	fast paths of small messages, short READs and atomics

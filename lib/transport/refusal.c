@@ -81,7 +81,10 @@ find_value(const struct uroce_qpc_limits *limits, const struct ibv_qp_attr *attr
 	return (struct uroce_refusal){ .reason = UROCE_REFUSAL_NONE };
 }
 
-/* Check the mask of a modify against the attributes of its transition. */
+/*
+ * Check the attribute mask of a modify against the attributes that its state transition requires
+ * and allows.
+ */
 static struct uroce_refusal
 find_mask(enum ibv_qp_type type, enum ibv_qp_state from, enum ibv_qp_state to, int mask)
 {

@@ -95,8 +95,8 @@ void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
 /**
  * Write the headers from Ethernet to UDP, and an empty BTH (all fields 0, MigReq 1), at `hdr`. The
  * packet's UDP payload (from BTH to ICRC, both included) has `udp_payload_len` bytes.
- * @param[out] icrc  ICRC state after the masked UDP header; when the BTH is complete,
- *	uroce_icrc_bth() extends this state over the BTH
+ * @param[out] icrc  state of the ICRC after the UDP header (see wire/icrc.h); when the BTH is
+ *	complete, uroce_icrc_bth() extends this state over the BTH
  * @return the place of the BTH; the extension headers follow the BTH
  */
 struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
@@ -107,7 +107,7 @@ struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
  * have one length. uroce_path_copy() then writes the headers of packets of this length.
  * @param udp_payload_len  length of a packet from BTH to ICRC, both included; for packets of other
  *	lengths, uroce_path_put() may still be used
- * @return ICRC state after the masked UDP header
+ * @return state of the ICRC after the UDP header (see wire/icrc.h)
  */
 uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
 

@@ -33,9 +33,9 @@
 #define UROCE_ICRC_LEN 4
 
 /**
- * Compute the ICRC state after eight bytes of ones, the masked IP header and the masked UDP
- * header. `ip` points at an IPv4 header (IHL >= 5, options are part of the CRC) or an IPv6 header
- * without extension headers. The UDP header follows it directly.
+ * Compute the ICRC state after eight bytes of ones, the IP header and the UDP header, with ones in
+ * the fields that the ICRC masks. `ip` points at an IPv4 header (IHL >= 5, options are part of the
+ * CRC) or an IPv6 header without extension headers. The UDP header follows it directly.
  */
 uint32_t uroce_icrc_prefix(const uint8_t *ip);
 
@@ -48,14 +48,16 @@ uint32_t uroce_icrc_prefix(const uint8_t *ip);
  */
 uint32_t uroce_icrc_len_term(int is_ipv6, uint16_t udp_len);
 
-/** Extend a state of uroce_icrc_prefix() over a BTH (12 bytes), whose byte 4 is masked. */
+/**
+ * Extend a state of uroce_icrc_prefix() over a BTH (12 bytes), whose byte 4 is replaced by ones.
+ */
 uint32_t uroce_icrc_bth(uint32_t state, const uint8_t *bth);
 
 /**
  * Extend a state of uroce_icrc_prefix() over all bytes after the UDP header in one piece: `len`
- * bytes from the BTH to the end of the pad, with byte 4 of the BTH masked. One call costs less than
- * uroce_icrc_bth() and uroce_crc32() for the rest. The call is cheapest if the bytes were not
- * stored immediately before, because a load that spans several recent stores is slow.
+ * bytes from the BTH to the end of the pad, with byte 4 of the BTH replaced by ones. One call costs
+ * less than uroce_icrc_bth() and uroce_crc32() for the rest. The call is cheapest if the bytes were
+ * not stored immediately before, because a load that spans several recent stores is slow.
  * @param len  a multiple of 4, at least the 12 of a BTH
  */
 uint32_t uroce_icrc_rest(uint32_t state, const uint8_t *bth, size_t len);

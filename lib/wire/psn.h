@@ -6,8 +6,9 @@
  * @file
  * Packet sequence numbers: 24-bit serial arithmetic [IBA 9.7.2].
  *
- * PSNs wrap around at 2^24, as on a circle. Windows are half-open, `[una_psn, next_psn)`. Whether
- * a PSN is in a window is decided by a distance on the circle, never by a comparison of numbers.
+ * PSNs wrap around at 2^24, as on a circle. Windows are half-open: `[first, end)` contains `first`,
+ * but not `end`. Whether a PSN is in a window is decided by a distance on the circle, never by a
+ * comparison of numbers.
  */
 
 #include <stdbool.h>

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * The window of the responder: how far ahead of epsn a request may be. Requests beyond the window
- * are dropped.
+ * The window of the responder: how far ahead of the expected PSN (epsn) a request may be. Requests
+ * beyond the window are dropped.
  */
 
 #include "transport/requester/position.h"
 
 /**
- * Maximum number of PSNs that a packet may be ahead of epsn while nothing is known about the peer.
- * The number covers usual reordering and the responses of one READ chunk.
+ * Maximum number of PSNs that a packet may be ahead of the expected PSN (epsn), while it is not
+ * known how many PSNs the peer has outstanding. The number covers usual reordering and the
+ * responses of one READ chunk.
  */
 #define UROCE_OOO_WINDOW_MIN (UROCE_READ_CHUNK_PSNS + 64)
 
@@ -36,7 +37,10 @@ uroce_ahead_note_read(struct uroce_qpc *qpc, uint32_t nb_psn)
 		uroce_ahead_note(qpc, nb_psn);
 }
 
-/** Whether a packet is within the responder's window, if its PSN is `ahead` PSNs ahead of epsn. */
+/**
+ * Whether a packet is within the responder's window, if its PSN is `ahead` PSNs ahead of the
+ * expected PSN (epsn).
+ */
 static inline bool
 uroce_ahead_is_in_window(const struct uroce_qpc *qpc, uint32_t ahead)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Direct data placement of later WRITEs: while a PSN gap is open, Middle packets of WRITEs behind
- * the one being received are placed on arrival.
+ * Direct data placement of later WRITEs: while a PSN gap is open, the payload of Middle packets of
+ * WRITEs behind the one being received is written to its destination on arrival (placed).
  *
  * The reason: a buffered message occupies an mbuf for each packet. The port then receives into
  * other mbufs, which are not in the cache. In addition, each buffered packet is read a second time,
@@ -49,7 +49,10 @@ drop_begun_writes(struct uroce_resp *resp)
 	memmove(later->write, later->write + nb, later->nb * sizeof(later->write[0]));
 }
 
-/* Find the PSN behind the last message whose length is known. */
+/*
+ * Find the PSN behind the last message whose length is known: the last WRITE in the list of later
+ * WRITEs, or, if the list is empty, the message being received.
+ */
 static uint32_t
 find_known_end(const struct uroce_qpc *qpc)
 {
@@ -125,7 +128,7 @@ learn_next_write(struct uroce_qpc *qpc, uint32_t psn)
 static const struct uroce_ddp_write *
 find_placed_write(const struct uroce_ddp *later, uint32_t psn)
 {
-	/* search from the end, because `psn` usually belongs to the last WRITE */
+	/* search the list from its end, because `psn` usually belongs to the last WRITE */
 	for (uint32_t i = later->nb; i-- > 0;) {
 		if (uroce_psn_in(psn, later->write[i].psn, later->write[i].nb_psn))
 			return &later->write[i];
@@ -143,7 +146,7 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 		return NULL;
 	/*
 	 * nothing is placed if there is any mkey: the missing packets may write through the mkey,
-	 * to memory that is not known here
+	 * and the memory that they write to is not known
 	 */
 	if (uroce_mkey_any(qpc->mrs))
 		return NULL;
@@ -165,8 +168,8 @@ uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Whether packet `nth` of a WRITE was placed on arrival. The first and the last packet of a WRITE
- * are never placed.
+ * Whether the packet number `nth` of a WRITE, counted from 0, was placed on arrival. The first and
+ * the last packet of a WRITE are never placed.
  */
 static bool
 is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint32_t nth)
@@ -178,8 +181,9 @@ is_placed(const struct uroce_qpc *qpc, const struct uroce_ddp_write *write, uint
 }
 
 /*
- * Count the bytes from `dst` on, at most `len`, to which the same value of `is_taken` applies.
- * @param[out] is_taken  whether a packet of a WRITE behind `psn` was placed at these bytes
+ * Count the bytes from `dst` on, at most `len`, that are either all taken or all free. Bytes are
+ * taken if a packet of a WRITE behind `psn` was placed at them.
+ * @param[out] is_taken  whether the counted bytes are taken
  */
 static uint32_t
 count_uniform_bytes(const struct uroce_qpc *qpc, uint32_t psn, const uint8_t *dst, uint32_t len,

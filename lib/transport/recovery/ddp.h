@@ -44,8 +44,8 @@ struct uroce_qpc;
 void *uroce_ddp_place(struct uroce_qpc *qpc, uint32_t psn);
 
 /**
- * Copy the payload of packet `psn`, but not over bytes where a packet of a later WRITE has been
- * placed.
+ * Copy the payload of the packet with the PSN `psn` to `dst`, but leave out the bytes where a
+ * packet of a later WRITE has been placed.
  */
 void uroce_ddp_copy_around(struct uroce_qpc *qpc, uint32_t psn, void *dst, const void *src,
 			   uint32_t len);

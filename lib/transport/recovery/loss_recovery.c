@@ -2,13 +2,14 @@
 /*
  * Selective retransmission by a requester. The peer reports only the first packet that it misses.
  *
- * A NAK opens a PSN gap at una_psn. The packet at una_psn is retransmitted and requests an ACK; new
- * packets follow as usual. The next response shows what the peer did with the packets behind the
- * gap. If the response acknowledges more than the one packet, the peer keeps packets behind a gap
- * (selective). If such a response does not acknowledge everything that was sent before the
- * retransmission, the next gap is known without a NAK. If the response acknowledges exactly the one
- * packet, the peer most likely drops packets behind a gap (go-back-N). Then the requester goes back
- * N, now and at later gaps, until a response acknowledges packets before their retransmission.
+ * A NAK opens a PSN gap at una_psn, the oldest PSN that is not acknowledged. The packet at una_psn
+ * is retransmitted and requests an ACK; new packets follow as usual. The next response shows what
+ * the peer did with the packets behind the gap. If the response acknowledges more than the one
+ * packet, the peer keeps packets behind a gap (selective). If such a response does not acknowledge
+ * everything that was sent before the retransmission, the next gap is known without a NAK. If the
+ * response acknowledges exactly the one packet, the peer most likely drops packets behind a gap
+ * (go-back-N). Then the requester goes back N, now and at later gaps, until a response acknowledges
+ * packets before their retransmission.
  *
  * Each gap is found one round trip after the gap before. From the third gap among the packets in
  * flight on, the packets behind the gaps are retransmitted, once each (opportunistic
@@ -28,10 +29,10 @@
  * peer does not respond, the NAK was lost. The next probe is the first packet, and the response
  * acknowledges all that the peer has. Probes do not use retries; only the ACK timeout does.
  *
- * If a response acknowledges the first packet and nothing behind it, the peer may not know of a
- * gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once. If the
- * response to that probe also acknowledges only one packet, everything is retransmitted, because
- * otherwise each packet would wait for a probe of its own.
+ * If the response to a probe acknowledges the first packet and nothing behind it, the peer may not
+ * know of a gap: an RNR NAK was lost, or nothing else arrived. Then the next probe is sent at once.
+ * If the response to that probe also acknowledges only one packet, everything is retransmitted,
+ * because otherwise each packet would wait for a probe of its own.
  *
  * The file has more than 500 lines: the reactions to all events share one state machine.
  */
@@ -46,15 +47,18 @@
 
 /*
  * Number of fast retransmissions in a row, each followed by a gap at the next packet, after which
- * the requester does not assume any more that the peer is selective.
+ * the requester does not assume any more that the peer keeps packets behind a gap.
  */
 #define ADJACENT_MAX 4
 #define BACKOFF_MAX  10
-/* From this number of PSN gaps in a round trip on, the packets behind them are retransmitted. */
+/*
+ * From this number of PSN gaps in a round trip on, the packets behind the gaps are retransmitted,
+ * too.
+ */
 #define GAPS_MANY 3
 /*
- * After this number of probes in a row, each of which advances una_psn by only one packet,
- * everything is retransmitted.
+ * After this number of probes in a row whose responses acknowledge only one packet each, everything
+ * in flight is retransmitted.
  */
 #define PROBE_STEPS_MAX 2
 /*
@@ -68,7 +72,7 @@
  */
 #define CWND_MIN 16
 
-/* Whether the packet at una_psn can be retransmitted alone. */
+/* Whether the oldest packet in flight (at una_psn) can be retransmitted alone. */
 static bool
 is_retransmittable(const struct uroce_qpc *qpc)
 {
@@ -106,7 +110,10 @@ open_request_gap(struct uroce_qpc *qpc)
 	req->rtt.sample_ns = 0;
 }
 
-/* Close the PSN gap that is open, if there is one, because its packet need not be retransmitted. */
+/*
+ * If a PSN gap is open, close it, because the packet that was missing need not be retransmitted
+ * alone.
+ */
 static void
 close_request_gap(struct uroce_loss_recovery *recovery)
 {
@@ -125,9 +132,9 @@ is_rtt_plausible(const struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * Decide whether the peer goes back N, after it has acknowledged only the one packet that was
- * retransmitted.
- * @return true: the peer most likely goes back N, so the requester has to go back N
+ * Decide whether the peer drops packets behind a PSN gap (go-back-N), after it has acknowledged
+ * only the one packet that was retransmitted.
+ * @return true: the peer most likely drops such packets, so the requester has to go back N
  */
 static bool
 is_go_back_n_peer(struct uroce_loss_recovery *recovery)
@@ -141,7 +148,8 @@ is_go_back_n_peer(struct uroce_loss_recovery *recovery)
 }
 
 /*
- * Process an ACK, or a NAK (PSN sequence error), that has moved una_psn to its present value.
+ * Process an ACK, or a NAK (PSN sequence error), which has moved una_psn (the oldest PSN that is
+ * not acknowledged) to its present value.
  * @return false: the requester may have to go back N
  */
 static bool
@@ -339,8 +347,8 @@ adjust_cwnd(struct uroce_qpc *qpc)
 		rtt->cwnd = (uint16_t)uroce_min(rtt->cwnd + (rtt->was_queueing ? step : rtt->cwnd),
 						window);
 	/*
-	 * if the entry of the host is not in the cache any more, another QP may have found that the
-	 * host is selective; then the entry is not written again
+	 * update only an entry that the peer cache has: if the entry of the host is gone, another
+	 * QP may have found that the host keeps packets behind a gap (selective)
 	 */
 	if (uroce_peer_cache_find(uroce_reorder_buffer_peer_cache(qpc->reorder_buffer),
 				  hash_peer_address(&qpc->path)))
@@ -380,7 +388,7 @@ uroce_loss_recovery_note_retransmit(struct uroce_qpc *qpc, uint32_t psn, uint64_
 }
 
 /*
- * Count a probe that has advanced una_psn by only one packet while more packets are in flight.
+ * Count a probe whose response has acknowledged only one packet while more packets are in flight.
  * After such a probe the next probe is sent at once. There is one exception: if the response came
  * sooner than a round trip after the probe, the original packet may have been late. The packets
  * behind it may also be late, so the probe timeout is kept.
@@ -456,7 +464,8 @@ probe_packets(struct uroce_qpc *qpc)
 }
 
 /*
- * Schedule a repetition of the request for the response at una_psn, as a probe.
+ * As a probe, schedule a repetition of the request for the response at una_psn, the oldest
+ * unacknowledged PSN.
  * @return false: the request at una_psn gets no response with data, or no probe is possible now
  */
 static bool
@@ -484,8 +493,8 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 		return UROCE_RECOVERY_DO_NOTHING;
 	recovery->probe_deadline = UROCE_NEVER;
 	/*
-	 * Retransmit everything, because the last probes have advanced una_psn by only one packet
-	 * each, which is too slow.
+	 * Retransmit everything in flight, because the responses to the last probes have
+	 * acknowledged only one packet each, which is too slow.
 	 */
 	if (recovery->nb_probe_steps >= PROBE_STEPS_MAX)
 		return uroce_recovery_step(recovery, UROCE_RECOVERY_ON_LOSS);
@@ -504,8 +513,8 @@ uroce_loss_recovery_expire(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Get the PSN of the newest packet in flight; una_psn, if the newest packet gets a response with
- * data.
+ * Get the PSN of the newest packet in flight. If the newest packet gets a response with data, get
+ * una_psn, the PSN of the oldest packet in flight.
  */
 static uint32_t
 last_psn(const struct uroce_qpc *qpc)
@@ -569,8 +578,8 @@ uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *o
 
 	while (recovery->due & UROCE_RECOVERY_DUE_BEHIND) {
 		/*
-		 * begin with the packet behind una_psn, because the packet at una_psn has a fast
-		 * retransmission of its own
+		 * begin behind the oldest packet in flight (at una_psn), because that packet has a
+		 * fast retransmission of its own
 		 */
 		if (!uroce_psn_before(req->una_psn, recovery->retransmit_psn))
 			recovery->retransmit_psn = uroce_psn_add(req->una_psn, 1);
@@ -616,9 +625,9 @@ uroce_loss_recovery_sent(struct uroce_qpc *qpc, uint32_t next_psn, uint32_t max_
 		const uint32_t asking_psn =
 			uroce_psn_add(req->next_psn, UROCE_PSN_MASK - req->since_ack_req);
 		/*
-		 * While no round trip is known, the sample ends with the response to any packet of
-		 * the burst. The packet that requests an ACK may be lost, and there is no probe
-		 * before a round trip is known.
+		 * While no round-trip time is known, the round-trip sample ends with the response
+		 * to any packet of the burst. The packet that requests an ACK may be lost, and no
+		 * probe is sent before a round-trip time is known.
 		 */
 		const uint32_t psn = req->rtt.srtt_ns ? asking_psn : from_psn;
 

@@ -12,22 +12,22 @@
 #include "transport/recovery/recovery_state.h"
 
 /**
- * Process an ACK that has moved una_psn while a PSN gap is open, and return what the caller has to
- * do.
+ * Process an ACK that has moved una_psn (the oldest PSN that is not acknowledged) while a PSN gap
+ * is open. The function returns what the caller has to do.
  */
 enum uroce_recovery_action uroce_loss_recovery_ack(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Process a NAK (PSN sequence error) that has moved una_psn to the missing PSN, and return what the
- * caller has to do.
+ * Process a NAK (PSN sequence error) that has moved una_psn (the oldest PSN that is not
+ * acknowledged) to the missing PSN. The function returns what the caller has to do.
  */
 enum uroce_recovery_action uroce_loss_recovery_nak(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
  * React to a loss from which the requester cannot recover by the retransmission of a single packet.
  * If the peer drops packets that are out of order (go-back-N), the congestion window is reduced.
- * @return the action to go back N, at the first call for a value of una_psn; no action at further
- *	calls until una_psn advances
+ * @return the action to go back N at the first call; no action at further calls until the peer
+ *	acknowledges packets
  */
 enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 
@@ -38,8 +38,9 @@ enum uroce_recovery_action uroce_loss_recovery_lose(struct uroce_qpc *qpc);
 void uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc);
 
 /**
- * Read the values that depend on the peer from the peer cache. The function must be called before
- * the first packet is sent, and before the first packet to another host is sent.
+ * Reset the values that were learnt about the peer, and read them from the peer cache if it has an
+ * entry of the host. The function must be called before the first packet is sent, and before the
+ * first packet to another host is sent.
  */
 void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 
@@ -50,7 +51,8 @@ void uroce_loss_recovery_start(struct uroce_qpc *qpc);
 void uroce_loss_recovery_on_spurious(struct uroce_qpc *qpc);
 
 /**
- * Update the round-trip time, the probe timer and the congestion window after una_psn has moved.
+ * Update the round-trip time, the probe timer and the congestion window after a response has
+ * acknowledged packets.
  */
 void uroce_loss_recovery_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
@@ -70,8 +72,8 @@ enum uroce_recovery_action uroce_loss_recovery_expire(struct uroce_qpc *qpc, uin
 bool uroce_loss_recovery_next(struct uroce_qpc *qpc, struct uroce_retransmit *out, uint64_t now_ns);
 
 /**
- * Get the next packet behind PSN gaps for opportunistic retransmission. The caller has no new
- * packet to send.
+ * Get the next packet behind PSN gaps, to retransmit it with capacity that new packets leave
+ * (opportunistic retransmission). The caller has no new packet to send.
  * @return false: there is no such packet
  */
 bool uroce_loss_recovery_next_spare(struct uroce_qpc *qpc, struct uroce_retransmit *out);

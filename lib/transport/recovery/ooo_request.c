@@ -3,16 +3,17 @@
  * Processing of requests that arrive behind a PSN gap. [IBA 9.7.5.1.1] requires a NAK, and allows a
  * responder to drop these requests.
  *
- * A Middle packet of the WRITE that is being received is placed in memory on arrival. Base and
- * length of the WRITE are known, so all packets before the Middle packet belong to the same
- * message, and access was granted. Middle packets of WRITEs that directly follow are placed, too
- * (ddp.c). Every other packet is buffered unchanged, and executed in PSN order when the gap is
- * filled. So the first and the last packet of a message are visible only after everything before
- * them, and a duplicate of a placed packet is not placed again.
+ * The payload of a Middle packet of the WRITE that is being received is placed in memory on
+ * arrival. Base and length of the WRITE are known, so all packets before the Middle packet belong
+ * to the same message, and access was granted. Middle packets of WRITEs that directly follow are
+ * placed, too (ddp.c). Every other packet is buffered unchanged, and executed in PSN order when the
+ * gap is filled. So the first and the last packet of a message are visible only after everything
+ * before them, and a duplicate of a placed packet is not placed again.
  *
  * Many packets may be buffered, and few of them are still in the cache. So the buffered packets are
  * executed in several parts. Each part is acknowledged, so that the peer can send new packets
- * meanwhile. Until the last part is executed, the packet at epsn is present and no gap is reported.
+ * meanwhile. Until the last part is executed, the packet with the expected PSN (epsn) is present
+ * and no gap is reported.
  *
  * ooo_request_state.c is the table of the states of the reception. A NAK reports the gap when a
  * packet behind it arrives and reordering is ruled out (reorder_window.h). Behind a filled gap
@@ -57,7 +58,10 @@
  */
 #define DRAIN_BURST 32
 
-/* Whether the request at epsn is buffered or placed, and waits for its execution. */
+/*
+ * Whether the request with the expected PSN (epsn) is buffered or placed, and waits for its
+ * execution.
+ */
 static bool
 is_draining(const struct uroce_resp *resp)
 {
@@ -132,7 +136,8 @@ note_buffered(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Process an event of the reception of requests, and carry out the action of the state machine.
+ * Process an event of the reception of requests, and carry out the action that the state machine
+ * (ooo_request_state.c) returns.
  * @param deadline_ns  deadline of the timer, if the event starts the timer
  */
 static void
@@ -155,8 +160,8 @@ report_loss(struct uroce_qpc *qpc)
 }
 
 /*
- * Report the PSN gap at epsn by a NAK: now if reordering is ruled out, otherwise at the end of the
- * reordering window.
+ * Report the PSN gap at the expected PSN (epsn) by a NAK: at once if reordering is ruled out,
+ * otherwise at the end of the reordering window.
  */
 static void
 report_gap(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -231,8 +236,8 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 	const uint32_t behind = uroce_psn_dist(resp->fill_psn, psn);
 
 	/*
-	 * only a duplicate of the packet that filled the gap, or of the next packet, shows what
-	 * filled the gap
+	 * most duplicates do not show what filled the gap: only a duplicate of the packet that
+	 * filled the gap, or of the packet behind that one, does
 	 */
 	if (is_known && behind > 1)
 		return;
@@ -245,8 +250,8 @@ uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Learn from the packet that fills the PSN gap at epsn whether the packet is a retransmission or
- * was only late. Store the time for which the gap was open.
+ * Learn from the packet that fills a PSN gap whether the packet is a retransmission or was only
+ * late. Store the time for which the gap was open.
  */
 static void
 learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -271,7 +276,7 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 		resp->is_fill_doubtful = true;
 }
 
-/* Advance epsn past a packet whose payload was placed on arrival. */
+/* Advance the expected PSN (epsn) past a packet whose payload was placed on arrival. */
 static void
 skip_placed_request(struct uroce_qpc *qpc)
 {
@@ -284,8 +289,9 @@ skip_placed_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Discard kept packets with PSNs in `[psn, epsn)`. A READ that was executed advances epsn by the
- * number of its responses. Packets with these PSNs cannot be requests of a correct peer.
+ * Discard kept packets with PSNs in `[psn, epsn)`. A READ that was executed advances epsn, the
+ * expected PSN, by the number of its responses. Packets with these PSNs cannot be requests of a
+ * correct peer.
  */
 static void
 drop_passed(struct uroce_qpc *qpc, uint32_t psn)
@@ -301,8 +307,9 @@ drop_passed(struct uroce_qpc *qpc, uint32_t psn)
 }
 
 /*
- * Let the peer retransmit the packet at epsn, because the buffered packet is refused. If the
- * buffered packet came from the peer, the retransmission is identical to it.
+ * Let the peer retransmit the packet with the expected PSN (epsn), because the packet that was
+ * buffered for this PSN is refused. If the buffered packet came from the peer, the retransmission
+ * is identical to it.
  */
 static void
 request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t now_ns)
@@ -314,7 +321,7 @@ request_retransmit(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint64_t 
 }
 
 /*
- * Execute up to DRAIN_BURST of the kept packets that are in order.
+ * Execute up to DRAIN_BURST of the packets that were kept behind a filled gap and are in order.
  * @return false: a packet was refused, so no more packets can be executed now
  */
 static bool
@@ -356,8 +363,9 @@ drain_requests(struct uroce_qpc *qpc, uint64_t now_ns)
 }
 
 /*
- * Execute some of the kept packets. If packets in order are left, schedule the next call; if there
- * is another gap, schedule its report.
+ * Execute some of the packets that were kept behind a filled gap. If more of them are in order,
+ * schedule the next call of this function; if there is another gap, schedule the NAK that reports
+ * it.
  */
 static void
 resume_drain(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -436,7 +444,7 @@ uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, u
 		return verdict;
 	/*
 	 * If a NAK reported the gap, the peer retransmits everything behind the gap, including the
-	 * dropped packets. Otherwise the dropped packets have to be reported.
+	 * packets that were dropped. Otherwise a NAK has to report the dropped packets.
 	 */
 	if (is_reported || verdict != UROCE_VERDICT_REQUEST)
 		resp->dropped_end = UROCE_OOO_PSN_NONE;

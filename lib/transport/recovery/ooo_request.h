@@ -11,15 +11,15 @@
 #include "transport/context.h"
 
 /**
- * Process a request ahead of epsn: place it, buffer it or drop it. Send or schedule the NAK that
- * reports the PSN gap.
+ * Process a request ahead of the expected PSN (epsn): place it, buffer it or drop it. Send or
+ * schedule the NAK that reports the PSN gap.
  */
 enum uroce_verdict uroce_ooo_request_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt,
 					  uint64_t now_ns);
 
 /**
- * Whether no PSN gap is open or was just filled, so that the next request in order needs no work
- * for retransmission or reordering.
+ * Whether no PSN gap is open, and the cause of the last gap is known. Then the next request in
+ * order needs no work for retransmission or reordering.
  */
 static inline bool
 uroce_ooo_request_is_idle(const struct uroce_resp *resp)
@@ -45,11 +45,14 @@ enum uroce_verdict uroce_ooo_request_fill_gap(struct uroce_qpc *qpc, const struc
 
 /**
  * Learn from the PSN of a request, new or duplicate, whether the last PSN gap was loss or
- * reordering. The function is called while is_fill_doubtful is set.
+ * reordering. The function is called while this is not known (resp.is_fill_doubtful).
  */
 void uroce_ooo_request_classify_fill(struct uroce_qpc *qpc, uint32_t psn);
 
-/** If nak_deadline has passed, schedule a NAK, or execute more of the kept requests. */
+/**
+ * If nak_deadline has passed, schedule a NAK for an open PSN gap, or execute more of the requests
+ * that were kept behind a filled gap.
+ */
 void uroce_ooo_request_expire(struct uroce_qpc *qpc, uint64_t now_ns);
 
 #endif /* UROCE_TRANSPORT_OOO_REQUEST_H */

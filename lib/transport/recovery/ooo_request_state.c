@@ -7,8 +7,8 @@
 #include "transport/recovery/ooo_request_state.h"
 
 /*
- * The next state is stored plus one, so that an empty cell differs from a cell that leads to
- * IN_ORDER.
+ * The next state is stored plus one, so that an empty cell (0) differs from a cell that leads to
+ * the state IN_ORDER, whose number is 0.
  */
 #define GO(action, state)                                                                          \
 	{                                                                                          \

@@ -13,17 +13,24 @@
 /** Events of the responder's reception of requests. */
 enum uroce_ooo_request_event {
 	/*
-	 * the request at epsn is missing and later ones have arrived; the request may be lost or
-	 * only late
+	 * the request with the expected PSN (epsn) is missing, and later ones have arrived; the
+	 * missing request may be lost or only late
 	 */
 	UROCE_OOO_REQUEST_ON_GAP,
-	/* the request at epsn is lost, or the buffered request with this PSN is refused */
+	/*
+	 * the request with the expected PSN (epsn) is lost, or the buffered request with this PSN
+	 * is refused
+	 */
 	UROCE_OOO_REQUEST_ON_LOST,
-	UROCE_OOO_REQUEST_ON_EXPECTED, /* the request at epsn is executed */
-	UROCE_OOO_REQUEST_ON_RNR,      /* the request at epsn is refused by an RNR NAK */
-	/* the gap is filled, and some of the kept requests behind it are not executed yet */
+	UROCE_OOO_REQUEST_ON_EXPECTED, /* the request with the expected PSN is executed */
+	UROCE_OOO_REQUEST_ON_RNR, /* the request with the expected PSN is refused by an RNR NAK */
+	/*
+	 * the PSN gap is filled, and some of the requests that were kept behind it are not executed
+	 * yet
+	 */
 	UROCE_OOO_REQUEST_ON_FILLED,
-	UROCE_OOO_REQUEST_ON_DISCARDED, /* all kept requests were discarded */
+	/* all requests that were kept ahead of the expected PSN were discarded */
+	UROCE_OOO_REQUEST_ON_DISCARDED,
 	UROCE_OOO_REQUEST_EVENT_NB
 };
 
@@ -36,8 +43,8 @@ enum uroce_ooo_request_action {
 };
 
 /**
- * Process an event of the reception, which may change the state. If the new state is not REORDERING
- * or DRAINING, the timer is stopped.
+ * Process an event of the reception of requests, which may change the state. If the new state is
+ * not REORDERING or DRAINING, the timer (nak_deadline) is stopped.
  * @return the action that the caller has to carry out
  */
 enum uroce_ooo_request_action uroce_ooo_request_step(struct uroce_qpc *qpc,
@@ -46,7 +53,10 @@ enum uroce_ooo_request_action uroce_ooo_request_step(struct uroce_qpc *qpc,
 /** Get the name of a state of the reception of requests, for traces. */
 const char *uroce_ooo_request_state_name(enum uroce_ooo_request_state state);
 
-/** Discard all requests that arrived ahead of epsn. No PSN gap is reported for them. */
+/**
+ * Discard all requests that arrived ahead of the expected PSN (epsn). No PSN gap is reported for
+ * them.
+ */
 void uroce_ooo_request_discard(struct uroce_qpc *qpc);
 
 #endif /* UROCE_TRANSPORT_OOO_REQUEST_STATE_H */

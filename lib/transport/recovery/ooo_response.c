@@ -3,13 +3,13 @@
  * Recovery of lost responses: what the requester does with responses that arrive ahead of a missing
  * one. [IBA 9.7.5.2.3] calls such an arrival an implied NAK.
  *
- * A peer responds in order. So a response, an ACK or a NAK behind a missing response shows two
- * things: the peer has executed every request before the PSN of the later response, and the missing
- * response is lost or late. The requester keeps una_psn at the first missing response, and keeps
- * the responses that follow. A response from the middle of the READ at una_psn is placed in memory,
- * because base and length are known. The last response of that READ, and all responses of later
- * requests, are buffered and processed in order. A duplicate is dropped. Where there is no room, a
- * response is dropped as if it had been lost.
+ * A peer responds in order. So a response, an ACK or a NAK that arrives with a later PSN than a
+ * missing response shows two things: the peer has executed every request before this later PSN, and
+ * the missing response is lost or late. The oldest unacknowledged PSN (una_psn) stays at the first
+ * missing response, and the requester keeps the responses that follow. A response from the middle
+ * of the READ at una_psn is placed in memory, because base and length are known. The last response
+ * of that READ, and all responses of later requests, are buffered and processed in order. A
+ * duplicate is dropped. Where there is no room, a response is dropped as if it had been lost.
  *
  * Only missing responses are requested again. For each READ chunk one request covers the range from
  * the first missing response to the last. An atomic, or another request that gets a single
@@ -62,8 +62,8 @@ open_response_gap(struct uroce_qpc *qpc, uint64_t now_ns)
 	answers->proof_psn = req->una_psn;
 	req->rtt.sample_ns = 0;
 	/*
-	 * the requester is going back N, so all responses behind the send position are requested
-	 * again anyway
+	 * the requester is going back N (go-back-N), so the requests that it retransmits cover all
+	 * responses from the send position on
 	 */
 	if (req->next_psn != req->max_psn)
 		uroce_ooo_response_note_rewind(qpc);
@@ -78,7 +78,7 @@ is_response_here(const struct uroce_qpc *qpc, uint32_t psn)
 	       uroce_psn_gap_has(gap, psn);
 }
 
-/* Begin to request the missing responses, because the reordering window has passed. */
+/* Begin to request the missing responses again, because the reordering window has passed. */
 static void
 request_missing(struct uroce_qpc *qpc)
 {
@@ -96,7 +96,8 @@ request_missing(struct uroce_qpc *qpc)
 }
 
 /*
- * Check whether missing responses have to be requested again, after seen_psn or una_psn has moved.
+ * Check whether missing responses have to be requested again, after the peer has executed more
+ * requests (seen_psn) or a missing response has arrived (una_psn).
  */
 static void
 check_missing(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -180,8 +181,8 @@ place_or_buffer_response(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uin
 }
 
 /*
- * Whether a response may belong to the original request: it has the opcode of a response to the
- * request for the whole READ chunk.
+ * Whether a response may belong to the first transmission of its request, and not to a repeated
+ * request: it has the opcode of a response to a request for the whole READ chunk.
  */
 static bool
 looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -197,8 +198,8 @@ looks_original(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 }
 
 /*
- * Learn from a response to a repeated request how soon such a response can arrive. If there is no
- * round-trip sample yet, this response is the first one.
+ * Learn from a response to a repeated request how soon such a response can arrive. If the requester
+ * has no round-trip sample yet, this response gives the first one.
  */
 static void
 note_response(struct uroce_req *req, uint64_t now_ns)
@@ -218,9 +219,9 @@ note_response(struct uroce_req *req, uint64_t now_ns)
 }
 
 /*
- * Process a response to a repeated request, which has the PSN `psn` and is ahead of una_psn. The
- * missing responses before `psn` were requested before the response that has arrived. So they are
- * lost, unless they were requested once more in the meantime.
+ * Process a response to a repeated request, which has the PSN `psn` and is ahead of a missing
+ * response. The missing responses before `psn` were requested before the response that has arrived.
+ * So they are lost, unless they were requested once more in the meantime.
  */
 static void
 prove_lost(struct uroce_qpc *qpc, uint32_t psn)
@@ -253,8 +254,9 @@ uroce_ooo_response_recv(struct uroce_qpc *qpc, const struct uroce_pkt *pkt, uint
 	const struct uroce_send_wqe *wqe = uroce_position_request(qpc, pkt->psn);
 
 	/*
-	 * Drop a response whose PSN belongs to a request that gets only an ACK. una_psn advances
-	 * past such a PSN, so a frame that was buffered for it would never be released.
+	 * Drop a response whose PSN belongs to a request that gets only an ACK. The oldest
+	 * unacknowledged PSN (una_psn) advances past such a PSN, so a frame that was buffered for
+	 * it would never be released.
 	 */
 	if (!wqe || !uroce_wqe_needs_response(wqe))
 		return UROCE_VERDICT_GHOST;
@@ -302,8 +304,8 @@ uroce_ooo_response_note_arrival(struct uroce_qpc *qpc, const struct uroce_pkt *p
 }
 
 /*
- * Advance una_psn past a response whose data was placed on arrival. Such a response is never the
- * last one of its READ.
+ * Advance una_psn, the oldest unacknowledged PSN, past a response whose data was placed on arrival.
+ * Such a response is never the last one of its READ.
  */
 static void
 skip_placed_response(struct uroce_qpc *qpc)
@@ -319,7 +321,7 @@ skip_placed_response(struct uroce_qpc *qpc)
 }
 
 /*
- * Process the response at una_psn, if it has arrived.
+ * Process the response at the oldest unacknowledged PSN (una_psn), if it has arrived.
  * @return false: the response has not arrived, or it has put the QP into ERR
  */
 static bool
@@ -398,8 +400,9 @@ uroce_ooo_response_nb_present(const struct uroce_qpc *qpc, const struct uroce_se
 }
 
 /*
- * Find the next missing responses in `range`. READ chunks that end behind the range are left out.
- * The beginning of the range moves behind the responses that were found.
+ * Find the next missing responses in the PSN range `range`, to request them again. READ chunks that
+ * end behind the range are left out. The beginning of the range moves behind the responses that
+ * were found.
  * @return whether there are missing responses
  */
 static bool
@@ -470,8 +473,8 @@ next_naked(struct uroce_qpc *qpc, struct uroce_retransmit *out)
 }
 
 /*
- * Request the response at una_psn and the other missing responses of its READ chunk again, as a
- * probe.
+ * Request the response at the oldest unacknowledged PSN (una_psn) again, as a probe. If it belongs
+ * to a READ, the other missing responses of its READ chunk are requested, too.
  * @return false: there is no response to request
  */
 static bool

@@ -19,7 +19,8 @@ enum uroce_ooo_response_event {
 	UROCE_OOO_RESPONSE_ON_LOST,
 	/* all responses that are known to be lost were requested again */
 	UROCE_OOO_RESPONSE_ON_ASKED,
-	UROCE_OOO_RESPONSE_ON_REWOUND, /* the send position went back to una_psn */
+	/* the requester went back N: the send position is at una_psn again */
+	UROCE_OOO_RESPONSE_ON_REWOUND,
 	/* no response is missing any more, or the kept responses were discarded */
 	UROCE_OOO_RESPONSE_ON_FILLED,
 	UROCE_OOO_RESPONSE_EVENT_NB
@@ -33,8 +34,8 @@ enum uroce_ooo_response_action {
 };
 
 /**
- * Process an event of the recovery, which may change the state. If the new state is not REORDERING,
- * the reordering timer is stopped.
+ * Process an event of the recovery of lost responses, which may change the state. If the new state
+ * is not REORDERING, the timer of the reordering window is stopped.
  * @return the action that the caller has to carry out
  */
 enum uroce_ooo_response_action uroce_ooo_response_step(struct uroce_ooo_responses *answers,
@@ -45,11 +46,15 @@ const char *uroce_ooo_response_state_name(enum uroce_ooo_response_state state);
 
 /**
  * Clear the record of which responses were requested again, after the send position went back to
- * una_psn. The requests that are retransmitted from una_psn on cover all missing responses.
+ * una_psn (the oldest PSN that is not acknowledged). The requests that are retransmitted from
+ * una_psn on cover all missing responses.
  */
 void uroce_ooo_response_note_rewind(struct uroce_qpc *qpc);
 
-/** Discard all responses that arrived ahead of una_psn. */
+/**
+ * Discard all responses that arrived ahead of a missing response, which is at una_psn (the oldest
+ * PSN that is not acknowledged).
+ */
 void uroce_ooo_response_discard(struct uroce_qpc *qpc);
 
 #endif /* UROCE_TRANSPORT_OOO_RESPONSE_STATE_H */

@@ -5,10 +5,11 @@
 /**
  * @file
  * The peer cache: what a worker's QPs have learnt of remote hosts, for the next QP to the same
- * host, as RFC 9040 does for TCP. An entry means that the host goes back N. The entry has the
- * number of packets that may be in flight to the host, and the shortest round trip. The cache is a
- * small table without chains; a newer host replaces an older one in its slot. An entry is only the
- * initial guess of a QP. The QP measures the host itself, and corrects the entry.
+ * host, as RFC 9040 does for TCP. An entry means that the host drops packets behind a PSN gap
+ * (go-back-N). The entry has the number of packets that may be in flight to the host, and the
+ * shortest round trip. The cache is a small table without chains; a newer host replaces an older
+ * one in its slot. An entry is only the initial guess of a QP. The QP measures the host itself, and
+ * corrects the entry.
  */
 
 #include <stddef.h>

@@ -2,9 +2,9 @@
 /*
  * PSN conflicts: two different packets with the same PSN. A packet that arrived out of order is
  * trusted less than one in order. If two packets of one PSN differ, at most one is the peer's, and
- * the responder cannot find out which one. So the kept packet is discarded, the PSN is requested
- * again, and the next packet in order decides. If the kept packet was already executed, the
- * conflict is only counted.
+ * the responder cannot find out which one. So the packet that was kept is discarded, the PSN is
+ * requested again, and the packet with this PSN that then arrives in order is executed. If the kept
+ * packet was already executed, the conflict is only counted.
  */
 #include "transport/recovery/psn_conflict.h"
 
@@ -53,9 +53,10 @@ hash_request(const struct uroce_pkt *pkt)
 }
 
 /*
- * Whether a packet differs from the kept packet with the same PSN. A packet that was placed in
- * memory can be compared only if it opened the gap, because then its hash is known. The memory
- * itself cannot be compared, because its owner may have changed it in the meantime.
+ * Whether a packet that arrived out of order differs from the kept packet with the same PSN. A
+ * packet that was placed in memory can be compared only if it opened the gap, because then its hash
+ * is known. The memory itself cannot be compared, because its owner may have changed it in the
+ * meantime.
  */
 static bool
 is_psn_conflict(const struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
@@ -106,8 +107,8 @@ void
 uroce_psn_conflict_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt)
 {
 	/*
-	 * a duplicate far behind epsn is not compared: PSNs wrap around, so the duplicate may be
-	 * another packet with the PSN of the remembered packet
+	 * a duplicate that is far behind the expected PSN (epsn) is not compared: PSNs wrap around,
+	 * so the duplicate may be another packet with the PSN of the packet whose hash is known
 	 */
 	const bool is_of_then = uroce_psn_dist(pkt->psn, qpc->resp.epsn) < UROCE_PSN_GAP_SPAN;
 

@@ -11,8 +11,8 @@
 #include "transport/context.h"
 
 /**
- * Compare a request ahead of epsn with the kept request with the same PSN. If the two differ, the
- * conflict is counted, and both requests are discarded.
+ * Compare a request ahead of the expected PSN (epsn) with the request that was kept for the same
+ * PSN. If the two differ, the conflict is counted, and both requests are discarded.
  * @return UROCE_VERDICT_DUPLICATE: the two are equal; UROCE_VERDICT_PSN_GAP: the two differ
  */
 enum uroce_verdict uroce_psn_conflict_check(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
@@ -31,8 +31,8 @@ void uroce_psn_conflict_discard(struct uroce_qpc *qpc, uint32_t psn);
 void uroce_psn_conflict_remember(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 
 /**
- * Compare a duplicate with the request that opened the last PSN gap and has the same PSN. If they
- * differ, the conflict is counted.
+ * Compare a duplicate request with the request of the same PSN that opened the last PSN gap. If the
+ * two differ, the conflict is counted.
  */
 void uroce_psn_conflict_compare(struct uroce_qpc *qpc, const struct uroce_pkt *pkt);
 

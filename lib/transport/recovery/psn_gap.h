@@ -9,9 +9,9 @@
  *
  * The window begins at the missing PSN, which the owner of the bit map stores, and spans
  * UROCE_PSN_GAP_SPAN PSNs. The place of a bit is its PSN modulo the span. To move the window, the
- * owner clears the bits of the PSNs that leave the window. The owner reads and marks PSNs inside
- * the window only. When the gap is filled, the packets behind it are executed in several parts;
- * meanwhile the first PSN of the window is present.
+ * owner of the bit map clears the bits of the PSNs that leave the window. The owner reads and marks
+ * PSNs inside the window only. When the gap is filled, the packets behind it are executed in
+ * several parts; meanwhile the first PSN of the window is present.
  */
 
 #include <assert.h>

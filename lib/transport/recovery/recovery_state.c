@@ -4,14 +4,16 @@
  * the action and the next state. An empty cell belongs to an event that cannot happen in this
  * state, or that this state ignores: the state does not change, and there is no action.
  *
- * The LOSS states remember that the requester went back N because of a loss at this una_psn.
- * Another loss at the same una_psn does not make the requester go back again, because the
- * retransmission is in flight already. Progress of una_psn leads out of the LOSS states.
+ * The LOSS states remember that the requester went back N because of a loss, and that una_psn (the
+ * oldest PSN that is not acknowledged) has not moved since. Another loss before una_psn moves does
+ * not make the requester go back again, because the retransmission is in flight already. A move of
+ * una_psn leads out of the LOSS states.
  */
 #include "transport/recovery/recovery_state.h"
 
 /*
- * The next state is stored plus one, so that an empty cell differs from a cell that leads to OPEN.
+ * The next state is stored plus one, so that an empty cell (0) differs from a cell that leads to
+ * the state OPEN, whose number is 0.
  */
 #define TO(state) (UROCE_RECOVERY_##state + 1)
 

@@ -3,7 +3,8 @@
  * The reorder buffer is one block of memory: struct uroce_reorder_buffer, the gaps, the frames, and
  * the buckets of the hash table. Free gaps and frames are stacks that are linked by index. Entries
  * that were never used are behind the indices used_gaps and used_frames, so that memory is touched
- * only as far as it was ever needed. A released frame stays in its slot until it is reaped.
+ * only as far as it was ever needed. A released frame stays in its slot until
+ * uroce_reorder_buffer_reap() returns it.
  */
 #include "transport/recovery/reorder_buffer.h"
 
@@ -193,7 +194,8 @@ uroce_reorder_buffer_relocate(struct uroce_reorder_buffer *reorder_buffer, const
 }
 
 /*
- * Find the link to the frame that is buffered for a PSN behind a gap.
+ * Find the bucket or the frame whose link leads to the frame that is buffered for a PSN behind a
+ * gap.
  * @return the field that holds the index of the frame; its value is NONE if there is no such frame
  */
 static uint32_t *

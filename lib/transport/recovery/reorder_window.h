@@ -20,7 +20,10 @@
 /** After this number of late packets the reordering window is twice the longest lateness. */
 #define UROCE_REORDER_SAMPLES_MIN 16
 
-/** The longest reordering window, and the longest lateness that is remembered. */
+/**
+ * The longest reordering window, and the longest lateness of a packet that is remembered, in
+ * nanoseconds.
+ */
 #define UROCE_LATE_MAX_NS UINT64_C(10000000)
 
 struct uroce_reorder_window {
@@ -48,7 +51,7 @@ uroce_reorder_window_delay_ns(const struct uroce_reorder_window *window)
 
 /**
  * Adapt the reordering window to a late packet, which filled its PSN gap `ns` nanoseconds after the
- * gap was seen.
+ * gap was first seen.
  */
 static inline void
 uroce_reorder_window_grow(struct uroce_reorder_window *window, uint64_t ns)

@@ -12,7 +12,7 @@
 
 /**
  * Build a packet that was sent before. The send position does not change, unless the packet cannot
- * be built: then the send position goes back to una_psn.
+ * be built: then the send position goes back to una_psn, the oldest PSN that is not acknowledged.
  * @return whether the packet was built
  */
 bool uroce_retransmit_put(struct uroce_qpc *qpc, const struct uroce_retransmit *what,

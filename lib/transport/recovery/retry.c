@@ -6,10 +6,10 @@
  * restores all retries.
  *
  * The ACK timer measures the time that the peer needs: it starts when a packet that requests an ACK
- * is sent. After the send position went back, no packet is in flight until the QP has its turn,
- * which may take long where many QPs wait for a port. A retransmission that the peer has requested
- * waits in the same way. If the timer expires then, the port is late and not the peer, and no retry
- * is used.
+ * is sent. After the send position went back, no packet is in flight until the worker lets the QP
+ * transmit, which may take long where many QPs wait for a port. A retransmission that the peer has
+ * requested waits in the same way. If the ACK timer expires during such a wait, the port is late
+ * and not the peer, and no retry is used.
  *
  * The requester must not wait forever for a port that accepts no packets. So the port has a budget
  * of its own, retry_cnt + 1 times the longest timeout [IBA 9.7.6.1.3]. The budget is counted in
@@ -17,12 +17,12 @@
  * is sent or received restores the budget.
  *
  * An RNR NAK reports that the peer had no receive request. The requester sends nothing until the
- * RNR timer expires, and then repeats the request. If the request is acknowledged before that, the
- * RNR NAK was false or belonged to a duplicate; an attacker may forge RNR NAKs. Then the wait ends,
- * and RNR NAKs are ignored for two round trips, or for twice the duration of the wait if that is
- * longer. Each further false RNR NAK doubles that time, until an RNR NAK is true. A true RNR NAK
- * that is ignored still shows that the peer is alive, and the peer sends another when a probe
- * repeats the request.
+ * RNR timer expires, and then repeats the request. If the request is acknowledged before the RNR
+ * timer expires, the RNR NAK was false or belonged to a duplicate; an attacker may forge RNR NAKs.
+ * Then the wait ends, and RNR NAKs are ignored for two round trips, or for twice the duration of
+ * the wait if that is longer. Each further false RNR NAK doubles the time for which RNR NAKs are
+ * ignored, until an RNR NAK is true. A true RNR NAK that is ignored still shows that the peer is
+ * alive, and the peer sends another when a probe repeats the request.
  */
 #include "transport/recovery/retry.h"
 
@@ -91,8 +91,8 @@ uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action, 
 }
 
 /*
- * React to an RNR NAK that was false: its request was acknowledged during the RNR wait. From now on
- * RNR NAKs are ignored for some time.
+ * React to an RNR NAK that was false: its request was acknowledged during the RNR wait. Ignore RNR
+ * NAKs for some time.
  */
 static void
 note_false_rnr(struct uroce_qpc *qpc, uint64_t now_ns)
@@ -123,7 +123,8 @@ uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns)
 		note_false_rnr(qpc, now_ns);
 	/*
 	 * After the requester went back N, a response to the first transmission may acknowledge
-	 * more packets than were retransmitted so far. Then una_psn passes the send position.
+	 * more packets than were retransmitted so far. Then una_psn, the oldest unacknowledged PSN,
+	 * passes the send position.
 	 */
 	if (uroce_psn_before(req->next_psn, req->una_psn) ||
 	    (int32_t)(req->next_idx - req->una_idx) < 0) {

@@ -14,8 +14,8 @@
 void uroce_retry_refill(struct uroce_qpc *qpc);
 
 /**
- * Set the send position back to una_psn, so that everything from there on is retransmitted (go back
- * N).
+ * Go back N: set the send position back to una_psn, the oldest PSN that is not acknowledged, so
+ * that everything in flight is retransmitted.
  */
 void uroce_retry_rewind(struct uroce_qpc *qpc);
 
@@ -23,11 +23,14 @@ void uroce_retry_rewind(struct uroce_qpc *qpc);
 void uroce_retry_arm(struct uroce_qpc *qpc, uint64_t now_ns);
 
 /**
- * Refill the retry counters and restart the ACK timer, because a response has moved una_psn.
+ * Refill the retry counters and restart the ACK timer, because a response has acknowledged packets.
  */
 void uroce_retry_progress(struct uroce_qpc *qpc, uint64_t now_ns);
 
-/** Carry out an action that loss recovery has returned to its caller. */
+/**
+ * Carry out an action of loss recovery: if it is UROCE_RECOVERY_DO_GO_BACK_N, go back N and start
+ * the ACK timer; any other action is ignored.
+ */
 void uroce_retry_carry_out(struct uroce_qpc *qpc, enum uroce_recovery_action action,
 			   uint64_t now_ns);
 

@@ -5,8 +5,8 @@
 /**
  * @file
  * The estimator of a QP's round-trip time. Each sample is the time from a packet that requests an
- * ACK to its response. One sample runs at a time. A sample is discarded when a packet is lost and
- * retransmitted (Karn's algorithm).
+ * ACK to its response. Only one sample runs at a time. The sample is discarded when a packet is
+ * lost and retransmitted (Karn's algorithm).
  *
  * After a probe or a timeout the next response is ambiguous: it may belong to the packet or to its
  * retransmission. An ambiguous sample does not change `srtt_ns`; it is an upper bound of the time
@@ -23,13 +23,13 @@ struct uroce_rtt {
 	uint32_t min_rtt_ns; /* shortest round trip; 0 if it was not measured yet */
 	/* round trip of the last sample, if it was ambiguous; otherwise 0 */
 	uint32_t ambiguous_rtt_ns;
-	/* the running sample ends when una_psn passes this PSN */
+	/* the running sample ends when the packet with this PSN is acknowledged */
 	uint32_t sample_psn;
 	bool is_retransmit : 1; /* the packet of the running sample is a retransmission */
 	/* a probe was sent or the ACK timer expired since the running sample began */
 	bool is_ambiguous : 1;
 	bool is_queueing : 1; /* the last round trip was longer than 1.5 times min_rtt_ns */
-	/* is_queueing has been true at least once since the congestion window is in use */
+	/* is_queueing was true at least once since the congestion window came into use */
 	bool was_queueing : 1;
 	/* min_rtt_ns is only a guess, because it was measured with a retransmission */
 	bool is_min_uncertain : 1;
@@ -44,7 +44,7 @@ struct uroce_rtt {
 	uint64_t sample_ns;
 };
 
-/** Begin a round-trip sample that ends when una_psn passes `psn`. */
+/** Begin a round-trip sample that ends when the packet with the PSN `psn` is acknowledged. */
 static inline void
 uroce_rtt_begin(struct uroce_rtt *rtt, uint32_t psn, uint64_t now_ns)
 {
