@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The interface data of a QP context: limits, configuration, attributes, counters and events. Upper
- * layers pass these data to the context or read them from the context. The context itself is in
- * context.h.
+ * The interface data of a QP context: limits, configuration, attributes, counters and events.
+ * lib/datapath and lib/verbs pass these data to the context or read them from the context. The
+ * context itself is in context.h.
  */
 
 #include <stdbool.h>

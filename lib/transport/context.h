@@ -7,7 +7,7 @@
  * The QP context: all state of a QP, grouped by the role that uses it: requester, responder, or
  * both. The file also has the predicates on this state that requester and responder share.
  *
- * The functions that the upper layers call are in qpc.h.
+ * The functions that lib/datapath and lib/verbs call are in qpc.h.
  *
  * The file has more than 500 lines: all fields of a QP are laid out in one struct.
  */
@@ -51,7 +51,10 @@
  */
 #define UROCE_WINDOW_PSNS 512
 
-/** The largest window: the number of PSNs that a responder can track. */
+/**
+ * The largest window of a requester, in PSNs: the number of PSNs behind a PSN gap that a responder
+ * can track.
+ */
 #define UROCE_WINDOW_MAX UROCE_PSN_GAP_SPAN
 
 /**
@@ -73,7 +76,7 @@ struct uroce_txd {
 	 * describes is built behind the headers; then a slice points into this buffer.
 	 */
 	uint8_t *hdr;
-	/* out: state of the ICRC of the frame after the UDP header (see wire/icrc.h) */
+	/* out: CRC state of the ICRC after the UDP header (see wire/icrc.h) */
 	uint32_t icrc;
 	uint32_t payload_len; /* out: number of payload bytes in all slices */
 	uint16_t hdr_len;     /* out: length of the headers */
@@ -162,8 +165,8 @@ struct uroce_loss_recovery {
 	 */
 	uint8_t nb_adjacent;
 	/*
-	 * number of PSN gaps in the last round trip that had gaps; 0: there was no gap since the
-	 * requester went back N
+	 * number of PSN gaps in the last round trip that had PSN gaps; 0: there was no PSN gap
+	 * since the requester went back N
 	 */
 	uint8_t nb_gaps;
 	/*
@@ -184,7 +187,7 @@ struct uroce_loss_recovery {
 	uint8_t nb_probe_steps;
 	/*
 	 * in the state UROCE_RECOVERY_FAST_RETX: number of packets that may be in flight beyond the
-	 * window
+	 * requester's window
 	 */
 	uint32_t inflation_psns;
 	/*
@@ -474,7 +477,7 @@ struct uroce_resp {
  * headers of these frames are in the path of the QP.
  */
 struct uroce_hdr_template {
-	/* state of the ICRC of these frames after the UDP header (see wire/icrc.h) */
+	/* CRC state of the ICRC after the UDP header of the frames (see wire/icrc.h) */
 	uint32_t icrc;
 	/*
 	 * number of payload bytes of the frames; UROCE_HDR_TEMPLATE_NONE: the template is not valid
@@ -515,8 +518,8 @@ struct uroce_qpc {
 	bool is_req_gbn;
 	bool is_resp_gbn;
 	/*
-	 * uroce_qpc_send() has built frames that refer to memory of the user's requests, and has not
-	 * returned them to its caller yet. So these requests must not be flushed now
+	 * uroce_qpc_send() has built frames that refer to memory of the user's requests, and has
+	 * not returned them to its caller yet. So these requests must not be flushed
 	 */
 	bool is_zero_copy;
 	/*
@@ -621,8 +624,8 @@ struct uroce_qpc {
 	 */
 	uint16_t ooo_window_psns;
 	/*
-	 * PSN of the out-of-order packet that opened the last gap; UROCE_OOO_PSN_NONE: this packet
-	 * is not known
+	 * PSN of the out-of-order packet that opened the last PSN gap; UROCE_OOO_PSN_NONE: this
+	 * packet is not known
 	 */
 	uint32_t ooo_first_psn;
 	uint32_t ooo_first_sum; /* hash of the packet at ooo_first_psn */

@@ -174,8 +174,8 @@ uroce_mcast_walk_begin(struct uroce_mcast_walk *walk, const struct uroce_mcast_t
 	walk->table = table;
 	memcpy(walk->gid, gid, 16);
 	/*
-	 * acquire A5 pairs with release M1, the store of the link: the fields of the node are
-	 * visible
+	 * acquire A5 pairs with release M1, the store of this link in uroce_mcast_attach() and
+	 * uroce_mcast_detach(): the fields of the node are visible
 	 */
 	walk->idx = atomic_load_explicit(&table->bucket[hash_gid(gid)], memory_order_acquire);
 }
@@ -187,8 +187,8 @@ uroce_mcast_walk_next(struct uroce_mcast_walk *walk)
 		const struct node *node = &walk->table->nodes[walk->idx];
 
 		/*
-		 * acquire A5 pairs with release M1, the store of the link: the fields of the next
-		 * node are visible
+		 * acquire A5 pairs with release M1, the store of this link in uroce_mcast_attach()
+		 * and uroce_mcast_detach(): the fields of the next node are visible
 		 */
 		walk->idx = atomic_load_explicit(&node->next, memory_order_acquire);
 		if (memcmp(node->gid, walk->gid, 16) == 0)

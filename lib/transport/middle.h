@@ -11,8 +11,8 @@
 #include "transport/context.h"
 
 /**
- * Fill up to `max` descriptors with Middle packets of the present send request. The caller has
- * checked uroce_req_is_fast_path(), and the first packet of the request was sent.
+ * Fill up to `max` descriptors with Middle packets of the send request at the send position. The
+ * caller has checked uroce_req_is_fast_path(), and the first packet of the request was sent.
  * @return the number of descriptors that were filled
  */
 unsigned uroce_middle_put_requests(struct uroce_qpc *qpc, struct uroce_txd *out, unsigned max);

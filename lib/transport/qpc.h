@@ -68,9 +68,9 @@ uroce_qpc_is_migratable(const struct uroce_qpc *qpc)
 
 /**
  * Move the context to another worker. The parameters are the pools, the counters and the list of
- * the target worker. The present worker makes this call, and the target worker makes all later
- * calls. The caller ensures that the target worker sees everything that this call writes, and that
- * the target worker's clock is not behind.
+ * CQs with unpublished completions of the target worker. The present worker makes this call, and
+ * the target worker makes all later calls. The caller ensures that the target worker sees
+ * everything that this call writes, and that the target worker's clock is not behind.
  */
 void uroce_qpc_migrate(struct uroce_qpc *qpc, struct uroce_rd_pool *rd_pool,
 		       struct uroce_reorder_buffer *reorder_buffer, struct uroce_counters *counters,

@@ -171,7 +171,7 @@ copy_hdr(const struct uroce_path *path, uint8_t *hdr)
 
 /*
  * Write the IP and UDP lengths and, for IPv4, the header checksum into the headers at `hdr`.
- * @return state of the ICRC after the UDP header (see icrc.h)
+ * @return CRC state of the ICRC after the UDP header (see icrc.h)
  */
 static uint32_t
 put_len(const struct uroce_path *path, uint8_t *hdr, uint32_t udp_payload_len)

@@ -59,7 +59,7 @@ struct uroce_path {
 	/* length of the headers in bytes, from the Ethernet header to the end of the BTH */
 	uint8_t hdr_len;
 	bool is_ipv6;
-	/* ICRC state of uroce_icrc_prefix() for headers whose IP and UDP lengths are 0 */
+	/* CRC state that uroce_icrc_prefix() computes for headers whose IP and UDP lengths are 0 */
 	uint32_t icrc_base;
 	/* for IPv4: sum of the 16-bit words of the IPv4 header, with length and checksum 0 */
 	uint32_t ip_sum_base;
@@ -95,7 +95,7 @@ void uroce_path_set_tclass(struct uroce_path *path, uint8_t tclass);
 /**
  * Write the headers from Ethernet to UDP, and an empty BTH (all fields 0, MigReq 1), at `hdr`. The
  * packet's UDP payload (from BTH to ICRC, both included) has `udp_payload_len` bytes.
- * @param[out] icrc  state of the ICRC after the UDP header (see wire/icrc.h); when the BTH is
+ * @param[out] icrc  CRC state of the ICRC after the UDP header (see wire/icrc.h); when the BTH is
  *	complete, uroce_icrc_bth() extends this state over the BTH
  * @return the place of the BTH; the extension headers follow the BTH
  */
@@ -107,7 +107,7 @@ struct uroce_bth *uroce_path_put(const struct uroce_path *path, uint8_t *hdr,
  * have one length. uroce_path_copy() then writes the headers of packets of this length.
  * @param udp_payload_len  length of a packet from BTH to ICRC, both included; for packets of other
  *	lengths, uroce_path_put() may still be used
- * @return state of the ICRC after the UDP header (see wire/icrc.h)
+ * @return CRC state of the ICRC after the UDP header (see wire/icrc.h)
  */
 uint32_t uroce_path_set_len(struct uroce_path *path, uint32_t udp_payload_len);
 

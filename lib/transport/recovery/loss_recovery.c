@@ -98,7 +98,7 @@ open_request_gap(struct uroce_qpc *qpc)
 	if (recovery->peer == UROCE_PEER_ARQ_SELECTIVE &&
 	    (recovery->is_lossy || recovery->nb_gaps >= GAPS_MANY))
 		recovery->due |= UROCE_RECOVERY_DUE_BEHIND;
-	/* disarm the probe timer: the gap is known, so no probe has to find it */
+	/* disarm the probe timer: the PSN gap is known, so no probe has to find it */
 	if (recovery->nb_probe_steps)
 		recovery->probe_deadline = UROCE_NEVER;
 	recovery->nb_probe_steps = 0;
@@ -528,8 +528,8 @@ last_psn(const struct uroce_qpc *qpc)
  * Compute how many packets may be in flight beyond the window during fast retransmission (window
  * inflation). A selective peer keeps the packets that are in flight, but cannot acknowledge them
  * before the retransmission arrives. As many new packets as are in flight may follow the
- * retransmission, up to one window, so that the path stays full. If there are many gaps, there is
- * no inflation, because too much may be in flight already.
+ * retransmission, up to one window, so that the path stays full. If there are many PSN gaps, there
+ * is no inflation, because too much may be in flight already.
  */
 static uint32_t
 count_inflation(const struct uroce_qpc *qpc)

@@ -261,8 +261,8 @@ learn_gap_cause(struct uroce_resp *resp, const struct uroce_pkt *pkt, uint64_t n
 	resp->fill_psn = resp->epsn;
 	resp->fill_ns = age_ns < UINT32_MAX ? (uint32_t)age_ns : UINT32_MAX;
 	/*
-	 * without kept packets nothing is learnt: the peer has to retransmit the packets behind the
-	 * gap, as if it went back N
+	 * if no packets were kept behind the gap, nothing is learnt: the peer has to retransmit
+	 * these packets, as if it went back N
 	 */
 	if (!resp->gap)
 		return;

@@ -2,7 +2,8 @@
 /*
  * The state table of the responder's reception of requests. A row is a state, a column is an event.
  * A cell holds the action and the next state. An empty cell belongs to an event that cannot happen
- * in this state, or that this state ignores: the state does not change, and there is no action.
+ * in the state of the row, or that has no effect in it: the state does not change, and there is no
+ * action.
  */
 #include "transport/recovery/ooo_request_state.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The table of the requester's loss recovery. A row is a state, a column is an event. A cell holds
- * the action and the next state. An empty cell belongs to an event that cannot happen in this
- * state, or that this state ignores: the state does not change, and there is no action.
+ * the action and the next state. An empty cell belongs to an event that cannot happen in the state
+ * of the row, or that has no effect in it: the state does not change, and there is no action.
  *
  * The LOSS states remember that the requester went back N because of a loss, and that una_psn (the
  * oldest PSN that is not acknowledged) has not moved since. Another loss before una_psn moves does

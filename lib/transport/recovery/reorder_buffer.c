@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reorder buffer is one block of memory: struct uroce_reorder_buffer, the gaps, the frames, and
- * the buckets of the hash table. Free gaps and frames are stacks that are linked by index. Entries
- * that were never used are behind the indices used_gaps and used_frames, so that memory is touched
- * only as far as it was ever needed. A released frame stays in its slot until
- * uroce_reorder_buffer_reap() returns it.
+ * The reorder buffer is one block of memory: struct uroce_reorder_buffer, the records of PSN gaps
+ * ("gaps"), the frames, and the buckets of the hash table. Free gaps and frames are stacks that are
+ * linked by index. Entries that were never used are behind the indices used_gaps and used_frames,
+ * so that memory is touched only as far as it was ever needed. A released frame stays in its slot
+ * until uroce_reorder_buffer_reap() returns it.
  */
 #include "transport/recovery/reorder_buffer.h"
 
@@ -35,21 +35,26 @@ struct uroce_reorder_buffer {
 	uint32_t nb_gaps;
 	uint32_t nb_frames;
 	uint32_t bucket_mask;
-	/* top of the stack of free gaps; NONE: the next gap to allocate is the one at used_gaps */
+	/*
+	 * index of the top of the stack of free gap records; NONE: the next record to allocate is
+	 * the one at used_gaps
+	 */
 	uint32_t free_gap;
 	/*
-	 * top of the stack of free frames; NONE: the next frame to allocate is the one at
-	 * used_frames
+	 * index of the top of the stack of free frames; NONE: the next frame to allocate is the one
+	 * at used_frames
 	 */
 	uint32_t free_frame;
 	/* index of the first released frame; NONE: no released frame waits to be reaped */
 	uint32_t released;
-	/* number of gaps that were ever used: the gaps from this index on were never used */
+	/*
+	 * number of gap records that were ever used: the records from this index on were never used
+	 */
 	uint32_t used_gaps;
 	/* number of frames that were ever used: the frames from this index on were never used */
 	uint32_t used_frames;
-	uint32_t nb_taken; /* number of gaps that are in use */
-	uint32_t nb_ready; /* number of filled gaps with packets that wait for execution */
+	uint32_t nb_taken; /* number of gap records that are in use */
+	uint32_t nb_ready; /* number of filled PSN gaps with packets that wait for execution */
 	uint32_t nb_held;  /* number of frames that are buffered */
 	uint32_t newest;   /* index of the frame that was buffered last */
 	struct gap_slot *gaps;

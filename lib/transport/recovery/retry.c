@@ -169,8 +169,8 @@ is_transmit_pending(const struct uroce_qpc *qpc)
 }
 
 /*
- * Count an ACK timeout against the budget of the port, because the requester could not send its
- * packets.
+ * Count an ACK timeout in port_retry_left, the number of timeouts for which the requester waits for
+ * a port, because the requester could not send its packets.
  */
 static void
 wait_for_port(struct uroce_qpc *qpc, uint64_t now_ns)

@@ -70,8 +70,8 @@ uroce_rtt_update(struct uroce_rtt *rtt, uint64_t ns)
 	rtt->is_min_uncertain |= rtt->is_retransmit && !rtt->min_rtt_ns;
 	/*
 	 * A response that comes sooner than the shortest round trip belongs to the first
-	 * transmission of the packet, not to the retransmission. Where the shortest round trip is a
-	 * guess, the bound is half of it.
+	 * transmission of the packet, not to the retransmission. If the shortest round trip is only
+	 * a guess, the bound is half of the shortest round trip.
 	 */
 	if (rtt->is_retransmit &&
 	    now_ns < (rtt->is_min_uncertain ? rtt->min_rtt_ns / 2 : rtt->min_rtt_ns))
