@@ -410,7 +410,7 @@ struct uroce_resp {
 	 * UROCE_OPERATION_NONE between messages
 	 */
 	uint8_t operation;
-	uint8_t syndrome;  /* syndrome of the pending AETH */
+	uint8_t syndrome;  /* syndrome of the ACK or NAK that is to be sent */
 	uint8_t ooo_state; /* state of the reception of requests: enum uroce_ooo_request_state */
 	/*
 	 * an ACK or a NAK is pending. This flag is not part of `ooo_state`, because an ACK may be
@@ -441,8 +441,8 @@ struct uroce_resp {
 	struct uroce_recv_wqe *recv;
 	uint64_t write_va;
 	uint32_t write_rkey; /* rkey of the WRITE that is being received */
-	uint32_t write_len;  /* length of the WRITE that is being received */
-	uint32_t aeth_psn;   /* PSN of the pending AETH */
+	uint32_t write_len;  /* length in bytes of the WRITE that is being received */
+	uint32_t aeth_psn;   /* PSN of the NAK or RNR NAK that is to be sent */
 	/*
 	 * number of READs and atomics received so far; this number modulo UROCE_RD_ATOMIC_MAX is
 	 * the index in `res` of the next one

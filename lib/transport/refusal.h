@@ -27,7 +27,7 @@ enum uroce_refusal_reason {
 /** A refused modify. The fields after `to` are valid only for the reasons that refer to them. */
 struct uroce_refusal {
 	enum uroce_refusal_reason reason;
-	enum ibv_qp_state from; /* present state of the QP, or cur_qp_state */
+	enum ibv_qp_state from; /* present state of the QP */
 	/* state that the modify requested; `from` if the modify requested no state */
 	enum ibv_qp_state to;
 	/*

@@ -48,7 +48,7 @@ uroce_icrc_field_term(const struct uroce_icrc_field *field, uint16_t change)
 /**
  * Find the change of a field that explains a change of the ICRC.
  * @param term  exclusive-or of the ICRCs before and after the change
- * @param len  as for uroce_icrc_field_init()
+ * @param len  number of bytes that the ICRC covers behind the field
  * @param[out] change  exclusive-or of the values of the field; set if the result is true
  * @return whether a change of this field explains the term; at most one change does
  */

@@ -327,10 +327,10 @@ uroce_loss_recovery_reduce_cwnd(struct uroce_qpc *qpc)
 
 /*
  * Adapt the congestion window (cwnd) to a new round-trip sample. cwnd grows until packets queue in
- * the path, and shrinks by an eighth with each sample that shows queueing. cwnd doubles until
- * packets queued once, and then grows by an eighth; cwnd grows only if half of it was in flight. If
- * packets queue even with the smallest cwnd, the path has become longer: min_rtt_ns grows by 1/32
- * with each sample.
+ * the path, and shrinks by an eighth with each sample that shows queueing. Until packets have
+ * queued once, cwnd doubles with each sample; then it grows by an eighth. cwnd grows only if half
+ * of it was in flight. If packets queue even with the smallest cwnd, the path has become longer:
+ * min_rtt_ns grows by 1/32 with each sample.
  */
 static void
 adjust_cwnd(struct uroce_qpc *qpc)
@@ -464,8 +464,8 @@ probe_packets(struct uroce_qpc *qpc)
 }
 
 /*
- * As a probe, schedule a repetition of the request for the response at una_psn, the oldest
- * unacknowledged PSN.
+ * Schedule a probe: a repetition of the request to which the response at una_psn, the oldest
+ * unacknowledged PSN, belongs.
  * @return false: the request at una_psn gets no response with data, or no probe is possible now
  */
 static bool

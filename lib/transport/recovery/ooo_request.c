@@ -289,9 +289,9 @@ skip_placed_request(struct uroce_qpc *qpc)
 }
 
 /*
- * Discard kept packets with PSNs in `[psn, epsn)`. A READ that was executed advances epsn, the
- * expected PSN, by the number of its responses. Packets with these PSNs cannot be requests of a
- * correct peer.
+ * Discard the packets with PSNs in `[psn, epsn)` that were kept behind a PSN gap. A READ that was
+ * executed advances epsn, the expected PSN, by the number of its responses. Packets with these PSNs
+ * cannot be requests of a correct peer.
  */
 static void
 drop_passed(struct uroce_qpc *qpc, uint32_t psn)

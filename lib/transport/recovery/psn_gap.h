@@ -28,7 +28,7 @@
 static_assert((1u << 24) % UROCE_PSN_GAP_SPAN == 0, "places do not move when PSNs wrap");
 
 struct uroce_psn_gap {
-	uint32_t nb; /* number of bits that are set */
+	uint32_t nb; /* number of bits that are set in `bits` */
 	/* number of responses that the marked READs request, added when each READ was marked */
 	uint32_t nb_reads;
 	uint64_t bits[UROCE_PSN_GAP_SPAN / 64];
