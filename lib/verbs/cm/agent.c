@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The agent of a device: its creation and end, its thread, and the bounded turns in which it works
- * (agent.h).
+ * The agent of a device (agent.h), which does the work of connection management: its creation and
+ * end, its thread, and the turns in which it works. Each turn is a bounded amount of work.
  */
 
 #include "verbs/cm/agent.h"
@@ -27,20 +27,21 @@
 #define MAX_BACKLOG 4096u
 
 /*
- * Maximum number of batches of messages that one call to the engine transmits in the caller's
- * thread. The agent's thread transmits the rest.
+ * Maximum number of batches of messages that are transmitted in the caller's thread when a call to
+ * the CM engine ends. The agent's thread transmits the rest.
  */
 #define CALL_TURNS 4
 
 /*
- * Maximum number of timers that one call of do_turn() processes. The timers of all ids of a
- * consumer may expire at the same time, and the calls of other consumers wait until the turn ends.
+ * Maximum number of timers that one call of do_turn() processes. A consumer is a user of the agent.
+ * The timers of all ids of one consumer may expire at the same time, and the calls of other
+ * consumers wait until do_turn() returns.
  */
 #define TURN_TIMERS 64
 
 #define SEC_NS      UINT64_C(1000000000)
 
-/* --- waking ------------------------------------------------------------------------------------ */
+/* --- waking the agent's thread ----------------------------------------------------------------- */
 
 static void
 wake_agent(const struct uroce_cm_agent *agent)
@@ -72,9 +73,9 @@ nearest_deadline(const struct uroce_cm_agent *agent)
 }
 
 /*
- * Arm the timer for the nearest deadline. A timer that is armed for an earlier time is not changed.
- * Most deadlines are cancelled before they expire, and a wake-up that is too early costs less than
- * a system call for each change.
+ * Arm the timer for the agent's nearest deadline. A timer that is armed for an earlier time is not
+ * changed. Most deadlines are cancelled before they expire, and a wake-up that is too early costs
+ * less than a system call for each change.
  */
 static void
 arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
@@ -92,11 +93,11 @@ arm_timer(struct uroce_cm_agent *agent, uint64_t now_ns)
 	(void)timerfd_settime(agent->timer_fd, 0, &spec, NULL);
 }
 
-/* --- turns ------------------------------------------------------------------------------------- */
+/* --- turns of the agent ------------------------------------------------------------------------ */
 
 /*
- * Notify each consumer that has events. A consumer that was notified before is not notified until
- * it has found its queue of events empty.
+ * Notify each consumer (user of the agent) whose queue has events. A consumer that was notified
+ * before is not notified again until it has found its queue of events empty.
  */
 static void
 notify_clients(struct uroce_cm_agent *agent)
@@ -112,7 +113,10 @@ notify_clients(struct uroce_cm_agent *agent)
 	}
 }
 
-/* Whether notify_clients() would notify any consumer. */
+/*
+ * Whether any consumer (user of the agent) has events of which notify_clients() has not notified
+ * it.
+ */
 static bool
 has_pending_notice(const struct uroce_cm_agent *agent)
 {
@@ -127,8 +131,8 @@ has_pending_notice(const struct uroce_cm_agent *agent)
 }
 
 /*
- * Do one turn: receive and transmit a bounded number of messages, run timers, and notify consumers.
- * The caller holds the agent's lock.
+ * Do one turn of the agent's work: receive and transmit a bounded number of messages, run timers,
+ * and notify the consumers (users of the agent). The caller holds the agent's lock.
  * @return whether there is more work that can be done at once
  */
 static bool
@@ -180,7 +184,7 @@ uroce_cm_agent_end_call(struct uroce_cm_agent *agent)
 	uroce_fair_lock_release(&agent->lock);
 }
 
-/* --- the thread -------------------------------------------------------------------------------- */
+/* --- the agent's thread ------------------------------------------------------------------------ */
 
 static void *
 run_agent(void *arg)
@@ -193,7 +197,8 @@ run_agent(void *arg)
 
 		/*
 		 * uroce_cm_agent_process() also clears the wake-up of stop_agent_thread(), so
-		 * `is_stopping` is checked after it, and not before.
+		 * `is_stopping` is checked after the call of uroce_cm_agent_process(), and not
+		 * before.
 		 */
 		if (atomic_load(&agent->is_stopping))
 			return NULL;
@@ -242,7 +247,7 @@ uroce_cm_agent_take_over(struct uroce_cm_agent *agent)
 	return agent->epoll_fd;
 }
 
-/* --- life -------------------------------------------------------------------------------------- */
+/* --- creation and end of an agent -------------------------------------------------------------- */
 
 static int
 make_engine(struct uroce_cm_agent *agent)
@@ -388,7 +393,7 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 	free_agent(agent);
 }
 
-/* --- consumers --------------------------------------------------------------------------------- */
+/* --- consumers: users of the agent ------------------------------------------------------------- */
 
 int
 uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *manager, uint16_t *number)

@@ -7,9 +7,9 @@
  * The agent of a device: the engine of connection management (lib/cm/cm.h) with QP 1, a clock, a
  * lock and a thread.
  *
- * The first manager of a device creates the agent, which exists as long as the device, because an
- * id that its program has destroyed stays in the agent until the messages that end its connection
- * are exchanged, and until TIMEWAIT is over.
+ * The first manager of a device (verbs/cm/manager.h) creates the agent. The agent exists as long as
+ * the device: an id that its program has destroyed stays in the agent until the messages that end
+ * its connection are exchanged, and until TIMEWAIT is over.
  *
  * The thread sleeps until a message arrives, a timer of the engine expires, or another thread wakes
  * it. Then the thread works in turns. A turn takes a bounded number of messages under the lock, so
@@ -49,15 +49,16 @@
  */
 #define UROCE_CM_SHARED_AGENT_IDS 131072u
 
-/** Maximum number of consumers of an agent at a time. */
+/** Maximum number of consumers (users of an agent) that one agent has at a time. */
 #define UROCE_CM_CONSUMERS_MAX 1024u
 
 struct ibv_context;
 struct uroce_cm_manager;
 
 /**
- * A consumer of the agent. The index of its entry in `clients` is the number by which the engine
- * identifies the owner of the consumer's ids.
+ * A consumer: a user of the agent, with ids of its own. The index of its entry in `clients` of
+ * struct uroce_cm_agent is the number by which the CM engine identifies the owner of the consumer's
+ * ids.
  */
 struct uroce_cm_client {
 	/* manager of the consumer, whose notify() is called for events; NULL: the entry is free */
@@ -83,7 +84,7 @@ struct uroce_cm_agent {
 	int epoll_fd;
 	int timer_fd; /* timerfd, armed for the nearest deadline of the agent */
 	int wake_fd;  /* eventfd by which other threads wake the agent's thread */
-	void *mem;    /* memory of the engine `cm` */
+	void *mem;    /* memory of the CM engine `cm` */
 	size_t mem_len;
 	struct uroce_fair_lock lock;
 	struct uroce_cm *cm;
@@ -94,7 +95,10 @@ struct uroce_cm_agent {
 	/* number of entries of `clients`, counted from the first one, that have ever been used */
 	unsigned nb_clients;
 	struct uroce_cm_client clients[UROCE_CM_CONSUMERS_MAX];
-	/* next agent in the list of cm_telemetry.c, which another lock guards */
+	/*
+	 * next agent in the list of agents in cm_telemetry.c; `agents_lock` of that file guards the
+	 * list
+	 */
 	struct uroce_cm_agent *telemetry_next;
 };
 
@@ -105,13 +109,13 @@ struct uroce_cm_agent {
 int uroce_cm_agent_get(struct uroce_vdevice *device, struct uroce_cm_agent **agent);
 
 /**
- * End the agent of a device, which must not have managers. If the device has no agent, the call
- * does nothing.
+ * End the agent of a device. All managers of the device (struct uroce_cm_manager) must have been
+ * closed. If the device has no agent, the call does nothing.
  */
 void uroce_cm_agent_end(struct uroce_vdevice *device);
 
 /**
- * Add a consumer.
+ * Add a consumer, which is a user of the agent with ids of its own.
  * @param[out] number  number of the consumer
  * @return 0; -ENOMEM: the agent has UROCE_CM_CONSUMERS_MAX consumers
  */
@@ -119,26 +123,27 @@ int uroce_cm_agent_add(struct uroce_cm_agent *agent, struct uroce_cm_manager *ma
 		       uint16_t *number);
 
 /**
- * Remove a consumer, and destroy its ids. After this call the agent does not call the consumer's
- * notify().
+ * Remove a consumer (user of the agent), and destroy its ids. After this call the agent does not
+ * call the consumer's notify().
  */
 void uroce_cm_agent_remove(struct uroce_cm_agent *agent, uint16_t number);
 
 /**
- * Let the engine drop requests without a listener for `ns` from now on, instead of refusing them
- * (uroce_cme_await_listeners()).
+ * For `ns` nanoseconds from now on, let the CM engine drop connection requests for which there is
+ * no listener, instead of refusing them (uroce_cme_await_listeners()).
  */
 void uroce_cm_agent_await_listeners(struct uroce_cm_agent *agent, uint64_t ns);
 
 /**
- * Begin a call to the engine. No other thread uses the engine before uroce_cm_agent_end_call().
+ * Begin a call to the CM engine (lib/cm/cm.h). No other thread uses the engine before
+ * uroce_cm_agent_end_call().
  * @return the present time
  */
 uint64_t uroce_cm_agent_begin_call(struct uroce_cm_agent *agent);
 
 /**
- * End a call to the engine. The call transmits a bounded number of messages of the engine. The
- * agent's thread does the rest of the work that the call to the engine has caused.
+ * End a call to the CM engine (lib/cm/cm.h). The function transmits a bounded number of messages of
+ * the engine. The agent's thread does the rest of the work that the call has caused.
  */
 void uroce_cm_agent_end_call(struct uroce_cm_agent *agent);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reports of an agent for tools. Each call reads the engine under the agent's lock for a bounded
- * time. Between two calls for parts of one list, the agent's thread and the calls of programs use
- * the engine.
+ * Reports of a device's agent (verbs/cm/agent.h) for tools. Each call reads the CM engine under the
+ * agent's lock for a bounded time. A long list is read by several calls. Between two of these calls
+ * other threads may use the engine, so the list may change.
  */
 
 #include "datapath/dpdk.h"

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Reports of an agent for tools: its counters, and its ids. Any thread may call these functions
- * while the agent exists, except for threads of a child of fork().
+ * Reports for tools about the agent of a device (verbs/cm/agent.h): its counters, and its ids. Any
+ * thread may call these functions while the agent exists, except for threads of a child of fork().
  */
 
 #include <stdint.h>
@@ -17,10 +17,14 @@ struct uroce_cm_agent;
 
 /** Counters of an agent. */
 struct uroce_cm_agent_stats {
-	struct uroce_cm_stats cm; /* counters of the agent's engine */
+	struct uroce_cm_stats cm; /* counters of the agent's CM engine */
 	uint64_t nb_refused;      /* MADs that are no messages of communication management */
-	uint64_t nb_no_source;    /* MADs whose IP header has no source to which a reply may go */
-	uint64_t nb_no_mad;       /* datagrams to QP 1 that do not have the length of a MAD */
+	/*
+	 * MADs without a valid IP header, or whose source address is not that of a host, so no
+	 * reply can be sent
+	 */
+	uint64_t nb_no_source;
+	uint64_t nb_no_mad; /* datagrams to QP 1 that do not have the length of a MAD */
 };
 
 void uroce_cm_agent_read_stats(struct uroce_cm_agent *agent, struct uroce_cm_agent_stats *stats);

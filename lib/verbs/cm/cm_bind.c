@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Binding of ids to addresses. An id that is bound to the wildcard is bound at the connection
- * manager of each device, to the same port at all of them. Devices that are attached to one uroced
- * have equal addresses, and share the connection manager of uroced. So the id is bound at only one
- * of these devices.
+ * Binding of ids to addresses. An id that is bound to the wildcard address is bound at the
+ * connection manager of each device, to the same port at all of them. Devices that are attached to
+ * one uroced have equal addresses, and share the connection manager of uroced. So the id is bound
+ * at only one of these devices.
  */
 
 #include "verbs/cm/cm_bind.h"
@@ -18,13 +18,15 @@
 #include "verbs/cm/sockaddr.h"
 
 /*
- * Maximum number of ports that are tried for an id that is bound to the wildcard with any port: the
- * port that the first device chooses may be taken at another device.
+ * Maximum number of ports that are tried when an id is bound to the wildcard address and the caller
+ * leaves the choice of the port to the library. Several tries may be needed, because a port that
+ * the first device chooses may be taken at another device.
  */
 #define PORT_TRIES 16
 
 /*
- * Bind the newest end of an id to `addr`, and store the port to which the end was bound in `addr`.
+ * Bind the newest end of an id (the id that it has at the connection manager of one device) to
+ * `addr`, and store the port to which the end was bound in `addr`.
  */
 static int
 bind_end(struct uroce_vcm_id *id, struct uroce_cm_addr *addr)

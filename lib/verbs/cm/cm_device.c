@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Devices of connection management, and the ends of ids at the devices. Each device is opened
- * twice. One context is for the program, its objects and their events. The other context is for the
- * library itself.
+ * Devices of connection management, and the ends of ids: an end is what an id has at the connection
+ * manager of one device. Each device is opened twice. One context is for the program, its objects
+ * and their events. The other context is for the library itself.
  */
 
 #include "verbs/cm/cm_device.h"
@@ -61,8 +61,9 @@ open_cm_device(struct ibv_device *ibv, struct uroce_vcm_device **out)
 }
 
 /*
- * Find the link to the device `ibv` in the list of open devices. If the device is not open, the
- * link is the end of the list.
+ * Find the entry of the device `ibv` in the list of open devices.
+ * @return address of the pointer to the entry; if the device is not open, address of the NULL
+ *         pointer at the end of the list
  */
 static struct uroce_vcm_device **
 place_of(const struct ibv_device *ibv)
@@ -202,8 +203,8 @@ take_over_agent(struct uroce_vcm_device *device)
 }
 
 /*
- * Open the connection manager of a device, if it is not open. If the connection manager was lost,
- * it is closed, and opened again, only when no id has an end at the device.
+ * Open the connection manager of a device, if it is not open. A connection manager that was lost is
+ * closed and opened again, but only when no id has an end at the device.
  */
 static int
 open_manager(struct uroce_vcm_device *device)

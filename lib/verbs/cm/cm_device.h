@@ -51,7 +51,10 @@ int uroce_vcm_device_open_all(struct uroce_vcm_device **first);
  */
 extern bool uroce_vcm_drive_is_none;
 
-/** Do the work of the agents that the program has taken over. */
+/**
+ * Do the work of all agents (verbs/cm/agent.h) whose threads were ended because the program does
+ * their work, see uroce_cm_set_drive().
+ */
 void uroce_vcm_device_drive_agents(void);
 
 /** Get the first device in the list of open devices. */
@@ -94,7 +97,10 @@ int uroce_vcm_end_open(struct uroce_vcm_id *id, struct uroce_vcm_device *device)
  */
 int uroce_vcm_end_adopt(struct uroce_vcm_id *id, struct uroce_vcm_device *device, uint32_t number);
 
-/** Destroy all ends of an id, except `kept`, which may be NULL. */
+/**
+ * Destroy all ends of an id, which are its ids at the connection managers of devices, except for
+ * the end `kept`, which may be NULL.
+ */
 void uroce_vcm_end_close_all(struct uroce_vcm_id *id, const struct uroce_vcm_end *kept);
 
 /**

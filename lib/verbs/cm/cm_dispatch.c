@@ -18,7 +18,7 @@
 #include "verbs/cm/sockaddr.h"
 #include "verbs/uroce.h"
 
-/* --- requests ------------------------------------------------------------------------------------ */
+/* --- connection requests of peers ---------------------------------------------------------------- */
 
 static void
 refuse_request(struct uroce_vcm_device *device, uint32_t number, bool is_datagram)
@@ -131,7 +131,7 @@ take_request(struct uroce_vcm_end *end, const struct uroce_cm_event *from)
 		refuse_request(end->device, from->id, uroce_vcm_is_datagram(listener));
 }
 
-/* --- other events -------------------------------------------------------------------------------- */
+/* --- other events of connection managers --------------------------------------------------------- */
 
 static void
 take_response(struct uroce_vcm_end *end, const struct uroce_cm_event *from)
@@ -219,7 +219,7 @@ take_manager_event(const struct uroce_cm_event *from)
 	handlers[from->kind]((struct uroce_vcm_end *)(uintptr_t)from->user, from);
 }
 
-/* --- the port ------------------------------------------------------------------------------------ */
+/* --- events of the port -------------------------------------------------------------------------- */
 
 static void
 lose_device(struct uroce_vcm_device *device)
@@ -233,8 +233,8 @@ lose_device(struct uroce_vcm_device *device)
 }
 
 /*
- * Raise ADDR_CHANGE, once for each id, if the device does not have the local address of the id any
- * more.
+ * Raise ADDR_CHANGE for each id of a device whose local address the device has lost. The event is
+ * raised only once for each id.
  */
 static void
 check_addresses(struct uroce_vcm_device *device)

@@ -83,8 +83,8 @@ uroce_vcm_event_fill_ud(struct uroce_vcm_event *event, const struct uroce_cm_inf
 	struct rdma_ud_param *const ud = &event->cm.param.ud;
 
 	/*
-	 * The conversion fails if the device has lost the local address. Then the program also gets
-	 * ADDR_CHANGE, so the error is ignored.
+	 * The conversion of the address vector fails if the device has lost the local address. Then
+	 * the program also gets ADDR_CHANGE, so the error is ignored.
 	 */
 	(void)uroce_vcm_path_to_ah(uroce_vcm_id(event->cm.id), &info->av, &ud->ah_attr);
 	ud->qp_num = info->remote_qpn;

@@ -22,7 +22,9 @@ struct uroce_vcm_event *uroce_vcm_event_new(struct uroce_vcm_id *id, enum rdma_c
 /** Copy the private data of a peer's message into the event. */
 void uroce_vcm_event_fill_data(struct uroce_vcm_event *event, const struct uroce_cm_event *from);
 
-/** Fill in the parameters of a connection, as the local side of the connection sees them. */
+/**
+ * Fill in the event's parameters of a connection, as the local side of the connection sees them.
+ */
 void uroce_vcm_event_fill_conn(struct uroce_vcm_event *event, const struct uroce_cm_info *info);
 
 /** Fill in the parameters of a datagram service: the address, the QPN and the Q_Key of its QP. */
@@ -31,7 +33,7 @@ void uroce_vcm_event_fill_ud(struct uroce_vcm_event *event, const struct uroce_c
 /** Get the number of events that were added to channels since the process began. */
 unsigned uroce_vcm_event_count(void);
 
-/** Add an event to the channel of the event's owner. */
+/** Add an event to the channel of the id that owns the event (`owner`). */
 void uroce_vcm_event_add(struct uroce_vcm_event *event);
 
 #endif /* UROCE_VERBS_CM_CM_EVENT_H */

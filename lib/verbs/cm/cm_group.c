@@ -50,8 +50,9 @@ uroce_vcm_group_leave_all(struct uroce_vcm_id *id)
 }
 
 /*
- * Find the link to the group with this GID in the list of the id's groups. If the id has no such
- * group, the link is the end of the list.
+ * Find the group with the GID `gid` in the list of the id's groups.
+ * @return address of the pointer to the group; if the id has no such group, address of the NULL
+ *         pointer at the end of the list
  */
 static struct uroce_vcm_group **
 place_of_group(struct uroce_vcm_id *id, const union ibv_gid *gid)

@@ -5,7 +5,7 @@
 /**
  * @file
  * Moving the QP of an id from state to state. The caller must not hold uroce_vcm_lock, because a
- * move may wait for the MAC of the peer. All calls return 0 or -errno.
+ * move to RTR may wait until the MAC address of the peer is resolved. All calls return 0 or -errno.
  */
 
 #include "verbs/cm/id.h"

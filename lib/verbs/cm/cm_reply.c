@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Replies of telemetry about connection management. A dictionary inside of a reply is allocated,
- * and is freed together with the reply.
+ * Replies of DPDK's telemetry about connection management. A dictionary inside of a reply is
+ * allocated, and is freed together with the reply.
  */
 
 #include "datapath/dpdk.h"
@@ -20,12 +20,15 @@
 
 #define MS_NS UINT64_C(1000000)
 
-/* The kernel's names of the messages, in the order of their attribute IDs. */
+/*
+ * Names of the CM messages in the counters of the kernel's ib_cm, in the order of their attribute
+ * IDs.
+ */
 static const char *const message_names[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST] = {
 	"req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep", "lap", "apr",
 };
 
-/* The kernel's groups of counters. Each group has a counter for each type of message. */
+/* Groups of counters of the kernel's ib_cm. Each group has a counter for each type of message. */
 static const struct {
 	const char *name;
 	size_t offset; /* offset of the counters of the group in struct uroce_cm_stats */
@@ -66,7 +69,7 @@ put_group(struct rte_tel_data *reply, const char *name)
 	return NULL;
 }
 
-/* --- counters ---------------------------------------------------------------------------------- */
+/* --- counters of an agent ---------------------------------------------------------------------- */
 
 /* Add the group of counters for dropped messages, which the kernel's ib_cm does not have. */
 static void
@@ -101,7 +104,7 @@ uroce_cm_reply_stats(struct rte_tel_data *reply, const struct uroce_cm_agent_sta
 	put_drops(reply, stats);
 }
 
-/* --- ids --------------------------------------------------------------------------------------- */
+/* --- ids of an agent --------------------------------------------------------------------------- */
 
 /* Add an address and its port to a dictionary, unless the address is not set. */
 static void

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Replies of telemetry about connection management: the counters of an agent, and its ids. uroced,
- * and a process that owns its port, make the same replies.
+ * Replies of DPDK's telemetry about connection management: the counters of a device's agent
+ * (verbs/cm/agent.h), and its ids. uroced, and a process that owns its port, make the same replies.
  */
 
 #include <stdbool.h>

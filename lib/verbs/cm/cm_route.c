@@ -23,21 +23,23 @@
 enum {
 	RATING_NONE = 0,
 	RATING_GATEWAY = 1,
-	RATING_GROUP = 1, /* the destination is a multicast group, which any device reaches */
+	/* rating: the destination is a multicast group, which any device reaches */
+	RATING_GROUP = 1,
 	/*
-	 * a network of the device contains the destination; the length of the network's prefix is
-	 * added
+	 * rating: a network of the device contains the destination; the length of the network's
+	 * prefix is added to this value
 	 */
 	RATING_NETWORK = 2,
 	/*
-	 * a device on UDP sockets, if the kernel prefers a source address that is not the device's
+	 * rating of a device on UDP sockets, if the kernel prefers a source address that is not the
+	 * device's
 	 */
 	RATING_OTHER_SOURCE = 199,
 	RATING_KERNEL = 200,
 	RATING_SELF = 300,
 };
 
-/* A destination, and the device that is rated for this destination. */
+/* A destination of a connection, and the device that is rated for this destination. */
 struct candidate {
 	const struct uroce_cm_addr *dst;
 	/* source address that the route must use; NULL: any address */
@@ -78,7 +80,7 @@ may_be_source(const struct candidate *of, unsigned idx)
 	return memcmp(of->gids.addr[idx].ip, src.raw, 16) == 0;
 }
 
-/* Count the leading bits in which two addresses of 128 bits are equal. */
+/* Count the leading bits that two addresses of 128 bits have in common. */
 static unsigned
 equal_bits(const uint8_t *a, const uint8_t *b)
 {
@@ -125,8 +127,8 @@ rate_own_networks(const struct uroce_dev *dev, struct candidate *of)
 }
 
 /*
- * Get the index of the source address that the kernel prefers. If this address may not be the
- * source, get the first address of the kernel interface that may be.
+ * Get the index in the GID table of the source address that the kernel prefers. If this address may
+ * not be the source, get the index of the first address of the kernel interface that may be.
  * @return the index; -1: no address may be the source
  */
 static int
@@ -176,7 +178,8 @@ is_on_sockets(const struct uroce_dev *dev)
 
 /*
  * Rate a device on UDP sockets: the kernel must have a route to the destination, which may be an
- * address of the same host, for another process. The addresses of uroced count as the kernel's.
+ * address of the same host, for another process. If the sockets belong to uroced, all addresses of
+ * the device are treated as addresses of the kernel.
  */
 static int
 rate_sockets(const struct uroce_dev *dev, struct candidate *of)
@@ -187,8 +190,8 @@ rate_sockets(const struct uroce_dev *dev, struct candidate *of)
 	if (dev->conf.is_attached)
 		of->gids.kernels = UINT32_MAX;
 	/*
-	 * The error is ignored. If the kernel has no source address for the destination,
-	 * uroce_dev_check_socket_route() returns the reason.
+	 * The error is ignored, because uroce_dev_check_socket_route() returns the reason if the
+	 * kernel has no source address for the destination.
 	 */
 	(void)uroce_udp_socket_find_source(of->dip.raw, (int)of->if_index, preferred);
 	idx = kernels_source(of, preferred);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The work of connection management that is due. A thread of the library does this work, or the
+ * The service of connection management: it does the work that is due without a call of the program,
+ * such as taking events and resolving addresses. A thread of the library does this work, or the
  * program does it by calls.
  */
 

@@ -11,12 +11,16 @@
 #include <stdbool.h>
 
 /**
- * Count a new channel. The first channel starts the thread, unless the program does the work.
+ * Count a new event channel. The first channel starts the thread of connection management, unless
+ * the program does the work.
  * @return 0, or -errno
  */
 int uroce_vcm_service_get(void);
 
-/** Subtract a channel from the number of channels. The last channel ends the thread. */
+/**
+ * Subtract an event channel from the number of channels. When the last channel is subtracted, the
+ * thread of connection management ends.
+ */
 void uroce_vcm_service_put(void);
 
 /**

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking events from channels. The QP of an id is moved in the thread that takes the event: a move
- * may wait for the MAC of the peer, and the thread of connection management must not wait.
+ * Taking events from channels. The QP of an id is moved to RTR and RTS in the thread that takes the
+ * event: moving a QP may wait for the MAC of the peer, and the thread of connection management must
+ * not wait.
  */
 
 #include "verbs/cm/cm_take.h"

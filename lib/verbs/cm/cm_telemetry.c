@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Telemetry of agents. A thread that builds a reply holds `agents_lock`. No agent can end while a
- * thread holds this lock.
+ * Telemetry of the agents of connection management (verbs/cm/agent.h). A thread that builds a reply
+ * holds `agents_lock`. No agent can end while a thread holds this lock.
  */
 
 #include "datapath/dpdk.h"

@@ -16,10 +16,16 @@
 
 struct uroce_cm_agent;
 
-/** Show an agent in replies of telemetry, until uroce_cm_telemetry_remove() is called. */
+/**
+ * Show an agent (verbs/cm/agent.h) in replies of telemetry, until uroce_cm_telemetry_remove() is
+ * called.
+ */
 void uroce_cm_telemetry_add(struct uroce_cm_agent *agent);
 
-/** Remove an agent from telemetry. On return no thread of telemetry reads the agent. */
+/**
+ * Remove an agent (verbs/cm/agent.h) from telemetry. On return no thread of telemetry reads the
+ * agent.
+ */
 void uroce_cm_telemetry_remove(struct uroce_cm_agent *agent);
 
 #endif /* UROCE_VERBS_CM_CM_TELEMETRY_H */

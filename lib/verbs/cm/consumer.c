@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A consumer of the agent. Each call checks the id, and then calls the engine under the agent's
- * lock.
+ * A consumer: a user of the agent of a device (verbs/cm/agent.h). Each call checks that the id
+ * belongs to the consumer, and then calls the CM engine under the agent's lock.
  */
 
 #include "verbs/cm/consumer.h"
@@ -18,7 +18,7 @@ struct uroce_cm_consumer {
 	struct uroce_cm_manager manager;
 	struct ibv_context *context; /* context of the device that this consumer uses */
 	struct uroce_cm_agent *agent;
-	/* number of the consumer, by which the engine identifies the owner of the consumer's ids */
+	/* number of the consumer, by which the CM engine identifies the owner of the consumer's ids */
 	uint16_t number;
 };
 
@@ -28,7 +28,7 @@ consumer_of(struct uroce_cm_manager *manager)
 	return (struct uroce_cm_consumer *)manager;
 }
 
-/* A call to the engine about an id, from begin_id_call() to end_id_call(). */
+/* A call to the CM engine about an id, from begin_id_call() to end_id_call(). */
 struct id_call {
 	struct uroce_cm_agent *agent;
 	struct uroce_cm *cm;
@@ -36,9 +36,9 @@ struct id_call {
 };
 
 /*
- * Begin a call to the engine about an id.
+ * Begin a call to the CM engine about an id.
  * @return 0; -EIO: this process is a child of fork(); -EINVAL: the consumer does not have the id.
- *	After an error end_id_call() must not be called
+ *         After an error end_id_call() must not be called
  */
 static int
 begin_id_call(struct uroce_cm_manager *manager, uint32_t id, struct id_call *call)

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A consumer of the agent in this process: an implementation of verbs/cm/manager.h.
+ * A consumer: a user of the agent of a device (verbs/cm/agent.h) in this process. It implements the
+ * calls of verbs/cm/manager.h.
  *
  * A consumer cannot use the ids of other consumers: its calls with such an id return -EINVAL.
  */
@@ -12,15 +13,16 @@
 #include "verbs/cm/manager.h"
 
 /**
- * Make a consumer of the device's agent, which is created if there is none.
+ * Make a consumer of the agent of the context's device. If the device has no agent, the agent is
+ * created.
  * @return 0, or -errno of uroce_cm_agent_get() and uroce_cm_agent_add()
  */
 int uroce_cm_consumer_open(struct ibv_context *context, void (*notify)(void *arg), void *arg,
 			   struct uroce_cm_manager **manager);
 
 /**
- * Assign a consumer to an account, see uroce_cme_set_account(). The function must not be called in
- * a child of fork().
+ * Assign a consumer to an account: ids of one account, such as those of one user, are limited
+ * together, see uroce_cme_set_account(). The function must not be called in a child of fork().
  * @param manager  a consumer
  */
 void uroce_cm_consumer_set_account(struct uroce_cm_manager *manager, uint32_t account);

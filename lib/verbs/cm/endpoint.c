@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Endpoints: synchronous ids that one call creates and prepares. The steps of this call are public
- * calls, so errno has the error of a step.
+ * Endpoints: synchronous ids that one call creates and prepares [rdma_create_ep(3)]. The steps of
+ * this call are public calls, so if a step fails, errno has the error of this step.
  */
 
 #include <errno.h>

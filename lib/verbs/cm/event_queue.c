@@ -52,7 +52,7 @@ append_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event *event
 	(void)eventfd_write(channel->cm.fd, 1);
 }
 
-/* Remove the event at `*link` from the queue. */
+/* Remove the event at `*link` from the queue of a channel. */
 static struct uroce_vcm_event *
 remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link)
 {
@@ -63,8 +63,8 @@ remove_cm_event(struct uroce_vcm_channel *channel, struct uroce_vcm_event **link
 	if (event->next == NULL)
 		channel->end = link;
 	/*
-	 * The queue has had an event until now, so the descriptor is readable, and read() does not
-	 * block.
+	 * The queue had this event before, so the descriptor is readable, and eventfd_read() does
+	 * not block.
 	 */
 	if (channel->first == NULL)
 		(void)eventfd_read(channel->cm.fd, &count);

@@ -14,7 +14,7 @@
 #include "verbs/uroce_cm_dv.h"
 
 struct uroce_vcm_event {
-	struct rdma_cm_event cm; /* the part of the event that the program gets */
+	struct rdma_cm_event cm; /* the part of this struct that the program gets */
 	struct uroce_vcm_event *next;
 	/* id whose channel has the event: the listener for CONNECT_REQUEST, otherwise `cm.id` */
 	struct uroce_vcm_id *owner;
@@ -56,8 +56,8 @@ struct uroce_vcm_channel *uroce_vcm_channel_new(void);
 void uroce_vcm_channel_free(struct uroce_vcm_channel *channel);
 
 /**
- * Append an event to the channel of the event's owner. If the functions that watch the channel do
- * not accept the event, it is freed.
+ * Append an event to the channel of the id that owns the event. If the functions that watch the
+ * channel (uroce_cm_dv.h) do not accept the event, it is freed.
  */
 void uroce_vcm_event_push(struct uroce_vcm_event *event);
 
@@ -68,8 +68,8 @@ void uroce_vcm_event_push(struct uroce_vcm_event *event);
 struct uroce_vcm_event *uroce_vcm_event_pop(struct uroce_vcm_channel *channel);
 
 /**
- * Subtract an event that the program acknowledges from its owner's count of unacknowledged events.
- * The caller frees the event.
+ * The program acknowledges an event: subtract one from the count of unacknowledged events of the id
+ * that owns the event. The caller frees the event.
  */
 void uroce_vcm_event_ack(struct uroce_vcm_event *event);
 
@@ -87,7 +87,10 @@ struct uroce_vcm_event *uroce_vcm_event_purge(struct uroce_vcm_id *id,
 /** Move an id and its pending events to another channel. */
 void uroce_vcm_event_migrate(struct uroce_vcm_id *id, struct uroce_vcm_channel *to);
 
-/** Wait until `*nb_unacked` is 0. uroce_vcm_lock is released while the call waits. */
+/**
+ * Wait until `*nb_unacked`, a number of unacknowledged events, is 0. uroce_vcm_lock is released
+ * while the call waits.
+ */
 void uroce_vcm_event_await_acks(const unsigned *nb_unacked);
 
 #endif /* UROCE_VERBS_CM_EVENT_QUEUE_H */

@@ -67,8 +67,8 @@ open_internal_context(struct uroce_vcontext *context, struct uroce_vdevice *devi
 	};
 	pthread_mutex_init(&context->verbs.context.mutex, NULL);
 	/*
-	 * An announced device is started now, because the number of its workers is not known
-	 * before.
+	 * An announced device is started before QP 1 is created, because the number of its workers
+	 * is not known before the start.
 	 */
 	return uroce_vcontext_start(&context->verbs.context);
 }
@@ -264,8 +264,8 @@ make_rx(const struct uroce_gsi *gsi, const struct ibv_wc *wc)
 }
 
 /*
- * Record that QP 1 has failed, and log it once. A failed QP flushes its receive requests, so they
- * are not posted again.
+ * Record that QP 1 has failed, and log the failure once. A failed QP flushes its receive requests,
+ * so the buffers are not posted again.
  */
 static void
 note_failure(struct uroce_gsi *gsi, const struct ibv_wc *wc)

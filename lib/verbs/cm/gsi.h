@@ -44,9 +44,9 @@ struct uroce_gsi {
 
 /** A received MAD. */
 struct uroce_gsi_rx {
-	uint32_t buffer;     /* number of the buffer that has the MAD */
-	struct ibv_grh *grh; /* IP header of the datagram, in the buffer */
-	const uint8_t *mad;  /* the MAD, in the buffer; valid until uroce_gsi_give_back() */
+	uint32_t buffer;     /* number of the receive buffer that has the MAD */
+	struct ibv_grh *grh; /* IP header of the datagram, in the receive buffer */
+	const uint8_t *mad;  /* the MAD, in the receive buffer; valid until uroce_gsi_give_back() */
 	struct ibv_wc wc;    /* completion of the receive request */
 };
 

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The objects behind <uroce_cm.h>: ids, their ends at the connection managers of devices, and the
- * multicast groups of an id.
+ * The objects behind <uroce_cm.h>: ids, their ends (ids at the connection managers of devices), and
+ * the multicast groups of an id.
  *
  * Programs hold `struct rdma_cm_id *`. The objects here begin with the struct of librdmacm, and
  * have "vcm" in their name.
@@ -100,7 +100,10 @@ struct uroce_vcm_resolution {
 struct uroce_vcm_id {
 	struct rdma_cm_id cm; /* the part of the id to which the program has a pointer */
 	enum uroce_vcm_state state;
-	/* the id is synchronous: its calls wait, and `cm.channel` belongs to this id alone */
+	/*
+	 * the id is synchronous: calls with it wait for their event, and `cm.channel` belongs to
+	 * this id alone
+	 */
 	bool is_sync;
 	bool is_passive; /* the id was made for a CONNECT_REQUEST */
 	/* ADDR_CHANGE was raised for the id, because the device has lost the address of the id */
@@ -109,10 +112,14 @@ struct uroce_vcm_id {
 	bool has_failed;
 	bool has_end;      /* DISCONNECTED was raised for the id */
 	bool is_end_taken; /* the program has taken the DISCONNECTED of the id */
-	/* list of the ends of the id: one, or several if the id is bound at all devices */
+	/*
+	 * list of the ends of the id (struct uroce_vcm_end); one entry, or several if the id is
+	 * bound at all devices
+	 */
 	struct uroce_vcm_end *ends;
 	/*
-	 * device to which the id is bound, that of `cm.verbs`; NULL: the id is bound to no device
+	 * device to which the id is bound, the one of the context `cm.verbs`; NULL: the id is bound
+	 * to no device
 	 */
 	struct uroce_vcm_device *device;
 	struct uroce_vcm_resolution resolution;
@@ -131,7 +138,9 @@ struct uroce_vcm_id {
 	bool is_shared; /* value of the option RDMA_OPTION_ID_REUSEADDR */
 	bool is_v6only; /* value of the option RDMA_OPTION_ID_AFONLY */
 	struct ibv_ece local_ece;
-	/* limits of READs and atomics from the call that connects or accepts, which the QP gets */
+	/*
+	 * limits of READs and atomics that the program gave to connect or accept; the QP gets them
+	 */
 	uint8_t responder_resources, initiator_depth;
 	struct ibv_sa_path_rec path; /* path record to which `cm.route.path_rec` points */
 	/*

@@ -20,7 +20,7 @@
  */
 #define DEFAULT_RETRIES 7
 
-/* --- parameters ---------------------------------------------------------------------------------- */
+/* --- parameters of a connection ------------------------------------------------------------------ */
 
 static uint8_t
 lower_of(int a, int b)
@@ -29,8 +29,9 @@ lower_of(int a, int b)
 }
 
 /*
- * Check a depth of READs and atomics that the program has given. The value RDMA_MAX_RESP_RES means
- * `instead`: the limit of the device, or the lower value that the peer has requested.
+ * Check a depth of READs and atomics that the program has given. If the program has given
+ * RDMA_MAX_RESP_RES, the depth becomes `instead`: the limit of the device, or the lower value that
+ * the peer has requested.
  * @return 0; -EINVAL: the depth is beyond the limit of the device
  */
 static int
@@ -386,7 +387,7 @@ uroce_cm_notify(struct rdma_cm_id *cm, enum ibv_event_type event)
 	return uroce_vcm_ret(ret);
 }
 
-/* --- both sides ---------------------------------------------------------------------------------- */
+/* --- calls of both sides ------------------------------------------------------------------------- */
 
 /* Begin to disconnect. @param[out] has_event  whether DISCONNECTED is pending, or will follow */
 static int

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Public calls that create, destroy and migrate ids. */
+/* Public calls that create, destroy and migrate the ids of connection management. */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -14,8 +14,8 @@
 
 /*
  * Whether the connection manager of a device is in another process, which serves all clients of
- * uroced. That process itself is attached to uroced over an inherited connection, and its
- * connection manager is an agent.
+ * uroced. The process that serves all clients is itself attached to uroced over an inherited
+ * connection. In that process the connection manager is an agent, so the result is false.
  */
 static bool
 is_of_uroced(const struct uroce_dev *dev)

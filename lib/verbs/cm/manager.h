@@ -7,11 +7,11 @@
  * The connection manager of a device, as its user in this process sees it.
  *
  * The port space of a host has one owner. If this process owns the port of the device, the
- * connection manager is an agent in this process (cm/agent.h). If the device is attached to uroced,
- * the connection manager is that of uroced, and serves all clients. Both have the same calls: those
- * of the engine without the parameter `now_ns`. lib/cm/cm.h describes the meaning, the arguments
- * and the errors of each call. In addition each call may return -EIO: the connection to uroced was
- * lost, or the device is being closed.
+ * connection manager is an agent in this process (verbs/cm/agent.h). If the device is attached to
+ * uroced, the connection manager is that of uroced, and serves all clients. Both have the same
+ * calls: those of the CM engine without the parameter `now_ns`. lib/cm/cm.h describes the meaning,
+ * the arguments and the errors of each call. In addition each call may return -EIO: the connection
+ * to uroced was lost, or the device is being closed.
  *
  * Any thread may make the calls. No call waits for a peer.
  */
@@ -45,14 +45,20 @@ struct uroce_cm_manager_ops {
 	int (*destroy)(struct uroce_cm_manager *manager, uint32_t id);
 	int (*set_user)(struct uroce_cm_manager *manager, uint32_t id, uint64_t user);
 	int (*query)(struct uroce_cm_manager *manager, uint32_t id, struct uroce_cm_info *info);
-	/* Take the oldest event. @return 1: an event was taken; 0: there is no event; -EIO */
+	/*
+	 * Take the oldest event of the connection manager. @return 1: an event was taken; 0: there
+	 * is no event; -EIO
+	 */
 	int (*next_event)(struct uroce_cm_manager *manager, struct uroce_cm_event *event);
 	/*
-	 * Get the time from now on, in nanoseconds, in which the QP number must not be used for
+	 * Get the number of nanoseconds from now on in which a QP number must not be used for
 	 * another QP, see uroce_cme_qpn_busy_until().
 	 */
 	int (*qpn_busy_ns)(struct uroce_cm_manager *manager, uint32_t qpn, uint64_t *busy_ns);
-	/* Destroy the ids that the user has not destroyed, and free the manager. */
+	/*
+	 * Destroy the ids that the user of the connection manager has not destroyed, and free the
+	 * manager.
+	 */
 	void (*close)(struct uroce_cm_manager *manager);
 };
 
@@ -60,10 +66,10 @@ struct uroce_cm_manager_ops {
 struct uroce_cm_manager {
 	const struct uroce_cm_manager_ops *ops;
 	/*
-	 * notify() tells the user that next_event() has an event. A thread of the connection
-	 * manager calls this function. It must not wait, and must not call the connection manager.
-	 * After a call, notify() is not called again before next_event() has returned 0. So the
-	 * user takes events until next_event() returns 0.
+	 * notify() tells the user of the connection manager that next_event() has an event. A
+	 * thread of the connection manager calls this function. It must not wait, and must not call
+	 * the connection manager. After a call, notify() is not called again before next_event()
+	 * has returned 0. So the user takes events until next_event() returns 0.
 	 */
 	void (*notify)(void *arg);
 	void *arg;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A cache of paths, which is four-way associative. When a set is full, a new entry replaces a
- * resolved path, because a look-up finds this path again. If all addresses of the set are being
- * resolved, the new entry replaces an entry of another party that has more such entries
+ * resolved path, because a look-up can find this path again. If all addresses of the set are being
+ * resolved, the new entry replaces an entry of another party that has more such entries. A party is
+ * whoever causes messages: an account of users of this host, or all other hosts together
  * (verbs/cm/shares.h). So two things do not block the messages of other parties: a flood of
  * messages from invented hosts, and a user who connects to many hosts that are down. A new entry
  * never replaces an entry of its own party, so that each party causes a bounded number of requests
@@ -24,10 +25,10 @@
  */
 #define FRESH_NS UINT64_C(2000000000)
 
-/* Time for which an entry is kept for an address that is being resolved. */
+/* Time for which an entry of the path cache is kept while its address is being resolved. */
 #define RESOLUTION_NS UINT64_C(100000000)
 
-/* Time between two searches for resolutions that have expired. */
+/* Time between two searches for entries whose resolution has expired. */
 #define SWEEP_NS UINT64_C(10000000)
 
 /*
@@ -44,7 +45,7 @@ uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *de
 	return getrandom(&cache->key, sizeof(cache->key), 0) == sizeof(cache->key) ? 0 : -EIO;
 }
 
-/* --- entries ------------------------------------------------------------------------------------ */
+/* --- entries of the cache ----------------------------------------------------------------------- */
 
 static bool
 is_resolving(const struct uroce_cm_path_entry *entry)
@@ -91,7 +92,10 @@ begin_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry
 	cache->shares.nb_of[entry->party]++;
 }
 
-/* End the resolutions that have expired, so that they do not count for their parties. */
+/*
+ * End the resolutions of addresses that have expired, so that they do not count for their parties
+ * (verbs/cm/shares.h).
+ */
 static void
 sweep(struct uroce_cm_path_cache *cache, uint64_t now_ns)
 {
@@ -105,11 +109,12 @@ sweep(struct uroce_cm_path_cache *cache, uint64_t now_ns)
 	cache->sweep_ns = now_ns + SWEEP_NS;
 }
 
-/* --- replacement --------------------------------------------------------------------------------- */
+/* --- replacement of entries ---------------------------------------------------------------------- */
 
 /*
- * Whether entry `a` is replaced before entry `b`: resolved and unused entries first, in the order
- * of their age.
+ * Whether entry `a` of a full set is replaced before entry `b`. Entries that are resolved or unused
+ * are replaced first, the oldest one before the others. If both entries are being resolved,
+ * uroce_cm_shares_is_before() decides.
  */
 static bool
 is_replaced_before(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_entry *a,
@@ -134,7 +139,7 @@ may_begin(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_en
 
 /*
  * Find the entry for the two hosts of a message, or make one.
- * @return the entry; NULL: all entries of the set are in resolution, and none may be replaced
+ * @return the entry; NULL: all entries of the set are being resolved, and none may be replaced
  */
 static struct uroce_cm_path_entry *
 get_entry(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx, uint64_t now_ns)
@@ -156,7 +161,7 @@ get_entry(struct uroce_cm_path_cache *cache, const struct uroce_cm_tx *tx, uint6
 	return replaced;
 }
 
-/* --- resolution ---------------------------------------------------------------------------------- */
+/* --- resolution of addresses --------------------------------------------------------------------- */
 
 static int
 resolve_entry(struct uroce_cm_path_cache *cache, struct uroce_cm_path_entry *entry)

@@ -25,13 +25,13 @@
 #define UROCE_CM_PATH_WAYS 4u
 
 /**
- * Maximum number of addresses that messages without an id may have in resolution. Other hosts cause
+ * Maximum number of addresses being resolved for messages that belong to no id. Other hosts cause
  * these messages, and may invent addresses. This maximum also bounds the requests for MACs that
  * other hosts cause: 64 in 100 ms.
  */
 #define UROCE_CM_PATH_WIRE_MAX 64u
 
-/** An entry of the cache: two addresses whose path is resolved, or is being resolved. */
+/** An entry of the cache of paths: two addresses whose path is resolved, or is being resolved. */
 struct uroce_cm_path_entry {
 	uint8_t local_gid[16];
 	uint8_t remote_gid[16];
@@ -40,8 +40,8 @@ struct uroce_cm_path_entry {
 	uint8_t smac[6];
 	uint8_t dmac[6];
 	/*
-	 * party whose message has begun the resolution (verbs/cm/shares.h); the entry counts for
-	 * the party until the address is resolved, or the entry ends
+	 * party whose message has begun the resolution: it causes messages (verbs/cm/shares.h); the
+	 * entry counts for the party until the address is resolved, or the entry ends
 	 */
 	uint16_t party;
 	/* time of the next request for the MAC of the peer, see uroce_dev_try_resolve() */
@@ -51,8 +51,8 @@ struct uroce_cm_path_entry {
 struct uroce_cm_path_cache {
 	struct uroce_dev *dev;
 	/*
-	 * key of the hash that selects the set of an entry; it is secret, so peers cannot choose
-	 * addresses that all fall into one set
+	 * key of the hash that selects the set of the four-way associative cache to which an entry
+	 * belongs; the key is secret, so peers cannot choose addresses that all fall into one set
 	 */
 	struct uroce_siphash_key key;
 	/* time of the next search for resolutions that have expired */
@@ -63,7 +63,7 @@ struct uroce_cm_path_cache {
 	struct uroce_cm_path_entry entry[UROCE_CM_PATH_SETS][UROCE_CM_PATH_WAYS];
 };
 
-/** Initialize an empty cache. @return 0; -EIO: no random numbers */
+/** Initialize an empty cache of paths. @return 0; -EIO: no random numbers */
 int uroce_cm_path_cache_init(struct uroce_cm_path_cache *cache, struct uroce_dev *dev);
 
 /**

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reception of messages. The address vector of the sender comes from the IP header of the datagram.
- * A message may also name the hosts in its payload. The engine compares the payload with the
- * address vector.
+ * Reception of CM messages. The address vector of the sender comes from the IP header of the
+ * datagram. A message may also name the hosts in its payload. The CM engine compares these names
+ * with the address vector.
  */
 
 #include "verbs/cm/receiver.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The calls of a connection manager as requests to the connection manager of uroced. The calls use
- * numbers of ids that this process has chosen. remote_ids.c translates them to the numbers of the
- * connection manager. The cookie of an id stays in this process.
+ * The calls of verbs/cm/manager.h, each of which is made as a request to the connection manager of
+ * uroced. The calls use numbers of ids that this process has chosen. remote_ids.c translates them
+ * to the numbers of the connection manager. The cookie of an id stays in this process.
  *
  * The file has more than 500 lines: it has a function for each call of verbs/cm/manager.h, and the
  * helpers that these functions share.
@@ -23,7 +23,10 @@
 #include "verbs/cm/remote_link.h"
 #include "verbs/fork.h"
 
-/* Limit of the numbers of ids at the connection manager, which bounds a table of this process. */
+/*
+ * Limit of the numbers that uroced's connection manager gives to ids. A table of this process is
+ * indexed by these numbers, so the limit bounds the length of the table.
+ */
 #define SERVER_IDS_MAX (1u << 24)
 
 struct uroce_cm_remote {
@@ -34,7 +37,9 @@ struct uroce_cm_remote {
 	struct uroce_remote_ids ids;
 	/* true from a call of notify() until next_event() returns 0 */
 	bool is_notified;
-	/* the connection manager may have events that came after the last request NEXT_EVENT */
+	/*
+	 * uroced's connection manager may have events that came after the last request NEXT_EVENT
+	 */
 	bool has_news;
 };
 
@@ -45,8 +50,8 @@ remote_of(struct uroce_cm_manager *manager)
 }
 
 /*
- * Whether this process is a child of fork(). The child must not use the lock, nor the data that the
- * lock guards: a thread of the parent may have held the lock at the time of the fork.
+ * Whether this process is a child of fork(). The child must not use `link.lock`, nor the data that
+ * this lock guards: a thread of the parent may have held the lock at the time of the fork.
  */
 static bool
 is_in_child(const struct uroce_cm_remote *remote)
@@ -66,11 +71,12 @@ unlock_remote(struct uroce_cm_remote *remote)
 	pthread_mutex_unlock(&remote->link.lock);
 }
 
-/* --- requests ----------------------------------------------------------------------------------- */
+/* --- requests to the connection manager --------------------------------------------------------- */
 
 /*
- * Make a request about an id that is not lost. The call first waits for a connection, because
- * without a connection the id has no number at the connection manager.
+ * Make a request to uroced's connection manager about an id that is not lost. The call first waits
+ * for a connection to it, because without a connection the id has no number at the connection
+ * manager.
  */
 static int
 make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm_request *request,
@@ -85,8 +91,8 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 		return -EIO;
 	ret = uroce_remote_link_await(&remote->link);
 	/*
-	 * the lock was released during the wait, so the table may have moved, and the id may have
-	 * been lost
+	 * `link.lock` was released during the wait, so the table of ids may have moved, and the id
+	 * may have been lost
 	 */
 	id = uroce_remote_ids_get(&remote->ids, local);
 	if (ret < 0 || !id || id->phase == UROCE_REMOTE_LOST)
@@ -96,7 +102,7 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 }
 
 /*
- * Make a request about an id.
+ * Make a request to uroced's connection manager about an id.
  * @param phase  phase that the id gets if the request succeeds; UROCE_REMOTE_FREE: the phase stays
  */
 static int
@@ -126,7 +132,7 @@ token_of(const struct uroce_cm_remote *remote, uint32_t qpn)
 	return port && port->mux_client ? uroce_mux_client_token(port->mux_client, qpn) : 0;
 }
 
-/* --- creation ----------------------------------------------------------------------------------- */
+/* --- creation of ids ---------------------------------------------------------------------------- */
 
 static int
 remote_create(struct uroce_cm_manager *manager, uint16_t space, bool is_datagram, uint64_t user,
@@ -281,7 +287,7 @@ remote_set_user(struct uroce_cm_manager *manager, uint32_t id, uint64_t user)
 	return at ? 0 : -EINVAL;
 }
 
-/* --- connections -------------------------------------------------------------------------------- */
+/* --- connections of ids ------------------------------------------------------------------------- */
 
 static int
 remote_connect(struct uroce_cm_manager *manager, uint32_t id,
@@ -386,7 +392,10 @@ add_requested(struct uroce_cm_remote *remote, uint32_t listener, uint32_t server
 		return UROCE_CM_NO_ID;
 	local = uroce_remote_ids_add(&remote->ids, server_id);
 	id = uroce_remote_ids_get(&remote->ids, local);
-	/* uroce_remote_ids_add() may have moved the table */
+	/*
+	 * uroce_remote_ids_add() may have moved the table of ids, so the listener is looked up
+	 * again
+	 */
 	from = uroce_remote_ids_get(&remote->ids, listener);
 	if (!id)
 		return UROCE_CM_NO_ID;
@@ -425,7 +434,7 @@ translate_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 }
 
 /*
- * Request an event from the connection manager.
+ * Request an event from uroced's connection manager.
  * @return 1: an event was taken; 0: there is no event; -EIO
  */
 static int
@@ -444,10 +453,10 @@ request_event(struct uroce_cm_remote *remote, struct uroce_cm_event *event)
 }
 
 /*
- * Take the oldest event. The caller holds the lock, which is released during a request. A request
- * fails if the connection ends meanwhile. This is no error of the call, because the ids that were
- * lost have events in this process: the loop takes these events, or the user takes them after the
- * next notification.
+ * Take the oldest event. The caller holds `link.lock`, which is released during a request. A
+ * request fails if the connection to uroced's connection manager ends meanwhile. This is no error
+ * of the call, because the ids that were lost have events in this process: the next pass of the
+ * loop in this function takes these events, or the user takes them after the next notification.
  */
 static bool
 take_event_of(struct uroce_cm_remote *remote, struct uroce_cm_event *event)

@@ -21,7 +21,11 @@ uroce_remote_ids_fini(struct uroce_remote_ids *ids)
 	*ids = (struct uroce_remote_ids){ .id = NULL };
 }
 
-/* Make a table at least `nb` entries long. New entries are zero. @return false: no memory */
+/*
+ * Make a table at least `nb` entries long. `*nb_has` is the length of the table. New entries are
+ * zero.
+ * @return false: no memory
+ */
 static bool
 grow_table(void **table, uint32_t *nb_has, uint32_t nb, size_t size)
 {
@@ -101,7 +105,7 @@ uroce_remote_ids_rename(struct uroce_remote_ids *ids, uint32_t local, uint32_t s
 	return 0;
 }
 
-/* Delete the number that an id has at the connection manager. */
+/* Delete the number that an id has at uroced's connection manager. */
 static void
 forget_server_id(struct uroce_remote_ids *ids, uint32_t local)
 {

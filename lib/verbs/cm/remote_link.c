@@ -39,7 +39,10 @@
 /* --- fork() ------------------------------------------------------------------------------------- */
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
-/* Lock that guards `links`, and prevents a fork while a descriptor is created. */
+/*
+ * Lock that guards `links`, the list of all connections of the process, and prevents a fork while a
+ * descriptor is created.
+ */
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_remote_link *links;
 
@@ -136,9 +139,9 @@ log_refusal(struct uroce_remote_link *link)
 }
 
 /*
- * Receive a message into `incoming`.
+ * Receive a message from the connection manager into `incoming`.
  * @return 1: there was a message; -EAGAIN: there is none; other -errno: the connection must be
- *	ended
+ *         ended
  */
 static int
 receive_reply(struct uroce_remote_link *link)
@@ -247,8 +250,8 @@ set_ready(struct uroce_remote_link *link)
 	pthread_cond_broadcast(&link->changed);
 	pthread_mutex_unlock(&link->lock);
 	/*
-	 * connected() drops an EVENTS message that it receives instead of a reply. So notify() is
-	 * called here, and the user takes the events.
+	 * The callback connected() drops an EVENTS message that arrives while it waits for a reply.
+	 * So notify() is called after it, and the user of the connection takes the events.
 	 */
 	link->ops->notify(link->arg);
 }
@@ -294,7 +297,10 @@ pass_reply(struct uroce_remote_link *link)
 	pthread_mutex_unlock(&link->lock);
 }
 
-/* Receive messages until the connection ends, or the connection's thread must stop. */
+/*
+ * Receive messages of the connection manager until the connection ends, or the connection's thread
+ * must stop.
+ */
 static void
 serve_link(struct uroce_remote_link *link)
 {

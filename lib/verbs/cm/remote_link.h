@@ -19,7 +19,7 @@
 
 struct uroce_remote_link;
 
-/** Functions of the user of a connection. */
+/** Functions that the user of a connection to uroced's connection manager provides. */
 struct uroce_remote_link_ops {
 	/* This function is called when the connection has ended. The caller holds `lock`. */
 	void (*lost)(void *arg);
@@ -39,7 +39,7 @@ struct uroce_remote_link_ops {
 struct uroce_remote_link {
 	const struct uroce_remote_link_ops *ops;
 	void *arg;
-	/* next connection in the list of all connections of this process */
+	/* next entry in the list of all connections of this process */
 	struct uroce_remote_link *next;
 	char path[sizeof(((struct uroce_mux_cm_reply *)NULL)->why)];
 	struct uroce_dpdk_thread thread;
@@ -85,7 +85,8 @@ int uroce_remote_link_open(struct uroce_remote_link *link, const char *socket,
 void uroce_remote_link_close(struct uroce_remote_link *link);
 
 /**
- * Wait until a request can be made. The caller holds `lock`, which is released meanwhile.
+ * Wait until a request to uroced's connection manager can be made. The caller holds `lock`, which
+ * is released meanwhile.
  * @return 0; -EIO: there is no connection
  */
 int uroce_remote_link_await(struct uroce_remote_link *link);

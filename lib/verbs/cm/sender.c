@@ -9,7 +9,7 @@
 
 #define SEND_BATCH 32u
 
-/* Time between two look-ups of the destinations that are being resolved. */
+/* Time between two look-ups of the destinations whose addresses are being resolved. */
 #define RETRY_NS UINT64_C(1000000)
 
 /* Maximum time for which a message waits for the resolution of its destination. */
@@ -34,7 +34,10 @@ is_waiting(const struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx)
 	return false;
 }
 
-/* Find the waiting message that a new message replaces first if the list is full. */
+/*
+ * Find the message that a new message replaces first, if the list of messages with unresolved
+ * destinations is full.
+ */
 static struct uroce_cm_unresolved *
 find_replaced(struct uroce_cm_sender *sender)
 {
@@ -52,8 +55,9 @@ find_replaced(struct uroce_cm_sender *sender)
 }
 
 /*
- * Get the place for another message of a party. If the list is full, the new message replaces a
- * message of another party that has more messages in the list.
+ * Get the place for another message of a party (verbs/cm/shares.h) in the list of messages with
+ * unresolved destinations. If the list is full, the new message replaces a message of another party
+ * that has more messages in the list.
  * @return the place; NULL: the party must not get another place
  */
 static struct uroce_cm_unresolved *
@@ -75,8 +79,8 @@ get_place(struct uroce_cm_sender *sender, unsigned party)
 }
 
 /*
- * Let a message wait for the resolution of its destination. If a waiting message has the same
- * bytes, the new message is its repetition, and is not added.
+ * Let a message wait until its destination is resolved. If a waiting message has the same bytes,
+ * the new message is a repetition of it, and is not added.
  */
 static void
 add_unresolved(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint64_t now_ns)
@@ -115,7 +119,7 @@ send_or_wait(struct uroce_cm_sender *sender, const struct uroce_cm_tx *tx, uint6
 }
 
 /*
- * Look up the destination of a waiting message again.
+ * Look up the destination of a message that waits for the resolution of its destination.
  * @return whether the message still waits
  */
 static bool

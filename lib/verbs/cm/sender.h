@@ -4,10 +4,10 @@
 
 /**
  * @file
- * Transmission of the engine's messages by QP 1. A message whose destination has to be resolved
- * waits for a short time in a bounded list. After that time the message is dropped, and the engine
- * repeats it. So a host that does not answer does not delay messages to other hosts. The list is
- * shared by the parties that cause messages (verbs/cm/shares.h).
+ * Transmission of the CM engine's messages by QP 1. A message whose destination has to be resolved
+ * waits for a short time in a bounded list. After that time the message is dropped, and the CM
+ * engine repeats it. So a host that does not answer does not delay messages to other hosts. The
+ * list is shared by the parties that cause messages (verbs/cm/shares.h).
  *
  * One thread at a time calls the functions of this file, which do not wait.
  */
@@ -23,8 +23,8 @@
 #define UROCE_CM_UNRESOLVED_MAX 128u
 
 /**
- * Maximum number of messages without an id that wait for the resolution of their destination. Other
- * hosts cause these messages.
+ * Maximum number of messages that belong to no id and wait for the resolution of their destination.
+ * Other hosts cause these messages.
  */
 #define UROCE_CM_UNRESOLVED_WIRE_MAX 32u
 
@@ -51,8 +51,9 @@ int uroce_cm_sender_init(struct uroce_cm_sender *sender, struct uroce_gsi *gsi,
 			 struct uroce_dev *dev);
 
 /**
- * Transmit at most one batch of the engine's messages. If waiting messages are due for another
- * look-up, also transmit those whose destinations have been resolved.
+ * Transmit at most one batch of the CM engine's messages. Messages that wait for the resolution of
+ * their destinations are looked up again when this is due, and those whose destinations have been
+ * resolved are transmitted, too.
  * @return whether more messages can be sent at once
  */
 bool uroce_cm_sender_run(struct uroce_cm_sender *sender, struct uroce_cm *cm, uint64_t now_ns);

@@ -20,7 +20,7 @@
 
 #include "cm/cm.h"
 
-/** The party of all messages that belong to no id: other hosts (the wire) cause them. */
+/** The wire: the party of all messages that belong to no id. Other hosts cause these messages. */
 #define UROCE_CM_PARTY_WIRE 0u
 
 #define UROCE_CM_NB_PARTIES (1u + 2u * UROCE_CM_NB_ACCOUNTS)
@@ -29,7 +29,10 @@ struct uroce_cm_shares {
 	uint16_t nb_of[UROCE_CM_NB_PARTIES];
 };
 
-/** Get the party that causes a message. */
+/**
+ * Get the party that causes a message: the wire (all other hosts) if the message belongs to no id,
+ * otherwise the account of the id, which is one party for requests and another for responses.
+ */
 static inline unsigned
 uroce_cm_shares_party(const struct uroce_cm_tx *tx)
 {
@@ -37,9 +40,10 @@ uroce_cm_shares_party(const struct uroce_cm_tx *tx)
 }
 
 /**
- * Whether a new entry of `party` may replace an entry of `other`. The wire replaces no entry, and
- * its entries are replaced by all others. The minimum difference of two prevents two parties from
- * replacing each other's entries alternately.
+ * Whether a new entry of `party` in a bounded table may replace an entry of `other`. This needs at
+ * least two more entries of `other`: with a difference of one, two parties would replace each
+ * other's entries alternately. The wire (UROCE_CM_PARTY_WIRE, all other hosts) replaces no entry,
+ * and its entries are replaced by all other parties.
  */
 static inline bool
 uroce_cm_shares_yields(const struct uroce_cm_shares *shares, unsigned other, unsigned party)
@@ -50,8 +54,9 @@ uroce_cm_shares_yields(const struct uroce_cm_shares *shares, unsigned other, uns
 }
 
 /**
- * Whether an entry of party `a` is replaced before an entry of party `b`: entries of the wire are
- * replaced first, then those of the party that has more entries, then the older entry.
+ * Whether an entry of party `a` in a bounded table is replaced before an entry of party `b`.
+ * Entries of the wire (UROCE_CM_PARTY_WIRE, all other hosts) are replaced first, then those of the
+ * party that has more entries, then the older entry.
  */
 static inline bool
 uroce_cm_shares_is_before(const struct uroce_cm_shares *shares, unsigned a, uint64_t a_end_ns,

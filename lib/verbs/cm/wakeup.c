@@ -17,7 +17,7 @@
 /* Lock that guards the creation of `epoll_fd`, `notify_fd` and `timer_fd`. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int epoll_fd = -1; /* epoll descriptor; it is set last, when all three descriptors exist */
+static int epoll_fd = -1; /* epoll descriptor; set last, after `notify_fd` and `timer_fd` */
 static int notify_fd = -1;
 static int timer_fd = -1;
 

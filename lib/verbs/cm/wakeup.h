@@ -18,25 +18,33 @@
  */
 int uroce_vcm_wakeup_open(void);
 
-/** Get the descriptor that polls readable when work is due; -1: it does not exist yet. */
+/**
+ * Get the descriptor that polls readable when work of connection management is due; -1: it does not
+ * exist yet.
+ */
 int uroce_vcm_wakeup_fd(void);
 
 /**
- * Make the descriptor readable. Any thread may call this function, which takes no lock. It is the
- * function notify() of connection managers.
+ * Make the descriptor of uroce_vcm_wakeup_fd() readable. Any thread may call this function, which
+ * takes no lock. Connection managers call it as their function notify().
  */
 void uroce_vcm_wakeup_notify(void *unused);
 
 /**
- * Clear notifications and the expired timer. After this call the caller does all work that is due.
+ * Clear notifications and the expired timer, so that the descriptor of uroce_vcm_wakeup_fd() is not
+ * readable because of them. After this call the caller does all work that is due.
  */
 void uroce_vcm_wakeup_clear(void);
 
-/** Make the descriptor readable after `ns` nanoseconds; UROCE_CM_NEVER: disarm the timer. */
+/**
+ * Make the descriptor of uroce_vcm_wakeup_fd() readable after `ns` nanoseconds; UROCE_CM_NEVER:
+ * disarm the timer.
+ */
 void uroce_vcm_wakeup_in(uint64_t ns);
 
 /**
- * Make the descriptor readable whenever `fd` is readable, until `fd` is closed.
+ * Make the descriptor of uroce_vcm_wakeup_fd() readable whenever `fd` is readable, until `fd` is
+ * closed.
  * @return 0, or -errno
  */
 int uroce_vcm_wakeup_watch(int fd);
