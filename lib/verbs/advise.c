@@ -21,8 +21,8 @@ is_advice(enum ibv_advise_mr_advice advice)
 }
 
 /*
- * Find the memory of an element in its on-demand region, and check that the program may give the
- * advice for this memory [advise_mr(3), return value].
+ * Find the memory of a scatter/gather element in its on-demand region, and check that the program
+ * may give the advice for this memory [advise_mr(3), return value].
  * @return 0, with `*addr` set to the element's first byte; or -errno
  */
 static int
@@ -52,8 +52,9 @@ find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const 
 }
 
 /*
- * PREFETCH_NO_FAULT has nothing to prepare, because a worker uses the page tables of the CPU. So it
- * is enough that the range is mapped.
+ * Execute the advice for a mapped range of memory. The advice PREFETCH_NO_FAULT makes no page
+ * resident, and a worker accesses the memory through the page tables of the CPU. So there is
+ * nothing to prepare, and the function only checks that the range is mapped.
  */
 static int
 apply_advice(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)

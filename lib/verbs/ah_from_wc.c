@@ -28,7 +28,10 @@ struct origin {
 	uint8_t protocol;
 };
 
-/* The sum of all 16-bit words of a valid IPv4 header is 0xffff [RFC 1071]. */
+/*
+ * Whether the checksum of an IPv4 header is correct: the one's complement sum of all 16-bit words
+ * of a valid header is 0xffff [RFC 1071].
+ */
 static bool
 has_good_checksum(const struct uroce_ipv4 *ip)
 {
@@ -105,8 +108,8 @@ read_header(const struct ibv_grh *grh, struct origin *from)
 }
 
 /*
- * Compute the traffic class of the response to a datagram. CE is replaced by ECT(0), because a
- * switch and not the sender has set CE.
+ * Compute the traffic class of the response to a datagram. If the ECN field of the datagram is CE,
+ * the response gets ECT(0), because a switch and not the sender has set CE.
  */
 static uint8_t
 clear_ecn(uint8_t tclass)

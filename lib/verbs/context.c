@@ -62,8 +62,8 @@ refuse_context(int err)
 }
 
 /*
- * Open a context whose command descriptor is `command_fd`. uroce_close_device() closes the
- * descriptor later.
+ * Open a context whose command descriptor (`cmd_fd`) is `command_fd`. uroce_close_device() closes
+ * the descriptor later.
  */
 static struct ibv_context *
 open_context(struct uroce_vdevice *device, int command_fd, const struct stat *command)

@@ -14,7 +14,7 @@ uroce_query_counters(struct ibv_context *ibv, struct uroce_dv_counter *counter, 
 	const struct uroce_vdevice *const device = ibv != NULL ? uroce_vcontext(ibv)->device : NULL;
 	struct uroce_counters now = { { 0 } };
 
-	/* a device that is announced and not started has no counters, so their values are 0 */
+	/* a device that is announced and not started has no counters, so all values are 0 */
 	if (device != NULL && atomic_load(&device->is_up))
 		uroce_stats_read(device->dev, &now);
 	for (unsigned i = 0; device != NULL && i < UROCE_COUNTER_NB && i < max; i++)

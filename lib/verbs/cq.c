@@ -3,10 +3,10 @@
  * Completion queues, and the completion channels on which programs wait.
  *
  * A channel is an eventfd that counts the events of all its CQs. Each CQ counts its own events,
- * too. A worker increments the count of the CQ first, then that of the channel. A consumer
- * decrements the count of the channel by a read, which may block, and then searches for a CQ that
- * has an event. That CQ moves to the end of the channel's list, so that one busy CQ does not starve
- * the other CQs.
+ * too. A worker increments the count of the CQ first, then that of the channel. A thread that takes
+ * an event decrements the count of the channel by a read, which may block, and then searches for a
+ * CQ that has an event. That CQ moves to the end of the channel's list, so that one busy CQ does
+ * not starve the other CQs.
  */
 
 #include <errno.h>
@@ -98,7 +98,7 @@ unlink_cq(struct uroce_vchannel *channel, struct uroce_vcq *cq)
 }
 
 /*
- * Take an event from the first CQ of the channel that has one.
+ * Take an event from the first CQ of the channel that has an event.
  * @return the CQ; NULL: no CQ of the channel has an event
  */
 static struct uroce_vcq *
@@ -307,10 +307,10 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 }
 
 /*
- * On a device with the key drive=app, wait until the CQ's worker has run one whole round, driven
- * by this thread or by another one. By then posted requests that can complete at once have their
- * entries in the CQ, and a resize takes these entries into account. The loop runs twice, because
- * at first the worker may be in the middle of a round.
+ * On a device with the key drive=app, wait until the CQ's worker has run one whole round, driven by
+ * this thread or by another one. By then posted requests that can complete at once have their
+ * entries in the CQ, and a resize takes these entries into account. The function waits for the end
+ * of two rounds, because the worker may be in the middle of the first one.
  */
 static void
 complete_posted(struct uroce_vcq *cq)

@@ -131,8 +131,8 @@ create_device(const struct uroce_dev_conf *conf, const char *vdev, int (*start)(
 	const int ret = add_device(conf, vdev, &device);
 
 	/*
-	 * `start` is set while `uroce_vdevice_list_lock` is held, so that no other thread finds the
-	 * device without `start`
+	 * The device's callback `start` is set while `uroce_vdevice_list_lock` is held, so that no
+	 * other thread finds the device without its callback.
 	 */
 	if (ret == 0) {
 		device->start = start;
@@ -200,8 +200,8 @@ parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 		return ret;
 	conf->is_handed_over = true;
 	/*
-	 * drive=app is the default only for ports that uroce starts; here the embedder drives the
-	 * workers
+	 * drive=app is the default only for ports that uroce starts. This port belongs to the
+	 * embedder, which also drives the workers.
 	 */
 	if (conf->drive == UROCE_DRIVE_APP)
 		conf->drive = UROCE_DRIVE_NONE;

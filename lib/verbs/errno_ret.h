@@ -25,7 +25,8 @@ uroce_fail(int err)
 }
 
 /**
- * Convert the result of a function of a lower floor to an errno, and set errno if it is an error.
+ * Convert the result of an internal function, such as one of lib/datapath, to an errno, and set
+ * errno if it is an error.
  * @param ret  0, or -errno
  * @return 0, or the positive errno
  */

@@ -2,10 +2,10 @@
 /*
  * Asynchronous events.
  *
- * The data path (floor 3) has one event queue for each device, but several contexts may have the
- * device open. So each context has a list of events. A call that wants an event first distributes
- * the events in the device's queue. An event of a QP, CQ or SRQ goes to the list of its context, an
- * event of the port to the lists of all contexts.
+ * The data path (lib/datapath) has one event queue for each device, but several contexts may have
+ * the device open. So each context has a list of events. A call that wants an event first
+ * distributes the events in the device's queue. An event of a QP, CQ or SRQ goes to the list of its
+ * context, an event of the port to the lists of all contexts.
  *
  * The async_fd of a context is an epoll descriptor over the device's queue and the context's list.
  * It polls readable while one of the two has an event. So it may wake a program for an event that
@@ -90,7 +90,7 @@ unlink_event(struct uroce_vcontext *context, struct uroce_vevent **link)
 	free(event);
 }
 
-/* Get the CQ that contains `queue`. Events of the data path (floor 3) refer to the queue. */
+/* Get the CQ that contains `queue`. Events of the data path (lib/datapath) refer to the queue. */
 static struct uroce_vcq *
 cq_of_queue(void *queue)
 {
@@ -368,7 +368,7 @@ points_at(const struct ibv_async_event *event, const void *object)
 	return false;
 }
 
-/* Remove the events of an object that the program has not taken from the context's list. */
+/* Remove from the list of a context those events of an object that the program has not taken. */
 static void
 forget_events(struct uroce_vcontext *context, const void *object)
 {

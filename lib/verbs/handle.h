@@ -5,11 +5,11 @@
 /**
  * @file
  * Checks whether a program passes a valid object to a control call. The kernel finds an object by
- * the number in its field `handle`, and returns ENOENT if there is none. Here each object has a
- * check word, which is computed from the object's address, its kind and its number. The word does
- * not match if the number was changed, or if the object is of another kind or a copy. It does not
- * match either if the object was destroyed, as long as its memory is not reused. Calls of the data
- * path do not check the word.
+ * the number in its field `handle`, and returns ENOENT if there is none. In this library each
+ * object has a check word, which is computed from the object's address, its kind and its number.
+ * The word does not match if the number was changed, or if the object is of another kind or a copy.
+ * It does not match either if the object was destroyed, as long as its memory is not reused. Calls
+ * of the data path do not check the word.
  */
 
 #include <errno.h>

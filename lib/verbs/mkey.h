@@ -4,13 +4,16 @@
 
 /**
  * @file
- * Limits of an mkey.
+ * Limits of an mkey, which is a key for memory that consists of pieces of registered regions.
  */
 
 #include "mem/mkey.h"
 #include "verbs/object.h"
 
-/** Maximum number of pieces of an mkey: as many as fit into the inline data of one request. */
+/**
+ * Maximum number of pieces of memory of an mkey: as many as fit into the inline data of one
+ * request.
+ */
 #define UROCE_MAX_MKEY_ENTRIES                                                                     \
 	((UROCE_MAX_INLINE - sizeof(struct uroce_mkey_conf)) / sizeof(struct uroce_mkey_piece))
 

@@ -33,7 +33,7 @@ set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 	vwr->sge[0].length = (uint32_t)uroce_mkey_conf_len(nb_pieces);
 }
 
-/* --- builder --------------------------------------------------------------------------------------- */
+/* --- builder of the request ------------------------------------------------------------------------ */
 
 static int
 check_builder(const struct uroce_vwr *vwr, unsigned wr_flags, const struct uroce_dv_mkey *mkey,
@@ -74,7 +74,7 @@ uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 	wr->wr.rdma.rkey = mkey->lkey;
 }
 
-/* --- setters --------------------------------------------------------------------------------------- */
+/* --- setters of the mkey configuration ------------------------------------------------------------- */
 
 /*
  * Begin a setter, which sets `part` of the mkey configuration. A request may set each part once.
@@ -180,7 +180,7 @@ uroce_dv_wr_mr_interleaved(struct uroce_dv_qp_ex *dv, struct uroce_dv_mkey *mkey
 	uroce_dv_wr_set_mkey_layout_interleaved(dv, repeat_count, num_interleaved, data);
 }
 
-/* --- signatures ------------------------------------------------------------------------------------ */
+/* --- signatures of an mkey ------------------------------------------------------------------------- */
 
 static const uint16_t block_lens[] = {
 	[UROCE_DV_BLOCK_SIZE_512] = 512,   [UROCE_DV_BLOCK_SIZE_520] = 520,

@@ -146,7 +146,7 @@ uroce_alloc_null_mr(struct ibv_pd *pd)
 	return uroce_region_register(pd, &model, NULL, SIZE_MAX);
 }
 
-/* --- registering anew ------------------------------------------------------------------------------ */
+/* --- ibv_rereg_mr(3) ------------------------------------------------------------------------------- */
 
 struct change {
 	int flags;
@@ -233,8 +233,8 @@ change_handle(struct ibv_mr *mr, const struct change *change)
 
 /*
  * All checks come before the first change. So a call that fails leaves the region unchanged, which
- * IBV_REREG_MR_ERR_INPUT means. The call never returns the codes of errors after which the region
- * is lost.
+ * is the meaning of IBV_REREG_MR_ERR_INPUT. The call never returns the other codes of
+ * ibv_rereg_mr(3), which mean that the region is lost.
  */
 int
 uroce_rereg_mr(struct ibv_mr *mr, int flags, struct ibv_pd *pd, void *addr, size_t length,

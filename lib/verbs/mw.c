@@ -152,9 +152,9 @@ swap_rkey(struct ibv_mw *ibv, uint32_t *expected, uint32_t rkey)
 }
 
 /*
- * The program may read the new rkey as soon as the request is posted, and another thread may poll
- * the completion before this call returns. So the rkey is changed before the post, and changed back
- * if the post fails.
+ * The program may read the new rkey as soon as the bind request is posted, and another thread may
+ * poll the request's completion before this call returns. So the rkey of the window is changed
+ * before the post, and changed back if the post fails.
  */
 int
 uroce_bind_mw(struct ibv_qp *qp, struct ibv_mw *ibv, struct ibv_mw_bind *bind)

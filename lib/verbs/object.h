@@ -66,9 +66,10 @@ struct uroce_vxrcd;
 struct uroce_vdevice {
 	struct ibv_device ibv;
 	/*
-	 * Vendor libraries have the pointer to their table of operations at this place of their
-	 * device struct, and recognise their devices by it. Here the field holds its own address,
-	 * which is the address of no vendor's table.
+	 * In the device structs of vendor libraries (providers of rdma-core) this place has the
+	 * pointer to the vendor's table of operations, by which a vendor library recognises its
+	 * devices. In this library the field holds its own address, which is the address of no
+	 * vendor's table.
 	 */
 	const void *provider;
 	uint8_t resv[UROCE_ABI_ROOM];
@@ -252,9 +253,9 @@ struct uroce_vcq {
 };
 
 /**
- * The caller calls this function when a program stops polling a CQ: when the CQ is armed, and it is
- * empty or the program waits for its event. If the device has the key drive=app, the program then
- * does not drive the worker by polling. So the service thread is notified, once after each arming.
+ * Handle that a program stops polling a CQ: the CQ is armed, and the CQ is empty or the program
+ * waits for its event. If the device has the key drive=app, polling drives the worker, and the
+ * program does not poll while it waits. So the service thread is notified, once after each arming.
  */
 static inline void
 uroce_vcq_leave(struct uroce_vcq *cq)
@@ -346,7 +347,7 @@ uroce_vcontext(struct ibv_context *ibv)
  */
 int uroce_vcontext_start(struct ibv_context *ibv);
 
-/** Get the device of the data path (floor 3) that a context has opened. */
+/** Get the device of the data path (lib/datapath) that a context has opened. */
 static inline struct uroce_dev *
 uroce_vcontext_dev(struct ibv_context *ibv)
 {
@@ -467,7 +468,7 @@ uroce_vdevice_uncount(struct uroce_vdevice *device, unsigned *nb)
 	pthread_mutex_unlock(&device->lock);
 }
 
-/** Add one to `*nb_users`, the number of users of an object of this context. */
+/** Add one to `*nb_users`, the number of objects that use an object of this context. */
 static inline void
 uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 {
@@ -476,7 +477,7 @@ uroce_users_add(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** Subtract one from `*nb_users`, the number of users of an object of this context. */
+/** Subtract one from `*nb_users`, the number of objects that use an object of this context. */
 static inline void
 uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 {
@@ -485,7 +486,7 @@ uroce_users_drop(struct ibv_context *context, unsigned *nb_users)
 	pthread_mutex_unlock(&context->mutex);
 }
 
-/** Whether an object has users, and so must not be destroyed. */
+/** Whether other objects use an object, which then must not be destroyed. */
 static inline bool
 uroce_users_any(struct ibv_context *context, const unsigned *nb_users)
 {

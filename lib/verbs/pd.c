@@ -42,7 +42,10 @@ make_pd(struct ibv_context *context, uint32_t pdn)
 		errno = ENOMEM;
 		return NULL;
 	}
-	/* the fields of the PD are set before other threads can find it in the list */
+	/*
+	 * the fields of the PD are set before the PD is added to the list, where other threads can
+	 * find it
+	 */
 	pd->pdn = pdn != 0 ? pdn : atomic_fetch_add(&last_pdn, 1) + 1;
 	pd->ibv.context = context;
 	pd->ibv.handle = pd->pdn;

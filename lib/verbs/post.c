@@ -48,8 +48,8 @@ path_of(const struct uroce_vqp *qp, const struct ibv_send_wr *wr)
 }
 
 /*
- * Maximum number of slots that one call prefetches, because a CPU fetches no more cache lines at
- * the same time.
+ * Maximum number of slots of the send queue that one call prefetches, because a CPU fetches no more
+ * cache lines at the same time.
  */
 #define FETCH_MAX 16u
 
@@ -140,10 +140,10 @@ uroce_post_send(struct ibv_qp *ibv, struct ibv_send_wr *wr, struct ibv_send_wr *
 }
 
 /*
- * Publish `nb` receive requests, and unlock the queue. The requests wait for packets, so the
- * worker needs no doorbell. But in state ERR the worker must flush the requests. The fence makes
- * sure that the worker sees the requests when the QP enters ERR, or that this thread sees ERR and
- * rings the doorbell.
+ * Publish `nb` receive requests of a QP, and unlock the receive queue. The requests wait for
+ * packets, so the worker needs no doorbell. But in state ERR the worker must flush the requests.
+ * The fence makes sure that the worker sees the requests when the QP enters ERR, or that this
+ * thread sees ERR and rings the doorbell.
  */
 static void
 end_recv(struct uroce_vqp *qp, uint32_t nb)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Creating and destroying queue pairs. A QP is one piece of memory: struct uroce_vqp, followed by
- * the slots of its queues. The struct contains the verbs object, the transport's context and the
- * worker's record. The table `kinds` has the queues and objects of each QP type.
+ * the slots of its queues. The struct contains the verbs object, and the worker QP of lib/datapath
+ * with the QP context of lib/transport. The table `kinds` has the queues and objects of each QP
+ * type.
  */
 
 #include <errno.h>
@@ -68,7 +69,7 @@ is_known(enum ibv_qp_type type)
 	return (unsigned)type < RTE_DIM(kinds) && kinds[type].is_known;
 }
 
-/* --- checks ---------------------------------------------------------------------------------------- */
+/* --- checks of the attributes ---------------------------------------------------------------------- */
 
 static bool
 is_cq_of_context(const struct ibv_context *context, const struct ibv_cq *cq)
@@ -176,7 +177,7 @@ uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init
 	return check_objects(context, init);
 }
 
-/* --- memory ---------------------------------------------------------------------------------------- */
+/* --- memory of a QP -------------------------------------------------------------------------------- */
 
 /*
  * Compute the capabilities of a new QP: at least those that were requested, and at least 1. Inline
@@ -259,7 +260,7 @@ free_qp(struct uroce_vqp *qp)
 	uroce_hugemem_free(qp);
 }
 
-/* --- objects --------------------------------------------------------------------------------------- */
+/* --- creation and end of a QP ---------------------------------------------------------------------- */
 
 static void
 fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
@@ -307,7 +308,7 @@ choose_worker(const struct uroce_vqp *qp, const struct uroce_dev *dev)
 	return dev->worker[qp->ibv.qp_num % dev->nb_workers];
 }
 
-/* Fill in the transport's context of a new QP, and the worker's record of it. */
+/* Fill in the QP context (lib/transport) and the worker QP (lib/datapath) of a new QP. */
 static void
 fill_record(struct uroce_vqp *qp, const struct uroce_dev *dev, const struct uroce_vqp_conf *vconf)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Log lines about control operations of a QP. The floor of the transport returns the reason of a
+ * Log lines about control operations of a QP. The functions of lib/transport return the reason of a
  * refusal as data, and this file writes the sentence.
  */
 

@@ -64,8 +64,8 @@ is_listed(uintptr_t first, size_t len, const struct right *right)
 	while (first < end && fgets(line, sizeof(line), maps) != NULL) {
 		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &from, &to, perms) != 3)
 			/*
-			 * the text in the buffer is the rest of a line that is longer than the
-			 * buffer
+			 * `line` has the rest of a line of /proc/self/maps that is longer than
+			 * `line`, so it is skipped
 			 */
 			continue;
 		if (to <= first)

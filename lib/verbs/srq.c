@@ -226,7 +226,10 @@ resize_srq(struct uroce_vsrq *srq, uint32_t max_wr)
 		uroce_hugemem_free(mem);
 		return -EINVAL;
 	}
-	/* the old memory is not used as a queue, so its first word links the list of old blocks */
+	/*
+	 * the old memory is not used as a queue any more, so its first word can hold the link to
+	 * the next old block
+	 */
 	*(void **)srq->mem = srq->old_mem;
 	srq->old_mem = srq->mem;
 	srq->mem = NULL;

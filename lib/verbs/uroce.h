@@ -9,8 +9,8 @@
  * The calls mirror verbs one to one, with the same arguments, return values and errno:
  * `s/ibv_/uroce_/` ports a program's control calls. Types and constants are those of verbs. The
  * objects are verbs objects, so the inline calls of <infiniband/verbs.h> (ibv_post_send,
- * ibv_post_recv, ibv_poll_cq) work on them. Each of these inline calls has a `uroce_` counterpart
- * here.
+ * ibv_post_recv, ibv_poll_cq) work on them. This header also has a `uroce_` counterpart of each of
+ * these inline calls.
  *
  * EAL belongs to the caller: rte_eal_init() must have run before the first call. A device is
  * created from a string, "PORT[,key=value...]". The programmer's guide describes the keys.
@@ -157,9 +157,10 @@ unsigned uroce_worker_input(struct uroce_worker *worker, struct rte_mbuf **frame
 			    struct rte_mbuf **rest);
 
 /**
- * Take frames to transmit. The worker takes doorbells and runs senders and timers. The call returns
- * the frames that senders and timers send. A receive completion of a reliable QP becomes visible
- * when its acknowledgement has been returned, and after 20 ms in any case.
+ * Get the frames that a worker has to transmit. During the call the worker processes doorbells,
+ * lets its QPs send, and runs timers. The call returns the frames that result. A receive completion
+ * of a reliable QP becomes visible when its acknowledgement has been returned, and after 20 ms in
+ * any case.
  *
  * @lcore  As uroce_worker_input().
  * @mt     As uroce_worker_input().
@@ -537,10 +538,10 @@ struct ibv_qp *uroce_create_qp_ex(struct ibv_context *context,
 /**
  * Convert a QP to the form that the ibv_wr_*() calls take.
  *
- * From ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort() the calling thread holds the send
- * queue. Meanwhile this thread must make no other call for the QP, and calls of other threads wait.
- * ibv_wr_complete() posts all requests that were built, or none of them, and returns an errno as
- * uroce_post_send().
+ * From ibv_wr_start() to ibv_wr_complete() or ibv_wr_abort() the calling thread holds the lock of
+ * the send queue. Meanwhile this thread must make no other call for the QP, and calls of other
+ * threads wait. ibv_wr_complete() posts all requests that were built, or none of them, and returns
+ * an errno as uroce_post_send().
  *
  * @lcore  Any thread.
  * @mt     Safe.

@@ -59,7 +59,10 @@ enum uroce_dv_block_size {
 	UROCE_DV_BLOCK_SIZE_4160,
 };
 
-/** Supported signatures. A member has the bit 1 << value for each supported value of the enum. */
+/**
+ * Supported signatures. Each member is a bit mask: the bit 1 << value is set for each supported
+ * value of the member's enum.
+ */
 struct uroce_dv_sig_caps {
 	uint64_t block_size; /* a bit for each supported value of enum uroce_dv_block_size */
 	uint32_t block_prot; /* a bit for each supported value of enum uroce_dv_sig_type */

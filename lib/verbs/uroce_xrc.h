@@ -4,8 +4,8 @@
 
 /**
  * @file
- * XRC: domains, and targets that receive for the shared receive queues of a domain, in both
- * generations of the API.
+ * XRC: domains, and targets that receive for the shared receive queues of a domain. The calls are
+ * those of the newer and of the older generation of verbs.
  *
  * This header is a part of <uroce.h>, which includes it and explains the tags in the comments.
  */
@@ -132,12 +132,13 @@ struct ibv_srq *uroce_create_xrc_srq(struct ibv_pd *pd, struct ibv_xrc_domain *x
 				     struct ibv_srq_init_attr *srq_init_attr);
 
 /**
- * Create an XRC target, and register the caller for it.
+ * Create an XRC target, and register `init_attr->xrc_domain` for it. The registration keeps the
+ * target from being destroyed.
  *
  * @lcore  Any thread.
  * @mt     Safe.
- * @owner  The caller gives up the registration by uroce_unreg_xrc_rcv_qp(). When its last
- *         registration is given up, the QP is destroyed.
+ * @owner  The caller gives up the registration by uroce_unreg_xrc_rcv_qp(). When the last
+ *         registration of the QP is given up, the QP is destroyed.
  * @param[in,out] init_attr  only xrc_domain and qp_context are read; cap is set to zeros
  * @param[out] xrc_rcv_qpn  written on success
  * @return 0, or -1 with errno. EINVAL: an argument, or the domain, is NULL; ENOMEM.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Building requests by calls. wr_start() locks the send queue. Each builder begins a request, and
- * setters add to it. wr_complete() publishes all requests, or none of them.
+ * The ibv_wr_*() calls, which build send requests. wr_start() locks the send queue. Each builder
+ * begins a request, and setters add to it. wr_complete() publishes all requests, or none of them.
  *
  * A request is collected in a struct ibv_send_wr. It is written to its slot when the next request
  * begins, or by wr_complete(), after the same checks as in uroce_post_send(). After the first error
@@ -76,8 +76,8 @@ uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode opcode)
 		.sg_list = vwr->sge,
 		.opcode = opcode,
 		/*
-		 * IBV_SEND_INLINE is removed here, because only a setter of inline data sets this
-		 * flag
+		 * IBV_SEND_INLINE is removed from the flags of the program, because only a setter
+		 * of inline data sets this flag
 		 */
 		.send_flags = ibv->wr_flags & ~(unsigned)IBV_SEND_INLINE,
 	};
@@ -124,7 +124,7 @@ wr_complete(struct ibv_qp_ex *ibv)
 	return uroce_errno_ret(err);
 }
 
-/* --- builders -------------------------------------------------------------------------------------- */
+/* --- builders of requests -------------------------------------------------------------------------- */
 
 static void
 wr_send(struct ibv_qp_ex *ibv)
@@ -214,7 +214,7 @@ wr_bind_mw(struct ibv_qp_ex *ibv, struct ibv_mw *mw, uint32_t rkey,
 	wr->bind_mw.bind_info = *bind_info;
 }
 
-/* --- setters --------------------------------------------------------------------------------------- */
+/* --- setters of the data of a request -------------------------------------------------------------- */
 
 static void
 wr_set_sge(struct ibv_qp_ex *ibv, uint32_t lkey, uint64_t addr, uint32_t length)

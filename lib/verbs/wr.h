@@ -22,7 +22,7 @@
  */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* `wr` has a request that was begun, and is not written to its slot yet */
+	bool is_open;   /* `wr` has a request that was begun and is not in its slot yet */
 	bool has_mkeys; /* the QP may configure mkeys */
 	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
 	/* -errno of the first builder or setter that has failed; 0: none has failed */
@@ -61,7 +61,10 @@ struct ibv_send_wr *uroce_vwr_begin(struct ibv_qp_ex *ibv, enum ibv_wr_opcode op
  */
 #define UROCE_VWR_CONF_KEY UINT32_MAX
 
-/** Whether the request's data is still the mkey configuration of its builder and setters. */
+/**
+ * Whether the data of the request that is being built is still the mkey configuration that its
+ * builder and setters made.
+ */
 static inline bool
 uroce_vwr_is_conf(const struct uroce_vwr *vwr)
 {

@@ -21,7 +21,7 @@
 #include "verbs/uroce.h"
 #include "verbs/xrc.h"
 
-/* --- inodes ---------------------------------------------------------------------------------------- */
+/* --- inodes of shared domains ---------------------------------------------------------------------- */
 
 struct uroce_vinode {
 	struct uroce_vinode *next;
@@ -120,7 +120,7 @@ give_inode(struct uroce_vinode *inode)
 	pthread_mutex_unlock(&inodes_lock);
 }
 
-/* --- domains: under the device's lock -------------------------------------------------------------- */
+/* --- XRC domains: the caller holds the device's lock ----------------------------------------------- */
 
 static struct uroce_vdomain *
 find_domain(struct uroce_vdevice *device, const struct stat *stat)
@@ -196,7 +196,7 @@ join_domain(struct uroce_vdevice *device, int fd, int oflags, struct uroce_vdoma
 	return ret;
 }
 
-/* --- handles --------------------------------------------------------------------------------------- */
+/* --- handles of XRC domains ------------------------------------------------------------------------ */
 
 static int
 open_xrcd(struct ibv_context *context, int fd, int oflags, struct uroce_vxrcd **out)
