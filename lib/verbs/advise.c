@@ -52,9 +52,9 @@ find_range(struct ibv_pd *pd, bool is_written, const struct ibv_sge *sge, const 
 }
 
 /*
- * Execute the advice for a mapped range of memory. The advice PREFETCH_NO_FAULT makes no page
- * resident, and a worker accesses the memory through the page tables of the CPU. So there is
- * nothing to prepare, and the function only checks that the range is mapped.
+ * Execute the advice for a range of memory. The advice PREFETCH_NO_FAULT makes no page resident,
+ * and a worker accesses the memory through the page tables of the CPU. So there is nothing to
+ * prepare for this advice, and the function only checks that the range is mapped.
  */
 static int
 apply_advice(enum ibv_advise_mr_advice advice, const void *addr, uint32_t len)

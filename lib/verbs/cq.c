@@ -307,10 +307,11 @@ uroce_create_cq(struct ibv_context *context, int cqe, void *cq_context,
 }
 
 /*
- * On a device with the key drive=app, wait until the CQ's worker has run one whole round, driven by
- * this thread or by another one. By then posted requests that can complete at once have their
- * entries in the CQ, and a resize takes these entries into account. The function waits for the end
- * of two rounds, because the worker may be in the middle of the first one.
+ * On a device with the key drive=app, wait until the CQ's worker has run one whole round (receive,
+ * doorbells, transmit, timers), driven by this thread or by another one. By then posted requests
+ * that can complete at once have their entries in the CQ, and a resize takes these entries into
+ * account. The function waits for the end of two rounds, because the worker may be in the middle of
+ * the first one.
  */
 static void
 complete_posted(struct uroce_vcq *cq)
@@ -337,8 +338,8 @@ uroce_resize_cq(struct ibv_cq *ibv, int cqe)
 		return uroce_fail(ENOMEM);
 	complete_posted(cq);
 	/*
-	 * Two threads may resize the CQ at the same time. Each thread exchanges the memory under
-	 * the mutex, and frees the memory that it has replaced.
+	 * Two threads may resize the CQ at the same time. Each thread exchanges the memory of the
+	 * CQ under the CQ's mutex, and frees the memory that it has replaced.
 	 */
 	pthread_mutex_lock(&ibv->mutex);
 	ret = uroce_cq_resize(&cq->queue, mem, (uint32_t)cqe);

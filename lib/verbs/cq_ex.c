@@ -2,9 +2,10 @@
 /*
  * Extended CQs: a program takes completions one by one, and reads each field by a call.
  *
- * start_poll() and next_poll() remove an entry from the queue, as uroce_poll_cq() does, and keep a
- * copy. So a QP can be destroyed, and the CQ can be resized, between these calls. From start_poll()
- * to end_poll() a lock protects the copy. Other calls on the CQ do not wait for this lock.
+ * start_poll() and next_poll() remove an entry from the CQ, as uroce_poll_cq() does, and keep a
+ * copy of the entry. So a QP can be destroyed, and the CQ can be resized, between these calls. From
+ * start_poll() to end_poll() a lock protects the copy. Other calls on the CQ do not wait for this
+ * lock.
  */
 
 #include <errno.h>
@@ -53,8 +54,9 @@ end_poll(struct ibv_cq_ex *ibv)
 }
 
 /*
- * Whether a poll of the CQ finds it empty. If the CQ is empty and the application drives the
- * worker (drive=app), the worker runs one round before the CQ is checked again.
+ * Whether a poll of the CQ finds it empty. If the CQ is empty and the application drives the worker
+ * (key drive=app), the worker runs one round (receive, doorbells, transmit, timers) before the CQ
+ * is checked again.
  */
 static bool
 is_poll_idle(struct uroce_vcq *cq)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The list of devices in this process. A device is created from a specification, or on a port that
- * the embedder has started, or it is announced and started later. Programs find a device by its
- * name in the list that uroce_get_device_list() returns.
+ * the embedder (the DPDK application that links this library) has started, or it is announced and
+ * started later. Programs find a device by its name in the list that uroce_get_device_list()
+ * returns.
  */
 
 #include <errno.h>
@@ -175,8 +176,8 @@ uroce_announce_device(const char *spec, const char *vdev, int (*start)(void *arg
 }
 
 /*
- * Parse the specification of a device on a port that the embedder hands over: the port's name,
- * followed by the `keys` of the embedder.
+ * Parse the specification of a device on a port that the embedder (a DPDK application) hands over:
+ * the port's name, followed by the `keys` of the embedder.
  */
 static int
 parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
@@ -200,8 +201,8 @@ parse_on_port(uint16_t port_id, const char *keys, struct uroce_dev_conf *conf)
 		return ret;
 	conf->is_handed_over = true;
 	/*
-	 * drive=app is the default only for ports that uroce starts. This port belongs to the
-	 * embedder, which also drives the workers.
+	 * drive=app is the default only for ports that uroce starts. This port belongs to a DPDK
+	 * application, which also drives the workers.
 	 */
 	if (conf->drive == UROCE_DRIVE_APP)
 		conf->drive = UROCE_DRIVE_NONE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Destroying a device. Connection management has contexts of the device. These contexts are closed
- * first, if no program uses them.
+ * Destroying a device. Connection management may have opened contexts of the device. These contexts
+ * are closed first, if no program uses them.
  */
 
 #include <errno.h>

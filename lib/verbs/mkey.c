@@ -74,7 +74,7 @@ get_mkey_flags(uint32_t create_flags)
 }
 
 /*
- * Allocate the memory of an mkey, and add the mkey to the device's table.
+ * Allocate the memory of an mkey, and add the mkey to the device's table of memory keys.
  * @return 0, or a positive errno
  */
 static int
@@ -131,7 +131,10 @@ uroce_dv_destroy_mkey(struct uroce_dv_mkey *dv)
 	pthread_mutex_lock(&dev->lock);
 	uroce_mkey_remove(dev->mrs, dv->lkey);
 	pthread_mutex_unlock(&dev->lock);
-	/* wait, because a worker whose round began before the removal may still use the mkey */
+	/*
+	 * wait until no worker uses the mkey: a worker that found the mkey before the removal may
+	 * still use it
+	 */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);
 	uroce_mr_free(dev->mrs, dv->lkey);

@@ -65,8 +65,8 @@ uroce_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 }
 
 /*
- * Remove a window from the device's table. -EBUSY means that a worker executes a bind of this
- * window. That takes a few instructions, so the removal is tried again.
+ * Remove a memory window from the device's table of memory keys. -EBUSY means that a worker
+ * executes a bind of this window. That takes a few instructions, so the removal is tried again.
  */
 static int
 remove_window(struct uroce_dev *dev, uint32_t rkey, uint32_t *last_rkey)
@@ -97,8 +97,8 @@ uroce_dealloc_mw(struct ibv_mw *ibv)
 	if (ret != 0)
 		return uroce_errno_ret(ret);
 	/*
-	 * wait, because a worker whose round began before the removal may still place data through
-	 * the window
+	 * wait until no worker uses the window: a worker that found the window before the removal
+	 * may still place data through it
 	 */
 	uroce_dev_grace(dev);
 	pthread_mutex_lock(&dev->lock);

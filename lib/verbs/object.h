@@ -7,10 +7,10 @@
  * The verbs objects: their structs, and the conversion from a pointer that a program holds to the
  * object behind it.
  *
- * Programs hold `struct ibv_qp *` and other pointers of verbs. The objects here begin with the
- * struct of verbs, and have a "v" for verbs in their name. Where verbs let a struct grow
- * (ibv_qp_ex, ibv_cq_ex), zero bytes follow it. So a program built with a newer header finds NULL
- * there, and not a field of this library.
+ * Programs hold `struct ibv_qp *` and other pointers of verbs. The structs of this file begin with
+ * the struct of verbs, and have a "v" for verbs in their name. Where verbs let a struct grow
+ * (ibv_qp_ex, ibv_cq_ex), zero bytes follow the struct of verbs. So a program built with a newer
+ * header finds NULL there, and not a field of this library.
  *
  * An object that other objects use counts these users, under the mutex of its context
  * (uroce_users_*). It cannot be destroyed while it has users. An object to which events refer (CQ,
@@ -66,10 +66,9 @@ struct uroce_vxrcd;
 struct uroce_vdevice {
 	struct ibv_device ibv;
 	/*
-	 * In the device structs of vendor libraries (providers of rdma-core) this place has the
-	 * pointer to the vendor's table of operations, by which a vendor library recognises its
-	 * devices. In this library the field holds its own address, which is the address of no
-	 * vendor's table.
+	 * rdma-core's providers recognise a device of their own by the pointer at this place of its
+	 * struct, which points to their table of operations. In this library the field holds its
+	 * own address, which is the address of no provider's table.
 	 */
 	const void *provider;
 	uint8_t resv[UROCE_ABI_ROOM];
@@ -163,7 +162,7 @@ struct uroce_vpd {
 struct uroce_vmr {
 	struct ibv_mr ibv;
 	uint64_t word; /* check word that detects a destroyed or foreign object (handle.h) */
-	struct uroce_region *region; /* region to which this handle belongs, see region.h */
+	struct uroce_region *region; /* memory region of this `struct ibv_mr`, see region.h */
 };
 
 struct uroce_vmw {
@@ -271,8 +270,8 @@ struct uroce_vsrq {
 	struct uroce_worker_srq wsrq;
 	void *mem; /* memory of the requests of the SRQ */
 	/*
-	 * Memory that the queue had before it was resized. QPs may still use requests in it. If
-	 * there are several such blocks, the first word of each points to the next.
+	 * Memory that the SRQ had before it was resized. QPs may still use requests in it. If there
+	 * are several such blocks, the first word of each points to the next.
 	 */
 	void *old_mem;
 	unsigned nb_users; /* number of QPs that use the SRQ */
@@ -305,19 +304,18 @@ struct uroce_vqp {
 	atomic_bool is_building;
 	/* The two fields below are used only if this QP is a handle of an XRC target. */
 	bool is_silent; /* no program sees this handle of an XRC target, so it gets no events */
-	/*
-	 * this handle, which no program sees, represents a registration of the program (xrc_rcv.c)
-	 */
+	/* this QP is a handle that no program sees, and represents a registration (xrc_rcv.c) */
 	bool is_registration;
 	/*
 	 * The fields below link an XRC target and its handles (xrc.h). The device's lock guards
 	 * them.
 	 */
-	/* if this is a handle: the QP of the XRC target; otherwise NULL */
+	/* if this QP is a handle of an XRC target: the QP of the target; otherwise NULL */
 	struct uroce_vqp *target;
-	struct uroce_vqp *handles; /* if this is an XRC target: the list of its handles */
-	struct uroce_vqp *next;    /* if this is a handle: the next handle of the XRC target */
-	/* if this is a handle: the XRC domain with which the program made it */
+	struct uroce_vqp *handles; /* if this QP is an XRC target: the list of its handles */
+	/* if this QP is a handle of an XRC target: the next handle of the target */
+	struct uroce_vqp *next;
+	/* if this QP is a handle of an XRC target: XRC domain by which the program opened it */
 	struct uroce_vxrcd *xrcd;
 };
 

@@ -19,7 +19,7 @@
 #include "verbs/uroce_dv.h"
 #include "verbs/xrc.h"
 
-/* Arguments of a modify call, which the calling thread passes to the QP's worker. */
+/* Arguments of uroce_modify_qp(), which the calling thread passes to the QP's worker. */
 struct change {
 	struct uroce_worker_qp *wqp;
 	const struct ibv_qp_attr *attr;
@@ -38,8 +38,8 @@ apply_change(void *arg)
 					 change->path, uroce_clock_ns());
 
 	/*
-	 * uroced must have the QP's peer (the binding) before the program can notify the peer that
-	 * the QP receives
+	 * If the device is attached to uroced, uroced must know the QP's peer before the program
+	 * can notify the peer that the QP receives.
 	 */
 	if (ret == 0)
 		uroce_worker_qp_bind(change->wqp);
@@ -118,9 +118,9 @@ tell_state(struct ibv_qp *ibv, enum ibv_qp_state state)
 }
 
 /*
- * Whether a modify call makes the QP stop or start receiving from its peer. The QP stops receiving
- * all packets in ERR and RESET, and responses in SQD. It starts receiving in RTR. Frames that
- * arrived before such a change must be processed in the old state.
+ * Whether a call of uroce_modify_qp() makes the QP stop or start receiving from its peer. The QP
+ * stops receiving all packets in ERR and RESET, and responses in SQD. It starts receiving in RTR.
+ * Frames that arrived before such a change must be processed in the old state.
  */
 static bool
 ends_life(const struct ibv_qp_attr *attr, int mask)
@@ -208,8 +208,8 @@ uroce_query_qp(struct ibv_qp *ibv, struct ibv_qp_attr *attr, int attr_mask,
 	struct uroce_vqp *const qp = uroce_vqp_behind(ibv);
 
 	/*
-	 * The mask is ignored and all attributes are returned, because reading fewer would not be
-	 * faster.
+	 * `attr_mask` is ignored and all attributes are returned, because reading fewer would not
+	 * be faster.
 	 */
 	(void)attr_mask;
 	const int ret = uroce_vqp_check_any(ibv);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls that create a queue pair. The type IBV_QPT_XRC_RECV is a handle of an XRC target; all
- * other types are QPs of their own.
+ * The calls that create a queue pair. For the type IBV_QPT_XRC_RECV they create an XRC target, and
+ * return a handle of it (xrc.h). For all other types they return the QP itself.
  */
 
 #include <errno.h>

@@ -215,7 +215,10 @@ odd_lines(size_t len)
 	return (nb_lines | 1) * RTE_CACHE_LINE_SIZE;
 }
 
-/* Compute the bytes of a queue's slots. The result is 0 if the QP does not have this queue. */
+/*
+ * Compute the number of bytes of all slots of a send or receive queue. The result is 0 if the QP
+ * does not have this queue.
+ */
 static size_t
 slots_len(uint32_t max_wr, uint32_t stride)
 {
@@ -295,7 +298,7 @@ fill_verbs(struct uroce_vqp *qp, struct ibv_context *context,
 /*
  * Choose the worker for a QP. A QP gets the worker of its send CQ, but an XRC target has no send
  * CQ. If the device has the key drive=app, programs drive only the workers of the CQs that they
- * poll, mostly worker 0, and other workers wait for the service thread. So a target of such a
+ * poll, mostly worker 0, and other workers wait for the service thread. So an XRC target of such a
  * device is placed on worker 0.
  */
 static struct uroce_worker *

@@ -51,7 +51,7 @@
  * first. The last row is for all lower speeds.
  */
 static const struct {
-	uint32_t mbps; /* lowest speed in Mb/s to which the row applies */
+	uint32_t mbps; /* lowest Ethernet speed in Mb/s to which this row of the table applies */
 	uint8_t width;
 	uint8_t speed;
 } link_rates[] = {
@@ -131,7 +131,7 @@ uroce_query_port_sized(struct ibv_context *context, uint8_t port_num, struct ibv
 
 /*
  * Compute max_res_rd_atom: the number of READs and atomics that the device can execute as responder
- * at a time. A worker has resources for UROCE_RD_BLOCKS QPs at a time.
+ * at a time. A worker has responder resources for UROCE_RD_BLOCKS QPs at a time.
  */
 static int
 get_max_responders(const struct uroce_dev *dev)
@@ -156,7 +156,7 @@ set_device_limits(const struct uroce_dev *dev, struct ibv_device_attr *attr)
 	attr->max_cq = UROCE_MAX_CQS;
 	attr->max_cqe = UROCE_MAX_CQE;
 	attr->max_mr = (int)dev->conf.max_mr;
-	/* the limit of MWs is that of MRs, because both are entries of one table */
+	/* the limit of MWs is that of MRs, because MWs and MRs are entries of the same table */
 	attr->max_mw = (int)dev->conf.max_mr;
 	attr->max_pd = UROCE_MAX_PDS;
 	attr->max_ah = UROCE_MAX_AHS;

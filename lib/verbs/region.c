@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lifetime of a memory region. A region is published in the device's table, later withdrawn,
- * and freed after a grace period, when the port has released all zero-copy frames that refer to it.
+ * The lifetime of a memory region. A region is published in the device's table of regions. When it
+ * ends, it is withdrawn from the table, and is freed after two waits: until no worker uses it, and
+ * until the port has released all zero-copy frames that refer to it.
  */
 
 #include <errno.h>
@@ -77,7 +78,7 @@ free_region(struct uroce_region *region)
 	free(region);
 }
 
-/* Make a handle of a region: the `struct ibv_mr` to which a program holds a pointer. */
+/* Make a handle of a memory region: the `struct ibv_mr` to which a program holds a pointer. */
 static struct uroce_vmr *
 make_mr_handle(struct ibv_pd *pd, struct uroce_region *region, void *addr, size_t length)
 {
@@ -185,8 +186,8 @@ withdraw_region(struct uroce_dev *dev, uint32_t key)
 	if (ret != 0)
 		return ret;
 	/*
-	 * wait, because a worker whose round began before the key was withdrawn may still copy from
-	 * or to the region, or start a zero-copy transmission from it
+	 * wait until no worker uses the region: a worker that found the key before the withdrawal
+	 * may still copy from or to the region, or start a zero-copy transmission from it
 	 */
 	uroce_dev_grace(dev);
 	uroce_dev_reclaim_mr(dev, key);
@@ -267,7 +268,7 @@ uroce_dereg_mr(struct ibv_mr *ibv)
 }
 
 /*
- * Find a registered region by its key, and count another handle of the region.
+ * Find a registered region by its key, and count another handle (`struct ibv_mr`) of the region.
  * @return the region; NULL: domain `pdn` has no registered region with this key
  */
 static struct uroce_region *

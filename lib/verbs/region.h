@@ -40,7 +40,10 @@ struct uroce_region {
 	/* The lock of struct uroce_vdevice guards all fields below. */
 	unsigned nb_handles;
 	bool is_registered;
-	/* the last handle of the region was dropped, so no handle can be added any more */
+	/*
+	 * the last handle (`struct ibv_mr`) of the region was dropped, so no handle can be added
+	 * any more
+	 */
 	bool is_ending;
 	/* neighbours in the device's list of registered regions */
 	struct uroce_region *prev, *next;

@@ -47,7 +47,8 @@ extern "C" {
 /* --- devices ------------------------------------------------------------------------------------- */
 
 /**
- * List the devices that exist now, opened. The contexts are those of `id->verbs`.
+ * Open all devices that exist now, and list their contexts. Each context is the one that ids of the
+ * device have as `id->verbs`.
  *
  * @lcore  Any thread.
  * @mt     Safe.

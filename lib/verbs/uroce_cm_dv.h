@@ -5,7 +5,7 @@
 /**
  * @file
  * Calls of connection management beyond those of librdmacm: the status of events in words, and
- * calls for bindings of <uroce_cm.h> to other interfaces.
+ * calls that help to implement other interfaces on top of <uroce_cm.h>.
  */
 
 #include <stdbool.h>

@@ -23,8 +23,8 @@ extern "C" {
 #endif
 
 /**
- * Values of enum ibv_wr_opcode. An ATOMIC_WRITE uses the fields wr.rdma, and has 8 bytes of data
- * in one element or inline.
+ * Values of enum ibv_wr_opcode for FLUSH and ATOMIC_WRITE. An ATOMIC_WRITE uses the fields wr.rdma.
+ * Its 8 bytes of data are in one scatter/gather element, or inline.
  */
 #define UROCE_DV_WR_FLUSH        ((enum ibv_wr_opcode)14)
 #define UROCE_DV_WR_ATOMIC_WRITE ((enum ibv_wr_opcode)15)

@@ -315,9 +315,9 @@ struct uroce_dv_sig_block_attr {
 	uint32_t flags;     /* flags of this struct (enum uroce_dv_sig_block_attr_flags) */
 	uint8_t check_mask; /* bytes of a signature that are checked, enum uroce_dv_sig_mask */
 	/*
-	 * The bytes of a signature that are copied, if both sides have the same structure. Without
-	 * UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK these are all bytes that have the same value on
-	 * both sides.
+	 * The bytes of a signature that are copied, if the signatures in memory and on the wire
+	 * have the same structure. Without UROCE_DV_SIG_BLOCK_ATTR_FLAG_COPY_MASK these are all
+	 * bytes that have the same value on both sides.
 	 */
 	uint8_t copy_mask;
 	uint64_t comp_mask; /* set of further fields: none exist, so it must be 0 */

@@ -22,9 +22,9 @@
  */
 struct uroce_vwr {
 	struct ibv_send_wr wr;
-	bool is_open;   /* `wr` has a request that was begun and is not in its slot yet */
+	bool is_open;   /* `wr` has a request that is not in its slot of the send queue yet */
 	bool has_mkeys; /* the QP may configure mkeys */
-	uint32_t nb;    /* number of requests since ibv_wr_start() whose slots are filled */
+	uint32_t nb;    /* number of requests since ibv_wr_start() that are in their slots */
 	/* -errno of the first builder or setter that has failed; 0: none has failed */
 	int err;
 	struct ibv_sge sge[UROCE_SGE_MAX];

@@ -62,8 +62,8 @@ struct uroce_vqp_conf {
 int uroce_vqp_check_init(const struct ibv_context *context, const struct ibv_qp_init_attr_ex *init);
 
 /**
- * Create a QP for a program, or the QP behind the handles of an XRC target. The caller has checked
- * `init`.
+ * Create a QP for a program, or the QP of an XRC target, of which programs have only handles
+ * (struct uroce_vqp). The caller has checked `init`.
  * @param init  for an XRC target nothing but the type is read
  * @return 0; -ENOMEM; for QPN 1 also the errors of uroce_dev_alloc_gsi()
  */
@@ -71,13 +71,15 @@ int uroce_vqp_create(struct ibv_context *context, const struct ibv_qp_init_attr_
 		     const struct uroce_vqp_conf *conf, struct uroce_vqp **qp);
 
 /**
- * Destroy a QP. An XRC target must have no handles.
+ * Destroy a QP. If the QP is an XRC target, all its handles (struct uroce_vqp) must have been
+ * closed.
  * @return 0; -EBUSY: the QP is a member of a multicast group
  */
 int uroce_vqp_destroy(struct uroce_vqp *qp);
 
 /**
- * Create an XRC target, and its first handle.
+ * Create an XRC target, and its first handle: the struct uroce_vqp to which a program gets a
+ * pointer.
  * @param is_silent  whether the handle is hidden from the program, so that it gets no events
  * @return 0; -ENOMEM
  */
@@ -91,15 +93,15 @@ int uroce_target_create(struct uroce_vxrcd *xrcd, void *qp_context, bool is_sile
 struct uroce_vqp *uroce_target_find(const struct uroce_vxrcd *xrcd, uint32_t qpn);
 
 /**
- * Make another handle of an XRC target, which is found by its QP number.
+ * Make another handle (struct uroce_vqp) of an XRC target, which is found by its QP number.
  * @return 0; -EINVAL: the domain has no target of this number; -ENOMEM
  */
 int uroce_target_open(struct uroce_vxrcd *xrcd, uint32_t qpn, void *qp_context, bool is_silent,
 		      struct uroce_vqp **handle);
 
 /**
- * Close a handle of an XRC target, and wait until all events of the handle are acknowledged.
- * Closing the last handle destroys the target.
+ * Close a handle (struct uroce_vqp) of an XRC target, and wait until all events of the handle are
+ * acknowledged. Closing the last handle destroys the target.
  */
 void uroce_target_close(struct uroce_vqp *handle);
 

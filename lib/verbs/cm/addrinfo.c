@@ -121,7 +121,10 @@ check_hints(const struct rdma_addrinfo *hints)
 	return 0;
 }
 
-/* Fill in `info`, which is zeroed. `*eai` becomes the error of getaddrinfo(3), or stays 0. */
+/*
+ * Fill in `info`, which the caller has zeroed, from the names and the hints. `*eai` becomes the
+ * error of getaddrinfo(3), or stays 0.
+ */
 static int
 fill_info(const char *node, const char *service, const struct rdma_addrinfo *hints,
 	  struct rdma_addrinfo *info, int *eai)

@@ -376,9 +376,9 @@ uroce_cm_agent_end(struct uroce_vdevice *device)
 		return;
 	uroce_cm_telemetry_remove(agent);
 	/*
-	 * If the agent has no thread, the program drives the agent and the workers. A thread of the
-	 * program calls uroce_cm_agent_end(), so no worker could transmit while this thread waits
-	 * for the drain of QP 1.
+	 * If the agent has no thread, the thread of the program that calls uroce_cm_agent_end() may
+	 * be the one that drives the workers. No worker would transmit while this thread waits
+	 * until QP 1 has sent its MADs. So the call does not wait.
 	 */
 	const bool can_drain = agent->has_thread;
 

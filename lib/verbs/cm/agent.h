@@ -103,7 +103,8 @@ struct uroce_cm_agent {
 };
 
 /**
- * Get the agent of a device. The first call for a device creates the agent.
+ * Get the agent of a device: its CM engine with QP 1, a lock and a thread. The first call for a
+ * device creates the agent.
  * @return 0, or -errno: ENOMEM; the errors of uroce_gsi_open(); the thread was not created
  */
 int uroce_cm_agent_get(struct uroce_vdevice *device, struct uroce_cm_agent **agent);

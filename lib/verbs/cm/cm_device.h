@@ -91,7 +91,8 @@ unsigned uroce_vcm_device_if_index(const struct uroce_vcm_device *device);
 int uroce_vcm_end_open(struct uroce_vcm_id *id, struct uroce_vcm_device *device);
 
 /**
- * Make the end of a new id, which a CONNECT_REQUEST of the device's connection manager has made.
+ * Make the end of a new id, which is its id at the device's connection manager. A CONNECT_REQUEST
+ * has created that id.
  * @param number  number of the new id at the connection manager
  * @return 0, or -errno: the caller destroys the new id
  */

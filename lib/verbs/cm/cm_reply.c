@@ -106,7 +106,7 @@ uroce_cm_reply_stats(struct rte_tel_data *reply, const struct uroce_cm_agent_sta
 
 /* --- ids of an agent --------------------------------------------------------------------------- */
 
-/* Add an address and its port to a dictionary, unless the address is not set. */
+/* Add an address and its port to a dictionary of telemetry, unless the address is not set. */
 static void
 put_addr(struct rte_tel_data *dict, const char *name, const struct uroce_cm_addr *addr)
 {
@@ -120,7 +120,10 @@ put_addr(struct rte_tel_data *dict, const char *name, const struct uroce_cm_addr
 	}
 }
 
-/* Add a number to a dictionary, unless the number is 0, which means that it is not known. */
+/*
+ * Add a number to a dictionary of telemetry, unless the number is 0, which means that it is not
+ * known.
+ */
 static void
 put_known(struct rte_tel_data *dict, const char *name, uint64_t value)
 {
@@ -137,8 +140,8 @@ side_of(const struct uroce_cm_row *row)
 }
 
 /*
- * Add the length and the limit of the backlog of a listener. For a request that waits in a backlog,
- * add its listener.
+ * Add to a dictionary the length and the limit of the backlog, if the id is a listener. If the id
+ * is a request that waits in a backlog, add its listener.
  */
 static void
 put_backlog(struct rte_tel_data *dict, const struct uroce_cm_row *row)

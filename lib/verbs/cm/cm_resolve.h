@@ -24,7 +24,8 @@ void uroce_vcm_resolve_begin(struct uroce_vcm_id *id, const struct uroce_vcm_rou
 void uroce_vcm_resolve_cancel(struct uroce_vcm_id *id);
 
 /**
- * Look up the MACs of all resolutions in progress, and end those that succeed or fail.
+ * Look up the MACs of all addresses that are being resolved, and end the resolutions that succeed
+ * or fail.
  * @return when to call again, in nanoseconds from now; UROCE_CM_NEVER: there is no resolution
  */
 uint64_t uroce_vcm_resolve_step(void);

@@ -169,7 +169,7 @@ rate_kernels_route(struct candidate *of)
 	return RATING_KERNEL;
 }
 
-/* Whether frames of a device pass UDP sockets, those of this process or those of uroced. */
+/* Whether a device sends and receives its frames by UDP sockets, of this process or of uroced. */
 static bool
 is_on_sockets(const struct uroce_dev *dev)
 {
@@ -258,7 +258,8 @@ rate_device(const struct uroce_vcm_device *device, struct candidate *of)
 /*
  * Choose the address of a device that replaces a loopback address. The first address of the IP
  * version that is not link-local is chosen, or else a link-local one.
- * @return the index of the address; -1: the device has no address of the IP version
+ * @return the index of the address in the GID table; -1: the device has no address of the IP
+ *         version
  */
 static int
 first_of_family(const struct uroce_vcm_device *device, uint8_t ip_version)

@@ -22,7 +22,7 @@
 
 /*
  * Lock that guards the members of `service`. A thread holds this lock while it starts or ends the
- * service thread.
+ * thread of connection management.
  */
 static pthread_mutex_t service_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -11,7 +11,8 @@
 #include "verbs/cm/event_queue.h"
 
 /**
- * Take the oldest event of a channel, and move the QP of its id.
+ * Take the oldest event of a channel, and move the QP of the event's id to the state that the event
+ * requires.
  * @return the event; NULL: the channel has no event
  */
 struct uroce_vcm_event *uroce_vcm_take(struct uroce_vcm_channel *channel);

@@ -18,7 +18,9 @@ struct uroce_cm_consumer {
 	struct uroce_cm_manager manager;
 	struct ibv_context *context; /* context of the device that this consumer uses */
 	struct uroce_cm_agent *agent;
-	/* number of the consumer, by which the CM engine identifies the owner of the consumer's ids */
+	/*
+	 * number of the consumer, by which the CM engine identifies the owner of the consumer's ids
+	 */
 	uint16_t number;
 };
 
@@ -238,7 +240,10 @@ close_consumer(struct uroce_cm_manager *manager)
 {
 	struct uroce_cm_consumer *const consumer = consumer_of(manager);
 
-	/* in a child of fork() the agent and the context belong to the parent */
+	/*
+	 * in a child of fork() the agent and the context belong to the parent, so they stay
+	 * unchanged
+	 */
 	if (!uroce_is_fork_child()) {
 		uroce_cm_agent_remove(consumer->agent, consumer->number);
 		uroce_users_drop(consumer->context, &uroce_vcontext(consumer->context)->nb_users);

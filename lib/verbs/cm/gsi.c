@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * QP 1. Only its number and its Q_Key differ from those of other UD QPs.
+ * QP 1, the QP of the general services interface of a device. Only its number and its Q_Key differ
+ * from those of other UD QPs.
  *
  * The completion queue is polled and armed by internal functions, and not by the calls for
  * programs. The calls for programs also drive the worker, and notify the service thread that the
@@ -241,8 +242,8 @@ uroce_gsi_arm(struct uroce_gsi *gsi)
 }
 
 /*
- * Whether a completion of the receive queue is a datagram with an IP header and the length of a
- * MAD.
+ * Whether a completion of the receive queue belongs to a datagram with an IP header and the length
+ * of a MAD.
  */
 static bool
 is_mad(const struct ibv_wc *wc)

@@ -7,8 +7,8 @@
  * The objects behind <uroce_cm.h>: ids, their ends (ids at the connection managers of devices), and
  * the multicast groups of an id.
  *
- * Programs hold `struct rdma_cm_id *`. The objects here begin with the struct of librdmacm, and
- * have "vcm" in their name.
+ * Programs hold `struct rdma_cm_id *`. The structs of these objects begin with the struct of
+ * librdmacm, and have "vcm" in their name.
  *
  * One mutex, uroce_vcm_lock, guards all objects. A thread holds it during calls of a connection
  * manager, because these calls do not wait for a peer. A thread does not hold it while it creates,
@@ -62,7 +62,7 @@ enum uroce_vcm_state {
 struct uroce_vcm_end {
 	struct uroce_vcm_id *id;
 	struct uroce_vcm_device *device;
-	uint32_t number;            /* number of the end at the connection manager */
+	uint32_t number;            /* number of the id at the connection manager of `device` */
 	struct uroce_vcm_end *next; /* next entry in the list of ends of `id` */
 	/* links in the list of the ends at the device; `*link` is the pointer to this end */
 	struct uroce_vcm_end *next_of_device, **link;

@@ -86,8 +86,9 @@ uroce_cm_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **cm, v
 }
 
 /*
- * Destroy the ends of an id, remove its pending events, and wait until the program has acknowledged
- * the events that it took. Afterwards no event of the id is raised.
+ * Destroy the ends of an id (its ids at connection managers), remove its pending events, and wait
+ * until the program has acknowledged the events that it took. Afterwards no event of the id is
+ * raised.
  * @return the removed events. If the id is a listener, they may include CONNECT_REQUESTs, whose new
  *         ids the program has not received.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The choice of the connection manager of a device: an agent in this process, or that of uroced. */
+/*
+ * The choice of the connection manager of a device: an agent in this process (verbs/cm/agent.h), or
+ * the connection manager of uroced.
+ */
 
 #include "verbs/cm/manager.h"
 

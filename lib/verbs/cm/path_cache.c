@@ -138,7 +138,7 @@ may_begin(const struct uroce_cm_path_cache *cache, const struct uroce_cm_path_en
 }
 
 /*
- * Find the entry for the two hosts of a message, or make one.
+ * Find the entry of the path cache for the two hosts of a message, or make one.
  * @return the entry; NULL: all entries of the set are being resolved, and none may be replaced
  */
 static struct uroce_cm_path_entry *

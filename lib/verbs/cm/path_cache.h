@@ -40,8 +40,8 @@ struct uroce_cm_path_entry {
 	uint8_t smac[6];
 	uint8_t dmac[6];
 	/*
-	 * party whose message has begun the resolution: it causes messages (verbs/cm/shares.h); the
-	 * entry counts for the party until the address is resolved, or the entry ends
+	 * party (verbs/cm/shares.h) whose message has begun the resolution; the entry counts for
+	 * this party until the address is resolved, or the entry ends
 	 */
 	uint16_t party;
 	/* time of the next request for the MAC of the peer, see uroce_dev_try_resolve() */

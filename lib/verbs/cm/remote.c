@@ -103,7 +103,8 @@ make_request(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm
 
 /*
  * Make a request to uroced's connection manager about an id.
- * @param phase  phase that the id gets if the request succeeds; UROCE_REMOTE_FREE: the phase stays
+ * @param phase  phase (enum uroce_remote_phase) that the id gets if the request succeeds;
+ *         UROCE_REMOTE_FREE: the phase stays
  */
 static int
 request_of_id(struct uroce_cm_remote *remote, uint32_t local, struct uroce_mux_cm_request *request,

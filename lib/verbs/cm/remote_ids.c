@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Two tables that grow: the ids of the process, and the process's numbers of the ids, indexed by
- * the connection manager's numbers.
+ * Two tables, which grow when needed. One has the ids of the process. The other translates numbers:
+ * its index is the number of an id at uroced's connection manager, its entry is the number of the
+ * id in this process.
  */
 
 #include "verbs/cm/remote_ids.h"

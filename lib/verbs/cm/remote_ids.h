@@ -17,9 +17,15 @@
 /** Phase of an id. The phase determines what happens to the id when the connection manager ends. */
 enum uroce_remote_phase {
 	UROCE_REMOTE_FREE, /* the number of the id is not in use */
-	/* no peer knows the id; a new connection manager creates and binds it again */
+	/*
+	 * no peer knows the id; if the connection manager is started again, the id is created and
+	 * bound again
+	 */
 	UROCE_REMOTE_LOCAL,
-	/* the id listens; a new connection manager creates and binds it, and it listens again */
+	/*
+	 * the id listens; if the connection manager is started again, the id is created and bound,
+	 * and listens again
+	 */
 	UROCE_REMOTE_LISTEN,
 	/* a peer knows the id, and the connection is not established yet */
 	UROCE_REMOTE_PENDING,
@@ -84,9 +90,9 @@ void uroce_remote_ids_remove(struct uroce_remote_ids *ids, uint32_t local);
 void uroce_remote_ids_on_event(struct uroce_remote_id *id, enum uroce_cm_event_kind kind);
 
 /**
- * Handle the end of the connection manager. An id becomes lost if it has a peer (phases PENDING,
- * ESTABLISHED and ENDED). A lost id gets an event: DISCONNECTED if it had a connection, UNREACHABLE
- * if it was connecting, and none if it had ended.
+ * Handle the end of uroced's connection manager. An id becomes lost if it has a peer (phases
+ * PENDING, ESTABLISHED and ENDED). A lost id gets an event: DISCONNECTED if it had a connection,
+ * UNREACHABLE if it was connecting, and none if it had ended.
  */
 void uroce_remote_ids_lose(struct uroce_remote_ids *ids);
 

@@ -23,7 +23,7 @@
 #include "datapath/log.h"
 #include "datapath/uroced/mux_client.h"
 
-#define REPLY_S 5 /* maximum time to wait for a reply, in seconds */
+#define REPLY_S 5 /* maximum time to wait for a reply of the connection manager, in seconds */
 /*
  * Maximum time in seconds for which a request waits for a connection. uroced and its connection
  * manager need up to a second each to start, and several seconds on a busy machine.
@@ -217,7 +217,10 @@ disconnect_link(struct uroce_remote_link *link)
 	pthread_mutex_unlock(&fork_lock);
 }
 
-/* Connect and send HELLO. @return 0, or -errno; then the link is not connected */
+/*
+ * Connect to uroced's connection manager, and send HELLO.
+ * @return 0, or -errno: there is no connection
+ */
 static int
 connect_manager(struct uroce_remote_link *link)
 {
@@ -256,7 +259,10 @@ set_ready(struct uroce_remote_link *link)
 	link->ops->notify(link->arg);
 }
 
-/* Close a connection that has ended, and notify its user. */
+/*
+ * Close a connection to the connection manager that has ended, and notify the user of the
+ * connection.
+ */
 static void
 lose_connection(struct uroce_remote_link *link)
 {
@@ -435,7 +441,10 @@ uroce_remote_link_await(struct uroce_remote_link *link)
 	return link->is_ready && !link->is_calling && !link->is_stopping ? 0 : -EIO;
 }
 
-/* End the connection. The connection's thread notices this, and connects again. */
+/*
+ * End the connection to the connection manager. The connection's thread notices this, and connects
+ * again.
+ */
 static int
 end_connection(const struct uroce_remote_link *link)
 {

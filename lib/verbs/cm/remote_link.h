@@ -21,17 +21,20 @@ struct uroce_remote_link;
 
 /** Functions that the user of a connection to uroced's connection manager provides. */
 struct uroce_remote_link_ops {
-	/* This function is called when the connection has ended. The caller holds `lock`. */
+	/*
+	 * This function is called when the connection to uroced's connection manager has ended. The
+	 * caller holds `lock`.
+	 */
 	void (*lost)(void *arg);
 	/*
-	 * This function is called when the connection was made again, before any thread makes a
-	 * request. The function may make requests by uroce_remote_link_exchange(). The caller holds
-	 * `lock`.
+	 * This function is called when the connection to uroced's connection manager was made
+	 * again, before any thread makes a request. The function may make requests by
+	 * uroce_remote_link_exchange(). The caller holds `lock`.
 	 */
 	void (*connected)(void *arg);
 	/*
-	 * This function is called when there are events for the user, or the connection has ended.
-	 * The caller holds no lock.
+	 * This function is called when uroced's connection manager has events for the user, or the
+	 * connection to it has ended. The caller holds no lock.
 	 */
 	void (*notify)(void *arg);
 };

@@ -55,10 +55,10 @@ find_replaced(struct uroce_cm_sender *sender)
 }
 
 /*
- * Get the place for another message of a party (verbs/cm/shares.h) in the list of messages with
+ * Get an entry for another message of a party (verbs/cm/shares.h) in the list of messages with
  * unresolved destinations. If the list is full, the new message replaces a message of another party
  * that has more messages in the list.
- * @return the place; NULL: the party must not get another place
+ * @return the entry; NULL: the party must not get another entry
  */
 static struct uroce_cm_unresolved *
 get_place(struct uroce_cm_sender *sender, unsigned party)

@@ -28,7 +28,7 @@
  */
 #define UROCE_CM_UNRESOLVED_WIRE_MAX 32u
 
-/** A message that waits for the resolution of its destination. */
+/** A CM message that waits for the resolution of its destination. */
 struct uroce_cm_unresolved {
 	uint64_t end_ns; /* time at which the waiting message is dropped */
 	struct uroce_cm_tx tx;
@@ -46,7 +46,7 @@ struct uroce_cm_sender {
 	uint64_t nb_dropped;
 };
 
-/** Initialize a sender. @return 0, or -errno of uroce_cm_path_cache_init() */
+/** Initialize the sender of CM messages. @return 0, or -errno of uroce_cm_path_cache_init() */
 int uroce_cm_sender_init(struct uroce_cm_sender *sender, struct uroce_gsi *gsi,
 			 struct uroce_dev *dev);
 

@@ -24,7 +24,7 @@
 int uroce_vcm_sockaddr_parse(const struct sockaddr *sa, struct uroce_cm_addr *addr,
 			     uint32_t *scope);
 
-/** Write an address for the program, with the scope ID `scope`. */
+/** Convert `addr` to a sockaddr for the program, with the scope ID `scope`. */
 void uroce_vcm_sockaddr_put(struct sockaddr_storage *sa, const struct uroce_cm_addr *addr,
 			    uint32_t scope);
 
