@@ -25,7 +25,10 @@ get_mkey_conf(struct uroce_vwr *vwr)
 	return (struct uroce_mkey_conf *)vwr->data;
 }
 
-/* Set the number of pieces in the mkey configuration, and the length of the configuration. */
+/*
+ * Set the number of pieces of memory in the mkey configuration, and the length of the
+ * configuration.
+ */
 static void
 set_conf_len(struct uroce_vwr *vwr, uint32_t nb_pieces)
 {

@@ -123,8 +123,8 @@ int uroce_get_worker_count(struct ibv_context *context);
  * @lcore  Any thread.
  * @mt     Safe.
  * @owner  The device owns the worker, which is valid until the device is destroyed.
- * @return the worker, or NULL with errno EINVAL: `idx` is not in 0 .. count - 1, `context` is NULL,
- *         or the device is announced and not started
+ * @return the worker, or NULL with errno EINVAL: `idx` is negative or not less than the number of
+ *         workers, `context` is NULL, or the device is announced and not started
  */
 struct uroce_worker *uroce_get_worker(struct ibv_context *context, int idx);
 

@@ -113,8 +113,8 @@ struct uroce_dv_cc {
 
 /**
  * Choose the congestion control of a connected QP (RC, UC, XRC) in RESET or INIT, instead of the
- * algorithm that the key `cc` of the device's configuration chooses. The parameters are those of
- * the device. A reset of the QP keeps the choice.
+ * algorithm that the key `cc` of the device's configuration chooses. The parameters of the
+ * algorithm are those of the device. A reset of the QP keeps the choice.
  *
  * @lcore  Any thread.
  * @mt     Safe.
@@ -144,8 +144,8 @@ struct uroce_dv_counter {
 };
 
 /**
- * Read the counters of a device. Since the device was started, they count what all its contexts do
- * and what is on the wire.
+ * Read the counters of a device. They count, from the start of the device on, the work of all its
+ * contexts and the packets on the wire.
  *
  * @lcore  Any thread.
  * @mt     Safe. No thread is stopped, so the values may be of slightly different moments. Each

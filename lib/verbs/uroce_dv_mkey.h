@@ -81,7 +81,7 @@ struct uroce_dv_context {
 	 */
 	uint64_t comp_mask;
 	struct uroce_dv_sig_caps sig_caps;
-	uint16_t max_mkey_entries; /* maximum number of pieces of one mkey */
+	uint16_t max_mkey_entries; /* maximum number of pieces of memory of one mkey */
 };
 
 /**
@@ -162,7 +162,7 @@ enum uroce_dv_mkey_init_attr_flags {
 struct uroce_dv_mkey_init_attr {
 	struct ibv_pd *pd;
 	uint32_t create_flags; /* flags of the creation (enum uroce_dv_mkey_init_attr_flags) */
-	uint16_t max_entries;  /* number of pieces that the mkey may have */
+	uint16_t max_entries;  /* number of pieces of memory that the mkey may have */
 };
 
 /** An mkey. Its lkey and rkey are the same number. */
@@ -227,32 +227,39 @@ void uroce_dv_wr_mkey_configure(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey 
  */
 void uroce_dv_wr_set_mkey_access_flags(struct uroce_dv_qp_ex *qp, uint32_t access_flags);
 
-/** Setter: set the memory of the mkey to the pieces of a list, one after the other. */
+/** Setter: set the memory of the mkey to the pieces of memory in a list, one after the other. */
 void uroce_dv_wr_set_mkey_layout_list(struct uroce_dv_qp_ex *qp, uint16_t num_sges,
 				      const struct ibv_sge *sge);
 
 struct uroce_dv_mr_interleaved {
 	uint64_t addr;
 	uint32_t bytes_count;
-	uint32_t bytes_skip; /* bytes from the end of a piece to its start in the next repetition */
+	/*
+	 * bytes from the end of a piece of memory to the start of the same piece in the next
+	 * repetition
+	 */
+	uint32_t bytes_skip;
 	uint32_t lkey;
 };
 
 /**
- * Setter: set the memory of the mkey to the pieces of a list, which is repeated repeat_count
- * times.
+ * Setter: set the memory of the mkey to the pieces of memory in a list. The list is repeated
+ * repeat_count times.
  */
 void uroce_dv_wr_set_mkey_layout_interleaved(struct uroce_dv_qp_ex *qp, uint32_t repeat_count,
 					     uint16_t num_interleaved,
 					     const struct uroce_dv_mr_interleaved *data);
 
-/** Build a request that configures the access rights and a list of pieces, with all its setters. */
+/**
+ * Build a request that configures the access rights of an mkey and a list of its pieces of memory,
+ * with all its setters.
+ */
 void uroce_dv_wr_mr_list(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 			 uint32_t access_flags, uint16_t num_sges, struct ibv_sge *sge);
 
 /**
- * Build a request that configures the access rights and a repeated list of pieces, with all its
- * setters.
+ * Build a request that configures the access rights of an mkey and a repeated list of its pieces of
+ * memory, with all its setters.
  */
 void uroce_dv_wr_mr_interleaved(struct uroce_dv_qp_ex *qp, struct uroce_dv_mkey *mkey,
 				uint32_t access_flags, uint32_t repeat_count,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * XRC targets: QPs that receive for all XRC SRQs of a domain. A target exists as long as it has a
- * handle. A handle is made when the target is created, and whenever it is opened by its number. In
- * the older generation of verbs each registration is a handle, too.
+ * handle, which is a struct uroce_vqp for a program. A handle is made when the target is created,
+ * and whenever it is opened by its number. In the older generation of verbs each registration is a
+ * handle, too.
  */
 
 #include <errno.h>

@@ -107,7 +107,10 @@ fill_port_part(struct uroce_vcm_id *id)
 		.packet_life_time_selector = SELECTOR_EXACTLY,
 		.packet_life_time = PACKET_LIFE_TIME_CODE,
 	};
-	/* the ACK timeout is twice the packet lifetime, so the code of the lifetime is one less */
+	/*
+	 * both codes are exponents of two, and the ACK timeout is twice the packet lifetime, so the
+	 * code of the lifetime is one less
+	 */
 	if (id->ack_timeout_code > 0)
 		path->packet_life_time = id->ack_timeout_code - 1;
 	if (uroce_query_port(id->device->own, 1, &port) == 0) {

@@ -125,8 +125,9 @@ look_for_mac(struct uroce_vcm_id *id)
 	if (uroce_vcontext_start(device->own) != 0)
 		return -ENODEV;
 	/*
-	 * The time limit begins with the first request for the MAC. The start of a device, which
-	 * may take seconds on a busy machine, does not reduce the time in which the peer may reply.
+	 * The time limit of a resolution begins with the first request for the MAC. The start of a
+	 * device, which may take seconds on a busy machine, does not reduce the time in which the
+	 * peer may reply.
 	 */
 	if (of->deadline_ns == 0)
 		of->deadline_ns = monotonic_ns() + of->timeout_ns;

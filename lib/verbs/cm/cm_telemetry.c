@@ -22,8 +22,8 @@ static pthread_mutex_t agents_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uroce_cm_agent *agents;
 
 /*
- * Find the agent of the device whose name is at the beginning of the parameters. The caller holds
- * `agents_lock`.
+ * Find the agent of the device whose name is at the beginning of the parameters of a telemetry
+ * command. The caller holds `agents_lock`.
  * @param[out] rest  the parameters that follow the name
  */
 static struct uroce_cm_agent *

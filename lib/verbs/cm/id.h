@@ -58,7 +58,7 @@ enum uroce_vcm_state {
 	UROCE_VCM_ENDED,
 };
 
-/** An end of an id: the id that it has at the connection manager of one device. */
+/** An end of a program's id: the id that it has at the connection manager of one device. */
 struct uroce_vcm_end {
 	struct uroce_vcm_id *id;
 	struct uroce_vcm_device *device;

@@ -49,8 +49,8 @@ struct uroce_remote_link {
 	bool has_thread;
 	int work_fd; /* eventfd that wakes the connection's thread */
 	/*
-	 * Lock that guards the fields from `is_ready` to `reply`, and the fields of the user of the
-	 * connection.
+	 * Lock that guards the fields from `is_ready` to `reply`, and the data of the user of the
+	 * connection (struct uroce_cm_remote).
 	 */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
