@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Multicast groups: attaching UD QPs to a group and detaching them. The GID identifies the group.
- * The argument `lid` has a meaning in InfiniBand alone, and is ignored.
+ * The argument `lid` is used only on InfiniBand links, so it is ignored.
  */
 
 #include <errno.h>

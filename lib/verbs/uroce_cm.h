@@ -75,8 +75,10 @@ void uroce_cm_free_devices(struct ibv_context **list);
  * or the program.
  */
 enum uroce_cm_drive {
-	UROCE_CM_DRIVE_THREAD, /* a thread of the library does the work; the default */
-	UROCE_CM_DRIVE_NONE,   /* the program does the work, by uroce_cm_poll() */
+	/* a thread of the library does the work of connection management; the default */
+	UROCE_CM_DRIVE_THREAD,
+	/* the program does the work of connection management, by uroce_cm_poll() */
+	UROCE_CM_DRIVE_NONE,
 };
 
 /**

@@ -46,8 +46,8 @@ type_of_transport(const struct uroce_cm_info *info)
 }
 
 /*
- * Set the addresses of an id for a request. A request without an IP header (RDMA IP CM) names the
- * hosts only by their GIDs, which are converted to addresses.
+ * Set the addresses of an id that is made for a connection request. A request without an IP header
+ * (RDMA IP CM) names the hosts only by their GIDs, which are converted to addresses.
  */
 static void
 fill_addresses(struct uroce_vcm_id *id, const struct uroce_cm_info *info)

@@ -29,7 +29,10 @@ struct uroce_vcm_channel;
 struct uroce_vcm_device;
 struct uroce_vcm_id;
 
-/** Lock that guards ids, their ends and groups, event channels, and the list of open devices. */
+/**
+ * Lock that guards ids, their ends (struct uroce_vcm_end), their multicast groups, event channels,
+ * and the list of open devices.
+ */
 extern pthread_mutex_t uroce_vcm_lock;
 
 /** Hop limit of connections and of datagrams to multicast groups: the value of Linux. */
