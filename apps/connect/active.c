@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The active side of uroce-connect. It resolves the address of the peer and the route, sends a
- * connection request, and disconnects as soon as it is connected. If nobody listens at the port, it
- * looks for a datagram service at this port.
+ * connection request, and disconnects as soon as it is connected. If nobody listens at this port of
+ * the peer, uroce-connect asks the peer for a datagram service with the same port number.
  */
 
 #include "end.h"
@@ -143,7 +143,11 @@ disconnect(struct rdma_cm_id *id)
 		(void)uroce_cm_ack_cm_event(event);
 }
 
-/* Connect to the peer. @return 0, or the outcome of the step that failed */
+/*
+ * Connect to the peer.
+ * @return 0; or the outcome of the step that failed: a negative errno, or the positive reason of a
+ *         REJ
+ */
 static int
 make_connection(const struct options *opt, struct rdma_event_channel *channel)
 {
@@ -166,7 +170,8 @@ make_connection(const struct options *opt, struct rdma_event_channel *channel)
 
 /*
  * Ask the peer for the QP of a datagram service, and report the result.
- * @param is_way_known  the address and the route were resolved and reported before
+ * @param is_way_known  whether the address of the peer and the route were already resolved and
+ *         reported
  */
 static int
 resolve_service(const struct options *opt, struct rdma_event_channel *channel, bool is_way_known)

@@ -53,7 +53,10 @@ addr_parse(const char *text, struct sockaddr_storage *addr)
 	if (len == 0 || len - 2 * has_brackets >= sizeof(ip))
 		return -1;
 	(void)snprintf(ip, sizeof(ip), "%.*s", (int)(len - 2 * has_brackets), text + has_brackets);
-	/* An IPv6 address needs brackets: without them, its end cannot be told from the port. */
+	/*
+	 * An IPv6 address needs brackets. Without brackets a parser cannot find where the address
+	 * ends and the port begins.
+	 */
 	if (addr_parse_ip(ip, addr) != 0 || (addr->ss_family == AF_INET6) != has_brackets)
 		return -1;
 	return set_port(addr, colon + 1);

@@ -11,12 +11,13 @@
 #include <sys/socket.h>
 
 struct options {
-	const char *spec; /* the device to create, such as "net_af_packet0,addr=192.0.2.1/24" */
+	/* specification of the device to create, such as "net_af_packet0,addr=192.0.2.1/24" */
+	const char *spec;
 	/* address of the peer to connect to; if is_listener is set, local address to listen at */
 	struct sockaddr_storage addr;
 	bool has_source;
 	struct sockaddr_storage source; /* local address from which the active side connects */
-	/* time in milliseconds to wait for the answer to a request */
+	/* time in milliseconds to wait for the answer to a connection request */
 	int timeout_ms;
 	bool is_listener;
 	bool is_refusing; /* the listener rejects all requests */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The passive side of uroce-connect. It listens, and accepts or rejects each request, until a
- * signal ends the program. At most KEPT_MAX accepted ids exist: when there would be one more, the
- * oldest one is destroyed.
+ * signal ends the program. The ids of accepted connections are kept until the peer disconnects, but
+ * at most KEPT_MAX of them: one more id replaces the oldest one.
  */
 
 #include "end.h"
@@ -21,8 +21,8 @@
 static atomic_bool is_ending;
 
 static struct {
-	struct rdma_cm_id *id[KEPT_MAX]; /* accepted ids; NULL if the place is free */
-	unsigned next;                   /* index of the place in `id` that is used next */
+	struct rdma_cm_id *id[KEPT_MAX]; /* ids of accepted connections; NULL in a free entry */
+	unsigned next;                   /* index in `id` at which the next accepted id is stored */
 } kept;
 
 static void

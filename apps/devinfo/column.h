@@ -18,23 +18,31 @@ enum indent { OF_DEVICE = 1, OF_PORT = 3 };
 __attribute__((format(printf, 3, 4))) void column_print(enum indent indent, const char *label,
 							const char *format, ...);
 
-/** Print a line without a label: one more value for the label of an earlier line of a device. */
+/**
+ * Print one more value of a device, in a line without a label. The value belongs to the label that
+ * was printed last.
+ */
 void column_print_more(const char *value);
 
-/** The name of a number, or of a bit. */
+/**
+ * An entry of a list of names: a number or a mask of one bit, and the name of this number or bit.
+ */
 struct column_name {
 	uint64_t number;
 	/* name that is printed for the number; NULL in the last entry of a list */
 	const char *name;
 };
 
-/** Print a label and "NAME (number)". A number that is not in the list is printed as "invalid". */
+/**
+ * Print a label, and a number as "NAME (number)". NAME is "invalid" if `names` does not have the
+ * number.
+ */
 void column_print_named(enum indent indent, const char *label, const struct column_name *names,
 			uint64_t number);
 
 /**
- * Print the names of the bits that are set, one line for each, and one line for all bits without a
- * name.
+ * Print the names of the bits that are set in `bits`, one line for each name. If bits are set that
+ * have no name, one more line shows them as a number.
  */
 void column_print_bits(const struct column_name *names, uint64_t bits);
 

@@ -78,7 +78,7 @@ static const struct column_name transport_odp[] = {
 	{ 0, NULL },
 };
 
-/* The names of the limits that are plain numbers, in the order in which ibv_devinfo prints them. */
+/* The limits of a device that are plain numbers, in the order in which ibv_devinfo prints them. */
 #define LIMIT(name)                                                                                \
 	{                                                                                          \
 #name, offsetof(struct ibv_device_attr, name)                                      \

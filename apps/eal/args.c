@@ -161,8 +161,8 @@ args_begin(struct args *args, const char *program)
 }
 
 /*
- * Get the value of an option: the text behind '=', or the next argument. The result is `none` if
- * the option was not given.
+ * Get the value of an EAL option on the command line: the text behind '=', or the next argument.
+ * The result is `none` if the option was not given.
  */
 static const char *
 value_of(int argc, char **argv, const char *name, const char *none)
@@ -189,9 +189,9 @@ make_dir(const char *path)
 }
 
 /*
- * Check whether EAL can create the sockets of telemetry below a folder. EAL does not start if it
- * cannot. This function creates the directory for the sockets, as EAL would, and checks the length
- * of the path.
+ * Check whether EAL can create the sockets of telemetry below a folder. If EAL cannot create them,
+ * it does not start. This function creates the directory for the sockets, as EAL would, and checks
+ * the length of the path.
  */
 static bool
 has_room_for_sockets(const char *folder, int argc, char **argv)

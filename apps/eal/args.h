@@ -26,7 +26,7 @@ void args_add(struct args *args, const char *text);
 
 /**
  * Whether the user gave an option, by its long name or its letter. `letter` is 0 if the option has
- * none.
+ * no letter.
  */
 bool args_has(int argc, char **argv, const char *name, char letter);
 

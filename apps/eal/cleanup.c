@@ -32,9 +32,9 @@ stop_here(void *arg)
 }
 
 /*
- * Let the interrupt thread run stop_here() for an interrupt source that nothing unregisters. An
- * alarm cannot be used: stop_here() does not return, and rte_eal_cleanup() waits for the callbacks
- * of alarms.
+ * Let EAL's interrupt thread run stop_here(): register stop_here() as the callback of an interrupt
+ * source, which stays registered. An alarm cannot be used: stop_here() does not return, and
+ * rte_eal_cleanup() waits for the callbacks of alarms.
  * @return whether the interrupt thread will run stop_here()
  */
 static bool

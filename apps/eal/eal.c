@@ -125,7 +125,10 @@ start_in_folder(struct args *args)
 	return parsed;
 }
 
-/* Start the program again without hugepages. Returns if that is not allowed or not possible. */
+/*
+ * Start the program again without hugepages. The function returns only if a restart is not allowed
+ * or not possible.
+ */
 static void
 start_again(void)
 {
@@ -209,10 +212,11 @@ eal_allow_restart(void)
 }
 
 /*
- * Add the options for memory. Hugepages are used only if enough of them are free, because a run
- * with too few would fail in the middle. A small run needs one MiB of them to be free. A large run
- * needs twice its memory: both of its ends may be on this machine, and neither end sees which
- * hugepages the other end will allocate.
+ * Add the options for memory. Hugepages are used only if enough of them are free, because a program
+ * that gets too few of them fails later. A program that needs at most MIB_SMALL MiB uses hugepages
+ * if one MiB of hugepages is free. Any other program uses hugepages if they have twice the memory
+ * that the program needs: both sides of a test may run on this machine, and neither side knows
+ * which hugepages the other side will allocate.
  * @return whether EAL will use hugepages although the user did not ask for them
  */
 static bool

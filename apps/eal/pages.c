@@ -2,8 +2,8 @@
 /*
  * A replacement of mmap64() for EAL. In the engine of drivers/ibverbs, which contains EAL, the
  * linker binds the calls of EAL to this function. In a program with the shared libraries of DPDK
- * the loader does this. The function changes only a mapping of a hugepage that fails: ordinary
- * memory is mapped instead.
+ * the dynamic loader binds these calls. The function changes only a mapping of a hugepage that
+ * fails: ordinary memory is mapped instead.
  *
  * EAL keeps the file descriptor of a page, and memif and vhost pass the descriptor to another
  * process to share the page. So the descriptor is replaced by one of the ordinary memory.
@@ -80,7 +80,11 @@ replace_file(int fd, size_t len)
 	return is_done;
 }
 
-/* Check whether ordinary memory is to replace a hugepage that could not be mapped. */
+/*
+ * Check whether ordinary memory is to replace a hugepage that could not be mapped. If so, `len` is
+ * subtracted from `left`, and `fd`, the descriptor of the page, refers to ordinary memory
+ * afterwards.
+ */
 static bool
 is_replaced(size_t len, int flags, int fd, off_t offset)
 {

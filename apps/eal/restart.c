@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Executes the program of this process again. The kernel has the arguments with which the process
- * was started, in the order in which they were given, which getopt_long() may have changed since.
+ * Executes the program of this process again, with the arguments with which the process was
+ * started. The arguments are read from /proc/self/cmdline, because getopt_long() may have reordered
+ * those in argv.
  */
 
 #include "eal/restart.h"

@@ -2,8 +2,8 @@
 /*
  * Finds or makes the folder for the sockets of EAL. Any user can create a folder of any name in
  * /tmp. So a folder there is used only if it belongs to the current user and no other user may
- * enter it. Then its content belongs to this user, too. If another user has taken the name, a
- * folder with a unique suffix is created.
+ * enter it. Then its content belongs to this user, too. If another user has created a folder of the
+ * same name, a folder with a unique suffix in its name is created.
  */
 
 #include "eal/runtime.h"
@@ -25,8 +25,8 @@
 static char own[NAME_MAX_LEN + sizeof(UNIQUE)];
 
 /*
- * Check whether `path` is a folder of this user, and not a symbolic link, that grants others none
- * of `rights_of_others`.
+ * Check whether `path` is a folder, and not a symbolic link, that belongs to this user and grants
+ * other users none of the rights in `rights_of_others`.
  */
 static bool
 is_mine(const char *path, mode_t rights_of_others)
@@ -38,8 +38,8 @@ is_mine(const char *path, mode_t rights_of_others)
 }
 
 /*
- * Check whether EAL can create its sockets below `folder`, and no other user can write to the
- * folder of the sockets.
+ * Check whether EAL can create its sockets in `folder`/dpdk, and whether no other user can write to
+ * `folder`/dpdk.
  */
 static bool
 is_usable(const char *folder)
@@ -51,8 +51,8 @@ is_usable(const char *folder)
 }
 
 /*
- * Find a folder with a unique suffix that an earlier program created because the plain name was
- * taken.
+ * Find a folder that an earlier program of this user created because the folder `name` could not be
+ * used. Such a folder is called `name` with a unique suffix.
  */
 static bool
 find_unique(const char name[NAME_MAX_LEN])

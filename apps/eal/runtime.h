@@ -5,9 +5,10 @@
 /**
  * @file
  * The folder below which EAL creates its sockets, in dpdk/PREFIX. EAL uses $RUNTIME_DIRECTORY if it
- * is set. Otherwise EAL uses /var/run for root, and $XDG_RUNTIME_DIR for other users. Its last
- * choice is /tmp, where dpdk/ belongs to the first user who creates it. So a user without any of
- * these gets a folder of its own: RUNTIME_OWN with the user's number, of mode 0700.
+ * is set. Otherwise EAL uses /var/run for root, and $XDG_RUNTIME_DIR for other users. The last
+ * choice of EAL is /tmp, where dpdk/ belongs to the first user who creates it. So where EAL would
+ * choose /tmp, runtime_folder() chooses a folder of the user's own: its name is RUNTIME_OWN
+ * followed by the number of the user, and its mode is 0700.
  */
 
 #include <stdbool.h>

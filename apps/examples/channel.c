@@ -127,8 +127,8 @@ serve(void)
 	post_all();
 	check(ibv_req_notify_cq(cq, 1) == 0, "cannot ask for solicited ones");
 	/*
-	 * the client synchronizes twice: before it sends the plain messages, and when they have
-	 * arrived
+	 * the client synchronizes twice: before it sends the messages that are not solicited, and
+	 * when these messages have arrived
 	 */
 	side_sync(&side);
 	side_sync(&side);
@@ -189,7 +189,10 @@ send_all(void)
 	while (number < NB_PLAIN)
 		send_one(number++, 0);
 	side_sync(&side);
-	/* Wait until the server has checked that plain messages raised no event. */
+	/*
+	 * Wait until the server has checked that the messages without IBV_SEND_SOLICITED raised no
+	 * event.
+	 */
 	side_sync(&side);
 	send_one(number++, IBV_SEND_SOLICITED);
 	side_sync(&side);

@@ -81,7 +81,10 @@ await(enum rdma_cm_event_type type)
 	check(uroce_cm_ack_cm_event(next_event(type)) == 0, "the event stays");
 }
 
-/* Create the QP of an id. No CQs are named, so the library also creates CQs for the id. */
+/*
+ * Create the QP of an id. The attributes name no CQs, so the library also creates the CQs of the
+ * QP.
+ */
 static void
 make_qp(struct rdma_cm_id *id)
 {

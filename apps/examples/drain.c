@@ -148,7 +148,7 @@ be_client(void)
 	const unsigned nb_drained = drain(1);
 
 	side_swap(&side, nb_drained);
-	side_sync(&side); /* wait until the server has checked the blocks */
+	side_sync(&side); /* wait until the server has checked which blocks were written */
 	change();
 	for (unsigned i = nb_drained; i < NB_WR; i++)
 		check(side_wait(&side, cq, IBV_WC_SUCCESS).wr_id == i, "requests out of order");
@@ -190,7 +190,7 @@ be_server(void)
 	side_wait(&side, cq, IBV_WC_SUCCESS);
 	side_sync(&side);
 	check(uroce_modify_qp(qp, &attr, IBV_QP_STATE) == 0, "the QP does not go to error");
-	/* after this event the QP uses no request of the SRQ, so the QP may be destroyed */
+	/* after this event the QP uses no receive request of the SRQ, so the QP may be destroyed */
 	wait_for_event(IBV_EVENT_QP_LAST_WQE_REACHED);
 	printf("%u blocks of %u bytes, and the last request reached\n", NB_WR, BLOCK_LEN);
 }

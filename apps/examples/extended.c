@@ -17,7 +17,7 @@
 #define NB_BLOCK  64
 #define BLOCK_LEN 5000
 #define BATCH     8    /* number of blocks that are posted together */
-#define TEXT_LEN  16   /* length of the message behind each block */
+#define TEXT_LEN  16   /* length of the message that follows each block */
 #define FIRST     1000 /* first value of the counter in the memory of the server */
 
 static struct side side;

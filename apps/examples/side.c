@@ -73,7 +73,7 @@ give_up(int signal_number)
 }
 
 /*
- * Connect to one of the addresses.
+ * Connect to the first address in the list `ai` that accepts the connection.
  * @return the socket; -1 with errno set if no address accepts the connection
  */
 static int
@@ -294,7 +294,10 @@ side_meet(const struct side *side, uint32_t qpn)
 	return link;
 }
 
-/* For each QP type: the attributes that each transition needs [ibv_modify_qp(3)]. */
+/*
+ * The masks of the attributes that each transition of a QP needs, for each QP type
+ * [ibv_modify_qp(3)].
+ */
 static const struct {
 	int init, rtr, rts;
 } masks[] = {
@@ -367,7 +370,7 @@ side_connect(const struct side *side, struct ibv_qp *qp)
 
 	side_raise(&link, qp);
 	/*
-	 * Wait until the other QP is in RTS, too. A packet that arrives at a QP in RTR would raise
+	 * Wait until the peer's QP is in RTS, too. A packet that arrives at a QP in RTR would raise
 	 * an asynchronous event, which the example does not expect.
 	 */
 	side_sync(side);

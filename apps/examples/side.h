@@ -51,7 +51,7 @@ struct side_link {
 	enum ibv_mtu mtu; /* path MTU: the smaller one of the active MTUs of the two devices */
 };
 
-/** If `is_ok` is false, print this line on stderr and end the program. */
+/** If `is_ok` is false, print the text of `format` as a line on stderr and end the program. */
 void check(bool is_ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /**
@@ -67,8 +67,8 @@ void side_open(struct side *side, int argc, char **argv);
 void side_close(struct side *side);
 
 /**
- * The parts of side_open(), for an example that creates the device itself: start EAL and read the
- * command line.
+ * Start EAL and read the command line. This is the first step of side_open(), for an example that
+ * creates its device itself. side_open_device() and side_join() are the other steps.
  * @return the value of --uroce
  */
 const char *side_begin(struct side *side, int argc, char **argv);
@@ -77,12 +77,16 @@ const char *side_begin(struct side *side, int argc, char **argv);
 void side_open_device(struct side *side, struct ibv_device *device);
 
 /**
- * Connect to the server before side_join(), for a client whose port must be started after that of
- * the server. The server listens when it calls side_join().
+ * Connect to the server by TCP. A client calls this function, before side_join(), if the client's
+ * port must be started after the server's port: the server accepts the connection when it calls
+ * side_join().
  */
 void side_call(struct side *side);
 
-/** Connect to the other process, and wait for the link of the port. */
+/**
+ * Connect to the other process, unless side_call() has done this, and wait for the link of the
+ * port.
+ */
 void side_join(struct side *side);
 
 /** Close the device as side_close() does, but leave EAL running. */
@@ -101,7 +105,8 @@ void side_sync(const struct side *side);
 struct side_link side_meet(const struct side *side, uint32_t qpn);
 
 /**
- * Get the attributes that move a QP of this type to the state INIT, RTR or RTS.
+ * Get the attributes with which uroce_modify_qp() moves a QP of type `type` to `state`, which is
+ * INIT, RTR or RTS.
  * @param[out] attr  the attributes, with qp_state = `state`
  * @return the mask for uroce_modify_qp()
  */
@@ -121,8 +126,8 @@ void side_connect(const struct side *side, struct ibv_qp *qp);
 struct ibv_wc side_wait(const struct side *side, struct ibv_cq *cq, enum ibv_wc_status status);
 
 /**
- * End this program if the other process has ended. A polling loop calls this function when it found
- * nothing.
+ * End this program if the other process has ended. A polling loop calls this function when it has
+ * found no completion.
  */
 void side_idle(const struct side *side);
 
@@ -130,9 +135,9 @@ void side_idle(const struct side *side);
 void side_wait_fd(const struct side *side, int fd);
 
 /**
- * Get an asynchronous event of this context, which the caller must acknowledge. Port events, such
- * as the one when the link comes up, are skipped. The descriptor `async_fd` does not block. Its
- * reader may wake up without an event, or for an event of another context.
+ * Get an asynchronous event of the context of `side`. The caller must acknowledge the event. Port
+ * events, such as the one when the link comes up, are skipped. The descriptor `async_fd` does not
+ * block. Its reader may wake up without an event, or for an event of another context.
  * @param[out] event  written on success
  * @return whether there is an event
  */

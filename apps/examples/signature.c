@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signature pipelining: the server keeps blocks with a T10-DIF behind each, which the client never
- * sees. Data that the client writes is signed when it enters the server's memory. Data that the
- * client requests is checked when it leaves that memory. The server posts the transfer of the data
- * and a reply "good" together. If a block is bad, the queue pair stops between the two, and the
- * server sends the reply "bad" instead.
+ * Signature pipelining: the server keeps data blocks, and behind each block its T10-DIF signature.
+ * The client never sees the signatures. Data that the client writes is signed when it enters the
+ * server's memory. Data that the client requests is checked when it leaves that memory. The server
+ * posts the transfer of the data and a reply "good" together. If a block is bad, the queue pair
+ * stops after the transfer and before the reply, and the server sends the reply "bad" instead.
  *
  * See side.h for how to run this example.
  */
@@ -33,7 +33,7 @@ static struct ibv_mr *mr;
 static struct {
 	/*
 	 * Memory for the blocks and their signatures. In the client the blocks have no signatures,
-	 * and a part of the room is unused.
+	 * and a part of this memory is unused.
 	 */
 	uint8_t data[NB_BLOCKS * (BLOCK_LEN + DIF_LEN)];
 	uint8_t answer;
@@ -158,7 +158,10 @@ configure(struct uroce_dv_mkey *mkey)
 	wait_for(CONFIGURE);
 }
 
-/* Check the signatures behind the blocks. The device has made them, as the client sent none. */
+/*
+ * Check the signatures behind the blocks. The device has made the signatures, because the client
+ * sent none.
+ */
 static void
 check_signatures(void)
 {
@@ -171,7 +174,10 @@ check_signatures(void)
 	}
 }
 
-/* Post the data, and behind it the reply that is sent only if the data is good. */
+/*
+ * Post the WRITE of the data, and behind it the reply "good", which is sent only if the data is
+ * good.
+ */
 static void
 post_both(const struct uroce_dv_mkey *mkey, uint32_t rkey, uint64_t remote_addr)
 {
@@ -190,8 +196,8 @@ error_of(struct uroce_dv_mkey *mkey)
 }
 
 /*
- * Cancel the reply of a queue pair that stopped, and send another reply
- * [mlx5dv_qp_cancel_posted_send_wrs(3)].
+ * Cancel the reply "good" of the queue pair, which has stopped at a bad block, and send the reply
+ * "bad" instead [mlx5dv_qp_cancel_posted_send_wrs(3)].
  */
 static void
 answer_bad(struct uroce_dv_mkey *mkey)

@@ -74,7 +74,7 @@ be_client(void)
 	for (unsigned number = 0; number < NB_MSG; number++) {
 		if (number == NB_MSG / 2)
 			/*
-			 * Wait for the server in the middle of the messages. At this point a server
+			 * Wait for the server after half of the messages. At this point a server
 			 * with the older calls passes its QP to another domain handle.
 			 */
 			side_sync(&side);
@@ -206,8 +206,8 @@ connect_number(struct ibv_xrc_domain *domain, uint32_t qpn)
 }
 
 /*
- * Register a domain of context `to` for the QP, and unregister `domain`. Both domains belong to the
- * same file.
+ * Register an XRC domain of context `to` for the receiving QP `qpn`, and unregister `domain`. Both
+ * domains belong to the same file.
  * @return the domain of context `to`
  */
 static struct ibv_xrc_domain *
@@ -224,7 +224,7 @@ hand_over(struct ibv_xrc_domain *domain, int fd, uint32_t qpn, struct ibv_contex
 static void
 serve_as_before(void)
 {
-	const int fd = memfd_create("xrc", MFD_CLOEXEC); /* a domain is identified by a file */
+	const int fd = memfd_create("xrc", MFD_CLOEXEC); /* an XRC domain is identified by a file */
 	struct ibv_xrc_domain *domain = uroce_open_xrc_domain(side.context, fd, O_CREAT);
 	struct ibv_context *other = uroce_open_device(side.device);
 	struct ibv_srq_init_attr srq_init = { .attr = { .max_wr = NB_MSG, .max_sge = 1 } };

@@ -12,8 +12,8 @@
  * device, allocate objects, exchange addresses with the peer, connect, post and poll, destroy the
  * objects. SERVER is the name or the address of the server for TCP. The TCP port is 18515, or the
  * port that option -p gives to both processes. The two processes exchange the addresses of their
- * queue pairs over a TCP connection to SERVER. connect_by_cm() does the same in fewer steps and
- * without TCP, with the calls of <uroce_cm.h>.
+ * queue pairs over a TCP connection to SERVER. connect_by_cm() connects the queue pairs in fewer
+ * steps and without TCP, with the calls of <uroce_cm.h>.
  *
  * The file has more than 500 lines: the whole program is in one file, which a reader can compile.
  */

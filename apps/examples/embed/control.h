@@ -15,7 +15,7 @@
 #include <rte_thread.h>
 
 typedef rte_thread_t control_thread_t;
-typedef uint32_t control_result_t; /* result type of the thread's function */
+typedef uint32_t control_result_t; /* return type of the function that a control thread runs */
 
 static inline int
 control_create(control_thread_t *thread, const char *name, rte_thread_func run)

@@ -72,7 +72,10 @@ datagram_make(struct rte_mempool *pool, const struct datagram_path *path, uint16
 	return frame;
 }
 
-/** Get the datagram in a frame. @return NULL if the frame is not a UDP datagram of this kind */
+/**
+ * Get the datagram in a frame.
+ * @return NULL if the frame is not a UDP datagram over IPv4, or is too short
+ */
 static inline struct datagram *
 datagram_of(struct rte_mbuf *frame)
 {
@@ -85,7 +88,9 @@ datagram_of(struct rte_mbuf *frame)
 	return datagram;
 }
 
-/** Whether a datagram is to be echoed. Other datagrams are echoes. */
+/**
+ * Whether a datagram is a request, which the receiver has to echo. All other datagrams are echoes.
+ */
 static inline bool
 datagram_is_request(const struct datagram *datagram)
 {

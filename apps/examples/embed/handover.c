@@ -7,8 +7,8 @@
  * The loop polls each queue: it receives a burst, passes it to the worker of the queue, handles the
  * frames that are not RoCE, and transmits the frames of the worker. The own traffic is UDP: the
  * client sends datagrams, and the server echoes them. Frames of the worker that the port does not
- * accept stay in the queue's array, and uroce_worker_output() is not called for this queue until
- * they are transmitted.
+ * accept stay in the array `pending` of the queue, and uroce_worker_output() is not called for this
+ * queue until they are transmitted.
  *
  * A separate thread calls verbs, because some calls wait for a response of the peer, which the loop
  * must receive. There is a queue pair for each worker. The client writes to the server's memory,
@@ -71,7 +71,7 @@ static uint16_t port_id;
 static struct rte_mempool *pool;
 static struct queue queues[NB_QUEUES];
 
-static struct datagram_path path; /* path to the other process, for the datagrams */
+static struct datagram_path path; /* addresses of the datagrams to the other process */
 static atomic_bool has_path;      /* `path` is written, so datagrams can be sent */
 static atomic_uint nb_echoes;     /* number of echoes that the client received, in order */
 static uint64_t sent_tsc;         /* time when the client sent the latest datagram */
@@ -80,8 +80,8 @@ static atomic_bool is_finished;   /* true if the loop must end */
 /* --- the port ------------------------------------------------------------------------------------ */
 
 /*
- * Configure the port. Frames are distributed over the queues by their UDP ports, if the port can do
- * this.
+ * Configure the port. If the port supports RSS over UDP, it distributes received frames over its
+ * queues by their IP addresses and UDP ports.
  */
 static void
 configure_port(void)
@@ -101,8 +101,9 @@ configure_port(void)
 }
 
 /*
- * Start the port. A memif port of the role client can be started only after that of its server, so
- * the client first connects to the server, which listens after its port has started.
+ * Start the port. A memif port with role=client can be started only after the port with
+ * role=server. So the client process first connects to the server process by TCP, because the
+ * server process listens only after its port has started.
  */
 static void
 start_port(const char *name)
@@ -257,9 +258,10 @@ find_path(void)
 }
 
 /*
- * Create and connect a queue pair. The CQ determines the worker. The client's first worker is
- * connected with the server's last one, so that frames arrive in a queue of another worker than
- * that of the QP. The worker of the queue forwards the frames, until the QP moves to that worker.
+ * Create and connect a queue pair. The CQ determines the worker. A QP of the client's first worker
+ * is connected with a QP of the server's last worker. So frames can arrive in the RX queue of a
+ * worker that does not own the QP. This worker forwards the frames to the owner, until the QP moves
+ * to this worker.
  */
 static void
 connect_queue(int idx)
@@ -288,7 +290,10 @@ struct remote {
 	uint32_t rkey;
 };
 
-/* Post a request for each chunk. Only the request of the last chunk is signaled. */
+/*
+ * Post one request for each chunk of the data of a queue pair. Only the request of the last chunk
+ * is signaled.
+ */
 static void
 post_all(struct queue *queue, enum ibv_wr_opcode opcode, const struct remote *remote)
 {
@@ -319,7 +324,7 @@ await_last(const struct queue *queue)
 
 	while ((nb = ibv_poll_cq(queue->cq, 1, &wc)) == 0) {
 		side_idle(&side);
-		sched_yield(); /* let the loop run, which may be on the same CPU */
+		sched_yield(); /* let the thread of the loop run, which may be on the same CPU */
 	}
 	check(nb > 0, "the completion queue is lost");
 	check(wc.status == IBV_WC_SUCCESS, "%s", uroce_wc_status_str(wc.status));
