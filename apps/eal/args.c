@@ -108,8 +108,8 @@ args_add_memory(struct args *args, int argc, char **argv, unsigned mib, unsigned
 		is_no_huge = !has_hugepages(huge_mib);
 		args_add(args, is_no_huge ? "--no-huge" : "--in-memory");
 		/*
-		 * virtual addresses are used as IOVAs: EAL has no physical addresses of ordinary
-		 * memory, and without PCI devices no driver needs them
+		 * let EAL use virtual addresses as IOVAs: it has no physical addresses of ordinary
+		 * memory, and without PCI devices no driver needs physical addresses
 		 */
 		if (!args_has(argc, argv, "iova-mode", 0) &&
 		    (args_has(argc, argv, "no-pci", 0) ||

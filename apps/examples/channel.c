@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#define NB_PLAIN 7   /* number of messages before the solicited one */
+#define NB_PLAIN 7   /* number of messages that are sent before the solicited one */
 #define NB_MSG   200 /* number of messages in total */
 #define MSG_LEN  1500
 
@@ -151,7 +151,7 @@ serve(void)
 		check(ibv_req_notify_cq(cq, 0) == 0, "cannot ask again");
 		take_messages();
 	}
-	/* without this acknowledgement uroce_destroy_cq() would wait for ever */
+	/* acknowledge the events, because otherwise uroce_destroy_cq() would wait for ever */
 	uroce_ack_cq_events(cq, nb_events);
 	check(close(epoll) == 0, "epoll stays");
 	printf("%u messages, %u of them before the first event; woken %u times\n", nb_received,

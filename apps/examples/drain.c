@@ -59,7 +59,7 @@ wait_for_event(enum ibv_event_type type)
 	while (!side_event(&side, &event));
 	check(event.event_type == type && event.element.qp == qp, "event '%s', and not '%s'",
 	      uroce_event_type_str(event.event_type), uroce_event_type_str(type));
-	/* without this acknowledgement uroce_destroy_qp() would wait for ever */
+	/* acknowledge the event, because otherwise uroce_destroy_qp() would wait for ever */
 	uroce_ack_async_event(&event);
 }
 
@@ -93,7 +93,8 @@ send_nothing(void)
 }
 
 /*
- * Drain the send queue. Requests that the QP has begun complete, and the others stay posted.
+ * Drain the send queue. Requests that the QP has begun to execute are completed, and all other
+ * requests stay posted.
  * @param nb_done  number of requests that had completed before the call
  * @return number of requests that have completed
  */

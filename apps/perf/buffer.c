@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Maps the memory of the messages. */
+/* Maps the memory for the messages of a test. */
 
 #include "buffer.h"
 

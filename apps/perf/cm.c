@@ -26,11 +26,11 @@
  * rdma_cm itself would repeat a REQ for 69 s
  */
 #define ANSWER_S  60
-#define REQUEST_S 10 /* limit in seconds for the wait for the next request of the client */
+#define REQUEST_S 10 /* limit in seconds for the wait for the next connection request */
 #define RNR_RETRY 7  /* RNR retry count that means: retry without limit */
 /*
- * ACK timeout (0.54 s), encoded, and retry count of the connection that carries the exchange of
- * lines
+ * ACK timeout (0.54 s), encoded, and retry count of the connection over which the two sides
+ * exchange lines
  */
 #define EXCHANGE_TIMEOUT_CODE 17
 #define EXCHANGE_RETRIES      7
@@ -52,8 +52,8 @@ port_space(enum ibv_qp_type type)
 }
 
 /*
- * Set the ACK timeout of a connection. The option of the user applies to the QPs of the test, not
- * to the connection that carries the exchange.
+ * Set the ACK timeout of a connection. The option --qp-timeout applies to the QPs of the test, not
+ * to the connection over which the two sides exchange lines.
  */
 static int
 set_ack_timeout(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
@@ -67,7 +67,7 @@ set_ack_timeout(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 		       : 0;
 }
 
-/* Set the traffic class of a connection of the test, if the option of the user gives one. */
+/* Set the traffic class of a connection of the test, if the user has given the option --tos. */
 static int
 set_tos(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 {
@@ -113,8 +113,8 @@ resolve(struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 
 /*
  * Create an id for a UC QP, and resolve the server. rdma_cm uses UC for an id of RDMA_PS_IB only if
- * a struct rdma_addrinfo has this QP type. An id that is created with this struct is synchronous at
- * first.
+ * a struct rdma_addrinfo has this QP type. An id that is created with this struct has no event
+ * channel at first: uroce_cm_create_ep() waits until the address and the route are resolved.
  */
 static struct rdma_cm_id *
 begin_uc(struct cm *cm)
@@ -176,7 +176,7 @@ send_request(const struct cm *cm, struct rdma_cm_id *id, uint32_t number)
 /* --- the server ------------------------------------------------------------------------------ */
 
 /*
- * Check a request of a client.
+ * Check a connection request of a client.
  * @return NULL, or the reason why the request is refused, in a buffer that is valid until the next
  *         call
  */
@@ -200,7 +200,7 @@ refusal_of(struct cm *cm, const struct hello *hello, uint32_t number)
 	return text;
 }
 
-/* Wait for the request of the client for connection `number`. All other requests are refused. */
+/* Wait until the client requests connection `number`. All other connection requests are refused. */
 static struct rdma_cm_id *
 await_request(struct cm *cm, uint32_t number)
 {
@@ -253,8 +253,8 @@ cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_
 	if ((cm->is_client ? send_request(cm, id, number) : accept_request(cm, id, number)) != 0)
 		return -1;
 	/*
-	 * the server of a datagram service gets no event after it has accepted, so it waits for
-	 * none
+	 * a server of UD QPs gets no event after it has accepted a request, so it does not wait for
+	 * an event
 	 */
 	if (!cm->is_client && id->ps == RDMA_PS_UDP)
 		return 0;
@@ -300,8 +300,8 @@ listen_for(struct cm *cm, enum ibv_qp_type type, struct rdma_cm_id **listener)
 }
 
 /*
- * Listen in RDMA_PS_TCP for the connection that carries the exchange of lines. If the QPs of the
- * test use another port space, listen in that port space as well.
+ * Listen in RDMA_PS_TCP for the connection over which the two sides exchange lines. If the QPs of
+ * the test use another port space, listen in that port space as well.
  */
 static int
 open_server(struct cm *cm)

@@ -5,8 +5,8 @@
 /**
  * @file
  * Connections by rdma_cm, for the option --rdma_cm. The client connects and the server accepts: at
- * first the connection that carries the exchange of lines, then the queue pairs of the test in
- * their order. The private data of each request has the number of the connection that is requested.
+ * first the connection over which the two sides exchange lines, then the queue pairs of the test in
+ * their order. The private data of each connection request has the number of the connection.
  *
  * One thread uses these functions. While they wait, they do the work of connection management that
  * is due, and drive the workers of the endpoint.
@@ -21,8 +21,8 @@
 #include "options.h"
 
 /**
- * The number of the connection that carries the exchange. The number of any other connection is the
- * index of its queue pair.
+ * The number of the connection over which the two sides exchange lines. The number of any other
+ * connection is the index of its queue pair.
  */
 #define CM_EXCHANGE UINT32_MAX
 
@@ -36,21 +36,21 @@ struct cm {
 	 * space, a listener of that port space
 	 */
 	struct rdma_cm_id *listeners[2];
-	/* address of the chosen GID of this side; on the server with the port */
+	/* IP address of this side, which is its chosen GID; on the server also the port */
 	struct sockaddr_storage self;
 	struct sockaddr_storage server; /* on the client: address and port of the server */
 	/*
-	 * random number of the client: each request of the client has it, and the server refuses
-	 * requests with another number
+	 * random number of the client: each connection request of the client has this number, and
+	 * the server refuses requests with another number
 	 */
 	uint32_t token;
 	/*
-	 * id of the connection that carries the exchange of lines; NULL if there is no such
+	 * id of the connection over which the two sides exchange lines; NULL if there is no such
 	 * connection
 	 */
 	struct rdma_cm_id *exchange;
 	/*
-	 * the connection that carries the exchange of lines has ended; the last line that has
+	 * the connection over which the two sides exchange lines has ended; the last line that has
 	 * arrived may give the reason
 	 */
 	bool is_peer_gone;
@@ -90,9 +90,9 @@ struct rdma_cm_id *cm_begin(struct cm *cm, uint32_t number, struct ibv_pd *pd,
 int cm_finish(struct cm *cm, struct rdma_cm_id *id, uint32_t number, struct rdma_ud_param *ud);
 
 /**
- * Do the work of connection management that is due, and handle the events. Requests of other
- * clients are refused.
- * @return whether the connection that carries the exchange has ended
+ * Do the work of connection management that is due, and handle its events. Connection requests of
+ * other clients are refused.
+ * @return whether the connection over which the two sides exchange lines has ended
  */
 bool cm_is_disconnected(struct cm *cm);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Connects the queue pairs of an endpoint one after the other. */
+/* Connects the queue pairs of an endpoint by rdma_cm, one after the other. */
 
 #include "cm_endpoint.h"
 

@@ -60,8 +60,8 @@ print_event(const struct cm *cm, const struct rdma_cm_event *event)
 }
 
 /*
- * The events that report a failed attempt to connect. On the client the function `print` prints the
- * reason.
+ * The events that report a failed attempt to connect, and the function that prints the reason for
+ * the user of a client.
  */
 static const struct {
 	enum rdma_cm_event_type type;
@@ -72,7 +72,10 @@ static const struct {
 	{ RDMA_CM_EVENT_CONNECT_ERROR, print_event },
 };
 
-/* Print a line if the event is a failure. @return whether the event is a failure */
+/*
+ * Print a line if an event reports a failed attempt to connect.
+ * @return whether the event reports this
+ */
 static bool
 print_failure(const struct cm *cm, const struct rdma_cm_event *event)
 {
@@ -93,8 +96,8 @@ cm_event_refuse(struct rdma_cm_id *id, const char *why)
 }
 
 /*
- * Get the next event, if there is one, and acknowledge it. A failure of an attempt to connect is
- * printed.
+ * Get the next event of connection management, if there is one, and acknowledge it. If the event
+ * reports a failed attempt to connect, print a line.
  * @return 1 if there is an event, 0 if there is none, -1 after a failure
  */
 static int
@@ -122,7 +125,10 @@ take(struct cm *cm, struct cm_event *seen)
 	return is_failure ? -1 : 1;
 }
 
-/* Handle an event that no caller waits for. */
+/*
+ * Handle an event for which no caller waits: refuse a connection request, or note that the
+ * connection over which the two sides exchange lines has ended.
+ */
 static void
 dismiss(struct cm *cm, const struct cm_event *seen)
 {

@@ -11,17 +11,17 @@
 
 #define CM_EVENT_NO_LIMIT 0
 
-/** The private data of a request of the client. Numbers are in network byte order. */
+/** The private data of a connection request. Numbers are in network byte order. */
 struct hello {
 	uint32_t magic;
-	uint32_t number; /* index of the QP for which the request is, or CM_EXCHANGE */
+	uint32_t number; /* index of the QP that is to be connected, or CM_EXCHANGE */
 	uint32_t token;
 	uint32_t mtu; /* path MTU of the client in bytes */
 };
 
 /**
- * A copy of those fields of an event that the program needs. The event itself is acknowledged at
- * once.
+ * A copy of those fields of an event of connection management that the program needs. The event
+ * itself is acknowledged when the copy has been made.
  */
 struct cm_event {
 	enum rdma_cm_event_type type;
@@ -37,13 +37,16 @@ struct cm_event {
  * @param limit_s  time limit in seconds, or CM_EVENT_NO_LIMIT
  * @param[out] event  the event
  * @return 0; -1 after a line on stderr: the attempt to connect has failed, or the time is over; -1
- *         without a line: the wait was interrupted, or the connection that carries the exchange of
- *         lines has ended (cm->is_peer_gone)
+ *         without a line: the wait was interrupted, or the connection over which the two sides
+ *         exchange lines has ended (cm->is_peer_gone)
  */
 int cm_event_await(struct cm *cm, enum rdma_cm_event_type type, unsigned limit_s,
 		   struct cm_event *event);
 
-/** Refuse a request, with a text for the user of the client, and destroy its id. */
+/**
+ * Refuse a connection request, with a text for the user of the client, and destroy the id of the
+ * request.
+ */
 void cm_event_refuse(struct rdma_cm_id *id, const char *why);
 
 #endif /* PERF_CM_EVENT_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exchange of lines over a connection by rdma_cm. The bytes of the lines are sent by SENDs of
- * up to MESSAGE_LEN bytes. Each side has receive requests for more messages than the steps of a
- * test send before the other side reads them.
+ * up to MESSAGE_LEN bytes. Each side keeps SLOTS receive requests posted. In no step of a test a
+ * side sends more messages before the other side reads them.
  *
  * A side that ends disconnects by rdma_cm. A side that was killed does not disconnect. So a side
  * that has posted no request for ALIVE_MS posts an RDMA WRITE of no bytes, which fails if the peer
@@ -40,7 +40,7 @@ struct cm_exchange {
 	bool is_broken; /* a request of this side has failed, so the peer is gone */
 	/* numbers of requests of the send queue that were posted and that have completed */
 	uint64_t posted, completed;
-	size_t out_len;          /* number of bytes in the message that is not posted yet */
+	size_t out_len;          /* number of bytes in the next message, which is not posted yet */
 	uint64_t arrived, taken; /* number of messages that have arrived, and that were read */
 	size_t taken_len;        /* number of bytes of the next message that were already read */
 	uint32_t in_len[SLOTS];
@@ -65,8 +65,9 @@ post_receive(struct cm_exchange *state, uint64_t message)
 }
 
 /*
- * Post a request. A SEND sends the message that the caller has written to the slot of this request.
- * An RDMA WRITE has no bytes: it only tests whether the peer responds.
+ * Post a request. A SEND sends the message that the caller has written to the buffer of this
+ * request: out[posted % SLOTS]. An RDMA WRITE has no bytes: it only tests whether the peer
+ * responds.
  */
 static int
 post_request(struct cm_exchange *state, enum ibv_wr_opcode opcode, size_t len)
@@ -102,7 +103,10 @@ take_completions(struct cm_exchange *state)
 	}
 }
 
-/* Check every LOOK_MS milliseconds whether the peer has ended. */
+/*
+ * Check every LOOK_MS milliseconds whether the peer has ended. If this side has posted no request
+ * for ALIVE_MS, post one that tests the peer.
+ */
 static void
 look(struct cm_exchange *state)
 {

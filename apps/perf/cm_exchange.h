@@ -12,7 +12,8 @@
 #include "exchange.h"
 
 /**
- * Connect to the server, or wait for one client or until stop_is_asked().
+ * Make the connection: the client connects to the server, and the server waits for one client, or
+ * until stop_is_asked().
  * @return 0, or -1 after one line on stderr (without a line if the wait was interrupted)
  */
 int cm_exchange_open(struct exchange *exchange, struct cm *cm);

@@ -25,7 +25,7 @@ read_all(const struct counters *counters)
 }
 
 /*
- * Find the counter whose name has `len` characters.
+ * Find a counter by its name `name`, which has `len` characters.
  * @return the index of the counter, or -1
  */
 static int

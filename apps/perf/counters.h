@@ -5,8 +5,8 @@
 /**
  * @file
  * The counters of the device whose changes a test reports, for the option --report-counters. The
- * names are those of uroce-stat(1). A part before a slash is skipped, because perftest names the
- * files of the kernel, such as counters/port_xmit_packets.
+ * names are those of uroce-stat(1). The part of a name before a slash is skipped, because perftest
+ * names the files of the kernel, such as counters/port_xmit_packets.
  */
 
 #include <stdint.h>

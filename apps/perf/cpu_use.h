@@ -24,7 +24,7 @@ void cpu_use_begin(struct cpu_use *use);
 /** End a measured interval. */
 void cpu_use_end(struct cpu_use *use);
 
-/** Get the share in percent; 0 if no interval was measured. */
+/** Get the share of the CPU time in percent; 0 if no interval was measured. */
 double cpu_use_percent(const struct cpu_use *use);
 
 #endif /* PERF_CPU_USE_H */

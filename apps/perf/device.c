@@ -56,7 +56,7 @@ parse_address(const char *text, union ibv_gid *gid)
 	return inet_pton(AF_INET, text, gid->raw + 12) == 1;
 }
 
-/* Choose the GID that is the address of --source_ip, which rdma_cm then uses. */
+/* Choose the GID that is the address of --source_ip. rdma_cm uses this address as the source. */
 static int
 choose_source(struct endpoint *endpoint, const struct options *opt, int nb_gid)
 {

@@ -252,8 +252,8 @@ register_buffer(struct endpoint *endpoint, const struct options *opt)
 }
 
 /*
- * Create a CQ for each worker. With --events there is one CQ, for the completion vector of the
- * options, which determines the worker.
+ * Create a CQ for each worker. With --events there is only one CQ. Its completion vector is that of
+ * the option --vector, and determines the worker.
  */
 static int
 create_cqs(struct endpoint *endpoint, const struct options *opt)

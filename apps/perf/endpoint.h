@@ -37,9 +37,9 @@ struct address {
 };
 
 /**
- * The number of receive requests of a queue pair since its creation. It is not reset for each
- * message size, because a message of one size may use a receive request that was posted for the
- * previous size.
+ * The numbers of receive requests of a queue pair that were posted and that have completed since
+ * its creation. They are not reset for each message size, because a message of one size may use a
+ * receive request that was posted for the previous size.
  */
 struct receives {
 	uint64_t posted;
@@ -67,13 +67,13 @@ struct endpoint {
 	unsigned gid_index;
 	union ibv_gid gid;
 	/*
-	 * path MTU in bytes: at first that of the port, and after the exchange of parameters the
-	 * smaller one of both sides
+	 * path MTU in bytes: at first that of the port; when the two sides have exchanged their
+	 * parameters, the smaller one of the path MTUs of both sides
 	 */
 	unsigned mtu;
 	/*
-	 * number of outstanding READs and atomics: at first the limit of this device, and after the
-	 * exchange of parameters the smaller limit of both sides
+	 * number of outstanding READs and atomics: at first the limit of this device; when the two
+	 * sides have exchanged their parameters, the smaller limit of both sides
 	 */
 	unsigned outs;
 
@@ -87,7 +87,7 @@ struct endpoint {
 	struct ibv_mr **mr;
 	unsigned nb_mr;
 	struct buffer buffer;
-	size_t buffer_len; /* length in bytes of the areas of all QPs together */
+	size_t buffer_len; /* length in bytes of the buffer: the areas of all QPs */
 	/* length in bytes of an area of the buffer; layout.h describes the areas */
 	size_t area_len;
 	struct setup setup;
@@ -140,7 +140,8 @@ struct ibv_qp_init_attr endpoint_qp_init(const struct endpoint *endpoint, const 
 					 unsigned idx);
 
 /**
- * Print why a queue pair of endpoint_qp_init() was not created: errno has the reason.
+ * Print why a queue pair with the attributes of endpoint_qp_init() was not created. The caller has
+ * left the reason in errno.
  * @return -1
  */
 int endpoint_qp_failed(const struct options *opt);
@@ -159,8 +160,8 @@ int endpoint_fill_local(struct endpoint *endpoint, unsigned idx);
 
 /**
  * Connect all queue pairs to the addresses in `peer`, which the caller has filled. Queue pairs that
- * rdma_cm has connected are left as they are, but UD queue pairs get the address handles that are
- * missing.
+ * rdma_cm has connected are left as they are, but a UD queue pair without an address handle gets
+ * one.
  * @return 0, or -1 after a line on stderr
  */
 int endpoint_connect(struct endpoint *endpoint, const struct options *opt);
@@ -171,7 +172,7 @@ void endpoint_destroy_qps(struct endpoint *endpoint);
 /** Destroy all verbs objects of an endpoint that exist. */
 void endpoint_close(struct endpoint *endpoint);
 
-/** Get the memory region with the areas of a QP. */
+/** Get the memory region that contains the areas of a QP in the buffer. */
 static inline struct ibv_mr *
 endpoint_mr(const struct endpoint *endpoint, unsigned qp_idx)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Completions that arrive before the event is requested cause no event. So the CQs are polled once
- * more after the request.
+ * Sleeps until a completion event arrives. A completion that arrives before the event is requested
+ * causes no event. So the CQs are polled once more after the request.
  */
 
 #include "event.h"

@@ -17,8 +17,9 @@
 int event_open(struct endpoint *endpoint, const struct options *opt);
 
 /**
- * Poll completions after the CQs were found empty: request events, and sleep until there is one, or
- * for some milliseconds at most, because the caller also waits for other things.
+ * Poll completions after the CQs were found empty: request completion events, and sleep until there
+ * is an event. The sleep takes some milliseconds at most, because the caller also waits for other
+ * things, such as lines of the other side.
  * @return the result of ibv_poll_cq()
  */
 int event_poll(struct endpoint *endpoint, int nb, struct ibv_wc *wc);

@@ -6,8 +6,8 @@
  * @file
  * A connection between the two sides of a test, in addition to the tested QPs. Over this connection
  * the sides agree on the test, exchange the addresses of their queue pairs, and synchronize their
- * steps. The connection carries lines of text. An implementation of struct exchange_ops carries the
- * bytes, such as tcp.h.
+ * steps. The connection carries lines of text. An implementation of struct exchange_ops, such as
+ * that of tcp.h, carries the bytes of the lines.
  */
 
 #include <stdbool.h>
@@ -38,15 +38,17 @@ struct exchange {
 	/* functions that carry the bytes; NULL if there is no connection */
 	const struct exchange_ops *ops;
 	union {
-		int fd; /* socket, if a TCP connection carries the exchange */
-		/* state, if a connection by rdma_cm carries the exchange */
+		int fd; /* socket, if the lines are exchanged over a TCP connection */
+		/*
+		 * state of the connection, if the lines are exchanged over a connection by rdma_cm
+		 */
 		struct cm_exchange *state;
 	};
 	char in[4 * EXCHANGE_LINE_MAX];
 	size_t in_len;
 };
 
-/** Begin an exchange over a connection that exists. */
+/** Begin an exchange of lines over a connection that exists. */
 static inline void
 exchange_open(struct exchange *exchange, const struct exchange_ops *ops)
 {
@@ -54,14 +56,14 @@ exchange_open(struct exchange *exchange, const struct exchange_ops *ops)
 	exchange->in_len = 0;
 }
 
-/** Check whether there is a connection. */
+/** Check whether an exchange has a connection. */
 static inline bool
 exchange_is_open(const struct exchange *exchange)
 {
 	return exchange->ops != NULL;
 }
 
-/** Close the connection if there is one. */
+/** Close the connection of an exchange, if it has one. */
 void exchange_close(struct exchange *exchange);
 
 /**

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Prints failed completions. After the first failure of a QP all later requests are flushed. So
- * only the first completions are described; the others are counted.
+ * Prints failed completions. After the first failure of a QP all later requests are flushed. So all
+ * failed completions are counted, but only the first REPORTED_MAX are described in full.
  */
 
 #include "failures.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The first 16 buckets of a histogram count one value each. Then each power of two is divided into
- * 16 buckets of the same width.
+ * The first 16 buckets of a histogram count one value each. For larger values, the range from each
+ * power of two to the next one is divided into 16 buckets of the same width.
  */
 
 #include "histogram.h"

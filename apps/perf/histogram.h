@@ -4,9 +4,10 @@
 
 /**
  * @file
- * A histogram of latencies with logarithmic buckets: 16 buckets for each power of two, so a bucket
- * is at most 1/16 wider than its smallest value. Its memory does not depend on the number of
- * messages, so it also counts the messages of tests that run for a time.
+ * A histogram of latencies with logarithmic buckets: 16 buckets for each power of two, so the width
+ * of a bucket is 1 or at most 1/16 of the smallest value in the bucket. The size of the histogram
+ * does not depend on the number of messages, so it can also count the latencies of tests that run
+ * for a given time.
  */
 
 #include <stdint.h>
@@ -23,15 +24,19 @@ struct histogram {
 /** Get the index of the bucket that counts a value. */
 unsigned histogram_bucket(uint64_t value);
 
-/** Get the smallest value that a bucket counts. The bucket after the last one has UINT64_MAX. */
+/**
+ * Get the smallest value that a bucket counts. For the bucket number after the last one the result
+ * is UINT64_MAX.
+ */
 uint64_t histogram_begin(unsigned bucket);
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 
 /**
- * Find the buckets that have counted something.
- * @param[out] first  index of the first of them
- * @param[out] end    index after the last of them; both are 0 if the histogram is empty
+ * Find the range of the buckets that have counted a value.
+ * @param[out] first  index of the first bucket that has counted a value
+ * @param[out] end    index after the last bucket that has counted a value; `first` and `end` are 0
+ *         if the histogram is empty
  */
 void histogram_range(const struct histogram *histogram, unsigned *first, unsigned *end);
 

@@ -85,7 +85,10 @@ struct queue {
 	uint64_t nb_frames, nb_lost, nb_doubled, nb_held_back, nb_corrupted;
 };
 
-/* mbuf flag of frames whose faults were already decided; 0 if the flag is not registered yet */
+/*
+ * mbuf flag of transmitted frames for which the faults were already decided; 0 if the flag is not
+ * registered yet
+ */
 static uint64_t decided;
 static bool is_open;
 static struct queue *queues[QUEUES_MAX];
@@ -243,7 +246,8 @@ double_up(struct queue *queue, struct rte_mbuf *frame)
 
 /*
  * Decide at random which faults a received frame gets, and apply them.
- * @return whether the frame is delivered now
+ * @return whether the frame is delivered now; false if it is lost, or waits until other frames have
+ *         overtaken it
  */
 static bool
 impair_received(struct queue *queue, struct rte_mbuf *frame)
@@ -268,7 +272,7 @@ impair_received(struct queue *queue, struct rte_mbuf *frame)
 
 /*
  * Note that `nb_passed` frames have overtaken all waiting frames. Deliver those waiting frames that
- * enough frames have overtaken, as far as there is room.
+ * enough frames have overtaken, at most `room` of them.
  * @return the number of delivered frames
  */
 static uint16_t
@@ -405,8 +409,8 @@ add_queue(uint16_t port, uint16_t idx)
 	queue->port = port;
 	queue->idx = idx;
 	/*
-	 * The high bits of the state are the seed, as with srand48(). Otherwise the first random
-	 * numbers would all be small.
+	 * The high bits of the state of the random number generator are the seed, as with
+	 * srand48(). Otherwise the first random numbers would all be small.
 	 */
 	queue->random[0] = (unsigned short)(0x330e + nb_queues);
 	queue->random[1] = (unsigned short)wanted.seed;

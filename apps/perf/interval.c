@@ -49,7 +49,7 @@ end_interval(struct transfer *transfer, uint64_t now)
 	interval->end_received = transfer->received;
 }
 
-/* Report the rates since the last report, on a side that measures rates. */
+/* Report the rates since the previous report, on a side that measures rates. */
 static void
 report_interval(struct transfer *transfer)
 {
@@ -74,7 +74,7 @@ static void
 check_end(struct transfer *transfer, uint64_t now)
 {
 	const struct session *session = transfer->session;
-	/* the end of the peer counts only if the peer sends requests */
+	/* the end of the peer ends the transfer of this side only if the peer sends requests */
 	const bool is_peer_over = transfer->is_peer_done && session->is_responder;
 
 	if (!session->is_requester || transfer->deadline <= now ||

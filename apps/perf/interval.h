@@ -14,8 +14,8 @@
 void interval_begin(struct transfer *transfer);
 
 /**
- * Begin or end an interval of the report whose time has come. With --run_infinitely, also end the
- * run if the user has interrupted it by a signal.
+ * If the time has come for an interval to begin or to end, begin or end the interval. With
+ * --run_infinitely, also end the run if the user has interrupted it by a signal.
  */
 void interval_check(struct transfer *transfer);
 

@@ -15,8 +15,8 @@
 #define LINE     64u
 #define PAGE     4096u
 /*
- * Limit in bytes of all slots with --verify: of those in all `in` areas together, and of those in
- * all `out` areas together.
+ * With --verify, the limit in bytes of the slots in the `in` areas of all QPs together, and also of
+ * those in the `out` areas of all QPs together.
  */
 #define VERIFY_BYTES (64u << 20)
 

@@ -23,10 +23,10 @@
 
 /** The layout of the areas for one message size. */
 struct layout {
-	size_t size;     /* length of a message of this size in bytes */
+	size_t size;     /* length of a message in bytes */
 	size_t head;     /* bytes before the message in a slot of `in`: the GRH area of UD, or 0 */
 	size_t stride;   /* distance in bytes between the starts of two slots */
-	size_t recv_len; /* length of a receive request, including `head` */
+	size_t recv_len; /* length in bytes of the buffer of a receive request, including `head` */
 	unsigned slots;  /* number of slots in each area */
 };
 
@@ -41,7 +41,10 @@ struct layout layout_of(const struct options *opt, size_t mtu, size_t size);
 /** Check whether there are so many QPs that areas are not rounded up to pages. */
 bool layout_is_compact(const struct options *opt);
 
-/** Get the length in bytes of an area that is large enough for every size of this run. */
+/**
+ * Get the length in bytes of each `in` and `out` area, which is enough for every message size of
+ * this run.
+ */
 size_t layout_area_len(const struct options *opt, size_t mtu);
 
 /**

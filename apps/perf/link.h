@@ -10,8 +10,9 @@
 #include "endpoint.h"
 
 /**
- * Wait until the link is up. The link of a memif port on a busy machine may need more time than a
- * reachable host needs for a response. The wait also ends if the user interrupts the program.
+ * Wait until the link is up. On a busy machine the link of a memif port may take longer to come up
+ * than the resolution of an address waits for a response. The wait also ends if the user interrupts
+ * the program.
  * @return 0, or -1 after a line on stderr
  */
 int link_await(struct endpoint *endpoint);

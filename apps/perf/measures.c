@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls the parts that measure something in addition to the messages. */
+/*
+ * Calls the modules that measure the stages of the library, the CPU time, and the counters of the
+ * device.
+ */
 
 #include "measures.h"
 

@@ -41,7 +41,7 @@ void measures_end(struct measures *measures);
 /** Check whether there are measures to print for a side that only responds. */
 bool measures_has_rows(const struct measures *measures);
 
-/** Print the measures of a message size, which are shown below its row. */
+/** Print the counters and the stages of a message size, below the row of this size. */
 void measures_print(const struct measures *measures, uint64_t messages);
 
 /** Write the measures as members of a JSON object that has other members before them. */

@@ -71,7 +71,10 @@ option_complete(struct options *opt, const bool *given)
 		opt->is_no_peak = true;
 }
 
-/* Refuse an option that does not apply to the kind of this test. */
+/*
+ * Refuse an option of the command line that does not apply to the kind of the test (bandwidth,
+ * latency) or to its operation.
+ */
 static int
 check_where(const struct options *opt, const bool *given)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The rows of the options. The table has all options of perftest: those that uroce-perf has, and
- * those that it refuses, with the reason.
+ * The table of the options, with a row for each option. The table has all options of perftest:
+ * those that uroce-perf has, and those that it refuses, with the reason.
  */
 
 #include "option_table.h"

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The table of the options. A row has the name of an option, the place of its value, the allowed
- * values, and the tests to which the option applies. Parsing, the help text and the error messages
- * use the rows.
+ * The table of the options. A row has the name of an option, the offset of its value in struct
+ * options, the allowed values, and the tests to which the option applies. Parsing, the help text
+ * and the error messages use the rows.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ enum option_kind {
 	OPTION_FLAG,
 	OPTION_NUMBER,
 	OPTION_BYTES,   /* a number that may end with K (2^10) or M (2^20) */
-	OPTION_DECIMAL, /* a positive number with a fraction */
+	OPTION_DECIMAL, /* a positive number, which may have a fraction */
 	OPTION_TEXT,
 	OPTION_CHOICE,
 	OPTION_HELP,
@@ -56,27 +56,29 @@ struct option_row {
 extern const struct option_row option_rows[];
 extern const size_t option_nb_rows;
 
-/** An upper limit of the number of rows, for arrays that have an element for each row. */
+/**
+ * An upper limit of the number of rows of the table, for arrays that have an element for each row.
+ */
 #define OPTION_ROWS_MAX 128u
 
 /**
- * Get the name of a choice of an option.
- * @return the name, or NULL if the option has no choice with this value
+ * Get the name of an allowed value of an option of kind OPTION_CHOICE.
+ * @return the name, or NULL if `value` is not an allowed value
  */
 const char *option_choice_name(const char *option, int value);
 
-/** Print a refusal on stderr, as one line. @return -1 */
+/** Print one line on stderr that says why an option is refused. @return -1 */
 int option_refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /**
  * Set the defaults that depend on other options.
- * @param given  for each row, whether the command line has the option
+ * @param given  for each row of the table, whether the command line has the option
  */
 void option_complete(struct options *opt, const bool *given);
 
 /**
  * Refuse options that do not apply to the test, and options that exclude each other.
- * @param given  for each row, whether the command line has the option
+ * @param given  for each row of the table, whether the command line has the option
  * @return 0, or -1 after a line on stderr
  */
 int option_check(const struct options *opt, const bool *given);

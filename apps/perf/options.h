@@ -68,7 +68,7 @@ enum perf_link {
 enum perf_rate_unit {
 	PERF_RATE_GBIT,     /* 10^9 bits of payload per second */
 	PERF_RATE_MIB,      /* 2^20 bytes of payload per second */
-	PERF_RATE_MESSAGES, /* limit of the rate in messages per second */
+	PERF_RATE_MESSAGES, /* messages per second */
 };
 
 enum perf_rate_type {
@@ -141,7 +141,7 @@ struct options {
 	/* number of messages in a burst of --rate_limit; 0 for the length of the send queue */
 	uint64_t burst_size;
 	uint64_t vector; /* completion vector of the CQ with --events */
-	/* seconds at the start and at the end of the transfer that are not measured */
+	/* seconds at the start of the transfer, and as many at its end, that are not measured */
 	uint64_t margin_s;
 	/* microseconds that the client waits before each message of a latency test */
 	uint64_t gap_us;
@@ -158,13 +158,20 @@ struct options {
 	bool is_gbits;
 	bool is_no_peak;
 	bool is_loopback;
-	/* use an IPv6 GID; the TCP connection uses any family that the server's name resolves to */
+	/*
+	 * use a GID that is an IPv6 address; the TCP connection between the sides may still use
+	 * IPv4
+	 */
 	bool is_ipv6;
-	/* rdma_cm connects the QPs, and the exchange of lines uses a QP of the device */
+	/*
+	 * rdma_cm connects the QPs of the test, and one more QP over which the two sides exchange
+	 * lines
+	 */
 	bool is_rdma_cm;
-	bool is_com_rdma_cm; /* rdma_cm connects only the QP of the exchange of lines */
-	bool is_srq;         /* all QPs share one receive queue */
-	bool is_multicast;   /* messages go to a multicast group */
+	/* rdma_cm connects only the QP over which the two sides exchange lines */
+	bool is_com_rdma_cm;
+	bool is_srq;       /* all QPs share one receive queue */
+	bool is_multicast; /* messages go to a multicast group */
 	bool is_verify;
 	bool is_selftest;
 	bool is_json;
@@ -194,7 +201,10 @@ struct options {
 	 * limit
 	 */
 	double limit_msgrate;
-	/* options whose effect uroce-perf always has; scripts for perftest pass them */
+	/*
+	 * options of perftest that are accepted without effect, because uroce-perf always works in
+	 * this way
+	 */
 	bool is_cpu_freq;
 	bool is_old_post_send;
 	bool is_pcie_strict;
@@ -236,7 +246,10 @@ options_has_srq(const struct options *opt)
 	return opt->is_srq || opt->qp_type == IBV_QPT_XRC_SEND;
 }
 
-/** Check whether rdma_cm makes connections: at least that of the exchange of lines. */
+/**
+ * Check whether rdma_cm makes connections: at least the connection over which the two sides
+ * exchange lines.
+ */
 static inline bool
 options_uses_cm(const struct options *opt)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The QPs of future posts are drawn at random, and wait in a queue. When a QP enters the queue, the
- * data that this program has about the QP is prefetched. The QP itself is prefetched later, in two
- * steps, because its address is part of this data.
+ * data that this program has about the QP (struct stream) is prefetched. The QP itself is
+ * prefetched later, in two steps, because its address is part of this data.
  */
 
 #include "order.h"

@@ -16,13 +16,13 @@
 
 struct pace {
 	uint64_t burst; /* number of messages in a burst; 0 if the rate is not limited */
-	uint64_t gap;   /* distance of two bursts in ticks of the clock */
+	uint64_t gap;   /* time between the starts of two bursts in ticks of the clock */
 	uint64_t next;  /* time at which the next burst may begin */
 	uint64_t left;  /* number of messages that may still be posted in this burst */
 };
 
 /**
- * Prepare the limit for a message size.
+ * Compute the size and the distance of the bursts for a message size.
  * @param hz  ticks of the clock in a second
  */
 void pace_init(struct pace *pace, const struct options *opt, uint64_t size, uint64_t hz);
@@ -34,7 +34,7 @@ void pace_init(struct pace *pace, const struct options *opt, uint64_t size, uint
  */
 uint64_t pace_room(struct pace *pace, uint64_t now);
 
-/** Count messages that were posted. */
+/** Subtract posted messages from those that the current burst may still have. */
 void pace_take(struct pace *pace, uint64_t nb);
 
 #endif /* PERF_PACE_H */

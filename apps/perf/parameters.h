@@ -15,12 +15,15 @@
 void parameters_format(const struct options *opt, char *text, size_t len);
 
 /**
- * Compare the parameters of this side with those in the hello of the other side.
+ * Compare the parameters of this side with those in the first line of the other side (hello).
  * @return 0, or -1 after a line on stderr that names the first difference
  */
 int parameters_compare(const struct options *opt, const char *hello);
 
-/** Get the smaller one of `mine` and the number that the hello of the other side has for a key. */
+/**
+ * Get the smaller one of two numbers: `mine`, and the value of `key` in the first line of the other
+ * side (hello).
+ */
 unsigned parameters_smaller(const char *hello, const char *key, unsigned mine);
 
 #endif /* PERF_PARAMETERS_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writes a panel for each message size. The horizontal axis is logarithmic, as the buckets of the
- * histogram are, so all bars have the same width.
+ * Writes the plot: a panel for each message size. The horizontal axis is logarithmic, as the
+ * buckets of the histogram are, so all bars have the same width.
  */
 
 #include "plot.h"
@@ -28,7 +28,7 @@ struct panel {
 	double scale;
 	unsigned first, end;
 	double highest; /* share of the messages that the highest bar shows */
-	int top;        /* vertical position of the panel in the plot */
+	int top;        /* vertical position of the panel in the plot in pixels */
 };
 
 int

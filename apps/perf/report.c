@@ -240,8 +240,8 @@ save_json(struct report *report, const struct endpoint *endpoint)
 }
 
 /*
- * Check whether the best result of the run reaches one limit. As in perftest the run fails if no
- * message size reaches the limit.
+ * Check whether the best result of the run reaches a limit that the user has given. As in perftest
+ * the run fails if no message size reaches the limit.
  */
 static int
 check_limit(const char *option, double limit, double best, const char *unit)

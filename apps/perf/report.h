@@ -51,9 +51,11 @@ struct report {
 	const struct measures *measures;
 	/* the report prints nothing, because it belongs to the second side in loopback */
 	bool is_quiet;
-	bool has_rates;      /* rates were reported in this run */
-	double best_bw;      /* highest average bandwidth of a size, in the unit of the report */
-	double best_msgrate; /* highest message rate of a size, in millions per second */
+	/* rates were reported in this run, so that its limits can be checked */
+	bool has_rates;
+	/* highest average bandwidth of all message sizes, in the unit of the report */
+	double best_bw;
+	double best_msgrate; /* highest message rate of all message sizes, in millions per second */
 	struct plot plot;
 	char *rows; /* the JSON objects written so far */
 	size_t rows_len;
@@ -97,8 +99,8 @@ void report_times(const struct report *report, const double *times, uint64_t nb)
 void report_latency(struct report *report, const struct latency *row, const struct verify *verify);
 
 /**
- * Print the row of a test in which this side was only the responder: it has the result of --verify,
- * and no rate.
+ * Print the row of a message size on a side that was only the responder. The row has the result of
+ * --verify, and no rate.
  */
 void report_answered(struct report *report, uint64_t size, uint64_t messages,
 		     const struct verify *verify);

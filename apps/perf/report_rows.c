@@ -54,7 +54,10 @@ json_close(struct report *report, const struct verify *verify)
 	fprintf(report->rows_file, "\n\t\t}");
 }
 
-/* Print the end of a row, and the measures that are shown below the row. */
+/*
+ * Print the end of a row of the table, and below the row the result of --verify, the counters and
+ * the stages.
+ */
 static void
 end_row(const struct report *report, const struct verify *verify, uint64_t messages)
 {

@@ -40,8 +40,8 @@ requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot)
 }
 
 /*
- * Get the index of the QP whose receives[] and areas a QP uses. With an SRQ all QPs use those of
- * the first QP.
+ * Get the index of the QP whose receive requests and areas a QP uses. With an SRQ all QPs use those
+ * of the first QP.
  */
 static unsigned
 receiver_of(const struct requests *requests, unsigned qp_idx)
@@ -108,8 +108,8 @@ make_requests(struct requests *requests)
 }
 
 /*
- * Allocate the state of each QP. Accesses to many QPs are random, so the state is in huge pages if
- * there are any.
+ * Allocate the struct stream of each QP. With many QPs these structs are accessed in random order,
+ * so they are in huge pages if there are any.
  */
 static struct stream *
 make_streams(const struct endpoint *endpoint)
@@ -180,8 +180,8 @@ requests_begin(struct requests *requests, uint64_t first)
 }
 
 /*
- * Set the fields of an atomic request. Each atomic adds one to the word in the buffer of the peer.
- * So the value before atomic number N is N, which a compare-and-swap has to expect.
+ * Set the fields of an atomic request. Each atomic adds one to a 64-bit word in the buffer of the
+ * peer. So the value before atomic number N is N, which a compare-and-swap has to expect.
  */
 static void
 aim_atomic(const struct requests *requests, unsigned qp_idx, uint64_t idx, struct ibv_send_wr *wr)
@@ -266,8 +266,8 @@ requests_post_send(struct requests *requests, unsigned qp_idx, unsigned nb, uint
 	struct ibv_send_wr *bad;
 	bool is_inline = requests->layout.size <= requests->session->opt->inline_len;
 	/*
-	 * the next slot is found by counting, because a division for each request would slow down
-	 * the test
+	 * the number of the next slot is counted up, and not computed as a remainder, because a
+	 * division for each request would slow down the test
 	 */
 	uint32_t slot = stream->slot;
 	uint32_t unsignaled = stream->unsignaled;
@@ -325,8 +325,8 @@ post_recv_list(struct requests *requests, unsigned qp_idx, unsigned nb)
 	const uint64_t base = (uintptr_t)requests_in(requests, qp_idx, 0);
 	const size_t stride = requests->layout.stride;
 	/*
-	 * the next slot is found by counting, because a division for each request would slow down
-	 * the test
+	 * the number of the next slot is counted up, and not computed as a remainder, because a
+	 * division for each request would slow down the test
 	 */
 	uint64_t slot = requests->stream[qp_idx].recv_slot;
 

@@ -4,10 +4,11 @@
 
 /**
  * @file
- * The work requests of a test. Send request `idx` of a batch uses slot idx % slots of the buffer.
- * WRITE and READ use the slot of this number on both sides. Receive requests use the slots in turn,
- * also from one batch to the next. Fields of a request that differ between QPs are set at each
- * post. All others are set once for each message size.
+ * The work requests of a test. The messages are sent in batches (test_bw.c), and the buffer of a QP
+ * is divided into slots (layout.h). Send request `idx` of a batch uses slot idx % slots. A WRITE
+ * and a READ use the slot with the same number on both sides. Receive requests use the slots in
+ * turn, also from one batch to the next. Fields of a request that differ between QPs are set at
+ * each post. All others are set once for each message size.
  */
 
 #include <stdbool.h>
@@ -22,19 +23,19 @@
 struct session;
 
 /**
- * What one QP has done in this batch, and the data that a post needs. All of this is in one cache
- * line, because there may be many QPs.
+ * What one QP has done in the current batch of messages, and the data that a post needs. The struct
+ * fits in one cache line, so that a test with many QPs has few cache misses.
  */
 struct stream {
 	_Alignas(64) uint64_t posted; /* number of send requests that were posted */
 	uint64_t completed;           /* number of send requests that have completed */
 	uint64_t received;            /* number of messages that were received */
-	uint32_t slot;                /* slot that the next send request uses */
+	uint32_t slot;                /* number of the slot that the next send request uses */
 	uint32_t unsignaled;          /* number of send requests since the last signaled one */
 	struct ibv_qp *qp;
 	uint64_t peer_vaddr;
 	uint32_t peer_rkey;
-	uint32_t recv_slot; /* slot that the next receive request uses */
+	uint32_t recv_slot; /* number of the slot that the next receive request uses */
 	uint32_t lkey;      /* key of the memory region with the areas of the QP */
 };
 
@@ -44,12 +45,15 @@ struct requests {
 	struct stream *stream; /* state of the QPs: one entry for each QP */
 	uint64_t first;        /* number of the first message of this batch */
 	/*
-	 * Arrays of `post_list` send requests and their scatter-gather elements. Each post on any
-	 * QP uses these arrays.
+	 * Arrays of the send requests of one post, as many as the option --post_list gives, and of
+	 * their scatter-gather elements. The posts of all QPs use these arrays.
 	 */
 	struct ibv_send_wr *send;
 	struct ibv_sge *send_sge;
-	/* arrays of `recv_list` receive requests and their scatter-gather elements */
+	/*
+	 * arrays of the receive requests of one post, at most `recv_list` of them, and of their
+	 * scatter-gather elements
+	 */
 	struct ibv_recv_wr *recv;
 	struct ibv_sge *recv_sge;
 	unsigned recv_list;
@@ -77,7 +81,7 @@ uint8_t *requests_out(const struct requests *requests, unsigned qp_idx, uint64_t
 uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot);
 
 /**
- * Post the next `nb` send requests of a QP, at most post_list.
+ * Post the next `nb` send requests of a QP. `nb` is at most the value of the option --post_list.
  * @param signal_every  one of `signal_every` requests is signaled; the number is constant
  *         throughout a batch
  * @param last          index in the batch of one more request that is signaled
@@ -106,7 +110,8 @@ uint64_t requests_nb_recv(const struct requests *requests, unsigned qp_idx);
  *
  *	bit 63: is a receive | bits 32..62: QP | bits 0..31: index of a send, slot of a receive
  *
- * The functions that take it apart are called for each completion, within the measured time.
+ * The functions that read these bits are inline, because they are called for each completion,
+ * within the measured time.
  */
 #define REQUESTS_RECV_BIT (UINT64_C(1) << 63)
 #define REQUESTS_QP_SHIFT 32

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Runs one side of a test. The two sides exchange these lines, in this order. In each step a side
- * sends its line and then waits for the same line of the other side:
+ * sends its line and then waits for the line of the other side for this step:
  *
  *	uroce-perf VERSION key=value...      parameters, which must be equal but for mtu and outs
  *	qp IDX QPN PSN RKEY VADDR GID SRQN RECV_QPN
@@ -29,7 +29,7 @@
 
 #define VERSION           2
 
-#define HELLO_S           60 /* limit in seconds for a line, which only a hang exceeds */
+#define HELLO_S           60 /* limit in seconds for the wait for a line of the other side */
 #define CLEARED_PER_S_LOG 26 /* log2 of the bytes that a busy machine clears in a second */
 #define CLOSE_S           5  /* limit in seconds for the client to close its port */
 /* microseconds between two polls of the connection to the other side, in a loop that waits */
@@ -193,8 +193,8 @@ parse_address(const char *line, unsigned idx, struct address *address)
 }
 
 /*
- * Get the limit in seconds for the wait for the next struct address of the other side, which first
- * registers its buffer. The kernel clears the pages of a large buffer meanwhile.
+ * Get the limit in seconds for the wait for the next struct address of the other side. The kernel
+ * of the other side first clears its registered buffer, which takes long for a large buffer.
  */
 static unsigned
 addresses_s(const struct session *session)
@@ -472,8 +472,8 @@ static void
 close_cm(struct session *session)
 {
 	/*
-	 * The queue pairs are destroyed after the connection that carries the lines is closed: the
-	 * other side must get this side's last line, which may give the reason of a failure.
+	 * First close the connection over which the two sides exchange lines, then destroy the QPs:
+	 * the other side must get the last line, which may give the reason of a failure.
 	 */
 	exchange_close(&session->exchange);
 	endpoint_destroy_qps(&session->endpoint);

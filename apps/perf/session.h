@@ -48,8 +48,9 @@ struct session {
 	/* what is measured in addition to the messages, for the current message size */
 	struct measures measures;
 	struct report report;
-	uint64_t wrong;      /* number of wrong bytes of all message sizes, on both sides */
-	uint64_t looked_tsc; /* TSC value at which session_poll() last read the exchange */
+	uint64_t wrong; /* number of wrong bytes of all message sizes, on both sides */
+	/* TSC value at which session_poll() last checked for a line of the other side */
+	uint64_t looked_tsc;
 };
 
 /**
@@ -84,14 +85,16 @@ int session_send(struct session *session, const char *step, const struct sync *m
 
 /**
  * Check whether the other side has reached a step. A polling loop may call this function often,
- * because it reads the exchange only at intervals.
+ * because the function checks for a line of the other side only once in POLL_US microseconds
+ * (session.c).
  * @return 1 if the other side has reached the step, and `theirs` is filled; 0 if it has not reached
  *         the step yet; -1 after a line on stderr if the other side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 
 /**
- * Notify the other side that this side has reached a step, and wait for its notification.
+ * Notify the other side that this side has reached a step, and wait until the other side has
+ * reached this step, too.
  * @return 0, or -1 after a line on stderr
  */
 int session_sync(struct session *session, const char *step, const struct sync *mine,

@@ -15,7 +15,7 @@
 #define STAGES_MAX 32
 
 struct stages {
-	unsigned nb; /* number of stages; 0 if the library has no stage clock */
+	unsigned nb; /* number of stages; 0 if the library does not count their cycles */
 	struct uroce_dv_stage begin[STAGES_MAX];
 	/* cycles of each stage, summed over the intervals from stages_begin() to stages_end() */
 	struct uroce_dv_stage spent[STAGES_MAX];
@@ -29,8 +29,8 @@ void stages_begin(struct stages *stages);
 void stages_end(struct stages *stages);
 
 /**
- * Print a table of the cycles of each stage per message. Nothing is printed if there is no stage
- * clock.
+ * Print a table of the cycles of each stage per message. Nothing is printed if the library does not
+ * count these cycles.
  */
 void stages_print(const struct stages *stages, uint64_t messages);
 

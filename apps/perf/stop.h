@@ -16,12 +16,15 @@ void stop_catch_signals(void);
 /** Request a stop from inside the program: in loopback, a side that failed stops the other side. */
 void stop_ask(void);
 
-/** Withdraw the request to stop, because the run ends in order. stop_signal() then returns 0. */
+/**
+ * Withdraw the request to stop the run, because the run ends in order. stop_signal() returns 0
+ * afterwards.
+ */
 void stop_withdraw(void);
 
 bool stop_is_asked(void);
 
-/** Get the signal that requested the stop; 0 if no signal requested it. */
+/** Get the number of the signal that requested to stop the run; 0 if no signal did. */
 int stop_signal(void);
 
 #endif /* PERF_STOP_H */

@@ -191,8 +191,8 @@ tcp_accept(struct exchange *exchange, const struct options *opt)
 }
 
 /*
- * Bind a socket to the local address of the option, if there is one. The call fails if the local
- * address is of another family.
+ * Bind a socket to the address of the option --source_ip, if the user has given the option. The
+ * call fails if this address and the socket are of different families.
  */
 static int
 bind_source(int fd, const struct addrinfo *source)

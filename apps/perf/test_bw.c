@@ -51,7 +51,10 @@ reset_batch(struct transfer *transfer, uint64_t first, uint64_t goal)
 	transfer->recv_begin_tsc = transfer->recv_end_tsc = 0;
 }
 
-/* Fill the slots that this side sends from, and poison the slots that it receives into. */
+/*
+ * Fill the slots that this side sends from with data, and poison (verify.h) the slots that it
+ * receives into.
+ */
 static void
 prepare_slots(struct transfer *transfer, unsigned qp_idx)
 {
@@ -74,8 +77,9 @@ prepare_slots(struct transfer *transfer, unsigned qp_idx)
 }
 
 /*
- * Post receive requests. Messages use receive requests in the order of posting. If no receive
- * requests remain from an earlier batch, message i uses request i.
+ * Post the receive requests of a batch. Messages use receive requests in the order of posting. So
+ * message i of the batch uses the pending receive request with index i. With --verify the slot of
+ * each new receive request is poisoned (verify.h) for the message that will arrive there.
  */
 static int
 prepare_recvs(struct transfer *transfer, unsigned qp_idx)
@@ -196,7 +200,10 @@ agree_batch(struct transfer *transfer, const struct total *total, uint64_t *goal
 	return 0;
 }
 
-/* Get the part of the transfer that is measured: all of it, unless there are margins. */
+/*
+ * Get the interval of the transfer that is measured: the whole transfer, unless the option --margin
+ * excludes its start and its end.
+ */
 static struct interval
 measured_part(const struct transfer *transfer)
 {
@@ -233,8 +240,8 @@ add_up(struct total *total, const struct transfer *transfer)
 }
 
 /*
- * Fill the send queue of each QP once, so that the memory of both sides is in the caches. The
- * batch is not measured.
+ * Transfer a batch that fills the send queue of each QP once, so that the memory of both sides is
+ * in the caches. This batch is not measured.
  */
 static int
 warm_up(struct transfer *transfer)
@@ -260,8 +267,8 @@ warm_up(struct transfer *transfer)
 }
 
 /*
- * Get the deadline of a message size whose test begins now. The test runs for the time of
- * --duration.
+ * Get the deadline of a message size whose test begins now: the test runs for the time of
+ * --duration, or with --run_infinitely without a limit.
  */
 static uint64_t
 deadline_of(const struct options *opt)

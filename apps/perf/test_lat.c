@@ -51,7 +51,7 @@ struct pingpong {
 	/* TSC values between which the time of rounds is measured */
 	uint64_t measure_begin, measure_end;
 	uint64_t deadline;     /* end of the time of --duration, as a TSC value */
-	uint64_t progress_tsc; /* TSC value at the last line about progress */
+	uint64_t progress_tsc; /* TSC value when the progress was last printed */
 	uint64_t waiting_since;
 	bool is_over; /* the client has ended the test of this message size */
 	bool is_failed;
@@ -68,7 +68,7 @@ is_one_sided(const struct session *session)
 	return session->opt->op == PERF_READ || session->opt->op == PERF_ATOMIC;
 }
 
-/* Get the number of cycles in the unit of the report: a microsecond, or a cycle. */
+/* Get the number of TSC cycles in one unit of the report, which is a microsecond or a cycle. */
 static double
 cycles_per_unit(const struct pingpong *pp)
 {
@@ -105,7 +105,8 @@ stamp_of(uint64_t round)
 
 /*
  * Check a received message. The number of the message is the number of messages received before it.
- * It is not the number of the round, because the next message may arrive before this round ends.
+ * It is not the number of the current round, because the message of the next round may arrive
+ * before the current round ends.
  */
 static void
 check_received(struct pingpong *pp, const struct ibv_wc *wc)
@@ -160,7 +161,11 @@ take_completions(struct pingpong *pp)
 
 /* --- waiting --------------------------------------------------------------------------------- */
 
-/* Check for events that end a wait early. @return 0 if the wait goes on, -1 if it has to end */
+/*
+ * Check for events that end a wait early, such as a failed request, a signal, or the step `over` of
+ * the client.
+ * @return 0 if the wait goes on, -1 if it has to end
+ */
 static int
 poll_events(struct pingpong *pp)
 {
@@ -177,8 +182,9 @@ poll_events(struct pingpong *pp)
 		pp->is_over = got > 0;
 	} else if (session->is_client && session_poll(session, "over", &theirs) != 0) {
 		/*
-		 * The server sends no line before the client sends one. So a line or an error here
-		 * means that the server has failed.
+		 * The server sends a line only after the client has sent the step `over`, or if the
+		 * server has failed. So a line or an error at this point means that the server has
+		 * failed.
 		 */
 		return -1;
 	}
@@ -197,11 +203,13 @@ poll_events(struct pingpong *pp)
 static unsigned
 poll_every(const struct pingpong *pp)
 {
-	/* with --events each round of the loop may sleep, so events are polled in each */
+	/*
+	 * with --events each round of the loop may sleep, so poll_events() is called in each round
+	 */
 	return pp->session->opt->is_events ? 1 : POLL_EVERY;
 }
 
-/* Check whether the SEND of this round has arrived. */
+/* Check whether the other side's SEND of the current round has arrived. */
 static bool
 has_received(struct pingpong *pp)
 {
@@ -211,8 +219,8 @@ has_received(struct pingpong *pp)
 }
 
 /*
- * Check whether the WRITE of this round has arrived. The transport places the last byte last, so
- * all other bytes are visible after the acquire load of this byte.
+ * Check whether the other side's WRITE of the current round has arrived. The transport places the
+ * last byte last, so all other bytes are visible after the acquire load of this byte.
  */
 static bool
 has_arrived(struct pingpong *pp)
@@ -227,7 +235,7 @@ has_arrived(struct pingpong *pp)
 	return false;
 }
 
-/* Get the number of requests that were posted and have not completed. */
+/* Get the number of send requests that were posted and have not completed. */
 static uint64_t
 nb_open_now(const struct pingpong *pp)
 {
@@ -235,7 +243,7 @@ nb_open_now(const struct pingpong *pp)
 }
 
 /*
- * Wait for the message of this round.
+ * Wait for the other side's message of the current round.
  * @return 1 if the message has arrived, 0 if the client has ended the test of this message size, -1
  *         if the test has failed
  */
@@ -256,7 +264,7 @@ wait_message(struct pingpong *pp)
 }
 
 /*
- * Wait until no more than `nb_open` requests are pending.
+ * Wait until no more than `nb_open` send requests are pending.
  * @return 0, or -1 if a request failed or the run was stopped
  */
 static int
@@ -272,8 +280,8 @@ wait_completions(struct pingpong *pp, uint64_t nb_open)
 }
 
 /*
- * Wait until the send queue has room for one request. The other requests may complete later, while
- * the program waits for the response.
+ * Wait until the send queue has room for one request. The requests in the queue may complete later,
+ * while the program waits for the message of the other side.
  */
 static int
 wait_depth(struct pingpong *pp)
@@ -356,7 +364,7 @@ renew_receive(struct pingpong *pp)
 
 /* --- rounds ---------------------------------------------------------------------------------- */
 
-/* Wait for the time of --latency_gap. */
+/* Wait for the time of --latency_gap, and drive the workers meanwhile. */
 static void
 wait_gap(struct pingpong *pp)
 {
@@ -366,7 +374,7 @@ wait_gap(struct pingpong *pp)
 		endpoint_drive(&pp->session->endpoint);
 }
 
-/* Add the time of a round, in cycles, to the results. */
+/* Add the time of a round, which is `tsc` cycles of the TSC, to the results. */
 static void
 add_time(struct pingpong *pp, uint64_t tsc)
 {
@@ -380,7 +388,11 @@ add_time(struct pingpong *pp, uint64_t tsc)
 		histogram_add(&pp->histogram, (uint64_t)(spent / histogram_scale(pp)));
 }
 
-/* Execute one round of the client. @return 1, or -1 if the round failed or the run was stopped */
+/*
+ * Execute one round of the client: send a message, or post a READ or an atomic, and wait for the
+ * response.
+ * @return 1, or -1 if the round failed or the run was stopped
+ */
 static int
 client_round(struct pingpong *pp)
 {

@@ -70,7 +70,8 @@ post_list(struct transfer *transfer, unsigned qp_idx, unsigned nb)
 }
 
 /*
- * Post a list of requests on randomly chosen QPs until the limit of messages in flight is reached.
+ * Post a list of requests on each of several randomly chosen QPs, until PERF_IN_FLIGHT messages are
+ * in flight.
  */
 static int
 post_in_random_order(struct transfer *transfer)
@@ -104,8 +105,8 @@ is_in_time(struct transfer *transfer, unsigned nb)
 }
 
 /*
- * Post requests until the queues are full. A queue that is full has room again only after a
- * completion, so the queues are not checked before.
+ * Post requests until the send queues are full, or --rate_limit forbids more requests. A full queue
+ * has room again only after a completion, so the queues are not checked again before a completion.
  */
 static int
 post_sends(struct transfer *transfer)
@@ -356,8 +357,8 @@ send_done(struct transfer *transfer)
 }
 
 /*
- * Check whether the transfer has to end at once. With --run_infinitely the first signal ends it in
- * order (interval.c).
+ * Check whether the transfer has to end at once. With --run_infinitely a signal does not end the
+ * transfer of a requester at once: interval.c ends it in order.
  */
 static bool
 is_stopped(const struct transfer *transfer)

@@ -44,15 +44,16 @@ struct transfer {
 	uint64_t goal;
 	uint64_t deadline; /* end of the time of --duration, as a TSC value */
 	/*
-	 * number of requests in this batch, over all QPs, that were posted, completed and received
+	 * sums over all QPs in this batch: posted send requests, completed send requests, and
+	 * received messages
 	 */
 	uint64_t posted, completed, received;
-	/* TSC values at the start and at the end of the requests of this batch */
+	/* TSC values at the start of this batch, and when its last send request had completed */
 	uint64_t begin_tsc, end_tsc;
 	uint64_t recv_begin_tsc, recv_end_tsc;
 	struct interval interval;
 	struct pace pace;
-	uint64_t progress_tsc; /* TSC value at the last line about progress */
+	uint64_t progress_tsc; /* TSC value when the progress was last printed */
 	bool is_failed;
 	bool may_have_room; /* a send queue may have room for a request */
 	/* this side has sent the step `done`: its requests have completed */

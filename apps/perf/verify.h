@@ -38,8 +38,8 @@ void verify_poison(uint8_t *at, size_t len, uint64_t message);
 void verify_message(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 
 /**
- * Check a message that may have been lost: if bytes were never written, it counts as lost, not as
- * wrong.
+ * Check a message that may have been lost: if bytes of the message were never written, the message
+ * counts as lost, not as wrong.
  */
 void verify_lossy(struct verify *verify, uint8_t *at, size_t len, uint64_t message);
 

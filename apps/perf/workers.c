@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures how workers scale. The main lcore creates all objects, worker by worker. Until a thread
- * polls a device, the device's service thread drives it. Then all workers start at once, and each
- * counts its completions until its time is over.
+ * Measures how the message rate grows with the number of workers. The main lcore creates all
+ * objects, worker by worker. Until a thread polls a device, the device's service thread drives it.
+ * Then all workers start at once, and each counts its completions until its time is over.
  */
 
 #include "workers.h"
@@ -162,8 +162,8 @@ end_workers(struct worker *workers, unsigned nb)
 }
 
 /*
- * Launch the workers on their lcores. After an error the workers that were launched still wait for
- * `start`.
+ * Launch the workers on their lcores. After an error the workers that were launched still wait
+ * until the caller sets `start`.
  * @return 0, or -1 after a line on stderr
  */
 static int

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Measures how workers scale in one process. Each worker is a thread on a CPU of its own. It drives
- * both ends of its own QPs, over its own pair of ports. Workers share nothing but the process, so
- * twice as many workers should complete twice as many messages.
+ * Measures how the message rate of one process grows with the number of its workers. Each worker is
+ * a thread on a CPU of its own. It drives both ends of its own QPs, over its own pair of ports.
+ * Workers share nothing but the process, so twice as many workers should complete twice as many
+ * messages.
  */
 
 #include "options.h"

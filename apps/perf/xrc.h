@@ -25,7 +25,7 @@ int xrc_open(struct endpoint *endpoint, const struct options *opt);
 int xrc_create_target(struct endpoint *endpoint, const struct options *opt, unsigned idx);
 
 /**
- * Connect XRC target `idx` to the queue pair of the peer with this index.
+ * Connect XRC target `idx` to queue pair `idx` of the peer.
  * @return 0, or -1 after a line on stderr
  */
 int xrc_connect_target(struct endpoint *endpoint, const struct options *opt, unsigned idx);

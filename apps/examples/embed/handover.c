@@ -62,7 +62,8 @@ struct queue {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct ibv_mr *mr, *copy_mr;
-	uint8_t data[DATA_LEN]; /* the client's data, or the memory that the client writes */
+	/* in the client: the data that it writes; in the server: the memory that is written */
+	uint8_t data[DATA_LEN];
 	uint8_t copy[DATA_LEN]; /* the data that the client reads back */
 };
 
