@@ -33,8 +33,8 @@ stop_here(void *arg)
 
 /*
  * Let EAL's interrupt thread run stop_here(): register stop_here() as the callback of an interrupt
- * source, which stays registered. An alarm cannot be used: stop_here() does not return, and
- * rte_eal_cleanup() waits for the callbacks of alarms.
+ * source, which stays registered. An alarm of EAL cannot be used instead: stop_here() does not
+ * return, and rte_eal_cleanup() waits for the callbacks of alarms.
  * @return whether the interrupt thread will run stop_here()
  */
 static bool

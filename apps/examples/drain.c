@@ -2,8 +2,8 @@
 /*
  * Asynchronous events, for which the program waits by poll() on the descriptor of the context. The
  * client drains its send queue (state SQD) between requests, changes an attribute of the
- * connection, and continues. The server detaches a QP from a shared receive queue and gets an event
- * when the QP has used its last receive request.
+ * connection, and continues. The server moves a QP with a shared receive queue to the error state,
+ * and gets an event when the QP will use no more receive requests of this queue.
  *
  * See side.h for how to run this example.
  */

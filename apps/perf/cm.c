@@ -35,7 +35,7 @@
 #define EXCHANGE_TIMEOUT_CODE 17
 #define EXCHANGE_RETRIES      7
 #define REFUSAL_LEN           148 /* length of the private data of a REJ */
-/* first word of the private data by which uroce-perf recognises its requests */
+/* first word of the private data by which uroce-perf recognises its connection requests */
 #define MAGIC 0x75726f70
 
 static int

@@ -70,8 +70,8 @@ void cm_close(struct cm *cm);
 
 /**
  * Begin a connection: the client resolves the address of the server and the route, the server waits
- * for the request of the client. Then the id gets a QP, on which the caller may post receive
- * requests.
+ * for the connection request of the client. Then a QP is created for the id of the connection. The
+ * caller may post receive requests on this QP.
  * @param number  index of the QP, or CM_EXCHANGE
  * @param pd      the PD of the QP; NULL for the default PD of rdma_cm
  * @param init    attributes of the QP; its type determines the port space

@@ -98,7 +98,7 @@ cm_event_refuse(struct rdma_cm_id *id, const char *why)
 /*
  * Get the next event of connection management, if there is one, and acknowledge it. If the event
  * reports a failed attempt to connect, print a line.
- * @return 1 if there is an event, 0 if there is none, -1 after a failure
+ * @return 1 if there is an event, 0 if there is none, -1 if the attempt to connect has failed
  */
 static int
 take(struct cm *cm, struct cm_event *seen)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The exchange of lines over a connection by rdma_cm. The bytes of the lines are sent by SENDs of
- * up to MESSAGE_LEN bytes. Each side keeps SLOTS receive requests posted. In no step of a test a
- * side sends more messages before the other side reads them.
+ * up to MESSAGE_LEN bytes. Each side keeps SLOTS receive requests posted. No step of a test needs
+ * more messages before the other side reads them.
  *
  * A side that ends disconnects by rdma_cm. A side that was killed does not disconnect. So a side
  * that has posted no request for ALIVE_MS posts an RDMA WRITE of no bytes, which fails if the peer

@@ -12,16 +12,22 @@
 #include <stdint.h>
 
 struct cpu_use {
-	/* ticks of all CPUs in user mode, and idle, within all measured intervals */
+	/*
+	 * CPU ticks in user mode, and idle CPU ticks, of all CPUs in all measured intervals
+	 * together
+	 */
 	uint64_t user, idle;
-	/* the kernel's values of the ticks at the start of the measured interval */
+	/*
+	 * CPU ticks in user mode, and idle CPU ticks, that the kernel had counted at the start of
+	 * the measured interval
+	 */
 	uint64_t begin_user, begin_idle;
 };
 
-/** Begin a measured interval. */
+/** Begin an interval in which the CPU time is measured. */
 void cpu_use_begin(struct cpu_use *use);
 
-/** End a measured interval. */
+/** End an interval in which the CPU time is measured. */
 void cpu_use_end(struct cpu_use *use);
 
 /** Get the share of the CPU time in percent; 0 if no interval was measured. */

@@ -18,7 +18,10 @@
 
 struct exchange;
 
-/** The functions that carry the bytes of an exchange: a stream of bytes in each direction. */
+/**
+ * The functions of a connection that carries lines. The connection is a stream of bytes in each
+ * direction.
+ */
 struct exchange_ops {
 	/**
 	 * Send bytes. The bytes may be delayed if more bytes follow at once (has_more).

@@ -87,7 +87,7 @@ enum perf_output {
 
 /** The order in which QPs post requests. */
 enum perf_order {
-	PERF_IN_TURN, /* each QP in turn posts requests as long as it has room */
+	PERF_IN_TURN, /* each QP in turn posts requests until its send queue is full */
 	PERF_RANDOM,  /* each list of requests is posted on a random QP */
 };
 

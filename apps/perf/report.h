@@ -39,7 +39,8 @@ struct latency {
 	double min, max, typical, average, deviation, p90, p99, p999, p9999;
 	double messages_per_s; /* number of round trips per second */
 	/*
-	 * the latencies, each divided by `scale`; NULL if neither --histogram nor --plot is given
+	 * histogram of the latencies, each divided by `scale`; NULL if neither --histogram nor
+	 * --plot is given
 	 */
 	const struct histogram *histogram;
 	double scale;

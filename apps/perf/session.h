@@ -78,23 +78,23 @@ int session_run(struct session *session);
 uint64_t session_iters(const struct session *session, uint64_t size);
 
 /**
- * Notify the other side that this side has reached a step.
+ * Notify the other side that this side has reached a step of the test.
  * @return 0, or -1 after a line on stderr
  */
 int session_send(struct session *session, const char *step, const struct sync *mine);
 
 /**
- * Check whether the other side has reached a step. A polling loop may call this function often,
- * because the function checks for a line of the other side only once in POLL_US microseconds
- * (session.c).
+ * Check whether the other side has reached a step of the test. A polling loop may call this
+ * function often, because the function checks for a line of the other side only once in POLL_US
+ * microseconds (session.c).
  * @return 1 if the other side has reached the step, and `theirs` is filled; 0 if it has not reached
  *         the step yet; -1 after a line on stderr if the other side has failed
  */
 int session_poll(struct session *session, const char *step, struct sync *theirs);
 
 /**
- * Notify the other side that this side has reached a step, and wait until the other side has
- * reached this step, too.
+ * Notify the other side that this side has reached a step of the test, and wait until the other
+ * side has reached this step, too.
  * @return 0, or -1 after a line on stderr
  */
 int session_sync(struct session *session, const char *step, const struct sync *mine,

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The two kinds of test: bandwidth and latency. Both sides of a test call the function of its kind.
- * Each call tests one message size and reports the result.
+ * The two kinds of test: bandwidth and latency. Both sides call test_bw() or test_lat(), for the
+ * kind of their test. Each call tests one message size and reports the result.
  */
 
 #include <stdint.h>

@@ -119,7 +119,8 @@ prepare(struct transfer *transfer)
 }
 
 /*
- * Check the values that atomics have returned, and the word that the peer's atomics have changed.
+ * Check the values that the atomics of this side have returned, and the 64-bit word in the buffer
+ * that the peer's atomics have changed.
  */
 static void
 check_atomics(struct transfer *transfer, unsigned qp_idx)
