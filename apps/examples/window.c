@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A memory window of type 2: the server's region allows no access by peers, and the window opens a
- * part of it. The client writes there, and its last message invalidates the window. What the client
- * writes afterwards is refused.
+ * A memory window of type 2: the server's region allows no access by peers, and the window grants
+ * access to a part of this region. The client writes to this part, and its last message invalidates
+ * the window. A WRITE of the client after that message is refused.
  *
  * See side.h for how to run this example.
  */

@@ -8,7 +8,7 @@
 
 #include <rte_cycles.h>
 
-/* limit in seconds for the wait until the link is up; only a fault exceeds it */
+/* limit in seconds for the wait until the link is up; without a fault it is up much earlier */
 #define LINK_S 60
 
 int

@@ -57,7 +57,8 @@ extern const struct option_row option_rows[];
 extern const size_t option_nb_rows;
 
 /**
- * An upper limit of the number of rows of the table, for arrays that have an element for each row.
+ * An upper limit of the number of rows of the table of options, for arrays that have an element for
+ * each row.
  */
 #define OPTION_ROWS_MAX 128u
 

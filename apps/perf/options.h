@@ -77,7 +77,7 @@ enum perf_rate_type {
 	PERF_RATE_PACING = -2,
 };
 
-/** What is printed: the table, or one number for each message size. */
+/** What the program prints: the table of results, or one number for each message size. */
 enum perf_output {
 	PERF_OUTPUT_TABLE,
 	PERF_OUTPUT_BANDWIDTH,
@@ -202,8 +202,8 @@ struct options {
 	 */
 	double limit_msgrate;
 	/*
-	 * options of perftest that are accepted without effect, because uroce-perf always works in
-	 * this way
+	 * options of perftest that are accepted without effect, because uroce-perf always does what
+	 * they request
 	 */
 	bool is_cpu_freq;
 	bool is_old_post_send;

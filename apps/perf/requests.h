@@ -74,8 +74,9 @@ void requests_begin(struct requests *requests, uint64_t first);
 uint64_t requests_number(const struct requests *requests, unsigned qp_idx, uint64_t message);
 
 /**
- * Get the address of a slot in the `out` area, or by requests_in() in the `in` area, of a QP of
- * this side. A slot of `in` begins with the GRH area of UD.
+ * requests_out() gets the address of a slot in the `out` area of a QP of this side, and
+ * requests_in() that of a slot in the `in` area (layout.h). With UD a slot of `in` begins with the
+ * area for the GRH.
  */
 uint8_t *requests_out(const struct requests *requests, unsigned qp_idx, uint64_t slot);
 uint8_t *requests_in(const struct requests *requests, unsigned qp_idx, uint64_t slot);

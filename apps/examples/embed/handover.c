@@ -5,10 +5,10 @@
  * library, which makes a device with a worker for each queue of the port.
  *
  * The loop polls each queue: it receives a burst, passes it to the worker of the queue, handles the
- * frames that are not RoCE, and transmits the frames of the worker. The own traffic is UDP: the
- * client sends datagrams, and the server echoes them. Frames of the worker that the port does not
- * accept stay in the array `pending` of the queue, and uroce_worker_output() is not called for this
- * queue until they are transmitted.
+ * frames that are not RoCE, and transmits the frames of the worker. The traffic of the application
+ * is UDP: the client sends datagrams, and the server echoes them. Frames of the worker that the
+ * port does not accept stay in the array `pending` of the queue, and uroce_worker_output() is not
+ * called for this queue until they are transmitted.
  *
  * A separate thread calls verbs, because some calls wait for a response of the peer, which the loop
  * must receive. There is a queue pair for each worker. The client writes to the server's memory,
