@@ -5,7 +5,8 @@
 /**
  * @file
  * The clock of the data path: approximate nanoseconds since boot, from the time stamp counter. The
- * clock is monotonic and equal for all threads. A worker reads the clock once per round.
+ * clock is monotonic and equal for all threads. A worker reads the clock once per round, which is
+ * one pass through its work.
  */
 
 #include <stdint.h>

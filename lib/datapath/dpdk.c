@@ -73,10 +73,10 @@ uroce_dpdk_knows_memif(void)
 }
 
 /*
- * Find the interrupt handle by its value and not by DPDK's version. In some releases a count of
- * errors precedes the handle in the queue record, and a distribution may backport this count into
- * any release. The driver allocates its handles from EAL's heap. A count of errors never reaches
- * the addresses of that heap.
+ * Find the interrupt handle of a memif queue by its value and not by DPDK's version. In some
+ * releases a count of errors precedes the handle in the driver's queue record, and a distribution
+ * may backport this count into any release. The driver allocates its handles from EAL's heap. A
+ * count of errors never reaches the addresses of that heap.
  */
 struct rte_intr_handle *
 uroce_dpdk_memif_handle(const uint64_t words[2])

@@ -7,8 +7,8 @@
  * The differences between the releases of DPDK that uroce supports, 22.11 and later. No other file
  * of the library depends on the release.
  *
- * Before release 23.11 the calls about interrupt sources and about the version are experimental. A
- * file that uses these calls includes this header before any header of DPDK.
+ * Before release 23.11 DPDK marks its functions for interrupt sources and for the version as
+ * experimental. A file that uses these functions includes this header before any header of DPDK.
  */
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ struct rte_intr_handle;
 #define UROCE_DPDK_SINCE(year, month) (RTE_VERSION >= RTE_VERSION_NUM(year, month, 0, 0))
 
 /*
- * The telemetry calls for unsigned integers, which release 23.03 renamed. <rte_telemetry.h>
+ * The telemetry functions for unsigned integers, which DPDK 23.03 renamed. <rte_telemetry.h>
  * declares them.
  */
 #if UROCE_DPDK_SINCE(23, 3)
@@ -41,8 +41,8 @@ struct rte_intr_handle;
 #endif
 
 /**
- * A control thread. EAL runs it on the CPUs of the process that no lcore uses. Release 23.11
- * introduced a new call to create it.
+ * A control thread. EAL runs it on those CPUs of the process that no lcore uses. DPDK 23.11
+ * introduced a new function that creates such a thread.
  */
 struct uroce_dpdk_thread {
 #if UROCE_DPDK_SINCE(23, 11)
@@ -67,8 +67,9 @@ void uroce_dpdk_thread_join(struct uroce_dpdk_thread *thread);
 
 /**
  * Whether the layout of the memif driver's queue record is known for the running DPDK.
- * rx_wakeup_ring.c reads this record. If the layout is unknown, a memif port has no RX wake-up, and
- * the service thread polls it at intervals.
+ * rx_wakeup_ring.c reads this record. If the layout is unknown, no file descriptor reports the
+ * arrival of a frame on a memif port, and the thread that drives the device polls the port at
+ * intervals.
  */
 bool uroce_dpdk_knows_memif(void);
 
@@ -76,8 +77,8 @@ bool uroce_dpdk_knows_memif(void);
  * Find the interrupt handle in a queue record of the memif driver. In releases since 26.03, and in
  * the stable releases 23.11.7, 24.11.5, 25.11.1 and their successors, a count of errors precedes
  * the handle.
- * @param words  the two words behind the counts of packets and bytes: the handle is the first word,
- *   or the second word if a count of errors is the first
+ * @param words  the two 64-bit words that follow the counts of packets and bytes in the record: the
+ *   handle is the first word, or the second word if the first is a count of errors
  * @return the handle; NULL: neither word is a handle
  */
 struct rte_intr_handle *uroce_dpdk_memif_handle(const uint64_t words[2]);

@@ -30,7 +30,10 @@ struct intr_call {
  */
 static pthread_mutex_t call_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t source_once = PTHREAD_ONCE_INIT;
-/* Interrupt source; NULL: it could not be registered, and calls run in the calling thread. */
+/*
+ * Interrupt source of the interrupt thread calls; NULL: the source could not be registered, and
+ * calls run in the calling thread.
+ */
 static struct rte_intr_handle *intr_handle;
 static int event_fd = -1;
 static _Atomic(struct intr_call *) pending_call;
@@ -48,8 +51,8 @@ run_pending_call(void *arg)
 		return;
 	intr_call->call(intr_call->arg);
 	/*
-	 * The waiting thread returns when it sees is_done. The call is on the stack of that thread,
-	 * and so is invalid from then on.
+	 * The thread that waits in uroce_intr_call_run() returns when it sees is_done. `intr_call`
+	 * is on the stack of that thread, and so is invalid from then on.
 	 */
 	atomic_store_explicit(&intr_call->is_done, true, memory_order_release);
 }
@@ -93,9 +96,9 @@ run_empty_call(void *arg)
 
 /*
  * Wait until the interrupt thread has read the list of interrupt sources again, by two calls. The
- * interrupt thread takes events in batches. A notification that was pending when the first call was
- * sent is in the same batch as that call, or in an earlier one. The second call is in a later
- * batch.
+ * interrupt thread takes events in batches. A notification that the list has changed, if it was
+ * pending when the first call was sent, is in the batch of that call, or in an earlier one. The
+ * interrupt thread reads the list again before it takes the next batch, which has the second call.
  */
 void
 uroce_intr_call_synchronize(void)

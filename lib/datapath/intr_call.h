@@ -12,13 +12,13 @@
  */
 
 /**
- * Run `call(arg)` in the interrupt thread, and return after it has run. The function must not be
- * called from the interrupt thread.
+ * Run `call(arg)` in EAL's interrupt thread, and return after `call` has returned. The function
+ * must not be called from the interrupt thread.
  */
 void uroce_intr_call_run(void (*call)(void *arg), void *arg);
 
 /**
- * Wait until the interrupt thread has noticed all earlier registrations and unregistrations of
+ * Wait until EAL's interrupt thread has noticed all earlier registrations and unregistrations of
  * interrupt sources. The memory of a source may be freed only after that. For example,
  * rte_eal_cleanup() frees memif's listener, which is never unregistered.
  */

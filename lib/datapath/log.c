@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The log types of the library, their levels, and the limit of lines that programs cause. The log
- * types are registered before main(), so that EAL's option --log-level finds them.
+ * The log types of the library, their levels, and the limit of the number of lines that a program
+ * can cause. The log types are registered before main(), so that EAL's option --log-level finds
+ * them.
  */
 
 #include "datapath/log.h"
@@ -88,10 +89,13 @@ find_level(const char *word, size_t len, uint32_t *level)
 	return false;
 }
 
-/* A part of the text that sets the levels: "LEVEL" or "COMPONENT=LEVEL". */
+/*
+ * One of the parts, separated by commas, of a text that sets log levels: "LEVEL" or
+ * "COMPONENT=LEVEL".
+ */
 struct part {
 	const char *component;
-	size_t len; /* length of the component's name; 0: the part is for all components */
+	size_t len; /* length of the component's name; 0: the level is for all components */
 	uint32_t level;
 };
 
@@ -111,7 +115,7 @@ has_component(const struct part *part)
 	return false;
 }
 
-/* Parse a part of the text that sets the levels. @return false: the part is not valid */
+/* Parse "LEVEL" or "COMPONENT=LEVEL". @return false: the text has another form */
 static bool
 parse_part(const char *text, size_t len, struct part *part)
 {
@@ -132,7 +136,7 @@ set_part(const struct part *part)
 	}
 }
 
-/* Apply a part of the text that sets the levels. @return false: the part is not valid */
+/* Apply "LEVEL" or "COMPONENT=LEVEL". @return false: the text has another form */
 static bool
 take_part(const char *text, size_t len)
 {

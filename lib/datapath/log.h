@@ -47,7 +47,7 @@ extern int uroce_log_cm;    /* ID of the log type roce.cm */
 	} while (0)
 
 /**
- * Check whether a line may be logged now, and count it.
+ * Check whether UROCE_LOG_LIMITED() may log a line now, and count the line.
  * @return false if the level of the log type does not select the line, or if the limit is reached
  */
 bool uroce_log_has_room(uint32_t level, int type);
@@ -61,7 +61,7 @@ bool uroce_log_has_room(uint32_t level, int type);
  */
 void uroce_log_read_env(bool is_eal_running);
 
-/** The form of a text that sets the levels of log types, for error messages. */
+/** The description, for error messages, of a text that sets the levels of log types. */
 #define UROCE_LOG_LEVELS                                                                           \
 	"LEVEL[,COMPONENT=LEVEL...], with the levels error, warning, notice, info and debug, and " \
 	"the components dev, port, neigh, qp, mem and cm"

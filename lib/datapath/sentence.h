@@ -12,7 +12,10 @@
 
 #define UROCE_SENTENCE_MAX 480u
 
-/** A sentence. The string in `text` is always complete. A struct of zeros is the empty sentence. */
+/**
+ * A sentence. The string in `text` always ends in a zero byte. A struct of zeros is the empty
+ * sentence.
+ */
 struct uroce_sentence {
 	size_t used; /* length of the sentence in `text` */
 	char text[UROCE_SENTENCE_MAX];

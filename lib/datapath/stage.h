@@ -13,9 +13,9 @@
  *	nb = rte_eth_rx_burst(...);
  *	uroce_stage_lap(nb ? UROCE_STAGE_RX_BURST : UROCE_STAGE_RX_EMPTY, nb);
  *
- * So each cycle is counted once, under one name. The time between two calls into the library is the
- * application's. Each thread has its own clock. A lap costs about 20 cycles. This cost is measured
- * when the first clock starts, and is subtracted from the results.
+ * So each cycle is counted once, for one stage. The time between two calls into the library is
+ * counted for the stage of the application. Each thread has its own clock. A lap costs about 20
+ * cycles. This cost is measured when the first clock starts, and is subtracted from the results.
  *
  * The stage clock exists only with meson's -Dstages=true. Otherwise a mark compiles to nothing.
  */
@@ -23,11 +23,14 @@
 #include <stdint.h>
 
 /**
- * The stages in the order of a round, then the calls of the application. Their names are in
- * stage.c.
+ * The stages of a round, which is one pass through the work of a worker, in their order. The calls
+ * of the application follow. The names of the stages are in stage.c.
  */
 enum uroce_stage {
-	/* begin and end of a round: take the lock, read the clock, count, publish completions */
+	/*
+	 * begin and end of a round: take the worker's lock, read the clock, count, publish
+	 * completions
+	 */
 	UROCE_STAGE_ROUND,
 	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
 	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
@@ -36,7 +39,7 @@ enum uroce_stage {
 	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
 	UROCE_STAGE_ACT,       /* uroce_qpc_recv(): copy the payload, update and schedule the QP */
 	UROCE_STAGE_FREE,      /* free received mbufs */
-	UROCE_STAGE_DOORBELLS, /* take the doorbells that posts have rung */
+	UROCE_STAGE_DOORBELLS, /* handle the doorbells that posts have rung */
 	UROCE_STAGE_HEADERS,   /* uroce_qpc_send(): write the headers of frames */
 	/* Gather the payload; above 128 bytes the ICRC is computed in the same pass. */
 	UROCE_STAGE_GATHER,
@@ -47,7 +50,10 @@ enum uroce_stage {
 	 */
 	UROCE_STAGE_BUILD,
 	UROCE_STAGE_TX_BURST, /* time of the port's transmit bursts */
-	/* Publish completions, run commands, and process the timers that expired. */
+	/*
+	 * Publish completions, run the calls that other threads have requested, and process the
+	 * timers that expired.
+	 */
 	UROCE_STAGE_TIMERS,
 	UROCE_STAGE_LINK,      /* free frames of the reorder buffer, check the port's link */
 	UROCE_STAGE_POLL_CQ,   /* time inside uroce_poll_cq(), without other stages */

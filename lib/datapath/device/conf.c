@@ -208,13 +208,14 @@ static const struct key keys[] = {
 #define CC_PREFIX_LEN (sizeof(CC_PREFIX) - 1)
 
 /*
- * The set of the keys that the string contains has a bit for each key: first the keys of the table
- * `keys`, then the congestion control parameters.
+ * The set of the keys that the configuration string contains has a bit for each key: first the keys
+ * of the table `keys`, then the congestion control parameters.
  */
 static_assert(RTE_DIM(keys) + UROCE_CC_PARAMS <= 32, "a bit for each key");
 
 /*
- * Mark a key as seen. If the key was seen before and is not a list, an error is logged.
+ * Mark a key of the configuration string as seen. If the key was seen before and is not a list, an
+ * error is logged.
  * @return false: the key is given twice, but is allowed once
  */
 static bool

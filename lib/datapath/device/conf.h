@@ -9,8 +9,8 @@
  *	PORT[,addr=192.0.2.1/24][,addr=2001:db8::1/64][,gw=192.0.2.254][,mtu=1024][,workers=2]
  *	[,cc=dcqcn][,cc_ai_mbps=40]...
  *
- * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0), or `uroced` for a port of the
- * daemon uroced. The path of uroced's socket is optional:
+ * PORT is the name of an ethdev port (net_memif0, 0000:01:00.0), or `uroced` for a port that the
+ * daemon uroced owns and shares. The path of uroced's socket is optional:
  *
  *	uroced[,socket=PATH][,workers=2]...
  *
@@ -34,19 +34,25 @@
 #define UROCE_ADDRS_MAX   8
 #define UROCE_WORKERS_MAX 32
 
-/** The port name of a device that is attached to uroced. It is not the name of an ethdev port. */
+/**
+ * The port name of a device that is attached to the daemon uroced. It is not the name of an ethdev
+ * port.
+ */
 #define UROCE_PORT_UROCED "uroced"
 
 /** The port name of a device on UDP sockets. It is not the name of an ethdev port. */
 #define UROCE_PORT_UDP "udp"
 
 /**
- * Maximum number of QPs of a device that is attached to uroced: the number of QPNs that uroced
- * leases to a client.
+ * Maximum number of QPs of a device that is attached to the daemon uroced: the number of QPNs that
+ * uroced leases to a client process.
  */
 #define UROCE_ATTACHED_QPS_MAX (UROCE_MUX_LEASES_MAX * UROCE_MUX_BLOCK)
 
-/** The threads that call uroce_worker_poll(); the key `drive` of a device selects them. */
+/**
+ * The threads that drive the workers of a device, which means that they call uroce_worker_poll().
+ * The key `drive` of the configuration string selects them.
+ */
 enum uroce_drive {
 	/*
 	 * "app": threads that call ibv_poll_cq() on an empty CQ drive the workers; otherwise a
@@ -54,7 +60,8 @@ enum uroce_drive {
 	 */
 	UROCE_DRIVE_APP,
 	UROCE_DRIVE_LCORE, /* "lcore": a dedicated lcore drives each worker */
-	UROCE_DRIVE_NONE,  /* "none": only the embedder calls uroce_worker_poll() */
+	/* "none": only the application, in a loop of its own, calls uroce_worker_poll() */
+	UROCE_DRIVE_NONE,
 };
 
 /** An address of a device, with the length of its network prefix. */
@@ -66,7 +73,7 @@ struct uroce_addr {
 
 struct uroce_dev_conf {
 	char port[RTE_ETH_NAME_MAX_LEN];
-	/* Addresses of the device in the order of the string, from the key addr. */
+	/* Addresses of the device, from the key addr, in the order of the configuration string. */
 	struct uroce_addr addr[UROCE_ADDRS_MAX];
 	/*
 	 * Number of addresses in `addr`; 0: the addresses are those of the kernel interface behind
@@ -83,8 +90,8 @@ struct uroce_dev_conf {
 	uint16_t vlan_tci; /* VLAN ID, from the key vlan: 1 to 4094 */
 	bool has_vlan;
 	/*
-	 * GID index 0 is the first address of the device, and the link-local address of the port
-	 * follows the addresses; the key gid0 has the value addr
+	 * The key gid0 has the value addr: GID index 0 is the first address of the device, and the
+	 * port's link-local address comes last. Otherwise the link-local address has GID index 0.
 	 */
 	bool is_addr_first;
 	unsigned nb_workers; /* number of workers, from the key workers; default 1 */
@@ -99,20 +106,25 @@ struct uroce_dev_conf {
 	 */
 	struct uroce_cc_conf cc;
 	/*
-	 * the string has icrc=off: the user acknowledges that the library was built without ICRCs,
-	 * for benchmarks
+	 * the configuration string has icrc=off: the user acknowledges that the library was built
+	 * without ICRCs, for benchmarks
 	 */
 	bool is_icrc_off;
-	bool is_attached; /* the port is UROCE_PORT_UROCED: the device is attached to uroced */
+	/* the port is UROCE_PORT_UROCED: the device is attached to the daemon uroced */
+	bool is_attached;
 	bool is_udp; /* the port is UROCE_PORT_UDP: the device uses UDP sockets of the kernel */
 	/*
-	 * Interface whose addresses a device on UDP sockets has, key iface. If it is empty, the
-	 * device has the addresses of `addr`, or else all addresses of the host.
+	 * Name of the interface whose addresses a device on UDP sockets has, from the key iface. If
+	 * the name is empty, the device has the addresses of `addr`, or else all addresses of the
+	 * host.
 	 */
 	char iface[IF_NAMESIZE];
 	/* path of uroced's socket, from the key socket; default UROCE_MUX_SOCKET */
 	char socket[108];
-	/* The port belongs to the embedder: the library neither configures nor starts the port. */
+	/*
+	 * The port belongs to the DPDK application that links this library: the library neither
+	 * configures nor starts the port.
+	 */
 	bool is_handed_over;
 };
 

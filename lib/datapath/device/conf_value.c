@@ -55,8 +55,9 @@ uroce_conf_value_ip(const char *text, bool has_loopback, uint8_t ip[16])
 
 /*
  * Parse the length of the network prefix of an address. For the port `udp` the length may be
- * missing, because the kernel has the routes. The prefix then has the length of the whole address.
- * @param text  the length; NULL: none is given
+ * missing, because the kernel has the routes. A missing length is read as the length of the whole
+ * address.
+ * @param text  the length as a decimal number; NULL: none is given
  */
 static int
 parse_prefix_len(const char *text, bool is_needed, struct uroce_addr *addr)

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Values of the configuration string. Each function returns 0, or -EINVAL if the text is no such
- * value; then the output is not valid.
+ * Parsers of values in the configuration string of a device. Each function returns 0, or -EINVAL if
+ * the text is not a value of the requested kind; then the output is not valid.
  */
 
 #include <stdbool.h>

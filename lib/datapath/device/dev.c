@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A device: a port and what belongs to it. The parts of a device are created in the order of their
- * dependencies, and destroyed in reverse order.
+ * Creation and destruction of a device. Its parts, such as the port, the tables and the workers,
+ * are created in the order of their dependencies, and destroyed in reverse order.
  */
 
 #include "datapath/device/dev.h"
@@ -123,8 +123,8 @@ set_dev_limits(struct uroce_dev *dev)
 }
 
 /*
- * Set the parameters of congestion control. If the configuration has no rate, the rate of the port
- * is used.
+ * Set the parameters of congestion control of a device. If the configuration has no rate, the rate
+ * of the port is used.
  */
 static int
 set_cc_rate(struct uroce_dev *dev)
@@ -173,8 +173,9 @@ make_tables(struct uroce_dev *dev)
 }
 
 /*
- * Create the responder of ARP, ND and pings, if any address is not the kernel's. If any address is
- * the kernel's, also prevent the kernel from replying to RoCE packets.
+ * Create the responder of ARP, ND and pings, if any address of the device does not belong to the
+ * kernel. If any address belongs to the kernel, also prevent the kernel from replying to RoCE
+ * packets.
  */
 static int
 create_neigh(struct uroce_dev *dev)
@@ -275,8 +276,8 @@ push_link_event(struct uroce_dev *dev, bool is_up)
 }
 
 /*
- * Open the port. If the link of the open port differs from the planned link that programs have
- * seen, an event is raised.
+ * Open the port of a device. Programs see a planned device before its port is open. If the link of
+ * the open port has another state than they have seen, an event is raised.
  */
 static int
 open_port(struct uroce_dev *dev)
@@ -422,9 +423,9 @@ uroce_dev_destroy(struct uroce_dev *dev)
 }
 
 /*
- * Whether a planned port must still be reported as up. The port was reported as up before it was
- * open. Most programs check the link only once. So the port is reported as up until a peer has
- * connected to it.
+ * Whether the port of a planned device must still be reported as up. The port was reported as up
+ * before it was open. Most programs check the link only once. So the port is reported as up until a
+ * peer has connected to it.
  */
 static bool
 is_awaiting_peer(const struct uroce_dev *dev)

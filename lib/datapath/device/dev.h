@@ -4,8 +4,8 @@
 
 /**
  * @file
- * A RoCE device: a port, its addresses, its workers, and the tables that they share (QPNs, memory
- * keys, neighbours). Floor 4 builds verbs on devices.
+ * A RoCE device: a port, its addresses, its workers, and the tables that the workers share (QPNs,
+ * memory keys, neighbours). lib/verbs implements verbs on devices.
  *
  * Control calls may come from any thread; the device's lock serialises them. The data path never
  * waits for this lock.
@@ -34,17 +34,19 @@ struct uroce_service_thread;
 
 struct uroce_dev {
 	struct uroce_dev_conf conf;
-	/* The port; NULL: the device is planned, and its port is not open yet. */
+	/*
+	 * The port; NULL: the device is planned (uroce_dev_plan()), and its port is not open yet.
+	 */
 	struct uroce_port *port;
 	struct uroce_port_plan plan;
 	/*
 	 * State of the link that programs see before the port is open; NULL: the device was not
-	 * planned.
+	 * planned (uroce_dev_plan()).
 	 */
 	struct uroce_planned_link *planned_link;
 	/*
-	 * The current GID table: an element of gid_table[], see gid.h. A thread inside a round may
-	 * read it; other threads read it under `lock`.
+	 * The current GID table: an element of gid_table[], see gid.h. A thread inside a round of a
+	 * worker may read the table; other threads read it under `lock`.
 	 */
 	_Atomic(const struct uroce_gid_table *) gids;
 	struct uroce_gid_table gid_table[2];
@@ -57,8 +59,8 @@ struct uroce_dev {
 	uint16_t pkeys[1]; /* table of partition keys; its only entry is the default key 0xffff */
 	struct uroce_qpc_limits limits;
 	/*
-	 * Parameters for QPs that use congestion control. The field for the algorithm is always
-	 * set.
+	 * Parameters of congestion control, for the QPs that use it. The algorithm, `cc.ops`, is
+	 * always set, even if the configuration has cc=none.
 	 */
 	struct uroce_cc_conf cc;
 	struct uroce_qpn_table *qpns;
@@ -76,18 +78,20 @@ struct uroce_dev {
 	struct uroce_mcast_table *mcast;
 	/* List of the multicast groups that have members; guarded by `lock`. */
 	struct uroce_mcast_group *groups;
-	bool has_due_groups; /* some groups must be reported by IGMP or MLD; guarded by `lock` */
+	/* some multicast groups must be reported by IGMP or MLD; guarded by `lock` */
+	bool has_due_groups;
 	/*
-	 * Value of port->nb_downs at the latest check of the groups at which the link was up;
-	 * UINT64_MAX: the link was not up since the first group was added. Guarded by `lock`.
+	 * Value of port->nb_downs at the latest check of the multicast groups at which the link was
+	 * up; UINT64_MAX: the link was not up at any check since the first group was added. If the
+	 * value differs at the next check, all groups are reported again. Guarded by `lock`.
 	 */
 	uint64_t nb_link_downs;
-	/* Number of multicast groups in `groups`; workers use it as a hint. */
+	/* Number of multicast groups in `groups`; workers read it without `lock`, as a hint. */
 	atomic_uint nb_groups;
 	atomic_bool has_loopback; /* a path was created that may lead to this device itself */
 	/*
-	 * The part that replies to ARP, ND and pings for the device's own addresses; NULL: all
-	 * addresses belong to the kernel, which replies itself.
+	 * State of the replies to ARP, ND and pings for the device's own addresses, with the
+	 * neighbour cache; NULL: all addresses belong to the kernel, which replies itself.
 	 */
 	struct uroce_neigh *neigh;
 	struct uroce_event_queue *events;
@@ -119,8 +123,9 @@ int uroce_dev_check_eal(const char *port);
 int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 
 /**
- * Create a planned device. Its port is not open yet, and EAL may not be initialized yet. Calls
- * about addresses, limits and events are valid. All other calls require uroce_dev_start().
+ * Create a planned device, which programs can see before its port is open and before EAL is
+ * initialized. Calls about addresses, limits and events are valid. All other calls require
+ * uroce_dev_start().
  * @param vdev  arguments of the port, see uroce_port_plan()
  * @return 0, or -errno after one logged line: the errors of uroce_dev_create() and
  *   uroce_port_plan()
@@ -128,35 +133,36 @@ int uroce_dev_create(const struct uroce_dev_conf *conf, struct uroce_dev **dev);
 int uroce_dev_plan(const struct uroce_dev_conf *conf, const char *vdev, struct uroce_dev **dev);
 
 /**
- * Bring a planned device up, once. EAL must be initialized. After an error, the device can only be
- * destroyed.
+ * Bring a planned device (uroce_dev_plan()) up, once. EAL must be initialized. After an error, the
+ * device can only be destroyed.
  * @return 0, or -errno after one logged line
  */
 int uroce_dev_start(struct uroce_dev *dev);
 
 /**
- * Destroy a device. Its port is stopped, unless an embedder handed the port over. If the driver of
- * the port would go on using the library's memory, the port is also closed, which removes the port
- * from ethdev.
- * @return 0, or -EBUSY: QPs or regions are left, and nothing was changed
+ * Destroy a device. Its port is stopped, unless the port belongs to the DPDK application
+ * (conf.is_handed_over). If the driver of the port would go on using the library's memory, the port
+ * is also closed, which removes the port from ethdev.
+ * @return 0, or -EBUSY: QPs or memory regions are left, and nothing was changed
  */
 int uroce_dev_destroy(struct uroce_dev *dev);
 
 /**
- * Whether the port's link was up at the latest check. For a planned device, the result is whether
- * the link is expected to be up.
+ * Whether the port's link was up at the latest check. For a planned device (uroce_dev_plan()), the
+ * result is whether the link is expected to be up.
  */
 bool uroce_dev_is_link_up(const struct uroce_dev *dev);
 
 /**
- * Check the link of a planned device, for which no worker checks it. If the link has changed since
- * the latest check, an event is raised. If the device is up, the call does nothing.
+ * Check the link of a planned device (uroce_dev_plan()), because no worker checks it. If the link
+ * has changed since the latest check, an event is raised. If the device is up, the call does
+ * nothing.
  */
 void uroce_dev_check_link(struct uroce_dev *dev);
 
 /**
- * Renew a planned device in a child of fork() that inherited it: the inherited file descriptors are
- * replaced by the child's own.
+ * Renew a planned device (uroce_dev_plan()) in a child of fork() that inherited it: the inherited
+ * file descriptors are replaced by the child's own.
  */
 void uroce_dev_renew(struct uroce_dev *dev);
 
@@ -176,7 +182,7 @@ int uroce_dev_socket_id(const struct uroce_dev *dev);
 int uroce_dev_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 
 /**
- * Allocate QPN 1, of the QP of management.
+ * Allocate QPN 1, the number of the QP for management datagrams (GSI, general services interface).
  * @return 0; -EBUSY: QPN 1 is already allocated; -ECONNREFUSED: the device is attached to uroced,
  *   whose connection manager has this QP for all clients
  */
@@ -198,7 +204,10 @@ int uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
  */
 void uroce_worker_qp_bind(const struct uroce_worker_qp *wqp);
 
-/** Withdraw a QP. On return no worker refers to the QP, and its memory may be freed. */
+/**
+ * Withdraw a QP, so that received packets do not find it. On return no worker refers to the QP, and
+ * its memory may be freed.
+ */
 void uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp);
 
 /**
@@ -233,16 +242,18 @@ int uroce_dev_detach_mcast(struct uroce_dev *dev, struct uroce_worker_qp *wqp,
 bool uroce_dev_is_attached(struct uroce_dev *dev, const struct uroce_worker_qp *wqp);
 
 /**
- * Wait for a grace period: until every worker that is inside a round has left it. The calling
- * thread must not be inside a round.
+ * Wait for a grace period: until every worker that is inside a round, a pass through its work, has
+ * left it. The calling thread must not be inside a round.
  */
 void uroce_dev_grace(struct uroce_dev *dev);
 
 /**
- * uroce_dev_reclaim_mr(): wait until no port refers to memory of a region. The region must have
- * been invalidated, and a grace period must have passed since.
+ * uroce_dev_reclaim_mr(): wait until the port has no frame that refers to memory of a memory region
+ * (zero-copy transmit). The region must have been invalidated, and a grace period must have passed
+ * since.
  *
- * uroce_dev_reclaim_qp(): wait until no port refers to memory of a QP that sends no more.
+ * uroce_dev_reclaim_qp(): wait until the port has no frame that refers to memory of a QP that sends
+ * no more.
  *
  * Both functions drop pending frames that refer to such memory.
  */
@@ -252,8 +263,8 @@ void uroce_dev_reclaim_qp(struct uroce_dev *dev, const struct uroce_worker_qp *w
 /**
  * Check whether the kernel has a route from an address of a device whose frames pass UDP sockets.
  * If uroced has the sockets, this process may be in another network namespace, which does not have
- * the address. The connection manager of uroced may open no socket. In these cases the route is not
- * checked, and uroced loses frames without a route.
+ * the address. The connection manager of uroced is not allowed to open a socket. In these cases the
+ * route is not checked, and uroced drops frames for which the kernel has no route.
  * @return 0, or -errno of the kernel: ENETUNREACH and others
  */
 int uroce_dev_check_socket_route(const struct uroce_dev *dev, const uint8_t sip[16],
@@ -261,8 +272,8 @@ int uroce_dev_check_socket_route(const struct uroce_dev *dev, const uint8_t sip[
 
 /**
  * Resolve an address vector to a path. The call checks the GRH and sgid_index, finds the next hop,
- * requests its MAC and waits up to a second for the reply. Meanwhile the call drives the workers,
- * unless only an embedder may drive them.
+ * requests its MAC and waits up to 3 s for the reply. Meanwhile the call drives the workers, unless
+ * only the DPDK application may drive them.
  * @param sport  UDP source port
  * @return 0; -EINVAL: the vector is malformed; -ENETUNREACH: no route; -ETIMEDOUT: no reply
  */

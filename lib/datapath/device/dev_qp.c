@@ -4,8 +4,8 @@
  * The QPs and the XRC shared receive queues of a device.
  *
  * To withdraw a QP takes these steps. The QP is stopped and removed from the table of QPNs. A
- * migration of the QP ends. The QP's worker removes it from all lists. Then all other workers leave
- * the rounds in which they may have found the QP.
+ * migration of the QP to another worker ends. The QP's worker removes it from all lists. Then all
+ * other workers leave the rounds in which they may have found the QP.
  */
 
 #include "datapath/device/dev.h"
@@ -20,8 +20,8 @@
 #include "datapath/worker/round.h"
 
 /*
- * Maximum time for which posted requests of an unreliable service are sent before the QP is
- * destroyed.
+ * Maximum time in ns for which the posted requests of a QP of an unreliable service are sent before
+ * the QP is destroyed.
  */
 #define SEND_POSTED_MAX_NS UINT64_C(50000000)
 
@@ -80,8 +80,8 @@ uroce_dev_add_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp, struct uroc
 	uroce_wheel_init_qp(wqp);
 	pthread_mutex_lock(&dev->lock);
 	/*
-	 * The client may have lost the lease of the QPN since the QPN was allocated. If the client
-	 * loses the lease of a published QP's QPN, the QP fails.
+	 * This process, as a client of uroced, may have lost the lease of the QPN since the QPN was
+	 * allocated. If it loses the lease after the QP has been published, the QP fails.
 	 */
 	if (dev->port->mux_client && !uroce_mux_client_holds(dev->port->mux_client, wqp->qpc.qpn))
 		ret = -ENOTCONN;
@@ -108,8 +108,8 @@ forward_doorbells(void *arg)
 }
 
 /*
- * Wait until a withdrawn QP can no longer migrate, and its doorbell is not in the list of another
- * worker.
+ * Wait until a withdrawn QP can no longer migrate to another worker, and no other worker has the QP
+ * in its list of doorbells.
  */
 static void
 wait_for_migration(struct uroce_dev *dev, const struct uroce_worker_qp *wqp)
@@ -164,9 +164,9 @@ send_burst(void *arg)
 
 /*
  * Send what was posted to a QP of an unreliable service. A program that does not ask for
- * completions may destroy the QP right after it has posted. A NIC has then sent most datagrams, and
- * nothing repeats those that are not sent. If the device has the key drive=none, nothing is sent,
- * because only the embedder may use the port's queues.
+ * completions may destroy the QP right after it has posted. An RDMA NIC would have sent most of the
+ * datagrams by then, and nothing retransmits those that were not sent. If the device has the key
+ * drive=none, nothing is sent, because only the DPDK application may use the port's queues.
  */
 static void
 send_posted(const struct uroce_dev *dev, struct uroce_worker_qp *wqp)
@@ -193,7 +193,7 @@ uroce_dev_remove_qp(struct uroce_dev *dev, struct uroce_worker_qp *wqp)
 		uroce_mux_client_unbind(dev->port->mux_client, wqp->qpc.qpn);
 	wait_for_migration(dev, wqp);
 	/*
-	 * The command runs under the device's lock, so that a thread that removes a shared receive
+	 * forget_qp() runs under the device's lock, so that a thread that removes a shared receive
 	 * queue at the same time finds no QP that has receive requests of that queue.
 	 */
 	(void)uroce_worker_call(wqp->worker, NULL, forget_qp, wqp);
@@ -216,7 +216,10 @@ uroce_dev_add_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	return ret;
 }
 
-/* The arguments of the command that makes a worker's QPs forget an XRC shared receive queue. */
+/*
+ * The arguments of forget_srq(), which makes the QPs of a worker forget an XRC shared receive
+ * queue.
+ */
 struct forget_srq_args {
 	struct uroce_worker *worker;
 	const struct uroce_srq *srq;
@@ -254,7 +257,8 @@ uroce_dev_remove_srq(struct uroce_dev *dev, struct uroce_worker_srq *wsrq)
 	uroce_dev_grace(dev);
 	/*
 	 * A worker that completed a receive may not have found the shared receive queue in the
-	 * table any more. So the pending events of the queue are raised here.
+	 * device's table any more, and then has not raised its events. So this function raises the
+	 * pending events of the queue.
 	 */
 	uroce_worker_raise_srq_event(dev, wsrq, uroce_srq_take_events(&wsrq->srq));
 	uroce_event_purge(dev->events, wsrq->srq.cookie);

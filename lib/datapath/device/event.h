@@ -20,8 +20,8 @@
 struct uroce_dev_event {
 	enum ibv_event_type type;
 	/*
-	 * Object to which the event applies: a QP's event_cookie, or a CQ's struct uroce_cq; NULL:
-	 * the port.
+	 * Object to which the event applies: the event_cookie of a QP, the cookie of an SRQ, or the
+	 * struct uroce_cq of a CQ; NULL: the port.
 	 */
 	void *cookie;
 };

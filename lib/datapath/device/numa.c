@@ -2,7 +2,7 @@
 
 /*
  * NUMA placement by libnuma and by EAL's information about lcores. If the kernel does not support
- * NUMA, or the machine has one node, these functions place nothing.
+ * NUMA, or the machine has one node, memory and threads are not placed.
  */
 
 #include "datapath/device/numa.h"

@@ -24,13 +24,13 @@ int uroce_numa_has_nodes(void);
 void uroce_numa_place(void *mem, size_t len, int node);
 
 /**
- * Restrict a thread to those of its allowed CPUs that belong to this node. If there are no such
+ * Restrict a thread to those of its allowed CPUs that belong to a NUMA node. If there are no such
  * CPUs, nothing is changed.
  */
 void uroce_numa_keep_near(pthread_t thread, int node);
 
 /**
- * Find an lcore that waits for work, on this node if possible.
+ * Find an lcore that waits for work, on this NUMA node if possible.
  * @return ID of the lcore; RTE_MAX_LCORE: no lcore waits
  */
 unsigned uroce_numa_free_lcore(int node);

@@ -19,8 +19,8 @@ uroce_odp_is_possible(void)
 	const uint8_t here = 0;
 
 	/*
-	 * An emulator or a sandbox may accept any advice and do nothing. So the call is also tried
-	 * with a bad address, which must fail.
+	 * An emulator or a sandbox may accept any advice of madvise() and do nothing. So an invalid
+	 * address is tried too, for which madvise() must fail.
 	 */
 	return uroce_odp_page_in(&here, sizeof(here), true) == 0 &&
 	       uroce_odp_page_in(NULL, sizeof(here), false) != 0;
@@ -37,8 +37,8 @@ uroce_odp_page_in(const void *addr, uint64_t len, bool is_written)
 	if (end < first)
 		return -EFAULT;
 	/*
-	 * There is no loop for EINTR here: after a signal the kernel itself continues madvise(),
-	 * unless the signal ends the process.
+	 * madvise() is not repeated after EINTR: after a signal the kernel itself continues the
+	 * call, unless the signal ends the process.
 	 */
 	if (first == end || uroce_madvise((void *)first, end - first, advice) == 0)
 		return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Allocation of QPNs. The control path uses `taken`; workers read `slot`. A QPN stays in `taken`
- * from the draw of the QPN until its QP has been destroyed. Its QP is published only for a part of
- * that time.
+ * Allocation of QPNs. In the table of QPNs the control path uses the array `taken`; workers read
+ * the array `slot`. A QPN is in `taken` from its allocation until its QP has been destroyed. The QP
+ * is in `slot` only for a part of that time.
  */
 
 #include "datapath/device/qpn.h"
@@ -14,7 +14,8 @@
 #include <sys/random.h>
 #include <rte_common.h>
 
-#define DRAWS 16 /* number of random draws of a QPN, when most QPNs may be taken */
+/* number of random draws of a QPN from leased blocks, in which most QPNs may be taken */
+#define DRAWS 16
 
 uint32_t
 uroce_qpn_table_slots(uint32_t max_qp)
@@ -106,7 +107,8 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
 	/*
-	 * First random QPNs are tried, then all QPNs that follow the last random one, cyclically.
+	 * First try random QPNs of the blocks, then all QPNs that follow the last random one,
+	 * cyclically.
 	 */
 	for (uint32_t i = 0; i < DRAWS + (is_exhaustive ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
@@ -138,7 +140,7 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 
 	assert(*taken == qpn);
 	if (qpn == UROCE_QPN_GSI) {
-		/* the slot of QPN 1 stays reserved, so `taken` does not change */
+		/* the slot of QPN 1 stays reserved after it is freed, so `taken` does not change */
 		table->has_gsi = false;
 		return;
 	}

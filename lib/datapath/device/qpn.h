@@ -29,7 +29,10 @@
 #define UROCE_QPN_MIN 2u
 #define UROCE_QPN_MAX 0xfffffeu
 
-/** Number of recently freed QPNs in quarantine. Frames to their QPs may still be in the network. */
+/**
+ * Number of the most recently freed QPNs that are in quarantine: uroce_qpn_alloc_of() avoids them,
+ * because frames to their former QPs may still be in the network.
+ */
 #define UROCE_QPN_QUARANTINE 64
 
 struct uroce_qpn_table {
@@ -55,14 +58,14 @@ size_t uroce_qpn_table_memsize(uint32_t max_qp);
 struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 
 /**
- * Draw a QPN and take its slot.
+ * Draw a random QPN and take its slot.
  * @return 0, or -ENOMEM: max_qp QPNs are allocated
  */
 int uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn);
 
 /**
- * Draw a QPN of given blocks and take its slot, as uroce_qpn_alloc() does for any QPN: block b has
- * the QPNs from b * block_len on.
+ * Draw a random QPN of given blocks and take its slot. Block b has `block_len` QPNs, from b *
+ * block_len on.
  *
  * Blocks have few QPNs, so that a freed QPN would soon be drawn again. Therefore QPNs in quarantine
  * are skipped while random draws find others.
@@ -107,12 +110,13 @@ uroce_qpn_peek(const struct uroce_qpn_table *table, uint32_t qpn)
 }
 
 /**
- * Look up the QP of a QPN. The QP is valid until the end of the round. NULL: no QP has this QPN.
+ * Look up the QP of a QPN. The QP is valid until the end of the calling worker's round. NULL: no QP
+ * has this QPN.
  */
 static inline struct uroce_worker_qp *
 uroce_qpn_lookup(const struct uroce_qpn_table *table, uint32_t qpn)
 {
-	/* uroce_qpn_peek() also makes the fields of the QP context visible */
+	/* Acquire B1 in uroce_qpn_peek() makes the fields of the QP context visible. */
 	struct uroce_worker_qp *wqp = uroce_qpn_peek(table, qpn);
 
 	return wqp && wqp->qpc.qpn == qpn ? wqp : NULL;

@@ -63,8 +63,8 @@ derive_counters(const struct uroce_dev *dev, uint64_t *nb)
 
 /*
  * Read the counters from the last to the first. Some counters count a part of what another counter
- * counts, and come behind that counter in the list. So a part is read before the whole, and never
- * exceeds it.
+ * counts, and follow that counter in enum uroce_counter. So a part is read before the whole, and
+ * never exceeds it.
  */
 void
 uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
@@ -79,14 +79,14 @@ uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters)
 
 #define NO_COUNTER UROCE_COUNTER_NB
 
-/* Offset and size of a field of struct uroce_qpc_stats, as two values of a row. */
+/* Offset and size of a field of struct uroce_qpc_stats, as two values of a row of qp_counters. */
 #define AT(field)                                                                                  \
 	offsetof(struct uroce_qpc_stats, field), sizeof(((struct uroce_qpc_stats *)0)->field)
 
 static const struct {
 	/*
-	 * The counter of the device (enum uroce_counter) that has this name; NO_COUNTER: the device
-	 * has no such counter.
+	 * The counter of the device (enum uroce_counter) that has the name of this QP counter;
+	 * NO_COUNTER: the device has no counter with this name.
 	 */
 	uint8_t counter;
 	uint8_t offset;

@@ -22,8 +22,8 @@
 void uroce_stats_read(const struct uroce_dev *dev, struct uroce_counters *counters);
 
 /**
- * Read how many received frames got each verdict. A forwarded frame has two verdicts. Any thread
- * may call this function.
+ * Read how many received frames got each verdict, the result of the checks of a frame. A frame that
+ * one worker has forwarded to another has two verdicts. Any thread may call this function.
  */
 void uroce_stats_read_verdicts(const struct uroce_dev *dev, uint64_t nb[UROCE_VERDICT_NB]);
 

@@ -25,7 +25,8 @@
 #include "mem/mr.h"
 
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_dev *telemetry_devices; /* list of the devices that were added, oldest first */
+/* list of the devices that telemetry reports, in the order of their addition */
+static struct uroce_dev *telemetry_devices;
 
 static void
 add_value(struct rte_tel_data *dict, const char *name, uint64_t value)
@@ -58,9 +59,9 @@ add_dict(struct rte_tel_data *dict, const char *name)
 }
 
 /*
- * Find the device whose name is at the beginning of the parameters. The caller holds
- * `telemetry_lock`.
- * @param[out] rest  the parameters that follow the name
+ * Find the device whose name is at the beginning of the parameters of a telemetry command. The
+ * caller holds `telemetry_lock`.
+ * @param[out] rest  the parameters that follow the name of the device
  */
 static struct uroce_dev *
 find_device(const char *params, const char **rest)
@@ -92,7 +93,7 @@ list_devices(const char *cmd, const char *params, struct rte_tel_data *reply)
 	return 0;
 }
 
-/* Add the counters that only the port `udp` has. */
+/* Add to a telemetry reply the counters that only a device on UDP sockets has. */
 static void
 add_udp_counters(struct rte_tel_data *counters, struct uroce_dev *dev)
 {
@@ -121,7 +122,10 @@ add_counters(struct rte_tel_data *reply, struct uroce_dev *dev)
 		add_value(verdicts, uroce_verdict_name(v), verdict[v]);
 }
 
-/* Add the numbers of QPs and of MRs; memory windows and mkeys count as MRs. */
+/*
+ * Add to a telemetry reply how many QPs and MRs a device has; memory windows and mkeys count as
+ * MRs.
+ */
 static void
 add_object_counts(struct rte_tel_data *reply, struct uroce_dev *dev)
 {
@@ -131,7 +135,10 @@ add_object_counts(struct rte_tel_data *reply, struct uroce_dev *dev)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-/* Add the name of the kernel interface that the port shares, if there is one. */
+/*
+ * Add to a telemetry reply the name of the kernel interface that the device's port shares, if there
+ * is one.
+ */
 static void
 add_interface(struct rte_tel_data *reply, const struct uroce_dev *dev)
 {
@@ -189,7 +196,7 @@ reply_counters(const char *cmd, const char *params, struct rte_tel_data *reply)
 
 /* --- QPs --------------------------------------------------------------------------------------- */
 
-/* Parse the QPN at the beginning of the parameters; 0: there is no valid QPN. */
+/* Parse the QPN at the beginning of telemetry parameters. @return the QPN; 0: none is valid */
 static uint32_t
 qpn_of(const char *params)
 {
@@ -270,7 +277,7 @@ read_qp(void *arg)
 	return 0;
 }
 
-/* Add the peer's address to the reply, if the QP has or had a path. */
+/* Add to a telemetry reply the address of a QP's peer, if the QP has or had a path to a peer. */
 static void
 add_peer(struct rte_tel_data *reply, const struct qp_snapshot *qp_snapshot)
 {
@@ -302,7 +309,7 @@ add_qp(struct rte_tel_data *reply, uint32_t qpn, const struct qp_snapshot *qp_sn
 		add_value(counters, qp_snapshot->rows[i].name, qp_snapshot->rows[i].nb);
 }
 
-/* Build the reply about a QP. The caller holds `telemetry_lock`. */
+/* Build the telemetry reply about a QP. The caller holds `telemetry_lock`. */
 static int
 reply_qp_of(struct uroce_dev *dev, uint32_t qpn, struct rte_tel_data *reply)
 {
