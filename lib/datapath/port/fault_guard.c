@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The fault guard. When a guarded burst faults, the signal handler jumps to a point before the
- * burst.
+ * The fault guard. When a receive or transmit burst under the guard raises SIGSEGV or SIGBUS, the
+ * signal handler jumps to a point before the burst.
  *
  * The jump is safe because of the code that it interrupts: the copy loops of a driver, which hold
  * no lock while they touch the peer's memory. The driver initializes its state again with the next
  * connection.
  *
  * The signal mask is not saved and not changed (SA_NODEFER), so a burst needs no system call. Only
- * before the first burst of a thread the signals are unblocked.
+ * before the first burst of a thread SIGSEGV and SIGBUS are unblocked.
  */
 
 #include "datapath/port/fault_guard.h"
@@ -37,9 +37,10 @@ struct guard {
 static _Thread_local struct guard thread_guard;
 
 /*
- * Key of the calling thread's guard, for the signal handler. The handler may run in any thread, at
- * any point. It must not allocate memory. If the library was loaded at run time, the first access
- * to a thread-local variable may allocate memory, so the handler uses this key instead.
+ * Key of thread-specific data by which the signal handler finds the struct guard of its thread. The
+ * handler may run in any thread, at any point. It must not allocate memory. If the library was
+ * loaded at run time, the first access to a thread-local variable may allocate memory, so the
+ * handler uses this key instead.
  */
 static pthread_key_t guard_key;
 

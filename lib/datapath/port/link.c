@@ -27,20 +27,23 @@
 #include "datapath/port/memif_socket.h"
 #include "datapath/udp/udp_port.h"
 
-/* Maximum time to wait for the reply of a memif server. */
+/* Maximum time in ns to wait for the reply of a memif server. */
 #define ANSWER_NS UINT64_C(60000000000)
 
 /* Name that the memif driver gives to the shared memory of its rings. */
 #define MEMIF_REGION "memfd:memif_region"
 
 /*
- * Maximum length of the memory that is populated. The peer determines the size of the rings'
- * memory, and is not trusted. The maximum is many times the size of usual rings. Further pages are
- * populated by page faults.
+ * Maximum length in bytes of the ring memory that is populated. The memif peer determines the size
+ * of this memory, and is not trusted. The maximum is many times the size of usual rings. Further
+ * pages are populated by page faults.
  */
 #define POPULATE_MAX ((uintptr_t)256 << 20)
 
-/* Populate the pages of the rings now. A page fault for each frame would cost some microseconds. */
+/*
+ * Populate the pages of a memif port's rings, because a page fault for each frame would cost some
+ * microseconds.
+ */
 static void
 populate_rings(const struct uroce_port *port)
 {
@@ -94,8 +97,8 @@ set_gone(struct uroce_port *port)
 
 /*
  * Handle the driver's request for a reset: report the port as failed. The library does not reset
- * its ports. If an embedder resets a port that it handed over, the link check finds that the link
- * is up again.
+ * its ports. If the DPDK application resets a port that it has handed over, the link check finds
+ * that the link is up again.
  */
 static void
 set_reset(struct uroce_port *port)
@@ -125,7 +128,7 @@ uroce_link_check(struct uroce_port *port)
 		uroce_link_set(port, is_link_up(port));
 }
 
-/* Handle an event of the port. EAL's interrupt thread calls this function. */
+/* Handle an ethdev event of the port. EAL's interrupt thread calls this function. */
 static int
 on_port_event(uint16_t port_id, enum rte_eth_event_type type, void *arg, void *ret_param)
 {
@@ -179,11 +182,11 @@ uroce_link_unwatch(struct uroce_port *port)
 }
 
 /*
- * Whether the port's connection still waits for the server's reply. Such a connection must not be
- * closed too early. If a server accepts a connection that was closed before the reply, the server
- * closes a descriptor that its EAL still watches, and EAL panics. So the connection is kept for
- * longer than a process can be starved of CPU time. A connection that the server has refused is
- * already closed.
+ * Whether the connection of a memif client still waits for the server's reply. Such a connection
+ * must not be closed too early. If a server accepts a connection that was closed before the reply,
+ * the server closes a descriptor that its EAL still watches, and EAL panics. So the connection is
+ * kept for longer than a process can be starved of CPU time. A connection that the server has
+ * refused is already closed.
  */
 static bool
 is_connecting(const struct uroce_port *port, uint64_t now_ns)
@@ -200,8 +203,8 @@ uroce_link_is_lost(const struct uroce_port *port, uint64_t now_ns)
 }
 
 /*
- * Restart the port. The driver's log line that no server listens is suppressed, because the line
- * was logged before.
+ * Restart a memif client. The driver's log line that no server listens is suppressed, because the
+ * line was logged before.
  */
 static void
 start_quietly(void *arg)

@@ -54,7 +54,7 @@
 typedef int (*get_name_fn)(int fd, struct sockaddr *name, socklen_t *len);
 
 /*
- * Copy the path of the port's socket: the path of a file, or the name of an abstract socket.
+ * Copy the socket path of a memif port: the path of a file, or the name of an abstract socket.
  * @return whether the port has a path
  */
 static bool
@@ -106,8 +106,8 @@ uroce_memif_socket_is_connected(const struct uroce_port *port)
 }
 
 /*
- * A callback that is never registered. is_source() passes this callback to EAL, so that no source
- * is changed.
+ * An interrupt callback that is never registered. is_source() asks EAL to unregister this callback,
+ * so that EAL looks up an interrupt source without changing it.
  */
 static void
 do_nothing(void *arg)
@@ -127,7 +127,9 @@ create_handle(int fd)
 	return handle;
 }
 
-/* Whether EAL has an interrupt source with a descriptor. The call does not change the source. */
+/*
+ * Whether EAL has an interrupt source for a file descriptor. The call does not change the source.
+ */
 static bool
 is_source(struct rte_intr_handle *handle, int fd)
 {
@@ -161,10 +163,10 @@ find_highest_fd(void)
 }
 
 /*
- * Replace the descriptors that the driver has closed and that EAL still has. This function is a
- * callback for the driver's listener. EAL calls it after the driver's callback of the same event,
- * and before it adds descriptors to an epoll instance. A closed descriptor was the lowest free one,
- * so it is at most one above the highest open one.
+ * Replace the descriptors that the memif driver has closed and that are still interrupt sources of
+ * EAL. This function is a callback for the driver's listener. EAL calls it after the driver's
+ * callback of the same event, and before it adds descriptors to an epoll instance. The kernel gave
+ * the lowest free number to the closed descriptor, so it is at most one above the highest open one.
  */
 static void
 replace_closed(void *arg)
@@ -190,19 +192,26 @@ is_listener(int fd, const struct sockaddr_un *un)
 	       has_name(fd, getsockname, un);
 }
 
-/* The listener of the servers that have the same path. */
+/* The listening socket of the memif servers that have the same socket path. */
 struct listener {
-	struct sockaddr_un un;   /* path of the listener; empty: the entry is unused */
-	struct sockaddr_un name; /* name of the socket; valid if it has been closed */
+	struct sockaddr_un un; /* path of the listening socket; empty: the entry is unused */
+	/* name of the listening socket; valid if the socket has been closed */
+	struct sockaddr_un name;
 	socklen_t name_len;
-	unsigned nb_open; /* number of open ports that use the listener */
-	int closed_fd;    /* descriptor of the socket, which has been closed; -1: it is open */
+	unsigned nb_open; /* number of open ports that use the listening socket */
+	/* descriptor number of the listening socket if it has been closed; -1: it is open */
+	int closed_fd;
 };
 
-/* The listeners of this process. Only the interrupt thread uses them. */
+/*
+ * The listening sockets of this process's memif servers. Only EAL's interrupt thread uses the
+ * array.
+ */
 static struct listener listeners[RTE_MAX_ETHPORTS];
 
-/* Find the entry of a path, or make one. There are as many entries as ports. */
+/*
+ * Find the entry of a socket path in `listeners`, or make one. There are as many entries as ports.
+ */
 static struct listener *
 get_listener(const struct sockaddr_un *un)
 {
@@ -218,8 +227,9 @@ get_listener(const struct sockaddr_un *un)
 }
 
 /*
- * Add the library's callback to a listener, once. EAL then builds its epoll instance again. A port
- * that an embedder has handed over may be a client, which has no listener: `fd` is -1.
+ * Add the library's callback to a memif server's listening socket, once. EAL then builds its epoll
+ * instance again. A port that the DPDK application has handed over may be a client, which has no
+ * listener: `fd` is -1.
  */
 static void
 watch_listener(int fd)
@@ -234,8 +244,8 @@ watch_listener(int fd)
 }
 
 /*
- * Find the listener of a path.
- * @return the descriptor of the listener; -1: there is none
+ * Find the open listening socket of a memif server by its path.
+ * @return the descriptor of the socket; -1: there is none
  */
 static int
 find_listener(const struct sockaddr_un *un)
@@ -262,7 +272,10 @@ listen_again(int fd, const struct listener *listener)
 	       listen(fd, 1) == 0 && dup3(fd, listener->closed_fd, O_CLOEXEC) >= 0;
 }
 
-/* Listen again in place of a closed listener, as the driver did when it created the port. */
+/*
+ * Listen again on the path of a closed listening socket, as the memif driver did when it created
+ * the port.
+ */
 static int
 reopen_listener(const struct listener *listener)
 {
@@ -292,8 +305,8 @@ close_listener(struct listener *listener)
 }
 
 /*
- * Block SIGPIPE in the interrupt thread. The driver sends messages to a peer that may have left,
- * and the default action of the signal would end this process.
+ * Block SIGPIPE in EAL's interrupt thread. The memif driver sends messages to a peer that may have
+ * left, and the default action of the signal would end this process.
  */
 static void
 block_broken_pipe(void)
@@ -306,8 +319,8 @@ block_broken_pipe(void)
 }
 
 /*
- * Open the listener of a path, if it was closed. The driver may have opened a new one meanwhile, if
- * the port was unplugged and plugged again.
+ * Open the listening socket of memif servers again, if it was closed. The driver may have opened a
+ * new one meanwhile, if the port was unplugged and plugged again.
  */
 static int
 open_listener(struct listener *listener)

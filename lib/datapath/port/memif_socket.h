@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The sockets of a memif port. The driver does not export them, so they are searched among the
- * descriptors of the process.
+ * The sockets of a memif port. The memif driver does not export them, so they are searched among
+ * the file descriptors of the process.
  */
 
 #include <stdbool.h>
@@ -16,8 +16,8 @@
 bool uroce_memif_socket_is_connected(const struct uroce_port *port);
 
 /**
- * Prepare the sockets of a port that has been started: a server listens, and clients that leave
- * early do not end this process.
+ * Prepare the sockets of a memif port that has been started: a server listens, and clients that
+ * leave early do not end this process.
  *
  * The function must not be called from EAL's interrupt thread.
  *
@@ -26,9 +26,9 @@ bool uroce_memif_socket_is_connected(const struct uroce_port *port);
 int uroce_memif_socket_open(struct uroce_port *port);
 
 /**
- * Close the sockets of a server that has been stopped, unless other open ports of this process have
- * the same path. From then on clients are refused, and EAL's interrupt thread gets no events of
- * these sockets. So rte_eal_cleanup() and a hot-unplug of the port are safe.
+ * Close the sockets of a memif server that has been stopped, unless other open ports of this
+ * process have the same socket path. From then on clients are refused, and EAL's interrupt thread
+ * gets no events of these sockets. So rte_eal_cleanup() and a hot-unplug of the port are safe.
  *
  * The function must be called in EAL's interrupt thread.
  */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The link of a planned port. One epoll descriptor watches the sources of notifications: rtnetlink,
- * or a connection to uroced, or a timer while there is no connection. The epoll descriptor stays
- * when its sources are closed. So a thread that waits for the epoll descriptor need not be
- * informed.
+ * The link of a planned port, which programs see before the port is open. One epoll descriptor
+ * watches the sources of notifications: rtnetlink, or a connection to uroced, or a timer while
+ * there is no connection. The epoll descriptor stays when its sources are closed. So a thread that
+ * waits for the epoll descriptor need not be informed.
  */
 
 #include "datapath/port/planned_link.h"
@@ -125,8 +125,9 @@ uroce_planned_link_destroy(struct uroce_planned_link *link)
 }
 
 /*
- * Renew the link in a child of fork(). The lock is initialized again, because another thread of the
- * parent may have held it. The inherited descriptors stay in the epoll set of the parent.
+ * Renew the planned link in a child of fork(). The lock is initialized again, because another
+ * thread of the parent may have held it. The inherited descriptors stay in the epoll set of the
+ * parent.
  */
 void
 uroce_planned_link_renew(struct uroce_planned_link *link)
@@ -224,8 +225,8 @@ check_now(struct uroce_planned_link *link)
 	if (is_uroceds(link))
 		return link->change_fd < 0 ? connect_uroced(link) : recv_uroced(link);
 	/*
-	 * Discard the notifications, which only tell that the link may have changed. The state of
-	 * the link is queried from the interface.
+	 * Discard the notifications of rtnetlink, which only tell that the link may have changed.
+	 * The state of the link is queried from the interface.
 	 */
 	if (link->change_fd >= 0)
 		(void)uroce_netlink_take_changes(link->change_fd, link->plan->if_index);

@@ -33,8 +33,8 @@ int uroce_planned_link_create(const struct uroce_port_plan *plan, const char *so
 void uroce_planned_link_destroy(struct uroce_planned_link *link);
 
 /**
- * Get the descriptor that polls readable when a check of the link may find a change. It exists
- * until the link is destroyed.
+ * Get the descriptor that polls readable when a check of the planned link may find a change. It
+ * exists until the link is destroyed.
  */
 int uroce_planned_link_fd(const struct uroce_planned_link *link);
 
@@ -49,8 +49,8 @@ bool uroce_planned_link_is_up(const struct uroce_planned_link *link);
 bool uroce_planned_link_check(struct uroce_planned_link *link);
 
 /**
- * Renew the link in a child of fork(): the inherited descriptors, which notify the parent, are
- * replaced by new ones. The epoll descriptor keeps its number.
+ * Renew the planned link in a child of fork(): the inherited descriptors, which notify the parent,
+ * are replaced by new ones. The epoll descriptor keeps its number.
  */
 void uroce_planned_link_renew(struct uroce_planned_link *link);
 

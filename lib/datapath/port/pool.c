@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Mempools of mbufs. EAL's own constructor keeps each mbuf within one page. Without hugepages this
- * wastes half of the memory. AF_XDP cannot use such a pool at all, because its kernel side computes
- * addresses from a fixed stride. So pools of ports that use virtual addresses are laid out without
- * gaps.
+ * Mempools of mbufs. rte_pktmbuf_pool_create() keeps each mbuf within one page. Without hugepages
+ * this wastes half of the memory. AF_XDP cannot use such a pool at all, because its kernel side
+ * computes addresses from a fixed stride. So pools of ports that use virtual addresses are laid out
+ * without gaps.
  *
  * EAL's usual pool is a ring, where the mbuf that was freed last is allocated last. While many
  * frames wait behind a PSN gap, each received frame would then be written to memory that is in no
@@ -36,8 +36,8 @@ is_complete(const struct rte_mempool *pool)
 }
 
 /*
- * Free those deferred pools whose mbufs have all been returned. If `pool` is not NULL, add it to
- * the deferred pools.
+ * Free those pools in `deferred` whose mbufs have all been returned. If `pool` is not NULL, add it
+ * to `deferred`, because some of its mbufs are in use.
  */
 static void
 free_deferred(struct rte_mempool *pool)
@@ -57,8 +57,8 @@ free_deferred(struct rte_mempool *pool)
 }
 
 /*
- * Select the pool's driver: a stack if it is available, unless the user or the platform selects
- * another one.
+ * Select the mempool driver of a pool: a stack if it is available, unless the user or the platform
+ * selects another one.
  */
 static int
 set_ops(struct rte_mempool *pool)

@@ -5,7 +5,8 @@
 /**
  * @file
  * The port of a device: an ethdev port, a connection to uroced, or UDP sockets. A port has
- * properties from ethdev and from the policy table, queues and mempools, and a link.
+ * properties from ethdev and from the policy table (port_policy.c), queues and mempools, and a
+ * link.
  */
 
 #include <stdatomic.h>
@@ -45,41 +46,50 @@ struct uroce_port;
 struct uroce_mux_client;
 struct uroce_udp_port;
 
-/** The row of the policy table for a device that is attached to a uroced whose port is `udp`. */
+/**
+ * Name of the row of the policy table (port_policy.c) for a device that is attached to a uroced
+ * whose port is `udp`.
+ */
 #define UROCE_PORT_UROCED_UDP UROCE_PORT_UROCED "+" UROCE_PORT_UDP
 
 /** How frames are received and transmitted on a port. */
 enum uroce_burst_kind {
 	UROCE_BURST_ETHDEV,
 	/*
-	 * A burst as UROCE_BURST_ETHDEV, but the rings are in memory that the peer may remove
-	 * (fault_guard.h).
+	 * bursts of an ethdev port whose rings are in memory that a peer process may remove
+	 * (fault_guard.h)
 	 */
 	UROCE_BURST_GUARDED,
-	/* a burst through the rings of uroced instead of an ethdev port (mux_client.h) */
+	/* bursts through the rings of uroced instead of an ethdev port (mux_client.h) */
 	UROCE_BURST_MUX,
 	/*
 	 * A port that only transmits, because the receive burst of its driver returns invalid
 	 * frames.
 	 */
 	UROCE_BURST_TX_ONLY,
-	UROCE_BURST_UDP, /* through UDP sockets instead of an ethdev port (udp_port.h) */
+	UROCE_BURST_UDP, /* bursts through UDP sockets instead of an ethdev port (udp_port.h) */
 };
 
-/** Properties of a driver that ethdev does not report. */
+/** A row of the policy table: properties of a driver that ethdev does not report. */
 struct uroce_port_policy {
 	/*
-	 * Name of the driver, as in rte_eth_dev_info.driver_name; NULL: the row is for every other
-	 * driver.
+	 * Name of the driver, as in rte_eth_dev_info.driver_name; NULL: the row is for every driver
+	 * that has no row of its own.
 	 */
 	const char *driver;
 	/*
 	 * The length of the longest frame is the value of the argument `limit_key`, or else
 	 * `limit`. If both are unset, the MTU determines this length.
 	 */
-	/* Argument of the virtual device that sets the limit; NULL: there is no such argument. */
+	/*
+	 * Name of the argument of the virtual device that sets the maximum length of a frame; NULL:
+	 * there is no such argument.
+	 */
 	const char *limit_key;
-	uint16_t limit; /* the limit if the argument `limit_key` is not given; 0: there is none */
+	/*
+	 * maximum length of a frame in bytes if the argument `limit_key` is not given; 0: not set
+	 */
+	uint16_t limit;
 	/*
 	 * bytes of `limit` that the driver needs itself: the longest frame has `limit` minus these
 	 * bytes
@@ -97,7 +107,7 @@ struct uroce_port_policy {
 	bool has_multi_seg; /* the driver transmits chained mbufs correctly */
 	bool has_ext_buf;   /* the driver transmits external buffers correctly */
 	bool may_block;     /* a call of the driver may sleep in the kernel */
-	/* a burst is a system call, and takes longer than a round */
+	/* a burst is a system call, which takes longer than the other work of a worker's round */
 	bool is_burst_syscall;
 	bool is_virtual; /* the driver accesses mbufs by virtual address */
 	/*
@@ -111,8 +121,9 @@ struct uroce_port_policy {
 	 */
 	bool is_far_mac;
 	/*
-	 * The identification of IPv4 in received frames is not that of the sender, because the port
-	 * does not know it. The ICRC is correct for any identification.
+	 * The port does not know the IPv4 identification that the sender of a frame has used, and
+	 * may write another one. So a received frame is accepted if its ICRC is right for any
+	 * identification.
 	 */
 	bool is_ident_unknown;
 	/*
@@ -121,7 +132,7 @@ struct uroce_port_policy {
 	 * port of all paths is that of the sockets.
 	 */
 	bool is_udp;
-	/* The rings are in memory of another process, and disappear when this process ends. */
+	/* The rings are in memory of another process, and disappear when that process ends. */
 	bool has_peer;
 	uint8_t burst; /* how frames are received and transmitted, an enum uroce_burst_kind */
 	/* how a received frame wakes a sleeping thread, an enum uroce_rx_wakeup_kind */
@@ -168,13 +179,14 @@ struct uroce_port_plan {
 	int if_index;
 	uint32_t mbps; /* speed of the link in Mbit/s; RTE_ETH_SPEED_NUM_UNKNOWN: not known */
 	/*
-	 * the host that uroced reports, if the port will be attached to uroced; otherwise all zero
+	 * properties that uroced reports of its host, if the port will be attached to uroced;
+	 * otherwise all zero
 	 */
 	struct uroce_mux_host host;
 };
 
 /**
- * Plan an ethdev port before it exists.
+ * Plan an ethdev port: determine its properties before it exists.
  * @param vdev  name and arguments of the port, in the syntax of EAL's option --vdev
  * @return 0; -EINVAL: the properties of such a port are unknown before it exists; -ENODEV: the
  *   kernel interface does not exist
@@ -217,15 +229,18 @@ struct uroce_port {
 	 */
 	uint32_t window_bytes;
 	bool is_handed_over;
-	bool is_client; /* the port connects to a peer, and connects again when the link is lost */
+	/* the port is a memif client, which connects to its server again when the link is lost */
+	bool is_client;
 	bool is_configured;
 	bool is_started;
 	/* Payload may be transmitted from the application's memory, without a copy. */
 	bool can_zero_copy;
 	bool has_callbacks;
-	bool has_listener;      /* the port is a memif server, and listens */
-	bool has_all_multicast; /* the port's filter accepts the frames of all multicast groups */
-	uint64_t restart_ns;    /* the port must not be restarted before this time */
+	bool has_listener; /* the port is a memif server, and listens */
+	/* the port's MAC filter accepts the frames of all multicast groups */
+	bool has_all_multicast;
+	/* time in ns (uroce_clock_ns()) before which the port must not be restarted */
+	uint64_t restart_ns;
 	struct rte_mempool *pool[UROCE_WORKERS_MAX]; /* mempool of mbufs for each queue */
 	/* Kernel interface that the port shares; valid if policy->is_kernel or for a port `udp`. */
 	struct uroce_netif netif;
@@ -241,18 +256,23 @@ struct uroce_port {
 };
 
 /**
- * Find, configure and start the port. A port that was handed over by an embedder is only inspected.
- * @param plan  the plan with which the port was announced; all zero: the port was not planned
+ * Find, configure and start the port of a device. A port that belongs to the DPDK application,
+ * which has handed it over, is only inspected.
+ * @param plan  the plan of the port, whose properties programs have seen; all zero: the port was
+ *   not planned
  * @return 0, or -errno after one logged line
  */
 int uroce_port_open(const struct uroce_dev_conf *conf, const struct uroce_port_plan *plan,
 		    struct uroce_event_queue *events, struct uroce_port **port);
 
-/** Stop and close the port, and free its mempools. A port that was handed over is not stopped. */
+/**
+ * Stop and close the port, and free its mempools. A port that the DPDK application has handed over
+ * is not stopped.
+ */
 void uroce_port_close(struct uroce_port *port);
 
 /**
- * Get the speed of the port's link. RTE_ETH_SPEED_NUM_NONE: unknown at present.
+ * Get the speed of the port's link in Mb/s. RTE_ETH_SPEED_NUM_NONE: unknown at present.
  * RTE_ETH_SPEED_NUM_UNKNOWN: never known.
  */
 uint32_t uroce_port_mbps(const struct uroce_port *port);
@@ -265,9 +285,9 @@ uroce_port_is_ethdev(const struct uroce_port *port)
 }
 
 /**
- * Get the largest path MTU whose packets fit frames of a length.
+ * Get the largest path MTU whose packets fit into frames of `frame_limit` bytes.
  * @param frame_limit  length in bytes, as in struct uroce_port
- * @return 256 to 4096; 0: the length is too short for any
+ * @return 256 to 4096; 0: the frames are too short for any path MTU
  */
 static inline uint16_t
 uroce_port_largest_mtu(uint32_t frame_limit)

@@ -294,7 +294,7 @@ stop_and_close(struct uroce_port *port)
 /*
  * Stop and close a port while SIGPIPE is blocked. Drivers notify their peer over a socket. If the
  * peer has ended, this raises SIGPIPE, whose default action would end this process. A SIGPIPE that
- * was raised here is consumed.
+ * stop_and_close() has raised is consumed.
  */
 static void
 stop_port(void *arg)
@@ -312,8 +312,8 @@ stop_port(void *arg)
 }
 
 /*
- * Stop and close a port. If the port has a peer, this is done in the interrupt thread, where the
- * driver also runs its control callbacks. So no callback runs at the same time.
+ * Stop and close a port. If the port has a peer process (memif), this is done in EAL's interrupt
+ * thread, where the driver also runs its control callbacks. So no callback runs at the same time.
  */
 static void
 stop_in_intr_thread(struct uroce_port *port)

@@ -96,8 +96,8 @@ uroce_port_policy_of(const char *driver)
 }
 
 /*
- * Find the row of a port by its name. The name of a virtual device begins with the name of its
- * driver, and continues with a suffix.
+ * Find the policy row of a port by the name of the port. The name of a virtual device begins with
+ * the name of its driver, and continues with a suffix.
  */
 const struct uroce_port_policy *
 uroce_port_policy_by_name(const char *port_name)

@@ -125,8 +125,8 @@ make_pool(struct uroce_port *port, uint16_t queue, uint32_t data_len, uint32_t n
 }
 
 /*
- * Get the number of frames that the TX queue of a port may hold, if the embedder has configured the
- * port. A driver keeps a frame until its descriptor is used again.
+ * Get the number of frames that the TX queue of a port may hold, if the DPDK application has
+ * configured the port. A driver keeps a frame until its descriptor is used again.
  */
 static uint32_t
 tx_queue_len(const struct uroce_port *port, uint16_t queue)
@@ -180,7 +180,7 @@ open_filters(struct uroce_port *port)
 				  rte_eth_promiscuous_enable(port->id) == 0;
 }
 
-/* Whether the port connects to its peer, instead of listening. */
+/* Whether a port is a memif client: it connects to its peer, instead of listening. */
 static bool
 is_client(const struct uroce_port *port, const char *args)
 {
@@ -232,8 +232,8 @@ uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 
 	port->is_client = is_client(port, args ? args->args : NULL);
 	/*
-	 * Allow zero-copy transmit only if the driver accesses mbufs by virtual address. The memory
-	 * of a region is not mapped for DMA, so a physical port could not read it.
+	 * Allow zero-copy transmit only if the driver accesses mbufs by virtual address. A memory
+	 * region is not mapped for DMA, so a physical port could not read it.
 	 */
 	port->can_zero_copy = port->policy->has_ext_buf && port->policy->has_multi_seg &&
 			      port->policy->is_virtual;
@@ -257,9 +257,9 @@ uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info)
 }
 
 /*
- * Determine the longest frame of a port that was handed over: the limit of the policy table, or
- * else the MTU. If the port shares an interface with the kernel, the interface limits the frames as
- * well, and only the MTU is safe.
+ * Determine the longest frame of a port that the DPDK application has handed over: the limit of the
+ * policy table, or else the MTU. If the port shares an interface with the kernel, the interface
+ * limits the frames as well, and only the MTU is safe.
  */
 static int
 find_frame_limit(struct uroce_port *port, const struct rte_eth_dev_info *info)

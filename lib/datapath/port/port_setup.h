@@ -20,8 +20,8 @@
 int uroce_port_set_up(struct uroce_port *port, const struct rte_eth_dev_info *info);
 
 /**
- * Inspect an embedder's port, whose configuration stays as it is. Mempools are created for the
- * frames that this library sends.
+ * Inspect a port that belongs to the DPDK application, and whose configuration stays as it is.
+ * Mempools are created for the frames that this library sends.
  * @param info  properties of the port, as the driver reports them
  * @return 0, or -errno after one logged line
  */

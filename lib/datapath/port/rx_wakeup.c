@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * RX wake-ups: the part that is common to all kinds of RX wake-ups. Each queue has a descriptor
- * that polls readable when a frame arrives, or has no descriptor.
+ * RX wake-ups, by which a received frame wakes a sleeping thread: the part that is common to all
+ * kinds. Each queue has a descriptor that polls readable when a frame arrives, or has no
+ * descriptor.
  */
 
 #include "datapath/port/rx_wakeup.h"
@@ -16,7 +17,10 @@
 #include "datapath/port/port.h"
 #include "datapath/udp/udp_port.h"
 
-/* Minimum time between two searches for descriptors. A search costs as much as several wake-ups. */
+/*
+ * Minimum time in ns between two searches for descriptors of RX wake-ups. A search costs as much as
+ * several wake-ups.
+ */
 #define RETRY_NS UINT64_C(1000000000)
 
 void
@@ -31,7 +35,7 @@ static void
 drop_wakeup(struct uroce_rx_wakeup *wakeup)
 {
 	uroce_rx_wakeup_drop_ring(wakeup);
-	/* the descriptor is not closed here, because a socket belongs to the driver */
+	/* The descriptor is not closed: a packet socket belongs to the driver. */
 	wakeup->fd = -1;
 }
 
@@ -101,8 +105,8 @@ uroce_rx_wakeups_disarm(struct uroce_rx_wakeups *wakeups)
 }
 
 /*
- * Handle the events of a queue's descriptor. After its interface went down, a packet socket reports
- * an error until the error has been read.
+ * Handle the events of the descriptor that reports received frames of a queue. After its interface
+ * went down, a packet socket reports an error until the error has been read.
  */
 void
 uroce_rx_wakeup_take(struct uroce_rx_wakeups *wakeups, uint16_t queue, short revents)

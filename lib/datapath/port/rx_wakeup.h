@@ -40,7 +40,10 @@ enum uroce_rx_wakeup_kind {
 
 /** The RX wake-up of a queue: what wakes a thread when a frame arrives. */
 struct uroce_rx_wakeup {
-	/* Descriptor of the driver, or for a memif ring a duplicate of it; -1: none was found. */
+	/*
+	 * Descriptor that polls readable: that of the driver, or for a memif ring a duplicate of
+	 * it; -1: none was found.
+	 */
 	int fd;
 	/*
 	 * Flags of the memif ring, in a mapping that this library owns; NULL: no memif ring was
@@ -52,7 +55,8 @@ struct uroce_rx_wakeup {
 struct uroce_rx_wakeups {
 	struct uroce_port *port;
 	/*
-	 * Time before which the library does not search again for descriptors that were not found.
+	 * Time in ns (uroce_clock_ns()) before which the library does not search again for
+	 * descriptors that were not found.
 	 */
 	uint64_t retry_ns;
 	struct uroce_rx_wakeup of[UROCE_WORKERS_MAX];
@@ -62,10 +66,10 @@ void uroce_rx_wakeups_init(struct uroce_rx_wakeups *wakeups, struct uroce_port *
 void uroce_rx_wakeups_fini(struct uroce_rx_wakeups *wakeups);
 
 /**
- * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread. Frames that
- * arrived before the call do not wake the thread. So the caller must check the queue once more,
- * after a short time: a peer that has just put a frame into a ring may have read the interrupt mask
- * before this call changed the mask.
+ * Arm the RX wake-up of a queue: frames that arrive from now on wake the thread that sleeps. Frames
+ * that arrived before the call do not wake it. So the caller must check the queue once more, after
+ * a short time: a peer that has just put a frame into a ring may have read the interrupt mask of
+ * the ring before this call changed the mask.
  *
  * @lcore The thread that sleeps, holding the lock of the queue's worker.
  * @return whether the wake-up is armed. An armed wake-up ends with the link at the latest, even
@@ -100,10 +104,10 @@ bool uroce_rx_wakeup_find_socket(struct uroce_rx_wakeup *wakeup, const struct ur
 bool uroce_rx_wakeup_open_ring(struct uroce_rx_wakeup *wakeup, const struct uroce_port *port,
 			       uint16_t queue);
 
-/** Mask the interrupts of the queue's memif ring, if the ring was found. */
+/** Mask the interrupts of a queue's memif ring, if the ring was found. */
 void uroce_rx_wakeup_shut_ring(struct uroce_rx_wakeup *wakeup);
 
-/** Unmap the queue's memif ring and close its eventfd, if the ring was found. */
+/** Unmap a queue's memif ring and close its eventfd, if the ring was found. */
 void uroce_rx_wakeup_drop_ring(struct uroce_rx_wakeup *wakeup);
 
 #endif /* UROCE_DATAPATH_RX_WAKEUP_H */

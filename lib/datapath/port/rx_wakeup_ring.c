@@ -143,7 +143,8 @@ search_rings(void *arg)
 }
 
 /*
- * Clear the mask of the ring, write to the eventfd, and check whether the driver reads the eventfd.
+ * Clear the interrupt mask of a memif ring, write to its eventfd, and check whether the driver
+ * reads the eventfd.
  * @param[out] was  previous value of the mask; may be NULL
  * @return whether the driver has read the eventfd
  */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The connection to uroced. The client sends HELLO, receives HOST, sends ATTACH, and receives
- * ATTACHED, which completes the attachment. The thread that creates the device makes the first
- * attachment. Then the connection's thread receives the messages of uroced. When the connection has
- * ended, the thread connects again.
+ * The connection of this process, the client, to the daemon uroced. The client sends HELLO,
+ * receives HOST, sends ATTACH, and receives ATTACHED, which completes the attachment. The thread
+ * that creates the device makes the first attachment. Then the connection's thread receives the
+ * messages of uroced. When the connection has ended, the thread connects again.
  *
  * The connection's thread also wakes threads that sleep until a frame arrives: when it receives the
  * message WAKE, it writes to an eventfd. Only the connection's thread reads the socket, so that no
- * other thread takes one of its messages. The eventfd stays when connections end.
+ * other thread takes one of its messages. The eventfd is the same for all connections.
  *
  * A fork is prevented while a descriptor is created or received (mux_client_fork.c).
  */
@@ -38,7 +38,7 @@
 #include "datapath/device/qpn.h"
 #include "datapath/worker/round.h"
 
-/* Time between two attempts to connect, in ms, if uroced refused or has been away for long. */
+/* Time in ms between two attempts to connect, if uroced refused the client or is away for long. */
 #define LONG_RETRY_MS 100
 /* number of failed attempts to connect after which uroced counts as away for long */
 #define NB_RETRIES 300
@@ -64,7 +64,7 @@ uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *ho
 	pthread_mutex_unlock(&client->lock);
 }
 
-/* Whether two reported hosts are equal in those properties that a device cannot change. */
+/* Whether two reports of uroced's host are equal in the properties that a device cannot change. */
 static bool
 is_same_host(const struct uroce_mux_host *a, const struct uroce_mux_host *b)
 {
@@ -366,8 +366,8 @@ run_mux_thread(void *arg)
 			return NULL;
 		close_connection(client);
 		/*
-		 * Replace sealed shared memory while uroced is away, so that a later attachment
-		 * need not wait for the replacement.
+		 * While uroced is away, replace shared memory that it has sealed, so that a later
+		 * attachment need not wait for the replacement.
 		 */
 		(void)uroce_mux_client_prepare_shm(client);
 		nb_tries++;
@@ -443,7 +443,7 @@ create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	client->path = conf->socket;
 	client->nb_pairs = conf->nb_workers;
 	client->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
-	/* only the connection manager inherits its connection: it has block 0, which has QP 1 */
+	/* uroced's connection manager inherits its connection: its lease is block 0 (QPN 1) */
 	client->nb_leases = uroce_mux_client_is_inherited(client->path);
 	client->fd = client->doorbell_fd = client->rx_wakeup_fd = -1;
 	client->work_fd = client->shm_fd = -1;

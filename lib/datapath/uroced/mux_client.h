@@ -4,9 +4,10 @@
 
 /**
  * @file
- * The port of a device that is attached to uroced. It is not an ethdev port. It consists of SPSC
- * rings in memory that the two processes share [doc/design/multiplexer.md], a pair of rings for
- * each worker.
+ * The port of a device that is attached to the daemon uroced. It is not an ethdev port. It consists
+ * of SPSC rings (rings with one producer and one consumer) in memory that this process, the client,
+ * shares with uroced [doc/design/multiplexer.md]. Each worker has a pair of rings: the ring up
+ * carries frames to uroced, the ring down carries frames from uroced.
  *
  *	mux_client.c          the connection to uroced; a thread handles it while the device is up
  *	mux_client_shm.c      creation and replacement of the shared memory
@@ -18,8 +19,9 @@
  *
  * uroced may end and be restarted at any time. This affects neither the shared memory nor the
  * threads that use it. Bursts go on: transmit until the ring is full, receive without frames. The
- * connection's thread connects again, with the same leases. New memory replaces the shared memory,
- * and contains the same pending frames. Meanwhile only the link is down.
+ * connection's thread connects again, with the same leases of QPNs. New memory replaces the shared
+ * memory, and contains the same pending frames. Until uroced accepts the connection, only the link
+ * is down.
  */
 
 #include <pthread.h>
@@ -49,20 +51,20 @@ struct uroce_port;
 struct uroce_qpc;
 
 /**
- * Counts of unexpected events, and of doorbells. One thread writes the counts. Any thread may read
- * them as hints.
+ * Counts of unexpected events of a pair of SPSC rings, and of doorbells. One thread writes the
+ * counts. Any thread may read them as hints.
  */
 struct uroce_mux_client_stats {
-	/* Number of invalid slots of a ring down; their frames were dropped. */
+	/* Number of invalid slots of the ring down (from uroced); their frames were dropped. */
 	_Atomic uint64_t wrong_slots;
 	/*
-	 * number of invalid indexes of a ring; after each, the ring was reset and the connection
-	 * was ended
+	 * number of times that an index which uroced writes into a ring was invalid; each time the
+	 * ring was reset and the connection to uroced was ended
 	 */
 	_Atomic uint64_t wrong_heads;
 	/* Number of receive bursts postponed because the mempool was empty. */
 	_Atomic uint64_t no_mbuf;
-	/* number of doorbells that were rung for frames in the ring up */
+	/* number of eventfd writes that woke uroced for frames in the ring up (to uroced) */
 	_Atomic uint64_t doorbells;
 };
 
@@ -76,7 +78,8 @@ struct uroce_mux_client_pair {
 	_Alignas(64) struct uroce_spsc_end up;
 	uint32_t up_at;
 	/*
-	 * A wait for uroced timed out. There is no further wait until uroced passes `late_index`.
+	 * uroced did not pass index `late_index` of the ring up in time. Until uroced has passed
+	 * this index, uroce_mux_client_sync() sends no barrier.
 	 */
 	bool is_late;
 	uint32_t late_index;
@@ -93,20 +96,26 @@ struct uroce_mux_client {
 	struct uroce_shm shm;
 	uint32_t stride; /* distance in bytes between two buffers in the shared memory */
 	uint32_t nb_pairs;
-	uint32_t nb_bindings; /* number of slots of the table of bindings */
+	/* number of slots of the table of bindings, by which uroced knows the peers of QPs */
+	uint32_t nb_bindings;
 	struct uroce_mux_client_pair *pair;
-	/* Lock that guards writes of bindings, and the replacement of their memory. */
+	/* Lock that guards writes to the table of bindings, and the replacement of its memory. */
 	pthread_mutex_t binding_lock;
 	/*
-	 * eventfd on which uroced sleeps; a new connection replaces the eventfd, but not its number
+	 * eventfd by which this process wakes uroced; each connection to uroced has another
+	 * eventfd, under the same descriptor number
 	 */
 	int doorbell_fd;
 	int rx_wakeup_fd; /* eventfd on which a thread sleeps until a frame arrives */
 	/* eventfd that wakes the connection's thread for work other than uroced's messages */
 	int work_fd;
 	int shm_fd;
-	atomic_bool is_broken; /* the connection is faulty and must be ended */
-	/* Only the connection's thread uses the fields from `dev` to `is_refused`. */
+	atomic_bool is_broken; /* the connection to uroced is faulty and must be ended */
+	/*
+	 * While the thread that handles the connection to uroced runs, only this thread uses the
+	 * fields from `dev` to `is_refused`, apart from uroce_mux_client_unwatch(), which sets
+	 * is_stopping.
+	 */
 	struct uroce_dev *dev; /* device of the port; NULL: the device does not exist yet */
 	struct uroce_dpdk_thread thread;
 	atomic_bool is_stopping;
@@ -138,14 +147,16 @@ struct uroce_mux_client {
 /* The functions from here to uroce_mux_client_await_room() are in mux_client_query.c. */
 
 /**
- * Query uroced for its host, over a connection that exists only for this query.
+ * Query uroced for the properties of its host (link, MAC, addresses), over a connection that exists
+ * only for this query.
  * @return 0, or -errno after one logged line
  */
 int uroce_mux_client_query_host(const char *path, struct uroce_mux_host *host);
 
 /**
- * Query uroced for its host, and keep the connection. uroced reports changes of its host over this
- * connection, and the connection ends with uroced. The call logs nothing.
+ * Query uroced for the properties of its host (link, MAC, addresses), and keep the connection.
+ * uroced reports changes of its host over this connection. The connection ends when uroced ends.
+ * The call logs nothing.
  * @return descriptor of the connection, or -errno
  */
 int uroce_mux_client_call(const char *path, struct uroce_mux_host *host);
@@ -170,7 +181,7 @@ void uroce_mux_client_log_absence(const char *path, int err);
  */
 #define UROCE_MUX_CLIENT_FD "fd:"
 
-/** Whether a path names an inherited connection. */
+/** Whether a path names an inherited connection to uroced, see UROCE_MUX_CLIENT_FD. */
 bool uroce_mux_client_is_inherited(const char *path);
 
 /** Connect to uroced, or duplicate an inherited connection. @return the socket, or -errno */
@@ -183,14 +194,15 @@ int uroce_mux_client_send_hello(int fd);
 void uroce_mux_client_format_refusal(const union uroce_mux_message *message, char why[256]);
 
 /**
- * Wait for a message on `fd`, for other work of the connection's thread, or for a time.
+ * Wait until a message of uroced arrives on `fd`, until `work_fd` polls readable because the
+ * connection's thread has other work, or until a time has passed.
  * @param ms  maximum time in milliseconds; -1: no limit
  */
 void uroce_mux_client_wait(int fd, int work_fd, int ms);
 
 /**
- * Wait a short time if a connect failed because the queue of the listener is full (-EAGAIN). Other
- * clients may fill the queue with connections that they open and close.
+ * Wait a short time if a connect failed because the queue of uroced's listening socket is full
+ * (-EAGAIN). Other clients may fill the queue with connections that they open and close.
  * @param ret  result of the connect
  * @param end  time after which no further attempt is made
  * @return whether to try again
@@ -204,18 +216,21 @@ time_t uroce_mux_client_now(void);
 
 /**
  * Attach a port to uroced, with a pair of rings for each of its queues.
- * @param known  the host that was queried before, which must not have changed; NULL: no host was
- *   queried
+ * @param known  the host as uroced reported it before, whose MAC, VLAN, frame length and kind of
+ *   port must be the same; NULL: uroced was not queried before
  * @return 0, or -errno after one logged line
  */
 int uroce_mux_client_open(struct uroce_port *port, const struct uroce_dev_conf *conf,
 			  const struct uroce_mux_host *known);
 
-/** Close the connection to uroced, when no thread calls bursts any more. `client` may be NULL. */
+/**
+ * Close the connection to uroced. No thread may receive or transmit on the port any more. `client`
+ * may be NULL.
+ */
 void uroce_mux_client_close(struct uroce_mux_client *client);
 
 /**
- * Start the thread that handles the connection, for a device whose workers exist.
+ * Start the thread that handles the connection to uroced, for a device whose workers exist.
  * @return 0 or -errno
  */
 int uroce_mux_client_watch(struct uroce_mux_client *client, struct uroce_dev *dev);
@@ -226,14 +241,15 @@ void uroce_mux_client_unwatch(struct uroce_mux_client *client);
 /** Copy the latest information that uroced has sent about its host into `host`. */
 void uroce_mux_client_host(struct uroce_mux_client *client, struct uroce_mux_host *host);
 
-/** Make the connection's thread end the connection and connect again. */
+/** Make the connection's thread end the connection to uroced and connect again. */
 void uroce_mux_client_break(struct uroce_mux_client *client);
 
 /* The function uroce_mux_client_prepare_shm() is in mux_client_shm.c. */
 
 /**
- * Make sure that the client has shared memory that no uroced has sealed yet. The connection's
- * thread calls this function, or the thread that creates the device.
+ * Make sure that the client has shared memory that no uroced process has sealed yet, because sealed
+ * memory cannot be mapped again [mux/shm.h]. The connection's thread calls this function, or the
+ * thread that creates the device.
  * @return 0, or -errno; without memory after one logged line
  */
 int uroce_mux_client_prepare_shm(struct uroce_mux_client *client);
@@ -282,31 +298,37 @@ uint16_t uroce_mux_client_tx(const struct uroce_port *port, uint16_t queue,
 bool uroce_mux_client_sync(const struct uroce_port *port, uint16_t queue);
 
 /**
- * Record that uroced did not pass an index of a ring in time. uroce_mux_client_sync() returns false
- * until uroced has passed this index.
+ * Record that uroced did not pass an index of a queue's ring up in time. uroce_mux_client_sync()
+ * returns false until uroced has passed this index.
  */
 void uroce_mux_client_give_up(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
-/** Get the index behind the last frame or barrier that was sent on a queue. */
+/**
+ * Get the index of the ring slot behind the last frame or barrier that was sent to uroced on a
+ * queue.
+ */
 uint32_t uroce_mux_client_sent(const struct uroce_port *port, uint16_t queue);
 
 /**
- * Whether uroced has passed an index of a queue's ring: all earlier frames were forwarded to other
- * clients or to the network, or were dropped.
+ * Whether uroced has passed an index of a queue's ring up: all earlier frames were forwarded to
+ * other clients or to the network, or were dropped.
  */
 bool uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint32_t index);
 
 /**
  * Wait until uroced has taken the last frames of all rings, for at most 100 ms. The function is
  * called before the connection is closed, because uroced drops the frames of a client that has
- * left. No thread may call bursts any more.
+ * left. No thread may receive or transmit on the port any more.
  */
 void uroce_mux_client_drain(struct uroce_mux_client *client);
 
 /** Arm the RX wake-up of a queue: frames that arrive from now on make `rx_wakeup_fd` readable. */
 void uroce_mux_client_arm(struct uroce_mux_client *client, uint16_t queue);
 
-/** Disarm the RX wake-up of a queue. Any thread may call this function. */
+/**
+ * Disarm the RX wake-up of a queue: arriving frames need not make `rx_wakeup_fd` readable any more.
+ * Any thread may call this function.
+ */
 void uroce_mux_client_disarm(struct uroce_mux_client *client, uint16_t queue);
 
 /* The functions from here to uroce_mux_client_take_good() are in mux_client_lease.c. */
@@ -322,12 +344,15 @@ int uroce_mux_client_alloc_qpn(struct uroce_dev *dev, uint32_t *qpn);
 bool uroce_mux_client_holds(struct uroce_mux_client *client, uint32_t qpn);
 
 /**
- * Find the lease of a QPN's block.
+ * Find uroced's lease of the block of QPNs that contains a QPN.
  * @return token of the lease; 0: uroced has not leased the block to this client
  */
 uint64_t uroce_mux_client_token(struct uroce_mux_client *client, uint32_t qpn);
 
-/** Handle uroced's message LEASED. The connection's thread calls this function. */
+/**
+ * Handle uroced's message LEASED, which grants or denies blocks of QPNs. The connection's thread
+ * calls this function.
+ */
 void uroce_mux_client_take_leased(struct uroce_mux_client *client,
 				  const struct uroce_mux_leased *leased);
 
@@ -349,7 +374,7 @@ void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_q
 void uroce_mux_client_unbind(struct uroce_mux_client *client, uint32_t qpn);
 
 /**
- * Replace the memory of the bindings by that of another shared memory, see
+ * Replace the memory of the table of bindings by the memory of the table in `fresh`, see
  * uroce_shm_renew_bindings().
  */
 int uroce_mux_client_renew_bindings(struct uroce_mux_client *client, const struct uroce_shm *fresh);

@@ -4,8 +4,8 @@
  * Bindings: the peers of this client's QPs, which uroced reads [mux/binding.h]. The table of
  * bindings has as many slots as the table of QPNs (qpn.c), so that no two QPs use the same slot.
  *
- * A child of fork() does not have the shared memory, and writes no bindings. The lock protects the
- * moment in which the memory of the table is replaced.
+ * A child of fork() does not have the shared memory, and writes no bindings. `binding_lock`
+ * prevents that a binding is written while the memory of the table is replaced.
  */
 
 #include "datapath/uroced/mux_client.h"

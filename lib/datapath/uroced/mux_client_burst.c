@@ -2,8 +2,9 @@
 
 /*
  * Receive and transmit over uroced's rings. Frames are copied from mbufs into the shared memory and
- * back, once in each direction. What uroced wrote is checked while it is copied. A frame is dropped
- * if its slot does not name its own buffer, or if its length is invalid.
+ * back, once in each direction. What uroced wrote is checked while it is copied. A received frame
+ * is dropped if its ring slot does not contain the offset of the slot's own buffer, or if its
+ * length is invalid.
  */
 
 #include <string.h>
@@ -18,8 +19,8 @@
 
 #define PREFETCH_AHEAD 2 /* distance, in frames, between the prefetch and the copy of a frame */
 /*
- * Minimum length of an Ethernet frame without FCS. Shorter frames are padded, except for those that
- * leave uroced as datagrams.
+ * Minimum length in bytes of an Ethernet frame without FCS. Shorter frames are padded, except for
+ * those that uroced sends over UDP sockets.
  */
 #define MIN_FRAME_LEN 60u
 /* Maximum time in ms to wait until uroced has taken the last frames of a device that is closed. */
@@ -32,7 +33,9 @@ count_event(_Atomic uint64_t *counter)
 			      memory_order_relaxed);
 }
 
-/* Get the index of a slot in the ring: the slot is `i` slots behind the current position. */
+/*
+ * Get the index in a ring of the slot that is `i` slots behind this process's position in the ring.
+ */
 static uint32_t
 get_slot_place(const struct uroce_spsc_end *end, uint32_t i)
 {
@@ -86,7 +89,7 @@ reset_ring(struct uroce_mux_client *client, struct uroce_mux_client_pair *pair,
 /* --- down -------------------------------------------------------------------------------------- */
 
 /*
- * Copy the frame of a slot of the ring down into an mbuf.
+ * Copy the frame of a slot of the ring down (from uroced) into an mbuf.
  * @return whether the slot was valid
  */
 static bool
@@ -274,7 +277,7 @@ uroce_mux_client_has_passed(const struct uroce_port *port, uint16_t queue, uint3
 	return (int32_t)(tail - index) >= 0;
 }
 
-/* Check whether uroced has taken all frames of all rings up. */
+/* Check whether uroced has taken all frames of all rings up (to uroced). */
 static bool
 has_passed_all(const struct uroce_mux_client *client)
 {

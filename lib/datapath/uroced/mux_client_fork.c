@@ -14,7 +14,7 @@
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-/* List of the clients of this process; guarded by fork_lock. */
+/* List of this process's clients of uroced, one for each attached device; guarded by fork_lock. */
 static struct uroce_mux_client *attached;
 
 void

@@ -2,13 +2,13 @@
 
 /*
  * QPNs, which uroced leases to its clients in blocks. The client's own table of QPNs (qpn.c) shows
- * which QPNs of a block are allocated. A thread that needs a QPN requests more blocks when most are
- * allocated, a quarter of the present number at a time. If uroced has no more blocks, or is not
- * connected, the remaining QPNs are used.
+ * which QPNs of a block are allocated. When most QPNs of the leased blocks are allocated, a thread
+ * that needs a QPN requests more blocks, a quarter of the present number at a time. If uroced has
+ * no more blocks, or is not connected, the remaining QPNs are used.
  *
  * A lease outlives uroced, which has recorded the user of the client and the token of the lease. If
  * uroced does not accept the token, the block belongs to another client. Frames for its QPNs will
- * not arrive here any more, and QPs with these QPNs fail.
+ * not arrive at this client any more, and QPs with these QPNs fail.
  */
 
 #include <errno.h>
@@ -199,7 +199,7 @@ await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 			continue;
 		if (is_reply_due || !client->is_attached)
 			return client->is_attached ? -EAGAIN : -ENOTCONN;
-		/* uroced is connected again, so it gets the time for a reply */
+		/* uroced has connected again during the wait, so it gets the time for a reply */
 		is_reply_due = true;
 		end.tv_sec += LEASE_TIMEOUT_S;
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests to uroced that need no client: connect, send HELLO, receive HOST, and read the content
- * of HOST.
+ * Requests to uroced that need no struct uroce_mux_client: connect, send HELLO, receive HOST, and
+ * read the content of HOST.
  */
 
 #include "datapath/uroced/mux_client.h"
@@ -21,7 +21,9 @@
 #include "datapath/net/gid_table.h"
 #include "datapath/log.h"
 
-/* Time in ms between two attempts to connect while the queue of the listener is full. */
+/*
+ * Time in ms between two attempts to connect while the queue of uroced's listening socket is full.
+ */
 #define FULL_MS 1
 
 void

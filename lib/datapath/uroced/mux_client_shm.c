@@ -65,8 +65,8 @@ struct renewal {
 };
 
 /*
- * Replace the memory of a pair of rings. The function runs in the context of the worker, so that no
- * burst uses the pair meanwhile.
+ * Replace the memory of a worker's pair of rings. The function runs in the context of the worker,
+ * so that no burst uses the pair meanwhile.
  */
 static int
 renew_pair(void *arg)
@@ -79,9 +79,9 @@ renew_pair(void *arg)
 }
 
 /*
- * Replace the shared memory, because uroced has sealed it, so that no other uroced can map it. New
- * memory is mapped at the same addresses, one pair of rings after another, with the pending frames.
- * After an error the next attempt uses other new memory.
+ * Replace the shared memory, because uroced has sealed it, so that a restarted uroced cannot map
+ * it. New memory is mapped at the same addresses, one pair of rings after another, with the pending
+ * frames. After an error the next attempt uses other new memory.
  */
 static int
 renew_shm(struct uroce_mux_client *client)
