@@ -22,14 +22,14 @@
 #include "datapath/worker/round.h"
 
 /*
- * The addresses of the kernel interface, or those of uroced. The addresses of uroced do not count
- * as the kernel's, because the device resolves their neighbours itself.
+ * The addresses of the kernel interface that a port shares, or those that uroced reports. The
+ * addresses of uroced do not count as the kernel's, because the device resolves their neighbours
+ * itself.
  */
 struct kernel_addrs {
 	struct uroce_addr addr[UROCE_GIDS_MAX];
 	/*
-	 * number of addresses in `addr`; a negative number means that the addresses could not be
-	 * read
+	 * number of addresses in `addr`; a negative number means that reading the addresses failed
 	 */
 	int nb;
 	bool are_uroceds;
@@ -280,7 +280,8 @@ add_new(struct uroce_gid_table *gids, const struct kernel_addrs *kernel)
 }
 
 /*
- * Read the addresses again after they have changed, and update the GID table.
+ * Read the addresses of the kernel interface or of uroced again after they have changed, and update
+ * the GID table.
  * @return whether a new table has been published
  */
 static bool
@@ -335,7 +336,10 @@ has_addr_changes(const struct uroce_dev *dev)
 	return atomic_exchange(&dev->port->mux_client->has_changes, false);
 }
 
-/* Take over uroced's gateways, and set the addresses with which this device resolves neighbours. */
+/*
+ * Copy uroced's gateways to the configuration, and set the addresses with which this device
+ * resolves neighbours.
+ */
 static void
 follow_uroced(struct uroce_dev *dev)
 {
@@ -352,8 +356,8 @@ uroce_gid_follow(struct uroce_worker *worker)
 	struct uroce_dev *const dev = worker->dev;
 
 	/*
-	 * Another thread that has the lock may wait for this worker. So this worker does not wait
-	 * for the lock; the next call of this function tries again.
+	 * Another thread that has the device's lock may wait for this worker. So this worker does
+	 * not wait for the lock; the next call of this function tries again.
 	 */
 	if (!is_following(dev) || pthread_mutex_trylock(&dev->lock) != 0)
 		return;

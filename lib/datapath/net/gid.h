@@ -27,7 +27,7 @@ int uroce_gid_make(const struct uroce_dev_conf *conf, const uint8_t mac[6], unsi
  */
 int uroce_gid_fill(struct uroce_dev *dev);
 
-/** Get the index of the kernel interface that the port shares; 0: the port shares none. */
+/** Get the index of the kernel interface that a device's port shares; 0: the port shares none. */
 unsigned uroce_gid_if_index(const struct uroce_dev *dev);
 
 /**
@@ -36,13 +36,16 @@ unsigned uroce_gid_if_index(const struct uroce_dev *dev);
  */
 bool uroce_gid_all_kernels(const struct uroce_dev *dev);
 
-/** Copy the current GID table of a device. The calling thread must not be inside a round. */
+/**
+ * Copy the current GID table of a device. The calling thread must not be inside a round of a
+ * worker.
+ */
 void uroce_gid_copy(struct uroce_dev *dev, struct uroce_gid_table *gids);
 
 /**
- * Check whether the addresses of the kernel interface or of uroced have changed, and update the
- * table. An address keeps its index while it exists; a new address takes the first free index. The
- * first worker calls this function inside its round.
+ * Check whether the addresses of the kernel interface or of uroced have changed, and update the GID
+ * table of the device. An address keeps its index while it exists; a new address takes the first
+ * free index. The first worker of the device calls this function inside its round.
  */
 void uroce_gid_follow(struct uroce_worker *worker);
 

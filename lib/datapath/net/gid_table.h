@@ -4,7 +4,8 @@
 
 /**
  * @file
- * A GID table as workers read it. gid.h fills and updates the tables of a device.
+ * A GID table as workers read it. The functions of gid.h fill and update the GID tables of a
+ * device.
  */
 
 #include <stdbool.h>

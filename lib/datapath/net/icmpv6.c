@@ -118,7 +118,7 @@ find_mac(const struct nd *nd, uint32_t len, uint8_t opt_type)
 
 /*
  * Whether `ip` may be the IPv6 address of another host. IPv4-mapped addresses are used only by ARP,
- * so they are not accepted here.
+ * so they are not accepted in neighbour discovery.
  */
 static bool
 is_ipv6_host(const struct uroce_neigh_conf *conf, const uint8_t ip[16])

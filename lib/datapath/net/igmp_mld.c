@@ -96,13 +96,16 @@ uroce_igmp_mld_is_reported(const uint8_t group[16])
 
 	if (uroce_ip_is_v4(group))
 		return memcmp(group, all_hosts, 16) != 0;
-	/* A group of scope 1 never leaves the interface, and is not reported. */
+	/*
+	 * An IPv6 group of scope 1 (interface-local) is never used on the link, and is not
+	 * reported.
+	 */
 	return (group[1] & 0xf) > 1 && memcmp(group, all_nodes, 16) != 0;
 }
 
 /*
- * Fold a ones' complement sum to 16 bits, and complement it. The words were added as they are in
- * memory, so the result needs no change of byte order.
+ * Fold a ones' complement sum to 16 bits, and complement it. The 16-bit words were added in the
+ * byte order of the memory, so the result needs no change of byte order.
  */
 static be16
 fold_sum(uint32_t sum)

@@ -6,7 +6,7 @@
  * @file
  * The frames by which a host reports the multicast groups of which it is a member: IGMPv2 [RFC
  * 2236] and MLDv1 [RFC 2710]. All routers and snooping switches understand these versions. The
- * functions keep no state.
+ * functions of this file keep no state.
  */
 
 #include <stdbool.h>
@@ -18,13 +18,14 @@
 void uroce_mcast_group_mac(const uint8_t gid[16], uint8_t mac[6]);
 
 /**
- * Whether a multicast group is reported at all. The group of all hosts and groups of interface
- * scope are not reported.
+ * Whether a multicast group is reported to routers and snooping switches. The group of all hosts
+ * and groups of interface scope are not reported.
  */
 bool uroce_igmp_mld_is_reported(const uint8_t group[16]);
 
 /**
- * Build a report of a group, or with `is_leave` the message that this host leaves the group.
+ * Build a report of a multicast group, or with `is_leave` the message that this host leaves the
+ * group.
  * @param[out] frame  the message; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame
  */

@@ -27,7 +27,7 @@ uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt)
 }
 
 /*
- * Forward a frame to other workers.
+ * Forward a frame to other workers of the device.
  * @param workers  the workers that get the frame: bit i stands for worker i
  * @return number of workers that have a reference to the frame now
  */
@@ -55,7 +55,7 @@ enum uroce_verdict
 uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *pkt,
 			  struct rte_mbuf *mbuf, bool is_first)
 {
-	/* FORWARDED is returned if no QP of this worker is a member of the group. */
+	/* The verdict stays FORWARDED if no QP of this worker is a member of the group. */
 	enum uroce_verdict verdict = UROCE_VERDICT_FORWARDED;
 	struct uroce_mcast_walk walk;
 	struct uroce_worker_qp *wqp;
@@ -95,8 +95,9 @@ uroce_mcast_group_deliver(struct uroce_worker *worker, const struct uroce_pkt *p
 }
 
 /*
- * Deliver a copy of a frame that will be sent. The frame itself will belong to the port, or to an
- * embedder, when it is sent.
+ * Deliver a copy of a multicast frame, which will be sent, to the member QPs on this device. The
+ * frame itself cannot be delivered, because it will belong to the port, or to the DPDK application,
+ * when it is sent.
  */
 static void
 loop_back_frame(struct uroce_worker *worker, struct rte_mbuf *frame)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Multicast groups. The memberships are in a table that workers read without a lock
- * (transport/mcast.h). The list of groups in this file is used for the port's filter and for
- * reports, and only under the device's lock.
+ * Multicast groups. The memberships of QPs are in a table that workers read without a lock
+ * (transport/mcast.h). The list of groups in this file is used for the port's MAC filter and for
+ * IGMP and MLD reports, and only under the device's lock.
  */
 
 #include "datapath/net/mcast_group.h"
@@ -60,7 +60,9 @@ send_report(void *arg)
 	return 0;
 }
 
-/* Report a group, unless the kernel has joined it and reports it. */
+/*
+ * Report a multicast group by IGMP or MLD, unless the kernel has joined the group and reports it.
+ */
 static void
 report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_report what)
 {
@@ -71,8 +73,9 @@ report_group(struct uroce_dev *dev, const uint8_t gid[16], enum uroce_neigh_repo
 }
 
 /*
- * Mark all groups as due for a report if a router has sent a query, a group is new, or the link has
- * come up again, also if it was down only between two calls. The caller holds the device's lock.
+ * Mark all multicast groups as due for a report if a router has sent a query, a group is new, or
+ * the link has come up again, also if it was down only between two calls of this function. The
+ * caller holds the device's lock.
  */
 static void
 mark_groups_due(struct uroce_worker *worker)
@@ -98,8 +101,8 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 	struct uroce_mcast_group *at;
 
 	/*
-	 * Another thread that has the lock may wait for this worker. So this worker does not wait
-	 * for the lock; the next call of this function tries again.
+	 * Another thread that has the device's lock may wait for this worker. So this worker does
+	 * not wait for the lock; the next call of this function tries again.
 	 */
 	if (!dev->neigh || pthread_mutex_trylock(&dev->lock) != 0)
 		return;
@@ -147,7 +150,10 @@ set_port_filter(const struct uroce_dev *dev)
 			  nb, strerror(-ret));
 }
 
-/* The arguments of the command that opens or closes the socket of a group, on a port `udp`. */
+/*
+ * The arguments of open_group_socket() and close_group_socket(), for a multicast group of a port
+ * `udp`.
+ */
 struct group_socket {
 	const struct uroce_port *port;
 	const uint8_t *gid;
@@ -177,7 +183,8 @@ has_group_sockets(const struct uroce_dev *dev)
 }
 
 /*
- * Make the kernel receive the datagrams of a group, if the device shares interfaces with it.
+ * Make the kernel receive the datagrams of a multicast group, if the device shares interfaces with
+ * the kernel.
  * @param[out] fd  descriptor that keeps the kernel's membership; -1: none is needed
  * @return 0, or -errno
  */
@@ -195,7 +202,7 @@ join_by_kernel(struct uroce_dev *dev, const uint8_t gid[16], int *fd)
 	return *fd < 0 ? *fd : 0;
 }
 
-/* Start receiving the datagrams of a group. The caller holds the device's lock. */
+/* Start receiving the datagrams of a multicast group. The caller holds the device's lock. */
 static int
 listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -224,7 +231,7 @@ listen_to(struct uroce_dev *dev, const uint8_t gid[16])
 	return 0;
 }
 
-/* Stop receiving the datagrams of a group. The caller holds the device's lock. */
+/* Stop receiving the datagrams of a multicast group. The caller holds the device's lock. */
 static void
 stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 {
@@ -248,7 +255,7 @@ stop_listening(struct uroce_dev *dev, const uint8_t gid[16])
 
 /* --- memberships ------------------------------------------------------------------------------- */
 
-/* Make a QP a member of a group. The caller holds the device's lock. */
+/* Make a QP a member of a multicast group. The caller holds the device's lock. */
 static int
 attach_member(struct uroce_dev *dev, struct uroce_worker_qp *wqp, const uint8_t gid[16])
 {

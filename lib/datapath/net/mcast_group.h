@@ -7,14 +7,16 @@
  * The multicast groups of a device: which groups the port must accept, and which QPs receive the
  * datagrams of a group.
  *
- * On an ethdev port of this library the filter accepts all multicast from the start, which
- * neighbour discovery requires. If the port cannot accept all multicast, its filter gets the MACs
- * of the groups. This library reports the groups to routers and snooping switches by IGMP and MLD.
- * A new group is reported at once, and again within ten seconds. All groups are reported after each
- * query, and when the link has come up again. Reports of many groups are spread over several calls.
+ * On an ethdev port that this library configures, the MAC filter accepts all multicast from the
+ * start, which neighbour discovery requires. If the port cannot accept all multicast, its filter
+ * gets the MACs of the groups. This library reports the groups to routers and snooping switches by
+ * IGMP and MLD. A new group is reported at once, and again within ten seconds. All groups are
+ * reported after each query, and when the link has come up again. Reports of many groups are spread
+ * over several calls.
  *
  * If the kernel owns the interface, the kernel joins the groups, sets the filter and sends the
- * reports. The filter of a port that was handed over belongs to the embedder.
+ * reports. The filter of a port that the DPDK application has handed over belongs to the
+ * application.
  */
 
 #include <stdint.h>
@@ -40,9 +42,9 @@ struct uroce_mcast_group {
 bool uroce_mcast_group_has(const struct uroce_dev *dev, const struct uroce_pkt *pkt);
 
 /**
- * Deliver a datagram to the member QPs that this worker owns. If `is_first`, no other worker has
- * the frame yet, and this worker also forwards the frame to the workers that own the other member
- * QPs.
+ * Deliver a datagram to those member QPs of its multicast group that this worker owns. If
+ * `is_first`, no other worker has the frame yet, and this worker also forwards the frame to the
+ * workers that own the other member QPs.
  * @return UROCE_VERDICT_FORWARDED: the frame belongs to other workers now. Any other verdict: the
  *   caller still owns the frame. The verdict is that of a member that accepted the datagram, or
  *   else that of the last member
@@ -52,15 +54,15 @@ enum uroce_verdict uroce_mcast_group_deliver(struct uroce_worker *worker,
 					     bool is_first);
 
 /**
- * Deliver copies of datagrams that the worker is about to send to member QPs on this device. A
- * member receives a copy as it would receive a datagram from the network.
+ * Deliver copies of multicast datagrams, which the worker is about to send, to the member QPs on
+ * this device. A member receives a copy as it would receive a datagram from the network.
  */
 void uroce_mcast_group_loop_back(struct uroce_worker *worker, struct rte_mbuf **frames,
 				 unsigned nb);
 
 /**
- * Report the groups whose reports are due, until half of the room for pending frames is used. The
- * first worker calls the function several times in a second.
+ * Send the IGMP and MLD reports that are due, until half of the worker's room for pending frames is
+ * used. The first worker of a device calls the function several times in a second.
  */
 void uroce_mcast_group_report(struct uroce_worker *worker);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The neighbours of a device: the cache, and the rules for writing to the cache. The functions of
- * neigh_frame.h handle the frames.
+ * The neighbours of a device: the neighbour cache, and the rules for writing to this cache. The
+ * functions of neigh_frame.h handle the frames.
  */
 
 #include "datapath/net/neigh.h"
@@ -22,8 +22,8 @@
 #include "wire/build.h"
 
 /*
- * A report of a new group is repeated once within this time, because the first report may be lost
- * [RFC 2236 8.10].
+ * Time in ns within which the report of a new multicast group is repeated once, because the first
+ * report may be lost [RFC 2236 8.10].
  */
 #define REPEAT_NS UINT64_C(10000000000)
 
@@ -31,7 +31,9 @@ struct uroce_neigh {
 	struct uroce_neigh_conf confs[2];
 	/* The current addresses and MAC of the device: an element of `confs`. */
 	_Atomic(const struct uroce_neigh_conf *) conf;
-	/* Time at which the groups must be reported; UINT64_MAX: no report is due. */
+	/*
+	 * Time in ns at which the multicast groups must be reported; UINT64_MAX: no report is due.
+	 */
 	_Atomic uint64_t report_ns;
 	struct uroce_lock lock; /* lock of the neighbour cache `cache` */
 	struct uroce_neigh_cache cache;
@@ -49,7 +51,7 @@ uroce_neigh_create(const struct uroce_neigh_conf *conf)
 	neigh->confs[0] = *conf;
 	atomic_init(&neigh->conf, &neigh->confs[0]);
 	atomic_init(&neigh->report_ns, UINT64_MAX);
-	/* If there is no random seed, the address of the cache in this process is the seed. */
+	/* If getrandom() fails, the seed of the cache is an address of this process. */
 	if (getrandom(&neigh->cache.seed, sizeof(neigh->cache.seed), 0) < 0)
 		neigh->cache.seed = (uintptr_t)neigh;
 	return neigh;
@@ -123,7 +125,9 @@ reply_neighbour(const struct uroce_neigh_conf *conf, const struct uroce_l2 *l2,
 }
 
 /*
- * Store what a frame claims about its sender in the cache, if the rules allow it.
+ * Store the MAC that a frame claims for its sender in the neighbour cache. A reply is accepted only
+ * if the cache has an entry of the sender's address. A request is accepted only if such an entry
+ * exists or can be created.
  * @return whether the claim was accepted
  */
 static bool
@@ -144,8 +148,8 @@ learn_claim(struct uroce_neigh *neigh, const struct uroce_neigh_claim *claim, ui
 }
 
 /*
- * Schedule a report of all groups at a random time within `ns`, so that not all hosts report at
- * once. If a report is due earlier, its time stays.
+ * Schedule a report of all multicast groups at a random time within `ns`, so that not all hosts
+ * report at once. If a report is already scheduled for an earlier time, nothing changes.
  */
 static void
 schedule_report(struct uroce_neigh *neigh, uint64_t now_ns, uint64_t ns)

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Neighbours, for addresses that are not the kernel's. There are three parts. A cache from IP to
- * MAC is filled by ARP [RFC 826] and neighbour discovery [RFC 4861]. Requests for this device's
- * addresses get replies. Pings get replies, so that a user can see that the device is up.
+ * Neighbours, for addresses of a device that are not the kernel's. The functions do three things.
+ * They fill a cache that maps an IP address to a MAC, by ARP [RFC 826] and neighbour discovery (ND)
+ * [RFC 4861]. They reply to ARP and ND requests for the device's addresses. They reply to pings, so
+ * that a user can see that the device is up.
  *
  * A request of this device creates an entry of the cache, and so does another host's request for an
  * address of this device. A reply without an entry is ignored. No frame creates an entry for these
@@ -29,13 +30,18 @@
 /** Maximum number of addresses for which the device replies. */
 #define UROCE_NEIGH_ADDRS_MAX 16
 
-/** Length of the longest frame that uroce_neigh_request() and uroce_neigh_report() build. */
+/**
+ * Length in bytes of the longest frame that uroce_neigh_request() and uroce_neigh_report() build.
+ */
 #define UROCE_NEIGH_REQUEST_MAX 90
 
-/** Lifetime of a cache entry. After this time the neighbour is resolved again. */
+/**
+ * Lifetime in ns of an entry of the neighbour cache. After this time the neighbour is resolved
+ * again.
+ */
 #define UROCE_NEIGH_FRESH_NS UINT64_C(30000000000)
 
-/** The addresses of this device, and its MAC and VLAN. The neighbour state has its own copy. */
+/** The addresses of this device, and its MAC and VLAN. struct uroce_neigh has its own copy. */
 struct uroce_neigh_conf {
 	uint8_t mac[6];
 	bool has_vlan;
@@ -44,7 +50,7 @@ struct uroce_neigh_conf {
 	struct uroce_addr addr[UROCE_NEIGH_ADDRS_MAX]; /* addresses for which this device replies */
 };
 
-/** The result of the processing of a received frame. */
+/** The result of the processing of a received frame by uroce_neigh_input(). */
 enum uroce_neigh_verdict {
 	UROCE_NEIGH_IGNORED,
 	/*
@@ -58,7 +64,7 @@ enum uroce_neigh_verdict {
 struct uroce_neigh;
 
 /**
- * Create the neighbour state of a device.
+ * Create the neighbour state of a device: its neighbour cache, and its addresses for replies.
  * @return the state; NULL after one logged line: no memory
  */
 struct uroce_neigh *uroce_neigh_create(const struct uroce_neigh_conf *conf);
@@ -68,7 +74,8 @@ struct uroce_gid_table;
 
 /**
  * Replace the device's addresses by those addresses in `gids` that are not the kernel's. Before the
- * next call, the caller must wait until all threads have left earlier calls of this module.
+ * next call, the caller must wait until all threads have left earlier calls of functions of this
+ * header.
  */
 void uroce_neigh_set_addrs(struct uroce_neigh *neigh, const struct uroce_gid_table *gids);
 
@@ -117,8 +124,8 @@ uint32_t uroce_neigh_report(struct uroce_neigh *neigh, const uint8_t group[16],
 			    enum uroce_neigh_report report, uint64_t now_ns, uint8_t *frame);
 
 /**
- * Whether all groups must be reported now, because a router has sent a query or a group is new.
- * After a call that returns true, the groups are not due any more.
+ * Whether all multicast groups must be reported now, because a router has sent a query or a group
+ * is new. After a call that returns true, the groups are not due any more.
  */
 bool uroce_neigh_is_report_due(struct uroce_neigh *neigh, uint64_t now_ns);
 

@@ -24,8 +24,8 @@ struct uroce_neigh_entry {
 	bool is_asked;
 	bool is_known; /* the MAC of the neighbour is known, so `mac` is valid */
 	/*
-	 * Time of the latest claim of the neighbour; before the first claim, the time of the
-	 * request.
+	 * Time in ns of the latest frame by which the neighbour has announced its MAC; before the
+	 * first such frame, the time at which the entry was created.
 	 */
 	uint64_t seen_ns;
 };

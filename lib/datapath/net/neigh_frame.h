@@ -5,7 +5,8 @@
 /**
  * @file
  * The frames of ARP, neighbour discovery and ping. The functions parse a frame, turn a request into
- * its reply in place, and return what the frame claims about its sender. They keep no state.
+ * its reply in place, and return what the frame claims about its sender. The functions keep no
+ * state.
  */
 
 #include <stdbool.h>
@@ -25,13 +26,14 @@ struct uroce_l2 {
 	uint16_t type;   /* EtherType of the frame, behind the VLAN tag */
 };
 
-/** What a frame claims about its sender. */
+/** What a frame of ARP or neighbour discovery claims about its sender: its IP address and MAC. */
 struct uroce_neigh_claim {
 	uint8_t ip[16];
 	uint8_t mac[6];
 	bool is_valid; /* `ip` and `mac` are valid addresses of a host */
 	/*
-	 * The frame is a reply to a request; false: it is a request for an address of this device.
+	 * The frame is a reply to a request; false: the frame is a request for an address of this
+	 * device.
 	 */
 	bool is_answer;
 };

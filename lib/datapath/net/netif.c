@@ -171,8 +171,8 @@ uroce_netif_addrs(unsigned if_index, struct uroce_addr *addr, int room)
 }
 
 /*
- * Whether an entry of the list of addresses belongs to an interface that is up, and that is a
- * loopback interface exactly if `is_loopback` is set.
+ * Whether an entry of getifaddrs() belongs to an interface that is up, and that is a loopback
+ * interface exactly if `is_loopback` is set.
  */
 static bool
 is_up_and(const struct ifaddrs *ifa, bool is_loopback)
@@ -196,7 +196,8 @@ get_mtu_of(const char *name)
 }
 
 /*
- * Copy the addresses of a list that are not link-local, of the interfaces that is_up_and() selects.
+ * Copy those addresses of a list of getifaddrs() that are not link-local, and whose interface
+ * is_up_and() selects.
  * @return number of addresses
  */
 static int
@@ -331,8 +332,8 @@ join_group(int fd, const struct uroce_netif *netif, const uint8_t gid[16])
 }
 
 /*
- * Make the kernel join a group. Each group has a socket of its own, because the kernel limits the
- * number of groups of a socket.
+ * Make the kernel join a multicast group. Each group has a socket of its own, because the kernel
+ * limits the number of groups of a socket.
  */
 int
 uroce_netif_join(const struct uroce_netif *netif, const uint8_t gid[16])

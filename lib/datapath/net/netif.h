@@ -52,8 +52,8 @@ void uroce_netif_close(struct uroce_netif *netif);
 
 /**
  * Open a kernel interface, or all interfaces of the host, without a socket that is bound to it.
- * Some kernels require a privilege for such a socket. uroce_netif_resolve() must not be called for
- * it.
+ * Some kernels require a privilege for such a socket. uroce_netif_resolve() must not be called with
+ * `netif`.
  * @param if_index  0: all interfaces; then uroce_netif_mtu(), uroce_netif_mac() and
  *   uroce_netif_is_up() must not be called either
  * @return 0, or -errno: ENODEV (no such interface)
@@ -96,8 +96,8 @@ int uroce_netif_mac(const struct uroce_netif *netif, uint8_t mac[6]);
 int uroce_netif_is_up(const struct uroce_netif *netif);
 
 /**
- * Prevent the kernel from replying to RoCE packets for its addresses. If this fails, the interface
- * is used nevertheless.
+ * Prevent the kernel from replying to RoCE packets to the addresses of the interface. If this
+ * fails, the interface is used nevertheless.
  */
 void uroce_netif_guard(struct uroce_netif *netif);
 

@@ -79,7 +79,7 @@ uroce_netlink_put_neigh(union uroce_netlink_message *msg, int if_index, const ui
 }
 
 /*
- * Get the fixed part of a message, which has `fixed_len` bytes.
+ * Get the fixed part of an rtnetlink message, such as struct rtmsg, which has `fixed_len` bytes.
  * @return the fixed part; NULL: the message is too short to have one
  */
 static const void *
@@ -89,7 +89,7 @@ fixed_part(const struct nlmsghdr *hdr, size_t fixed_len)
 }
 
 /*
- * Check a reply of the kernel.
+ * Check a reply of the kernel to an rtnetlink request.
  * @return 0: the reply is complete; the error that the kernel reports; -EPROTO: the reply is
  *   malformed
  */
@@ -107,7 +107,7 @@ check_answer(const union uroce_netlink_message *msg, size_t len)
 }
 
 /*
- * Find an attribute whose data has `len` bytes.
+ * Find the attribute of an rtnetlink message that has this type, and whose data has `len` bytes.
  * @return the data of the attribute; NULL: there is no such attribute
  */
 static const void *
@@ -139,8 +139,8 @@ get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint
 }
 
 /*
- * Read an address from a message, in the IPv4-mapped form if `dip` is IPv4. If the message lacks
- * the attribute, `ip` does not change.
+ * Read an address from the attribute `type` of a message, in the IPv4-mapped form if `dip` is IPv4.
+ * If the message lacks the attribute, `ip` does not change.
  */
 static void
 get_ip(const union uroce_netlink_message *msg, uint16_t type, const uint8_t dip[16], uint8_t ip[16])

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <linux/netlink.h>
 
-/** A message buffer: for a request, a reply, or several notifications, with any fixed part. */
+/** A buffer for rtnetlink messages: a request, a reply, or several notifications. */
 union uroce_netlink_message {
 	struct nlmsghdr hdr;
 	uint8_t bytes[4096];
@@ -42,7 +42,7 @@ int uroce_netlink_get_route(const union uroce_netlink_message *msg, size_t len,
 			    const uint8_t dip[16], uint8_t next_hop[16], bool *is_local);
 
 /**
- * Parse the reply to a route request, for the interface and the source address.
+ * Parse the reply to a route request: find the interface and the source address to `dip`.
  * @return 0; -ENETUNREACH: there is no route, or the address is one of this host; another -errno
  */
 int uroce_netlink_get_path(const union uroce_netlink_message *msg, size_t len,

@@ -29,7 +29,8 @@
 
 /*
  * Maximum time in nanoseconds to resolve the MAC of a next hop, as Linux needs for three requests
- * without a reply. The host of the peer may be busy, or a process of this host may be the peer.
+ * without a reply. The host of the peer may be busy, or the peer may be a process that shares the
+ * CPUs of this host.
  */
 #define RESOLVE_TIMEOUT_NS UINT64_C(3000000000)
 /* time in nanoseconds between two requests for the same MAC */
@@ -37,7 +38,7 @@
 /* microseconds of a sleep between two look-ups of a MAC, if no worker had work */
 #define POLL_US 50
 
-/* The addresses of a path, and the data that its resolution needs. */
+/* The addresses of a path to a destination, and the data that the resolution of the path needs. */
 struct route {
 	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
 	const struct uroce_addr *src;
@@ -109,7 +110,7 @@ choose_next_hop(struct route *route)
 	return 0;
 }
 
-/* The arguments of the command that makes a worker send a request for a MAC. */
+/* The arguments of send_request(), by which a worker sends an ARP or ND request for a MAC. */
 struct mac_request {
 	struct uroce_dev *dev;
 	const struct route *route;
@@ -246,7 +247,7 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 {
 	struct uroce_path_conf conf = {
 		.flow_label = av->grh.flow_label,
-		/* the sockets of the port `udp` send from the port at which they receive */
+		/* the sockets of the port `udp` send from UDP port 4791, at which they receive */
 		.udp_sport = dev->port->policy->is_udp ? UROCE_UDP_PORT : sport,
 		.vlan_tci = dev->conf.vlan_tci,
 		.tclass = av->grh.traffic_class,
@@ -262,8 +263,8 @@ fill_path(const struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sp
 }
 
 /*
- * Find the next hop of an address vector. Also find the MAC of the next hop if no request is
- * needed: for a multicast group, and for an address of this device.
+ * Find the next hop to the destination of an address vector. Also find the MAC of the next hop if
+ * no request is needed: for a multicast group, and for an address of this device.
  * @return 0; -EAGAIN: the MAC of the next hop must be resolved; another -errno: there is no path
  */
 static int

@@ -120,7 +120,7 @@ describe_vector(struct uroce_sentence *sentence, struct uroce_dev *dev,
 	}
 }
 
-/* Append the networks of the device to a sentence. */
+/* Append the IP networks of the device, for one IP version, to a sentence. */
 static void
 append_networks(struct uroce_sentence *sentence, const struct uroce_gid_table *gids, bool is_v4)
 {

@@ -92,8 +92,8 @@ set_checksum(struct uroce_ipv4 *ip)
 }
 
 /*
- * Exchange the source and the destination of the frame. The UDP ports do not change: the response
- * goes to port 4791, as the request did.
+ * Exchange the source and the destination addresses of a request's frame. The UDP ports do not
+ * change: the response goes to port 4791, as the request did.
  */
 static void
 turn_addresses(struct uroce_eth *eth, uint8_t *ip, bool is_ipv6)

@@ -17,8 +17,8 @@
  * `udp` the kernel keeps the responses to such hosts in the send buffer of the socket, for 3 s. So
  * the rate of the responses is limited.
  *
- * The only state is the token bucket that the caller passes. Any thread may call the functions. Each
- * thread passes a token bucket of its own.
+ * The only state is the token bucket that the caller passes. Any thread may call the functions of
+ * this header. Each thread passes a token bucket of its own.
  */
 
 #include <stdbool.h>
@@ -35,8 +35,9 @@
 #define UROCE_PERF_MGT_INTERVAL_NS UINT64_C(40000000)
 
 /**
- * Whether a response may be sent now. A response that may be sent counts.
- * @param bucket  the limit of a worker, or of uroced
+ * Whether a response to Get(ClassPortInfo) may be sent now. If so, the response is counted against
+ * the limit.
+ * @param bucket  the bucket that limits the responses of a worker, or of uroced
  */
 static inline bool
 uroce_perf_mgt_may_reply(struct uroce_token_bucket *bucket, uint64_t now_ns)

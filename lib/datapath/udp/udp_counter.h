@@ -4,8 +4,9 @@
 
 /**
  * @file
- * The counters that only the port `udp` has. Telemetry shows them beside the counters of the device
- * (transport/counter.h), or beside those of uroced. They are sums over the queues of the port.
+ * The counters that only the port `udp`, a port on UDP sockets of the kernel, has. Telemetry shows
+ * them beside the counters of the device (transport/counter.h), or beside those of uroced. They are
+ * sums over the queues of the port.
  */
 
 #include <stdint.h>
@@ -31,14 +32,14 @@ enum uroce_udp_counter {
 		UROCE_UDP_COUNTER_NB
 };
 
-/** Get the name of a counter, such as "udp_tx_messages". */
+/** Get the name of a counter of the port `udp`, such as "udp_tx_messages". */
 const char *uroce_udp_counter_name(enum uroce_udp_counter counter);
 
-/** Get the description of a counter, a text without a full stop. */
+/** Get the description of a counter of the port `udp`, a text without a full stop. */
 const char *uroce_udp_counter_text(enum uroce_udp_counter counter);
 
 /**
- * Add the counters of a queue to the elements of an array.
+ * Add the counters of a queue to the elements of `nb`, which has an element for each counter.
  * @lcore The thread that drives the queue.
  */
 void uroce_udp_counters_add(const struct uroce_udp_queue *queue, uint64_t nb[UROCE_UDP_COUNTER_NB]);

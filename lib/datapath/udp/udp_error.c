@@ -47,7 +47,7 @@ is_from_network(const struct sock_extended_err *err)
 }
 
 /*
- * Read a message of the error queue.
+ * Read a message of a socket's error queue.
  * @return 1: the network has reported an error; 0: the kernel itself has reported an error, which a
  *   transmit call has returned already; -1: there is no message
  */
@@ -79,8 +79,8 @@ read_error(const struct uroce_udp_socket *sock, struct report *report)
 }
 
 /*
- * Whether the destination and the error are among those that were logged last. If not, they are
- * added.
+ * Whether the destination and the error of a report are among those that were logged last. If not,
+ * they are added.
  */
 static bool
 is_known_report(struct uroce_udp_errors *errors, const struct report *report)

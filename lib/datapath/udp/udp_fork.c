@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The child of fork() goes through a list of the ports of the process. A lock prevents a fork while
- * a descriptor is open and not in its port yet, or is closed and still in its port.
+ * The child of fork() closes the descriptors of the ports `udp`, which are in a list. A lock
+ * prevents a fork while a descriptor is open and not in its port yet, or is closed and still in its
+ * port.
  */
 
 #include "datapath/udp/udp_fork.h"
@@ -16,7 +17,8 @@
 
 static pthread_once_t fork_handlers_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t fork_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct uroce_udp_port *open_ports; /* list of the ports; guarded by fork_lock */
+/* list of the ports `udp` of this process; guarded by fork_lock */
+static struct uroce_udp_port *open_ports;
 
 void
 uroce_udp_fork_prevent(void)
@@ -38,7 +40,7 @@ close_queue_fds(struct uroce_udp_queue *queue)
 	uroce_fds_close(&queue->epoll_fd);
 }
 
-/* In a child of fork(): close the descriptors of all ports. */
+/* In a child of fork(): close the descriptors of all ports `udp`. */
 static void
 close_in_child(void)
 {

@@ -14,8 +14,8 @@
 struct uroce_udp_port;
 
 /**
- * Prevent forks until uroce_udp_fork_allow(). The caller opens or closes descriptors of a port
- * meanwhile, and does not wait.
+ * Prevent a fork() of this process until uroce_udp_fork_allow(). The caller opens or closes
+ * descriptors of a port meanwhile, and must not block.
  */
 void uroce_udp_fork_prevent(void);
 void uroce_udp_fork_allow(void);
@@ -23,7 +23,10 @@ void uroce_udp_fork_allow(void);
 /** Add a port to the ports whose descriptors are closed in children of this process. */
 void uroce_udp_fork_link(struct uroce_udp_port *udp);
 
-/** Remove a port. If the port was not added, nothing happens. */
+/**
+ * Remove a port from the ports whose descriptors are closed in children of this process. If the
+ * port was not added, nothing happens.
+ */
 void uroce_udp_fork_unlink(struct uroce_udp_port *udp);
 
 #endif /* UROCE_DATAPATH_UDP_FORK_H */

@@ -71,7 +71,7 @@ uroce_udp_make_origin(const struct uroce_port *port, bool is_ipv6,
 	else
 		write_ipv4(arrival, origin);
 	udp = (struct uroce_udp *)(origin->hdr + origin->hdr_len - sizeof(*udp));
-	/* the UDP port is at the same place in both kinds of socket addresses */
+	/* the UDP port has the same offset in struct sockaddr_in and in struct sockaddr_in6 */
 	*udp = (struct uroce_udp){ .sport = be16_make(ntohs(arrival->from.sin6_port)),
 				   .dport = be16_make(UROCE_UDP_PORT) };
 }

@@ -4,13 +4,16 @@
 
 /**
  * @file
- * Frames of received datagrams. The kernel delivers a datagram without its headers, so these
- * functions write headers in front of the datagram.
+ * Ethernet frames of received UDP datagrams. The kernel delivers a datagram without its headers, so
+ * these functions write headers in front of the datagram.
  */
 
 #include "datapath/udp/udp_queue.h"
 
-/** The properties of a received message, most of which are in its control messages. */
+/**
+ * The properties of a received message, which is one datagram, or several that the kernel delivered
+ * together (UDP_GRO). Most of the properties are in control messages of recvmsg().
+ */
 struct uroce_udp_arrival {
 	struct sockaddr_in6 from; /* source address; for IPv4 a struct sockaddr_in */
 	/* destination address in wire order: 4 bytes for IPv4, 16 for IPv6 */

@@ -3,7 +3,7 @@
 /*
  * Opening and closing of the port `udp`. With addresses in the configuration, each address has a
  * socket of its own, so that other processes can use other addresses of the host. Otherwise there
- * is a socket for each family, which has all addresses of the interface.
+ * is a socket for IPv4 and one for IPv6, each for all addresses of the interface.
  */
 
 #include "datapath/udp/udp_port.h"
@@ -62,7 +62,10 @@ find_interface(const uint8_t ip[16])
 	return (int)if_index;
 }
 
-/* Find the interface of the configuration: its name, or else the one with the first address. */
+/*
+ * Find the interface that the configuration names, or else the one with the first address of the
+ * configuration.
+ */
 static int
 choose_interface(const struct uroce_dev_conf *conf)
 {
@@ -86,7 +89,7 @@ choose_interface(const struct uroce_dev_conf *conf)
 	return if_index;
 }
 
-/* The properties of a port that depend on the interfaces. */
+/* The properties of a port `udp` that depend on the interfaces of the host. */
 struct interfaces {
 	int if_index;           /* index of the interface; 0: the port uses all interfaces */
 	uint32_t mtu;           /* MTU in bytes; 0: unknown */
@@ -125,8 +128,8 @@ read_interface(const struct uroce_dev_conf *conf, struct interfaces *one)
 }
 
 /*
- * Make the MAC of the port from an address. The MAC differs from uroce_udp_peer_mac in its second
- * byte.
+ * Derive the MAC of a port `udp` from its first IP address. The MAC differs from uroce_udp_peer_mac
+ * in its second byte.
  */
 static void
 make_mac(const uint8_t ip[16], uint8_t mac[6])
@@ -175,7 +178,7 @@ log_socket_error(const uint8_t *ip, bool is_ipv6, int error)
 	return error;
 }
 
-/* Log an error of a socket of a family, which may be restricted to an interface. */
+/* Log an error of a socket for all addresses of IPv4 or IPv6, perhaps of one interface only. */
 static int
 log_family_error(const struct uroce_udp_socket_conf *conf, int error)
 {
@@ -259,7 +262,7 @@ add_addr_sockets(struct uroce_port *port, const struct uroce_dev_conf *conf,
 	return ret;
 }
 
-/* Open a socket for each family. A host without IPv6 has the IPv4 socket only. */
+/* Open a socket for IPv4 and one for IPv6. A host without IPv6 has the IPv4 socket only. */
 static int
 add_family_sockets(struct uroce_port *port, struct uroce_udp_queue *queue, bool is_shared)
 {
@@ -324,9 +327,9 @@ close_queue(struct uroce_udp_queue *queue)
 /* --- the port ---------------------------------------------------------------------------------- */
 
 /*
- * Compute the window that the receive buffer of a socket has room for. The kernel counts its memory
- * for a datagram, which is up to twice as long as the datagram. A peer is assumed to have a buffer
- * of the same size.
+ * Compute the number of payload bytes in flight for which the receive buffer of a socket has room.
+ * The kernel charges its own memory for a datagram to the buffer, which is up to twice the length
+ * of the datagram. A peer is assumed to have a buffer of the same size.
  */
 static uint32_t
 compute_window_bytes(const struct uroce_udp_queue *queue)
@@ -371,7 +374,7 @@ uroce_udp_port_close(struct uroce_udp_port *udp)
 	free(udp);
 }
 
-/* Whether the host still has the addresses of a queue's sockets. */
+/* Whether the host still has the addresses to which a queue's sockets are bound. */
 static bool
 has_all_addrs(const struct uroce_udp_queue *queue)
 {

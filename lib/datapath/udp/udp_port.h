@@ -40,10 +40,12 @@
 struct uroce_port;
 struct uroce_udp_queue;
 
-/** MAC of all other hosts in the frames of this port, because the kernel does not report MACs. */
+/**
+ * MAC of all other hosts in the frames of a port `udp`, because the kernel does not report MACs.
+ */
 extern const uint8_t uroce_udp_peer_mac[6];
 
-/** The part of a port that only the port `udp` has. */
+/** The state of a port `udp` that other ports do not have. */
 struct uroce_udp_port {
 	struct uroce_udp_port *next; /* next port of the process (udp_fork.c) */
 	uint16_t nb_queues;
@@ -55,7 +57,7 @@ struct uroce_udp_port {
 	bool has_addrs;
 };
 
-/** The properties of a port before it is open. */
+/** The properties of a port `udp` before it is open. */
 struct uroce_udp_plan {
 	uint8_t mac[6];
 	uint32_t frame_limit; /* length of the longest frame in bytes, as in struct uroce_port */
@@ -63,7 +65,7 @@ struct uroce_udp_plan {
 };
 
 /**
- * Plan a port: determine its properties without opening sockets.
+ * Plan a port `udp`: determine its properties without opening sockets.
  * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
  *   the address)
  */
@@ -72,12 +74,12 @@ int uroce_udp_port_plan(const struct uroce_dev_conf *conf, struct uroce_udp_plan
 /**
  * Open the sockets of a port, a queue for each worker, and determine the MAC and the longest frame.
  * @return 0, or -errno after one logged line: ENODEV (no such interface, or the host does not have
- *   the address), EADDRINUSE (a socket has the UDP port at this address), EPERM (the kernel lets
- *   only privileged users bind a socket to an interface), ENOMEM
+ *   the address), EADDRINUSE (another socket has UDP port 4791 at an address of the port), EPERM
+ *   (the kernel lets only privileged users bind a socket to an interface), ENOMEM
  */
 int uroce_udp_port_open(struct uroce_port *port, const struct uroce_dev_conf *conf);
 
-/** Close the sockets, when no thread calls bursts any more. NULL is allowed. */
+/** Close the sockets of a port. No thread may receive or transmit any more. `udp` may be NULL. */
 void uroce_udp_port_close(struct uroce_udp_port *udp);
 
 /**
@@ -91,8 +93,8 @@ int uroce_udp_port_wakeup_fd(const struct uroce_udp_port *udp, uint16_t queue);
 
 /**
  * Tell a queue that its descriptor did not poll readable when the waiting thread woke. The next
- * receive burst returns no frames without a system call, so that what has woken the thread, such as
- * a doorbell, is done earlier. Any thread may call this function.
+ * receive burst of the queue makes no system call and returns no frames, so that the thread handles
+ * earlier what has woken it, such as a doorbell. Any thread may call this function.
  */
 void uroce_udp_port_found_empty(struct uroce_udp_port *udp, uint16_t queue);
 

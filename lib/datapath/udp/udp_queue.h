@@ -24,39 +24,55 @@
 /** Maximum number of datagrams that the kernel cuts from one message. */
 #define UROCE_UDP_SEGMENTS_MAX 64u
 
-/** Maximum length of a message in bytes, with room for the headers of its datagrams. */
+/**
+ * Maximum length in bytes of a message that the kernel cuts into datagrams. The rest of the 65535
+ * bytes of an IP packet is room for headers.
+ */
 #define UROCE_UDP_MESSAGE_MAX 65000u
 
-/** Maximum number of parts of the frames of a burst. A zero-copy frame has three parts. */
+/**
+ * Maximum number of parts, each the data of one mbuf, of all frames of a burst. A zero-copy frame
+ * has three parts.
+ */
 #define UROCE_UDP_PARTS_MAX (3 * UROCE_BURST)
 
-/** Length of the longest headers that the port puts in front of a datagram: Ethernet, IPv6, UDP. */
+/**
+ * Length in bytes of the longest headers that the port puts in front of a received datagram:
+ * Ethernet, IPv6, UDP.
+ */
 #define UROCE_UDP_HDR_MAX  (14u + 40 + 8)
 #define UROCE_UDP_HDR_IPV4 (14u + 20 + 8)
 
 /** Number of header bytes behind the IPv4 identification: the rest of the IPv4 header, and UDP. */
 #define UROCE_UDP_AFTER_IDENT (20u - 6 + 8)
 
-/** Counts of messages and of unexpected events. The thread that drives the worker writes them. */
+/**
+ * Counts of a queue's messages and unexpected events. The thread that drives the worker writes
+ * them.
+ */
 struct uroce_udp_stats {
 	_Atomic uint64_t tx_messages; /* messages that the kernel has accepted */
 	/* frames that the kernel refused, but not because a buffer was full */
 	_Atomic uint64_t tx_lost;
 	_Atomic uint64_t rx_messages; /* messages that the kernel has delivered */
-	_Atomic uint64_t rx_copied;   /* messages that did not fit the prepared mbufs */
-	_Atomic uint64_t rx_too_long; /* datagrams that are longer than the longest frame */
-	/* datagrams that the kernel dropped, of sockets of multicast groups that are closed */
+	/* received messages that did not fit the prepared mbufs, and were copied */
+	_Atomic uint64_t rx_copied;
+	/* received datagrams that were dropped because they do not fit the longest frame */
+	_Atomic uint64_t rx_too_long;
+	/* datagrams that the kernel dropped at sockets of multicast groups that have been closed */
 	_Atomic uint64_t rx_dropped;
 	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
 	_Atomic uint64_t icmp_errors; /* errors that hosts or routers have reported by ICMP */
 };
 
-/** Number of logged errors that are stored, so that they are not logged again. */
+/**
+ * Number of the latest logged ICMP errors that a queue stores, so that it does not log them again.
+ */
 #define UROCE_UDP_LOGGED_ERRORS 8u
 
-/** Errors that the network has reported about datagrams of a queue. */
+/** Errors that the network has reported by ICMP about datagrams of a queue. */
 struct uroce_udp_errors {
-	bool are_waiting; /* an error queue of a socket may have errors */
+	bool are_waiting; /* the kernel's error queue of some socket may have errors */
 	unsigned next_logged;
 	/* The latest errors that were logged, and their destinations. */
 	struct uroce_udp_logged_error {
@@ -73,7 +89,7 @@ struct uroce_udp_origin {
 	bool is_ipv6;
 };
 
-/** State of the transmit side: messages for one sendmmsg(). */
+/** State of the transmit side of a queue: messages for one sendmmsg(). */
 struct uroce_udp_tx {
 	struct mmsghdr msg[UROCE_BURST];
 	uint8_t nb_frames[UROCE_BURST]; /* number of frames of each message */
@@ -83,28 +99,28 @@ struct uroce_udp_tx {
 	} dest[UROCE_BURST];
 	_Alignas(struct cmsghdr) uint8_t control[UROCE_BURST][160];
 	struct iovec part[UROCE_UDP_PARTS_MAX];
-	bool has_segment; /* the kernel cuts one message into datagrams (UDP_SEGMENT) */
+	bool has_segment; /* the kernel can cut one message into several datagrams (UDP_SEGMENT) */
 	/*
-	 * Error of the latest message of several datagrams, which may be the kernel's refusal to
-	 * cut it, or may be an error of the path; 0: there was none. The result of the next
+	 * errno of the latest message of several datagrams; 0: there was no error. Either the
+	 * kernel refused to cut the message, or the path has an error. The result of the next
 	 * message, which has one datagram, decides between both.
 	 */
 	int segment_error;
 	bool has_logged_loss;
 };
 
-/** State of the receive side. */
+/** State of the receive side of a queue. */
 struct uroce_udp_rx {
 	struct rte_mbuf
 		*spare[UROCE_BURST]; /* mbufs for the next datagrams; the last is used first */
 	unsigned nb_spare;
-	unsigned next_socket; /* index of the socket that is read first */
-	unsigned streak;      /* number of consecutive messages of this socket */
+	unsigned next_socket; /* index of the socket that the next receive burst reads first */
+	unsigned streak;      /* number of consecutive messages of the socket `next_socket` */
 	struct iovec part[UROCE_BURST + 1];
 	/* Buffer for a message that does not fit the prepared mbufs; NULL: not allocated yet. */
 	uint8_t *overflow;
 	uint32_t left_at, left_end; /* the bytes [left_at, left_end) of `overflow` wait for mbufs */
-	uint32_t left_len;          /* length of a datagram in `overflow` */
+	uint32_t left_len;          /* length of each datagram in `overflow` but the last */
 	struct uroce_udp_origin left_origin;
 	/*
 	 * Terms by which the ICRC of a datagram of `terms_len` bytes depends on the IPv4
@@ -115,13 +131,16 @@ struct uroce_udp_rx {
 };
 
 struct uroce_udp_queue {
-	/* The sockets: those of the addresses or families, and those of multicast groups. */
+	/*
+	 * The sockets: one for each configured address, or else one for IPv4 and one for IPv6, and
+	 * one for each multicast group that needs a socket.
+	 */
 	struct uroce_udp_socket socket[UROCE_ADDRS_MAX + UROCE_UDP_GROUPS_MAX];
 	unsigned nb_sockets;
 	int epoll_fd; /* epoll descriptor, which polls readable if one of the sockets does */
 	/*
-	 * The sockets did not poll readable when the waiting thread woke, so the next receive call
-	 * returns without a look at them. Any thread may set this.
+	 * The sockets did not poll readable when the waiting thread woke, so the next receive burst
+	 * returns without reading them. Any thread may set this field.
 	 */
 	_Atomic bool is_known_empty;
 	struct uroce_udp_stats stats;
@@ -131,17 +150,20 @@ struct uroce_udp_queue {
 };
 
 /**
- * Open a socket, and add it to a queue. The function is in udp_port.c.
+ * Open a socket, and add it to a queue of the port `udp`. The function is in udp_port.c.
  * @return 0, or -errno: ENOMEM (the queue has no room), or an error of the kernel
  */
 int uroce_udp_queue_add(struct uroce_udp_queue *queue, const struct uroce_udp_socket_conf *conf);
 
-/** Close a socket of a queue. Later sockets get another index. The function is in udp_port.c. */
+/**
+ * Close socket `i` of a queue. The last socket of the queue gets this index. The function is in
+ * udp_port.c.
+ */
 void uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i);
 
 /**
- * Read the error queues of the sockets: count the errors that the network has reported, and log new
- * ones. The function is in udp_error.c.
+ * Read the error queues of a queue's sockets: count the errors that the network has reported, and
+ * log new ones. The function is in udp_error.c.
  */
 void uroce_udp_read_errors(const struct uroce_port *port, struct uroce_udp_queue *queue);
 

@@ -3,16 +3,16 @@
 /*
  * Receive on the port `udp`. A message of the kernel is one datagram, or up to 64 datagrams of one
  * flow and one length (UDP_GRO), of which the last may be shorter. The kernel copies each datagram
- * into an mbuf of its own: the mbufs are offered as parts of as many bytes as a datagram of the
- * latest message had. If the message turns out to be different, its bytes are copied to mbufs by
- * way of a buffer that has room for the longest message. Datagrams that have no mbuf yet wait in
- * this buffer.
+ * into an mbuf of its own: recvmsg() gets the mbufs as parts (struct iovec), each as long as a
+ * datagram of the socket's latest message. If the new message has datagrams of another length, its
+ * bytes are copied to other mbufs by way of a buffer that has room for the longest message.
+ * Datagrams that have no mbuf yet wait in this buffer.
  *
  * Headers of Ethernet, IP and UDP are written in front of each datagram. The identification of IPv4
- * is unknown and written as 0. Datagram i of a message probably had identification i, because its
- * sender is this port. So its ICRC is changed to the value for identification 0. The worker accepts
- * a frame with any identification (struct uroce_port_policy), so that a wrong guess only costs
- * time.
+ * is unknown and written as 0. Datagram i of a message probably had identification i, because the
+ * sender probably also is a port `udp`. So its ICRC is changed to the value for identification 0.
+ * The worker accepts a frame with any identification (struct uroce_port_policy), so that a wrong
+ * guess only costs time.
  */
 
 #include <errno.h>
@@ -27,18 +27,19 @@
 #include "wire/icrc.h"
 #include "wire/parse.h"
 
-/* Length of the longest message of the kernel. */
+/* Length in bytes of the longest message that the kernel delivers. */
 #define MESSAGE_MAX 65536u
 
 /*
- * Length of a message of several datagrams from which on a copy costs more than a second system
- * call. From this length on, the next message is expected to have the same segments.
+ * Length in bytes of a message of several datagrams from which on a copy to other mbufs costs more
+ * than a second system call. After a message of this length or more, the next message of the socket
+ * is expected to have datagrams of the same length.
  */
 #define LEARN_LEN 2048u
 
 /*
- * Number of consecutive messages, of one datagram or shorter than LEARN_LEN, after which the next
- * message is expected to have one datagram.
+ * Number of consecutive messages of a socket, of one datagram or shorter than LEARN_LEN, after
+ * which the next message is expected to have one datagram.
  */
 #define CHEAP_MAX 64
 
@@ -74,9 +75,10 @@ take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 }
 
 /*
- * Whether a receive call must be repeated. An error other than that of an empty socket is one that
- * the network has reported about an earlier datagram. The kernel reports such an error once, and
- * datagrams may wait behind it. The error queue then has more about it.
+ * Whether a receive call on a socket must be repeated. If the call fails although the socket is not
+ * empty, the network has reported an error about an earlier datagram. The kernel returns such an
+ * error from one call only, and datagrams may wait behind it. The error queue of the socket has the
+ * details.
  */
 static bool
 must_repeat(struct uroce_udp_queue *queue, ssize_t ret)
@@ -88,7 +90,7 @@ must_repeat(struct uroce_udp_queue *queue, ssize_t ret)
 }
 
 /*
- * Receive a message.
+ * Receive a message from a socket.
  * @return whether there was a message
  */
 static bool
@@ -125,8 +127,8 @@ recv_message(struct uroce_udp_queue *queue, const struct uroce_udp_socket *sock,
 /* --- identifications --------------------------------------------------------------------------- */
 
 /*
- * Change the ICRCs of the datagrams of a message from the probable identifications 0, 1, 2 ... to
- * identification 0.
+ * Change the ICRCs of the datagrams of a received message from the values for the probable IPv4
+ * identifications 0, 1, 2 ... to the values for identification 0.
  */
 static void
 clear_idents(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
@@ -166,7 +168,8 @@ get_datagram_max(const struct uroce_port *port, uint32_t hdr_len)
 }
 
 /*
- * Move datagrams from the overflow buffer into mbufs.
+ * Move datagrams into mbufs from the overflow buffer, where a message waits that did not fit the
+ * prepared mbufs.
  * @return number of frames
  */
 static unsigned
@@ -227,7 +230,10 @@ is_single_datagram(const struct uroce_udp_arrival *arrival)
 	return arrival->segment_len == arrival->len;
 }
 
-/* Record the lengths of a message, which determine the parts for the socket's next message. */
+/*
+ * Record the lengths of a received message, which determine the parts (struct iovec) for the
+ * socket's next message.
+ */
 static void
 expect_segment_len(struct uroce_udp_socket *sock, const struct uroce_udp_arrival *arrival,
 		   bool is_copied)
@@ -243,7 +249,8 @@ expect_segment_len(struct uroce_udp_socket *sock, const struct uroce_udp_arrival
 }
 
 /*
- * Prepare the parts for a message: mbufs, and the overflow buffer behind them.
+ * Prepare the parts (struct iovec) for the reception of a message: mbufs, and the overflow buffer
+ * behind them.
  * @param[out] in_mbufs  number of bytes of the parts that are mbufs
  * @return number of parts that are mbufs
  */
@@ -268,7 +275,10 @@ prepare_parts(struct uroce_udp_rx *rx, uint32_t hdr_len, uint32_t part_len, unsi
 	return n;
 }
 
-/* Complete the mbufs of a message that fitted the prepared parts, so that each mbuf is a frame. */
+/*
+ * Complete the mbufs of a received message that fitted the prepared mbufs, so that each mbuf is a
+ * frame.
+ */
 static unsigned
 take_mbufs(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
 	   const struct uroce_udp_arrival *arrival, struct rte_mbuf **frames)
@@ -283,7 +293,9 @@ take_mbufs(struct uroce_udp_rx *rx, const struct uroce_udp_origin *origin,
 	return nb;
 }
 
-/* Choose the length of each part that is an mbuf, for the next message of a socket. */
+/*
+ * Choose the length of each part (struct iovec) that is an mbuf, for the next message of a socket.
+ */
 static uint32_t
 choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *sock,
 		uint32_t hdr_len)
@@ -294,9 +306,9 @@ choose_part_len(const struct uroce_port *port, const struct uroce_udp_socket *so
 }
 
 /*
- * Choose the number of parts that are mbufs for the next message of a socket. If a message of
- * several datagrams is expected, its length is read first, because a call with many parts that
- * finds no message would cost more than both calls.
+ * Choose the number of parts (struct iovec) that are mbufs, for the next message of a socket. If a
+ * message of several datagrams is expected, its length is read first, because a call with many
+ * parts that finds no message would cost more than both calls.
  * @return number of parts; 0: there is no message, no mbuf, or no room
  */
 static unsigned
@@ -362,9 +374,10 @@ receive_message(const struct uroce_port *port, struct uroce_udp_queue *queue,
 }
 
 /*
- * Receive a message that has frames. Messages without frames are skipped, up to the number of
- * messages of a burst, so that a sender of such messages does not delay those of others.
- * @return number of frames; 0: there is no such message
+ * Receive the next message of a socket that has valid frames. Messages whose datagrams are empty or
+ * too long are skipped, at most UROCE_BURST of them, so that a sender of such messages does not
+ * delay the messages of others.
+ * @return number of frames; 0: no message with frames was found
  */
 static unsigned
 receive_from(const struct uroce_port *port, struct uroce_udp_queue *queue,
@@ -395,8 +408,8 @@ refill_spare(const struct uroce_port *port, uint16_t queue_idx, struct uroce_udp
 }
 
 /*
- * Choose the socket that the next call reads first: the one that had frames, so that a single flow
- * does not cost a system call for each other socket. Other sockets get their turn after
+ * Choose the socket that the next receive burst reads first: the one that had frames, so that a
+ * single flow does not cost a system call for each other socket. Other sockets get their turn after
  * STREAK_MAX messages.
  */
 static void
@@ -412,8 +425,8 @@ choose_next_socket(struct uroce_udp_queue *queue, bool had_frames)
 }
 
 /*
- * Whether the sockets were empty when the thread that drives the queue woke. The thread was woken
- * for something else, such as a doorbell, and this comes before a look at the sockets.
+ * Whether the sockets of a queue were empty when the thread that drives the queue woke. The thread
+ * was woken for something else, such as a doorbell, and handles that before it reads the sockets.
  */
 static bool
 was_found_empty(struct uroce_udp_queue *queue)

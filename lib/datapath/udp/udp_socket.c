@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The options and the address of a UDP socket. An option that a kernel lacks makes the port slower
- * or less exact, but does not make it fail. The options against fragmentation, and those for the
- * addresses of datagrams, are required.
+ * The options and the address of a UDP socket of the port `udp`. An option that a kernel lacks
+ * makes the port slower or less exact, but does not make it fail. The options against
+ * fragmentation, and those for the addresses of datagrams, are required.
  */
 
 #include "datapath/udp/udp_socket.h"
@@ -20,7 +20,10 @@
 #include "datapath/net/netif.h"
 #include "wire/build.h"
 
-/* Requested size of each buffer of a socket, in bytes. The kernel may grant less. */
+/*
+ * Requested size in bytes of the receive buffer and of the send buffer of a socket. The kernel may
+ * grant less.
+ */
 #define BUFFER_LEN (8 << 20)
 
 union sockaddr_ip {
@@ -126,7 +129,9 @@ static const struct option group_options[] = {
 	{ IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, false },
 };
 
-/* Allow other sockets of the host for the same group, and join the group. */
+/*
+ * Allow other sockets of the host for the same multicast group, and make a socket join the group.
+ */
 static int
 join_as_group(int fd, const struct uroce_udp_socket_conf *conf)
 {
@@ -142,7 +147,7 @@ join_as_group(int fd, const struct uroce_udp_socket_conf *conf)
 	return 0;
 }
 
-/* Send datagrams to multicast groups by the interface of the socket, if it has one. */
+/* Make a socket send datagrams to multicast groups by the interface of its configuration. */
 static void
 set_multicast_interface(int fd, const struct uroce_udp_socket_conf *conf)
 {
@@ -288,7 +293,7 @@ uroce_udp_socket_find_source(const uint8_t dip[16], int if_index, uint8_t sip[16
 		return fd;
 	ret = getsockname(fd, &addr.any, &len) < 0 ? -errno : 0;
 	close(fd);
-	memcpy(sip, dip, 16); /* for IPv4: the prefix of the IPv4-mapped form */
+	memcpy(sip, dip, 16); /* copies, for IPv4, the prefix of the IPv4-mapped form */
 	if (uroce_ip_is_v4(dip))
 		memcpy(sip + 12, &addr.v4.sin_addr, 4);
 	else

@@ -20,11 +20,14 @@ struct uroce_udp_socket {
 	/* Index of the interface of link-local addresses; 0: unknown. */
 	int if_index;
 	/*
-	 * Length of the datagrams of the latest message of several datagrams; 0: messages of one
-	 * datagram are expected.
+	 * Length in bytes of the datagrams of the latest received message of several datagrams; 0:
+	 * the next message is expected to have one datagram.
 	 */
 	uint32_t segment_len;
-	/* Number of messages in a row that have one datagram, or whose copy is cheap. */
+	/*
+	 * Number of consecutive received messages that had one datagram, or were so short that a
+	 * copy to other mbufs was cheap.
+	 */
 	unsigned nb_cheap;
 };
 
@@ -36,7 +39,7 @@ struct uroce_udp_socket_conf {
 	int if_index;        /* index of the interface of link-local addresses */
 	/* `ip` is a multicast group, which the socket joins. */
 	bool is_group;
-	/* A further socket of the process shares this address, see SO_REUSEPORT. */
+	/* Another socket of this process is bound to the same address, see SO_REUSEPORT. */
 	bool is_shared;
 };
 
@@ -63,7 +66,8 @@ void uroce_udp_socket_share(const struct uroce_udp_socket *sock);
 uint32_t uroce_udp_socket_drops(const struct uroce_udp_socket *sock);
 
 /**
- * Check whether the kernel has a route, by means of a socket that exists only for this call.
+ * Check whether the kernel has a route from `sip` to `dip`, by means of a socket that exists only
+ * for this call.
  * @param if_index  interface of link-local addresses
  * @return 0, or -errno of the kernel
  */

@@ -5,9 +5,9 @@
  * hop limit and length become one message, which the kernel cuts into datagrams (UDP_SEGMENT). Only
  * the last datagram of a message may be shorter. All messages of a burst leave in one sendmmsg().
  *
- * Datagram i of a message has identification i of IPv4, and its ICRC is corrected for that. If the
- * kernel does not accept the message, the corrections are undone, because the frames stay pending
- * and may be sent in other messages.
+ * The kernel gives datagram i of a message the IPv4 identification i, and the ICRC of the datagram
+ * is corrected for that. If the kernel does not accept the message, the corrections are undone,
+ * because the frames stay pending and may be sent in other messages.
  */
 
 #include <errno.h>
@@ -34,14 +34,15 @@ struct view {
 	uint8_t tclass;
 	uint8_t ttl;
 	const uint8_t *src; /* source address, directly followed by the destination address */
-	uint8_t ip_len;     /* length of an address */
+	uint8_t ip_len;     /* length of an IP address: 4 or 16 bytes */
 	struct uroce_udp *udp;
 	uint32_t len; /* length of the UDP payload */
 };
 
 /*
- * Parse the headers of a frame. Options of IPv4 are refused: a client of uroced may write any
- * frame, and uroced has checked the packet behind the options.
+ * Parse the headers of a frame. A frame with IPv4 options is refused: a client of uroced may write
+ * any frame, and uroced has checked the RoCE packet behind the options, but this function expects
+ * the packet at a fixed offset.
  * @return whether the frame is IP and UDP, as all frames of a device on this port should be
  */
 static bool
@@ -109,8 +110,8 @@ set_sport(const struct rte_mbuf *frame, const struct view *view)
 }
 
 /*
- * Change the ICRCs of the frames of a message for the identifications that the kernel will write. A
- * second call undoes the first.
+ * Change the ICRCs of the frames of a message for the IPv4 identifications that the kernel will
+ * write. A second call with the same frames undoes the change.
  */
 static void
 toggle_idents(struct rte_mbuf **frames, unsigned nb)
@@ -131,7 +132,7 @@ toggle_idents(struct rte_mbuf **frames, unsigned nb)
 
 /* --- messages ---------------------------------------------------------------------------------- */
 
-/* Append a control message to those of a message. */
+/* Append a control message (struct cmsghdr) to those of a message. */
 static void
 add_control(struct msghdr *msg, int level, int type, const void *data, size_t len)
 {
@@ -209,7 +210,7 @@ set_destination(struct uroce_udp_tx *tx, unsigned at, const struct uroce_udp_soc
 }
 
 /*
- * Count the frames from the first on that can leave in one message.
+ * Count the frames, from the first of `frames` on, that can leave in one message.
  * @param first  view of the first frame
  */
 static unsigned
@@ -367,7 +368,7 @@ is_of_segment(int error)
 }
 
 /*
- * Handle an error of the first message.
+ * Handle the kernel's error for the first message of a batch.
  * @return number of frames that are lost; 0: the frames stay pending
  */
 static unsigned
@@ -411,7 +412,7 @@ send_messages(struct uroce_udp_queue *queue, int fd, struct mmsghdr *msg, unsign
 
 	if (likely(ret == (int)nb) || (ret < 0 && is_full(errno)))
 		return ret;
-	/* the kernel does not return the error of a message behind the first one */
+	/* sendmmsg() does not return the error of a message behind the first one */
 	queue->errors.are_waiting = true;
 	return ret >= 0 ? ret : try_messages(fd, msg, nb);
 }
@@ -430,7 +431,7 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 	unsigned nb_sent = 0;
 	int ret, error;
 
-	/* no socket has the frame's source address, so the frame is lost */
+	/* The first frame is not IP and UDP, or no socket has its source address, so it is lost. */
 	if (batch.nb_messages == 0)
 		return handle_tx_error(port, queue, 1, EAFNOSUPPORT);
 	ret = send_messages(queue, batch.sock->fd, tx->msg, batch.nb_messages);
@@ -449,7 +450,7 @@ send_batch(const struct uroce_port *port, struct uroce_udp_queue *queue, struct 
 	if (!*is_stopped)
 		return handle_tx_error(port, queue, tx->nb_frames[0], error);
 	/*
-	 * Clear the error. The pending frames may be dropped before the kernel accepts frames
+	 * Clear `segment_error`. The pending frames may be dropped before the kernel accepts frames
 	 * again, and the next message may then have nothing to do with the error.
 	 */
 	tx->segment_error = 0;
