@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The stage clocks of the threads, and the cost of a lap of such a clock. Clocks come from a fixed
- * set and are never returned: when a thread ends, its times remain. If there are more threads than
- * clocks, the surplus threads share the last clock. The sums of that clock are hints at best.
+ * The stage clocks of the threads, and the cost of a call of uroce_stage_lap(). Clocks come from a
+ * fixed set and are never returned: when a thread ends, its times remain. If there are more threads
+ * than clocks, the surplus threads share the last clock. The sums of that clock are hints at best.
  */
 
 #include "datapath/stage.h"
@@ -17,7 +17,7 @@
 
 static struct uroce_stage_clock stage_clocks[NB_CLOCKS];
 static _Atomic unsigned nb_clocks;
-static uint64_t lap_cost_milli; /* cost of a lap of a stage clock, in thousandths of a cycle */
+static uint64_t lap_cost_milli; /* cost of a call of uroce_stage_lap(), in thousandths of a cycle */
 
 _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
@@ -46,8 +46,8 @@ static const char *const stage_names[] = {
 static_assert(RTE_DIM(stage_names) == UROCE_STAGE_NB, "each stage has a name");
 
 /*
- * Measure the cost of a lap of a stage clock: the minimum of several runs, because interruptions
- * only add to the time of a run.
+ * Measure the cost of a call of uroce_stage_lap(): the minimum of several runs, because
+ * interruptions only add to the time of a run.
  */
 static void
 measure_cost(void)

@@ -66,8 +66,8 @@ enum uroce_stage {
 /** The sum of the time that was spent on a stage. */
 struct uroce_stage_sum {
 	uint64_t cycles;
-	uint64_t laps;  /* number of laps: passes through the stage */
-	uint64_t items; /* number of packets, requests or completions that the laps processed */
+	uint64_t laps;  /* number of passes through the stage */
+	uint64_t items; /* number of packets, requests or completions that the stage processed */
 };
 
 #ifdef UROCE_STAGES
@@ -77,19 +77,20 @@ struct uroce_stage_sum {
 
 /** The stage clock of a thread. Only the thread writes it; other threads read it as a hint. */
 struct uroce_stage_clock {
-	_Alignas(64) uint64_t last_tsc; /* time stamp counter at the end of the latest lap */
+	/* time stamp counter at the end of the thread's latest stage */
+	_Alignas(64) uint64_t last_tsc;
 	struct uroce_stage_sum sum[UROCE_STAGE_NB];
 };
 
-/** The stage clock of the calling thread; NULL: the thread has made no lap yet. */
+/** The stage clock of the calling thread; NULL: the thread has not ended a stage yet. */
 extern _Thread_local struct uroce_stage_clock *uroce_stage_own;
 
 /** Assign a stage clock to the calling thread. */
 void uroce_stage_start(void);
 
 /**
- * End a lap: attribute the time since the thread's latest lap to `stage`, which processed `nb`
- * items.
+ * Attribute the time since the end of the thread's latest stage to `stage`, which ends now and has
+ * processed `nb` items.
  */
 static inline void
 uroce_stage_lap(enum uroce_stage stage, unsigned nb)
@@ -108,7 +109,7 @@ uroce_stage_lap(enum uroce_stage stage, unsigned nb)
 	clock->last_tsc = now;
 }
 
-/** Discard the time since the thread's latest lap, in which the thread slept. */
+/** Discard the time since the end of the thread's latest stage, in which the thread slept. */
 static inline void
 uroce_stage_skip(void)
 {

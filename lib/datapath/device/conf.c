@@ -28,7 +28,7 @@ struct key {
 	const char *name;
 	int (*parse)(const char *value, struct uroce_dev_conf *conf);
 	const char *allowed;
-	bool is_list; /* the key may appear more than once in the string */
+	bool is_list; /* the key may appear more than once in the configuration string */
 };
 
 static int
@@ -314,7 +314,8 @@ is_given(const char *name, uint32_t seen)
 }
 
 /*
- * Refuse keys that have no meaning for the port.
+ * Refuse the keys `names`, which have no meaning for the port, if the configuration string contains
+ * one of them.
  * @param why  end of the log line: the reason of the refusal, and the keys that are allowed
  * @return 0, or -EINVAL after a logged line
  */
@@ -331,8 +332,8 @@ refuse_keys(const char *const names[], unsigned nb, uint32_t seen, const char *w
 }
 
 /*
- * Refuse keys that do not apply to the port. Some keys are only for a port of uroced, others only
- * for all other ports.
+ * Refuse keys of the configuration string that do not apply to the port. Some keys are only for a
+ * port of the daemon uroced, others only for ports of other kinds.
  */
 static int
 check_attached(const struct uroce_dev_conf *conf, uint32_t seen)

@@ -276,8 +276,8 @@ push_link_event(struct uroce_dev *dev, bool is_up)
 }
 
 /*
- * Open the port of a device. Programs see a planned device before its port is open. If the link of
- * the open port has another state than they have seen, an event is raised.
+ * Open the port of a device. Programs see a planned device before its port is open. If the state of
+ * the link differs from the state that programs have seen, an event is raised.
  */
 static int
 open_port(struct uroce_dev *dev)

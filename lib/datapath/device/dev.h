@@ -292,11 +292,11 @@ int uroce_dev_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint1
 int uroce_dev_try_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *av, uint16_t sport,
 			  uint64_t *request_ns, struct uroce_path *path);
 
-/** Get the file descriptor that polls readable while an event is pending. */
+/** Get the file descriptor that polls readable while an asynchronous event is pending. */
 int uroce_dev_event_fd(const struct uroce_dev *dev);
 
 /**
- * Take the oldest pending event.
+ * Take the oldest pending asynchronous event of a device.
  * @return whether an event was pending
  */
 bool uroce_dev_event_pop(struct uroce_dev *dev, struct uroce_dev_event *event);

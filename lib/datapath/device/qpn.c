@@ -107,8 +107,7 @@ uroce_qpn_alloc_of(struct uroce_qpn_table *table, const uint32_t *block, uint32_
 	if (getrandom(draw, sizeof(draw), 0) != sizeof(draw))
 		return -ENOMEM;
 	/*
-	 * First try random QPNs of the blocks, then all QPNs that follow the last random one,
-	 * cyclically.
+	 * First try random QPNs of the given blocks, then all QPNs of the blocks in cyclic order.
 	 */
 	for (uint32_t i = 0; i < DRAWS + (is_exhaustive ? nb : 0); i++) {
 		const uint32_t at = (i < DRAWS ? draw[i] : draw[DRAWS - 1] + i) % nb;
@@ -140,7 +139,9 @@ uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn)
 
 	assert(*taken == qpn);
 	if (qpn == UROCE_QPN_GSI) {
-		/* the slot of QPN 1 stays reserved after it is freed, so `taken` does not change */
+		/*
+		 * the slot of QPN 1 stays reserved after QPN 1 is freed, so `taken` does not change
+		 */
 		table->has_gsi = false;
 		return;
 	}

@@ -48,13 +48,13 @@ struct uroce_qpn_table {
 	_Atomic(struct uroce_worker_qp *) slot[];
 };
 
-/** Get the number of slots of a table for up to `max_qp` QPs: a power of two. */
+/** Get the number of slots of a table of QPNs for up to `max_qp` QPs: a power of two. */
 uint32_t uroce_qpn_table_slots(uint32_t max_qp);
 
-/** Get the length in bytes of a table for up to `max_qp` QPs (1 .. 2^22). */
+/** Get the length in bytes of a table of QPNs for up to `max_qp` QPs (1 .. 2^22). */
 size_t uroce_qpn_table_memsize(uint32_t max_qp);
 
-/** Initialize an empty table in zeroed memory `mem` (64-byte aligned). */
+/** Initialize an empty table of QPNs in zeroed memory `mem` (64-byte aligned). */
 struct uroce_qpn_table *uroce_qpn_table_init(void *mem, uint32_t max_qp);
 
 /**
@@ -86,8 +86,8 @@ void uroce_qpn_free(struct uroce_qpn_table *table, uint32_t qpn);
 void uroce_qpn_publish(struct uroce_qpn_table *table, struct uroce_worker_qp *wqp);
 
 /**
- * Withdraw a QP from the table. Lookups that begin now do not find the QP. Its memory must stay
- * until a grace period is over.
+ * Withdraw a QP from the table of QPNs. Lookups that begin now do not find the QP. Its memory must
+ * stay until a grace period is over.
  */
 void uroce_qpn_withdraw(struct uroce_qpn_table *table, uint32_t qpn);
 

@@ -17,7 +17,10 @@
 
 #include "datapath/device/dev.h"
 
-/** Add a device that is up to telemetry, under this name. The first call registers the commands. */
+/**
+ * Add a device that is up to telemetry, under this name. The first call registers the telemetry
+ * commands.
+ */
 void uroce_telemetry_add(struct uroce_dev *dev, const char *name);
 
 /**

@@ -17,7 +17,7 @@
 #define PROTO_IGMP       2
 #define PROTO_HOP_BY_HOP 0
 #define HOP_LIMIT        1
-/* The DSCP of network control (CS6), shifted to its place in the traffic class. */
+/* The DSCP of network control (CS6), in the upper six bits of the traffic class. */
 #define DSCP_CS6      0xc0
 #define MIN_FRAME_LEN 60 /* minimum length of an Ethernet frame without FCS */
 /* Maximum response time of an IGMPv1 query, which has no field for this time. */

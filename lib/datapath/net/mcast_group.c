@@ -120,7 +120,10 @@ uroce_mcast_group_report(struct uroce_worker *worker)
 
 /* --- the port's filter ------------------------------------------------------------------------- */
 
-/* Whether the port has a filter that accepts only those multicast frames whose MACs are set. */
+/*
+ * Whether the port has a MAC filter that accepts only those multicast frames whose destination MACs
+ * are set.
+ */
 static bool
 has_filter(const struct uroce_port *port)
 {

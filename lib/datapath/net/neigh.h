@@ -89,14 +89,15 @@ enum uroce_neigh_verdict uroce_neigh_input(struct uroce_neigh *neigh, uint8_t *f
 					   uint32_t room, uint64_t now_ns);
 
 /**
- * Look up the MAC of a neighbour in the cache.
+ * Look up the MAC of a neighbour in the neighbour cache.
  * @return whether the cache has an entry that is not expired
  */
 bool uroce_neigh_find(struct uroce_neigh *neigh, const uint8_t ip[16], uint64_t now_ns,
 		      uint8_t mac[6]);
 
 /**
- * Build a request for the MAC of a neighbour, and create a cache entry for the reply.
+ * Build an ARP or ND request for the MAC of a neighbour, and create an entry of the neighbour cache
+ * for the reply.
  * @param sip  the address of the device from which the request is sent
  * @param[out] frame  the request; has room for UROCE_NEIGH_REQUEST_MAX bytes
  * @return length of the frame

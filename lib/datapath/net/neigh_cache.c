@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The neighbour cache. A set has few entries, so a linear search of the set is fast enough. A new
- * entry replaces an entry of its set: see is_evicted_before().
+ * The neighbour cache is set-associative. A set has few entries, so a linear search of the set is
+ * fast enough. A new entry replaces an entry of its set: see is_evicted_before().
  */
 
 #include "datapath/net/neigh_cache.h"

@@ -32,19 +32,20 @@ struct uroce_neigh_entry {
 
 struct uroce_neigh_cache {
 	/*
-	 * Random seed of the hash, so that other hosts cannot predict which addresses share a set.
+	 * Random seed of the hash, so that other hosts cannot predict which addresses share a set
+	 * of the cache.
 	 */
 	uint64_t seed;
 	struct uroce_neigh_entry entry[UROCE_NEIGH_SETS][UROCE_NEIGH_WAYS];
 };
 
-/** Find the entry of an address; NULL: the address has no entry. */
+/** Find the entry of an IP address in the neighbour cache; NULL: the address has no entry. */
 struct uroce_neigh_entry *uroce_neigh_cache_find(struct uroce_neigh_cache *cache,
 						 const uint8_t ip[16]);
 
 /**
- * Find or create the entry of an address. A new entry replaces an unused entry of its set, else the
- * oldest unsolicited entry, else the oldest entry.
+ * Find or create the entry of an IP address in the neighbour cache. A new entry replaces an unused
+ * entry of its set, else the oldest unsolicited entry, else the oldest entry.
  * @return the entry; NULL: all entries of the set were requested, and the new entry is unsolicited
  */
 struct uroce_neigh_entry *uroce_neigh_cache_add(struct uroce_neigh_cache *cache,

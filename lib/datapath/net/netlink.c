@@ -16,7 +16,7 @@
 #include "datapath/net/netlink_message.h"
 
 /*
- * Send a request, and store the reply in the memory of the request.
+ * Send an rtnetlink request to the kernel, and store the reply in the memory of the request.
  * @return length of the reply, or -errno
  */
 static ssize_t

@@ -54,7 +54,8 @@ int uroce_netlink_watch_addrs(void);
 int uroce_netlink_watch_links(void);
 
 /**
- * Read the pending notifications without waiting.
+ * Read the pending notifications of a descriptor of uroce_netlink_watch_addrs() or
+ * uroce_netlink_watch_links(), without waiting.
  * @param if_index  0: all interfaces
  * @return whether a notification is about an address of this interface, or notifications were lost
  */

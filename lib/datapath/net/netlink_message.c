@@ -124,8 +124,8 @@ find_attr(const union uroce_netlink_message *msg, size_t fixed_len, uint16_t typ
 }
 
 /*
- * Read the next hop of a route from a message. A gateway of the other address family (RTA_VIA) is
- * not supported, because it is rare.
+ * Read the next hop of a route from an rtnetlink message. A gateway of the other address family
+ * (RTA_VIA) is not supported, because it is rare.
  */
 static void
 get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint8_t next_hop[16])
@@ -139,8 +139,8 @@ get_next_hop(const union uroce_netlink_message *msg, const uint8_t dip[16], uint
 }
 
 /*
- * Read an address from the attribute `type` of a message, in the IPv4-mapped form if `dip` is IPv4.
- * If the message lacks the attribute, `ip` does not change.
+ * Read an IP address from the attribute `type` of an rtnetlink message, in the IPv4-mapped form if
+ * `dip` is IPv4. If the message lacks the attribute, `ip` does not change.
  */
 static void
 get_ip(const union uroce_netlink_message *msg, uint16_t type, const uint8_t dip[16], uint8_t ip[16])

@@ -55,7 +55,7 @@ int uroce_netlink_get_path(const union uroce_netlink_message *msg, size_t len,
 int uroce_netlink_get_neigh(const union uroce_netlink_message *msg, size_t len, uint8_t mac[6]);
 
 /**
- * Whether one of the notifications in `msg` is about an address of this interface.
+ * Whether one of the rtnetlink notifications in `msg` is about an address of this interface.
  * @param if_index  0: of any interface
  */
 bool uroce_netlink_has_addr(const union uroce_netlink_message *msg, size_t len, int if_index);

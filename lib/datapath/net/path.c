@@ -33,7 +33,7 @@
  * CPUs of this host.
  */
 #define RESOLVE_TIMEOUT_NS UINT64_C(3000000000)
-/* time in nanoseconds between two requests for the same MAC */
+/* time in nanoseconds between two ARP or ND requests for the same MAC */
 #define REPEAT_NS UINT64_C(100000000)
 /* microseconds of a sleep between two look-ups of a MAC, if no worker had work */
 #define POLL_US 50

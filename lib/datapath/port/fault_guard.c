@@ -27,11 +27,11 @@ static struct sigaction old_action[RTE_DIM(guarded)];
 static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 static int install_ret;
 
-/* The state of the fault guard of one thread. */
+/* The fault guard of one thread, with the point to which the signal handler jumps. */
 struct guard {
 	sigjmp_buf way_out;
 	atomic_bool is_inside;
-	bool is_open; /* SIGSEGV and SIGBUS are unblocked in this thread */
+	bool is_open; /* SIGSEGV and SIGBUS are unblocked in the thread */
 };
 
 static _Thread_local struct guard thread_guard;

@@ -47,7 +47,7 @@
 #include "datapath/intr_call.h"
 #include "datapath/log.h"
 
-/* Path of the memif socket if the port's arguments have none. */
+/* Path of the socket of a memif port whose arguments contain no path. */
 #define MEMIF_SOCKET "/run/memif.sock"
 
 /* type of getsockname() and getpeername() */
@@ -240,7 +240,7 @@ watch_listener(int fd)
 		return;
 	(void)rte_intr_callback_unregister(handle, replace_closed, NULL);
 	(void)rte_intr_callback_register(handle, replace_closed, NULL);
-	rte_intr_instance_free(handle); /* EAL has its own copy of the handle */
+	rte_intr_instance_free(handle); /* EAL has its own copy of the interrupt handle */
 }
 
 /*

@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <rte_mempool.h>
 
-/** Maximum number of mbufs that a thread may keep in its cache of a pool. */
+/** Maximum number of mbufs in the cache that a mempool has for each thread. */
 #define UROCE_POOL_CACHE 256
 
 /** The parameters with which a pool of mbufs is created. */

@@ -194,21 +194,21 @@ struct uroce_port_plan {
 int uroce_port_plan(const char *vdev, struct uroce_port_plan *plan);
 
 /**
- * Plan a port that will be attached to uroced. uroced is queried for the properties of the port.
+ * Determine the properties of a port that will be attached to uroced, by a query to uroced.
  * @return 0, or -errno after one logged line
  */
 int uroce_port_plan_attached(const char *socket, struct uroce_port_plan *plan);
 
 /**
- * Plan the port of a device: an ethdev port, a port that will be attached to uroced, or UDP
- * sockets.
+ * Determine the properties of a device's port before it is open. The port may be an ethdev port, a
+ * port that will be attached to uroced, or UDP sockets.
  * @param vdev  as for uroce_port_plan(), for an ethdev port
  * @return 0, or -errno after one logged line
  */
 int uroce_port_plan_for(const struct uroce_dev_conf *conf, const char *vdev,
 			struct uroce_port_plan *plan);
 
-/** Whether the link of a planned port is expected to be up. */
+/** Whether the link of a port that is not open yet is expected to be up. */
 bool uroce_port_plan_is_up(const struct uroce_port_plan *plan);
 
 /** Set the MAC of an open port, in place of the MAC that the port had. */

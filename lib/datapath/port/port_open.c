@@ -36,7 +36,7 @@
 
 /*
  * For each port ID: whether the port belongs to a device. A port can have one device only. The IDs
- * beyond those of ethdev are for ports that are attached to uroced.
+ * beyond those of ethdev are for ports that are attached to uroced and for ports `udp`.
  */
 static atomic_bool is_in_use[UROCE_PORTS_MAX];
 

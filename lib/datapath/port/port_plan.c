@@ -27,7 +27,10 @@ limit_of(const struct uroce_port_policy *policy, const char *args)
 	return limit > 0 ? limit : (policy->mtu ? policy->mtu : UROCE_PORT_MTU) + UROCE_PORT_L2;
 }
 
-/* Plan a port that shares a kernel interface, from the properties of the interface. */
+/*
+ * Determine the properties of a port that will share a kernel interface, from those of the
+ * interface.
+ */
 static int
 plan_netif(const char *name, struct uroce_port_plan *plan)
 {
@@ -51,7 +54,7 @@ plan_netif(const char *name, struct uroce_port_plan *plan)
 	return ret;
 }
 
-/* Choose the MAC of a planned port: the MAC of its arguments, or else a random one. */
+/* Choose the MAC of a port that is not open yet: the MAC in its arguments, or else a random one. */
 static void
 plan_mac(const char *given, struct uroce_port_plan *plan)
 {

@@ -73,7 +73,7 @@ struct search {
 	uint16_t queue;
 	int event_fd; /* duplicate of the eventfd of the ring; -1: the eventfd was not found */
 	uint32_t ring_offset;
-	unsigned nb; /* number of pages in `page`; each of them may have the ring */
+	unsigned nb; /* number of pages in `page`; each of them may contain the memif ring */
 	void *page[8];
 };
 
@@ -132,7 +132,8 @@ search_rings(void *arg)
 	    !(fcntl(fd, F_GETFL) & O_NONBLOCK))
 		return;
 	/*
-	 * The peer determines the offset of the ring in the shared memory, so it must be checked.
+	 * The memif peer determines the offset of the ring in the shared memory, so the offset must
+	 * be checked.
 	 */
 	search->ring_offset = record->ring_offset;
 	if (search->ring_offset % RTE_CACHE_LINE_MIN_SIZE != 0)

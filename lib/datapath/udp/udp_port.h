@@ -47,7 +47,7 @@ extern const uint8_t uroce_udp_peer_mac[6];
 
 /** The state of a port `udp` that other ports do not have. */
 struct uroce_udp_port {
-	struct uroce_udp_port *next; /* next port of the process (udp_fork.c) */
+	struct uroce_udp_port *next; /* next port `udp` in the list of this process (udp_fork.c) */
 	uint16_t nb_queues;
 	struct uroce_udp_queue *queue[UROCE_WORKERS_MAX];
 	/*

@@ -21,7 +21,7 @@
 #include "wire/hdr.h"
 #include "wire/icrc_field.h"
 
-/** Maximum number of datagrams that the kernel cuts from one message. */
+/** Maximum number of datagrams that the kernel cuts from one message (UDP_SEGMENT). */
 #define UROCE_UDP_SEGMENTS_MAX 64u
 
 /**
@@ -51,10 +51,15 @@
  * them.
  */
 struct uroce_udp_stats {
-	_Atomic uint64_t tx_messages; /* messages that the kernel has accepted */
-	/* frames that the kernel refused, but not because a buffer was full */
+	/* sent messages (of one or more datagrams) that the kernel has accepted */
+	_Atomic uint64_t tx_messages;
+	/*
+	 * frames lost because the kernel refused them with an error other than that of a full
+	 * buffer
+	 */
 	_Atomic uint64_t tx_lost;
-	_Atomic uint64_t rx_messages; /* messages that the kernel has delivered */
+	/* received messages (of one or more datagrams) that the kernel has delivered */
+	_Atomic uint64_t rx_messages;
 	/* received messages that did not fit the prepared mbufs, and were copied */
 	_Atomic uint64_t rx_copied;
 	/* received datagrams that were dropped because they do not fit the longest frame */
@@ -167,7 +172,7 @@ void uroce_udp_queue_remove(struct uroce_udp_queue *queue, unsigned i);
  */
 void uroce_udp_read_errors(const struct uroce_port *port, struct uroce_udp_queue *queue);
 
-/** Increase a counter of a queue. */
+/** Increase a counter of a queue by `nb`. */
 static inline void
 uroce_udp_count(_Atomic uint64_t *counter, unsigned nb)
 {

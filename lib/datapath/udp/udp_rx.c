@@ -62,7 +62,8 @@ take_control(const struct cmsghdr *cmsg, struct uroce_udp_arrival *arrival)
 		memcpy(&v6, CMSG_DATA(cmsg), sizeof(v6));
 		memcpy(arrival->dest, &v6.ipi6_addr, sizeof(v6.ipi6_addr));
 	} else if (is_v4 && type == IP_TOS) {
-		arrival->tclass = *CMSG_DATA(cmsg); /* the value of IP_TOS has one byte */
+		/* the value of the control message IP_TOS has one byte */
+		arrival->tclass = *CMSG_DATA(cmsg);
 	} else {
 		memcpy(&value, CMSG_DATA(cmsg), sizeof(value));
 		if (is_v6 && type == IPV6_TCLASS)

@@ -234,7 +234,8 @@ count_segments(const struct uroce_udp_tx *tx, struct rte_mbuf **frames, unsigned
 }
 
 /*
- * Append the parts of a frame, without its headers, to the parts of a message.
+ * Append the data of a frame's mbufs, without the headers of the frame, to the parts (struct iovec)
+ * of a message.
  * @return number of parts
  */
 static unsigned
@@ -274,7 +275,8 @@ struct batch {
 };
 
 /*
- * Append a message with the first of the given frames to a batch.
+ * Append a message with the first of `frames` to a batch, whose messages are all sent from one
+ * socket.
  * @return whether the frames belong to the batch; if not, they need another socket, or there is no
  *   room
  */

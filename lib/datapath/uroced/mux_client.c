@@ -443,7 +443,7 @@ create_client(struct uroce_port *port, const struct uroce_dev_conf *conf)
 	client->path = conf->socket;
 	client->nb_pairs = conf->nb_workers;
 	client->nb_bindings = RTE_MAX(uroce_qpn_table_slots(conf->max_qp), UROCE_BINDINGS_MIN);
-	/* uroced's connection manager inherits its connection: its lease is block 0 (QPN 1) */
+	/* The connection manager inherits its uroced connection, and leases QPN block 0 (QPN 1). */
 	client->nb_leases = uroce_mux_client_is_inherited(client->path);
 	client->fd = client->doorbell_fd = client->rx_wakeup_fd = -1;
 	client->work_fd = client->shm_fd = -1;

@@ -88,7 +88,8 @@ struct uroce_mux_client_pair {
 
 struct uroce_mux_client {
 	struct uroce_port *port;
-	struct uroce_mux_client *next; /* next client in the list of the clients of this process */
+	/* next entry in the list of this process's clients of uroced */
+	struct uroce_mux_client *next;
 	const char *path;
 	/*
 	 * Bursts use the fields from `shm` to `pair`, which are constant while the client exists.
@@ -370,7 +371,10 @@ void uroce_mux_client_take_good(struct uroce_mux_client *client,
  */
 void uroce_mux_client_bind(struct uroce_mux_client *client, const struct uroce_qpc *qpc);
 
-/** Remove the binding of a QPN, because its QP has no peer any more. */
+/**
+ * Remove the binding of a QPN, which tells uroced the peer of its QP, because the QP has no peer
+ * any more.
+ */
 void uroce_mux_client_unbind(struct uroce_mux_client *client, uint32_t qpn);
 
 /**

@@ -29,7 +29,7 @@
  */
 #define RESTART_TIMEOUT_S 2
 #define LEASE_TIMEOUT_S   10
-#define LEASE_MAX         64u /* maximum number of blocks in a request for leases */
+#define LEASE_MAX         64u /* maximum number of blocks of QPNs in a request for leases */
 
 /* --- leases, under client->lock ---------------------------------------------------------------- */
 
@@ -185,7 +185,8 @@ static int
 await_leases(struct uroce_mux_client *client, uint32_t nb_before)
 {
 	const uint32_t nb_denials = client->nb_denials;
-	bool is_reply_due = client->is_attached; /* whether `end` is the deadline of a reply */
+	/* whether `end` is the deadline of uroced's reply */
+	bool is_reply_due = client->is_attached;
 	struct timespec end;
 
 	if (nb_before == UROCE_MUX_LEASES_MAX)
