@@ -32,8 +32,8 @@ enum uroce_stage {
 	 * completions
 	 */
 	UROCE_STAGE_ROUND,
-	UROCE_STAGE_RX_BURST,  /* time of receive bursts of the port that returned frames */
-	UROCE_STAGE_RX_EMPTY,  /* time of receive bursts of the port that returned no frames */
+	UROCE_STAGE_RX_BURST,  /* time of those receive bursts that returned frames */
+	UROCE_STAGE_RX_EMPTY,  /* time of those receive bursts that returned no frames */
 	UROCE_STAGE_PARSE,     /* parse received frames, and check their destination address */
 	UROCE_STAGE_VERIFY,    /* verify the ICRCs of received frames */
 	UROCE_STAGE_LOOK_UP,   /* look up the QPs of received frames */
@@ -49,7 +49,7 @@ enum uroce_stage {
 	 * call uroce_qpc_sent().
 	 */
 	UROCE_STAGE_BUILD,
-	UROCE_STAGE_TX_BURST, /* time of the port's transmit bursts */
+	UROCE_STAGE_TX_BURST, /* time of transmit bursts */
 	/*
 	 * Publish completions, run the calls that other threads have requested, and process the
 	 * timers that expired.

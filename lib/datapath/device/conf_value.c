@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Numbers and addresses in the configuration string. */
+/* Parsers of numbers and addresses in the configuration string of a device. */
 
 #include "datapath/device/conf_value.h"
 

@@ -172,7 +172,7 @@ void uroce_dev_renew(struct uroce_dev *dev);
  */
 int uroce_dev_link_fd(const struct uroce_dev *dev);
 
-/** Get the NUMA node of the port; -1: the port belongs to no particular node. */
+/** Get the NUMA node of a device's port; -1: the port belongs to no particular node. */
 int uroce_dev_socket_id(const struct uroce_dev *dev);
 
 /**

@@ -17,7 +17,10 @@
 #include "datapath/log.h"
 #include "base/lock.h"
 
-/* Room for events of the port, in addition to the room for events of QPs and SRQs. */
+/*
+ * Number of events of the port for which a queue has room, in addition to the events of QPs and
+ * SRQs.
+ */
 #define PORT_EVENTS 64
 
 struct uroce_event_queue {

@@ -33,7 +33,7 @@ uroce_numa_place(void *mem, size_t len, int node)
 }
 
 /*
- * Remove all CPUs from `set` that do not belong to the node.
+ * Remove all CPUs from `set` that do not belong to the NUMA node `node`.
  * @return whether `set` still has CPUs
  */
 static bool

@@ -64,8 +64,8 @@ uroce_qpn_alloc(struct uroce_qpn_table *table, uint32_t *qpn)
 }
 
 /*
- * Take a QPN if it is valid and free.
- * @return whether the QPN was taken
+ * Mark a QPN as allocated, if it is valid and free.
+ * @return whether the QPN is allocated now
  */
 static bool
 take_qpn(struct uroce_qpn_table *table, uint32_t qpn)

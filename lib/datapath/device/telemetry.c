@@ -41,7 +41,8 @@ add_text(struct rte_tel_data *dict, const char *name, const char *text)
 }
 
 /*
- * Add an empty dictionary to a dictionary. The inner dictionary is freed with the reply.
+ * Add an empty dictionary to a dictionary of a telemetry reply. The inner dictionary is freed with
+ * the reply.
  * @return the inner dictionary; NULL: no memory
  */
 static struct rte_tel_data *

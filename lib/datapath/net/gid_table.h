@@ -14,7 +14,7 @@
 
 #include "datapath/device/conf.h"
 
-/** Size of the GID table; unused entries are zero. */
+/** Number of entries of a GID table; unused entries are zero. */
 #define UROCE_GIDS_MAX 16
 
 /**

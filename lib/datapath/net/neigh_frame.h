@@ -17,7 +17,7 @@
 #define UROCE_IPPROTO_ICMP   1
 #define UROCE_IPPROTO_ICMPV6 58
 
-/** A frame whose Ethernet header has been read. */
+/** A received frame whose Ethernet header and VLAN tag have been parsed. */
 struct uroce_l2 {
 	uint8_t *frame;
 	uint8_t *l3;     /* start of layer 3, behind the Ethernet header and the VLAN tag */

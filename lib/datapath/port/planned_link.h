@@ -55,8 +55,8 @@ bool uroce_planned_link_check(struct uroce_planned_link *link);
 void uroce_planned_link_renew(struct uroce_planned_link *link);
 
 /**
- * End the planned link, because the port will be opened now, and then reports its link itself. From
- * now on checks of the planned link find no change.
+ * End the planned link, because the port is about to be opened, and then reports its link itself.
+ * After this call checks of the planned link find no change.
  */
 void uroce_planned_link_end(struct uroce_planned_link *link);
 

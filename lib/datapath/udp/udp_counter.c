@@ -78,7 +78,9 @@ struct queue_reading {
 	uint64_t *nb;
 };
 
-/* Add the counters of a queue. The function runs in the context of the queue's worker. */
+/*
+ * Add the counters of a queue to an array. The function runs in the context of the queue's worker.
+ */
 static int
 add_queue(void *arg)
 {

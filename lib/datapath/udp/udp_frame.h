@@ -20,7 +20,7 @@ struct uroce_udp_arrival {
 	uint8_t dest[16];
 	uint8_t tclass;
 	uint8_t ttl;
-	/* length of each datagram but the last; `len` if there is one datagram */
+	/* length in bytes of each datagram but the last; `len` if the message has one datagram */
 	uint32_t segment_len;
 	uint32_t len; /* length of the message in bytes */
 };

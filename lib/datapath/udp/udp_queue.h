@@ -66,7 +66,8 @@ struct uroce_udp_stats {
 	_Atomic uint64_t rx_too_long;
 	/* datagrams that the kernel dropped at sockets of multicast groups that have been closed */
 	_Atomic uint64_t rx_dropped;
-	_Atomic uint64_t no_mbuf; /* receive bursts without mbufs, because the mempool was empty */
+	/* receive bursts that returned no frames, because the mempool was empty */
+	_Atomic uint64_t no_mbuf;
 	_Atomic uint64_t icmp_errors; /* errors that hosts or routers have reported by ICMP */
 };
 

@@ -270,7 +270,7 @@ send_attach(struct uroce_mux_client *client)
 }
 
 /*
- * Connect to uroced and attach.
+ * Connect to uroced and attach this client.
  * @return 0, or -errno: there is no connection, or the connection must be ended
  */
 static int

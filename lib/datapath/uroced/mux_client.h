@@ -92,7 +92,8 @@ struct uroce_mux_client {
 	struct uroce_mux_client *next;
 	const char *path;
 	/*
-	 * Bursts use the fields from `shm` to `pair`, which are constant while the client exists.
+	 * Receive and transmit bursts use the fields from `shm` to `pair`, which are constant while
+	 * the client exists.
 	 */
 	struct uroce_shm shm;
 	uint32_t stride; /* distance in bytes between two buffers in the shared memory */

@@ -40,8 +40,8 @@ close_fds(struct uroce_mux_client *client)
 }
 
 /*
- * In a child of fork(): close the descriptors of all clients. The child has no mapping of the
- * shared memory, see mux_client_shm.c.
+ * In a child of fork(): close the descriptors of all clients of uroced. The child has no mapping of
+ * the shared memory, see mux_client_shm.c.
  */
 static void
 close_in_child(void)
