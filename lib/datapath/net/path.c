@@ -40,10 +40,11 @@
 
 /* The addresses of a path to a destination, and the data that the resolution of the path needs. */
 struct route {
-	struct uroce_gid_table gids; /* copy of the GID table at the start of the resolution */
+	/* copy of the GID table when the resolution of the path began */
+	struct uroce_gid_table gids;
 	const struct uroce_addr *src;
 	bool is_kernels;
-	uint8_t gw4[16], gw6[16]; /* copies of the gateways at the start of the resolution */
+	uint8_t gw4[16], gw6[16]; /* copies of the gateways when the resolution of the path began */
 	uint8_t dip[16];
 	uint8_t next_hop[16];
 };

@@ -8,7 +8,8 @@
  *
  * EAL's usual pool is a ring, where the mbuf that was freed last is allocated last. While many
  * frames wait behind a PSN gap, each received frame would then be written to memory that is in no
- * cache. So these pools are stacks, unless the user or the platform selects another type.
+ * cache. So the pools of the library are stacks, unless the user or the platform selects another
+ * type.
  */
 
 #include "datapath/port/pool.h"

@@ -2,7 +2,7 @@
 
 /*
  * Set up a port. ethdev requires three steps: configure the port, set up the queues, start the
- * port. The policy table determines the parameters of these steps.
+ * port. The policy table (port_policy.c) determines the parameters of these steps.
  */
 
 #include "datapath/port/port_setup.h"

@@ -101,7 +101,10 @@ struct uroce_mux_client {
 	/* number of slots of the table of bindings, by which uroced knows the peers of QPs */
 	uint32_t nb_bindings;
 	struct uroce_mux_client_pair *pair;
-	/* Lock that guards writes to the table of bindings, and the replacement of its memory. */
+	/*
+	 * Lock that guards writes to the table of bindings (the peers of the QPs), and the
+	 * replacement of its memory.
+	 */
 	pthread_mutex_t binding_lock;
 	/*
 	 * eventfd by which this process wakes uroced; each connection to uroced has another
