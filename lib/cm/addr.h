@@ -4,8 +4,8 @@
 
 /**
  * @file
- * IP addresses and GIDs. The GID of a RoCEv2 port is an IPv6 address, or an IPv4 address in the
- * form of IPv6, ::ffff:192.0.2.1.
+ * Conversion between IP addresses and GIDs. The GID of a RoCEv2 port is an IPv6 address, or an IPv4
+ * address in the form of IPv6, ::ffff:192.0.2.1.
  */
 
 #include "cm/cm.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Admission control of the CM engine: it decides which requests of peers get an id. */
+/* Admission control of the CM engine: it decides which requests of peers get a CM id. */
 
 #include "cm/admission.h"
 
@@ -11,14 +11,15 @@
 #include "cm/queue.h"
 
 /*
- * One id of every RESERVED_SHARE ids is reserved for calls of the user. Requests of peers do not
- * get the reserved ids.
+ * One of every RESERVED_SHARE CM ids of the engine is reserved for calls of the local user.
+ * Connection requests of peers do not get the reserved ids.
  */
 #define RESERVED_SHARE 8
 
 /*
- * Minimum number of counters in each of the two arrays of counters of hosts, a power of two. Even
- * an engine with few ids may have many hosts as peers.
+ * Minimum number of counters in each of the arrays nb_half_open_of and nb_waiting_of (context.h),
+ * which count the requests of each peer host; a power of two. Even an engine with few CM ids may
+ * have many hosts as peers.
  */
 #define MIN_COUNTS 1024u
 
@@ -33,8 +34,9 @@ uroce_cm_admission_nb_counts(uint32_t max_ids)
 }
 
 /*
- * Get the index of the counter of a host, for the host's requests at a listener. If `listener` is
- * UROCE_CM_NO_ID, the counter is for all half open ids of the host.
+ * Compute the index of a counter of the host with the GID `gid`. The counter is for the requests of
+ * the host that wait at `listener`, or, if `listener` is UROCE_CM_NO_ID, for all half open CM ids
+ * of the host.
  */
 static uint32_t
 count_index(const struct uroce_cm *cm, uint32_t listener, const uint8_t gid[16])
@@ -58,10 +60,10 @@ half_open_count(struct uroce_cm *cm, const uint8_t gid[16])
 }
 
 /*
- * Whether the number of half open ids (those that a request of a peer has made and that are not
- * established yet) is limited for the host that sends a request. If the engine has accounts
- * (uroce_cme_set_account()), a request that this host sends to itself is not limited by host,
- * because its id counts for the account of the listener's owner.
+ * Whether the half open CM ids of the host that sends a request are limited. An id is half open if
+ * a request of a peer has created it, and the connection is not established yet. If the engine has
+ * accounts (uroce_cme_set_account()), a request that this host sends to itself is not limited by
+ * host, because its id counts for the account of the listener's owner.
  */
 static bool
 is_limited_host(const struct uroce_cm *cm, const struct uroce_cm_av *from)

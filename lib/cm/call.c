@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Calls of the user. A call checks its arguments and stores the values that the user passes. Then
- * the call becomes an input of the state machine of the id.
+ * Calls of the user of the engine, such as connect, accept and reject. A call checks its arguments
+ * and stores the values that the user passes. Then the call becomes an input of the state machine
+ * of the CM id.
  */
 
 #include <assert.h>
@@ -35,8 +36,9 @@ conn_of(struct uroce_cm *cm, uint32_t id)
 }
 
 /*
- * Get the maximum number of bytes of private data that the user may pass for a message. An IP
- * header occupies some of the bytes of the field.
+ * Get the maximum number of bytes of private data that the user may pass for the message `send`. In
+ * a REQ or SIDR_REQ with an IP header (RDMA IP CM), the header takes the first bytes of the private
+ * data.
  */
 static unsigned
 max_private(enum uroce_cme_send send, bool has_ip)
@@ -94,7 +96,7 @@ is_valid_connect(const struct uroce_cm_param *param)
 }
 
 /*
- * Check that a call of the user is possible in the state of an id, and that the private data fits
+ * Check that a call of the user is possible in the state of a CM id, and that the private data fits
  * the message.
  * @return 0, or -EINVAL if one of the two conditions is not met
  */
@@ -206,9 +208,9 @@ fill_from_connect(struct uroce_cm *cm, struct uroce_cm_conn *conn,
 }
 
 /*
- * Whether a request may have an IP header with the addresses of an id and of its peer. The
- * addresses must be those of the GIDs, because the peer refuses a request whose IP header names
- * other hosts.
+ * Whether a REQ or SIDR_REQ may have an IP header with the addresses of a CM id and of its peer.
+ * The addresses must be those of the GIDs in `av`, because the peer refuses a request whose IP
+ * header names other hosts.
  */
 static bool
 is_valid_route(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *remote,
@@ -301,7 +303,10 @@ uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *
 
 	if (ret)
 		return ret;
-	/* a REJ has no reason 0; in a SIDR_REP, 0 means success, and the field has 8 bits */
+	/*
+	 * a REJ has no reason 0; in a SIDR_REP, 0 means success, and the field of the status has 8
+	 * bits
+	 */
 	if (!reason || (conn->is_datagram && reason > UINT8_MAX))
 		return -EINVAL;
 	conn->tx_reason = reason;
@@ -338,7 +343,7 @@ uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns)
 {
 	struct uroce_cm_conn *conn = conn_of(cm, id);
 
-	/* if the id is a listener, reject its requests that the user has not received yet */
+	/* if the CM id is a listener, reject its requests that the user has not received yet */
 	while (conn->waiting.nb)
 		uroce_cm_conn_destroy(cm, &cm->conns[conn->waiting.first], now_ns);
 	uroce_cm_conn_destroy(cm, conn, now_ns);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The CM engine as a whole: its memory, the transmission of messages, and queries of ids. */
+/* The CM engine as a whole: its memory, the transmission of messages, and queries of CM ids. */
 
 #include "cm/cm.h"
 
@@ -89,7 +89,10 @@ derive_keys(struct uroce_cm *cm)
 	memcpy(&cm->random_key, &derived[2], sizeof(cm->random_key));
 }
 
-/* Place the two arrays of counters of hosts (admission.h) in the engine's memory. */
+/*
+ * Place the arrays nb_half_open_of and nb_waiting_of, which count the requests of each peer host
+ * (admission.h), in the engine's memory, and clear them.
+ */
 static void
 init_counts(struct uroce_cm *cm, uint8_t *at)
 {
@@ -144,8 +147,9 @@ transmit(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 /*
- * Transmit the message of an id.
- * @return false: `conn` is NULL, because no id has a message
+ * Fill `tx` with the message that the CM id `conn` has to send, and record that the message was
+ * sent.
+ * @return false: `conn` is NULL, because no id has a message to send
  */
 static bool
 transmit_of(struct uroce_cm *cm, struct uroce_cm_conn *conn, struct uroce_cm_tx *tx,
@@ -191,8 +195,8 @@ transmit_reply(struct uroce_cm *cm, struct uroce_cm_tx *tx)
 }
 
 /*
- * Transmit the response of an id, or a reply that belongs to no id. If messages of both kinds wait,
- * the kinds alternate.
+ * Fill `tx` with the response of a CM id, or with a reply that belongs to no id. If messages of
+ * both kinds wait, the kinds alternate.
  */
 static bool
 transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
@@ -204,8 +208,8 @@ transmit_response(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)
 }
 
 /*
- * Transmit the next message. Responses are transmitted before requests. But after REQUEST_SHARE - 1
- * responses in a row, a waiting request is transmitted first.
+ * Fill `tx` with the next message. Responses come before requests. But after REQUEST_SHARE - 1
+ * responses in a row, a waiting request comes first.
  */
 static bool
 transmit_next(struct uroce_cm *cm, struct uroce_cm_tx *tx, uint64_t now_ns)

@@ -11,7 +11,7 @@
  * caller calls uroce_cme_expire(). The engine never waits and allocates nothing. One thread at a
  * time uses an engine.
  *
- * An id is an endpoint: a listener, one end of a connection, or one end of a resolution of a
+ * A CM id is an endpoint: a listener, one end of a connection, or one end of a resolution of a
  * datagram service (SIDR). The caller names an id by a number. A table has the states of an id, and
  * what each input does in each state (cm/state.h). What happens to an id is reported by
  * uroce_cme_next_event(). Each event occurs at most once in the life of an id. So the events of an
@@ -23,10 +23,11 @@
  * send many requests to each other cannot block each other.
  *
  * The time of a call does not grow with the number of ids, with four exceptions. The time to set a
- * timer grows with the logarithm. uroce_cme_expire() processes all timers that have expired.
- * uroce_cme_destroy() of a listener rejects all requests that wait. uroce_cme_destroy_owned()
- * destroys all ids of an owner. At most 1024 ids share a port, and at most 1024 ids share a QP
- * number, because some calls iterate over all ids of a port or of a QP number.
+ * timer grows with the logarithm of the number of timers. uroce_cme_expire() processes all timers
+ * that have expired. uroce_cme_destroy() of a listener rejects all requests that wait.
+ * uroce_cme_destroy_owned() destroys all ids of an owner. At most 1024 ids share a port, and at
+ * most 1024 ids share a QP number, because some calls iterate over all ids of a port or of a QP
+ * number.
  *
  * uroce_cme_destroy() does not wait for the peer. A destroyed id that the peer still refers to
  * continues without an owner until the peer knows that the id has ended.
@@ -43,7 +44,7 @@
 #include "base/be.h"
 #include "cm/message.h"
 
-/** Value of an id that means "no id". */
+/** Value of a CM id that means "no id". */
 #define UROCE_CM_NO_ID UINT32_MAX
 
 /** A deadline that never comes. */
@@ -67,10 +68,10 @@ struct uroce_cm;
  */
 #define UROCE_CM_NB_ACCOUNTS 4096u
 
-/** Configuration of an engine. A member that is zero means the default. */
+/** Configuration of a CM engine. A member that is zero means the default. */
 struct uroce_cm_conf {
 	/*
-	 * maximum number of ids, including destroyed ids that wait for the peer. With the ACK
+	 * maximum number of CM ids, including destroyed ids that wait for the peer. With the ACK
 	 * timeout that Linux sends (code 19), an end of a connection that has ended is in TIMEWAIT
 	 * for 2.2 s. So n new connections in a second need 2.2 * n ids in addition to those of the
 	 * connections that exist at a time.
@@ -93,16 +94,16 @@ struct uroce_cm_conf {
 	/* maximum number of repetitions of a message, 1 to 15; 0 means 15, which Linux sends */
 	uint8_t max_retries;
 	/*
-	 * first and last ephemeral port: an id that is bound to port 0 gets a port of this range; 0
-	 * means 32768 and 60999
+	 * first and last ephemeral port: a CM id that is bound to port 0 gets a port of this range;
+	 * 0 means 32768 and 60999
 	 */
 	uint16_t first_port;
 	uint16_t last_port;
 	/* maximum number of users that share the engine, at most 2^16; 0 means 1 */
 	uint32_t max_owners;
 	/*
-	 * the engine limits the ids and the ephemeral ports of each account
-	 * (uroce_cme_set_account())
+	 * the engine limits the CM ids and the ephemeral ports that an account (a group of users)
+	 * has, see uroce_cme_set_account()
 	 */
 	bool has_accounts;
 };
@@ -154,15 +155,21 @@ struct uroce_cm_param {
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint8_t private_len;
-	/* private data of the message, which the call copies; NULL if `private_len` is 0 */
+	/*
+	 * private data for the message that the call sends; the call copies it; NULL if
+	 * `private_len` is 0
+	 */
 	const void *private_data;
 };
 
-/** Events, in the order in which they occur. Names are those of enum rdma_cm_event_type. */
+/**
+ * Events that the engine reports to the user of a CM id, in the order in which they occur. Names
+ * are those of enum rdma_cm_event_type.
+ */
 enum uroce_cm_event_kind {
 	/*
-	 * a peer requests a connection or a datagram service of the id `listener`; `id` is a new id
-	 * for the request
+	 * a peer requests a connection or a datagram service of the CM id `listener`; `id` is a new
+	 * id for the request
 	 */
 	UROCE_CM_EVENT_CONNECT_REQUEST,
 	/*
@@ -190,7 +197,9 @@ struct uroce_cm_event {
 	uint32_t id;
 	/* CONNECT_REQUEST: the listener of the request; other events: UROCE_CM_NO_ID */
 	uint32_t listener;
-	/* cookie of the id; CONNECT_REQUEST: cookie of the listener, which the new id inherits */
+	/*
+	 * cookie of the CM id; CONNECT_REQUEST: cookie of the listener, which the new id inherits
+	 */
 	uint64_t user;
 	int status;
 	/*
@@ -201,24 +210,24 @@ struct uroce_cm_event {
 	uint8_t private_data[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
-/** A message to transmit. */
+/** A CM message that uroce_cme_send() returns, and that the caller transmits. */
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
 	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
-	/* the message belongs to an id; false: it is a reply that belongs to no id */
+	/* true: the message belongs to a CM id; false: it is a reply that belongs to no id */
 	bool has_id;
 	/*
-	 * index of the account that the id counts for, less than UROCE_CM_NB_ACCOUNTS; 0 if has_id
-	 * is false
+	 * index of the account that the CM id counts for, less than UROCE_CM_NB_ACCOUNTS; 0 if
+	 * has_id is false
 	 */
 	uint16_t account_idx;
 	uint8_t mad[UROCE_MAD_LEN];
 };
 
-/** State of an id as its user sees it, with the values for rdma_conn_param and ibv_qp_attr. */
+/** State of a CM id as its user sees it, with the values for rdma_conn_param and ibv_qp_attr. */
 struct uroce_cm_info {
 	uint64_t user;
-	uint8_t state;  /* state of the id (enum uroce_cm_state, cm/state.h) */
+	uint8_t state;  /* state of the CM id (enum uroce_cm_state, cm/state.h) */
 	bool is_active; /* this side has sent the REQ or the SIDR_REQ */
 	bool is_datagram;
 	uint64_t service_id;
@@ -265,11 +274,11 @@ struct uroce_cm_stats {
 	/* REQs and SIDR_REQs that were refused because the backlog of the listener was full */
 	uint64_t nb_backlog_full;
 	/*
-	 * REQs and SIDR_REQs that were refused because no id was free, or because an account or a
-	 * host has too many ids
+	 * REQs and SIDR_REQs that were refused because no CM id was free, or because an account or
+	 * a host has too many ids
 	 */
 	uint64_t nb_no_id;
-	/* replies without an id that were dropped because too many replies waited */
+	/* replies without a CM id that were dropped because too many replies waited */
 	uint64_t nb_replies_dropped;
 	/*
 	 * connections, and attempts to connect, that ended because a later REQ or REP named the
@@ -282,8 +291,8 @@ struct uroce_cm_stats {
 size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 
 /**
- * Initialise an engine in `mem`, which is aligned for any type. The memory of an id, which is most
- * of the memory, is not written before the id is created.
+ * Initialise an engine in `mem`, which is aligned for any type. The memory of a CM id, which is
+ * most of the memory, is not written before the id is created.
  */
 struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
@@ -301,7 +310,7 @@ void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max,
 			uint64_t now_ns);
 
-/** Whether uroce_cme_send() has a message to transmit. */
+/** Whether the engine has a message that uroce_cme_send() would return. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
 /** Dequeue the oldest event of owner 0. @return false: there is no event */
@@ -334,7 +343,7 @@ void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
 bool uroce_cme_expire_some(struct uroce_cm *cm, uint64_t now_ns, unsigned max);
 
 /**
- * Create an id.
+ * Create a CM id.
  * @param space  port space (cm/service_id.h)
  * @param is_datagram  the id resolves, or offers, a datagram service by SIDR
  * @param user  cookie, which events of the id carry
@@ -345,8 +354,9 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
 		     uint32_t *id);
 
 /**
- * Assign an owner to an account. Every owner is assigned to account 0 at first. Ids that the owner
- * already has count for the former account.
+ * Assign an owner (a user of the engine) to an account. An account is a group of owners whose CM
+ * ids and ephemeral ports are limited together. Every owner is assigned to account 0 at first. Ids
+ * that the owner already has count for the former account.
  *
  * If the engine has accounts, an account gets another id only if it has fewer ids than are free. So
  * a single account gets at most one half of the ids, and it gets fewer if other accounts have ids.
@@ -360,21 +370,24 @@ int uroce_cme_create(struct uroce_cm *cm, uint16_t space, bool is_datagram, uint
  */
 void uroce_cme_set_account(struct uroce_cm *cm, uint16_t owner, uint32_t account);
 
-/** Whether an owner may create an id. @return 0; -EDQUOT: the owner's account has too many ids */
+/**
+ * Check whether an owner may create a CM id. @return 0; -EDQUOT: the owner's account has too many
+ * ids
+ */
 int uroce_cme_check_account(const struct uroce_cm *cm, uint16_t owner);
 
-/** Make an owner the new owner of an id that has no pending events. */
+/** Make an owner the new owner of a CM id that has no pending events. */
 void uroce_cme_set_owner(struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Whether an owner may use an id: the owner has created the id, or has received its
+ * Whether an owner may use a CM id: the owner has created the id, or has received its
  * CONNECT_REQUEST, and has not destroyed the id. The parameter `id` may be any number.
  */
 bool uroce_cme_is_owner(const struct uroce_cm *cm, uint32_t id, uint16_t owner);
 
 /**
- * Bind an id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be given
- * with `ip_version` 4, because requests from and to this address have IPv4 addresses.
+ * Bind a CM id to an address and a port. Port 0: a free port is chosen. An IPv4 address must be
+ * given with `ip_version` 4, because requests from and to this address have IPv4 addresses.
  * @param is_v6only  the IPv6 wildcard does not include IPv4
  * @param is_shared  other ids that set `is_shared`, too, may bind the port, unless one of them
  *	listens
@@ -387,7 +400,7 @@ int uroce_cme_bind(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr 
 		   bool is_v6only, bool is_shared);
 
 /**
- * Listen at the address to which an id is bound.
+ * Listen at the address to which a CM id is bound.
  * @param backlog  connection requests of one host that may wait for uroce_cme_next_event(). The
  *	requests of all hosts may be twice as many, so that one host cannot lock out the others. A
  *	further request is refused. The value 0, or a value above the engine's limit, means the
@@ -399,12 +412,12 @@ int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
 
 /**
  * Request a connection to a peer, or the resolution of its datagram service. For a request with an
- * IP header, the id must be bound to the IP address of `av->local_gid`, and `remote` must be the IP
- * address of `av->remote_gid`. For a request without an IP header, `remote->ip_version` is 0, and
- * `remote->port` is the low part of a service ID of the port space. The port spaces TCP, UDP and
- * IPOIB require the header. If the peer looks for a header (uroce_cm_service_has_ip()), the private
- * data of a request without header must not have the form of a header: a user could pretend to have
- * any port of this host.
+ * IP header, the CM id must be bound to the IP address of `av->local_gid`, and `remote` must be the
+ * IP address of `av->remote_gid`. For a request without an IP header, `remote->ip_version` is 0,
+ * and `remote->port` is the low part of a service ID of the port space. The port spaces TCP, UDP
+ * and IPOIB require the header. If the peer looks for a header (uroce_cm_service_has_ip()), the
+ * private data of a request without header must not have the form of a header: a user could pretend
+ * to have any port of this host.
  * @param param  for a datagram service only the private data and the P_Key are used
  * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
  *	lack of a header, are not as described; the private data does not fit; a member of `param`
@@ -450,19 +463,19 @@ int uroce_cme_disconnect(struct uroce_cm *cm, uint32_t id, const void *private_d
 			 uint8_t private_len, uint64_t now_ns);
 
 /**
- * Destroy an id, which has no more events from then on. The call never waits: if the peer has to be
- * notified, the id does this later without an owner. If the id is a listener, the requests that the
- * user has not received yet are rejected.
+ * Destroy a CM id. From then on the id has no more events. The call never waits: if the peer has to
+ * be notified, the engine keeps the id without an owner until the peer knows the end. If the id is
+ * a listener, the requests that the user has not received yet are rejected.
  */
 void uroce_cme_destroy(struct uroce_cm *cm, uint32_t id, uint64_t now_ns);
 
-/** Destroy all ids of an owner, which has no more events from then on. */
+/** Destroy all CM ids of an owner. From then on the owner has no more events. */
 void uroce_cme_destroy_owned(struct uroce_cm *cm, uint16_t owner, uint64_t now_ns);
 
-/** Change the cookie of an id. Pending events carry the new cookie. */
+/** Change the cookie of a CM id. Pending events carry the new cookie. */
 void uroce_cme_set_user(struct uroce_cm *cm, uint32_t id, uint64_t user);
 
-/** Get the state and the parameters of an id that the caller has not destroyed. */
+/** Get the state and the parameters of a CM id that the caller has not destroyed. */
 void uroce_cme_query(const struct uroce_cm *cm, uint32_t id, struct uroce_cm_info *info);
 
 /**

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Composition of the messages of an id from the fields of the id. Values that do not come from the
- * user are those that Linux sends.
+ * Composition of the messages of a CM id from the fields of the id. Values that do not come from
+ * the user are those that Linux sends.
  */
 
 #include "cm/compose.h"
@@ -19,7 +19,10 @@ has_ip_header(const struct uroce_cm_conn *conn)
 	return conn->remote.ip_version != 0;
 }
 
-/* Write the private data of a REQ or a SIDR_REQ: the IP header, and the user's data. */
+/*
+ * Write the private data of a REQ or a SIDR_REQ: the IP header, if there is one, and the user's
+ * data.
+ */
 static void
 compose_request_private(const struct uroce_cm_conn *conn, uint8_t *private_data)
 {
@@ -108,7 +111,7 @@ compose_rep(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct 
 
 /*
  * Compose a REJ. A REJ with the reason TIMEOUT has the CA GUID of this side: by the GUID the peer
- * finds its id even if this side does not know the peer's comm id.
+ * finds its CM id even if this side does not know the peer's comm id.
  */
 static void
 compose_rej(const struct uroce_cm *cm, const struct uroce_cm_conn *conn, struct uroce_cm_rej *rej)
@@ -186,7 +189,7 @@ uroce_cm_compose(const struct uroce_cm *cm, const struct uroce_cm_conn *conn,
 	case UROCE_CM_MRA:
 	case UROCE_CM_LAP:
 	case UROCE_CM_APR:
-		assert(0); /* an id sends neither an MRA, a LAP nor an APR */
+		assert(0); /* a CM id sends neither an MRA, a LAP nor an APR */
 	}
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The life of an id, and the retransmission of its messages.
+ * The life of a CM id, and the retransmission of its messages.
  *
- * The REQ limits how often a message is repeated. The sender of a message gives up after the time
- * that this number of repetitions takes at intervals of the response timeout. The first interval
- * comes from measured round trips (cm/rtt.h), and each interval is twice as long as the one before.
- * An interval is never longer than an equal share of the remaining time. So the repetitions are
- * early while a loss is likely, and the last ones are spread over the rest of the time.
+ * A REQ contains a response timeout and a maximum number of repetitions. The sender of a message
+ * gives up after the time that all repetitions take at intervals of this timeout. The first
+ * interval comes from measured round trips (cm/rtt.h), and each interval is twice as long as the
+ * one before, but not above an equal share of the remaining time. So the repetitions are early
+ * while a loss is likely, and the last ones are spread over the rest of the time.
  */
 
 #include "cm/conn.h"
@@ -26,10 +26,10 @@
 #include "cm/rtt.h"
 #include "cm/timeout.h"
 
-/* Time for which the DREP of an id waits for private data of the user. */
+/* Time for which the DREP of a CM id waits for private data of the user. */
 #define ANSWER_NS (100 * UROCE_MSEC_NS)
 
-/* Addition to the time in TIMEWAIT: the peer enters this state one message delay later. */
+/* Added to the time in the state TIMEWAIT: the peer enters it later, by a message's delay. */
 #define TIMEWAIT_MARGIN_NS (20 * UROCE_MSEC_NS)
 
 /*
@@ -38,7 +38,7 @@
  */
 #define SIDR_INTERVAL_NS (200 * UROCE_MSEC_NS)
 
-/* Number of response timeouts for which an ended id is kept after the peer's last repetition. */
+/* Number of response timeouts for which an ended CM id is kept after the peer's last repetition. */
 #define NB_LINGER_TIMEOUTS 3
 
 /* Number of further attempts to connect after a REJ "stale connection", each with a new comm id. */
@@ -128,7 +128,7 @@ begin_retries(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 	set_timer(cm, conn, now_ns + conn->interval_ns);
 }
 
-/* Get the time of the next repetition of a message that is transmitted now. */
+/* Compute the time of the next repetition of a message that is transmitted at `now_ns`. */
 static uint64_t
 next_retry_ns(const struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -149,8 +149,8 @@ timewait_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 }
 
 /*
- * Get the time until which an ended id is kept for repetitions of the peer. Each repetition moves
- * this time, up to `give_up_ns`.
+ * Get the time until which an ended CM id is kept for repetitions of the peer. Each repetition
+ * moves this time, up to `give_up_ns`.
  */
 static uint64_t
 linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
@@ -160,7 +160,7 @@ linger_end(const struct uroce_cm_conn *conn, uint64_t now_ns)
 	return end_ns < conn->give_up_ns ? end_ns : conn->give_up_ns;
 }
 
-/* Arm the timer of the state that an id has just entered. */
+/* Arm the timer of the state that a CM id has just entered. */
 static void
 begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -169,7 +169,7 @@ begin_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		set_timer(cm, conn, UROCE_TIMER_NEVER);
 		break;
 	case UROCE_CM_TIMER_RETRY:
-		break; /* begin_retries(), stretch_timer() and delay_request() arm this timer */
+		break; /* begin_retries(), stretch_timer(), delay_request() arm the retry timer */
 	case UROCE_CM_TIMER_ANSWER:
 		set_timer(cm, conn, now_ns + ANSWER_NS);
 		break;
@@ -222,8 +222,9 @@ stretch_timer(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 }
 
 /*
- * Prepare another attempt after a REJ "stale connection". The peer ends its old connection by a
- * DREQ, which needs some time. So each attempt waits twice as long as the one before.
+ * Prepare another attempt to connect after a REJ "stale connection". The peer ends its old
+ * connection by a DREQ, which needs some time. So each attempt waits twice as long as the one
+ * before.
  */
 static void
 delay_request(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
@@ -253,8 +254,8 @@ is_user_call(enum uroce_cm_input input)
 }
 
 /*
- * Set `tx_about`, the message that a REJ rejects. Choose the reason of a REJ, or the status of a
- * SIDR_REP, if the user has not chosen it.
+ * Set `tx_about` to the message of the peer that a REJ rejects. Choose the reason of the REJ, or
+ * the status of a SIDR_REP, if the user has not chosen it.
  */
 static void
 choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
@@ -276,7 +277,7 @@ choose_reason(struct uroce_cm_conn *conn, enum uroce_cm_input input)
 			is_asked ? UROCE_CM_REASON_CONSUMER_DEFINED : UROCE_CM_REASON_TIMEOUT;
 }
 
-/* Queue a message of an id, and record it as the last message of the id. */
+/* Queue a message of a CM id, and record it as the last message of the id. */
 static void
 put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send send,
 	    enum uroce_cm_input input)
@@ -299,7 +300,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	uroce_cm_outbox_put(cm, conn);
 }
 
-/* Queue a reply of an id: it is sent once, and is not recorded as the last message of the id. */
+/* Queue a reply of a CM id: it is sent once, and is not recorded as the last message of the id. */
 static void
 send_reply(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cme_send send)
 {
@@ -363,7 +364,7 @@ sample_rtt(struct uroce_cm *cm, const struct uroce_cm_conn *conn, enum uroce_cm_
 		uroce_cm_rtt_sample(cm, conn->av.remote_gid, now_ns - conn->sent_ns);
 }
 
-/* Whether an id of the passive side waits for the answer of its user, or for the RTU. */
+/* Whether a CM id of the passive side waits for the answer of its user, or for the RTU. */
 static bool
 is_half_open(enum uroce_cm_state state)
 {
@@ -386,7 +387,7 @@ enter_state(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_state
 		uroce_cm_identity_clear(cm, conn);
 }
 
-/* Free an id that has no owner and is CLOSED. Allow the replacement of one that is lingering. */
+/* If a CM id has no owner, free it if it is CLOSED, or allow its reuse if it is lingering. */
 static void
 settle_orphan(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 {
@@ -455,14 +456,14 @@ uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t 
 	uroce_cm_owner_leave(cm, conn);
 	uroce_cm_event_clear(cm, conn);
 	uroce_cm_port_release(cm, conn);
-	/* if the REQ was never transmitted, no REJ is sent, because the peer has no id for it */
+	/* if the REQ was never transmitted, no REJ is sent, because the peer has no CM id for it */
 	if (conn->state == UROCE_CM_STATE_REQ_SENT && !conn->nb_sent)
 		free_conn(cm, conn);
 	else
 		(void)uroce_cm_conn_input(cm, conn, UROCE_CM_ON_DESTROY, 0, now_ns);
 }
 
-/* Handle the expired timer of an id. */
+/* Handle the expiry of the timer of a CM id. */
 static void
 expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 {
@@ -477,7 +478,7 @@ expire_conn(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns)
 		conn->nb_retries_left--;
 		conn->interval_ns *= 2;
 		input = UROCE_CM_ON_RETRY;
-		/* uroce_cm_conn_sent() arms the timer again when the repetition is transmitted */
+		/* when the repetition is transmitted, uroce_cm_conn_sent() arms the timer again */
 		set_timer(cm, conn, conn->give_up_ns);
 	}
 	(void)uroce_cm_conn_input(cm, conn, input, input == UROCE_CM_ON_TIMEOUT ? -ETIMEDOUT : 0,

@@ -4,21 +4,21 @@
 
 /**
  * @file
- * The life of an id: an input is looked up in the table of states (cm/state.h), and the actions of
- * the table are carried out.
+ * The life of a CM id: an input is looked up in the table of states (cm/state.h), and the actions
+ * of the table are carried out.
  */
 
 #include "cm/context.h"
 
 /**
- * Allocate an id for an owner. If no id is free, reuse the oldest id that has no owner and is kept
- * only for repetitions of the peer.
+ * Allocate a CM id for an owner. If no id is free, reuse the oldest id that has no owner and is
+ * kept only for repetitions of the peer.
  * @return the id; NULL if no id is free or can be reused
  */
 struct uroce_cm_conn *uroce_cm_conn_new(struct uroce_cm *cm, uint16_t owner);
 
 /**
- * Process an input of an id. The id may be free afterwards.
+ * Process an input of a CM id. The id may be free afterwards.
  * @param status  status of the event that the input causes
  * @return the cell of the table that was carried out; NULL if an id in this state ignores the input
  */
@@ -26,7 +26,7 @@ const struct uroce_cm_step *uroce_cm_conn_input(struct uroce_cm *cm, struct uroc
 						enum uroce_cm_input input, int status,
 						uint64_t now_ns);
 
-/** Record that the last message of an id was transmitted, and set the timer of the id. */
+/** Record that the last message of a CM id was transmitted, and set the timer of the id. */
 void uroce_cm_conn_sent(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);
 
 /**
@@ -39,8 +39,8 @@ bool uroce_cm_conn_supersede(struct uroce_cm *cm, be64 guid, const uint8_t gid[1
 			     const struct uroce_cm_conn *self, uint64_t now_ns);
 
 /**
- * Detach an id from its owner, and end the id. The id continues to exist without an owner until the
- * peer knows of the end.
+ * Detach a CM id from its owner, and end the id. The id continues to exist without an owner until
+ * the peer knows of the end.
  */
 void uroce_cm_conn_destroy(struct uroce_cm *cm, struct uroce_cm_conn *conn, uint64_t now_ns);
 

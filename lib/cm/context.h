@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The engine and its ids as data, shared by the files of lib/cm. Other libraries do not see this
- * data. Each file changes a part of it:
+ * The data structures of the CM engine and of its CM ids, shared by the files of lib/cm. Other
+ * libraries do not see them. Each of these files changes a part of the data:
  *
  *	port_space.c  the addresses and ports of ids, and the number of ports of accounts
  *	identity.c    the comm ids and the other keys of look-ups
@@ -29,79 +29,82 @@
 #define UROCE_MSEC_NS UINT64_C(1000000)
 
 /*
- * Maximum number of replies that belong to no id and wait for transmission. It is a power of two.
+ * Maximum number of replies that belong to no CM id and wait for transmission. It is a power of
+ * two.
  */
 #define UROCE_CM_NB_REPLIES 256u
 
 /*
- * The number of counters of the replies of a host that wait. The hash of the host selects the
- * counter. The number is a power of two.
+ * Number of counters of the replies that wait for transmission. The hash of the destination host
+ * selects the counter. The number is a power of two.
  */
 #define UROCE_CM_NB_REPLY_HOSTS 64u
 
-/* The number of port spaces in service_id.h. */
+/* Number of port spaces that service_id.h lists. */
 #define UROCE_CM_NB_SPACES 4u
 
 /*
- * Maximum number of ids that share a port, or a QP number. A look-up iterates over all ids that
+ * Maximum number of CM ids that share a port, or a QP number. A look-up iterates over all ids that
  * share the port or the number, so this maximum bounds the time of a look-up.
  */
 #define UROCE_CM_SHARE_MAX 1024u
 
-/* Number of hosts whose round-trip time is stored. The number is a power of two. */
+/* Number of hosts whose round-trip time the engine stores. The number is a power of two. */
 #define UROCE_CM_NB_RTT 64u
 
-/* Maximum number of bytes of private data of a message that an id sends. */
+/* Maximum number of bytes of private data of a message that a CM id sends. */
 #define UROCE_CM_TX_PRIVATE_LEN UROCE_CM_RTU_PRIVATE_LEN
 
 /*
- * The kinds of queues of ids. An id is in at most one queue of each kind, and has a pair of links
- * for each kind.
+ * The kinds of queues of CM ids. An id is in at most one queue of each kind, and has a pair of
+ * links for each kind.
  */
 enum uroce_cm_link {
-	/* queue of the ids of an account that have a response, or a request, to transmit */
+	/* queue of the CM ids of an account that have a response, or a request, to transmit */
 	UROCE_CM_LINK_TX,
-	UROCE_CM_LINK_EVENT, /* queue of the ids that have events for their owner */
+	UROCE_CM_LINK_EVENT, /* queue of the CM ids that have events for their owner */
 	/*
-	 * queue of the free ids, or of the ids without owner that are kept for repetitions of the
-	 * peer and may be replaced if no id is free
+	 * queue of the free CM ids, or queue of the ids without owner that are kept only for
+	 * repetitions of the peer and that new ids may replace
 	 */
 	UROCE_CM_LINK_SPARE,
 	UROCE_CM_LINK_WAITING, /* queue of the requests that wait at a listener */
-	UROCE_CM_LINK_OWNED,   /* queue of the ids of an owner */
+	UROCE_CM_LINK_OWNED,   /* queue of the CM ids of an owner */
 	UROCE_CM_LINK_NB
 };
 
-/* A queue of ids, which are linked by their numbers. */
+/* A queue of CM ids, which are linked by their numbers. */
 struct uroce_cm_queue {
-	uint32_t first; /* first id of the queue; UROCE_CM_NO_ID: the queue is empty */
+	uint32_t first; /* first CM id of the queue; UROCE_CM_NO_ID: the queue is empty */
 	uint32_t last;
 	uint32_t nb;
 };
 
-/* An id: a listener, an end of a connection, or an end of a resolution (SIDR). */
+/* A CM id: a listener, an end of a connection, or an end of a resolution (SIDR). */
 struct uroce_cm_conn {
-	/* The next fields are the state, which conn.c changes. */
-	uint8_t state;  /* state of the id (enum uroce_cm_state) */
-	bool is_used;   /* the id is not free */
-	bool has_owner; /* the owner has received the id, or will receive it by a CONNECT_REQUEST */
+	/* The fields from `state` to `is_drep_doubtful` are the state of the CM id. */
+	uint8_t state; /* state of the CM id (enum uroce_cm_state) */
+	bool is_used;  /* the CM id is not free */
+	/* the owner has received the CM id, or will receive it by a CONNECT_REQUEST */
+	bool has_owner;
 	bool is_active;
 	bool is_datagram;
 	/*
-	 * the id has no owner, and is in the queue uroce_cm.lingering until the peer stops its
+	 * the CM id has no owner, and is in the queue uroce_cm.lingering until the peer stops its
 	 * repetitions
 	 */
 	bool is_lingering;
 	/*
-	 * the id counts as half open: a request of a peer has created it, and the connection is not
-	 * established yet
+	 * the CM id counts as half open: a request of a peer has created it, and the connection is
+	 * not established yet
 	 */
 	bool is_half_open;
-	/* number of further attempts that are left after a REJ "stale connection" */
+	/* number of further attempts to connect that are left after a REJ "stale connection" */
 	uint8_t nb_stale_left;
 	uint64_t user;
 	/*
-	 * the listener, while the CONNECT_REQUEST of the id waits at it; otherwise UROCE_CM_NO_ID
+	 * CM id of the listener at which the CONNECT_REQUEST of this id waits; UROCE_CM_NO_ID if it
+	 * does not wait
 	 */
 	uint32_t listener;
 	/*
@@ -109,52 +112,68 @@ struct uroce_cm_conn {
 	 * the connection was established on its side
 	 */
 	bool is_drep_doubtful;
-	/* The next fields are the owner and the account, which owner.c changes. */
-	uint16_t owner; /* owner that gets the events of the id, also while `has_owner` is false */
-	uint16_t account_idx; /* index of the id's account in uroce_cm.nb_ids_of */
-	bool is_counted;      /* the id is counted in uroce_cm.nb_ids_of for its account */
 	/*
-	 * index of the account in whose queue the message of the id waits (turns.c); valid while a
-	 * message waits
+	 * The fields from `owner` to `tx_account_idx` are the owner and the account of the CM id.
+	 * turns.c changes `tx_account_idx`, owner.c changes the others.
+	 */
+	/* owner that gets the events of the CM id, also while `has_owner` is false */
+	uint16_t owner;
+	uint16_t account_idx; /* index of the CM id's account in uroce_cm.nb_ids_of */
+	bool is_counted;      /* the CM id is counted in uroce_cm.nb_ids_of for its account */
+	/*
+	 * index of the account in whose queue the message of the CM id waits (turns.c); valid while
+	 * a message waits
 	 */
 	uint16_t tx_account_idx;
 
-	/* The links of the id in queues, which queue.c changes. */
+	/*
+	 * The links of the CM id in queues, one pair for each kind of queue (enum uroce_cm_link);
+	 * queue.c changes them.
+	 */
 	struct {
 		uint32_t prev;
 		uint32_t next;
 		bool is_in;
 	} link[UROCE_CM_LINK_NB];
 
-	/* The next fields are the addresses, which port_space.c changes. */
+	/*
+	 * The fields from `is_bound` to `waiting` are the addresses and ports of the CM id, and the
+	 * backlog of a listener.
+	 */
 	bool is_bound;
 	bool is_v6only;
 	bool is_shared_port;
-	bool is_in_listening; /* the id is in the table uroce_cm.by_listening */
-	/* index of the account for which the ephemeral port of the id counts */
+	bool is_in_listening; /* the CM id is in the table uroce_cm.by_listening */
+	/* index of the account for which the ephemeral port of the CM id counts */
 	uint16_t port_account_idx;
 	uint16_t space;
 	struct uroce_cm_addr local;
 	struct uroce_cm_addr remote;
-	/* if the id is a listener: maximum number of requests of one host that may wait */
+	/* if the CM id is a listener: maximum number of requests of one host that may wait */
 	uint32_t max_backlog;
-	/* if the id is a listener: queue of the requests that the user has not received yet */
+	/* if the CM id is a listener: queue of the requests that the user has not received yet */
 	struct uroce_cm_queue waiting;
 
-	/* The next fields are the keys of look-ups, which identity.c changes. */
+	/*
+	 * The fields from `local_comm_id` to `av` are the keys by which a CM id is found, which
+	 * identity.c changes.
+	 */
 	/* comm id of this side, for SIDR the request ID; 0 if there is none */
 	uint32_t local_comm_id;
 	/* comm id of the peer, for SIDR the request ID; 0 if it is not known */
 	uint32_t remote_comm_id;
 	be64 remote_guid;
-	bool is_in_local; /* the id is in the table uroce_cm.by_local */
-	/* the id is in the table uroce_cm.by_remote, which has only passive ids */
+	bool is_in_local; /* the CM id is in the table uroce_cm.by_local */
+	/* the CM id is in the table uroce_cm.by_remote, which has only passive ids */
 	bool is_in_remote;
 	bool is_in_peer_qpn;
 	bool is_in_qpn;
 	struct uroce_cm_av av;
 
-	/* The fields from `service_id` to `peer_ece_options` are the values of the connection. */
+	/*
+	 * The fields from `service_id` to `peer_ece_options` are the parameters of the connection
+	 * or datagram service.
+	 */
 	uint64_t service_id;
 	uint64_t tid;
 	uint32_t local_qpn;
@@ -189,32 +208,40 @@ struct uroce_cm_conn {
 	uint32_t peer_ece_options;
 
 	/*
-	 * The fields from tx_attr to tx describe the last message of the id, which outbox.c sends.
+	 * The fields from `tx_attr` to `tx` describe the last message of the CM id, which outbox.c
+	 * sends.
 	 */
 	/*
-	 * kind of the last message that the id has sent, or has to send (enum uroce_cm_attr); 0 if
-	 * there is no such message
+	 * kind of the last message that the CM id has sent, or has to send (enum uroce_cm_attr); 0
+	 * if there is no such message
 	 */
 	uint8_t tx_attr;
-	/* if the last message is a REJ: the message that it rejects (enum uroce_cm_about) */
+	/*
+	 * if the last message of the CM id is a REJ: the message that it rejects (enum
+	 * uroce_cm_about)
+	 */
 	uint8_t tx_about;
-	/* if the last message is a REJ: its reason; if it is a SIDR_REP: its status */
+	/* if the last message of the CM id is a REJ: its reason; if it is a SIDR_REP: its status */
 	uint16_t tx_reason;
 	/* transaction ID of the DREQ that this side has sent, or that it answers */
 	uint64_t dreq_tid;
 	uint8_t tx_len;   /* number of bytes of private data in `tx` */
-	uint16_t nb_sent; /* number of times that the last message of the id was transmitted */
+	uint16_t nb_sent; /* number of times that the last message of the CM id was transmitted */
 	uint8_t tx[UROCE_CM_TX_PRIVATE_LEN];
 
-	/* The fields from sent_ns to nb_retries_left belong to the timers, which conn.c arms. */
-	uint64_t sent_ns;    /* time at which the last message was first transmitted */
-	uint64_t give_up_ns; /* time after which the last message is not repeated any more */
 	/*
-	 * time between the latest transmission of the last message and the next one; each
-	 * repetition doubles this time
+	 * The fields from `sent_ns` to `nb_retries_left` belong to the timer of the CM id, which
+	 * conn.c arms.
+	 */
+	uint64_t sent_ns; /* time at which the last message of the CM id was first transmitted */
+	/* time after which the last message of the CM id is not repeated any more */
+	uint64_t give_up_ns;
+	/*
+	 * time between the latest transmission of the last message of the CM id and the next one;
+	 * each repetition doubles this time
 	 */
 	uint64_t interval_ns;
-	/* time within which each side answers a message; the REQ contains this time */
+	/* time within which each side answers a CM message; the REQ contains this time */
 	uint64_t timeout_ns;
 	uint64_t service_ns; /* service timeout of the MRA that was received last */
 	uint8_t max_retries;
@@ -231,21 +258,21 @@ struct uroce_cm_conn {
 	uint8_t rx[UROCE_CM_EVENT_PRIVATE_LEN];
 };
 
-/* The ids of one account whose messages wait for transmission. */
+/* The CM ids of one account that have a message to transmit. */
 struct uroce_cm_turn {
 	struct uroce_cm_queue ids;
 	/*
-	 * the accounts whose turns come before and after that of this account, if `ids` is not
-	 * empty
+	 * indices of the accounts whose turns come before and after the turn of this account; valid
+	 * if the queue `ids` of this account is not empty
 	 */
 	uint16_t prev;
 	uint16_t next;
 };
 
 /*
- * The ids whose messages wait for transmission, in a queue for each account. An account is a user
- * whose ids are limited together. The accounts that have waiting messages form a ring, in which
- * they take turns.
+ * The CM ids whose messages wait for transmission, in a queue for each account. An account is a
+ * group of users whose ids are limited together. The accounts that have waiting messages form a
+ * ring, in which they take turns.
  */
 struct uroce_cm_turns {
 	uint32_t nb;           /* number of waiting messages of all accounts */
@@ -255,13 +282,13 @@ struct uroce_cm_turns {
 
 /* An owner: a user of the engine. */
 struct uroce_cm_owner {
-	struct uroce_cm_queue events; /* queue of the ids of the owner that have events */
-	/* ids that the owner has received, or will receive by a CONNECT_REQUEST */
+	struct uroce_cm_queue events; /* queue of the CM ids of the owner that have events */
+	/* CM ids that the owner has received, or will receive by a CONNECT_REQUEST */
 	struct uroce_cm_queue ids;
-	uint16_t account_idx; /* index of the account in uroce_cm.nb_ids_of */
+	uint16_t account_idx; /* index of the owner's account in uroce_cm.nb_ids_of */
 };
 
-/* A reply that belongs to no id. */
+/* A reply that belongs to no CM id, such as the REJ of a REQ for which no id was free. */
 struct uroce_cm_reply {
 	struct uroce_cm_av av;
 	uint8_t host; /* index of the host to which the reply goes, in uroce_cm.nb_replies_of */
@@ -285,28 +312,30 @@ struct uroce_cm {
 	struct uroce_siphash_key hash_key;
 	struct uroce_siphash_key random_key;
 	uint64_t random_counter;
-	uint32_t nb_ids; /* number of ids that are not free */
+	uint32_t nb_ids; /* number of CM ids that are not free */
 	/*
-	 * number of ids that have been used, from id 0 on. The memory of the other ids has not been
-	 * written.
+	 * number of CM ids that have been used, from id 0 on. The memory of the other ids has not
+	 * been written.
 	 */
 	uint32_t nb_begun;
 	struct uroce_cm_conn *conns;
-	/* queue of the ids that have been used, and are free now */
+	/* queue of the CM ids that have been used, and are free now */
 	struct uroce_cm_queue free_ids;
-	/* queue of the ids without owner that are kept for repetitions of the peer, oldest first */
+	/*
+	 * queue of the CM ids without owner that are kept for repetitions of the peer, oldest first
+	 */
 	struct uroce_cm_queue lingering;
 	struct uroce_cm_owner *owners;
-	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* number of ids of each account (owner.c) */
+	uint32_t nb_ids_of[UROCE_CM_NB_ACCOUNTS]; /* number of CM ids of each account (owner.c) */
 	struct uroce_cm_turns responses;
 	struct uroce_cm_turns requests;
-	struct uroce_id_table by_local; /* look-up of ids by the local comm id */
-	/* look-up of ids by the CA GUID, the GID and the comm id of the peer */
+	struct uroce_id_table by_local; /* look-up of CM ids by the local comm id */
+	/* look-up of CM ids by the CA GUID, the GID and the comm id of the peer */
 	struct uroce_id_table by_remote;
-	/* look-up of ids by the CA GUID, the GID and the QP number of the peer */
+	/* look-up of CM ids by the CA GUID, the GID and the QP number of the peer */
 	struct uroce_id_table by_peer_qpn;
-	struct uroce_id_table by_qpn;  /* look-up of ids by the QP number of this side */
-	struct uroce_id_table by_port; /* look-up of bound ids by the service ID */
+	struct uroce_id_table by_qpn;  /* look-up of CM ids by the QP number of this side */
+	struct uroce_id_table by_port; /* look-up of bound CM ids by the service ID */
 	/*
 	 * look-up of listeners by the service ID and the address; a request needs at most three
 	 * look-ups
@@ -314,8 +343,9 @@ struct uroce_cm {
 	struct uroce_id_table by_listening;
 	struct uroce_timer_heap timers;
 	/*
-	 * The two arrays of counters of admission.c: the half open ids of a host, and the requests
-	 * of a host that wait at a listener. A hash is the index.
+	 * The two arrays of counters of admission.c: for each host, the number of its half open CM
+	 * ids; for each host and listener, the number of requests of the host that wait at the
+	 * listener. The index of a counter is a hash of the host's GID, and of the listener.
 	 */
 	uint32_t *nb_half_open_of;
 	uint32_t *nb_waiting_of;
@@ -325,11 +355,11 @@ struct uroce_cm {
 	 * time until which a request without a listener is dropped instead of refused (request.c)
 	 */
 	uint64_t listeners_until_ns;
-	/* bitmaps of port_space.c: a bit is set if an id of the port space has the port */
+	/* bitmaps of port_space.c: a bit is set if a CM id of the port space has the port */
 	uint64_t bound_ports[UROCE_CM_NB_SPACES][65536 / 64];
 	/*
 	 * The ephemeral ports of a port space are those from conf.first_port to conf.last_port.
-	 * `nb_ports` is the number of ephemeral ports that ids have. `nb_ports_of` is, for each
+	 * `nb_ports` is the number of ephemeral ports that CM ids have. `nb_ports_of` is, for each
 	 * account, the number of its ids that have an ephemeral port.
 	 */
 	uint32_t nb_ports[UROCE_CM_NB_SPACES];
@@ -341,15 +371,15 @@ struct uroce_cm {
 	uint32_t end_reply;
 	struct uroce_cm_reply replies[UROCE_CM_NB_REPLIES];
 	/*
-	 * number of replies that wait for transmission to a host; the hash of the host's GID is the
-	 * index
+	 * number of replies to a host that wait for transmission; the index is a hash of the host's
+	 * GID
 	 */
 	uint16_t nb_replies_of[UROCE_CM_NB_REPLY_HOSTS];
-	/* number of responses that were transmitted since the last turn of requests */
+	/* number of responses that were transmitted since the last request */
 	uint8_t nb_responses_in_row;
 	/*
-	 * the last turn of responses was that of replies without an id, and not that of responses
-	 * of ids
+	 * the last response that was transmitted was a reply without a CM id, and not the response
+	 * of an id
 	 */
 	bool is_replies_turn;
 	struct uroce_cm_rtt rtt[UROCE_CM_NB_RTT];

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Events that wait for the user.
- */
+/* Events of CM ids that the user of the CM engine has not received yet. */
 
 #include "cm/event.h"
 
@@ -11,12 +9,17 @@
 #include "cm/admission.h"
 #include "cm/queue.h"
 
-/* The set of the events that carry private data of the peer. */
+/*
+ * The set of the events that carry private data of the peer; bit i stands for value i of enum
+ * uroce_cm_event_kind.
+ */
 #define WITH_PRIVATE                                                                               \
 	(1u << UROCE_CM_EVENT_CONNECT_REQUEST | 1u << UROCE_CM_EVENT_CONNECT_RESPONSE |            \
 	 1u << UROCE_CM_EVENT_REJECTED)
 
-/* The set of the events that carry a status. */
+/*
+ * The set of the events that carry a status; bit i stands for value i of enum uroce_cm_event_kind.
+ */
 #define WITH_STATUS                                                                                \
 	(1u << UROCE_CM_EVENT_UNREACHABLE | 1u << UROCE_CM_EVENT_REJECTED |                        \
 	 1u << UROCE_CM_EVENT_DISCONNECTED)
@@ -89,7 +92,7 @@ uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_
 		uroce_cm_admission_end_waiting(cm, conn);
 	}
 	conn->events &= ~(1u << event->kind);
-	/* an id with further events goes to the end of the queue, so that ids take turns */
+	/* a CM id with further events goes to the end of the queue, so that ids take turns */
 	if (conn->events)
 		uroce_cm_queue_push(cm, &cm->owners[owner].events, UROCE_CM_LINK_EVENT, event->id);
 	return true;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The layouts of the messages [IBA 12.6, 12.8, 12.11]. Offsets are those of the standard's tables:
- * a byte behind the header of the MAD, and a bit in that byte, counted from the highest one.
+ * The layouts of the CM messages [IBA 12.6, 12.8, 12.11]: a table for each message, with a row for
+ * each field. Offsets are those of the standard's tables: a byte behind the header of the MAD, and
+ * a bit in that byte, counted from the highest one.
  */
 
 #include "cm/field.h"
@@ -18,18 +19,18 @@
 #define BODY_BIT(byte, bit) ((UROCE_MAD_HDR_LEN + (byte)) * 8 + (bit))
 
 /* clang-format off */
-/* Row of a number of `width` bits that begins with bit `bit` of byte `byte`. */
+/* Row of a field table, for a number of `width` bits that begins with bit `bit` of byte `byte`. */
 #define BITS(msg, member, byte, bit, width) \
 	{ #member, BODY_BIT(byte, bit), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), 0 }
-/* Row of a number of `width` bits that begins with byte `byte`. */
+/* Row of a field table, for a number of `width` bits that begins with byte `byte`. */
 #define NUMBER(msg, member, byte, width) BITS(msg, member, byte, 0, width)
-/* Row of a part of a number: the `width` bits above the lowest `shift` bits of the number. */
+/* Row of a field table, for a part of a number: `width` bits above its lowest `shift` bits. */
 #define PART(msg, member, byte, width, shift) \
 	{ #member, BODY_BIT(byte, 0), width, MEMBER_AT(msg.member), MEMBER_SIZE(msg.member), shift }
 #define BYTES(msg, member, byte) \
 	{ #member, BODY_BIT(byte, 0), 8 * MEMBER_SIZE(msg.member), MEMBER_AT(msg.member), 0, 0 }
 
-/* Rows of the variable fields of the header of a MAD [IBA 13.4.3]. */
+/* Rows of a field table, for the variable fields of the header of a MAD [IBA 13.4.3]. */
 #define HEADER \
 	{ "tid",      8 * 8,  64, MEMBER_AT(tid),      MEMBER_SIZE(tid),      0 }, \
 	{ "attr",     16 * 8, 16, MEMBER_AT(attr),     MEMBER_SIZE(attr),     0 }, \
@@ -39,7 +40,7 @@
 	NUMBER(msg, local_comm_id,  0, 32), \
 	NUMBER(msg, remote_comm_id, 4, 32)
 
-/* Rows of a path of a REQ. The path begins with byte `from`. */
+/* Rows of a field table, for a path of a REQ. The path begins with byte `from`. */
 #define REQ_PATH(path, from) \
 	NUMBER(req, path.local_lid,        (from),         16), \
 	NUMBER(req, path.remote_lid,       (from) + 2,     16), \

@@ -5,19 +5,20 @@
 /**
  * @file
  * Layout of the messages of communication management: for each message a table of its fields.
- * Parser, builder and tests read the tables, so that the place of a field is defined only once.
+ * Parser, builder and tests read the tables, so that the position of a field is defined only once.
  */
 
 #include <stdint.h>
 
 /**
- * A field of a CM message, or a part of a field. The standard has divided a few fields, because
- * their bits were added to reserved places. Each part has a row of its own.
+ * A row of the table of a CM message: a field, or a part of a field. The standard has divided a few
+ * fields into parts, because their bits were added in reserved bits. Each part has a row of its
+ * own.
  */
 struct uroce_cm_field {
 	const char *name;
 	uint16_t bit; /* position of the first bit in the MAD; bit 0 is the highest bit of byte 0 */
-	uint16_t width; /* number of bits that the row has in the MAD */
+	uint16_t width; /* number of bits of the field, or of the part of a field, in the MAD */
 	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
 	/*
 	 * number of bytes of the member in struct uroce_cm_msg if the member is a number; 0 if it
@@ -49,8 +50,8 @@ union uroce_cm_member {
 };
 
 /**
- * Get the number in the member of a field. If the field is a part of a number, get the complete
- * number.
+ * Get the number that a field has in `msg`. If the row `field` is a part of a number, get the
+ * complete number.
  */
 uint64_t uroce_cm_field_number(const struct uroce_cm_msg *msg, const struct uroce_cm_field *field);
 

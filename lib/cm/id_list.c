@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Lists of ids. The ids are read in the order of their numbers, so a list that is read in parts
- * needs no memory between the parts.
+ * Lists of the CM ids of a CM engine. The ids are read in the order of their numbers, so a list
+ * that is read in parts needs no memory between the parts.
  */
 
 #include "cm/id_list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Look-up of ids by the hash of a key: chains in arrays. The number of buckets is at least the
+ * Look-up of CM ids by the hash of a key: chains in arrays. The number of buckets is at least the
  * number of ids, so a chain has one id on average.
  */
 

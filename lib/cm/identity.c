@@ -2,7 +2,7 @@
 
 /*
  * The comm ids and QP numbers that identify a connection, and the tables that map such a number to
- * an id.
+ * a CM id.
  */
 
 #include "cm/identity.h"
@@ -51,7 +51,7 @@ table_remove(struct uroce_cm *cm, struct uroce_id_table *table, struct uroce_cm_
 	*is_in = false;
 }
 
-/* Whether any id has the local comm id `comm_id`. */
+/* Whether any CM id has the local comm id `comm_id`. */
 static bool
 is_comm_id_used(const struct uroce_cm *cm, uint32_t comm_id)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Reception of messages. The engine looks up the id to which a message belongs, stores the peer's
- * values in the id, and passes the message as an input to the state machine of the id.
+ * Reception of CM messages. The engine looks up the CM id to which a message belongs, stores the
+ * peer's values in the id, and passes the message as an input to the state machine of the id.
  *
  * A message belongs to an id if it names the comm ids of both sides and comes from the id's peer. A
  * DREQ must also name the QP of this side.
@@ -35,7 +35,7 @@ give_input(struct uroce_cm *cm, struct uroce_cm_conn *conn, const struct uroce_c
 		uroce_cm_count(cm->stats.nb_rx_duplicates, msg->attr);
 }
 
-/* Find the id to which both comm ids of a message belong. */
+/* Find the CM id to which both comm ids of a message belong. */
 static struct uroce_cm_conn *
 find_conn(struct uroce_cm *cm, uint32_t local_comm_id, uint32_t remote_comm_id,
 	  const struct uroce_cm_av *from)
@@ -54,8 +54,8 @@ waits_for_rep(const struct uroce_cm_conn *conn)
 }
 
 /*
- * Choose the input for a REJ "stale connection": ON_STALE makes another attempt, ON_REJ ends the id
- * if no attempt is left.
+ * Choose the input of the state machine for a REJ "stale connection": ON_STALE makes another
+ * attempt to connect, ON_REJ ends the CM id if no attempt is left.
  */
 static enum uroce_cm_input
 stale_input(const struct uroce_cm_conn *conn)
@@ -119,9 +119,9 @@ recv_mra(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 }
 
 /*
- * Get the ACK timeout of the active side: that of the path, or a longer one if the peer's ACK delay
- * requires it. The time in TIMEWAIT contains this timeout, so the peer cannot demand more than 17
- * s.
+ * Compute the encoded ACK timeout of the active side: that of the path, or a longer one if the ACK
+ * delay that the peer reports requires it. The time in the state TIMEWAIT contains this timeout, so
+ * the peer cannot demand more than 17 s.
  */
 static uint8_t
 ack_timeout_with_delay(uint8_t path_code, uint8_t delay_code)
@@ -226,7 +226,7 @@ recv_rtu(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 	give_input(cm, conn, msg, UROCE_CM_ON_RTU, 0, now_ns);
 }
 
-/* Find the id whose message a REJ rejects; NULL if there is no such id. */
+/* Find the CM id whose message a REJ rejects; NULL if there is no such id. */
 static struct uroce_cm_conn *
 find_rejected(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from)
 {

@@ -21,7 +21,10 @@ static_assert(sizeof(struct ip_header) == UROCE_CM_IP_LEN, "IP header of RDMA IP
 #define CM_VERSION       0
 #define IP_VERSION_SHIFT 4
 
-/* Get the number of zero bytes before an address of this IP version in its field of 16 bytes. */
+/*
+ * Get the number of zero bytes before an IP address in its field of 16 bytes: 12 for IPv4, 0 for
+ * IPv6.
+ */
 static size_t
 address_from(uint8_t ip_version)
 {

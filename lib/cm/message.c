@@ -24,7 +24,7 @@ static const struct {
 	{ 0x03, UROCE_CM_VERDICT_BAD_METHOD },
 };
 #define MAD_PREFIX_LEN (sizeof(mad_prefix) / sizeof(mad_prefix[0]))
-#define MAD_ATTR_AT    16 /* byte of the attribute ID, which has 16 bits */
+#define MAD_ATTR_AT    16 /* offset in bytes of the attribute ID in a MAD; it has 16 bits */
 
 static const char *const attr_names[UROCE_CM_ATTR_END - UROCE_CM_ATTR_FIRST] = {
 	"REQ", "MRA", "REJ", "REP", "RTU", "DREQ", "DREP", "SIDR_REQ", "SIDR_REP", "LAP", "APR",

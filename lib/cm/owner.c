@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Owners of ids and their accounts.
- */
+/* Owners of CM ids, and their accounts (groups of owners whose ids are limited together). */
 
 #include "cm/owner.h"
 

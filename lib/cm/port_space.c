@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Port spaces: a table of bound ids by service ID, which is the port space and the port. A bitmap
- * of each port space shows which ports have an id, so that a free port is found quickly even if few
- * ports are free. A table of listeners by service ID and address serves the requests of peers. So
- * many ids at one port do not make the look-up of a listener long.
+ * Port spaces: a table of bound CM ids by service ID, which is the port space and the port. A
+ * bitmap of each port space shows which ports have an id, so that a free port is found quickly even
+ * if few ports are free. A table of listeners by service ID and address serves the requests of
+ * peers. So many ids at one port do not make the look-up of a listener long.
  */
 
 #include "cm/port_space.h"
@@ -17,8 +17,8 @@
 #define BITS_OF_WORD 64u
 
 /*
- * Maximum number of ports that are tried for an id that is bound to port 0 (any port), if other ids
- * have these ports at other addresses. The maximum bounds the time of a bind.
+ * Maximum number of ports that are tried for a CM id that is bound to port 0 (any port), if other
+ * ids have these ports at other addresses. The maximum bounds the time of a bind.
  */
 #define TRIES_MAX 256u
 
@@ -60,7 +60,7 @@ service_of(const struct uroce_cm_conn *conn)
 	return (uint64_t)conn->space << 16 | conn->local.port;
 }
 
-/* Whether the address that an id is bound to includes a destination address. */
+/* Whether a CM id is bound to the address `addr`, or to a wildcard that includes it. */
 static bool
 covers(const struct uroce_cm_conn *conn, const struct uroce_cm_addr *addr)
 {
@@ -78,8 +78,8 @@ overlaps(const struct uroce_cm_conn *a, const struct uroce_cm_conn *b)
 }
 
 /*
- * Whether `conn` may have its address and port: no other id excludes it, and fewer than
- * UROCE_CM_SHARE_MAX ids have the port.
+ * Whether the CM id `conn` may have its address and port: no other id excludes this binding, and
+ * fewer than UROCE_CM_SHARE_MAX ids have the port.
  */
 static bool
 is_port_free(const struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -127,7 +127,7 @@ is_ephemeral(const struct uroce_cm *cm, uint16_t port)
 }
 
 /*
- * Update the bit of a port in the bitmap of its port space: the bit is set if an id has the port.
+ * Update the bit of a port in the bitmap of its port space: the bit is set if a CM id has the port.
  * Also update the number of ephemeral ports that ids have.
  */
 static void
@@ -147,7 +147,7 @@ mark_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 		cm->nb_ports[space] += has_id ? 1u : -1u;
 }
 
-/* --- accounts ------------------------------------------------------------------------------------ */
+/* --- limit of ephemeral ports of an account ------------------------------------------------------ */
 
 static uint32_t *
 count_of_account(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
@@ -156,7 +156,7 @@ count_of_account(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 }
 
 /*
- * Whether the account of an id may have another ephemeral port: the account has fewer ephemeral
+ * Whether the account of a CM id may have another ephemeral port: the account has fewer ephemeral
  * ports than are free. So one account has at most one half of the ports, and each further account
  * still finds some free ports.
  */
@@ -169,10 +169,11 @@ may_add_port(struct uroce_cm *cm, const struct uroce_cm_conn *conn)
 	       *count_of_account(cm, conn) < nb - cm->nb_ports[space_index(conn->space)];
 }
 
-/* --- a free port --------------------------------------------------------------------------------- */
+/* --- choice of a free port ----------------------------------------------------------------------- */
 
 /*
- * Find a port in [from, end) that no id has. Words of the bitmap without a free port are skipped.
+ * Find a port in [from, end) that no CM id has. Words of the bitmap without a free port are
+ * skipped.
  * @return the port; `end` if there is no such port
  */
 static uint32_t
@@ -194,8 +195,8 @@ find_unbound_port(const uint64_t *ports, uint32_t from, uint32_t end)
 }
 
 /*
- * Choose a port for an id that is bound to port 0 (any port): a port that no id has, or else a port
- * that ids have only at other addresses. At most TRIES_MAX ports of the second kind are tried.
+ * Choose a port for a CM id that is bound to port 0 (any port): a port that no id has, or else a
+ * port that ids have only at other addresses. At most TRIES_MAX ports of the second kind are tried.
  * @return false if no port was found
  */
 static bool
@@ -215,8 +216,8 @@ choose_port(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 	if (port != end) {
 		conn->local.port = (uint16_t)port;
 		/*
-		 * the bit may be clear although an id has the port, because some port spaces share
-		 * a bitmap
+		 * the bit of the port may be clear although a CM id has the port, because some port
+		 * spaces share a bitmap
 		 */
 		if (is_port_free(cm, conn))
 			return true;
@@ -295,7 +296,10 @@ uroce_cm_port_listen(struct uroce_cm *cm, struct uroce_cm_conn *conn)
 	conn->is_in_listening = true;
 }
 
-/* Find the listener that is bound to exactly the address `ip`, and whose address includes `dst`. */
+/*
+ * Find the listener whose address is exactly `ip` (an address or a wildcard), and includes the
+ * destination `dst` of a request.
+ */
 static uint32_t
 find_at(const struct uroce_cm *cm, uint64_t service_id, uint8_t ip_version, const uint8_t ip[16],
 	const struct uroce_cm_addr *dst)

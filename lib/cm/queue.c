@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Queues of ids, as lists that are linked by the numbers of the ids. */
+/* Queues of CM ids, as lists that are linked by the numbers of the ids. */
 
 #include "cm/queue.h"
 

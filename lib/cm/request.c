@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Requests of peers that create a new id. For a refused request no id is allocated; only a reply is
- * queued. The requests that wait at a listener are limited by its backlog, so that a flood of
- * requests at one listener leaves ids for other listeners.
+ * REQs and SIDR_REQs of peers, which create a new CM id. For a refused request no id is allocated;
+ * only a reply is queued. The requests that wait at a listener are limited by its backlog, so that
+ * a flood of requests at one listener leaves ids for other listeners.
  */
 
 #include "cm/request.h"
@@ -23,7 +23,7 @@
 #include "cm/service_id.h"
 #include "cm/timeout.h"
 
-/* The addresses in a request of a peer, and the place of the user's private data. */
+/* The addresses in a REQ or SIDR_REQ of a peer, and the offset of the user's private data. */
 struct request_addr {
 	struct uroce_cm_addr src;
 	struct uroce_cm_addr dst;
@@ -86,7 +86,7 @@ check_req(const struct uroce_cm_req *req, const struct uroce_cm_av *from)
 	if (memcmp(req->primary.local_gid, from->remote_gid, 16) ||
 	    memcmp(req->primary.remote_gid, from->local_gid, 16))
 		return UROCE_CM_REASON_INVALID_GID;
-	/* QP numbers 0 and 1 are reserved for management */
+	/* QP numbers 0 and 1 are reserved for management datagrams */
 	if (req->local_qpn < 2)
 		return UROCE_CM_REASON_NO_QP;
 	if (req->mtu_code < IBV_MTU_256 || req->mtu_code > IBV_MTU_4096)
@@ -115,8 +115,8 @@ uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns)
 }
 
 /*
- * Whether a request without a listener is dropped, because a restarted program may still create the
- * listener (uroce_cme_await_listeners()).
+ * Whether a request for which there is no listener is dropped without an answer, because a
+ * restarted program may still create the listener (uroce_cme_await_listeners()).
  */
 static bool
 expects_listeners(const struct uroce_cm *cm, uint64_t now_ns)
@@ -124,7 +124,7 @@ expects_listeners(const struct uroce_cm *cm, uint64_t now_ns)
 	return now_ns < cm->listeners_until_ns;
 }
 
-/* Allocate an id for a request at a listener. @return NULL: the request has to be refused */
+/* Allocate a CM id for a request at a listener. @return NULL: the request has to be refused */
 static struct uroce_cm_conn *
 take_id_for_request(struct uroce_cm *cm, uint32_t listener, const struct uroce_cm_av *from)
 {
@@ -178,8 +178,9 @@ fill_from_req(struct uroce_cm_conn *conn, const struct uroce_cm_msg *msg)
 }
 
 /*
- * Check a REQ that may create a new id, and find its listener. A valid REQ ends an older connection
- * of the peer's QP whose number it contains. A REQ that no listener can accept ends no connection.
+ * Check a REQ that may create a new CM id, and find its listener. A valid REQ ends an older
+ * connection of the peer's QP whose number it contains. A REQ that no listener can accept ends no
+ * connection.
  * @return the reason why the REQ is refused; 0 if the REQ is not refused
  */
 static enum uroce_cm_reason

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The table of round trip times to hosts.
- */
+/* The table of round-trip times to the hosts that exchange CM messages with this host. */
 
 #include "cm/rtt.h"
 
 #include "cm/identity.h"
 
 /*
- * Limits of the interval before a CM message is retransmitted for the first time. The upper limit is
+ * Limits of the time before a CM message is retransmitted for the first time. The upper limit is
  * low, because an early retransmission costs only one message, but a late one delays a connection.
  */
 #define MIN_INTERVAL_NS (10 * UROCE_MSEC_NS)

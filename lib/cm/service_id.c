@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Names of the port spaces.
- */
+/* Names of the port spaces of RDMA IP CM. */
 
 #include "cm/service_id.h"
 

@@ -46,9 +46,9 @@ uroce_cm_service_port(uint64_t service_id)
 }
 
 /**
- * Whether private data for this service ID may begin with the header of cm/ip_header.h. Service IDs
- * with this header are 0x0000000001xxxxxx [IBA A11]. Linux sends the header in the port space of
- * IPoIB, too, which is outside of this range.
+ * Whether the private data of a REQ or SIDR_REQ for this service ID may begin with the IP header of
+ * cm/ip_header.h. Service IDs with this header are 0x0000000001xxxxxx [IBA A11]. Linux sends the
+ * header also in the port space of IPoIB, which is outside of this range.
  */
 static inline bool
 uroce_cm_service_has_ip(uint64_t service_id)
@@ -57,9 +57,9 @@ uroce_cm_service_has_ip(uint64_t service_id)
 }
 
 /**
- * Whether private data for this service ID must begin with the header of cm/ip_header.h. In the
- * other port spaces a program may address by GID. Private data that does not parse as the header
- * then belongs to the consumer.
+ * Whether the private data of a REQ or SIDR_REQ for this service ID must begin with the IP header
+ * of cm/ip_header.h. In port spaces without this rule a program may address by GID, and private
+ * data that does not parse as the header belongs to the consumer.
  */
 static inline bool
 uroce_cm_service_needs_ip(uint64_t service_id)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of the states of an id. A row is a state, a column is an input. A cell holds the next
+ * The table of the states of a CM id. A row is a state, a column is an input. A cell holds the next
  * state, the message that is sent, the event that is reported to the user, and a further change. An
  * empty cell means that the state ignores the input, and that a call of the user is refused.
  */
@@ -13,8 +13,8 @@
 #include "cm/cm.h"
 
 /*
- * The next state is stored plus one: so an empty cell, which is zero, differs from a cell that
- * leads to the state IDLE.
+ * In a cell of the state table, the next state is stored plus one. So an empty cell, which is zero,
+ * differs from a cell that leads to the state IDLE.
  */
 #define STEP(state, send, report, effect)                                                          \
 	{                                                                                          \
@@ -29,8 +29,8 @@
 #define END(state, send, kind) STEP(state, send, REPORT(kind), NONE)
 
 /*
- * Cells that the states REQ_SENT and REQ_ACKED have in common. A DREQ may overtake the REP, if the
- * peer accepts the request and then disconnects.
+ * Cells of the state table that the states REQ_SENT and REQ_ACKED have in common. A DREQ may
+ * overtake the REP, if the peer accepts the request and then disconnects.
  */
 #define REQ_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REP] = END(REP_RCVD, NOTHING, CONNECT_RESPONSE),                              \
@@ -42,9 +42,9 @@
 	[UROCE_CM_ON_DESTROY] = GO(REJ_SENT, REJ)
 
 /*
- * Cells that the states REP_SENT and REP_ACKED have in common. The peer may have received the REP,
- * so the connection may be established on the peer's side. So this side ends the connection by a
- * DREQ, which is repeated until it is answered, and not by a REJ.
+ * Cells of the state table that the states REP_SENT and REP_ACKED have in common. The peer may have
+ * received the REP, so the connection may be established on the peer's side. So this side ends the
+ * connection by a DREQ, which is repeated until it is answered, and not by a REJ.
  */
 #define REP_IS_OUT(state)                                                                          \
 	[UROCE_CM_ON_REQ] = AGAIN(state),                                                          \
@@ -105,8 +105,8 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 		[UROCE_CM_ON_ESTABLISH] = STAY(ESTABLISHED),
 		[UROCE_CM_ON_REQ] = IGNORE(ESTABLISHED),
 		/*
-		 * a REP in this state shows that the peer has not received the RTU, so the RTU is
-		 * repeated
+		 * a REP in the state ESTABLISHED shows that the peer has not received the RTU, so
+		 * the RTU is repeated
 		 */
 		[UROCE_CM_ON_REP] = AGAIN(ESTABLISHED),
 		[UROCE_CM_ON_RTU] = IGNORE(ESTABLISHED),
@@ -150,8 +150,8 @@ static const struct uroce_cm_step cells[UROCE_CM_STATE_NB][UROCE_CM_INPUT_NB] = 
 		[UROCE_CM_ON_REQ] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_REP] = AGAIN(REJ_SENT),
 		/*
-		 * an RTU in this state shows that the peer has not received the REJ, so the REJ is
-		 * repeated
+		 * an RTU in the state REJ_SENT shows that the peer has not received the REJ, so the
+		 * REJ is repeated
 		 */
 		[UROCE_CM_ON_RTU] = AGAIN(REJ_SENT),
 		[UROCE_CM_ON_DREQ] = STEP(REJ_SENT, LONE_DREP, 0, NONE),

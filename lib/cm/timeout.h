@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Encoded times of the messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. The
- * response timeouts, the service timeout of an MRA and the target ACK delay use this encoding.
- * Code 0 means 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
+ * Encoded times in CM messages: 4.096 us * 2^code, with codes of five bits [IBA 12.7]. The response
+ * timeouts, the service timeout of an MRA and the target ACK delay use this encoding. Code 0 means
+ * 4.096 us. (For the ACK timeout of a QP, code 0 means infinite; see wire/syndrome.h.)
  */
 
 #include <stdint.h>
@@ -19,7 +19,7 @@
  */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 
-/** Convert the low five bits of `code` to nanoseconds. */
+/** Convert an encoded time, the low five bits of `code`, to nanoseconds. */
 static inline uint64_t
 uroce_cm_timeout_ns(uint8_t code)
 {
@@ -27,8 +27,8 @@ uroce_cm_timeout_ns(uint8_t code)
 }
 
 /**
- * Find the smallest code whose time is at least `ns`. If `ns` is longer than all times, return the
- * largest code.
+ * Find the smallest code of an encoded time that is at least `ns`. If `ns` is longer than all
+ * encoded times, return the largest code.
  */
 static inline uint8_t
 uroce_cm_timeout_code(uint64_t ns)

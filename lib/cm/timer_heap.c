@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The timers of ids as a binary heap. The children of position i are at 2i + 1 and 2i + 2. A child
- * does not expire before its parent.
+ * The timers of CM ids as a binary heap. The children of position i are at 2i + 1 and 2i + 2. A
+ * child does not expire before its parent.
  */
 
 #include "cm/timer_heap.h"
@@ -31,7 +31,7 @@ place_timer(struct uroce_timer_heap *timers, uint32_t position, uint32_t id)
 	timers->position[id] = position;
 }
 
-/* Whether the timer at position `a` of the heap expires before that of `id`. */
+/* Whether the timer at position `a` of the heap expires before the timer of the CM id `id`. */
 static int
 expires_before(const struct uroce_timer_heap *timers, uint32_t a, uint32_t id)
 {
@@ -39,8 +39,8 @@ expires_before(const struct uroce_timer_heap *timers, uint32_t a, uint32_t id)
 }
 
 /*
- * Put the timer of `id` at its place in the heap: search from `position` upwards, and then
- * downwards.
+ * Move the timer of `id` from `position` to the position in the heap that its deadline requires:
+ * first upwards, and then downwards.
  */
 static void
 sift_timer(struct uroce_timer_heap *timers, uint32_t position, uint32_t id)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The accounts that have messages to transmit, in a ring: the accounts transmit in turn. */
+/* The accounts that have CM messages to transmit, in a ring: the accounts transmit in turn. */
 
 #include "cm/turns.h"
 
@@ -14,7 +14,8 @@ uroce_cm_turns_init(struct uroce_cm_turns *turns)
 }
 
 /*
- * Add an account to the end of the ring, so that its turn comes after those of all other accounts.
+ * Add an account to the end of the ring of accounts, so that its turn comes after those of all
+ * other accounts.
  */
 static void
 enter_ring(struct uroce_cm_turns *turns, uint16_t account)
@@ -48,8 +49,8 @@ uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns, struct ur
 	struct uroce_cm_turn *const turn = &turns->of[conn->account_idx];
 
 	/*
-	 * record the account of the queue, because the account of the id may change while the
-	 * message waits
+	 * record the account in whose queue the message waits, because the account of the CM id may
+	 * change while the message waits
 	 */
 	conn->tx_account_idx = conn->account_idx;
 	if (turn->ids.nb == 0)

@@ -4,21 +4,24 @@
 
 /**
  * @file
- * The messages of ids that wait for transmission: the requests (REQ, DREQ, SIDR_REQ), and the
- * responses. Each account has a queue of each kind, and the accounts take turns. So a message waits
- * for one message of its kind of each other account, and for those of its own account that are
- * older. Each call takes a constant time.
+ * The messages of CM ids that wait for transmission: the requests (REQ, DREQ, SIDR_REQ), and the
+ * responses. Each account (a group of users) has a queue for each of the two kinds, and the
+ * accounts take turns. So a message waits for one message of its kind of each other account, and
+ * for those of its own account that are older. Each call takes a constant time.
  */
 
 #include "cm/context.h"
 
 void uroce_cm_turns_init(struct uroce_cm_turns *turns);
 
-/** Append the message of an id to the queue of the account (user) that the id belongs to. */
+/**
+ * Append the message of a CM id to the queue of the account (a group of users) that the id belongs
+ * to.
+ */
 void uroce_cm_turns_push(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			 struct uroce_cm_conn *conn);
 
-/** Remove the message of an id that waits for transmission. */
+/** Remove the message of a CM id that waits for transmission. */
 void uroce_cm_turns_remove(struct uroce_cm *cm, struct uroce_cm_turns *turns,
 			   struct uroce_cm_conn *conn);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * Names and texts of the codec's verdicts, both generated from UROCE_CM_VERDICT_LIST.
- */
+/* Names and texts of the verdicts on received MADs, both generated from UROCE_CM_VERDICT_LIST. */
 
 #include "cm/verdict.h"
 

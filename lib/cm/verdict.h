@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Verdicts of the codec on a received MAD and on the IP header in its private data. One list gives
- * the enum, the name and the text. The order of the list is the order of the checks.
+ * Verdicts of the codec of CM messages on a received MAD and on the IP header in its private data.
+ * One list gives the enum, the name and the text. The order of the list is the order of the checks.
  */
 
 /* clang-format off */
