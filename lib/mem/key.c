@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Generation of the random numbers from which keys are made. The secret of a table has 128 bits.
- * One half of the secret is the start of a counter, the other half is a secret word. Each random
- * number is the counter, mixed, combined with the secret word, and mixed again. Thus two random
- * numbers do not reveal the next.
+ * Generation of the random numbers from which memory keys (lkeys and rkeys) are made. The secret of
+ * a key table has 128 bits. One half of the secret is the start of a counter, the other half is a
+ * secret word. Each random number is the counter, mixed, combined with the secret word, and mixed
+ * again. Thus two random numbers do not reveal the next.
  */
 
 #include <string.h>

@@ -14,7 +14,7 @@
 #include "mem/mkey_object.h"
 #include "mem/table.h"
 
-/* Maximum length of a layout in bytes. No region is longer. */
+/* Maximum length in bytes of the layout of an mkey. No memory region is longer. */
 #define LEN_MAX (UINT64_C(1) << 47)
 
 size_t
@@ -102,9 +102,9 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 /* --- configuration --------------------------------------------------------------------------------- */
 
 /*
- * Count the data bytes in `len` bytes of memory or of the wire, whose format is `domain`. A block
- * does not count if its signature is missing or incomplete. The rest after the last whole block
- * counts.
+ * Count the data bytes, without signatures, in `len` bytes of memory or of the wire. `domain` is
+ * the format of these bytes. A block does not count if its signature is missing or incomplete. The
+ * rest after the last whole block counts.
  */
 static uint64_t
 data_in(const struct uroce_sig_domain *domain, uint64_t len)
@@ -116,7 +116,7 @@ data_in(const struct uroce_sig_domain *domain, uint64_t len)
 	return len / unit * domain->block_len + (rest < domain->block_len ? rest : 0);
 }
 
-/* Whether the length of a layout is at most LEN_MAX. */
+/* Whether the layout that a configuration gives to an mkey has at most LEN_MAX bytes. */
 static bool
 is_countable(const struct uroce_mkey_conf *conf)
 {
@@ -156,7 +156,7 @@ memory_len(const struct uroce_mkey *mkey)
 	return mkey->nb_pieces == 0 ? 0 : mkey->placed[mkey->nb_pieces - 1].end * mkey->repeat;
 }
 
-/* Apply a configuration. The caller holds the mkey's lock. */
+/* Apply a configuration to an mkey. The caller holds the mkey's lock. */
 static void
 apply_conf(struct uroce_mkey *mkey, struct uroce_entry *entry, const struct uroce_mkey_conf *conf)
 {

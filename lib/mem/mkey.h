@@ -4,11 +4,11 @@
 
 /**
  * @file
- * Mkeys: keys whose memory is a layout, a sequence of pieces of memory regions. The data of an
- * mkey may have block signatures (sig.h) in memory, on the wire, or both. Data that passes through
- * an mkey is checked, and signatures are added or removed [mlx5dv_wr_set_mkey_sig_block(3)].
+ * Mkeys: keys whose memory is a layout, a sequence of pieces of memory regions. The data of an mkey
+ * may have block signatures (sig.h) in memory, on the wire, or both. Data that passes through an
+ * mkey is checked, and signatures are added or removed [mlx5dv_wr_set_mkey_sig_block(3)].
  *
- * There are three ways to count bytes:
+ * There are three ways to count the bytes of an mkey:
  *
  *	wire	the bytes in packets; addresses of requests and of peers count these, from 0
  *	memory	the bytes of the layout
@@ -21,7 +21,7 @@
  * of a packet has cut. A block is checked if all of it arrived in order. So the caller passes
  * received packets to an mkey in PSN order.
  *
- * An mkey is an entry of the table of memory regions, free or configured:
+ * An mkey is an entry of the table of memory regions. The entry is free or configured:
  *
  *	add -> free --configure--> configured --configure--> configured ...
  *	            <--invalidate--
@@ -44,19 +44,20 @@ enum uroce_mkey_flag {
 	UROCE_MKEY_REMOTE_INV = 1 << 1, /* a peer may invalidate the mkey */
 };
 
-/** A piece of memory. A layout is a list of pieces. */
+/** A piece of a memory region. The layout of an mkey is a list of pieces, which may be repeated. */
 struct uroce_mkey_piece {
 	uint64_t addr; /* address of the first byte of the piece, as in requests that use `lkey` */
 	uint32_t len;  /* length of the piece in bytes */
 	/*
-	 * bytes between the end of the piece and the beginning of the piece in the next repetition
+	 * number of bytes between the end of the piece in one repetition of the list of pieces, and
+	 * the beginning of the piece in the next repetition
 	 */
 	uint32_t skip;
 	uint32_t lkey;
 	uint32_t resv;
 };
 
-/** Parts of an mkey that a request configures. The other parts do not change. */
+/** Parts of the configuration of an mkey that a request sets. The other parts do not change. */
 enum uroce_mkey_part {
 	UROCE_MKEY_ACCESS = 1 << 0,
 	UROCE_MKEY_LAYOUT = 1 << 1,
@@ -73,24 +74,27 @@ struct uroce_mkey_conf {
 	uint32_t repeat; /* number of times that the list of pieces is repeated */
 	uint32_t nb_pieces;
 	/*
-	 * signature formats in memory and on the wire; block_len 0 means that there are no
-	 * signatures
+	 * formats of the mkey's data in memory and on the wire; if the block_len of a format is 0,
+	 * the data on that side has no signatures
 	 */
 	struct uroce_sig_domain mem, wire;
 	struct uroce_mkey_piece piece[];
 };
 
-/** Number of bytes of a configuration with `nb_pieces` pieces. */
+/** Number of bytes of an mkey configuration with `nb_pieces` pieces. */
 static inline size_t
 uroce_mkey_conf_len(uint32_t nb_pieces)
 {
 	return sizeof(struct uroce_mkey_conf) + nb_pieces * sizeof(struct uroce_mkey_piece);
 }
 
-/** Report of the first block whose signature was bad. */
+/** First signature error of an mkey: the block whose signature was bad. */
 struct uroce_mkey_error {
 	struct uroce_sig_error sig;
-	/* offset of the block in the side that was checked (memory or wire), in bytes */
+	/*
+	 * offset in bytes of the block, in memory or on the wire: the side whose signature was
+	 * checked
+	 */
 	uint64_t offset;
 };
 
@@ -109,7 +113,8 @@ int uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces,
 		   uint32_t pdn, uint32_t *key);
 
 /**
- * Remove an mkey, configured or not, from the table. After the grace period, call uroce_mr_free().
+ * Remove an mkey, configured or not, from the table. The caller waits for a grace period, and then
+ * calls uroce_mr_free().
  */
 void uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key);
 
@@ -135,7 +140,7 @@ int uroce_mkey_invalidate(struct uroce_mr_table *table, uint32_t key, uint32_t p
  */
 int uroce_mkey_check(struct uroce_mr_table *table, uint32_t key, struct uroce_mkey_error *error);
 
-/** Whether the table has any mkey. */
+/** Whether the table of memory keys has any mkey. */
 bool uroce_mkey_any(const struct uroce_mr_table *table);
 
 /** Whether a key is that of an mkey, free or configured. */
@@ -152,7 +157,7 @@ bool uroce_mkey_may(const struct uroce_mr_table *table, uint32_t key, uint32_t p
 /**
  * Read the wire bytes `[addr, addr + len)` of an mkey into `to`, for a packet that is transmitted.
  * @param is_bad  NULL for a retransmission: signatures in memory are not checked again. Otherwise
- *	`*is_bad` is set if a block that ends in the range has a bad signature.
+ *	`*is_bad` is set if a block of the mkey whose end is in the range has a bad signature.
  * @return 0; -EFAULT: access is refused
  */
 int uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, uint64_t addr,

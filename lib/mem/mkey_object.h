@@ -14,10 +14,10 @@
 #include "mem/mkey.h"
 #include "mem/table.h"
 
-/* A piece of the layout of an mkey, and the offset of its end in one repetition of the layout. */
+/* A piece of the layout of an mkey, with the offset of its end. */
 struct uroce_mkey_placed {
 	struct uroce_mkey_piece piece;
-	uint64_t end; /* offset of the end of the piece, in bytes of memory */
+	uint64_t end; /* offset in bytes of the end of the piece in one repetition of the layout */
 };
 
 /*
@@ -34,8 +34,15 @@ struct uroce_mkey {
 	 */
 	uint32_t repeat;    /* number of times that the list of pieces is repeated */
 	uint32_t nb_pieces; /* number of elements of `placed` that are in use */
-	uint8_t check_mask; /* bytes of a signature that are compared (sig.h) */
-	uint8_t copy_mask;  /* bytes of a signature that are copied to the other side (sig.h) */
+	/*
+	 * bytes of a signature that are compared with the computed ones (one bit each, see sig.h)
+	 */
+	uint8_t check_mask;
+	/*
+	 * bytes of a signature that are copied between memory and the wire (one bit each, see
+	 * sig.h)
+	 */
+	uint8_t copy_mask;
 	struct uroce_sig_domain mem, wire; /* signature formats in memory and on the wire */
 	/* number of data bytes of the layout, without signatures */
 	uint64_t data_len;
@@ -46,13 +53,14 @@ struct uroce_mkey {
 	uint64_t begin, next;
 	/* those bytes of a signature that have arrived, if `next` is inside of the signature */
 	uint8_t cut[UROCE_SIG_LEN_MAX];
-	struct uroce_mkey_error error;     /* the first error since the last uroce_mkey_check() */
+	/* the first signature error since the last uroce_mkey_check() */
+	struct uroce_mkey_error error;
 	struct uroce_mkey_placed placed[]; /* the pieces of the layout of the mkey */
 };
 
 /*
- * Find the entry of the mkey with the key `key`. The entry stays in the table until the round of
- * the calling worker ends.
+ * Find the entry of the mkey with the key `key`. The entry stays in the table until the calling
+ * worker ends its current round (one pass of the worker's loop).
  * @param[out] life  state of the entry: UROCE_ENTRY_LIVE or UROCE_ENTRY_IDLE
  * @return the entry; NULL: no mkey has this key
  */
@@ -63,7 +71,10 @@ uroce_mkey_find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 
 	if (entry == NULL)
 		return NULL;
-	/* Acquire A1 pairs with releases R1 in mkey.c: the fields of the entry are visible. */
+	/*
+	 * Acquire A1 pairs with the releases R1 in mkey.c: the fields of the mkey's entry are
+	 * visible.
+	 */
 	const uint64_t state = atomic_load_explicit(&entry->state, memory_order_acquire);
 
 	*life = state & UROCE_ENTRY_LIFE;
@@ -106,7 +117,10 @@ uroce_mkey_is_granted(const struct uroce_entry *entry, uint64_t addr, uint64_t l
 	       len <= wire_len - addr;
 }
 
-/* Compute the offset of data byte `data` in memory or on the wire, whose format is `domain`. */
+/*
+ * Compute the offset, in memory or on the wire, of the data byte with number `data`. `domain` is
+ * the format of that side: blocks of data, each with its signature.
+ */
 static inline uint64_t
 uroce_mkey_data_place(const struct uroce_sig_domain *domain, uint64_t data)
 {

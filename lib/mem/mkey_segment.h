@@ -27,8 +27,8 @@ struct uroce_mkey_segment {
 };
 
 /*
- * Count the data bytes, without signatures, before offset `at` in memory or on the wire, whose
- * format is `domain`. `at` is not inside a signature.
+ * Count the data bytes, without signatures, before offset `at` in memory or on the wire. `domain`
+ * is the format of that side. `at` is not inside a signature.
  */
 static inline uint64_t
 uroce_mkey_data_before(const struct uroce_sig_domain *domain, uint64_t at)
@@ -37,7 +37,9 @@ uroce_mkey_data_before(const struct uroce_sig_domain *domain, uint64_t at)
 				      : at - at / (domain->block_len + domain->len) * domain->len;
 }
 
-/* Get the segment that begins at offset `at` of the wire. The segment has at most `max` bytes. */
+/*
+ * Get the segment that begins at offset `at` of the mkey's wire bytes. It has at most `max` bytes.
+ */
 static inline struct uroce_mkey_segment
 uroce_mkey_segment_at(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
 {
@@ -58,7 +60,7 @@ uroce_mkey_segment_at(const struct uroce_mkey *mkey, uint64_t at, uint32_t max)
 	};
 }
 
-/* Whether a segment has the last byte of a signature. */
+/* Whether a segment of a packet has the last byte of a signature. */
 static inline bool
 uroce_mkey_segment_ends_sig(const struct uroce_mkey *mkey, const struct uroce_mkey_segment *segment)
 {

@@ -2,9 +2,9 @@
 
 /*
  * Transfer of data through mkeys. How it works: the bytes of a packet on the wire are cut into
- * segments of data and segments of signatures. Data is copied between the packet and memory, at
- * the place that the layout and the signatures in memory give. A signature is computed from all
- * data of its block. That data is in memory in both directions of transfer.
+ * segments of data and segments of signatures. Data is copied between the packet and memory, at the
+ * offset that results from the layout of the mkey and the signatures in memory. A signature is
+ * computed from all data of its block. That data is in memory in both directions of transfer.
  *
  * A block of the source side is checked, and a block in memory of the destination side is signed,
  * by the packet that has the last byte of the block.
@@ -79,8 +79,8 @@ visit_sum(struct walk *walk, void *addr, uint32_t len)
 }
 
 /*
- * Find the piece of memory that contains offset `at` of one repetition of the layout. `at` is
- * within the repetition.
+ * Find the piece of the mkey's layout that contains the offset `at`, which is within one repetition
+ * of the layout.
  */
 static const struct uroce_mkey_placed *
 find_piece(const struct uroce_mkey *mkey, uint64_t at)
@@ -99,8 +99,8 @@ find_piece(const struct uroce_mkey *mkey, uint64_t at)
 }
 
 /*
- * Call `walk->visit` for each piece of memory of `[at, at + len)` of the layout. The layout has at
- * least `at + len` bytes.
+ * Call `walk->visit` for each piece of memory in the range `[at, at + len)` of the mkey's layout.
+ * The layout has at least `at + len` bytes.
  * @return false: a region refused access
  */
 static bool
@@ -111,8 +111,8 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 	while (len > 0) {
 		const uint64_t round_len = mkey->placed[mkey->nb_pieces - 1].end;
 		/*
-		 * An offset in the first repetition needs no division, which is slow. Most layouts
-		 * have only one repetition.
+		 * An offset in the first repetition of the layout needs no division, which is slow.
+		 * Most layouts have only one repetition.
 		 */
 		const uint64_t round = at < round_len ? 0 : at / round_len;
 		const uint64_t in_round = at - round * round_len;
@@ -136,7 +136,7 @@ walk_memory(const struct use *use, uint64_t at, uint64_t len, struct walk *walk)
 }
 
 /*
- * Call `walk->visit` for the memory of the data bytes `[data, data + len)`, but not for
+ * Call `walk->visit` for the memory of the mkey's data bytes `[data, data + len)`, but not for
  * signatures.
  * @return false: a region refused access
  */
@@ -157,14 +157,14 @@ walk_data(const struct use *use, uint64_t data, uint64_t len, struct walk *walk)
 	return true;
 }
 
-/* Compute the offset in memory of the signature of block `nth`. */
+/* Compute the offset in memory of the signature of the block with number `nth`. */
 static uint64_t
 mem_sig_at(const struct uroce_mkey *mkey, uint64_t nth)
 {
 	return (nth + 1) * mkey->mem.block_len + nth * mkey->mem.len;
 }
 
-/* Load the signature that follows block `nth` in memory. */
+/* Load the signature of the block with number `nth` from memory. */
 static bool
 load_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 {
@@ -182,8 +182,8 @@ store_sig(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
 }
 
 /*
- * Compute the signature that block `nth` must have in memory or on the wire, whose format is
- * `domain`.
+ * Compute the signature that the block with number `nth` must have in memory or on the wire.
+ * `domain` is the format of that side.
  */
 static bool
 make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
@@ -202,8 +202,8 @@ make_sig(const struct use *use, const struct uroce_sig_domain *domain, uint64_t 
 }
 
 /*
- * Compare `found`, the signature of block `nth`, with `wanted`, the computed one. The first bad
- * signature is recorded in the mkey.
+ * Compare `found`, the signature of the block with number `nth`, with `wanted`, the computed one.
+ * The first bad signature is recorded in the mkey.
  */
 static void
 compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth,
@@ -224,8 +224,8 @@ compare_sig(struct use *use, const struct uroce_sig_domain *domain, uint64_t nth
 /* --- transmit -------------------------------------------------------------------------------------- */
 
 /*
- * Compute the signature of a block on the wire. Bytes that the copy mask names are taken from the
- * signature in memory.
+ * Compute the signature that a block has on the wire. The bytes in the mkey's copy mask are taken
+ * from the signature in memory.
  */
 static bool
 sign_wire(const struct use *use, uint64_t nth, uint8_t sig[UROCE_SIG_LEN_MAX])
@@ -261,8 +261,8 @@ check_memory(struct use *use, uint64_t data, uint64_t len)
 }
 
 /*
- * Write one segment of a packet that is transmitted. Signatures in memory are checked if
- * `is_checked` is set.
+ * Write one segment of a packet that is transmitted, from the memory of the mkey to `to`.
+ * Signatures in memory are checked if `is_checked` is set.
  */
 static bool
 send_segment(struct use *use, const struct uroce_mkey_segment *segment, uint8_t *to,
@@ -290,8 +290,8 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 	uint8_t sig[UROCE_SIG_LEN_MAX];
 
 	/*
-	 * With a copy mask, the signature in memory needs bytes of the signature on the wire,
-	 * which has not arrived yet.
+	 * If the mkey has a copy mask, the signature in memory needs bytes of the signature on the
+	 * wire, which has not arrived yet.
 	 */
 	if (mem->block_len == 0 || use->mkey->copy_mask != 0)
 		return true;
@@ -302,9 +302,9 @@ sign_memory(const struct use *use, uint64_t data, uint64_t len)
 }
 
 /*
- * Process block `nth` when the last byte of its signature has arrived. The signature is checked
- * only if the block and its signature arrived in order. The signature is copied to memory only if
- * all of it arrived in order.
+ * Process the block with number `nth` when the last byte of its signature has arrived. The
+ * signature is checked only if the block and its signature arrived in order. The signature is
+ * copied to memory only if all of it arrived in order.
  */
 static bool
 end_block(struct use *use, uint64_t nth)
@@ -443,8 +443,8 @@ uroce_mkey_read(const struct uroce_mr_table *table, uint32_t key, uint32_t pdn, 
 
 	uroce_lock_take(&use.mkey->lock);
 	/*
-	 * The access is checked once more, because another worker may have changed the
-	 * configuration before the lock was taken.
+	 * The access rights are checked once more, because another worker may have changed the
+	 * configuration of the mkey before this thread took the lock.
 	 */
 	if (uroce_mkey_is_granted(entry, addr, len, access))
 		ret = send_bytes(&use, addr, to, len, is_bad != NULL);

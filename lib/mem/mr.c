@@ -3,10 +3,10 @@
 /*
  * The table of memory regions. table.h explains the states of an entry.
  *
- * Computing the entry's index from a key takes longer than the rest of resolve. So the table
- * caches the index for recent keys. A cached index gives no right: the entry's state word is
- * compared with the key in any case. The index of a key never changes. Hence relaxed atomics are
- * enough.
+ * To compute the index of a table entry from its key takes longer than the rest of
+ * uroce_mr_resolve(). So the table caches the indices of recent keys. A cached index gives no
+ * right: the state word of the entry is compared with the key in any case. The index of a key never
+ * changes. Hence relaxed atomics are enough.
  *
  * Free entries wait in a queue and not on a stack, so that the upper bits of a key are reused as
  * late as possible. An entry never gets the same tag twice in a row.
@@ -84,7 +84,7 @@ put_free(struct uroce_mr_table *table, uint32_t idx)
 	table->last_free_idx = idx;
 }
 
-/* Draw a key other than the entry's last key and 0, which means "no key" to programs. */
+/* Choose a random key for an entry: neither its last key nor 0, the "no key" of programs. */
 static uint32_t
 draw_key(struct uroce_mr_table *table, uint32_t idx)
 {
@@ -174,9 +174,9 @@ uroce_mr_invalidate(struct uroce_mr_table *table, uint32_t key)
 
 	if (entry == NULL)
 		return -EINVAL;
-	/* The compare-and-swap resolves two races: only one of two threads withdraws a key; and
-	 * a region is withdrawn or a window is bound to it, not both. No other data is published
-	 * here. The grace period orders the caller's use of the memory. */
+	/* The compare-and-swap of the entry's state resolves two races: only one of two threads
+	 * withdraws a key; and a region is withdrawn or a window is bound to it, not both. No other
+	 * data is published. The grace period orders the caller's use of the memory. */
 	if (atomic_load_explicit(&entry->state, memory_order_acquire) == state &&
 	    uroce_entry_is_window(UROCE_ENTRY_GET(entry, kind)))
 		return -EINVAL;
@@ -234,8 +234,8 @@ uroce_mr_replace(struct uroce_mr_table *table, uint32_t key, const struct uroce_
 }
 
 /*
- * Find the slot of a key in the cache of recent keys. The upper 24 bits of a key name its entry,
- * and all of these bits are equally random. The lowest of these bits select the slot.
+ * Find the slot of a key in the cache of recent keys. The upper 24 bits of a key identify its
+ * entry, and all of these bits are equally random. The lowest of these bits select the slot.
  */
 static _Atomic uint64_t *
 recent_of(const struct uroce_mr_table *table, uint32_t key)
@@ -244,7 +244,7 @@ recent_of(const struct uroce_mr_table *table, uint32_t key)
 }
 
 /*
- * Cache the entry's index of a key, unless the slot has a key of another entry. Two keys that
+ * Cache the index of a key's entry, unless the slot has a key of another entry. Two keys that
  * select one slot would otherwise replace each other all the time, and workers would write into
  * each other's cache lines.
  */
@@ -292,8 +292,8 @@ check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint6
 }
 
 /*
- * Find the entry of a key by computing its index, which takes longer than the cache. The function
- * is not inlined, so that callers need not save registers in the common case.
+ * Find the entry of a key by computing its index, if the cache of recent keys does not have it. The
+ * function is not inlined, so that callers need not save registers in the common case.
  */
 static __attribute__((noinline)) const struct uroce_entry *
 find_by_permutation(const struct uroce_mr_table *table, uint32_t key, uint64_t *state)
@@ -362,7 +362,7 @@ uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t len, u
 
 /*
  * Resolve a key whose memory may be absent: an on-demand region, or a null region. The function is
- * not inlined, and is called last, so that callers need not save registers in the common case.
+ * not inlined, and its callers call it last, so that they need not save registers.
  */
 static __attribute__((noinline)) void *
 resolve_uncommon(const struct uroce_entry *entry, uint32_t pdn, uint64_t va, uint64_t skip,
@@ -481,8 +481,8 @@ uroce_mr_get_tx_ref(struct uroce_mr_table *table, uint32_t key)
 		return NULL;
 	struct uroce_entry *entry = &table->entries[found - table->entries];
 
-	/* Relaxed order is enough, because a thread that waits for the count to become 0 first
-	 * waits for the end of this worker's round. */
+	/* Relaxed order is enough: before a thread waits for nb_tx_refs to become 0, it waits until
+	 * this worker's current round, one pass of its loop, has ended. */
 	atomic_fetch_add_explicit(&entry->nb_tx_refs, 1, memory_order_relaxed);
 	return &entry->nb_tx_refs;
 }
@@ -493,8 +493,8 @@ uroce_mr_nb_tx_refs(const struct uroce_mr_table *table, uint32_t key)
 	const struct uroce_entry *entry = uroce_entry_find(table, key);
 
 	/*
-	 * Acquire A5 pairs with release R5 in uroce_mr_put_tx_ref(): if the count is 0, the port
-	 * has finished all its reads of the region.
+	 * Acquire A5 pairs with release R5 in uroce_mr_put_tx_ref(): if the number of references is
+	 * 0, the port has finished all its reads of the region.
 	 */
 	return entry != NULL ? atomic_load_explicit(&entry->nb_tx_refs, memory_order_acquire) : 0;
 }

@@ -22,7 +22,10 @@ get_life(uint64_t state)
 	return state & UROCE_ENTRY_LIFE;
 }
 
-/* Compute the next state word of a window, with a generation number that is incremented by 1. */
+/*
+ * Compute the next state word of a window. Its generation, a counter of changes, is incremented by
+ * 1.
+ */
 static uint64_t
 next_state(uint64_t state, uint64_t life, uint32_t rkey)
 {
@@ -82,8 +85,8 @@ uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t pdn
 }
 
 /*
- * Whether a bind of the window is in progress. The state is DEAD during a bind. A DEAD window of
- * the first generation is not in a bind: it was removed.
+ * Whether a bind of the window is in progress. The state DEAD means that a bind is in progress, or
+ * that the window was removed. A removed window has generation 0; a bind increments the generation.
  */
 static bool
 is_being_bound(const struct uroce_mr_table *table, uint32_t rkey)
@@ -133,7 +136,8 @@ is_bindable(const struct uroce_entry *window, uint64_t state, const struct uroce
 }
 
 /*
- * Check that a window may be bound to the region. The caller has read the region's state as LIVE.
+ * Check that a window may be bound to `region`. The caller has found the state of the region to be
+ * LIVE.
  */
 static int
 check_region(const struct uroce_entry *region, const struct uroce_mw_bind *bind)
@@ -237,8 +241,8 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 		return -EINVAL;
 	}
 	/*
-	 * Fence R4 pairs with fence A4 in uroce_mw_resolve(). The state changes before the stores
-	 * to the window's fields.
+	 * Fence R4 pairs with fence A4 in uroce_mw_resolve(). The state of the window changes
+	 * before its fields are written.
 	 */
 	atomic_thread_fence(memory_order_release);
 	if (get_life(state) == UROCE_ENTRY_LIVE)
@@ -254,7 +258,7 @@ uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind)
 	return 0;
 }
 
-/* Whether the QP `qpn` of the domain `pdn` may use or invalidate a bound window. */
+/* Whether the QP `qpn` of the protection domain `pdn` may use or invalidate a bound window. */
 static bool
 is_of_qp(const struct uroce_entry *window, uint32_t pdn, uint32_t qpn)
 {
@@ -289,8 +293,8 @@ uroce_mw_resolve(const struct uroce_entry *window, uint64_t state, uint32_t pdn,
 	const bool is_allowed = is_of_qp(window, pdn, qpn) && (access & ~granted) == 0;
 
 	/*
-	 * Fence A4 pairs with fence R4 in uroce_mw_bind(). The fields are read before the state is
-	 * read again.
+	 * Fence A4 pairs with fence R4 in uroce_mw_bind(). The fields of the window are read before
+	 * its state is read again.
 	 */
 	atomic_thread_fence(memory_order_acquire);
 	if (atomic_load_explicit(&window->state, memory_order_relaxed) != state)

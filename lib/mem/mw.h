@@ -19,7 +19,8 @@
  *
  * Concurrency: add and remove are control calls, as those of mr.h. Any worker may bind and
  * invalidate at any time, since a window's state changes by compare-and-swap. An access that runs
- * while another worker invalidates the window may still succeed, as if it had come before.
+ * while another worker invalidates the window may still succeed, as if it had come before the
+ * invalidation.
  */
 
 #include <stdint.h>
@@ -34,7 +35,7 @@ enum uroce_mw_kind {
 
 /** Parameters of a bind of a memory window. */
 struct uroce_mw_bind {
-	uint32_t rkey;   /* the new key of the window; its upper 24 bits identify the window */
+	uint32_t rkey;   /* new key of the window; its upper 24 bits identify the window */
 	uint32_t mr_key; /* key of the region to which the window is bound */
 	uint64_t addr;   /* first address of the window, in the address range of the region */
 	uint64_t len;    /* length of the window in bytes; 0 unbinds a window of type 1 */
@@ -48,15 +49,15 @@ struct uroce_mw_bind {
 };
 
 /**
- * Rights that a window may grant. A bind may also have IBV_ACCESS_LOCAL_WRITE, which NICs allow,
- * too. This flag grants nothing.
+ * Access rights that a memory window may grant. A bind may also have IBV_ACCESS_LOCAL_WRITE,
+ * because NICs allow this flag. It grants nothing.
  */
 #define UROCE_MW_RIGHTS                                                                            \
 	(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC |             \
 	 IBV_ACCESS_ZERO_BASED)
 
 /**
- * Create a window that is not bound.
+ * Create a memory window that is not bound.
  * @param[out] rkey  key of the window, which is refused until the window is bound
  * @return 0 or -ENOMEM
  */
@@ -64,8 +65,8 @@ int uroce_mw_add(struct uroce_mr_table *table, enum uroce_mw_kind kind, uint32_t
 		 uint32_t *rkey);
 
 /**
- * Remove a window, bound or not, so that its key is refused. After the grace period the caller
- * calls uroce_mr_free() for `*last_rkey`.
+ * Remove a window, bound or not, so that its key is refused. The caller waits for a grace period
+ * (see the head of mr.h), and then calls uroce_mr_free() for `*last_rkey`.
  * @param rkey  any key that the window has had
  * @return 0; -EINVAL: there is no such window; -EBUSY: a bind of the window is in progress
  */
@@ -73,8 +74,8 @@ int uroce_mw_remove(struct uroce_mr_table *table, uint32_t rkey, uint32_t *last_
 
 /**
  * Bind a window. A bind that fails changes nothing.
- * @return 0; -EINVAL: there is no such window or region, the PDs differ, the window's type does
- *	not permit a bind in this state, the range is not in the region, or a flag is unknown;
+ * @return 0; -EINVAL: there is no such window or region, the PDs differ, a window of type 2 is
+ *	bound already or would get length 0, the range is not in the region, or a flag is unknown;
  *	-EACCES: the region does not allow the bind
  */
 int uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Scatter/gather lists. One walk serves both directions: it converts a range of the list to pieces
- * of memory. The caller accesses the pieces only after all of them have passed the checks.
- * Elements of length zero are skipped without a check, since no memory is accessed for them.
+ * Scatter/gather lists. One function, walk_sges(), serves both directions: it converts a range of a
+ * list to pieces of memory. The caller accesses the pieces only after all of them have passed the
+ * checks. Elements of length zero are skipped without a check, since no memory is accessed for
+ * them.
  */
 
 #include <assert.h>
@@ -27,7 +28,7 @@ uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge)
 /* Contents that a null region has when it is read. No packet has more payload than this array. */
 static const uint8_t zeros[4096];
 
-/* The part of one scatter/gather element that a range of the list covers. */
+/* A part of the memory of one scatter/gather element. */
 struct piece {
 	/*
 	 * first byte of the piece; NULL if the piece is of an mkey, or for a write to a null region
@@ -40,8 +41,9 @@ struct piece {
 };
 
 /*
- * Find the piece for an element whose key uroce_mr_resolve_sge() refused: an element of an mkey or
- * of a null region. A null region reads as zeros. Data that is written to it is discarded.
+ * Find the piece of memory for an element whose key uroce_mr_resolve_sge() refused: an element of
+ * an mkey or of a null region. A null region reads as zeros. Data that is written to it is
+ * discarded.
  */
 static __attribute__((noinline)) bool
 find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -61,7 +63,8 @@ find_uncommon(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_s
 }
 
 /*
- * Convert `[offset, offset + len)` of the list to pieces. `len` must be above 0.
+ * Convert the range `[offset, offset + len)` of a scatter/gather list to pieces of memory. `len`
+ * must be above 0.
  * @return number of pieces; -EFAULT: access is refused; -EMSGSIZE: the list is too short
  */
 static int
@@ -100,7 +103,7 @@ uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge
 	return false;
 }
 
-/* Read a piece of an mkey into the frame, `at` bytes after the beginning of the payload's place. */
+/* Read a piece of an mkey's data into the memory `room` of a frame, at offset `at`. */
 static bool
 read_mkey(const struct uroce_mr_table *mrs, uint32_t pdn, const struct piece *piece, uint32_t at,
 	  struct uroce_sge_room *room, struct uroce_slice *slice)

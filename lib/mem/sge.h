@@ -27,32 +27,38 @@ struct uroce_slice {
 	uint32_t key;
 };
 
-/** Maximum number of elements of a work request. */
+/** Maximum number of scatter/gather elements of a work request. */
 #define UROCE_SGE_MAX 32
 
-/** Memory in a frame, into which a function writes the payload of a packet that mkeys describe. */
+/**
+ * Memory in a frame for the payload of a packet. Data that is read through an mkey is written into
+ * it.
+ */
 struct uroce_sge_room {
-	/* first byte of the memory, which has room for the payload that the caller requests */
+	/*
+	 * first byte of the memory, which has room for the whole payload that the caller requests
+	 */
 	uint8_t *at;
 	/* the packet is a retransmission, so signatures in memory are not checked again */
 	bool is_retransmit;
-	bool is_bad; /* output: set if a signature that ends in this payload is bad */
+	bool is_bad; /* output: set if a signature of an mkey that ends in this payload is bad */
 };
 
-/** Compute the sum of the lengths of the elements of a list. */
+/** Compute the sum of the lengths of the elements of a scatter/gather list. */
 uint64_t uroce_sge_len(const struct ibv_sge *sge, unsigned nb_sge);
 
 /**
- * Whether received data must be written to a list in PSN order, because an element has the key of
- * an mkey.
+ * Whether received data must be written to a scatter/gather list in PSN order, because an element
+ * has the key of an mkey.
  */
 bool uroce_sge_is_ordered(const struct uroce_mr_table *mrs, const struct ibv_sge *sge,
 			  unsigned nb_sge);
 
 /**
- * Find the memory of `[offset, offset + len)` of the concatenated list, as slices for reading.
- * @param room  place of the payload in the frame; if NULL, elements of an mkey are refused. A
- *	slice may point into this place.
+ * Find the memory of the range `[offset, offset + len)` of a scatter/gather list whose elements are
+ * concatenated, as slices for reading.
+ * @param room  memory for the payload in the frame; if NULL, elements of an mkey are refused. A
+ *	slice may point into this memory.
  * @param[out] slice  array of UROCE_SGE_MAX slices
  * @return number of slices (0 when len is 0); -EFAULT: an element was refused, or the list is
  *	shorter than offset + len
@@ -62,9 +68,10 @@ int uroce_sge_gather(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 		     struct uroce_slice *slice);
 
 /**
- * Find the memory of a whole list of `len` bytes, as uroce_sge_gather() does. The function is fast
- * for a sequence of lists whose elements mostly are in one region.
- * @param view  cache of the last region that was looked up in this round; initially empty
+ * Find the memory of a whole scatter/gather list of `len` bytes, as uroce_sge_gather() does. The
+ * function is fast for a sequence of lists whose elements mostly are in one region.
+ * @param view  cache of the last region that was looked up in this round (pass of the worker's
+ *	loop); initially empty
  */
 static inline int
 uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struct ibv_sge *sge,
@@ -84,10 +91,10 @@ uroce_sge_gather_all(const struct uroce_mr_table *mrs, uint32_t pdn, const struc
 }
 
 /**
- * Copy `len` bytes to `[offset, offset + len)` of the concatenated list. All elements in the range
- * are checked for IBV_ACCESS_LOCAL_WRITE before the first byte is written. For an element of an
- * mkey, the mkey's own access rights are checked, and the regions of its layout when they are
- * written.
+ * Copy `len` bytes to the range `[offset, offset + len)` of a scatter/gather list whose elements
+ * are concatenated. All elements in the range are checked for IBV_ACCESS_LOCAL_WRITE before the
+ * first byte is written. For an element of an mkey, the mkey's own access rights are checked, and
+ * the regions of its layout when they are written.
  * @param is_bad  set if an mkey found a bad signature in the data; may be NULL
  * @return 0; -EFAULT: an element was refused; -EMSGSIZE: the list is shorter than offset + len
  */

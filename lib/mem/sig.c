@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Block signatures. A table has a row for each kind: the function that extends the guard over
- * bytes, and the positions of the parts in the signature, which is treated as one number. So the
- * code that creates, copies and compares signatures is common to all kinds.
+ * Block signatures. A table has a row for each kind of signature: the function that extends the
+ * guard over bytes, and the positions of the parts in the signature, which is treated as one
+ * number. So the code that creates, copies and compares signatures is common to all kinds.
  */
 
 #include "mem/sig.h"
@@ -70,7 +70,8 @@ static const struct {
 	uint8_t len;
 	bool is_dif;
 	uint8_t guard_bits;
-	uint8_t mask_shift; /* number of the mask bit for the lowest byte of the signature */
+	/* number of the mask bit (uroce_sig_check()) for the lowest byte of the signature */
+	uint8_t mask_shift;
 } kinds[] = {
 	[UROCE_SIG_T10_CRC] = { add_t10_crc, 8, true, 16, 0 },
 	[UROCE_SIG_T10_CSUM] = { add_csum, 8, true, 16, 0 },
@@ -184,7 +185,8 @@ is_escaped(const struct uroce_sig_domain *domain, uint64_t found)
 }
 
 /*
- * The parts of a T10-DIF, in the order in which faults are reported; then the only part of a CRC.
+ * The parts of a T10-DIF signature, in the order in which faults are reported; then the only part
+ * of a CRC signature.
  */
 static const struct part {
 	uint8_t fault;

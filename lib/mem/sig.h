@@ -12,8 +12,8 @@
  *	CRC	little-endian: CRC-32 of Ethernet and Fibre Channel, CRC-32C of iSCSI, CRC-64 of
  *		XP10
  *
- * The guard begins with the seed. At the end a CRC is exclusive-or-ed with the seed. A seed of all
- * ones gives the standard CRCs; with seed 0 nothing is inverted.
+ * The guard begins with the seed of the format. At the end a CRC is exclusive-or-ed with the seed.
+ * A seed of all ones gives the standard CRCs; with seed 0 nothing is inverted.
  */
 
 #include <stdbool.h>
@@ -33,14 +33,17 @@ enum uroce_sig_flag {
 	UROCE_SIG_REF_REMAP = 1 << 0, /* the reference tag grows by 1 with each block */
 	/* the guard is not checked if the application tag is 0xffff */
 	UROCE_SIG_APP_ESCAPE = 1 << 1,
-	/* the guard is not checked if, in addition, the reference tag is 0xffffffff */
+	/*
+	 * the guard is not checked if the application tag is 0xffff and the reference tag is
+	 * 0xffffffff
+	 */
 	UROCE_SIG_APP_REF_ESCAPE = 1 << 2,
 };
 
-/** Maximum length of a signature in bytes. */
+/** Maximum length of a block signature in bytes. */
 #define UROCE_SIG_LEN_MAX 8
 
-/** Format of the data and signatures on one side, in memory or on the wire. */
+/** Format of the data of an mkey, with its signatures, on one side: in memory or on the wire. */
 struct uroce_sig_domain {
 	uint64_t seed;
 	uint32_t ref_tag; /* reference tag of the first block of the mkey */
@@ -65,36 +68,36 @@ enum uroce_sig_fault {
 struct uroce_sig_error {
 	uint64_t actual;   /* value of the bad part, computed from the data and the format */
 	uint64_t expected; /* value of the bad part in the signature that was checked */
-	uint8_t fault;     /* which part of the signature is bad (enum uroce_sig_fault) */
+	uint8_t fault;     /* the part of the signature that is bad (enum uroce_sig_fault) */
 };
 
-/** Get the number of bytes of a signature of this kind. */
+/** Get the number of bytes of a signature of the kind `kind`. */
 uint8_t uroce_sig_len(enum uroce_sig_kind kind);
 
-/** Get the state of a guard before the first byte of a block. */
+/** Get the initial state of the guard of a block signature, before the first byte of the block. */
 uint64_t uroce_sig_begin(const struct uroce_sig_domain *domain);
 
-/** Extend the state of a guard over the next `len` bytes of a block. */
+/** Extend the state of the guard of a block signature over the next `len` bytes of the block. */
 uint64_t uroce_sig_add(const struct uroce_sig_domain *domain, uint64_t state, const void *data,
 		       uint32_t len);
 
 /**
- * Compute the signature of block `nth`. `state` is the state of its guard after the last byte of
- * the block.
+ * Compute the signature of the block with number `nth`. `state` is the state of its guard after the
+ * last byte of the block.
  */
 void uroce_sig_end(const struct uroce_sig_domain *domain, uint64_t state, uint64_t nth,
 		   uint8_t sig[UROCE_SIG_LEN_MAX]);
 
 /**
- * Copy some bytes of one signature into another of the same kind.
+ * Copy some bytes of one signature into another signature of the same kind.
  * @param mask  a bit for each byte, as in uroce_sig_check()
  */
 void uroce_sig_copy(const struct uroce_sig_domain *domain, uint8_t to[UROCE_SIG_LEN_MAX],
 		    const uint8_t from[UROCE_SIG_LEN_MAX], uint8_t mask);
 
 /**
- * Compare a block's signature, `found`, with the computed one. Of several faults the first in the
- * order guard, application tag, reference tag is reported.
+ * Compare a block's signature, `found`, with the computed one, `wanted`. Of several faults the
+ * first in the order guard, application tag, reference tag is reported.
  * @param mask  bit i: byte i of the signature, as a number, is compared; for CRCs of four bytes,
  *	bit 4 + i [mlx5dv_wr_set_mkey_sig_block(3)]
  * @return whether all compared bytes are equal

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The table of keys, shared by mr.c, mw.c and the files of mkeys. Other files do not
- * access its fields.
+ * The table of memory keys, shared by mr.c, mw.c and the files of mkeys. Other files do not access
+ * its fields.
  *
  * How it works: an entry is one cache line. Its first word has the state of the entry:
  *
@@ -26,8 +26,8 @@
  *
  * A thread that has read a region as LIVE may continue to read while the region becomes DEAD. The
  * grace period between invalidate and free prevents reuse of the entry, and of its memory, during
- * that read. A thread that reads a window reads the first word again after the other fields. If
- * the word has changed, the fields may have changed, too (fences R4 and A4 in mw.c).
+ * that read. A thread that reads a window reads the first word again after the other fields. If the
+ * word has changed, the fields may have changed, too (fences R4 and A4 in mw.c).
  */
 
 #include <assert.h>
@@ -40,44 +40,46 @@
 #include "mem/key.h"
 
 /**
- * States of an entry: the two bits `life`, at their position in `state`, the first word of the
- * entry.
+ * States of an entry of the table of memory keys: the two bits `life`, at their position in
+ * `state`, the first word of the entry.
  */
 #define UROCE_ENTRY_FREE UINT64_C(0)
 #define UROCE_ENTRY_LIVE (UINT64_C(1) << 32)
 #define UROCE_ENTRY_DEAD (UINT64_C(2) << 32)
-/* state of a window that is not bound, or of an mkey that is not configured */
+/*
+ * state of an entry of the key table: a window that is not bound, or an mkey that is not configured
+ */
 #define UROCE_ENTRY_IDLE (UINT64_C(3) << 32)
 #define UROCE_ENTRY_LIFE (UINT64_C(3) << 32)
 
-/** The value 1 in the count bits of the first word of an entry. */
+/** The value 1 in the count bits of the first word of an entry of the key table. */
 #define UROCE_ENTRY_ONE (UINT64_C(1) << 34)
 
-/** Mask of the state bits and the key in the first word of an entry, without the count. */
+/**
+ * Mask of the state bits and the key in the first word of an entry of the key table, without the
+ * count.
+ */
 #define UROCE_ENTRY_WHO (UROCE_ENTRY_ONE - 1)
 
-/** Number of slots of the cache that maps recent keys to indices; a power of two. */
+/** Number of slots of the cache that maps recently used keys to table indices; a power of two. */
 #define UROCE_NB_RECENT 64
 
 /**
  * Values of `kind` in struct uroce_entry. Kind 0 is a region whose memory is present; the kinds of
- * windows are in mw.h. Every kind other than 0 takes the slow path.
+ * windows are in mw.h. To resolve a key of a kind other than 0 takes the slow path.
  */
 #define UROCE_ENTRY_ODP 8 /* kind of an entry: a region whose pages may be absent (odp.h) */
 /* kind of an entry: a region without memory, which reads as 0 and discards what is written */
 #define UROCE_ENTRY_NULL 9
-/*
- * kind of an entry: a layout over regions (mkey.h); the field `addr` is the address of the struct
- * uroce_mkey
- */
+/* kind of an entry: an mkey (mkey.h); the field `addr` is the address of the struct uroce_mkey */
 #define UROCE_ENTRY_MKEY 10
 
-/** Index that means "no entry". */
+/** Index of an entry of the key table that means "no entry". */
 #define UROCE_ENTRY_NONE UINT32_MAX
 
 /*
- * An entry of the table. All atomic fields except `state` and `nb_tx_refs` are accessed with
- * relaxed order, because the accesses to `state` order them.
+ * An entry of the table of memory keys. All atomic fields except `state` and `nb_tx_refs` are
+ * accessed with relaxed order, because the accesses to `state` order them.
  */
 struct uroce_entry {
 	_Alignas(64) _Atomic uint64_t state;
@@ -85,9 +87,10 @@ struct uroce_entry {
 	_Atomic uint64_t len;
 	_Atomic uint64_t addr; /* address of the memory's first byte in this process */
 	_Atomic uint32_t pdn;
-	_Atomic uint32_t access;     /* access rights of the entry (enum ibv_access_flags) */
-	_Atomic uint32_t qpn;        /* QP number of a window of type 2 while the window is bound */
-	_Atomic uint32_t parent_idx; /* index of the region that a window is bound to */
+	_Atomic uint32_t access; /* access rights of the entry (enum ibv_access_flags) */
+	_Atomic uint32_t qpn;    /* QP number of a window of type 2 while the window is bound */
+	/* index of the entry of the region that a window is bound to */
+	_Atomic uint32_t parent_idx;
 	/* kind of the entry: 0 for a region; otherwise enum uroce_mw_kind, or UROCE_ENTRY_... */
 	_Atomic uint8_t kind;
 	/* `tag` and `next_free_idx` are used by control calls only */
@@ -100,14 +103,16 @@ struct uroce_entry {
 static_assert(sizeof(struct uroce_entry) == 64, "an entry is one cache line");
 
 struct uroce_mr_table {
-	/* The fields from `perm` to `recent` are read-only after init. They hold all that
-	 * resolving a key needs, apart from the cache of recent keys. */
+	/*
+	 * The fields from `perm` to `recent` are read-only after init. They have all that is needed
+	 * to resolve a key, apart from the contents of the cache of recent keys.
+	 */
 	struct uroce_key_perm perm;
 	uint32_t nb_entries;
 	_Atomic uint32_t nb_mkeys; /* number of mkeys in the table */
 	/*
-	 * function that makes pages present (odp.h), which is set once; NULL: requests to on-demand
-	 * regions are refused
+	 * function that makes pages of on-demand regions present (odp.h), which is set once; NULL:
+	 * requests to on-demand regions are refused
 	 */
 	uroce_page_in_fn page_in;
 	/*
@@ -118,8 +123,8 @@ struct uroce_mr_table {
 	/* Only control calls use the fields from `rand` to `last_free_idx`. */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
-	uint32_t first_free_idx; /* index of the free entry that is taken next */
-	uint32_t last_free_idx;  /* index of the entry that was freed last */
+	uint32_t first_free_idx; /* index of the free table entry that is taken next */
+	uint32_t last_free_idx;  /* index of the table entry that was freed last */
 	_Alignas(64) _Atomic uint64_t recent_words[UROCE_NB_RECENT];
 	struct uroce_entry entries[];
 };
@@ -129,7 +134,7 @@ static_assert(offsetof(struct uroce_mr_table, rand) == 64, "resolve reads one li
 #define UROCE_ENTRY_SET(entry, field, value)                                                       \
 	atomic_store_explicit(&(entry)->field, (value), memory_order_relaxed)
 
-/** Whether an entry of this kind is a window. */
+/** Whether a table entry of the kind `kind` is a memory window. */
 static inline bool
 uroce_entry_is_window(uint8_t kind)
 {
@@ -145,17 +150,20 @@ void *uroce_entry_page_in(const struct uroce_entry *entry, void *addr, uint64_t 
 			  uint32_t access);
 
 /**
- * Take a free entry.
+ * Take a free entry of the key table, for a new region, window or mkey.
  * @param[out] key  a new key of the entry
  * @return NULL: no entry is free
  */
 struct uroce_entry *uroce_entry_take(struct uroce_mr_table *table, uint32_t *key);
 
-/** Find the entry of a key, whatever the entry's state; NULL: no such index. */
+/**
+ * Find the table entry with the index of `key`, whatever its state and key; NULL: no such index.
+ */
 struct uroce_entry *uroce_entry_find(const struct uroce_mr_table *table, uint32_t key);
 
 /**
- * Resolve a range of a window for a peer's request, as uroce_rkey_resolve() does.
+ * Resolve the range `[va, va + len)` of a window for a peer's request, as uroce_rkey_resolve()
+ * does.
  * @param state  state word of the entry as the caller read it
  */
 void *uroce_mw_resolve(const struct uroce_entry *entry, uint64_t state, uint32_t pdn, uint32_t qpn,

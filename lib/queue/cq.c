@@ -43,8 +43,8 @@ uroce_cq_begin(struct uroce_cq *cq)
 }
 
 /*
- * Whether one of the `nb` newest entries wakes a consumer that waits for solicited events.
- * Solicited entries and errors do so [IBA 11.4.2.2].
+ * Whether one of the `nb` newest entries of the CQ wakes a consumer that waits for solicited
+ * events. Solicited entries and errors do so [IBA 11.4.2.2].
  */
 static bool
 has_solicited(const struct uroce_cq *cq, uint32_t nb)
@@ -61,7 +61,7 @@ has_solicited(const struct uroce_cq *cq, uint32_t nb)
 }
 
 /*
- * Clear the state `arm` of a CQ if the consumer waits for one of the `nb` newest entries.
+ * Clear the state `arm` of a CQ if the CQ is armed for one of its `nb` newest entries.
  * @return whether `arm` was cleared, so that the event must be raised
  */
 static bool
@@ -78,8 +78,8 @@ disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 	const bool wakes_solicited = has_solicited(cq, nb);
 
 	/*
-	 * A compare-and-swap that fails loads the present value into `arm`, because a consumer may
-	 * have changed it. The loop then tests this value.
+	 * A compare-and-swap that fails loads the present value of the CQ's state into `arm`,
+	 * because a consumer may have changed the state. The loop then tests this value.
 	 */
 	while (arm == UROCE_CQ_ARMED || (arm == UROCE_CQ_ARMED_SOLICITED && wakes_solicited)) {
 		if (atomic_compare_exchange_weak_explicit(&cq->arm, &arm, UROCE_CQ_UNARMED,
@@ -100,7 +100,7 @@ disarm_consumer(struct uroce_cq *cq, uint32_t nb)
 	return false;
 }
 
-/* Publish the oldest `nb` of the entries that are not published. The caller holds push_lock. */
+/* Publish the oldest `nb` entries of the CQ that are not published. The caller holds push_lock. */
 static void
 publish_entries(struct uroce_cq *cq, uint32_t nb)
 {
@@ -126,7 +126,7 @@ publish_entries(struct uroce_cq *cq, uint32_t nb)
 }
 
 /*
- * Publish the oldest `nb` entries and release push_lock.
+ * Publish the oldest `nb` entries of the CQ that are not published, and release push_lock.
  * @return whether the CQ was armed for one of the entries, so that the event must be raised
  */
 static bool
@@ -203,7 +203,7 @@ uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *list, bool is_all, b
 	return next;
 }
 
-/* Convert `nb` consecutive entries, from `cqe` on, to work completions. */
+/* Convert `nb` consecutive entries of a CQ, from `cqe` on, to work completions. */
 static void
 convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 {
@@ -211,7 +211,7 @@ convert_cqes(const struct uroce_cqe *cqe, uint32_t nb, struct ibv_wc *wc)
 		memcpy(&wc[i], &cqe[i], sizeof(wc[i]));
 }
 
-/* Poll up to `nb` completions. The caller holds poll_lock. */
+/* Poll up to `nb` completions of a CQ. The caller holds the poll_lock of the CQ. */
 static int
 poll_locked(struct uroce_cq *cq, uint32_t nb, struct ibv_wc *wc)
 {
@@ -288,8 +288,8 @@ uroce_cq_arm(struct uroce_cq *cq, bool solicited_only)
 
 	/*
 	 * If the CQ is already armed for every completion, an event is still to be raised. That
-	 * event also reports the completions for which this call would arm the CQ, so `arm` is not
-	 * changed.
+	 * event also reports the completions for which this call would arm the CQ, so the state of
+	 * the CQ is not changed.
 	 */
 	while (arm < wanted &&
 	       !atomic_compare_exchange_weak_explicit(&cq->arm, &arm, wanted,
@@ -311,8 +311,8 @@ lock_both(struct uroce_cq *cq)
 	uroce_lock_take(&cq->poll_lock);
 	uroce_lock_take(&cq->push_lock);
 	/*
-	 * A purge or a resize must process all entries, so those that are not published yet are
-	 * published first.
+	 * A purge or a resize must process all entries of the CQ, so the entries that are not
+	 * published yet are published first.
 	 */
 	publish_entries(cq, cq->nb_open);
 }
@@ -332,8 +332,8 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	uint32_t to = uroce_ring_head(&cq->ring);
 
 	/*
-	 * Entries that stay move towards the newest entry, into the slots of removed entries. So
-	 * the producer's index does not change.
+	 * In a purge, the entries that stay move towards the newest entry, into the slots of
+	 * removed entries. So the producer's index does not change.
 	 */
 	for (uint32_t from = to; from != tail; from--) {
 		const struct uroce_cqe *cqe = uroce_ring_at(&cq->ring, from - 1);
@@ -348,7 +348,7 @@ uroce_cq_purge(struct uroce_cq *cq, const void *qp)
 	unlock_both(cq);
 }
 
-/* Move the entries to new memory. The caller holds both locks. */
+/* Move the entries of a CQ to new memory. The caller holds both locks of the CQ. */
 static int
 move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 {
@@ -362,7 +362,9 @@ move_entries(struct uroce_cq *cq, void *mem, uint32_t nb_cqe)
 	for (uint32_t i = tail; i != head; i++)
 		memcpy(uroce_ring_at(&ring, i), uroce_ring_at(&cq->ring, i),
 		       sizeof(struct uroce_cqe));
-	/* The indices of the ring do not change, because threads may read them without a lock. */
+	/*
+	 * The indices of the CQ's ring do not change, because threads may read them without a lock.
+	 */
 	cq->ring.slots = ring.slots;
 	cq->ring.mask = ring.mask;
 	cq->ring.limit = ring.limit;

@@ -12,9 +12,9 @@
  *
  * A batch is published at its end, or later. A worker keeps a list of the CQs to which it has
  * written. The worker publishes the entries of these CQs after it has sent the acknowledgements of
- * the completed messages. So a consumer that has polled a completion may report the completion to
- * the peer by other means: the acknowledgement was sent before. If two workers write to one CQ,
- * each of them may also publish entries of the other.
+ * the completed messages. So a consumer that has polled a completion may report it to the peer by
+ * other means, because the acknowledgement was sent before. If two workers write to one CQ, each of
+ * them may also publish entries of the other.
  *
  * A CQ that overflows is unusable, as the specification requires [IBA 11.6.3.1]. Entries that did
  * not fit are lost, and `is_overrun` stays set. The worker of the QP whose entry was lost raises
@@ -44,7 +44,8 @@ struct uroce_cqe {
 	 */
 	uint32_t vendor_err;
 	uint32_t byte_len;
-	uint32_t imm; /* immediate data in wire order as received, or the invalidated rkey */
+	/* immediate data in wire order, as received, or the rkey that was invalidated */
+	uint32_t imm;
 	uint32_t qpn;
 	uint32_t src_qpn;  /* QP number of the sender of a UD datagram */
 	uint32_t wc_flags; /* which fields of the entry are valid (enum ibv_wc_flags) */
@@ -94,14 +95,17 @@ enum uroce_cq_arm {
 };
 
 /**
- * List of CQs with batches that have ended and are published later. CQs are in the order of their
- * oldest entry. The list belongs to one producer, and other threads do not access it.
+ * List of CQs whose batches of entries have ended, but are published later. The CQs are in the
+ * order of their oldest entry. The list belongs to one producer, and other threads do not access
+ * it.
  */
 struct uroce_cq_list {
 	struct uroce_cq *first; /* CQ with the oldest entry; NULL if the list is empty */
 	struct uroce_cq *last;  /* CQ with the newest entry; valid if `first` is not NULL */
-	/* an acknowledgement of a completed message is still to be sent; producers set this field,
-	 * and the thread that publishes clears it */
+	/*
+	 * an acknowledgement of a message whose completion is in the list is still to be sent;
+	 * producers set this field, and the thread that publishes the list clears it
+	 */
 	bool is_ack_pending;
 	/*
 	 * whether the pending acknowledgement goes to another host; valid if is_ack_pending is set
@@ -117,7 +121,10 @@ struct uroce_cq {
 	 */
 	_Alignas(64) struct uroce_lock push_lock;
 	uint32_t nb_open; /* number of entries that are written and not yet published */
-	/* number of the `nb_open` entries that are published next (see uroce_cq_list_mark_due()) */
+	/*
+	 * number of the `nb_open` entries that are due, which means that they are published next
+	 * (uroce_cq_list_mark_due())
+	 */
 	uint32_t nb_due;
 	/*
 	 * an entry did not fit into the CQ; `is_overrun` is set when all written entries are
@@ -126,14 +133,14 @@ struct uroce_cq {
 	bool has_overrun;
 	/*
 	 * an entry was published for which the CQ was armed; the next uroce_cq_end() or
-	 * uroce_cq_publish() returns this, so that the event is raised
+	 * uroce_cq_publish() returns this fact, so that the event is raised
 	 */
 	bool is_awaited;
 	/*
 	 * whether the CQ is armed (enum uroce_cq_arm); consumers set the field, producers clear it
 	 */
 	_Atomic uint32_t arm;
-	/* list with which the entries will be published; NULL if the CQ is on no list */
+	/* list of the producer that will publish the CQ's entries; NULL if the CQ is on no list */
 	struct uroce_cq_list *list;
 	struct uroce_cq *list_next;
 	/* value by which the owner finds the CQ of an event; set before the first batch */
@@ -146,21 +153,21 @@ struct uroce_cq {
 	atomic_bool is_overrun;
 };
 
-/** Number of bytes that a CQ of at least `nb_cqe` entries takes. */
+/** Number of bytes of memory that a CQ of at least `nb_cqe` entries takes. */
 size_t uroce_cq_memsize(uint32_t nb_cqe);
 
 /** Initialise an empty CQ over `mem` (64-byte aligned). */
 void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 
 /**
- * Producer: begin a batch. The producer must end the batch, and must not block before it does,
- * because it holds the producer lock.
+ * Producer: begin a batch of entries of the CQ. The producer must end the batch, and must not block
+ * before it does, because it holds the producer lock.
  */
 void uroce_cq_begin(struct uroce_cq *cq);
 
 /**
- * Producer: add an entry to the batch. The entry is a copy of `tmpl`, and the caller changes fields
- * of the copy before the batch ends.
+ * Producer: add an entry to the batch of the CQ. The entry is a copy of `tmpl`, and the caller
+ * changes fields of the copy before the batch ends.
  * @return the entry; NULL: the CQ is full, and will be marked as overrun
  */
 static inline struct uroce_cqe *
@@ -177,8 +184,8 @@ uroce_cq_put_copy(struct uroce_cq *cq, const struct uroce_cqe *tmpl)
 }
 
 /**
- * Producer: add an entry whose fields are 0 to the batch, as uroce_cq_put_copy() does with a
- * template.
+ * Producer: add an entry whose fields are 0 to the batch of the CQ, as uroce_cq_put_copy() does
+ * with a template.
  */
 static inline struct uroce_cqe *
 uroce_cq_put(struct uroce_cq *cq)
@@ -189,31 +196,34 @@ uroce_cq_put(struct uroce_cq *cq)
 }
 
 /**
- * Producer: end the batch and publish its entries.
+ * Producer: end the batch of the CQ and publish its entries.
  * @return whether an event must be raised by the caller: the CQ was armed for one of the entries,
  *	and is now disarmed
  */
 bool uroce_cq_end(struct uroce_cq *cq);
 
-/** Producer: end the batch. Its entries are published when `list` is published, or earlier. */
+/**
+ * Producer: end the batch of the CQ. Its entries are published when `list` is published, or
+ * earlier.
+ */
 void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
 
 /**
- * Producer: mark all present entries of the list's CQs as due, which means that they are published
- * next. Entries that are added later are not due.
+ * Producer: mark all present entries of the CQs in `list` as due, which means that they are
+ * published next. Entries that are added later are not due.
  */
 void uroce_cq_list_mark_due(struct uroce_cq_list *list);
 
 /**
- * Producer: remove all CQs from the list.
+ * Producer: remove all CQs from `list`.
  * @return the first CQ of the former list; the caller passes each CQ of the former list to
  *	uroce_cq_publish()
  */
 struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
 
 /**
- * Producer: publish the entries of a CQ that was on the list: all entries with `is_all`, otherwise
- * the due entries. If entries remain, the CQ is put on the list again.
+ * Producer: publish the entries of a CQ that was on `list`: all entries with `is_all`, otherwise
+ * the due entries (uroce_cq_list_mark_due()). If entries remain, the CQ is put on the list again.
  * @param[out] is_awaited  whether an event must be raised by the caller: the CQ was armed for one
  *	of the entries, and is now disarmed
  * @return the next CQ of the list; NULL: `cq` was the last one
@@ -222,13 +232,13 @@ struct uroce_cq *uroce_cq_publish(struct uroce_cq *cq, struct uroce_cq_list *lis
 				  bool *is_awaited);
 
 /**
- * Consumer: poll up to `nb` completions.
+ * Consumer: poll up to `nb` completions of the CQ.
  * @return number of completions; -EOVERFLOW: the CQ overran and is empty
  */
 int uroce_cq_poll(struct uroce_cq *cq, int nb, struct ibv_wc *wc);
 
 /**
- * Consumer: poll one completion with all its fields, also those that struct ibv_wc lacks.
+ * Consumer: poll one completion of the CQ with all its fields, also those that struct ibv_wc lacks.
  * @return 0; -ENOENT: the CQ is empty; -EOVERFLOW: the CQ overran and is empty
  */
 int uroce_cq_take(struct uroce_cq *cq, struct uroce_cqe *cqe);
@@ -255,8 +265,9 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 }
 
 /**
- * Consumer: arm the CQ for an event at the next completion, or at the next solicited or failed
- * one. If both were requested, the event is raised at the next completion.
+ * Consumer: arm the CQ for an event at the next completion, or, with `solicited_only`, at the next
+ * solicited or failed completion. If both were requested, the event is raised at the next
+ * completion.
  *
  * A completion that is published before the CQ is armed raises no event, but a later poll (or
  * uroce_cq_is_empty()) finds it. So a consumer arms the CQ, then polls again, then sleeps.
@@ -264,15 +275,16 @@ uroce_cq_has_nothing(const struct uroce_cq *cq)
 void uroce_cq_arm(struct uroce_cq *cq, bool solicited_only);
 
 /**
- * Remove every entry whose field `qp` is equal to the argument. The other entries keep their order.
- * This function must not be called by a producer between uroce_cq_begin() and the end of its batch.
+ * Remove every entry of the CQ whose field `qp` is equal to the argument. The other entries keep
+ * their order. A producer must not call this function between uroce_cq_begin() and the end of its
+ * batch.
  */
 void uroce_cq_purge(struct uroce_cq *cq, const void *qp);
 
 /**
- * Move the entries, in order, to new memory of another size. The caller then owns the old memory
- * again. This function must not be called by a producer between uroce_cq_begin() and the end of
- * its batch.
+ * Move the entries of the CQ, in order, to new memory of another size. The caller then owns the old
+ * memory again. A producer must not call this function between uroce_cq_begin() and the end of its
+ * batch.
  * @return 0; -EINVAL: the CQ has more entries than the new size; nothing changed
  */
 int uroce_cq_resize(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);

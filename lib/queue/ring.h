@@ -40,10 +40,10 @@ struct uroce_ring {
 };
 static_assert(offsetof(struct uroce_ring, tail) == 64, "each side's index has its line");
 
-/** Compute the number of slots for `limit` entries (1 .. 2^31), which is the next power of two. */
+/** Compute the number of slots of a ring for `limit` entries (1 .. 2^31): the next power of two. */
 uint32_t uroce_ring_slots(uint32_t limit);
 
-/** Compute the bytes of slot memory for `limit` entries of `stride` bytes. */
+/** Compute the number of bytes of the slots of a ring for `limit` entries of `stride` bytes. */
 size_t uroce_ring_memsize(uint32_t limit, uint32_t stride);
 
 /**
@@ -52,7 +52,10 @@ size_t uroce_ring_memsize(uint32_t limit, uint32_t stride);
  */
 void uroce_ring_init(struct uroce_ring *ring, void *mem, uint32_t limit, uint32_t stride);
 
-/** Remove all entries. Neither the producer nor the consumer may use the ring meanwhile. */
+/**
+ * Remove all entries of the ring. Neither the producer nor the consumer may use the ring during the
+ * call.
+ */
 void uroce_ring_reset(struct uroce_ring *ring);
 
 static inline void *
@@ -62,8 +65,8 @@ uroce_ring_at(const struct uroce_ring *ring, uint32_t idx)
 }
 
 /**
- * Producer: get a number of entries that may be added now. The number is 0 only if the ring is
- * full.
+ * Producer: get a number of entries that may be added to the ring at once. The number may be less
+ * than the number of free slots, but is 0 only if the ring is full.
  */
 static inline uint32_t
 uroce_ring_room(struct uroce_ring *ring)
@@ -80,9 +83,9 @@ uroce_ring_room(struct uroce_ring *ring)
 }
 
 /**
- * Producer: whether free slot `n` exists, counted from 0. With this check a producer fills several
+ * Producer: whether the ring has more than `n` free slots. With this check a producer fills several
  * slots before one push. The consumer's index is read only if the value that was read last does not
- * permit the slot.
+ * show enough free slots.
  */
 static inline bool
 uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
@@ -99,14 +102,17 @@ uroce_ring_has_room(struct uroce_ring *ring, uint32_t n)
 	return head - ring->tail_seen + n < ring->limit;
 }
 
-/** Producer: get free slot `n`, counted from 0; `n` must be below uroce_ring_room(). */
+/**
+ * Producer: get the free slot with number `n`, counted from 0 in the order in which slots are
+ * filled; `n` must be below uroce_ring_room().
+ */
 static inline void *
 uroce_ring_free_slot(const struct uroce_ring *ring, uint32_t n)
 {
 	return uroce_ring_at(ring, atomic_load_explicit(&ring->head, memory_order_relaxed) + n);
 }
 
-/** Producer: publish the `n` slots that were filled. */
+/** Producer: publish the `n` slots that were filled, so that the consumer sees them. */
 static inline void
 uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 {
@@ -119,7 +125,7 @@ uroce_ring_push(struct uroce_ring *ring, uint32_t n)
 	atomic_store_explicit(&ring->head, head + n, memory_order_release);
 }
 
-/** Consumer: get the index behind the newest published entry. */
+/** Consumer: get the index that follows the newest published entry. */
 static inline uint32_t
 uroce_ring_head(const struct uroce_ring *ring)
 {
@@ -130,9 +136,9 @@ uroce_ring_head(const struct uroce_ring *ring)
 }
 
 /**
- * Producer: publish as uroce_ring_push() does, in the total order of seq_cst operations (S1). Thus
- * if producer and consumer each publish something and then read what the other published, at least
- * one of them sees it.
+ * Producer: publish `n` filled slots, as uroce_ring_push() does. The store S1 is in the total order
+ * of seq_cst operations. Thus if producer and consumer each publish something and then read what
+ * the other published, at least one of them sees it.
  */
 static inline void
 uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
@@ -147,8 +153,8 @@ uroce_ring_push_ordered(struct uroce_ring *ring, uint32_t n)
 }
 
 /**
- * Consumer: get the index as uroce_ring_head() does, in the total order of seq_cst operations to
- * which uroce_ring_push_ordered() belongs.
+ * Consumer: get the index that follows the newest published entry, as uroce_ring_head() does. The
+ * load is in the total order of seq_cst operations, to which uroce_ring_push_ordered() belongs.
  */
 static inline uint32_t
 uroce_ring_head_ordered(const struct uroce_ring *ring)
@@ -160,14 +166,16 @@ uroce_ring_head_ordered(const struct uroce_ring *ring)
 	return atomic_load_explicit(&ring->head, memory_order_seq_cst);
 }
 
-/** Consumer: get the index of the oldest entry. */
+/** Consumer: get the index of the oldest entry of the ring. */
 static inline uint32_t
 uroce_ring_tail(const struct uroce_ring *ring)
 {
 	return atomic_load_explicit(&ring->tail, memory_order_relaxed);
 }
 
-/** Consumer: release the `n` oldest entries. */
+/**
+ * Consumer: release the `n` oldest entries of the ring, so that their slots can be filled again.
+ */
 static inline void
 uroce_ring_pop(struct uroce_ring *ring, uint32_t n)
 {

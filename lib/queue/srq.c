@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared receive queues. Each slot that no QP has is in one of two lists: the free slots or the
- * posted requests. The lists are linked by slot number, and the links are in an array of their own.
- * So only the threads that fill or use a slot access the bytes of the slot.
+ * Shared receive queues. Each slot that is not in use by a QP is in one of two lists: the free
+ * slots or the posted requests. The lists are linked by slot number, and the links are in an array
+ * of their own. So only the threads that fill or use a slot access the bytes of the slot.
  *
- * A QP reads its request without the lock, so a resize cannot move the request. The resize reserves
- * a slot of the new array for each request that a QP has taken. When the QP releases the request,
- * the reserved slot becomes free. When the QP puts the request back, the request is copied into the
- * reserved slot.
+ * A QP reads the request that it has taken without the lock, so a resize cannot move the request.
+ * The resize reserves a slot of the new array for each request that a QP has taken. When the QP
+ * releases the request, the reserved slot becomes free. When the QP puts the request back, the
+ * request is copied into the reserved slot.
  */
 
 #include "queue/srq.h"
@@ -30,7 +30,7 @@ uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge)
 }
 
 /*
- * Link the slots [from, to) into one list.
+ * Link the slots [from, to) of a shared receive queue into one list.
  * @return the number of the first slot of the list
  */
 static uint32_t
@@ -71,8 +71,9 @@ slot_at(const struct uroce_srq *srq, uint32_t idx)
 }
 
 /*
- * Take a request back from a QP. A request in memory that the queue had before a resize is copied
- * into a slot that the resize reserved. The caller holds the lock.
+ * Take a request back from a QP into the shared receive queue. A request in memory that the queue
+ * had before a resize is copied into a slot that the resize reserved. The caller holds the queue's
+ * lock.
  * @return the slot of the request
  */
 static uint32_t
@@ -91,8 +92,8 @@ take_back(struct uroce_srq *srq, const struct uroce_recv_wqe *wqe)
 }
 
 /*
- * Set the number of posted requests. The store is atomic, because uroce_srq_is_empty() reads the
- * number without the lock.
+ * Set the number of posted requests of a shared receive queue. The store is atomic, because
+ * uroce_srq_is_empty() reads the number without the lock.
  */
 static void
 set_nb_posted(struct uroce_srq *srq, uint32_t nb)
@@ -178,8 +179,8 @@ uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe)
 }
 
 /*
- * Move the queue to new memory: first the posted requests in order, then reserved slots for the
- * requests that QPs have taken. The caller holds the lock.
+ * Move a shared receive queue to new memory: first the posted requests in order, then reserved
+ * slots for the requests that QPs have taken. The caller holds the queue's lock.
  */
 static void
 move_slots(struct uroce_srq *srq, void *mem, uint32_t max_wr)

@@ -11,8 +11,8 @@
  * Each slot is in one of two lists, posted or free, or belongs to a QP. A resize does not move the
  * slots that belong to QPs.
  *
- * Producers are threads of the application, consumers are workers. Both take `lock`, for a chain
- * or for one request, and do not block while they have it.
+ * Producers are threads of the application, consumers are workers. Both take `lock`, for a chain of
+ * requests or for one request, and do not block while they have it.
  */
 
 #include <stdbool.h>
@@ -26,9 +26,11 @@
 
 /** Properties of a shared receive queue. */
 struct uroce_srq_conf {
-	/* maximum number of requests, including those that QPs have taken; 1 .. 2^31 */
+	/*
+	 * maximum number of requests in the queue, including those that QPs have taken; 1 .. 2^31
+	 */
 	uint32_t max_wr;
-	uint32_t max_sge; /* maximum number of elements of a request */
+	uint32_t max_sge; /* maximum number of scatter/gather elements of a request */
 	uint32_t pdn;     /* number of the protection domain that the keys in requests belong to */
 	/* number of the XRC domain of the queue; 0: the queue is not of type XRC */
 	uint32_t xrcd;
@@ -60,8 +62,8 @@ struct uroce_srq {
 	/* number of the slot that follows each slot in its list (free or posted) */
 	uint32_t *next;
 	/*
-	 * first slot of the list of slots that a resize reserved for requests in the old memory;
-	 * UROCE_SRQ_NONE: the list is empty
+	 * number of the first slot in the list of slots that a resize reserved for requests in the
+	 * old memory; UROCE_SRQ_NONE: the list is empty
 	 */
 	uint32_t stale_idx;
 	/*
@@ -75,7 +77,7 @@ struct uroce_srq {
 	uint8_t events;
 };
 
-/** For type XRC: events that a completion in the CQ of the shared receive queue has caused. */
+/** Events of the CQ of a shared receive queue of type XRC, which a completion has caused. */
 enum uroce_srq_event {
 	/* an entry was added to the CQ of the queue, and the CQ was armed for it */
 	UROCE_SRQ_CQ_EVENT = 1 << 0,
@@ -84,32 +86,36 @@ enum uroce_srq_event {
 
 #define UROCE_SRQ_NONE UINT32_MAX
 
-/** Number of bytes that a queue of `max_wr` requests of `max_sge` elements takes. */
+/** Number of bytes that a shared receive queue of `max_wr` requests of `max_sge` elements takes. */
 size_t uroce_srq_memsize(uint32_t max_wr, uint32_t max_sge);
 
-/** Initialise an empty queue over `mem` (64-byte aligned, owned by the caller). */
+/**
+ * Initialise an empty shared receive queue over `mem` (64-byte aligned, uroce_srq_memsize() bytes,
+ * owned by the caller).
+ */
 void uroce_srq_init(struct uroce_srq *srq, void *mem, const struct uroce_srq_conf *conf);
 
 /**
- * Post one request. The caller holds `lock`.
- * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
- *	them
+ * Post one request to a shared receive queue. The caller holds `lock`.
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or its
+ *	`sg_list` is NULL although it has elements
  */
 int uroce_srq_post(struct uroce_srq *srq, const struct ibv_recv_wr *wr);
 
 /**
- * Move the queue to new memory of another size (64-byte aligned, uroce_srq_memsize() bytes). Posted
- * requests stay posted, in order. QPs may still use requests in the old memory, so the caller keeps
- * the old memory until uroce_srq_has_stale() returns false.
+ * Move a shared receive queue to new memory of another size (64-byte aligned, uroce_srq_memsize()
+ * bytes). Posted requests stay posted, in order. QPs may still use requests in the old memory, so
+ * the caller keeps the old memory until uroce_srq_has_stale() returns false.
  * @return 0; -EINVAL: more requests are posted or taken than the new size allows; nothing changed
  */
 int uroce_srq_resize(struct uroce_srq *srq, void *mem, uint32_t max_wr);
 
-/** Whether QPs still use requests in the memory that the queue had before a resize. */
+/** Whether QPs still use requests in the memory that a shared receive queue had before a resize. */
 bool uroce_srq_has_stale(struct uroce_srq *srq);
 
 /**
- * Consumer: take the oldest request for a QP. The QP owns the request until its slot is released.
+ * Consumer: take the oldest request of a shared receive queue for a QP. The QP owns the request
+ * until its slot is released.
  * @param[out] is_limit  set to true if fewer requests than the limit are posted now; otherwise not
  *	changed. If it is set, the limit is disarmed, and the caller raises the limit event by
  *	uroce_srq_take_limit().
@@ -120,37 +126,45 @@ struct uroce_recv_wqe *uroce_srq_take(struct uroce_srq *srq, bool *is_limit);
 /** Consumer: release the slot of a request that a QP has completed. */
 void uroce_srq_give(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
-/** Consumer: put an unused request back. The request becomes the oldest posted one again. */
+/**
+ * Consumer: put a request back that a QP has taken and not used. The request becomes the oldest
+ * posted one again.
+ */
 void uroce_srq_put_back(struct uroce_srq *srq, struct uroce_recv_wqe *wqe);
 
 /**
- * Arm the limit: an event is raised once when fewer than `limit` requests are posted; 0 disarms.
+ * Arm the limit of a shared receive queue: an event is raised once when fewer than `limit` requests
+ * are posted; 0 disarms.
  * @return whether fewer requests than `limit` are posted already; then the caller raises the event
  *	at once, and the limit is not armed
  */
 bool uroce_srq_arm(struct uroce_srq *srq, uint32_t limit);
 
 /**
- * Whether the limit event is pending: the number of posted requests has fallen below the limit
- * since the last call. The call clears the pending event, and the caller raises the event.
+ * Whether the limit event of a shared receive queue is pending: the number of posted requests has
+ * fallen below the limit since the last call. The call clears the pending event, and the caller
+ * raises the event.
  */
 bool uroce_srq_take_limit(struct uroce_srq *srq);
 
-/** For type XRC: record an event of the queue's CQ. A producer of that CQ makes this call. */
+/**
+ * For shared receive queues of type XRC: record an event of the queue's CQ. A producer of that CQ
+ * makes this call.
+ */
 void uroce_srq_raise(struct uroce_srq *srq, enum uroce_srq_event what);
 
 /**
- * For type XRC: read and clear the pending events; 0 if there are none. The caller reports them to
- * the owner of the queue.
+ * For shared receive queues of type XRC: read and clear the pending events (enum uroce_srq_event);
+ * 0 if there are none. The caller reports them to the owner of the queue.
  */
 uint8_t uroce_srq_take_events(struct uroce_srq *srq);
 
-/** Get the limit; 0 if no limit is armed. */
+/** Get the limit of a shared receive queue; 0 if no limit is armed. */
 uint32_t uroce_srq_limit(struct uroce_srq *srq);
 
 /**
- * Whether no request is posted to the queue. The result is a hint, because other threads may post
- * requests.
+ * Whether no request is posted to a shared receive queue. The result is a hint, because other
+ * threads may post requests.
  */
 static inline bool
 uroce_srq_is_empty(const struct uroce_srq *srq)

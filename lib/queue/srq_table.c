@@ -2,7 +2,7 @@
 
 /*
  * Table of XRC shared receive queues: an array. The number of a queue is its index plus one, so
- * that 0 is no queue's number.
+ * that no queue has the number 0.
  */
 
 #include "queue/srq_table.h"

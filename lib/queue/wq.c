@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Posting of work requests. A request is checked by a table that has the properties of each
+ * Posting of work requests. A request is checked with a table that has the properties of each
  * opcode, and then copied into its slot. The queue is not written before all checks have passed.
  */
 
@@ -122,8 +122,8 @@ list_len(const struct ibv_sge *sge, unsigned nb_sge)
 }
 
 /*
- * Get the properties of an opcode. The result is 0 if the opcode may not be posted to this kind of
- * QP.
+ * Get the properties of an opcode (enum opcode_fact). The result is 0 if the opcode may not be
+ * posted to this kind of QP: UD, or connected.
  */
 static unsigned
 opcode_facts(bool is_ud, enum ibv_wr_opcode opcode)
@@ -149,7 +149,8 @@ is_bind_sound(const struct ibv_send_wr *wr)
 	if (mw == NULL)
 		return false;
 	/*
-	 * The load is atomic, because another thread may change the rkey of `mw` at the same time.
+	 * The load is atomic, because another thread may change the rkey of the window `mw` at the
+	 * same time.
 	 */
 	const uint32_t rkey = __atomic_load_n(&mw->rkey, __ATOMIC_RELAXED);
 
@@ -208,8 +209,8 @@ wqe_flags(unsigned send_flags, unsigned facts, bool all_signaled)
 }
 
 /*
- * Compute the offset of the scatter list or inline data in an entry. The list or data follows the
- * operands, if the opcode has any, and the path, if the QP is a UD QP.
+ * Compute the offset of the scatter list or inline data in an entry of a send queue. The list or
+ * data follows the operands, if the opcode has any, and the path, if the QP is a UD QP.
  */
 static uint8_t
 data_off(bool is_ud, unsigned facts)
@@ -222,8 +223,8 @@ data_off(bool is_ud, unsigned facts)
 }
 
 /*
- * Copy the fields of the union `wr` that the opcode uses. These fields name the target of the
- * request.
+ * Copy the fields of the union `wr` of struct ibv_send_wr that the opcode uses. These fields name
+ * the target of the request.
  */
 static void
 put_target(struct uroce_send_wqe *wqe, const struct ibv_send_wr *wr, unsigned facts, bool is_ud)
@@ -258,7 +259,10 @@ static void
 put_inline(uint8_t *to, const struct ibv_sge *sge, unsigned nb_sge)
 {
 	for (unsigned i = 0; i < nb_sge; i++) {
-		/* an element of length 0 is skipped, because its address may be invalid */
+		/*
+		 * a scatter/gather element of length 0 is skipped, because its address may be
+		 * invalid
+		 */
 		if (sge[i].length == 0)
 			continue;
 		memcpy(to, (const void *)(uintptr_t)sge[i].addr, sge[i].length);
@@ -304,14 +308,14 @@ uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 	struct uroce_send_wqe *wqe = uroce_ring_free_slot(&sq->ring, nth);
 
 	/*
-	 * Each field of the entry is written once. Fields of `wr` that the opcode does not use are
-	 * not read.
+	 * Each field of the send queue entry is written once. Fields of `wr` that the opcode does
+	 * not use are not read.
 	 */
 	wqe->wr_id = wr->wr_id;
 	wqe->len = (uint32_t)len;
 	/*
-	 * `imm_data` and `invalidate_rkey` share these bytes in a union, so one copy is enough for
-	 * both
+	 * `imm_data` and `invalidate_rkey` share their bytes in a union of struct ibv_send_wr, so
+	 * one copy is enough for both
 	 */
 	wqe->imm = wr->imm_data;
 	wqe->srqn = sq->is_xrc ? wr->qp_type.xrc.remote_srqn : 0;

@@ -6,9 +6,9 @@
  * @file
  * Work queues: the send and the receive queue of a QP, as rings of work queue entries.
  *
- * A posted request is copied into its slot, with its scatter list or inline data, so the caller
- * may reuse its structures on return. A send slot is released when its request completes. A
- * receive slot is released when the message that used it has ended.
+ * A posted request is copied into its slot, with its scatter list or inline data, so the caller may
+ * reuse its structures on return. A slot of a send queue is released when its request completes. A
+ * slot of a receive queue is released when the message that used it has ended.
  *
  * Producer: the application's threads, one at a time under `lock`. Consumer: the worker that owns
  * the QP.
@@ -27,15 +27,15 @@
 struct uroce_wq {
 	_Alignas(64) struct uroce_ring ring;
 	/*
-	 * The fields from `lock` on share a cache line with `ring.tail`, the worker's index. This
-	 * saves one cache line for each queue. A post and a response seldom access the line at the
-	 * same time.
+	 * The fields from `lock` on share a cache line with `ring.tail`, the index that the worker
+	 * writes. This saves one cache line for each queue. A post and a response seldom access the
+	 * line at the same time.
 	 */
 	struct uroce_lock lock; /* lock of the queue, which serialises posts */
 	uint32_t max_sge;       /* maximum number of scatter/gather elements of a slot */
 	uint32_t max_inline;    /* maximum bytes of inline data of a slot; 0 for a receive queue */
 	/*
-	 * bit i means that opcode i of enum ibv_wr_opcode may be posted; the owner of the queue
+	 * bit i means that opcode i of enum ibv_wr_opcode may be posted to the queue, whose owner
 	 * sets this field
 	 */
 	uint32_t opcodes;
@@ -44,7 +44,10 @@ struct uroce_wq {
 	 * sets this field.
 	 */
 	bool is_all_signaled;
-	/* the slots of the queue contain a path, because it is the send queue of a UD QP */
+	/*
+	 * the slots of the queue contain the path of a datagram, because it is the send queue of a
+	 * UD QP
+	 */
 	bool has_path;
 	/*
 	 * The queue is the send queue of an XRC initiator. The owner of the queue sets this field
@@ -58,8 +61,8 @@ struct uroce_wq {
 static_assert(sizeof(struct uroce_wq) == 128, "a work queue is two cache lines, and its slots");
 
 /**
- * Flags of an entry of a send queue: the flags that the program posted, and the state of the
- * entry.
+ * Flags of an entry of a send queue: flags that the program posted, and flags that the library
+ * sets.
  */
 enum uroce_wqe_flag {
 	/*
@@ -81,7 +84,8 @@ enum uroce_wqe_flag {
 	 */
 	UROCE_WQE_CANCELLED = 1 << 5,
 	/*
-	 * the local operation was executed and must not be repeated; the requester sets this flag
+	 * the operation of a request that sends no packet was executed and must not be repeated;
+	 * the requester sets this flag
 	 */
 	UROCE_WQE_EXECUTED = 1 << 6,
 	/*
@@ -92,15 +96,15 @@ enum uroce_wqe_flag {
 };
 
 /**
- * Entry of a send queue. It is one cache line, followed by a path (UD only) and by the scatter
- * list or inline data. If the opcode has no operands, the list begins in the union at the end of
- * this struct. So an entry with a single element takes one cache line.
+ * Entry of a send queue. It is one cache line, followed by the path of the datagram (UD only) and
+ * by the scatter list or inline data. If the opcode has no operands, the list begins in the union
+ * at the end of this struct. So an entry with a single scatter/gather element takes one cache line.
  */
 struct uroce_send_wqe {
 	uint64_t wr_id;
 	/*
-	 * for RDMA, atomics and FLUSH: address in the peer's memory; for BIND_MW: address in the
-	 * region
+	 * for RDMA, atomics and FLUSH: address in the peer's memory; for BIND_MW: address of the
+	 * window in the memory region
 	 */
 	uint64_t remote_addr;
 	/*
@@ -134,8 +138,8 @@ struct uroce_send_wqe {
 		struct {
 			uint32_t dest_qpn;
 			/*
-			 * Q_Key that was posted; if its high bit is set, the QP's own Q_Key is
-			 * sent
+			 * Q_Key that was posted with a datagram; if its high bit is set, the QP's
+			 * own Q_Key is sent
 			 */
 			uint32_t qkey;
 		} ud;
@@ -154,14 +158,14 @@ struct uroce_send_wqe {
 };
 static_assert(sizeof(struct uroce_send_wqe) == 64, "a send WQE header is one cache line");
 
-/** Bytes that a path takes in a send slot. */
+/** Number of bytes that the path of a datagram takes in a slot of a send queue. */
 #define UROCE_WQE_PATH_LEN 128
 static_assert(sizeof(struct uroce_path) <= UROCE_WQE_PATH_LEN, "a path fits its part of the slot");
 
 /** Entry of a receive queue, followed by the scatter list of the request. */
 struct uroce_recv_wqe {
 	uint64_t wr_id;
-	uint32_t len; /* sum of the lengths of the elements, at most 2^32 - 1 */
+	uint32_t len; /* sum of the lengths of the scatter/gather elements, at most 2^32 - 1 */
 	uint32_t nb_sge;
 };
 static_assert(sizeof(struct uroce_recv_wqe) == 16, "the scatter list of a receive WQE is aligned");
@@ -181,7 +185,7 @@ void uroce_sq_init(struct uroce_wq *sq, void *mem, uint32_t max_wr, uint32_t max
 /** Initialise a receive queue over `mem`, as uroce_sq_init() does for a send queue. */
 void uroce_rq_init(struct uroce_wq *rq, void *mem, uint32_t max_wr, uint32_t max_sge);
 
-/** Producer: lock the queue, unless the application posts from one thread at a time. */
+/** Producer: lock the work queue, unless the application posts from one thread at a time. */
 static inline void
 uroce_wq_begin(struct uroce_wq *wq)
 {
@@ -190,7 +194,7 @@ uroce_wq_begin(struct uroce_wq *wq)
 }
 
 /**
- * Producer: unlock the queue. A post must not access the queue after this call, since the next
+ * Producer: unlock the work queue. A post must not access the queue after this call, since the next
  * thread with the lock may free the queue.
  */
 static inline void
@@ -201,8 +205,8 @@ uroce_wq_end(struct uroce_wq *wq)
 }
 
 /**
- * Whether all posted requests have been released. To threads other than the consumer the result is
- * a hint.
+ * Whether all posted requests of a work queue have been released. To threads other than the
+ * consumer the result is a hint.
  */
 static inline bool
 uroce_wq_is_empty(const struct uroce_wq *wq)
@@ -210,7 +214,7 @@ uroce_wq_is_empty(const struct uroce_wq *wq)
 	return uroce_ring_head(&wq->ring) == uroce_ring_tail(&wq->ring);
 }
 
-/** Get the path of an entry of a UD QP's send queue. */
+/** Get the path of the datagram in an entry of a UD QP's send queue. */
 static inline struct uroce_path *
 uroce_send_wqe_path(struct uroce_send_wqe *wqe)
 {
@@ -237,33 +241,38 @@ uroce_recv_wqe_sge(struct uroce_recv_wqe *wqe)
  * @param nth  number of slots that are filled and not yet published; slot `nth` is filled next
  * @param path  path of the datagram, for a UD QP; otherwise NULL
  * @param all_signaled  every request of the QP gets a completion entry
- * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
- *	elements; its inline data is too long; its message is longer than 2^31 bytes; its opcode may
- *	not be posted to this queue; or it is a bind whose new key does not belong to the window
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or its
+ *	`sg_list` is NULL although it has elements; its inline data is too long; its message is
+ *	longer than 2^31 bytes; its opcode may not be posted to this queue; or it is a bind whose
+ *	new key does not belong to the window
  */
 int uroce_sq_fill(struct uroce_wq *sq, uint32_t nth, const struct ibv_send_wr *wr,
 		  const struct uroce_path *path, bool all_signaled);
 
 /**
- * Whether a receive request has at most `max_sge` elements, and a list of them if there are any.
+ * Whether a receive request may be posted: it has at most `max_sge` elements, and its `sg_list` is
+ * not NULL if it has elements.
  */
 static inline bool
 uroce_recv_is_allowed(const struct ibv_recv_wr *wr, uint32_t max_sge)
 {
-	/* as an unsigned number, a negative `num_sge` is above all limits */
+	/* as an unsigned number, a negative `num_sge` is above every `max_sge` */
 	const uint32_t nb_sge = (uint32_t)wr->num_sge;
 
 	return nb_sge <= max_sge && (nb_sge == 0 || wr->sg_list != NULL);
 }
 
-/** Copy a receive request into a slot. The slot must have room for the request's elements. */
+/**
+ * Copy a receive request into a slot of a receive queue. The slot must have room for the request's
+ * elements.
+ */
 void uroce_recv_wqe_fill(struct uroce_recv_wqe *wqe, const struct ibv_recv_wr *wr);
 
 /**
  * Check one receive request and copy it into the next free slot, as uroce_sq_fill() does for a send
  * request.
- * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or no list of
- *	elements
+ * @return 0; -ENOMEM: the queue is full; -EINVAL: the request has too many elements, or its
+ *	`sg_list` is NULL although it has elements
  */
 int uroce_rq_fill(struct uroce_wq *rq, uint32_t nth, const struct ibv_recv_wr *wr);
 
