@@ -4,9 +4,9 @@
 
 /**
  * @file
- * CRCs of data blocks, for block signatures. A state is the value of the CRC register. For a
- * standard CRC of 32 or 64 bits, begin with all ones and invert the result. For T10-DIF, begin
- * with 0.
+ * CRCs of data blocks, for block signatures. The state of a CRC is the value of the CRC register.
+ * For a standard CRC of 32 or 64 bits, begin with all ones and invert the result. For T10-DIF,
+ * begin with 0.
  */
 
 #include <stddef.h>

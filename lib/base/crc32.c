@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Selection of the CRC-32 kernel: the kernels for x86 if the processor supports them, otherwise
- * ISA-L. The kernel that processes 16 bytes at a time is faster than ISA-L only if the data is
- * short.
+ * Selection of the CRC-32 kernel (implementation): the kernels for x86 if the processor supports
+ * them, otherwise ISA-L. The kernel that processes 16 bytes at a time is faster than ISA-L only if
+ * the data is short.
  */
 
 #include "base/crc32.h"

@@ -40,8 +40,9 @@ uint32_t uroce_crc32_scalar(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_copy(uint32_t state, void *dst, const void *src, size_t len);
 
 /**
- * Extend a CRC state over `len` >= 16 bytes, as if the mask were or-ed into the first bytes. If
- * `len` is less than the length of the mask, the mask must be 0 in the last `len` % 16 bytes.
+ * Extend a CRC state over `len` >= 16 bytes, as if the mask were or-ed into the first bytes of the
+ * data. If `len` is less than the length of the mask, the mask must be 0 in the last `len` % 16
+ * bytes.
  */
 uint32_t uroce_crc32_masked(uint32_t state, const void *data, size_t len,
 			    const uint8_t mask[UROCE_CRC32_MASK_LEN]);

@@ -18,7 +18,7 @@ uroce_crc32_isal(uint32_t state, const void *data, size_t len)
 }
 
 /*
- * Copy the data after its CRC is computed, in a second pass. A packet's payload has at most 4 KiB,
+ * Compute the CRC, and then copy the data in a second pass. A packet's payload has at most 4 KiB,
  * so it stays in the L1 cache between the passes.
  */
 uint32_t

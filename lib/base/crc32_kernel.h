@@ -4,9 +4,9 @@
 
 /**
  * @file
- * The kernels from which crc32.c selects. All kernels behave as crc32.h describes, for any length.
- * The caller checks that the processor can run a kernel. Only crc32.c and the tests call these
- * functions.
+ * The kernels (implementations of CRC-32) from which crc32.c selects. All kernels behave as crc32.h
+ * describes, for any length. The caller checks that the processor can run a kernel. Only crc32.c
+ * and the tests call these functions.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #define UROCE_CRC32_HAS_X86 0
 #endif
 
-/* Kernel of ISA-L, which runs on any processor. */
+/* CRC-32 kernel of ISA-L, which runs on any processor. */
 uint32_t uroce_crc32_isal(uint32_t state, const void *data, size_t len);
 uint32_t uroce_crc32_isal_copy(uint32_t state, void *dst, const void *src, size_t len);
 uint32_t uroce_crc32_isal_masked(uint32_t state, const void *data, size_t len, const uint8_t *mask);
@@ -27,8 +27,8 @@ uint32_t uroce_crc32_isal_masked(uint32_t state, const void *data, size_t len, c
 #if UROCE_CRC32_HAS_X86
 
 /*
- * Whether the processor can run the kernel that uses carry-less multiplication, 16 bytes at a
- * time. Processors since Intel Westmere and AMD Bulldozer can.
+ * Whether the processor can run the CRC-32 kernel that uses carry-less multiplication, 16 bytes at
+ * a time. Processors since Intel Westmere and AMD Bulldozer can.
  */
 static inline bool
 uroce_crc32_can_clmul(void)
@@ -42,8 +42,8 @@ uint32_t uroce_crc32_clmul_masked(uint32_t state, const void *data, size_t len,
 				  const uint8_t *mask);
 
 /*
- * Whether the processor can run the kernel that uses carry-less multiplication, 64 bytes at a time
- * (AVX-512).
+ * Whether the processor can run the CRC-32 kernel that uses carry-less multiplication, 64 bytes at
+ * a time (AVX-512).
  */
 static inline bool
 uroce_crc32_can_vclmul(void)

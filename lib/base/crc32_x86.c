@@ -9,8 +9,9 @@
  * 128 bits. So two multiplications move a block D bits ahead ("fold").
  *
  * Folding reduces the message to one block: 64 bytes at a time in four lanes, then 16 bytes at a
- * time, then the rest. The last block is reduced to 64 bits and divided, by multiplication with the
- * rounded 1/P (Barrett). The state is added to the first 4 bytes.
+ * time, then the rest. The last block is reduced to 64 bits and divided by P, by multiplication
+ * with the rounded 1/P (Barrett). The state of the CRC is added to the first 4 bytes of the
+ * message.
  *
  * One function body serves three purposes: CRC, CRC with copy, CRC under a mask. The body is
  * inlined into a function for each purpose. A null pointer for `dst` or `mask` is a constant there,
@@ -37,15 +38,15 @@
 #define BODY         static inline __attribute__((always_inline))
 
 /*
- * Order of a pair of multipliers in a vector. The multiplier for the half that is first in memory
- * is in the lower half.
+ * Order of a pair of multipliers for folding in a vector. The multiplier for the half of a block
+ * that is first in memory is in the lower half of the vector.
  */
 #define UPPER_FIRST_(a, b) b, a
 #define UPPER_FIRST(...)   UPPER_FIRST_(__VA_ARGS__)
 #define MULTIPLIERS(...)   MULTIPLIERS_(UPPER_FIRST(__VA_ARGS__))
 #define MULTIPLIERS_(...)  _mm_set_epi64x(__VA_ARGS__)
 
-/* The part of the data that the CRC does not cover yet. */
+/* The part of the data that the CRC does not cover yet, with its copy and its mask. */
 struct cursor {
 	const uint8_t *src;
 	uint8_t *dst; /* destination of a copy of the data; NULL: the data is not copied */
@@ -58,8 +59,8 @@ struct cursor {
 };
 
 /*
- * Table of control bytes for shuffles that shift a block: 16 bytes of 0x80 (which give 0), the
- * identity, and 16 bytes of 0x80.
+ * Table of control bytes for shuffles (pshufb) that shift a block: 16 bytes of 0x80 (which give 0),
+ * the identity, and 16 bytes of 0x80.
  */
 static const uint8_t shifts[48] = {
 	0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
@@ -95,7 +96,7 @@ fold_block(__m128i block, __m128i onto, __m128i multipliers)
 	return _mm_xor_si128(onto, _mm_xor_si128(first, second));
 }
 
-/* Compute the remainder (32 bits) of a block times x^32, divided by P. */
+/* Multiply a block by x^32, and compute the remainder (32 bits) of the division by P. */
 CLMUL BODY uint32_t
 reduce_to_32(__m128i block)
 {
@@ -113,8 +114,8 @@ reduce_to_32(__m128i block)
 }
 
 /*
- * Fold a block over the remaining 1..15 bytes of the data. The function reads the last 16 bytes of
- * the data, so the complete data must have at least 16 bytes.
+ * Fold a block over the remaining 1..15 bytes of the data, so that it includes them. The function
+ * reads the last 16 bytes of the data, so the complete data must have at least 16 bytes.
  */
 CLMUL BODY __m128i
 fold_tail(__m128i block, const struct cursor *cur)
@@ -179,9 +180,9 @@ take_below_8(struct cursor *cur)
 }
 
 /*
- * Compute the CRC of fewer than 16 bytes. The bytes are put at the end of a block that begins with
- * zeros, because zeros before a message do not change its remainder. If the state is longer than
- * the message, the rest of the state is added at the end.
+ * Compute the CRC of fewer than 16 bytes of data. The bytes are put at the end of a block that
+ * begins with zeros, because zeros before a message do not change its remainder. If the state of
+ * the CRC is longer than the message, the rest of the state is added at the end.
  */
 CLMUL BODY uint32_t
 sum_below_16(uint32_t state, struct cursor *cur)
@@ -271,7 +272,7 @@ fold_4(__m512i blocks, __m512i onto, __m512i multipliers)
 
 #define SAME_4(multipliers) _mm512_broadcast_i32x4(MULTIPLIERS(multipliers))
 
-/* Fold the first three of four blocks onto the last one. */
+/* Fold the first three of four blocks of 128 bits onto the last one. */
 VCLMUL BODY __m128i
 join_4(__m512i blocks)
 {

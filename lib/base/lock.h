@@ -5,8 +5,8 @@
 /**
  * @file
  * A test-and-test-and-set spinlock for the short critical sections that access a queue. The lock is
- * rarely contended, and its holder never blocks. After a bounded number of spins a waiter yields,
- * since the holder and the waiter may share a core.
+ * rarely contended, and its holder never blocks. After a bounded number of spins a waiting thread
+ * yields its processor, since the holder and the waiting thread may share a core.
  */
 
 #include <sched.h>

@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Conversion of a name to lower case by the compiler, character by character. The macro that lists
- * the constants of an enum has their names in upper case, and a table of names in lower case can be
- * generated from the same list.
+ * Conversion of a string literal to lower case by the compiler, character by character. The names
+ * of an enum's constants are in upper case in the macro that lists them. A table of the names in
+ * lower case can be generated from the same macro by UROCE_LOWER().
  *
  *	static const char names[][UROCE_LOWER_MAX + 1] = { UROCE_LOWER("BAD_ICRC"), ... };
  */

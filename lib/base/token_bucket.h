@@ -8,8 +8,8 @@
  * If the bucket is empty, the event exceeds the limit. Tokens are added at a constant rate until
  * the bucket is full.
  *
- * The state is a time instead of a number of tokens, as in the generic cell rate algorithm [ITU-T
- * I.371]: the time at which the bucket will be full, if no further token is taken.
+ * The state of a bucket is a time instead of a number of tokens, as in the generic cell rate
+ * algorithm [ITU-T I.371]: the time at which the bucket will be full, if no further token is taken.
  *
  * The caller passes the time, which must not go back. One thread at a time uses a bucket.
  */
@@ -23,7 +23,7 @@ struct uroce_token_bucket {
 };
 
 /**
- * Take a token.
+ * Take a token from a bucket.
  * @param depth  number of tokens in a full bucket, at least 1
  * @param interval_ns  time after which a token is added
  * @return whether the bucket had a token

@@ -4,20 +4,20 @@
 
 /**
  * @file
- * Bindings: the peer of each connected QP of a client (RC, UC, XRC). A packet of a connection does
- * not have the QP number of its sender, and all clients of a uroced have the same address. So the
- * client that owns a QP states the QP's peer. uroced delivers only packets of this peer to the QP:
- * from the client that owns the peer's QP number, or, if the peer is on another host, from the
- * wire.
+ * Bindings: the peer of each connected QP (RC, UC, XRC) of a client of uroced, the daemon that owns
+ * the port. A packet of a connection does not have the QP number of its sender, and all clients of
+ * a uroced have the same address. So the client that owns a QP states the QP's peer. uroced
+ * delivers only packets of this peer to the QP: from the client that owns the peer's QP number, or,
+ * if the peer is on another host, from the wire.
  *
- * The table is in the client's shared memory. The client writes the table; uroced loads one word
- * of it for each frame. A client that writes wrong words affects only its own QPs.
+ * The table of bindings is in the client's shared memory. The client writes the table; uroced loads
+ * one word of it for each frame. A client that writes wrong words affects only its own QPs.
  *
  *	 63      48 47        24 23         0
  *	|  where   |  dest QPN  |    QPN     |   at QPN modulo the table's length; 0: no binding
  *
- * A client binds a QP before the call returns with which the QP begins to receive. So the binding
- * exists before the peer can learn that the QP receives.
+ * A client writes the binding of a QP before the call returns with which the QP begins to receive.
+ * So the binding exists before the peer can learn that the QP receives.
  */
 
 #include <stdatomic.h>
@@ -48,8 +48,8 @@ uroce_binding_slot(const struct uroce_shm *shm, uint32_t qpn)
 }
 
 /**
- * Client: write the binding of a QP. The client must not have another QP whose number selects the
- * same slot.
+ * Client: write the binding of a QP into the table of bindings. The client must not have another QP
+ * whose number selects the same slot of the table.
  */
 static inline void
 uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *binding)
@@ -61,7 +61,7 @@ uroce_binding_set(const struct uroce_shm *shm, const struct uroce_binding *bindi
 	atomic_store_explicit(uroce_binding_slot(shm, binding->qpn), word, memory_order_release);
 }
 
-/** Client: remove the binding of a QP. */
+/** Client: remove the binding of a QP from the table of bindings. */
 static inline void
 uroce_binding_clear(const struct uroce_shm *shm, uint32_t qpn)
 {
@@ -69,8 +69,8 @@ uroce_binding_clear(const struct uroce_shm *shm, uint32_t qpn)
 }
 
 /**
- * Read the binding of a QP. If the QP has no binding, the `qpn` of the result is not the QP's
- * number.
+ * Read the binding of a QP from the table of bindings. If the QP has no binding, the `qpn` of the
+ * result is not the QP's number.
  */
 static inline struct uroce_binding
 uroce_binding_get(const struct uroce_shm *shm, uint32_t qpn)

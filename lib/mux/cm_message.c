@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The sizes and the checks of the messages between a client and the connection manager. A table has
- * a row for each type of request: the size of its member of the union, and the function that checks
- * this member.
+ * The sizes and the checks of the messages between a client of uroced and uroced's connection
+ * manager. A table has a row for each type of request: the size of its member of the union, and the
+ * function that checks this member.
  */
 
 #include "mux/cm_message.h"
@@ -18,7 +18,7 @@
 
 #define QPN_MAX      0xffffffu
 #define FLOW_MAX     0xfffffu
-#define COUNT_MAX    7u /* largest retry count, which has 3 bits */
+#define COUNT_MAX    7u /* largest retry count of a connection, which has 3 bits */
 #define TIMEOUT_MAX  31u
 #define MTU_CODE_MAX 5u /* largest value of enum ibv_mtu: IBV_MTU_4096 */
 
@@ -178,7 +178,11 @@ check_qpn_busy(const struct uroce_mux_cm_request *request)
 #define MEMBER(name) sizeof(((struct uroce_mux_cm_request *)0)->name)
 
 static const struct shape {
-	size_t size; /* length in bytes of the union's member for this type of request */
+	/*
+	 * length in bytes of the member of struct uroce_mux_cm_request that this type of request
+	 * has
+	 */
+	size_t size;
 	/*
 	 * Function that checks the member of the request: it returns NULL, or the reason why the
 	 * request is refused. If the pointer is NULL, the member needs no check.

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Messages between a client and the connection manager of uroced, over a UNIX socket that keeps
- * message boundaries (SOCK_SEQPACKET), in the byte order of the machine. The ids of a client end
- * with its connection.
+ * Messages between a client and the connection manager of uroced (the daemon that owns the port),
+ * over a UNIX socket that keeps message boundaries (SOCK_SEQPACKET), in the byte order of the
+ * machine. The ids that a client has created at the connection manager end when the client closes
+ * this connection.
  *
  *	client             connection manager
  *	HELLO          ->
@@ -34,7 +35,7 @@
 
 #define UROCE_MUX_CM_VERSION 1u
 
-/** The path of the connection manager's socket is that of uroced's socket with this suffix. */
+/** The connection manager's socket has the path of uroced's socket with this suffix. */
 #define UROCE_MUX_CM_SUFFIX ".cm"
 
 /**
@@ -44,7 +45,7 @@
 #define UROCE_MUX_CM_PRIVATE_MAX 224u
 
 enum uroce_mux_cm_type {
-	/* requests; the reply to a request has the type of the request */
+	/* requests of a client; the reply to a request has the type of the request */
 	UROCE_MUX_CM_HELLO = 1,
 	UROCE_MUX_CM_CREATE,
 	UROCE_MUX_CM_BIND,
@@ -60,13 +61,13 @@ enum uroce_mux_cm_type {
 	UROCE_MUX_CM_NEXT_EVENT,
 	UROCE_MUX_CM_QPN_BUSY,
 	UROCE_MUX_CM_NB_REQUESTS,
-	/* messages of the connection manager that are not replies */
+	/* messages of the connection manager to a client that are not replies */
 	UROCE_MUX_CM_EVENTS = UROCE_MUX_CM_NB_REQUESTS,
 	UROCE_MUX_CM_REFUSED,
 	UROCE_MUX_CM_NB_TYPES,
 };
 
-/** An address in a message: struct uroce_cm_addr of the engine. */
+/** An IP address and port in a message: struct uroce_cm_addr of the CM engine. */
 struct uroce_mux_cm_addr {
 	uint8_t ip_version;
 	uint8_t reserved; /* reserved bytes of the message, which must be 0 */
@@ -75,8 +76,8 @@ struct uroce_mux_cm_addr {
 };
 
 /**
- * An address vector in a message: struct uroce_cm_av of the engine, without `port`, which is always
- * 1.
+ * An address vector in a message: struct uroce_cm_av of the CM engine, without `port`, which is
+ * always 1.
  */
 struct uroce_mux_cm_av {
 	uint8_t local_gid[16];
@@ -88,8 +89,8 @@ struct uroce_mux_cm_av {
 };
 
 /**
- * Parameters of a connection in a message: struct uroce_cm_param of the engine, without its private
- * data. Flags are 0 or 1.
+ * Parameters of a connection in a message: struct uroce_cm_param of the CM engine, without its
+ * private data. Flags are 0 or 1.
  */
 struct uroce_mux_cm_param {
 	uint32_t qpn;
@@ -111,7 +112,10 @@ struct uroce_mux_cm_param {
 	uint8_t reserved[4]; /* reserved bytes of the message, which must be 0 */
 };
 
-/** Private data in a message. Only the first `len` of `bytes` have a meaning. */
+/**
+ * Private data of a CM message, in a message between a client and the connection manager. Only the
+ * first `len` of `bytes` have a meaning.
+ */
 struct uroce_mux_cm_private {
 	uint8_t len;
 	uint8_t bytes[UROCE_MUX_CM_PRIVATE_MAX];
@@ -119,12 +123,12 @@ struct uroce_mux_cm_private {
 };
 
 /**
- * A request. The `type` determines which member of the union the request has. DESTROY, QUERY and
- * NEXT_EVENT have no member.
+ * A request of a client to uroced's connection manager. The `type` determines which member of the
+ * union the request has. DESTROY, QUERY and NEXT_EVENT have no member.
  */
 struct uroce_mux_cm_request {
 	uint32_t type;
-	/* number of the id to which the request applies; 0 if it applies to none */
+	/* number of the CM id to which the request applies; 0 if it applies to none */
 	uint32_t id;
 	uint64_t number; /* number of the request, which the client chooses and the reply repeats */
 	union {
@@ -178,27 +182,28 @@ struct uroce_mux_cm_request {
 	};
 };
 
-/** A reply, or another message of the connection manager. */
+/** A reply to a request of a client, or another message of uroced's connection manager. */
 struct uroce_mux_cm_reply {
 	uint32_t type;
 	int32_t ret; /* reply: result of the call; message EVENTS: 0; message REFUSED: -errno */
-	/* number of the request to which this is the reply; 0 if the message is no reply */
+	/* number of the request to which the message replies; 0 if the message is no reply */
 	uint64_t number;
 	union {
-		uint32_t id; /* reply to CREATE: number of the new id */
+		uint32_t id; /* reply to CREATE: number of the new CM id */
 		/*
 		 * reply to QPN_BUSY: time in ns until the QP number is free; UROCE_CM_NEVER: this
 		 * time is not known
 		 */
 		uint64_t busy_ns;
-		struct uroce_cm_info info;   /* reply to QUERY: state of the id */
-		struct uroce_cm_event event; /* reply to NEXT_EVENT: the oldest event */
-		/* message REFUSED: why; a sentence that ends with a zero byte */
+		struct uroce_cm_info info; /* reply to QUERY: state of the CM id */
+		/* reply to NEXT_EVENT: the oldest event of the client */
+		struct uroce_cm_event event;
+		/* message REFUSED: the reason, a sentence that ends with a zero byte */
 		char why[248];
 	};
 };
 
-/** Get the length in bytes of a request from its type. 0: the type is unknown. */
+/** Get the length in bytes of a client's request from its type. 0: the type is unknown. */
 size_t uroce_mux_cm_request_size(uint32_t type);
 
 /**
@@ -208,10 +213,10 @@ size_t uroce_mux_cm_request_size(uint32_t type);
 size_t uroce_mux_cm_reply_size(uint32_t type);
 
 /**
- * Check a request by its bytes alone, without knowledge of its sender: its length is that of its
- * type, numbers are in their range, flags are 0 or 1, and reserved members are 0.
+ * Check a client's request by its bytes alone, without knowledge of its sender: its length is that
+ * of its type, numbers are in their range, flags are 0 or 1, and reserved members are 0.
  * @param len  bytes that were received
- * @return NULL, or the reason why the message is refused, as the end of a sentence
+ * @return NULL, or the reason why the request is refused, as the end of a sentence
  */
 const char *uroce_mux_cm_check(const struct uroce_mux_cm_request *request, size_t len);
 
@@ -223,7 +228,7 @@ const char *uroce_mux_cm_check(const struct uroce_mux_cm_request *request, size_
 bool uroce_mux_cm_is_reply(const struct uroce_mux_cm_reply *reply, size_t len);
 
 /*
- * Conversions between members of messages and types of the engine. A request may be converted to
+ * Conversions between members of messages and types of the CM engine. A request may be converted to
  * the engine's types only after uroce_mux_cm_check() has accepted the request.
  */
 void uroce_mux_cm_put_addr(struct uroce_mux_cm_addr *to, const struct uroce_cm_addr *from);
@@ -232,20 +237,21 @@ void uroce_mux_cm_put_av(struct uroce_mux_cm_av *to, const struct uroce_cm_av *f
 void uroce_mux_cm_get_av(struct uroce_cm_av *to, const struct uroce_mux_cm_av *from);
 
 /**
- * Convert private data of the engine to a member of a message.
+ * Convert private data of a CM message to a member of a message to the connection manager.
  * @return 0; -EINVAL: there is more private data than the member can have
  */
 int uroce_mux_cm_put_private(struct uroce_mux_cm_private *to, const void *from, uint8_t len);
 
 /**
- * Convert parameters of the engine, except for the token.
+ * Convert the parameters of a connection from the type of the CM engine to a member of a request.
+ * The token is not set.
  * @return 0; -EINVAL: there is more private data than a request can have
  */
 int uroce_mux_cm_put_param(struct uroce_mux_cm_param *to, struct uroce_mux_cm_private *private_data,
 			   const struct uroce_cm_param *from);
 
 /**
- * Convert parameters of a request to parameters of the engine.
+ * Convert the parameters of a connection in a request to the type of the CM engine.
  * @param[out] to  its private data is not copied: `to->private_data` points into `private_data`
  */
 void uroce_mux_cm_get_param(struct uroce_cm_param *to, const struct uroce_mux_cm_param *from,

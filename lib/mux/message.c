@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Sending and receiving messages over uroced's socket. A table has a row for each type of message:
- * its length, its elements, and whether it has a descriptor. Only messages that match their row
- * are accepted.
+ * Sending and receiving messages over the socket between uroced and a client. A table has a row for
+ * each type of message: its length, its elements, and whether a file descriptor comes with it. Only
+ * messages that match their row are accepted.
  */
 
 #ifndef _GNU_SOURCE
@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 /*
- * maximum number of descriptors that recvmsg() takes with a message; the kernel closes the others
+ * maximum number of file descriptors that recvmsg() takes with a message; the kernel closes further
+ * ones
  */
 #define FDS_MAX 8
 
@@ -101,8 +102,8 @@ uroce_mux_send(int socket, const union uroce_mux_message *message, int fd)
 }
 
 /*
- * Take the one descriptor that a message may have, and close all others.
- * @return whether the message had at most one descriptor
+ * Take the one file descriptor that may come with a message, and close all others.
+ * @return whether at most one descriptor came with the message
  */
 static bool
 take_fd(struct msghdr *msg, int *fd)
@@ -179,8 +180,8 @@ uroce_mux_peek(int socket, bool *has_fds)
 	if (len < 0)
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	/*
-	 * MSG_CTRUNC means that the message has descriptors, for which this recvmsg() provided no
-	 * buffer.
+	 * MSG_CTRUNC means that file descriptors come with the message, for which this recvmsg()
+	 * provided no buffer.
 	 */
 	*has_fds = msg.msg_flags & MSG_CTRUNC;
 	return len > 0 || *has_fds;

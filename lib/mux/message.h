@@ -4,9 +4,9 @@
 
 /**
  * @file
- * Messages between a client and uroced, over a UNIX socket that keeps message boundaries
- * (SOCK_SEQPACKET), in the byte order of the machine. One connection is one client: its shared
- * memory and its leases end with the connection.
+ * Messages between a client and uroced (the daemon that owns the port), over a UNIX socket that
+ * keeps message boundaries (SOCK_SEQPACKET), in the byte order of the machine. One connection is
+ * one client: its shared memory and its leases end with the connection.
  *
  *	client             uroced
  *	HELLO          ->           request the host's properties
@@ -19,12 +19,13 @@
  *	               <-  WAKE     frames have arrived; wakes a sleeping client
  *	               <-  REFUSED  an error; then uroced closes the connection
  *
- * A connection may be closed after HOST, or stay open to receive changes.
+ * A client may close its connection after HOST, or keep it open to receive changes of the
+ * properties.
  *
- * QP numbers are leased in blocks. Each lease has a token, a random number that uroced stores
- * beyond its own end. A client that connects again presents the token and gets the block back under
- * four conditions: the token is that of the block's last lease, the client has the user ID of that
- * lease, the block was not released, and the limits of the user permit it.
+ * QP numbers are leased in blocks. Each lease has a token, a random number, which uroced stores so
+ * that it survives a restart of uroced. A client that connects again presents the token and gets
+ * the block back under four conditions: the token is that of the block's last lease, the client has
+ * the user ID of that lease, the block was not released, and the limits of the user permit it.
  */
 
 #include <stdbool.h>
@@ -39,12 +40,15 @@
 #define UROCE_MUX_SOCKET "/run/uroced/uroced.sock"
 
 /**
- * Maximum number of connections that wait to be accepted. A connect() beyond this number fails with
- * EAGAIN, and the client tries again.
+ * Maximum number of connections to uroced's socket that wait to be accepted. A connect() beyond
+ * this number fails with EAGAIN, and the client tries again.
  */
 #define UROCE_MUX_BACKLOG 64
 
-/** Number of QP numbers in a block. Block b has the numbers from b * UROCE_MUX_BLOCK on. */
+/**
+ * Number of QP numbers in a block, the unit in which QP numbers are leased to clients. Block b has
+ * the numbers from b * UROCE_MUX_BLOCK on.
+ */
 #define UROCE_MUX_BLOCK 256u
 
 /**
@@ -54,7 +58,7 @@
  */
 #define UROCE_MUX_BLOCKS 65536u
 
-/** Maximum number of blocks that a client may lease. */
+/** Maximum number of blocks of QP numbers that a client may lease. */
 #define UROCE_MUX_LEASES_MAX 1024u
 
 /** Maximum number of addresses of a host: as many as a device has GIDs. */
@@ -73,11 +77,11 @@ enum uroce_mux_type {
 	UROCE_MUX_NB_TYPES,
 };
 
-/** A block of QP numbers that a client has leased. */
+/** A block of QP numbers that uroced has leased to a client. */
 struct uroce_mux_lease {
 	uint32_t block;
 	uint32_t reserved; /* reserved bytes of the message, which must be 0 */
-	uint64_t token;    /* random number that proves the lease */
+	uint64_t token;    /* random number that proves that the client has the lease */
 };
 
 /** Properties of the host whose port uroced owns. They are equal for all clients of uroced. */
@@ -91,12 +95,14 @@ struct uroce_mux_host {
 	uint32_t frame_limit; /* maximum length of a frame in bytes, with VLAN tag, without FCS */
 	uint32_t mbps;        /* speed of the link in Mb/s; UINT32_MAX if it is not known */
 	/*
-	 * index of the kernel interface that has these addresses; 0 if the addresses were
-	 * configured
+	 * index of the kernel interface that has the host's addresses (`addr`); 0 if the addresses
+	 * were configured
 	 */
 	uint32_t if_index;
-	/* number of entries of `addr`, which is the GID table of a device on this port; the
-	 * link-local address comes first */
+	/*
+	 * number of entries of `addr`, which is the GID table of a device on this port; the
+	 * link-local address comes first
+	 */
 	uint32_t nb_addr;
 	struct {
 		uint8_t ip[16]; /* IPv6 address, or IPv4 address in its mapped form */
@@ -126,7 +132,7 @@ struct uroce_mux_this_host {
 	struct uroce_mux_host host;
 };
 
-/** Message ATTACH, sent with the descriptor of the client's shared memory. */
+/** Message ATTACH of a client, sent with the file descriptor of the client's shared memory. */
 struct uroce_mux_attach {
 	uint32_t type;
 	uint32_t version;
@@ -135,13 +141,15 @@ struct uroce_mux_attach {
 	uint32_t reserved2; /* reserved bytes of the message, which must be 0 */
 	struct uroce_shm_layout plan;
 	/*
-	 * leases that the client got on an earlier connection, maybe from an earlier uroced
-	 * process
+	 * leases that the client got on an earlier connection, maybe from an earlier uroced process
 	 */
 	struct uroce_mux_lease lease[];
 };
 
-/** Message ATTACHED, sent with the doorbell: an eventfd to which a client writes to wake uroced. */
+/**
+ * Message ATTACHED of uroced, sent with the file descriptor of the doorbell: an eventfd to which a
+ * client writes to wake uroced.
+ */
 struct uroce_mux_attached {
 	uint32_t type;
 	/*
@@ -155,7 +163,7 @@ struct uroce_mux_attached {
 /** Message LEASE: the client requests more blocks of QP numbers. */
 struct uroce_mux_lease_more {
 	uint32_t type;
-	uint32_t nb; /* number of requested blocks */
+	uint32_t nb; /* number of blocks of QP numbers that the client requests */
 };
 
 /** Message LEASED: uroced answers LEASE with the blocks that the client gets. */
@@ -184,7 +192,7 @@ struct uroce_mux_refused {
 	char why[248]; /* the reason, a sentence that ends with a zero byte */
 };
 
-/** A message of any type, with room for the longest one. */
+/** A message between uroced and a client, of any type, with room for the longest one. */
 union uroce_mux_message {
 	uint32_t type;
 	struct uroce_mux_hello hello;
@@ -201,34 +209,36 @@ union uroce_mux_message {
 };
 
 /**
- * Compute the bytes of a message with `nb` leases or blocks. The result is 0 if the type is
- * unknown or `nb` is too large.
+ * Compute the length in bytes of a message with `nb` leases or blocks of QP numbers. The result is
+ * 0 if the type is unknown or `nb` is too large.
  */
 size_t uroce_mux_message_size(uint32_t type, uint32_t nb);
 
 /**
- * Send a message, without blocking.
- * @param fd  descriptor to be sent with the message; -1 if there is none
+ * Send a message between uroced and a client, without blocking.
+ * @param fd  file descriptor to be sent with the message; -1 if there is none
  * @return 0; -EAGAIN: the socket's buffer is full; other -errno: the connection has failed
  */
 int uroce_mux_send(int socket, const union uroce_mux_message *message, int fd);
 
 /**
- * Receive a message, without blocking. A message is well-formed if its type is known, its length
- * agrees with its numbers, and the numbers are in bounds. It must have a descriptor exactly if its
- * type requires one. Unexpected descriptors are closed.
+ * Receive a message between uroced and a client, without blocking. A message is well-formed if its
+ * type is known, its length fits the number of its leases or blocks, and this number is in bounds.
+ * A file descriptor must come with it exactly if its type requires one. Unexpected descriptors are
+ * closed.
  *
- * @param[out] fd  descriptor of the message, owned by the caller; -1 if there is none
+ * @param[out] fd  file descriptor that came with the message, owned by the caller; -1 if there is
+ *	none
  * @return 1: a message was received; 0: the peer has closed the connection; -EAGAIN: no message;
  *	-EPROTO: the message is not well-formed; other -errno: the connection has failed
  */
 int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 
 /**
- * Peek at the next message: the message stays in the socket, and the call does not block. Its
- * descriptors stay in the socket, too. The next call of uroce_mux_receive() closes unexpected
- * descriptors, which may take long.
- * @param[out] has_fds  whether the message has descriptors
+ * Peek at the next message on a socket between uroced and a client, without blocking. The message
+ * and its file descriptors stay in the socket. The next call of uroce_mux_receive() closes
+ * unexpected descriptors, which may take long.
+ * @param[out] has_fds  whether file descriptors come with the message
  * @return as uroce_mux_receive(); the message may be malformed
  */
 int uroce_mux_peek(int socket, bool *has_fds);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Shared memory of a client. The client's side creates it and renews its parts; uroced's side
- * checks, maps and seals it.
+ * Shared memory of a client of uroced, the daemon that owns the port. The client's side creates it
+ * and renews parts of it; uroced's side checks, maps and seals it.
  */
 
 #ifndef _GNU_SOURCE
@@ -55,8 +55,8 @@ bindings_len(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Compute the length in bytes of the two rings of a pair. The length is a multiple of the page
- * size, so that the memory of one pair can be replaced.
+ * Compute the length in bytes of a pair of SPSC rings. The length is a multiple of the page size,
+ * so that the memory of one pair can be replaced.
  */
 static uint64_t
 get_rings_len(uint32_t nb_slots)
@@ -77,8 +77,9 @@ get_stride(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Compute the length in bytes of the buffers of a pair. The length is a multiple of the page size:
- * the smallest number, 2 * 64 buffers of 64 bytes, fills whole pages.
+ * Compute the length in bytes of the frame buffers of a pair of SPSC rings. The length is a
+ * multiple of the page size, because even the minimum, 2 * 64 buffers of 64 bytes, fills whole
+ * pages.
  */
 static uint64_t
 buffers_len(const struct uroce_shm_layout *plan)
@@ -173,7 +174,10 @@ copy_ring(struct uroce_spsc_ring *to, const struct uroce_spsc_ring *from, uint32
 	atomic_store_explicit(&to->head, tail + nb_full, memory_order_release);
 }
 
-/* Copy the buffers of full slots. The contents of the other buffers are not used. */
+/*
+ * Copy the frame buffers of the full slots of an SPSC ring. The contents of the other buffers are
+ * not used.
+ */
 static void
 copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t pair, bool is_down,
 	     uint32_t tail, uint32_t nb_full)
@@ -189,8 +193,8 @@ copy_buffers(const struct uroce_shm *to, const struct uroce_shm *from, uint32_t 
 }
 
 /*
- * Replace pages of `shm` by the pages of new shared memory at the same offsets. Other threads see
- * either the old or the new page.
+ * Replace pages of the mapped shared memory `shm` by the pages of the new shared memory `fresh` at
+ * the same offsets. Other threads see either the old or the new page.
  */
 static int
 move_pages(const struct uroce_shm *shm, const struct uroce_shm *fresh, uint64_t at, uint64_t len)
@@ -240,8 +244,8 @@ uroce_shm_renew_bindings(const struct uroce_shm *shm, const struct uroce_shm *fr
 /* --- checks of a client's memory ------------------------------------------------------------------- */
 
 /*
- * Check that rings do not overlap. If rings overlapped, a descriptor of one ring could be an index
- * of another.
+ * Check that the SPSC rings do not overlap. If they did, a descriptor in one ring could be the head
+ * or tail index of another ring.
  */
 static const char *
 check_rings(const struct uroce_shm_layout *plan)
@@ -266,7 +270,7 @@ check_rings(const struct uroce_shm_layout *plan)
 }
 
 /*
- * Check that the table of bindings is within the shared memory. The table may overlap rings,
+ * Check that the table of bindings is within the shared memory. The table may overlap SPSC rings,
  * because uroced only reads the table.
  */
 static const char *
@@ -322,8 +326,8 @@ uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max)
 }
 
 /*
- * lseek() finds missing pages (holes) of the file. st_blocks of fstat() does not show holes,
- * because it includes blocks after the end of the file.
+ * lseek() with SEEK_HOLE finds missing pages (holes) of the file. st_blocks of fstat() does not
+ * show holes, because it includes blocks after the end of the file.
  */
 const char *
 uroce_shm_seal(const struct uroce_shm_layout *plan, int fd)

@@ -4,16 +4,16 @@
 
 /**
  * @file
- * Shared memory of a client and uroced, which is one file for each client. The client creates the
- * file. It has a pair of SPSC rings for each worker of the client, the buffers of the frames, and
- * the table of bindings [mux/binding.h]. The layout is not stored in the file: it is part of the
- * message that attaches the file, and uroced checks it there.
+ * Shared memory of a client and uroced (the daemon that owns the port). It is one file for each
+ * client. The client creates the file. It has a pair of SPSC rings for each worker of the client,
+ * the buffers of the frames, and the table of bindings [mux/binding.h]. The layout is not stored in
+ * the file: it is part of the message that attaches the file, and uroced checks it there.
  *
  * The file is in tmpfs, is sealed against shrinking, and has all its pages, which the client has
- * allocated and which are charged to the client. After mapping the file uroced also seals the
- * file, so that no page can be removed (F_SEAL_FUTURE_WRITE). Then it checks that no page is
- * missing. From then on no page can be removed. So neither side gets a fault, and no page is
- * charged to uroced.
+ * allocated and which are charged to the client. After mapping the file uroced also seals the file,
+ * so that no page can be removed (F_SEAL_FUTURE_WRITE). Then it checks that no page is missing.
+ * From then on no page can be removed. So neither side gets a fault, and no page is charged to
+ * uroced.
  *
  * A tmpfs file with this seal (F_SEAL_FUTURE_WRITE) cannot be mapped for writing again. So a file
  * is attached once, and a client that attaches again creates a new file.
@@ -25,12 +25,12 @@
 
 #include "mux/spsc_ring.h"
 
-/** Maximum number of pairs of rings: as many as a device may have workers. */
+/** Maximum number of pairs of SPSC rings of a client: as many as a device may have workers. */
 #define UROCE_SHM_PAIRS_MAX 32u
 
 /**
- * Maximum length of the shared memory of a client, which limits how much memory one client may
- * pin.
+ * Maximum length in bytes of the shared memory of a client. It limits how much memory one client
+ * may pin.
  */
 #define UROCE_SHM_SIZE_MAX (UINT64_C(512) << 20)
 
@@ -42,9 +42,9 @@
 #define UROCE_SHM_FRAME_MAX 9216u
 
 /**
- * Minimum and maximum number of slots of the table of bindings. The number is a power of two. The
- * maximum is twice the number of QP numbers that a client may have, so that each number has a
- * slot.
+ * Minimum and maximum number of slots of a client's table of bindings. The number is a power of
+ * two. The maximum is twice the number of QP numbers that a client may have, so that each number
+ * has a slot.
  */
 #define UROCE_BINDINGS_MIN 64u
 #define UROCE_BINDINGS_MAX (1u << 19)
@@ -53,7 +53,7 @@
 struct uroce_shm_layout {
 	uint64_t size;
 	uint32_t frame_max; /* length in bytes of the buffer of each frame */
-	uint32_t nb_slots;  /* number of slots of each ring */
+	uint32_t nb_slots;  /* number of slots of each SPSC ring */
 	uint32_t nb_pairs;
 	uint32_t nb_bindings;
 	uint64_t bindings;
@@ -68,15 +68,16 @@ struct uroce_shm {
 };
 
 /**
- * Compute the layout of a client's shared memory: first the rings, then the table of bindings,
- * then a buffer for each slot, in the order of the rings, up before down.
+ * Compute the layout of a client's shared memory: first the SPSC rings, then the table of bindings,
+ * then a frame buffer for each slot, in the order of the rings, up before down.
  * @return whether the numbers are in bounds
  */
 bool uroce_shm_lay_out(struct uroce_shm_layout *plan, uint32_t nb_pairs, uint32_t nb_slots,
 		       uint32_t frame_max, uint32_t nb_bindings);
 
 /**
- * Compute the offset of the buffer of a slot, in a layout that uroce_shm_lay_out() has computed.
+ * Compute the offset of the frame buffer that belongs to a slot of an SPSC ring, in a layout that
+ * uroce_shm_lay_out() has computed.
  */
 uint64_t uroce_shm_buffer(const struct uroce_shm_layout *plan, uint32_t pair, bool is_down,
 			  uint32_t slot);
@@ -90,16 +91,16 @@ uint64_t uroce_shm_buffer(const struct uroce_shm_layout *plan, uint32_t pair, bo
 int uroce_shm_create(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int *fd);
 
 /**
- * Check shared memory that another process created.
+ * Check the layout and the file of shared memory that a client has created.
  * @param fd  descriptor of the file
- * @param frame_max  minimum length that the buffers must have
+ * @param frame_max  minimum length in bytes that the frame buffers must have
  * @return NULL: the file can be mapped; otherwise the reason, the end of a sentence ("its file can
  *	become shorter")
  */
 const char *uroce_shm_check(const struct uroce_shm_layout *plan, int fd, uint32_t frame_max);
 
 /**
- * Map shared memory that uroce_shm_check() has accepted. No page is accessed.
+ * Map shared memory that uroce_shm_check() has accepted. The call accesses no page.
  * @return 0, or -errno
  */
 int uroce_shm_map(struct uroce_shm *shm, const struct uroce_shm_layout *plan, int fd);
@@ -113,14 +114,17 @@ int uroce_shm_map(struct uroce_shm *shm, const struct uroce_shm_layout *plan, in
  */
 const char *uroce_shm_seal(const struct uroce_shm_layout *plan, int fd);
 
-/** Whether uroce_shm_seal() has sealed the file. Then the file cannot be mapped again. */
+/**
+ * Whether uroce_shm_seal() has sealed the file `fd` of shared memory. If so, the file cannot be
+ * mapped for writing again.
+ */
 bool uroce_shm_is_sealed(int fd);
 
 /**
- * Replace the memory of a pair of rings and its buffers by those of new shared memory. Both have
- * the layout of uroce_shm_lay_out(), and the i-th slot of a ring has the i-th buffer. The contents
- * of the rings are copied, and addresses do not change. `up` and `down` are the client's ends of
- * the pair. No thread uses the ends or the rings during the call.
+ * Replace the memory of a pair of SPSC rings and of its frame buffers by that of new shared memory.
+ * Both have the layout of uroce_shm_lay_out(), and the i-th slot of a ring has the i-th buffer. The
+ * contents of the rings are copied, and addresses do not change. `up` and `down` are the client's
+ * ends of the pair. No thread uses the ends or the rings during the call.
  * @param fresh  the new shared memory; its mapping of this pair is removed in any case
  * @return 0; -errno: the pair can be used as before, but its memory does not all belong to the new
  *	file
@@ -129,13 +133,13 @@ int uroce_shm_renew_pair(const struct uroce_shm *shm, const struct uroce_shm *fr
 			 const struct uroce_spsc_end *up, const struct uroce_spsc_end *down);
 
 /**
- * Replace the memory of the bindings by that of new shared memory. No thread writes bindings
- * during the call.
+ * Replace the memory of the table of bindings by that of new shared memory. No thread writes
+ * bindings during the call.
  * @return 0; -errno: as uroce_shm_renew_pair()
  */
 int uroce_shm_renew_bindings(const struct uroce_shm *shm, const struct uroce_shm *fresh);
 
-/** Unmap the shared memory, if it is mapped. */
+/** Unmap the shared memory of a client, if it is mapped. */
 void uroce_shm_unmap(struct uroce_shm *shm);
 
 static inline struct uroce_spsc_ring *
@@ -156,7 +160,7 @@ uroce_shm_bindings(const struct uroce_shm *shm)
 	return (_Atomic uint64_t *)(shm->mem + shm->plan.bindings);
 }
 
-/** Whether the frame of a descriptor is within the shared memory. */
+/** Whether the frame that a descriptor of an SPSC ring names is within the shared memory. */
 static inline bool
 uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 {
@@ -164,7 +168,7 @@ uroce_shm_has(const struct uroce_shm *shm, struct uroce_spsc_desc frame)
 	       frame.offset <= shm->plan.size - frame.len;
 }
 
-/** Whether the empty buffer of a descriptor is within the shared memory. */
+/** Whether the empty buffer that a descriptor of an SPSC ring names is within the shared memory. */
 static inline bool
 uroce_shm_has_buffer(const struct uroce_shm *shm, struct uroce_spsc_desc buffer)
 {

@@ -4,18 +4,18 @@
 
 /**
  * @file
- * SPSC rings: rings of descriptors in the memory that a client shares with uroced, each with one
- * producer and one consumer [doc/design/multiplexer.md]. The frames are in the same shared memory.
- * A descriptor has the offset of its frame.
+ * SPSC rings: rings of descriptors in the memory that a client shares with uroced (the daemon that
+ * owns the port), each with one producer and one consumer [doc/design/multiplexer.md]. The frames
+ * are in the same shared memory. A descriptor has the offset of its frame.
  *
  *	up    the client is the producer: a descriptor names a frame
  *	down  the client writes descriptors of empty buffers into the slots, then advances
  *	      `tail` to pass the slots to uroced. uroced writes a frame to the buffer, and its
  *	      length into the slot.
  *
- * Indices grow without bound, modulo 2^32; the slots [tail, head) are full. Each side keeps its
- * own index in private memory and does not trust what the other side wrote: it checks the other
- * side's index, and each descriptor, which it loads once.
+ * Indices grow without bound, modulo 2^32; the slots [tail, head) are full. Each side keeps its own
+ * index in private memory and does not trust what the other side wrote: it checks the other side's
+ * index, and each descriptor, which it loads once.
  *
  *	release A1 pairs with acquire R1: the descriptors before `head`, and their frames,
  *	are visible
@@ -29,23 +29,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Minimum and maximum number of slots of a ring. The number is a power of two. */
+/** Minimum and maximum number of slots of an SPSC ring. The number is a power of two. */
 #define UROCE_SPSC_SLOTS_MIN 64u
 #define UROCE_SPSC_SLOTS_MAX 16384u
 
 /**
  * Offset in a descriptor that is a barrier: it names no frame, and its length is 0. A client puts
- * barriers into its rings up. uroced passes the barrier under two conditions: it has taken all
- * frames that other clients had in their rings when it reached the barrier, and it has found no
- * more frames on the wire. So when uroced passes the barrier, all earlier frames to the client are
- * in the client's rings down. Another client may have more frames in its rings than its turns
- * allow. uroced waits only some rounds for such a client.
+ * barriers into its rings up (to uroced). uroced passes the barrier under two conditions: it has
+ * taken all frames that other clients had in their rings up when it reached the barrier, and it has
+ * found no more frames on the wire. So when uroced passes the barrier, all earlier frames to the
+ * client are in the client's rings down (from uroced). Another client may have more frames in its
+ * rings than uroced takes from it in its turns. uroced waits only some rounds for such a client.
  */
 #define UROCE_SPSC_BARRIER UINT32_MAX
 
 /**
- * The part of a ring that is in shared memory, at an offset that is a multiple of 64. At first all
- * its bytes are zero.
+ * The part of an SPSC ring that is in shared memory, at an offset that is a multiple of 64. At
+ * first all its bytes are zero.
  */
 struct uroce_spsc_ring {
 	_Alignas(64) _Atomic uint32_t head; /* index of the producer; only the producer writes it */
@@ -54,16 +54,18 @@ struct uroce_spsc_ring {
 	_Alignas(64) _Atomic uint64_t slot[];
 };
 
-/** Compute the bytes of a ring with `nb_slots` slots. */
+/** Compute the number of bytes of an SPSC ring with `nb_slots` slots. */
 static inline uint64_t
 uroce_spsc_size(uint32_t nb_slots)
 {
 	return sizeof(struct uroce_spsc_ring) + nb_slots * sizeof(uint64_t);
 }
 
-/** A descriptor of a frame or buffer, which is the contents of a slot. */
+/**
+ * A descriptor of a frame or of an empty buffer, which is the contents of a slot of an SPSC ring.
+ */
 struct uroce_spsc_desc {
-	uint32_t offset; /* place of the frame or buffer in the shared memory, in bytes */
+	uint32_t offset; /* offset in bytes of the frame or buffer in the shared memory */
 	uint16_t len;
 };
 
@@ -79,11 +81,12 @@ uroce_spsc_unpack(uint64_t slot)
 	return (struct uroce_spsc_desc){ (uint32_t)slot, (uint16_t)(slot >> 32) };
 }
 
-/** One end of a ring (producer or consumer), used by one thread. */
+/** One end of an SPSC ring: producer or consumer. One thread uses it. */
 struct uroce_spsc_end {
 	struct uroce_spsc_ring *ring;
 	uint32_t nb_slots;
-	uint32_t mine; /* index of this end; `ring` has a copy, which the other end reads */
+	/* index of this end; the shared memory has a copy, which the other end reads */
+	uint32_t mine;
 };
 
 static inline struct uroce_spsc_desc
@@ -103,7 +106,7 @@ uroce_spsc_put(const struct uroce_spsc_end *end, uint32_t i, struct uroce_spsc_d
 }
 
 /**
- * Producer: get the number of slots that may be filled.
+ * Producer: get the number of slots of the SPSC ring that may be filled.
  * @return the number; -1: the index that the consumer published is invalid
  */
 static inline int32_t
@@ -120,7 +123,7 @@ uroce_spsc_room(const struct uroce_spsc_end *producer)
 }
 
 /**
- * Consumer: get the number of full slots.
+ * Consumer: get the number of full slots of the SPSC ring.
  * @return the number; -1: the index that the producer published is invalid
  */
 static inline int32_t
@@ -136,7 +139,7 @@ uroce_spsc_ready(const struct uroce_spsc_end *consumer)
 	return nb_full <= consumer->nb_slots ? (int32_t)nb_full : -1;
 }
 
-/** Producer: publish the next `nb` slots, which have been filled. */
+/** Producer: publish the next `nb` slots of the SPSC ring, which have been filled. */
 static inline void
 uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 {
@@ -148,7 +151,7 @@ uroce_spsc_push(struct uroce_spsc_end *producer, uint32_t nb)
 	atomic_store_explicit(&producer->ring->head, producer->mine, memory_order_release);
 }
 
-/** Consumer: release the next `nb` slots, so that the producer may fill them. */
+/** Consumer: release the next `nb` slots of the SPSC ring, so that the producer may fill them. */
 static inline void
 uroce_spsc_pop(struct uroce_spsc_end *consumer, uint32_t nb)
 {

@@ -222,8 +222,9 @@ void uroce_cq_list_mark_due(struct uroce_cq_list *list);
 struct uroce_cq *uroce_cq_list_take(struct uroce_cq_list *list);
 
 /**
- * Producer: publish the entries of a CQ that was on `list`: all entries with `is_all`, otherwise
- * the due entries (uroce_cq_list_mark_due()). If entries remain, the CQ is put on the list again.
+ * Producer: publish the entries of a CQ that was on `list`: all entries if `is_all` is set,
+ * otherwise the due entries (uroce_cq_list_mark_due()). If entries remain, the CQ is put on the
+ * list again.
  * @param[out] is_awaited  whether an event must be raised by the caller: the CQ was armed for one
  *	of the entries, and is now disarmed
  * @return the next CQ of the list; NULL: `cq` was the last one

@@ -5,8 +5,8 @@
  * slots or the posted requests. The lists are linked by slot number, and the links are in an array
  * of their own. So only the threads that fill or use a slot access the bytes of the slot.
  *
- * A QP reads the request that it has taken without the lock, so a resize cannot move the request.
- * The resize reserves a slot of the new array for each request that a QP has taken. When the QP
+ * A QP that has taken a request reads it without the lock, so a resize cannot move the request. The
+ * resize reserves a slot of the new array for each request that a QP has taken. When the QP
  * releases the request, the reserved slot becomes free. When the QP puts the request back, the
  * request is copied into the reserved slot.
  */
