@@ -114,7 +114,7 @@ check_call(const struct uroce_cm_conn *conn, enum uroce_cm_input input, bool has
 	return 0;
 }
 
-/* Carry out a call that check_call() has accepted. */
+/* Carry out a call of the user that check_call() has accepted. */
 static void
 do_call(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cm_input input,
 	const void *private_data, uint8_t private_len, uint64_t now_ns)

@@ -47,7 +47,7 @@
 /** Value of a CM id that means "no id". */
 #define UROCE_CM_NO_ID UINT32_MAX
 
-/** A deadline that never comes. */
+/** Deadline that means "never": no timer of the engine runs. */
 #define UROCE_CM_NEVER UINT64_MAX
 
 /**
@@ -63,8 +63,8 @@
 struct uroce_cm;
 
 /**
- * The number of accounts that the engine distinguishes, by a hash: see uroce_cme_set_account(). A
- * power of two.
+ * Number of accounts (groups of users) that the engine distinguishes. Accounts whose hashes are
+ * equal share a limit: see uroce_cme_set_account(). A power of two.
  */
 #define UROCE_CM_NB_ACCOUNTS 4096u
 
@@ -87,11 +87,11 @@ struct uroce_cm_conf {
 	/* target ACK delay of the device, encoded (cm/timeout.h), which a REP reports */
 	uint8_t ack_delay_code;
 	/*
-	 * encoded time (cm/timeout.h) in which this side and the peer answer a message; 0 means
+	 * encoded time (cm/timeout.h) in which this side and the peer answer a CM message; 0 means
 	 * code 20 (4.3 s), which Linux sends
 	 */
 	uint8_t timeout_code;
-	/* maximum number of repetitions of a message, 1 to 15; 0 means 15, which Linux sends */
+	/* maximum number of repetitions of a CM message, 1 to 15; 0 means 15, which Linux sends */
 	uint8_t max_retries;
 	/*
 	 * first and last ephemeral port: a CM id that is bound to port 0 gets a port of this range;
@@ -173,8 +173,8 @@ enum uroce_cm_event_kind {
 	 */
 	UROCE_CM_EVENT_CONNECT_REQUEST,
 	/*
-	 * the peer accepted: uroce_cme_query() returns the peer's parameters, and the user has to
-	 * call uroce_cme_establish()
+	 * the peer accepted the connection: uroce_cme_query() returns the peer's parameters, and
+	 * the user has to call uroce_cme_establish()
 	 */
 	UROCE_CM_EVENT_CONNECT_RESPONSE,
 	/*
@@ -195,10 +195,14 @@ enum uroce_cm_event_kind {
 struct uroce_cm_event {
 	enum uroce_cm_event_kind kind;
 	uint32_t id;
-	/* CONNECT_REQUEST: the listener of the request; other events: UROCE_CM_NO_ID */
+	/*
+	 * for the event CONNECT_REQUEST: the listener of the request; for other events:
+	 * UROCE_CM_NO_ID
+	 */
 	uint32_t listener;
 	/*
-	 * cookie of the CM id; CONNECT_REQUEST: cookie of the listener, which the new id inherits
+	 * cookie of the CM id; for the event CONNECT_REQUEST: cookie of the listener, which the new
+	 * id inherits
 	 */
 	uint64_t user;
 	int status;
@@ -213,7 +217,7 @@ struct uroce_cm_event {
 /** A CM message that uroce_cme_send() returns, and that the caller transmits. */
 struct uroce_cm_tx {
 	struct uroce_cm_av av;
-	bool is_request; /* a request, which the peer answers; otherwise an answer to the peer */
+	bool is_request; /* true: the message is a request; false: it is an answer to the peer */
 	/* true: the message belongs to a CM id; false: it is a reply that belongs to no id */
 	bool has_id;
 	/*
@@ -263,7 +267,7 @@ struct uroce_cm_info {
 };
 
 /**
- * Counters of the messages of an engine. The index of an array is the attribute ID of a message
+ * Counters of the CM messages of an engine. The index of an array is the attribute ID of a message
  * minus UROCE_CM_ATTR_FIRST.
  */
 struct uroce_cm_stats {
@@ -297,14 +301,14 @@ size_t uroce_cme_memsize(const struct uroce_cm_conf *conf);
 struct uroce_cm *uroce_cme_init(void *mem, const struct uroce_cm_conf *conf);
 
 /**
- * Process a message of a peer.
+ * Process a CM message of a peer.
  * @param from  address vector of the message, to which the replies are sent
  */
 void uroce_cme_recv(struct uroce_cm *cm, const struct uroce_cm_msg *msg,
 		    const struct uroce_cm_av *from, uint64_t now_ns);
 
 /**
- * Dequeue messages that the caller has to transmit.
+ * Dequeue CM messages that the caller has to transmit to peers.
  * @return number of messages in `out`, at most `max`
  */
 unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned max,
@@ -313,31 +317,31 @@ unsigned uroce_cme_send(struct uroce_cm *cm, struct uroce_cm_tx *out, unsigned m
 /** Whether the engine has a message that uroce_cme_send() would return. */
 bool uroce_cme_has_tx(const struct uroce_cm *cm);
 
-/** Dequeue the oldest event of owner 0. @return false: there is no event */
+/** Dequeue the oldest event of the CM ids of owner 0. @return false: there is no event */
 bool uroce_cme_next_event(struct uroce_cm *cm, struct uroce_cm_event *event);
 
-/** Dequeue the oldest event of an owner. @return false: there is no event */
+/** Dequeue the oldest event of the CM ids of an owner. @return false: there is no event */
 bool uroce_cme_next_owner_event(struct uroce_cm *cm, uint16_t owner, struct uroce_cm_event *event);
 
-/** Whether an owner has an event. */
+/** Whether a CM id of an owner has an event that the owner has not received. */
 bool uroce_cme_has_owner_event(const struct uroce_cm *cm, uint16_t owner);
 
 /**
- * Until `until_ns`, do not refuse a request for which there is no listener: such a request gets no
- * answer, and the peer repeats it. A host calls this function after a restart, because its programs
- * need some time until they listen again.
+ * Until `until_ns`, do not refuse a connection request for which there is no listener: such a
+ * request gets no answer, and the peer repeats it. A host calls this function after a restart,
+ * because its programs need some time until they listen again.
  */
 void uroce_cme_await_listeners(struct uroce_cm *cm, uint64_t until_ns);
 
 /** Get the time at which uroce_cme_expire() must be called; UROCE_CM_NEVER if no timer is set. */
 uint64_t uroce_cme_deadline(const struct uroce_cm *cm);
 
-/** Process the timers that have expired. */
+/** Process the timers of CM ids that have expired. */
 void uroce_cme_expire(struct uroce_cm *cm, uint64_t now_ns);
 
 /**
- * Process at most `max` of the timers that have expired. The limit bounds the time of the call,
- * because very many timers may expire at the same time.
+ * Process at most `max` of the timers of CM ids that have expired. The limit bounds the time of the
+ * call, because very many timers may expire at the same time.
  * @return whether further timers have expired
  */
 bool uroce_cme_expire_some(struct uroce_cm *cm, uint64_t now_ns, unsigned max);
@@ -416,31 +420,32 @@ int uroce_cme_listen(struct uroce_cm *cm, uint32_t id, uint32_t backlog);
  * IP address of `av->remote_gid`. For a request without an IP header, `remote->ip_version` is 0,
  * and `remote->port` is the low part of a service ID of the port space. The port spaces TCP, UDP
  * and IPOIB require the header. If the peer looks for a header (uroce_cm_service_has_ip()), the
- * private data of a request without header must not have the form of a header: a user could pretend
- * to have any port of this host.
+ * private data of a request without header must not have the form of a header, because otherwise a
+ * user could pretend to have any port of this host.
  * @param param  for a datagram service only the private data and the P_Key are used
- * @return 0; -EINVAL: the id is in another state or not bound as described; the addresses, or the
- *	lack of a header, are not as described; the private data does not fit; a member of `param`
- *	has no valid value. -EBUSY: 1024 ids have the QP number
+ * @return 0; -EINVAL: the state of the id does not permit the call, or the id is not bound as
+ *	described; the addresses, or the lack of a header, are not as described; the private data
+ *	does not fit; a member of `param` has no valid value. -EBUSY: 1024 ids have the QP number
  */
 int uroce_cme_connect(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_addr *remote,
 		      const struct uroce_cm_av *av, const struct uroce_cm_param *param,
 		      uint64_t now_ns);
 
 /**
- * Accept a CONNECT_REQUEST.
- * @return 0; -EINVAL: the id is in another state; the private data does not fit; `param->qpn` is
- *	not in 2 .. 2^24 - 1. -EBUSY: 1024 ids have the QP number
+ * Accept a connection, or a datagram request, that the event CONNECT_REQUEST has reported.
+ * @return 0; -EINVAL: the state of the id does not permit the call; the private data does not fit;
+ *	`param->qpn` is not in 2 .. 2^24 - 1. -EBUSY: 1024 ids have the QP number
  */
 int uroce_cme_accept(struct uroce_cm *cm, uint32_t id, const struct uroce_cm_param *param,
 		     uint64_t now_ns);
 
 /**
- * Reject a CONNECT_REQUEST, or a CONNECT_RESPONSE.
+ * Reject a connection, or a datagram request, that the event CONNECT_REQUEST or CONNECT_RESPONSE
+ * has reported.
  * @param reason  enum uroce_cm_reason; for a datagram service: enum uroce_cm_sidr_status, and not
  *	UROCE_CM_SIDR_SUCCESS
- * @return 0; -EINVAL: the id is in another state; the private data does not fit; the reason is 0 or
- *	too large for its field
+ * @return 0; -EINVAL: the state of the id does not permit the call; the private data does not fit;
+ *	the reason is 0 or too large for its field
  */
 int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const void *private_data,
 		     uint8_t private_len, uint64_t now_ns);
@@ -449,7 +454,8 @@ int uroce_cme_reject(struct uroce_cm *cm, uint32_t id, uint16_t reason, const vo
  * Establish a connection. On the active side, after CONNECT_RESPONSE, this call sends the RTU,
  * which tells the peer that the QP is ready. On the passive side, the call reports that data of the
  * peer has arrived before the RTU: the data establishes the connection as the RTU does.
- * @return 0; -EINVAL: the id is in another state, or the private data does not fit
+ * @return 0; -EINVAL: the state of the id does not permit the call, or the private data does not
+ *	fit
  */
 int uroce_cme_establish(struct uroce_cm *cm, uint32_t id, const void *private_data,
 			uint8_t private_len, uint64_t now_ns);

@@ -283,7 +283,7 @@ put_message(struct uroce_cm *cm, struct uroce_cm_conn *conn, enum uroce_cme_send
 	    enum uroce_cm_input input)
 {
 	const uint8_t attr = attrs[send];
-	/* a repeated DREP keeps its private data */
+	/* a DREP that is repeated keeps the private data of the first one */
 	const bool keeps_private =
 		is_user_call(input) || (attr == UROCE_CM_DREP && conn->tx_attr == UROCE_CM_DREP);
 

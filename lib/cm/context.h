@@ -275,12 +275,12 @@ struct uroce_cm_turn {
  * ring, in which they take turns.
  */
 struct uroce_cm_turns {
-	uint32_t nb;           /* number of waiting messages of all accounts */
+	uint32_t nb;           /* number of messages of all accounts that wait for transmission */
 	uint16_t next_account; /* index of the account whose turn is next, if `nb` is not 0 */
 	struct uroce_cm_turn of[UROCE_CM_NB_ACCOUNTS];
 };
 
-/* An owner: a user of the engine. */
+/* An owner: a user of the CM engine. */
 struct uroce_cm_owner {
 	struct uroce_cm_queue events; /* queue of the CM ids of the owner that have events */
 	/* CM ids that the owner has received, or will receive by a CONNECT_REQUEST */

@@ -17,17 +17,18 @@
  */
 struct uroce_cm_field {
 	const char *name;
-	uint16_t bit; /* position of the first bit in the MAD; bit 0 is the highest bit of byte 0 */
+	/* position of the first bit of the row in the MAD; bit 0 is the highest bit of byte 0 */
+	uint16_t bit;
 	uint16_t width; /* number of bits of the field, or of the part of a field, in the MAD */
-	uint16_t at;    /* offset of the member in struct uroce_cm_msg */
+	uint16_t at;    /* offset of the field's member in struct uroce_cm_msg */
 	/*
 	 * number of bytes of the member in struct uroce_cm_msg if the member is a number; 0 if it
 	 * is an array of bytes, which is copied
 	 */
 	uint8_t size;
 	/*
-	 * if a number is divided into several rows: position, in the complete number, of the lowest
-	 * bit of this row; otherwise 0
+	 * if the row is one of several parts of a number: position, in the complete number, of the
+	 * lowest bit of this part; otherwise 0
 	 */
 	uint8_t shift;
 };

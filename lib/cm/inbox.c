@@ -63,12 +63,12 @@ stale_input(const struct uroce_cm_conn *conn)
 	return conn->nb_stale_left ? UROCE_CM_ON_STALE : UROCE_CM_ON_REJ;
 }
 
-/* Answer a REP or an RTU by a REJ with the given reason. */
+/* Answer a REP or an RTU by a REJ with the reason `reason`. */
 static void
 reject_message(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce_cm_av *from,
 	       enum uroce_cm_about about, enum uroce_cm_reason reason)
 {
-	/* the comm ids of a REP are at the same place in `msg` as those of an RTU */
+	/* in `msg`, the comm ids of a REP are at the same offsets as those of an RTU */
 	uroce_cm_outbox_reply(cm, &(struct uroce_cm_reply){
 					  .av = *from,
 					  .attr = UROCE_CM_REJ,
@@ -190,8 +190,8 @@ recv_rep(struct uroce_cm *cm, const struct uroce_cm_msg *msg, const struct uroce
 		if (qpn < 2)
 			return;
 		/*
-		 * This REP is rejected, so its repetitions must be rejected, too. Therefore the
-		 * next attempt to connect uses another comm id.
+		 * A REP that names the QP of an old connection is rejected, so its repetitions must
+		 * be rejected, too. Therefore the next attempt to connect uses another comm id.
 		 */
 		if (uroce_cm_conn_supersede(cm, rep->local_ca_guid, from->remote_gid, qpn, conn,
 					    now_ns)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The codec of communication management. It copies the fields of a message between the MAD and the
- * struct, row by row of the table of the message (cm/field.h).
+ * The codec of communication management. It copies the fields of a CM message between the MAD and
+ * struct uroce_cm_msg, row by row of the table of the message (cm/field.h).
  */
 
 #include "cm/message.h"
@@ -36,7 +36,10 @@ low_bits(unsigned width)
 	return UINT64_MAX >> (64 - width);
 }
 
-/* Get the number of low-order bits in the last byte of a field that do not belong to the field. */
+/*
+ * Get the number of low-order bits in the last byte of a field of a MAD that do not belong to the
+ * field.
+ */
 static unsigned
 bits_behind(const struct uroce_cm_field *field)
 {

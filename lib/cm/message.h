@@ -49,7 +49,7 @@ enum uroce_cm_attr {
 #define UROCE_CM_ATTR_FIRST UROCE_CM_REQ
 #define UROCE_CM_ATTR_END   (UROCE_CM_APR + 1)
 
-/* Number of bytes of private data in each kind of message. */
+/* Number of bytes of private data in each kind of CM message. */
 #define UROCE_CM_REQ_PRIVATE_LEN      92
 #define UROCE_CM_MRA_PRIVATE_LEN      222
 #define UROCE_CM_REJ_PRIVATE_LEN      148
@@ -110,13 +110,15 @@ struct uroce_cm_req {
 	uint32_t local_comm_id;
 	/* 24 bits: vendor of ECE (enhanced connection establishment); 0 if ECE is not used */
 	uint32_t vendor_id;
-	uint64_t service_id;         /* service that the sender wants to reach (cm/service_id.h) */
-	be64 local_ca_guid;          /* node GUID of the sender's device */
-	uint32_t local_cm_qkey;      /* Q_Key of the sender's CM; 0 means the Q_Key of QP 1 */
-	uint32_t local_qkey;         /* Q_Key of the sender's QP; 0 for connected QPs */
-	uint32_t local_qpn;          /* 24 bits: number of the sender's QP */
-	uint8_t responder_resources; /* READs and atomics that the sender accepts at a time */
-	uint8_t initiator_depth;     /* READs and atomics that the sender has in flight at most */
+	uint64_t service_id;    /* service that the sender wants to reach (cm/service_id.h) */
+	be64 local_ca_guid;     /* node GUID of the sender's device */
+	uint32_t local_cm_qkey; /* Q_Key of the sender's CM; 0 means the Q_Key of QP 1 */
+	uint32_t local_qkey;    /* Q_Key of the sender's QP; 0 for connected QPs */
+	uint32_t local_qpn;     /* 24 bits: number of the sender's QP */
+	/* maximum number of READs and atomics that the sender accepts at a time */
+	uint8_t responder_resources;
+	/* maximum number of READs and atomics that the sender has in flight */
+	uint8_t initiator_depth;
 	uint32_t local_eecn;  /* 24 bits: sender's EE context, for RD; 0 for other services */
 	uint32_t remote_eecn; /* 24 bits: receiver's EE context, for RD; 0 for other services */
 	uint8_t remote_timeout_code; /* 5 bits: encoded time in which the receiver answers */
@@ -133,7 +135,9 @@ struct uroce_cm_req {
 	uint8_t rnr_retry_count;
 	uint8_t max_cm_retries; /* 4 bits: maximum number of repetitions of a CM message */
 	uint8_t has_srq;        /* 1 bit: the sender's QP uses an SRQ */
-	/* 3 bits: the service, if `transport` is UROCE_CM_TRANSPORT_EXTENDED; otherwise 0 */
+	/*
+	 * 3 bits: the transport service, if `transport` is UROCE_CM_TRANSPORT_EXTENDED; otherwise 0
+	 */
 	uint8_t extended_transport;
 	uint8_t has_sap;              /* 1 bit: the sender supports suggested alternate paths */
 	struct uroce_cm_path primary; /* the path to be used */
@@ -163,7 +167,7 @@ struct uroce_cm_rej {
 	 */
 	uint32_t remote_comm_id;
 	uint8_t about;    /* 2 bits: the message that is rejected (enum uroce_cm_about) */
-	uint8_t info_len; /* 7 bits: bytes of `info` that are valid */
+	uint8_t info_len; /* 7 bits: number of bytes of `info` that are valid */
 	uint16_t reason;  /* why the sender rejects: enum uroce_cm_reason (cm/reason.h) */
 	uint8_t info[UROCE_CM_INFO_LEN]; /* additional information about the rejection */
 	uint8_t private_data[UROCE_CM_REJ_PRIVATE_LEN];
@@ -177,11 +181,13 @@ struct uroce_cm_rep {
 	uint32_t local_qpn;  /* 24 bits: number of the sender's QP */
 	/* 24 bits: sender's EE context, for RD; from an XRC target, its QP number */
 	uint32_t local_eecn;
-	uint32_t vendor_id;          /* 24 bits: vendor of ECE; 0 if ECE is not used */
-	uint32_t starting_psn;       /* 24 bits: the first PSN that the sender receives */
-	uint8_t responder_resources; /* READs and atomics that the sender accepts at a time */
-	uint8_t initiator_depth;     /* READs and atomics that the sender has in flight at most */
-	uint8_t ack_delay_code;      /* 5 bits: encoded target ACK delay of the sender's device */
+	uint32_t vendor_id;    /* 24 bits: vendor of ECE; 0 if ECE is not used */
+	uint32_t starting_psn; /* 24 bits: the first PSN that the sender receives */
+	/* maximum number of READs and atomics that the sender accepts at a time */
+	uint8_t responder_resources;
+	/* maximum number of READs and atomics that the sender has in flight */
+	uint8_t initiator_depth;
+	uint8_t ack_delay_code; /* 5 bits: encoded target ACK delay of the sender's device */
 	/* 2 bits: 0 if the alternate path is accepted, 1 if failover is not supported */
 	uint8_t failover;
 	uint8_t has_flow_control; /* 1 bit: the sender's QP sends end-to-end credits */
@@ -230,7 +236,7 @@ struct uroce_cm_sidr_req {
 struct uroce_cm_sidr_rep {
 	uint32_t request_id;
 	uint8_t status;     /* status of the resolution (enum uroce_cm_sidr_status, cm/reason.h) */
-	uint8_t info_len;   /* bytes of `info` that are valid */
+	uint8_t info_len;   /* number of bytes of `info` that are valid */
 	uint32_t vendor_id; /* 24 bits: vendor of ECE; 0 if ECE is not used */
 	uint32_t qpn;       /* 24 bits: QP number of the service */
 	uint64_t service_id;
@@ -254,8 +260,8 @@ struct uroce_cm_lap {
 struct uroce_cm_apr {
 	uint32_t local_comm_id;
 	uint32_t remote_comm_id;
-	uint8_t info_len; /* bytes of `info` that are valid */
-	uint8_t status;   /* status of the answer (enum uroce_cm_apr_status, cm/reason.h) */
+	uint8_t info_len; /* number of bytes of `info` that are valid */
+	uint8_t status;   /* status of the alternate path (enum uroce_cm_apr_status, cm/reason.h) */
 	uint8_t info[UROCE_CM_INFO_LEN];
 	uint8_t private_data[UROCE_CM_APR_PRIVATE_LEN];
 };
@@ -297,8 +303,8 @@ enum uroce_cm_verdict uroce_cm_parse(const uint8_t mad[UROCE_MAD_LEN], struct ur
 void uroce_cm_build(const struct uroce_cm_msg *msg, uint8_t mad[UROCE_MAD_LEN]);
 
 /**
- * Get the name of a message, as the standard writes it ("SIDR_REQ"). The result is never NULL; for
- * an unknown attribute it is "?".
+ * Get the name of a CM message, as the standard writes it ("SIDR_REQ"). The result is never NULL;
+ * for an unknown attribute it is "?".
  */
 const char *uroce_cm_attr_name(unsigned attr);
 

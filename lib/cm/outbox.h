@@ -11,7 +11,7 @@
 
 #include "cm/context.h"
 
-/** Whether a message is a request, which a response answers. */
+/** Whether CM messages with the attribute ID `attr` are requests, which a response answers. */
 static inline bool
 uroce_cm_outbox_is_request(unsigned attr)
 {

@@ -47,7 +47,7 @@ uroce_siphash_absorb(uint64_t v[4], uint64_t word)
 	v[0] ^= word;
 }
 
-/** Hash `nb` words, at most 31. */
+/** Hash `nb` words of 64 bits, at most 31 words, with the secret key `key`. */
 static inline uint64_t
 uroce_siphash(const struct uroce_siphash_key *key, const uint64_t *words, unsigned nb)
 {

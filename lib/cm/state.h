@@ -14,12 +14,12 @@
 enum uroce_cm_state {
 	UROCE_CM_STATE_IDLE, /* the CM id was created, and has sent no message */
 	UROCE_CM_STATE_LISTEN,
-	/* states of the active side */
+	/* states of the active side, which sends the REQ */
 	UROCE_CM_STATE_REQ_SENT,
 	UROCE_CM_STATE_REQ_ACKED, /* the peer has sent an MRA, so its REP may take longer */
 	/* a REP has arrived, and the user has to establish or to reject the connection */
 	UROCE_CM_STATE_REP_RCVD,
-	/* states of the passive side */
+	/* states of the passive side, which receives the REQ */
 	UROCE_CM_STATE_REQ_RCVD, /* the user has to accept or to reject the request */
 	UROCE_CM_STATE_REP_SENT,
 	UROCE_CM_STATE_REP_ACKED, /* the peer has sent an MRA, so its RTU may take longer */
@@ -104,7 +104,7 @@ enum uroce_cme_send {
 /** A change of a CM id that an input causes besides the next state, the message and the event. */
 enum uroce_cm_effect {
 	UROCE_CM_EFFECT_NONE,
-	/* the running timer is extended by the service timeout of the MRA */
+	/* the running timer of the CM id is extended by the service timeout of the MRA */
 	UROCE_CM_EFFECT_STRETCH,
 	/* the CM id gets a new comm id and TID, and sends a new REQ a little later */
 	UROCE_CM_EFFECT_NEW_ID,

@@ -15,7 +15,7 @@
 
 /**
  * Code of the longest time that a peer can request, 17 s. If a peer requests a longer time, the
- * time is reduced to this one. The same limit applies to the ACK timeout of a client of uroced.
+ * time is reduced to 17 s. The same limit applies to the ACK timeout of a client of uroced.
  */
 #define UROCE_CM_PEER_TIMEOUT_CODE_MAX 22
 

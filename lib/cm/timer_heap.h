@@ -31,7 +31,9 @@ void uroce_timer_heap_init(struct uroce_timer_heap *timers, void *mem, uint32_t 
 /** Arm the timer of a CM id, or move it to another time. With UROCE_TIMER_NEVER, stop the timer. */
 void uroce_timer_heap_set(struct uroce_timer_heap *timers, uint32_t id, uint64_t deadline_ns);
 
-/** Get the time at which the first timer expires; UROCE_TIMER_NEVER if no timer is armed. */
+/**
+ * Get the time at which the first timer of the heap expires; UROCE_TIMER_NEVER: no timer is armed.
+ */
 static inline uint64_t
 uroce_timer_heap_deadline(const struct uroce_timer_heap *timers)
 {

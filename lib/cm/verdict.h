@@ -30,14 +30,14 @@ enum uroce_cm_verdict {
 /* clang-format on */
 
 /**
- * Get the name of a verdict in lower case ("bad_method"), for counters. The result is never NULL.
- * For a value outside the enum it is "?".
+ * Get the name of a verdict on a received MAD in lower case ("bad_method"), for counters. The
+ * result is never NULL. For a value outside the enum it is "?".
  */
 const char *uroce_cm_verdict_name(enum uroce_cm_verdict verdict);
 
 /**
- * Get the text of a verdict from the list, for users. The result is never NULL. For a value outside
- * the enum it is "?".
+ * Get the text of a verdict on a received MAD from the list, for users. The result is never NULL.
+ * For a value outside the enum it is "?".
  */
 const char *uroce_cm_verdict_text(enum uroce_cm_verdict verdict);
 

@@ -71,7 +71,7 @@ uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces, uin
 	UROCE_ENTRY_SET(entry, access, 0);
 	/*
 	 * Release R1: a thread that loads this state (acquire A1 in mkey_object.h) sees the fields
-	 * of the entry.
+	 * of the mkey's entry.
 	 */
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_IDLE | new_key, memory_order_release);
 	atomic_fetch_add_explicit(&table->nb_mkeys, 1, memory_order_relaxed);
@@ -89,8 +89,8 @@ uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key)
 	struct uroce_mkey *mkey = uroce_mkey_of(entry);
 
 	/*
-	 * The lock is taken because another worker may have found the mkey before, and may be
-	 * configuring it.
+	 * The lock of the mkey is taken, because another worker may have found the mkey before, and
+	 * may be configuring it.
 	 */
 	uroce_lock_take(&mkey->lock);
 	atomic_store_explicit(&entry->state, UROCE_ENTRY_DEAD | key, memory_order_relaxed);
@@ -193,7 +193,7 @@ uroce_mkey_configure(struct uroce_mr_table *table, uint32_t key, uint32_t pdn,
 		apply_conf(mkey, entry, conf);
 		/*
 		 * Release R1: a thread that loads this state (acquire A1 in mkey_object.h) sees the
-		 * fields of the entry as configured by `conf`.
+		 * fields of the mkey's entry as configured by `conf`.
 		 */
 		atomic_store_explicit(&entry->state, UROCE_ENTRY_LIVE | key, memory_order_release);
 		ret = 0;

@@ -46,8 +46,12 @@ enum uroce_mkey_flag {
 
 /** A piece of a memory region. The layout of an mkey is a list of pieces, which may be repeated. */
 struct uroce_mkey_piece {
-	uint64_t addr; /* address of the first byte of the piece, as in requests that use `lkey` */
-	uint32_t len;  /* length of the piece in bytes */
+	/*
+	 * address of the first byte of the piece, as in requests that use the key `lkey` of its
+	 * region
+	 */
+	uint64_t addr;
+	uint32_t len; /* length of the piece in bytes */
 	/*
 	 * number of bytes between the end of the piece in one repetition of the list of pieces, and
 	 * the beginning of the piece in the next repetition
@@ -113,8 +117,8 @@ int uroce_mkey_add(struct uroce_mr_table *table, void *mem, uint32_t max_pieces,
 		   uint32_t pdn, uint32_t *key);
 
 /**
- * Remove an mkey, configured or not, from the table. The caller waits for a grace period, and then
- * calls uroce_mr_free().
+ * Remove an mkey, configured or not, from the table. The caller waits for a grace period, after
+ * which no worker uses the mkey, and then calls uroce_mr_free().
  */
 void uroce_mkey_remove(struct uroce_mr_table *table, uint32_t key);
 

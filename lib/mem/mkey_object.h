@@ -21,13 +21,14 @@ struct uroce_mkey_placed {
 };
 
 /*
- * An mkey. The field `addr` of the mkey's entry in the table points to this struct. The entry also
- * has the access rights of the mkey, and the length of the mkey's data on the wire.
+ * An mkey. The field `addr` of the mkey's entry in the table of memory keys points to this struct.
+ * The entry also has the access rights of the mkey, and the length of the mkey's data on the wire.
  */
 struct uroce_mkey {
 	struct uroce_lock lock;
-	uint32_t max_pieces; /* number of elements of `placed` */
-	uint32_t flags;      /* capabilities of the mkey (enum uroce_mkey_flag) */
+	/* maximum number of pieces of the layout: number of elements of `placed` */
+	uint32_t max_pieces;
+	uint32_t flags; /* capabilities of the mkey (enum uroce_mkey_flag) */
 	/*
 	 * The fields from `repeat` to `data_len` are the configuration, which
 	 * uroce_mkey_configure() writes.
@@ -43,7 +44,8 @@ struct uroce_mkey {
 	 * sig.h)
 	 */
 	uint8_t copy_mask;
-	struct uroce_sig_domain mem, wire; /* signature formats in memory and on the wire */
+	/* formats of the mkey's data in memory and on the wire */
+	struct uroce_sig_domain mem, wire;
 	/* number of data bytes of the layout, without signatures */
 	uint64_t data_len;
 	/*
@@ -83,7 +85,7 @@ uroce_mkey_find(const struct uroce_mr_table *table, uint32_t key, uint64_t *life
 	return *life == UROCE_ENTRY_LIVE || *life == UROCE_ENTRY_IDLE ? entry : NULL;
 }
 
-/* The mkey of an entry that uroce_mkey_find() has returned. */
+/* Get the mkey of an entry that uroce_mkey_find() has returned. */
 static inline struct uroce_mkey *
 uroce_mkey_of(const struct uroce_entry *entry)
 {

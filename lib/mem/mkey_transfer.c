@@ -38,13 +38,13 @@ struct use {
 };
 
 /*
- * The parameters of the calls that visit each piece of an mkey's range of memory: the function for
- * each piece, and the state of that function.
+ * The parameters of the functions that visit each piece of an mkey's range of memory: the function
+ * that is called for each piece, and the state of that function.
  */
 struct walk {
 	/*
-	 * function that is called for each piece of memory; NULL: the walk only checks the access
-	 * rights
+	 * function that is called for each piece of memory; NULL: only the access rights are
+	 * checked
 	 */
 	void (*visit)(struct walk *walk, void *addr, uint32_t len);
 	/*
@@ -55,7 +55,8 @@ struct walk {
 	/* signature format whose guard visit_sum() computes */
 	const struct uroce_sig_domain *domain;
 	uint64_t state;
-	uint32_t access; /* access rights that each region must grant (enum ibv_access_flags) */
+	/* access rights that each memory region must grant (enum ibv_access_flags) */
+	uint32_t access;
 };
 
 static void
@@ -374,7 +375,10 @@ is_segment_writable(const struct use *use, const struct uroce_mkey_segment *segm
 	return true;
 }
 
-/* Whether all memory that a packet of `len` bytes at `addr` would write is writable. */
+/*
+ * Whether all memory that a received packet would write is writable. The packet has `len` wire
+ * bytes of the mkey, from address `addr` on.
+ */
 static bool
 is_writable(const struct use *use, uint64_t addr, uint32_t len)
 {

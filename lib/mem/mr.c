@@ -255,7 +255,7 @@ remember_recent(_Atomic uint64_t *recent, uint64_t seen, uint32_t key, uint32_t 
 		atomic_store_explicit(recent, (uint64_t)key << 32 | idx, memory_order_relaxed);
 }
 
-/* Remove a key from the cache of recent keys. No worker can insert it after the grace period. */
+/* Remove a key from the cache of recent keys. No worker can insert it after a grace period. */
 static void
 forget_recent(const struct uroce_mr_table *table, uint32_t key)
 {
@@ -278,7 +278,7 @@ uroce_mr_free(struct uroce_mr_table *table, uint32_t key)
 	put_free(table, (uint32_t)(entry - table->entries));
 }
 
-/* Get entry `idx` if its state is LIVE and its key is `key`; otherwise return NULL. */
+/* Get the table entry `idx` if its state is LIVE and its key is `key`; otherwise return NULL. */
 static inline const struct uroce_entry *
 check_live(const struct uroce_mr_table *table, uint32_t idx, uint32_t key, uint64_t *state)
 {

@@ -29,8 +29,8 @@ struct uroce_mr_table;
 /** Properties of a memory region. */
 struct uroce_mr_conf {
 	/*
-	 * address of the first byte in this process; NULL only if `len` is 0, or `is_null` or
-	 * ON_DEMAND is set
+	 * address of the region's first byte in this process; NULL only if `len` is 0, `is_null` is
+	 * set, or `access` has IBV_ACCESS_ON_DEMAND
 	 */
 	void *addr;
 	uint64_t iova; /* first address of the region, as work requests and peers use it */
@@ -58,7 +58,7 @@ size_t uroce_mr_table_memsize(uint32_t nb_mr);
  */
 struct uroce_mr_table *uroce_mr_table_init(void *mem, uint32_t nb_mr, const uint8_t secret[16]);
 
-/** Get the number of regions, windows and mkeys in the table. */
+/** Get the number of regions, windows and mkeys in the table of memory regions. */
 uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 
 /**
@@ -128,7 +128,7 @@ bool uroce_mr_is_null(const struct uroce_mr_table *table, uint32_t key, uint32_t
 
 /** A memory region that was looked up once, so that many ranges of it can be resolved quickly. */
 struct uroce_mr_view {
-	uint32_t key; /* key of the region; 0 if the view is empty */
+	uint32_t key; /* key of the region that was looked up; 0 if the view is empty */
 	uint64_t iova;
 	uint64_t len;
 	uint64_t addr; /* address of the region's first byte in this process */
@@ -203,7 +203,7 @@ static inline void
 uroce_mr_put_tx_ref(_Atomic uint32_t *tx_ref)
 {
 	/*
-	 * Release R5 comes after the port's reads, and pairs with A5 in
+	 * Release R5 comes after the port's reads of the region, and pairs with A5 in
 	 * uroce_mr_nb_tx_refs().
 	 */
 	atomic_fetch_sub_explicit(tx_ref, 1, memory_order_release);

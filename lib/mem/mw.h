@@ -83,7 +83,7 @@ int uroce_mw_bind(struct uroce_mr_table *table, const struct uroce_mw_bind *bind
 /**
  * Invalidate a bound type 2 window, for the QP through which the window is bound, or for that QP's
  * peer.
- * @return 0; -EINVAL: this QP may not invalidate this key
+ * @return 0; -EINVAL: the QP `qpn` may not invalidate the key `rkey`
  */
 int uroce_mw_invalidate(struct uroce_mr_table *table, uint32_t rkey, uint32_t pdn, uint32_t qpn);
 

@@ -66,7 +66,8 @@ enum uroce_sig_fault {
 };
 
 struct uroce_sig_error {
-	uint64_t actual;   /* value of the bad part, computed from the data and the format */
+	/* value of the bad part of the signature, computed from the data and the format */
+	uint64_t actual;
 	uint64_t expected; /* value of the bad part in the signature that was checked */
 	uint8_t fault;     /* the part of the signature that is bad (enum uroce_sig_fault) */
 };

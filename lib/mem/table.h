@@ -93,7 +93,10 @@ struct uroce_entry {
 	_Atomic uint32_t parent_idx;
 	/* kind of the entry: 0 for a region; otherwise enum uroce_mw_kind, or UROCE_ENTRY_... */
 	_Atomic uint8_t kind;
-	/* `tag` and `next_free_idx` are used by control calls only */
+	/*
+	 * only control calls (such as register and deregister), which are serialised, use `tag` and
+	 * `next_free_idx`
+	 */
 	uint8_t tag; /* low 8 bits of the last key of this entry */
 	uint32_t next_free_idx;
 	/* number of TX references to a region; any thread changes the number */
@@ -120,7 +123,10 @@ struct uroce_mr_table {
 	 * to it
 	 */
 	_Atomic uint64_t *recent;
-	/* Only control calls use the fields from `rand` to `last_free_idx`. */
+	/*
+	 * Only control calls (such as register and deregister), which are serialised, use the
+	 * fields from `rand` to `last_free_idx`.
+	 */
 	_Alignas(64) struct uroce_key_rand rand;
 	uint32_t nb_live;
 	uint32_t first_free_idx; /* index of the free table entry that is taken next */

@@ -28,9 +28,11 @@
 
 static const struct layout {
 	size_t fixed;
-	/* length in bytes of each lease or block in the message; 0 if the message has neither */
+	/*
+	 * length in bytes of each lease or block of QP numbers in the message; 0 if it has neither
+	 */
 	size_t each;
-	size_t nb_at; /* offset of the field with the number of leases or blocks */
+	size_t nb_at; /* offset of the message's field with the number of leases or blocks */
 	uint32_t max; /* maximum number of leases or blocks in the message */
 	bool has_fd;
 } layouts[UROCE_MUX_NB_TYPES] = {

@@ -90,7 +90,10 @@ struct uroce_mux_host {
 	uint8_t is_up; /* 1 if the link of the host's port is up, otherwise 0 */
 	uint8_t has_vlan;
 	uint16_t vlan_tci;
-	/* configured path MTU in bytes; 0 means the largest that fits the frame */
+	/*
+	 * configured path MTU in bytes; 0 means the largest MTU with which a packet fits
+	 * `frame_limit`
+	 */
 	uint16_t path_mtu;
 	uint32_t frame_limit; /* maximum length of a frame in bytes, with VLAN tag, without FCS */
 	uint32_t mbps;        /* speed of the link in Mb/s; UINT32_MAX if it is not known */

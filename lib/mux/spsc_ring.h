@@ -48,9 +48,11 @@
  * first all its bytes are zero.
  */
 struct uroce_spsc_ring {
-	_Alignas(64) _Atomic uint32_t head; /* index of the producer; only the producer writes it */
-	_Alignas(64) _Atomic uint32_t tail; /* index of the consumer; only the consumer writes it */
-	_Atomic uint32_t sleeps;            /* 1 if the consumer sleeps and requests a wake-up */
+	/* index of the slot that the producer fills next; only the producer writes it */
+	_Alignas(64) _Atomic uint32_t head;
+	/* index of the slot that the consumer reads next; only the consumer writes it */
+	_Alignas(64) _Atomic uint32_t tail;
+	_Atomic uint32_t sleeps; /* 1 if the consumer sleeps and requests a wake-up */
 	_Alignas(64) _Atomic uint64_t slot[];
 };
 

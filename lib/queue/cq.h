@@ -39,8 +39,8 @@ struct uroce_cqe {
 	uint32_t status; /* status of the work request (enum ibv_wc_status) */
 	uint32_t opcode; /* operation that has completed (enum ibv_wc_opcode) */
 	/*
-	 * the verdict or NAK syndrome that caused an error status; 0 if the status has another
-	 * cause
+	 * reason of an error status: the verdict on a received frame, or the syndrome of a NAK; 0
+	 * if the status has another cause
 	 */
 	uint32_t vendor_err;
 	uint32_t byte_len;
@@ -61,7 +61,7 @@ struct uroce_cqe {
 	 * owner of the QP
 	 */
 	void *qp;
-	uint64_t timestamp_ns; /* time of the worker's clock when the entry was written */
+	uint64_t timestamp_ns; /* time of the worker's clock in ns when the entry was written */
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "a CQE is one cache line");
 static_assert(sizeof(struct ibv_wc) <= offsetof(struct uroce_cqe, qp), "a CQE begins as ibv_wc");
@@ -100,8 +100,9 @@ enum uroce_cq_arm {
  * it.
  */
 struct uroce_cq_list {
-	struct uroce_cq *first; /* CQ with the oldest entry; NULL if the list is empty */
-	struct uroce_cq *last;  /* CQ with the newest entry; valid if `first` is not NULL */
+	/* CQ of the list that has the oldest entry; NULL if the list is empty */
+	struct uroce_cq *first;
+	struct uroce_cq *last; /* last CQ of the list; valid if `first` is not NULL */
 	/*
 	 * an acknowledgement of a message whose completion is in the list is still to be sent;
 	 * producers set this field, and the thread that publishes the list clears it
@@ -120,7 +121,7 @@ struct uroce_cq {
 	 * fields consumers write only `arm`.
 	 */
 	_Alignas(64) struct uroce_lock push_lock;
-	uint32_t nb_open; /* number of entries that are written and not yet published */
+	uint32_t nb_open; /* number of entries of the CQ that are written and not yet published */
 	/*
 	 * number of the `nb_open` entries that are due, which means that they are published next
 	 * (uroce_cq_list_mark_due())
@@ -143,7 +144,9 @@ struct uroce_cq {
 	/* list of the producer that will publish the CQ's entries; NULL if the CQ is on no list */
 	struct uroce_cq_list *list;
 	struct uroce_cq *list_next;
-	/* value by which the owner finds the CQ of an event; set before the first batch */
+	/*
+	 * value by which the owner finds the CQ of an event; set before the first entry is written
+	 */
 	void *cookie;
 	/*
 	 * The fields from `poll_lock` on are in the cache line of the consumers. A producer writes
@@ -156,7 +159,10 @@ struct uroce_cq {
 /** Number of bytes of memory that a CQ of at least `nb_cqe` entries takes. */
 size_t uroce_cq_memsize(uint32_t nb_cqe);
 
-/** Initialise an empty CQ over `mem` (64-byte aligned). */
+/**
+ * Initialise an empty CQ over `mem` (64-byte aligned, uroce_cq_memsize() bytes, owned by the
+ * caller).
+ */
 void uroce_cq_init(struct uroce_cq *cq, void *mem, uint32_t nb_cqe);
 
 /**

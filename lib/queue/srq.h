@@ -48,7 +48,7 @@ struct uroce_srq {
 	uint32_t srqn; /* number of an XRC shared receive queue, which uroce_srq_table_add() sets */
 	struct uroce_cq *cq;
 	void *cookie;
-	/* `lock` protects the fields from `free_idx` to `events`. */
+	/* `lock` protects the fields of the shared receive queue from `free_idx` to `events`. */
 	_Alignas(64) struct uroce_lock lock;
 	uint32_t free_idx; /* number of the first free slot; UROCE_SRQ_NONE: no slot is free */
 	/* number of the slot with the oldest posted request; UROCE_SRQ_NONE if none is posted */

@@ -32,8 +32,9 @@ struct uroce_wq {
 	 * line at the same time.
 	 */
 	struct uroce_lock lock; /* lock of the queue, which serialises posts */
-	uint32_t max_sge;       /* maximum number of scatter/gather elements of a slot */
-	uint32_t max_inline;    /* maximum bytes of inline data of a slot; 0 for a receive queue */
+	uint32_t max_sge;       /* maximum number of scatter/gather elements of a request */
+	/* maximum number of bytes of inline data of a request; 0 for a receive queue */
+	uint32_t max_inline;
 	/*
 	 * bit i means that opcode i of enum ibv_wr_opcode may be posted to the queue, whose owner
 	 * sets this field
@@ -70,7 +71,8 @@ enum uroce_wqe_flag {
 	 * their values in verbs.
 	 */
 	UROCE_WQE_FENCE = IBV_SEND_FENCE,
-	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED, /* a completion entry is written even on success */
+	/* the request gets a completion entry even if it succeeds */
+	UROCE_WQE_SIGNALED = IBV_SEND_SIGNALED,
 	UROCE_WQE_SOLICITED = IBV_SEND_SOLICITED,
 	/* the entry has inline data in place of a scatter list */
 	UROCE_WQE_INLINE = IBV_SEND_INLINE,
