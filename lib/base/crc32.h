@@ -21,7 +21,7 @@
 /** Length in bytes of the mask that uroce_crc32_masked() takes. */
 #define UROCE_CRC32_MASK_LEN 64
 
-/** true if the library was built without CRCs, for benchmarks alone: all CRCs are 0. */
+/** true if the library was built without CRCs, which is only for benchmarks: every CRC is 0. */
 extern const bool uroce_crc32_is_none;
 
 /** Extend a CRC state over `len` bytes, with vector instructions. */

@@ -112,7 +112,7 @@ struct uroce_cm_conf {
 struct uroce_cm_addr {
 	uint8_t ip_version; /* IP version of the address, 4 or 6; 0 if there is no address */
 	uint16_t port;      /* port number; 0: any port */
-	/* the address; an IPv4 address is in bytes 12 to 15, after twelve zero bytes */
+	/* the IP address; an IPv4 address is in bytes 12 to 15, after twelve zero bytes */
 	uint8_t ip[16];
 };
 

@@ -68,7 +68,7 @@ enum uroce_cm_link {
 	 * repetitions of the peer and that new ids may replace
 	 */
 	UROCE_CM_LINK_SPARE,
-	UROCE_CM_LINK_WAITING, /* queue of the requests that wait at a listener */
+	UROCE_CM_LINK_WAITING, /* queue of the CM ids of requests that wait at a listener */
 	UROCE_CM_LINK_OWNED,   /* queue of the CM ids of an owner */
 	UROCE_CM_LINK_NB
 };
@@ -180,8 +180,8 @@ struct uroce_cm_conn {
 	uint32_t remote_qpn;
 	/*
 	 * Starting PSNs: `local_psn` is in the REQ or REP that this side sends, `remote_psn` is in
-	 * the REP or REQ of the peer. The sender of the message receives packets from this PSN on,
-	 * and its receiver sends them [IBA 12.7, Starting PSN].
+	 * the REP or REQ of the peer. The sender of the message expects packets from this PSN on,
+	 * and the receiver of the message sends packets from this PSN on [IBA 12.7, Starting PSN].
 	 */
 	uint32_t local_psn;
 	uint32_t remote_psn;
@@ -248,8 +248,8 @@ struct uroce_cm_conn {
 	uint8_t nb_retries_left;
 
 	/*
-	 * The fields from `events` to `rx` are pending events and their values, which event.c
-	 * changes.
+	 * The fields from `events` to `rx` are the pending events of the CM id and their values,
+	 * which event.c changes.
 	 */
 	uint16_t events; /* set of pending events: 1 << enum uroce_cm_event_kind, or-ed */
 	/* value of the field `status` of the events REJECTED, UNREACHABLE and DISCONNECTED */
@@ -303,7 +303,8 @@ struct uroce_cm_reply {
 };
 
 struct uroce_cm_rtt {
-	uint64_t host; /* hash of the GID of a host; 0: the slot is free */
+	/* hash of the GID of the host whose round-trip time is stored; 0: the slot is free */
+	uint64_t host;
 	uint64_t rtt_ns;
 };
 
@@ -352,7 +353,8 @@ struct uroce_cm {
 	/* number of counters in each of the arrays nb_half_open_of and nb_waiting_of, minus 1 */
 	uint32_t count_mask;
 	/*
-	 * time until which a request without a listener is dropped instead of refused (request.c)
+	 * time until which a connection request without a listener is dropped instead of refused
+	 * (request.c)
 	 */
 	uint64_t listeners_until_ns;
 	/* bitmaps of port_space.c: a bit is set if a CM id of the port space has the port */
@@ -365,7 +367,8 @@ struct uroce_cm {
 	uint32_t nb_ports[UROCE_CM_NB_SPACES];
 	uint32_t nb_ports_of[UROCE_CM_NB_SPACES][UROCE_CM_NB_ACCOUNTS];
 	/*
-	 * The replies [first_reply, end_reply), modulo UROCE_CM_NB_REPLIES, wait for transmission.
+	 * The elements [first_reply, end_reply) of `replies`, modulo UROCE_CM_NB_REPLIES, are
+	 * replies that wait for transmission.
 	 */
 	uint32_t first_reply;
 	uint32_t end_reply;

@@ -42,7 +42,7 @@ const struct uroce_cm_field *uroce_cm_fields(unsigned attr, unsigned *nb);
 
 struct uroce_cm_msg;
 
-/** A number of a CM message, as a member of 1, 2, 4 or 8 bytes. */
+/** A number in struct uroce_cm_msg, as the codec accesses it: a member of 1, 2, 4 or 8 bytes. */
 union uroce_cm_member {
 	uint8_t u8;
 	uint16_t u16;

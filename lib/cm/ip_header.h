@@ -34,7 +34,7 @@ struct uroce_cm_ip {
 /**
  * Parse the header of RDMA IP CM. The reserved bits and, for IPv4, the twelve bytes before each
  * address are ignored.
- * @param[out] ip  filled if the header is accepted; its other bytes are zero
+ * @param[out] ip  filled if the header is accepted; bytes that no field uses are zero
  * @return UROCE_CM_VERDICT_ACCEPTED, BAD_IP_CM_VERSION or BAD_IP_VERSION
  */
 enum uroce_cm_verdict uroce_cm_ip_parse(const uint8_t bytes[UROCE_CM_IP_LEN],

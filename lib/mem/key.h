@@ -30,12 +30,12 @@
 struct uroce_key_perm {
 	struct {
 		/*
-		 * number that this round of the Feistel network combines by exclusive-or with one
-		 * half of the 24 bits; any value is allowed
+		 * number that a round of the Feistel network combines by exclusive-or with one half
+		 * of the 24 bits; any value is allowed
 		 */
 		uint32_t flip;
 		/*
-		 * number by which this round of the Feistel network multiplies one half of the 24
+		 * number by which a round of the Feistel network multiplies one half of the 24
 		 * bits; it is odd and large, so that bits 20 to 43 of the product depend on all
 		 * bits of the half
 		 */

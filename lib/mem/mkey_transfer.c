@@ -319,8 +319,10 @@ end_block(struct use *use, uint64_t nth)
 			return false;
 		compare_sig(use, &mkey->wire, nth, mkey->cut, wanted);
 	}
-	/* If the beginning of the signature did not arrive in order, `cut` may have bytes of
-	 * another block's signature. */
+	/*
+	 * If the beginning of the signature did not arrive in order, the buffer `cut` may have
+	 * bytes of another block's signature.
+	 */
 	if (mkey->copy_mask == 0 || mkey->begin > sig_at)
 		return true;
 	if (!make_sig(use, &mkey->mem, nth, wanted))

@@ -70,10 +70,11 @@ uint32_t uroce_mr_table_count(const struct uroce_mr_table *table);
 int uroce_mr_add(struct uroce_mr_table *table, const struct uroce_mr_conf *conf, uint32_t *key);
 
 /**
- * Read the properties of the region that has a key, for control calls.
+ * Read the properties of the memory region whose key is `key`. Only control calls (such as register
+ * and deregister), which are serialised, may call this function.
  * @param[out] conf  properties of the region; written on success
- * @return 0; -EFAULT: the key's entry is not in use; -ENOENT: the entry has another key;
- *	-EINVAL: the entry is a window or an mkey
+ * @return 0; -EFAULT: the key's entry is not in use; -ENOENT: the entry has another key; -EINVAL:
+ *	the entry is a window or an mkey
  */
 int uroce_mr_query(const struct uroce_mr_table *table, uint32_t key, struct uroce_mr_conf *conf);
 

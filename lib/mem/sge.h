@@ -23,7 +23,7 @@
 struct uroce_slice {
 	const void *addr;
 	uint32_t len; /* length of the slice in bytes */
-	/* key of the region, for a TX reference (mr.h); 0 if the slice must be copied */
+	/* key of the slice's region, for a TX reference (mr.h); 0 if the slice must be copied */
 	uint32_t key;
 };
 

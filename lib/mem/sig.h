@@ -31,11 +31,11 @@ enum uroce_sig_kind {
 /** Options of a T10-DIF signature. */
 enum uroce_sig_flag {
 	UROCE_SIG_REF_REMAP = 1 << 0, /* the reference tag grows by 1 with each block */
-	/* the guard is not checked if the application tag is 0xffff */
+	/* the guard of a block is not checked if the application tag is 0xffff */
 	UROCE_SIG_APP_ESCAPE = 1 << 1,
 	/*
-	 * the guard is not checked if the application tag is 0xffff and the reference tag is
-	 * 0xffffffff
+	 * the guard of a block is not checked if the application tag is 0xffff and the reference
+	 * tag is 0xffffffff
 	 */
 	UROCE_SIG_APP_REF_ESCAPE = 1 << 2,
 };
@@ -49,7 +49,8 @@ struct uroce_sig_domain {
 	uint32_t ref_tag; /* reference tag of the first block of the mkey */
 	uint16_t app_tag;
 	/*
-	 * number of data bytes of a block, which its signature follows; 0: there are no signatures
+	 * number of data bytes of a block; the signature of the block follows them; 0: the data has
+	 * no signatures
 	 */
 	uint16_t block_len;
 	uint8_t kind;  /* kind of the signature (enum uroce_sig_kind) */

@@ -91,7 +91,10 @@ struct uroce_entry {
 	_Atomic uint32_t qpn;    /* QP number of a window of type 2 while the window is bound */
 	/* index of the entry of the region that a window is bound to */
 	_Atomic uint32_t parent_idx;
-	/* kind of the entry: 0 for a region; otherwise enum uroce_mw_kind, or UROCE_ENTRY_... */
+	/*
+	 * kind of the entry: 0 for a region whose memory is present; otherwise enum uroce_mw_kind,
+	 * or UROCE_ENTRY_...
+	 */
 	_Atomic uint8_t kind;
 	/*
 	 * only control calls (such as register and deregister), which are serialised, use `tag` and
@@ -119,8 +122,8 @@ struct uroce_mr_table {
 	 */
 	uroce_page_in_fn page_in;
 	/*
-	 * cache of recent keys: key << 32 | index, indexed by bits of the key; any worker writes
-	 * to it
+	 * cache of recent keys: an element is key << 32 | index of the table entry; bits of the key
+	 * select the element; any worker writes to the cache
 	 */
 	_Atomic uint64_t *recent;
 	/*

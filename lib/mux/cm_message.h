@@ -95,7 +95,7 @@ struct uroce_mux_cm_av {
 struct uroce_mux_cm_param {
 	uint32_t qpn;
 	uint32_t qkey;
-	uint64_t token; /* token of the lease of the block that contains the QP number `qpn` */
+	uint64_t token; /* token of the lease of the block of QP numbers that contains `qpn` */
 	uint32_t ece_vendor_id;
 	uint32_t ece_options;
 	uint16_t pkey;
@@ -176,7 +176,7 @@ struct uroce_mux_cm_request {
 		struct {
 			uint32_t qpn;
 			uint32_t reserved; /* reserved bytes of the message, which must be 0 */
-			/* token of the lease of the block that contains the QP number `qpn` */
+			/* token of the lease of the block of QP numbers that contains `qpn` */
 			uint64_t token;
 		} qpn_busy;
 	};

@@ -33,7 +33,7 @@ static const struct layout {
 	 */
 	size_t each;
 	size_t nb_at; /* offset of the message's field with the number of leases or blocks */
-	uint32_t max; /* maximum number of leases or blocks in the message */
+	uint32_t max; /* maximum number of leases or blocks of QP numbers in the message */
 	bool has_fd;
 } layouts[UROCE_MUX_NB_TYPES] = {
 	[UROCE_MUX_HELLO] = { sizeof(struct uroce_mux_hello), 0, 0, 0, false },

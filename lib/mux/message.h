@@ -115,9 +115,9 @@ struct uroce_mux_host {
 	uint8_t gw4[16]; /* IPv4 gateway; all zero if there is none */
 	uint8_t gw6[16];
 	/*
-	 * 1 if the port is `udp`, otherwise 0. For `udp` the kernel finds the next hops. The UDP
-	 * source port of all frames is 4791. The sockets do not report the IPv4 identification of
-	 * received packets.
+	 * 1 if uroced's port consists of UDP sockets of the kernel (`udp`), otherwise 0. With `udp`
+	 * the kernel finds the next hops. The UDP source port of all frames is 4791. The sockets do
+	 * not report the IPv4 identification of received packets.
 	 */
 	uint32_t is_udp;
 };
@@ -247,14 +247,14 @@ int uroce_mux_receive(int socket, union uroce_mux_message *message, int *fd);
 int uroce_mux_peek(int socket, bool *has_fds);
 
 /**
- * Make a socket that listens at `path`, whose file has the mode `mode`. A socket file that a
+ * Make a UNIX socket that listens at `path`, whose file has the mode `mode`. A socket file that a
  * terminated process left at the path is removed.
  * @return the socket, or -errno
  */
 int uroce_mux_listen(const char *path, unsigned mode);
 
 /**
- * Connect to the process that listens at `path`.
+ * Connect a UNIX socket to the process that listens at `path`.
  * @return the socket, or -errno
  */
 int uroce_mux_connect(const char *path);

@@ -209,8 +209,8 @@ uroce_cq_put(struct uroce_cq *cq)
 bool uroce_cq_end(struct uroce_cq *cq);
 
 /**
- * Producer: end the batch of the CQ. Its entries are published when `list` is published, or
- * earlier.
+ * Producer: end the batch of the CQ. The entries of the batch are published when `list` is
+ * published, or earlier.
  */
 void uroce_cq_end_later(struct uroce_cq *cq, struct uroce_cq_list *list);
 
