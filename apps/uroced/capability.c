@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A thread can give up only its own capabilities, and the threads of EAL run no code of uroced. So
- * uroced sends a signal to each thread, one after the other, and the handler of the signal gives up
- * the capabilities. Afterwards uroced asks the kernel which capabilities each thread still has.
+ * Gives up capabilities in all threads. A thread can give up only its own capabilities, and the
+ * threads of EAL run no code of uroced. So uroced sends a signal to each thread, one after the
+ * other, and the handler of the signal gives up the capabilities. Afterwards uroced asks the kernel
+ * which capabilities each thread still has.
  */
 
 #include "capability.h"
@@ -68,7 +69,7 @@ has_dropped(pid_t tid)
 }
 
 /*
- * Make a thread give up its capabilities, by a signal.
+ * Make a thread give up its capabilities, by a signal to it.
  * @return 0 if the thread has handled the signal or has ended, otherwise -errno
  */
 static int
@@ -88,8 +89,9 @@ drop_of(pid_t tid)
 }
 
 /*
- * Make all other threads give up their capabilities.
- * @param[in,out] nb  increased by the number of threads that had more than the capabilities to keep
+ * Make all other threads of the process give up their capabilities.
+ * @param[in,out] nb  increased by the number of threads that had more capabilities than the process
+ *         keeps
  */
 static int
 drop_of_others(DIR *tasks, unsigned *nb)
@@ -109,9 +111,9 @@ drop_of_others(DIR *tasks, unsigned *nb)
 }
 
 /*
- * Make all threads give up their capabilities. The passes over the threads are repeated until no
- * thread has more than the kept capabilities, because telemetry starts and ends threads at any
- * time.
+ * Make all threads of the process give up their capabilities. The passes over the threads are
+ * repeated until no thread has more than the kept capabilities, because telemetry starts and ends
+ * threads at any time.
  */
 static int
 drop_of_all(void)

@@ -4,7 +4,8 @@
 
 /**
  * @file
- * Gives up the capabilities of all threads. In Linux each thread has its own [capabilities(7)].
+ * Gives up capabilities of uroced in all threads. In Linux each thread has its own
+ * [capabilities(7)].
  */
 
 #include <stdint.h>

@@ -3,8 +3,8 @@
 /*
  * The option --check finds out whether uroced could start with its options. Files are checked
  * without creating or locking them. The port is opened for a moment, and the process enters the
- * sandbox: only the attempt shows whether the kernel permits this. Errors are lines of the log.
- * What uroced would do is printed on stdout when all checks have passed.
+ * sandbox: only the attempt shows whether the kernel permits these steps. Errors are lines of the
+ * log. What uroced would do is printed on stdout when all checks have passed.
  */
 
 #include "check.h"
@@ -29,19 +29,19 @@
 #include "sandbox.h"
 #include "start_eal.h"
 
-/* The findings of the checks. */
+/* What the checks of --check have found. */
 struct findings {
 	pid_t running; /* PID of the uroced that uses the file of leases; 0 if no uroced uses it */
-	bool has_listener; /* a uroced listens at the socket */
-	bool is_new;       /* there is no file of leases yet */
+	bool has_listener; /* a uroced listens at the path of the socket */
+	bool is_new;       /* there is no file of leases yet, so uroced would create it */
 	gid_t gid;
 };
 
 /* --- files --------------------------------------------------------------------------------------- */
 
 /*
- * Check that a file could be created in the folder of a path. The folder of the default socket may
- * be missing, because uroced creates it.
+ * Check that a file could be created in the folder of a path that an option gives. The folder of
+ * the default socket may be missing, because uroced creates it.
  */
 static int
 check_folder(const char *option, const char *path)
@@ -107,8 +107,8 @@ check_sockets(const struct options *opt, struct findings *found)
 }
 
 /*
- * A uroced that runs has both the socket and the file of leases. If a uroced has only one of the
- * two, another uroced cannot start.
+ * Check whether a uroced runs. A uroced that runs has both the socket and the file of leases. If it
+ * has only one of the two, another uroced cannot start, and the check fails.
  */
 static int
 check_running(const struct options *opt, const struct findings *found)
@@ -126,7 +126,7 @@ check_running(const struct options *opt, const struct findings *found)
 	return -1;
 }
 
-/* Check that uroced may give the socket to its group. */
+/* Check that uroced may give its socket to the group of the option --group. */
 static int
 check_group(const struct options *opt)
 {
@@ -188,7 +188,7 @@ print_port(const struct host *host)
 	print_addresses(told);
 }
 
-/* Open the port for a moment. @return the exit status */
+/* Open the port of uroced for a moment. @return the exit status */
 static int
 check_port(const struct options *opt, int argc, char **argv)
 {
@@ -209,7 +209,10 @@ check_port(const struct options *opt, int argc, char **argv)
 	return ret == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Check the specification of a port that a running uroced has. @return the exit status */
+/*
+ * Check the specification of a port, which is not opened because a running uroced has it.
+ * @return the exit status
+ */
 static int
 check_spec(const struct options *opt, pid_t running)
 {

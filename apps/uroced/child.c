@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Forks child processes that end with their parent. */
+/* Forks child processes of uroced, which end with their parent. */
 
 #include "child.h"
 
@@ -15,7 +15,10 @@ child_outlive_signals(void)
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGHUP, SIG_IGN);
 	(void)signal(SIGALRM, SIG_DFL);
-	/* the kernel discards the exit status of children, so they do not become zombies */
+	/*
+	 * as SIGCHLD is ignored, the kernel discards the exit status of children, so they do not
+	 * become zombies
+	 */
 	(void)signal(SIGCHLD, SIG_IGN);
 }
 
@@ -31,8 +34,8 @@ child_fork(void)
 	if (getppid() != parent)
 		_exit(0);
 	/*
-	 * The child has no filter of system calls. So uroced, which an attacker may control and
-	 * which has the same user ID, must not be able to open the child's files in /proc.
+	 * The child process has no filter of system calls. So uroced, which an attacker may control
+	 * and which has the same user ID, must not be able to open the child's files in /proc.
 	 */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	return 0;

@@ -9,20 +9,22 @@
 
 #include <sys/types.h>
 
-/** Maximum number of descriptors that uroced may have inherited. */
+/**
+ * Maximum number of descriptors that uroced may have inherited from the program that started it.
+ */
 #define CHILD_INHERITED_MAX 1024
 
 /**
- * Fork a child that is killed when its parent thread ends. Other processes of its user can neither
- * trace it nor access its memory, until it executes a program.
+ * Fork a child process that is killed when its parent thread ends. Until the child executes a
+ * program, other processes of its user can neither trace it nor access its memory.
  * @return as fork()
  */
 pid_t child_fork(void);
 
 /**
- * Ignore the signals that end uroced, which also arrive at its children if a terminal or a service
- * manager sends them to all processes. The calling process has no zombies: the kernel discards the
- * exit status of its children.
+ * Ignore the signals that end uroced. They also arrive at its children if a terminal or a service
+ * manager sends them to all processes. The function also ignores SIGCHLD: the kernel discards the
+ * exit status of the children of the calling process, so that they do not become zombies.
  */
 void child_outlive_signals(void);
 

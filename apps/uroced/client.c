@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Creates and frees clients, and maps and takes over their shared memory. */
+/*
+ * Creates and frees the records of uroced's clients, and maps and takes over their shared memory.
+ */
 
 #include "client.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A socket is closed at once if no message in it has descriptors. Otherwise the socket is given to
- * the closer of the client's user. A socket that no closer accepts waits, and is given to a closer
- * later.
+ * Ends connections of clients. A socket is closed at once if no message in it has descriptors.
+ * Otherwise the socket is given to the closer process of the client's user. A socket that no closer
+ * accepts waits, and is given to a closer later.
  */
 
 #include "closing.h"
@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* maximum number of messages that are read and dropped when a connection ends */
+/* maximum number of messages that are read from a socket and dropped when its connection ends */
 #define DRAIN_MAX 64
 
 static uint64_t
@@ -31,9 +31,9 @@ now_ns(void)
  * too. The socket was shut down, so no messages are added.
  *
  * recvmsg() returns 0 both for a message without bytes and at the end of the queue. Only a message
- * has credentials, so they tell the two cases apart. Messages with descriptors may be behind a
- * message without bytes. If the peer has closed its end without reading, recvmsg() first fails once
- * with ECONNRESET.
+ * has credentials (SCM_CREDENTIALS), so they tell the two cases apart. Messages with descriptors
+ * may be behind a message without bytes. If the peer has closed its end without reading, recvmsg()
+ * first fails once with ECONNRESET.
  */
 static bool
 has_descriptors(int socket)
@@ -47,7 +47,7 @@ has_descriptors(int socket)
 				      .msg_controllen = sizeof(credentials) };
 		const ssize_t len = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_PEEK);
 
-		/* the message has descriptors, for which this recvmsg() gave no room */
+		/* MSG_CTRUNC: the message has descriptors, for which this recvmsg() gave no room */
 		if (len >= 0 && (msg.msg_flags & MSG_CTRUNC))
 			return true;
 		if (len < 0 ? errno == EAGAIN : msg.msg_controllen == 0)
@@ -58,7 +58,7 @@ has_descriptors(int socket)
 	return true;
 }
 
-/* Give a socket to a closer. @return false if no closer accepts the socket now */
+/* Give a client's socket to a closer process. @return false if no closer accepts the socket now */
 static bool
 pass_on(struct closing *closing, int socket, uid_t uid, bool is_urgent)
 {
@@ -126,8 +126,8 @@ closing_retry(struct closing *closing)
 		const uid_t uid = closing->parked_uid[i];
 
 		/*
-		 * if a socket of this user was just refused, the next one would be refused, too, so
-		 * it stays in `parked`
+		 * if the closers have just refused a socket of this user, they would refuse the
+		 * next one, too, so it stays in `parked`
 		 */
 		if (!(has_refused && uid == refused) && pass_on(closing, socket, uid, false))
 			continue;

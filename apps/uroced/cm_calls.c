@@ -4,7 +4,7 @@
  * The requests of clients of the connection manager. A table has the function for each type of
  * request. A client may name only ids that it owns, addresses of this host, and QP numbers whose
  * lease it can prove. All other values of a request were checked when it was received
- * (mux/cm_message.c), or are checked by the engine.
+ * (mux/cm_message.c), or are checked by the CM engine.
  */
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "cm/timeout.h"
 #include "cm_server.h"
 
-/* The lowest port that a user other than root may use, as with sockets of the kernel. */
+/* The lowest TCP or UDP port that a user other than root may use, as with sockets of the kernel. */
 #define PORT_UNPRIVILEGED 1024u
 
 /*
@@ -45,7 +45,7 @@ is_loopback(const struct uroce_cm_addr *addr)
 	return addr->ip_version == 4 ? addr->ip[12] == 127 : memcmp(addr->ip, one, 16) == 0;
 }
 
-/* Check whether an address is one of this host, a loopback address, or the wildcard. */
+/* Check whether an address is an address of this host, a loopback address, or the wildcard. */
 static bool
 is_our_addr(const struct cm_client *client, const struct uroce_cm_addr *addr)
 {
@@ -62,8 +62,8 @@ is_our_addr(const struct cm_client *client, const struct uroce_cm_addr *addr)
 }
 
 /*
- * Check whether a client may name a QP number. A datagram id that resolves a service has no QP
- * number.
+ * Check whether a client may name a QP number: it can prove the lease of the number. A datagram id
+ * that resolves a service has no QP number.
  */
 static bool
 holds_qpn(const struct cm_client *client, uint32_t qpn, uint64_t token)
@@ -104,7 +104,7 @@ call_create(struct cm_client *client, const struct uroce_mux_cm_request *request
 	return 0;
 }
 
-/* Get the address and the port of an id, as cm_ports_record() records them. */
+/* Get the record of an id's address and port, for cm_ports_record(). */
 static struct cm_port
 port_of(const struct cm_client *client, uint32_t id, const struct uroce_mux_cm_addr *addr,
 	bool is_v6only)
@@ -115,8 +115,9 @@ port_of(const struct cm_client *client, uint32_t id, const struct uroce_mux_cm_a
 }
 
 /*
- * Bind an id to a port that the keeper (cm_ports.h) may have for the user of the client, at an
- * address that overlaps. The ids of the keeper that have the port for this user are destroyed.
+ * Bind an id to a port that the keeper may have for the user of the client, at an address that
+ * overlaps. The keeper (cm_ports.h) keeps the ports of listeners of the previous connection manager
+ * for their users. The keeper's ids that have the port for this user are destroyed.
  */
 static int
 bind_among_kept(struct cm_client *client, const struct uroce_mux_cm_request *request,
@@ -138,8 +139,9 @@ bind_among_kept(struct cm_client *client, const struct uroce_mux_cm_request *req
 }
 
 /*
- * Bind an id. If the user had this address and port when the previous connection manager ended, the
- * keeper (cm_ports.h) has them for the user, and their record passes to the id.
+ * Bind an id to an address and a port. If the user had this address and port when the previous
+ * connection manager ended, the keeper (cm_ports.h) has them for the user, and their record passes
+ * to the id.
  */
 static int
 bind_id(struct cm_client *client, const struct uroce_mux_cm_request *request,
@@ -174,7 +176,10 @@ call_bind(struct cm_client *client, const struct uroce_mux_cm_request *request,
 	return bind_id(client, request, &addr);
 }
 
-/* Record the port of a listener, which the engine may have chosen. */
+/*
+ * Record the port of a listener, so that the port outlives the connection manager. The CM engine
+ * may have chosen the port.
+ */
 static void
 record_listener(struct cm_client *client, uint32_t id)
 {
@@ -203,8 +208,9 @@ call_listen(struct cm_client *client, const struct uroce_mux_cm_request *request
 }
 
 /*
- * Limit the ACK timeout of a connection to UROCE_CM_PEER_TIMEOUT_CODE_MAX, as for a peer. An id
- * stays in TIMEWAIT for this time, also after its client has ended.
+ * Limit the ACK timeout of a connection to UROCE_CM_PEER_TIMEOUT_CODE_MAX, as for a timeout that a
+ * peer has chosen. An id stays in TIMEWAIT for a time that depends on the ACK timeout, even if its
+ * client has ended.
  */
 static void
 limit_ack_timeout(struct uroce_cm_param *param)
@@ -304,8 +310,8 @@ call_query(struct cm_client *client, const struct uroce_mux_cm_request *request,
 }
 
 /*
- * Note that a client has events, and wake the server. The client's manager calls this function in
- * its thread.
+ * Note that a client of the connection manager has events, and wake the server. A thread of the
+ * client's uroce_cm_manager calls this function.
  */
 static void
 note_events(void *arg)
@@ -317,8 +323,8 @@ note_events(void *arg)
 }
 
 /*
- * Make the client the owner of the new id of a CONNECT_REQUEST. If the client does not own the
- * listener any more, the connection request is rejected.
+ * Make the client the owner of the new id of an event CONNECT_REQUEST. If the client does not own
+ * the listener any more, the connection request is rejected.
  * @return whether the client gets the event
  */
 static bool
@@ -349,8 +355,8 @@ call_next_event(struct cm_client *client, const struct uroce_mux_cm_request *req
 			return ret;
 	}
 	/*
-	 * SKIPS_MAX events were dropped, and further events may wait. So the client gets another
-	 * notice of events, and sends another NEXT_EVENT.
+	 * SKIPS_MAX events CONNECT_REQUEST were dropped, and further events may wait. So the client
+	 * gets another notice of events, and sends another NEXT_EVENT.
 	 */
 	note_events(client);
 	return 0;
@@ -367,7 +373,7 @@ call_qpn_busy(struct cm_client *client, const struct uroce_mux_cm_request *reque
 }
 
 static const struct call {
-	bool has_id; /* the request names an id, which the client has to own */
+	bool has_id; /* the request names an id, which the client that sent it must own */
 	int (*make)(struct cm_client *client, const struct uroce_mux_cm_request *request,
 		    struct uroce_mux_cm_reply *reply);
 } calls[UROCE_MUX_CM_NB_REQUESTS] = {
@@ -386,7 +392,10 @@ static const struct call {
 	[UROCE_MUX_CM_QPN_BUSY] = { false, call_qpn_busy },
 };
 
-/* Begin to serve a client. @return NULL, or the reason why the client is refused */
+/*
+ * Begin to serve a client of the connection manager.
+ * @return NULL, or the reason why the client is refused
+ */
 static const char *
 greet(struct cm_client *client, const struct uroce_mux_cm_request *request,
       struct uroce_mux_cm_reply *reply)

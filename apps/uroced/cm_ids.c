@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A table of the owners of ids, indexed by the id, with a list of the ids of each owner. */
+/*
+ * A table of the clients that own ids of the CM engine, indexed by the id, with a list of the ids
+ * of each client.
+ */
 
 #include "cm_ids.h"
 

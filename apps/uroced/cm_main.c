@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The program of the connection manager. It has a device that is attached to uroced, over a
- * connection that uroced has made. uroced leases the block with QP 1 to this device. The engine and
- * QP 1 belong to the agent of the device (verbs/cm/agent.h), and each client of the connection
- * manager is a user of this agent.
+ * The program of the connection manager of uroced. It has a device that is attached to uroced, over
+ * a connection that uroced has made. uroced leases the block of QP numbers with QP 1 to this
+ * device. The CM engine and QP 1 belong to the agent of the device (verbs/cm/agent.h), and each
+ * client of the connection manager is a user of this agent.
  */
 
 #include "cm_main.h"
@@ -34,16 +34,17 @@
 #include "verbs/object.h"
 #include "verbs/uroce.h"
 
-#define MIB 64u /* size in MiB of the ordinary memory for mbufs and for the tables of the device */
+/* size in MiB of the ordinary memory, without hugepages, for mbufs and for tables of the device */
+#define MIB 64u
 
 /*
- * Time that clients have to listen again after a connection manager was started: as long as their
- * ports are kept. Clients try to connect at intervals of 10 to 100 ms, and may wait seconds for a
- * CPU on a busy machine.
+ * Time in nanoseconds that clients have to listen again after a connection manager was started: as
+ * long as their ports are kept. Clients try to connect at intervals of 10 to 100 ms, and may wait
+ * seconds for a CPU on a busy machine.
  */
 #define RETURN_NS CM_PORTS_KEPT_NS
 
-/* the specification of the device, on which QP 1 is the only QP */
+/* the specification of the device of the connection manager, on which QP 1 is the only QP */
 #define SPEC "uroced,socket=fd:3,qps=64,mrs=64"
 
 _Static_assert(CM_FD_UROCED == 3, "SPEC names it");
@@ -52,7 +53,7 @@ struct cm {
 	struct ibv_context *context;
 	/*
 	 * user of the agent that belongs to the connection manager itself: it keeps the agent and
-	 * QP 1 while there are no clients
+	 * QP 1 in existence while there are no clients
 	 */
 	struct uroce_cm_manager *own;
 	struct uroce_cm_agent *agent;
@@ -142,7 +143,8 @@ ignore_events(void *arg)
 
 /*
  * Whether uroced has clients, or had clients when it ended: a record of the file of leases shows
- * that a client holds a block other than the first one, which is the connection manager's.
+ * that a client holds a block of QP numbers other than the first block, which is the connection
+ * manager's.
  */
 static bool
 has_clients(const struct lease_record *record)
@@ -155,7 +157,10 @@ has_clients(const struct lease_record *record)
 	return false;
 }
 
-/* Attach the device, and create QP 1. @return 0, or -1 after one line of the log */
+/*
+ * Attach the device of the connection manager to uroced, and create QP 1.
+ * @return 0, or -1 after one line of the log
+ */
 static int
 start_device(struct cm *cm)
 {
@@ -208,8 +213,8 @@ cm_main(bool is_unconfined)
 	int ret;
 
 	/*
-	 * exec() has ended the protection that the process had from other processes of uroced's
-	 * user. Until the process is in the sandbox, uroced, which an attacker may control, could
+	 * exec() has made the process dumpable again (prctl(2)). Until the process is in the
+	 * sandbox, uroced, which has the same user ID and which an attacker may control, could
 	 * write its memory.
 	 */
 	if (!is_unconfined)
@@ -217,8 +222,8 @@ cm_main(bool is_unconfined)
 	(void)prctl(PR_SET_NAME, "uroced-cm");
 	(void)signal(SIGPIPE, SIG_IGN);
 	/*
-	 * give up the capabilities before the process has other threads, which inherit the
-	 * capabilities; EAL and the device need none
+	 * the process gives up its capabilities before it has other threads, which would inherit
+	 * them; EAL and the device need no capabilities
 	 */
 	ret = is_unconfined ? 0 : capability_drop(0);
 	if (ret < 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The records of listeners. The field `is_used` is cleared before the other fields are written, and
- * set afterwards. So a record that was written in part is not used.
+ * The records of listeners' ports in shared memory. The field `is_used` of a record is cleared
+ * before the other fields are written, and set afterwards. So a record that was written in part is
+ * not used.
  */
 
 #include "cm_ports.h"
@@ -77,7 +78,10 @@ cm_ports_has_any(const struct cm_ports_file *file)
 
 /* --- ports that are kept ------------------------------------------------------------------------- */
 
-/* Whether a record has only values that a client could have sent. */
+/*
+ * Whether a record of a listener's port, which another process has written, has only values that a
+ * client could have sent.
+ */
 static bool
 is_valid(const struct cm_port *port)
 {
@@ -95,7 +99,10 @@ is_valid(const struct cm_port *port)
 	       !uroce_mux_cm_check(&bind, uroce_mux_cm_request_size(bind.type));
 }
 
-/* Bind a new id of the keeper to a port. @return the new id, or UROCE_CM_NO_ID */
+/*
+ * Bind a new id of the keeper to a port, so that the port stays reserved for its user.
+ * @return the new id, or UROCE_CM_NO_ID
+ */
 static uint32_t
 keep_port(struct uroce_cm_manager *keeper, const struct cm_port *port)
 {

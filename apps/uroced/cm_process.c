@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Starts connection managers. A process that was forked for this purpose forks them. For each
- * descriptor of the next connection manager, uroced sends this process a message: the descriptor,
- * and a byte that is its number in enum cm_fd. The connection to uroced is the last descriptor, and
- * starts the connection manager, which runs the same program as uroced.
+ * Starts connection managers. uroced forked a process for this purpose, and this process forks
+ * connection managers. For each descriptor of the next connection manager, uroced sends the process
+ * a message: the descriptor, and a byte that is its number in enum cm_fd. The connection to uroced
+ * is the last descriptor, and starts the connection manager, which runs the same program as uroced.
  */
 
 #include "cm_process.h"
@@ -25,9 +25,9 @@
 /* --- the process that forks connection managers -------------------------------------------------- */
 
 /*
- * Move the descriptors to the numbers of enum cm_fd, which they keep after exec(), and close all
- * other descriptors. Each descriptor is duplicated twice, since its first number may be one that
- * enum cm_fd gives to another descriptor.
+ * Move the descriptors of a connection manager to the numbers of enum cm_fd, which they keep after
+ * exec(), and close all other descriptors. Each descriptor is duplicated twice, since its first
+ * number may be one that enum cm_fd gives to another descriptor.
  */
 static void
 place_fds(const int from[CM_FD_END])
@@ -53,7 +53,7 @@ become_manager(const int fds[CM_FD_END], bool is_unconfined)
 	_exit(1);
 }
 
-/* Whether uroced creates a new descriptor for each connection manager. */
+/* Whether uroced creates a new descriptor of this kind (enum cm_fd) for each connection manager. */
 static bool
 is_made_by_uroced(int which)
 {
@@ -93,8 +93,8 @@ start_managers(int uroced, int fds[CM_FD_END], bool is_unconfined)
 }
 
 /*
- * Open the file of leases for reading only. The path of the file may name another file by now, so
- * the file is opened by /proc/self/fd.
+ * Open the file of leases for reading only, by its descriptor. The file is opened through
+ * /proc/self/fd, because its path may name another file by now.
  */
 static int
 open_readonly(int leases)

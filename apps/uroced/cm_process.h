@@ -22,19 +22,25 @@
  */
 #define CM_ARGUMENT "--connection-manager"
 
-/** The descriptors that a connection manager has from its start. */
+/** The numbers of the descriptors that a connection manager has from its start. */
 enum cm_fd {
 	CM_FD_UROCED = 3, /* connection of the connection manager to uroced */
 	CM_FD_LISTENER,   /* the socket to which clients of the connection manager connect */
 	CM_FD_REPORTS,    /* the socket for requests of uroced's telemetry (cm_report.h) */
-	CM_FD_LEASES,     /* the file of leases, for reading */
-	/* the socket that reader_start() returned, by which readers are requested */
+	CM_FD_LEASES,     /* the file of leases of QP numbers, for reading */
+	/*
+	 * the socket that reader_start() returned, by which the connection manager requests readers
+	 */
 	CM_FD_READERS,
-	CM_FD_PORTS, /* the shared memory of cm_ports_create(), of all connection managers */
+	/* the shared memory of cm_ports_create(), which all connection managers use */
+	CM_FD_PORTS,
 	CM_FD_END
 };
 
-/** The shortest and the longest time between the end of a connection manager and the next start. */
+/**
+ * The shortest and the longest time in nanoseconds between the end of a connection manager and the
+ * start of the next one.
+ */
 #define CM_DELAY_MIN_NS UINT64_C(100000000)
 #define CM_DELAY_MAX_NS UINT64_C(10000000000)
 
@@ -44,7 +50,9 @@ struct cm_process {
 	bool is_running;
 	/* time of the last start of a connection manager; if none runs, time of the next start */
 	uint64_t start_ns;
-	/* time between the next end of a connection manager and the start after it */
+	/*
+	 * time in nanoseconds between the next end of a connection manager and the start after it
+	 */
 	uint64_t delay_ns;
 };
 
@@ -58,7 +66,7 @@ struct cm_process {
  */
 int cm_process_fork(struct cm_process *process, int leases, int readers, bool is_unconfined);
 
-/** Whether a connection manager is to be started now. */
+/** Whether a connection manager is to be started at the time `now_ns`. */
 bool cm_process_is_due(const struct cm_process *process, uint64_t now_ns);
 
 /**

@@ -10,8 +10,8 @@
 #include "cm_server.h"
 
 /*
- * Find the client that has an id. The id of a connection request that no client has received yet
- * belongs to the client of the listener.
+ * Find the client that owns an id of the CM engine. The id of a connection request that no client
+ * has received yet belongs to the client of the listener.
  */
 static struct uroce_cm_row_owner
 find_owner(const struct cm_server *server, const struct uroce_cm_row *row)
@@ -35,7 +35,7 @@ fill_ids(const struct cm_server *server, uint32_t first, struct cm_report_ids *i
 }
 
 /*
- * Receive a request.
+ * Receive a request of uroced's telemetry.
  * @return false if there is no valid request. The server then receives no further requests.
  */
 static bool

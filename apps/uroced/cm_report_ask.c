@@ -2,7 +2,7 @@
 
 /*
  * Requests of uroced's telemetry to the connection manager. A reply may come after its request has
- * timed out. The next request then receives this reply, and skips it because of its number.
+ * timed out. The next request then receives this late reply, and skips it because of its number.
  */
 
 #include "cm_report.h"
@@ -58,8 +58,8 @@ check_report(const struct cm_report_request *request, const struct cm_report *re
 
 /*
  * Receive a report of the connection manager. This call does not wait.
- * @return 0 if a report was received; -EAGAIN if there is no report; -EPIPE if the peer has hung
- *         up; another -errno
+ * @return 0 if a report was received; -EAGAIN if there is no report; -EPIPE if the connection
+ *         manager has hung up; another -errno
  */
 static int
 take_report(int socket, struct cm_report *report)

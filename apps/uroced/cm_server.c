@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The thread of the connection manager waits on one epoll for the listener, clients, events of
- * managers, and the end of uroced. The thread serves one request of each user in turn.
+ * The thread of the connection manager waits on one epoll for the listening socket, clients, events
+ * of their uroce_cm_managers, telemetry, and the end of uroced. The thread serves one request of
+ * each user in turn.
  */
 
 #include "cm_server.h"
@@ -25,21 +26,24 @@
 #define EPOLL_EVENTS (CM_CLIENTS_MAX + 8)
 /*
  * timeout of epoll_wait() in ms, while accept() has failed, the socket of a client is full, or
- * ports are kept
+ * ports of former listeners are kept
  */
 #define RETRY_MS 100
 
 /*
- * Maximum number of connections that are accepted in a round. Each user has one request served in a
- * round. Clients that connect and leave in a loop would otherwise make each request of others wait
- * for a whole queue of connections.
+ * Maximum number of connections that the connection manager accepts in a round of its loop. Each
+ * user has one request served in a round. Without the maximum, clients that connect and leave in a
+ * loop would make each request of others wait for a whole queue of connections.
  */
 #define ACCEPTS_MAX 8u
 
-/* User ID under which the ids that keep ports are limited; no client has this user ID. */
+/*
+ * User ID under which the ids that keep the ports of former listeners are limited; no client has
+ * this user ID.
+ */
 #define KEEPER_UID ((uid_t)-1)
 
-/* The data of an epoll event: the slot of a client, or one of these values. */
+/* The data of an epoll event: cm_client.slot of a client, or one of these values. */
 enum { LISTENER = CM_CLIENTS_MAX, EVENTS, UROCED, REPORTS };
 
 static int
@@ -76,7 +80,7 @@ count_clients(const struct cm_server *server, uid_t uid, bool is_others)
 	return nb;
 }
 
-/* Delete the records of a client's listeners, and disown its ids. */
+/* Delete the records of a client's listeners, and remove the client as the owner of its ids. */
 static void
 drop_ids(const struct cm_client *client)
 {
@@ -89,7 +93,7 @@ drop_ids(const struct cm_client *client)
 	}
 }
 
-/* End a client. Its ids are destroyed, and the peers of these ids are notified. */
+/* End a client of the server. Its ids are destroyed, and the peers of these ids are notified. */
 static void
 leave(struct cm_client *client, const char *why)
 {
@@ -110,7 +114,7 @@ leave(struct cm_client *client, const char *why)
 	free(client);
 }
 
-/* Send a client the reason why its connection ends, and end the client. */
+/* Send a client the reason why its connection to the server ends, and end the client. */
 static void
 refuse_client(struct cm_client *client, int error, const char *why)
 {
@@ -146,8 +150,9 @@ create_client(struct cm_server *server, int socket)
 }
 
 /*
- * Add a client. The client is refused if its user would have more than half of the connections that
- * other users leave. Connections that are not closed yet count.
+ * Add a client of the connection manager. The client is refused if its user would have more than
+ * half of the connections that other users leave. Connections that were ended but are not closed
+ * yet count.
  */
 static void
 accept_client(struct cm_server *server, int socket)
@@ -197,8 +202,8 @@ accept_waiting(struct cm_server *server)
 /* --- requests ------------------------------------------------------------------------------------ */
 
 /*
- * Check whether the socket of a client has room for a message. If it has none, watch the socket for
- * room instead of for requests.
+ * Check whether the socket of a client has room for a message. If it has none, let epoll watch the
+ * socket for room instead of for requests.
  */
 static bool
 has_room(struct cm_client *client)
@@ -217,7 +222,7 @@ has_room(struct cm_client *client)
 }
 
 /*
- * Send a message for which the socket has room.
+ * Send a reply to a client, whose socket has room.
  * @return false if the connection has failed, and the client was freed
  */
 static bool
@@ -230,7 +235,7 @@ send_reply(struct cm_client *client, const struct uroce_mux_cm_reply *reply)
 	return false;
 }
 
-/* Send a client the notice that it has events, if there are events and the socket has room. */
+/* Send a client the notice that it has events, if it has any and its socket has room. */
 static void
 tell_events(struct cm_client *client)
 {
@@ -378,7 +383,7 @@ handle_events(struct cm_server *server, const struct epoll_event *events, int nb
 		accept_waiting(server);
 }
 
-/* End the clients that have not read their replies for CM_FULL_MAX_NS. */
+/* End the clients that have not read their replies for CM_FULL_MAX_NS: their sockets were full. */
 static void
 end_full(struct cm_server *server)
 {
@@ -436,8 +441,8 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	server->events_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	ret = cm_ids_init(&server->ids, host->max_ids);
 	/*
-	 * the device receives the messages of uroced, so the server watches `uroced` only for its
-	 * hang-up
+	 * the device of the connection manager receives the messages of uroced, so the server
+	 * watches the socket `uroced` only for a hang-up
 	 */
 	if (ret == 0 && (server->epoll_fd < 0 || server->events_fd < 0 ||
 			 watch_fd(server, listener, LISTENER, EPOLLIN) < 0 ||
@@ -450,7 +455,7 @@ cm_server_init(struct cm_server *server, const struct cm_host *host, int listene
 	return ret;
 }
 
-/* The notification of the user whose ids keep ports: these ids have no events. */
+/* Takes notice of events of the ids that keep ports of former listeners; they have none. */
 static void
 ignore_events(void *arg)
 {

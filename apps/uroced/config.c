@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Reads the configuration file with DPDK's parser of INI files. */
+/* Reads the configuration file of uroced with DPDK's parser of INI files. */
 
 #include "config.h"
 

@@ -9,7 +9,7 @@
  */
 
 /**
- * Read a configuration file.
+ * Read a configuration file of uroced.
  * @param set  function that is called for each line; it returns 0, or -1 after one line of the log
  * @return 0, or -1 after one line of the log
  */

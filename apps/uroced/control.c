@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The control thread waits on one epoll for the listener, clients, readers, changes of the port,
- * and signals. The thread handles one message of each user in turn, so that a user with many
- * messages delays no other user. The thread waits for no client: a message for which there is no
- * room in a client's socket is sent later, or dropped.
+ * The control thread of uroced waits on one epoll for the listening socket, clients, reader
+ * processes, changes of the port, and signals. The thread handles one message of each user in turn,
+ * so that a user with many messages delays no other user. The thread waits for no client: a message
+ * for which there is no room in a client's socket is sent later, or dropped.
  *
  * The file has more than 500 lines, because all events of the loop change the same table of
  * clients.
@@ -32,7 +32,7 @@
  * thread can give turns to users.
  */
 #define EVENTS (CLIENTS_MAX + READERS_MAX + 8)
-/* maximum number of connections that are accepted in one round of the loop */
+/* maximum number of connections that the control thread accepts in one round of its loop */
 #define ACCEPTS_MAX UROCE_MUX_BACKLOG
 /* timeout of epoll_wait() in ms, while a message waits for room in the socket of a client */
 #define TICK_MS 10
@@ -43,8 +43,8 @@
 #define DEAF_MS 100
 
 /*
- * The data of an epoll event: the slot of a client, one of these values, or READER plus the index
- * of a reader.
+ * The data of an epoll event: client.slot of a client, one of these values, or READER plus the
+ * index of a reader process.
  */
 enum { LISTENER = CLIENTS_MAX, SIGNALS, BROKEN, LINK, ADDRS, READER };
 
@@ -85,7 +85,7 @@ control_sum_of(const struct control *control, uid_t uid)
 
 /*
  * Compute how many connections a user may have: at most the limit of the options, and at most half
- * of those that other users leave. So several users together cannot keep others out.
+ * of the connections that other users leave. So several users together cannot keep others out.
  */
 static unsigned
 get_allowed_clients(const struct control *control, uid_t uid)
@@ -99,8 +99,8 @@ get_allowed_clients(const struct control *control, uid_t uid)
 }
 
 /*
- * Find a free slot. Slots are used in turn, so that the slot of a client that has ended is not
- * given to another client soon.
+ * Find a free slot for a client in the table of clients. Slots are used in turn, so that the slot
+ * of a client that has ended is not given to another client soon.
  * @return CLIENTS_MAX if all slots are used
  */
 static unsigned
@@ -195,8 +195,9 @@ set_deaf(struct control *control, bool is_deaf)
 }
 
 /*
- * Accept all connections of the listener's queue in one round. If fewer were accepted, clients that
- * connect and leave in a loop would make another client wait one round for each of them.
+ * Accept all connections of the listening socket's queue in one round. If fewer were accepted,
+ * clients that connect and leave in a loop would make another client wait one round for each of
+ * them.
  */
 static void
 accept_waiting(struct control *control)
@@ -222,7 +223,7 @@ accept_waiting(struct control *control)
 
 /*
  * Replace the socket by which telemetry sends requests to the connection manager.
- * @return the former socket
+ * @return the previous socket
  */
 static int
 set_reports(struct control *control, int reports)
@@ -258,8 +259,8 @@ control_leave(struct control *control, struct client *client, const char *why)
 		end_manager(control);
 	if (was_attached) {
 		/*
-		 * The leases end first: from then on, no frame of this client reaches a QP of
-		 * another client.
+		 * The leases of QP numbers end first: from then on, no frame of this client reaches
+		 * a QP of another client.
 		 */
 		nb_leases = lease_end(control->leases, &lessee, control_now_ns());
 		data_unlink(control->data, client);
@@ -278,7 +279,7 @@ control_leave(struct control *control, struct client *client, const char *why)
 /* --- the connection manager ---------------------------------------------------------------------- */
 
 /*
- * Add the connection manager to the clients.
+ * Add the connection manager to the clients of uroced.
  * @return 0, or -errno: the caller has to close the socket
  */
 static int
@@ -299,7 +300,7 @@ add_manager(struct control *control, int socket)
 	return 0;
 }
 
-/* Start the connection manager if it does not run, and the delay since its end is over. */
+/* Start the connection manager if it does not run, and the delay since its last end is over. */
 static void
 look_at_manager(struct control *control)
 {
@@ -334,7 +335,8 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 	if (ret < 0)
 		return ret;
 	/*
-	 * EEXIST is no error: the epoll has watched the socket of this reader since an earlier job
+	 * EEXIST is no error: the epoll already watches the socket of this reader process, because
+	 * of an earlier job
 	 */
 	if (watch(control, control->readers.of[ret].socket, READER + (uint32_t)ret) < 0 &&
 	    errno != EEXIST)
@@ -347,7 +349,8 @@ control_ask_reader(struct control *control, struct client *client, struct reader
 }
 
 /*
- * Refuse all clients that have a job at a reader which has failed, since the jobs will not be done.
+ * Refuse all clients that have a job at a reader process which has failed, since the jobs will not
+ * be done.
  */
 static void
 refuse_all(struct control *control, unsigned reader)
@@ -524,7 +527,10 @@ handle_event(struct control *control, uint32_t of)
 	}
 }
 
-/* Handle a message of a client, unless the client was freed, or has a job at a reader. */
+/*
+ * Handle a message of a client, unless the client was freed, or a reader process has a job of the
+ * client.
+ */
 static void
 handle_client(struct control *control, unsigned slot)
 {
@@ -537,9 +543,9 @@ handle_client(struct control *control, unsigned slot)
 }
 
 /*
- * End a client that hung up before it attached. The end of such a client takes little time, so the
- * client waits for no turn. A user at its limit of clients can connect again as soon as it has
- * closed a connection.
+ * End a client that hung up before it attached. The end of such a client takes little time, so it
+ * is done before the messages of clients, and does not wait for the turn of the client's user. A
+ * user at its limit of clients can connect again as soon as it has closed a connection.
  */
 static void
 leave_early(struct control *control, struct client *client)
@@ -577,8 +583,8 @@ static void
 end_control(struct control *control)
 {
 	/*
-	 * the listener is shut down but not closed, because connections that were not accepted may
-	 * have descriptors; the kernel closes the listener when the process has ended
+	 * the listening socket is shut down but not closed, because connections that were not
+	 * accepted may have descriptors; the kernel closes the socket when the process has ended
 	 */
 	service_stop(&control->service);
 	(void)shutdown(control->listener, SHUT_RDWR);
@@ -603,7 +609,7 @@ get_timeout_ms(const struct control *control)
 		 control->is_deaf || readers_are_due(&control->readers))
 		ms = DEAF_MS;
 	/*
-	 * -1 means: no time limit. As an unsigned number it is the largest one, so the shorter time
+	 * -1 means: no time limit. As an unsigned number -1 is the largest one, so the shorter time
 	 * is returned.
 	 */
 	return (unsigned)report_ms < (unsigned)ms ? report_ms : ms;

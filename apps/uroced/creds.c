@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The users of clients, and the table of subordinate user IDs. */
+/* Finds the users of uroced's clients, by the table of subordinate user IDs. */
 
 #include "creds.h"
 
@@ -12,12 +12,12 @@
 #include <stdlib.h>
 
 /*
- * user ID of a socket whose credentials are not known; the kernel reports this number for user IDs
- * that the user namespace of the process does not map
+ * user ID of a socket whose credentials are not known; the kernel reports this number, 65534, for
+ * user IDs that the user namespace of the process does not map
  */
 #define UID_UNKNOWN 65534
 
-/* Subordinate user IDs that are assigned to a user. */
+/* A range of subordinate user IDs that is assigned to a user (subuid(5)). */
 struct range {
 	uid_t first, last;
 	uid_t user;
@@ -42,7 +42,10 @@ find_user(const char *name, uid_t *uid)
 	return true;
 }
 
-/* Read a line "NAME:FIRST:COUNT". @return whether it assigns user IDs to a user */
+/*
+ * Read a line "NAME:FIRST:COUNT" of the file of subordinate user IDs.
+ * @return whether the line assigns user IDs to a user
+ */
 static bool
 read_line(const char *line, struct range *range)
 {

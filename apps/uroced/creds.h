@@ -4,10 +4,10 @@
 
 /**
  * @file
- * The user of a client, to whom limits and turns apply. A user who has subordinate user IDs
- * (subuid(5)) may run processes with thousands of user IDs in user namespaces. Such a process is a
- * client of the user to whom its user ID is assigned. Otherwise one user could take the shares of
- * many users.
+ * The user of a client of uroced, to whom limits and turns apply. A user who has subordinate user
+ * IDs (subuid(5)) may run processes with thousands of user IDs in user namespaces. Such a process
+ * is a client of the user to whom its user ID is assigned. Otherwise one user could take the shares
+ * of many users.
  */
 
 #include <sys/socket.h>
@@ -16,9 +16,9 @@
 #define CREDS_SUBUID_PATH "/etc/subuid"
 
 /**
- * Read the file of subordinate user IDs. The assignments replace those of an earlier call. A file
+ * Read the file of subordinate user IDs. Its assignments replace those of an earlier call. A file
  * that does not exist, and lines that are not as in subuid(5), assign no user IDs. The function
- * must be called while the process has one thread.
+ * must be called while the process has only one thread.
  * @return 0, or -errno
  */
 int creds_read_subuids(const char *path);

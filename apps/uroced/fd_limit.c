@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Raises the soft limit of descriptors to the hard limit. */
+/* Raises the soft limit of descriptors of a process (RLIMIT_NOFILE) to the hard limit. */
 
 #include "fd_limit.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Sends and receives messages with one descriptor. A received descriptor is closed on exec(). */
+/*
+ * Sends and receives socket messages with one descriptor. A received descriptor is closed on
+ * exec().
+ */
 
 #include "fd_message.h"
 

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 /**
- * Send a message, with or without a descriptor.
+ * Send a message over a UNIX socket, with or without a descriptor.
  * @param fd  the descriptor; -1 if there is none
  * @param flags  flags for sendmsg()
  * @return 0, or -errno
@@ -19,7 +19,7 @@
 int fd_message_send(int socket, const void *bytes, size_t len, int fd, int flags);
 
 /**
- * Receive a message, and the descriptor that it brings.
+ * Receive a message from a UNIX socket, and the descriptor that it brings.
  * @param[out] fd  the descriptor, which the caller has to close; -1 if there is none
  * @param flags  flags for recvmsg()
  * @return the number of bytes; 0 if the peer has hung up; -errno

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A round of the data path. Clients have turns by deficit round robin, and the unit is time. The
- * whole time of a turn is measured and charged to the client. Time beyond the turn is subtracted
- * from the client's next turns. So short frames, dropped frames, multicast copies and WAKE messages
- * are charged to a client by the time that they take.
+ * A round of the data path of uroced. Clients have turns by deficit round robin, and the unit is
+ * time. The whole time of a turn is measured and charged to the client. Time beyond the turn is
+ * subtracted from the client's next turns. So short frames, dropped frames, multicast copies and
+ * WAKE messages are charged to a client by the time that they take.
  *
  * A batch is taken from a ring in steps: load the descriptors, copy the headers, check the copies,
- * move the frames, publish. An index that the client has written is read once for each batch, and
- * each descriptor once. Their values are checked before they are used.
+ * forward the frames, publish. An index that the client has written is read once for each batch,
+ * and each descriptor once. Their values are checked before they are used.
  *
- * A frame stays in its ring up while its destination, the wire or a ring down, has no room. The
- * transmit bursts of its client then accept fewer frames. The turn of a client whose frame waits is
- * continued in the next round, before other turns. Frames wait only for a limited time (wait
- * budget) for a client that does not empty its rings down. Afterwards frames for this client are
- * dropped.
+ * A frame stays in the ring of its sender while its destination, the wire or a ring of another
+ * client, has no room. The sender's transmit bursts then accept fewer frames. The turn of a client
+ * whose frame waits is continued in the next round, before other turns. Frames wait only for a
+ * limited time (wait budget) for a client that does not empty its rings. Afterwards frames for this
+ * client are dropped.
  *
  * The functions are in one file of more than 500 lines, so that the compiler can inline the steps
  * of a frame.
@@ -29,14 +29,15 @@
 #include "mux/binding.h"
 
 /*
- * Maximum number of rounds for which a barrier waits for the rings of other clients. A client that
- * has overdrawn its turn by the most expensive batch has a new turn in fewer rounds.
+ * Maximum number of rounds for which a barrier waits until other clients' earlier frames have been
+ * taken from their rings. A client that has overdrawn its turn by the most expensive batch has a
+ * new turn in fewer rounds.
  */
 #define BARRIER_ROUNDS_MAX 128
 static_assert(BARRIER_ROUNDS_MAX * DATA_TURN_NS > (int64_t)DATA_MCAST_MAX_NS,
 	      "or a barrier passes what is only late");
 
-/* A descriptor of a batch: a frame or a barrier. */
+/* A descriptor that was taken from a client's ring: a frame or a barrier. */
 struct item {
 	/*
 	 * the frame in the shared memory of its sender; the sender may change the frame at any time
@@ -48,8 +49,8 @@ struct item {
 };
 
 /*
- * Copy UROCE_SHM_FRAME_MIN to FRAME_HEAD bytes, as two halves of a constant length that overlap. A
- * memcpy() of a length that is not known at compile time would take longer.
+ * Copy `len` bytes, UROCE_SHM_FRAME_MIN to FRAME_HEAD, as two parts of a constant length that may
+ * overlap. A memcpy() of a length that is not known at compile time would take longer.
  */
 static inline void
 copy_head(uint8_t *to, const uint8_t *from, uint32_t len)
@@ -93,8 +94,8 @@ charge_turn(const struct data *data, struct client *client, uint64_t since_ns, u
 /* --- down: to clients ---------------------------------------------------------------------------- */
 
 /*
- * Put a ring down into the list of rings with frames to publish, and read how much room the ring
- * has.
+ * Put a ring to a client into the list of rings with frames to publish, and read for how many
+ * frames the ring has room.
  * @return false if the client is broken: the index that it has written to the ring is impossible
  */
 static bool
@@ -129,8 +130,8 @@ put_together(uint8_t *to, const struct pieces *frame)
 	else
 		memcpy(to, frame->head, frame->head_len);
 	/*
-	 * memmove() is used because the memory may overlap: a client may send from the buffer into
-	 * which it receives
+	 * memmove() is used because source and destination may overlap: a client may send from the
+	 * buffer into which it receives
 	 */
 	if (frame->rest_len > 0)
 		memmove(to + frame->head_len, frame->rest, frame->rest_len);
@@ -161,7 +162,7 @@ put_down(struct data *data, struct client *to, uint32_t qpn, const struct pieces
 	counter_add(&to->counters.bytes_down, len);
 }
 
-/* Find the client that holds a QP number. @return NULL if no client holds the number */
+/* Find the client that holds a QP number. @return NULL if no client holds the QP number */
 static struct client *
 client_of(const struct data *data, uint32_t qpn)
 {
@@ -171,8 +172,8 @@ client_of(const struct data *data, uint32_t qpn)
 }
 
 /*
- * Check whether the owner of a QP has bound the QP to the sender of a frame [mux/binding.h]. A
- * client may send to its own QPs without a binding.
+ * Check whether the client that owns the destination QP of a frame has bound the QP to the sender
+ * of the frame [mux/binding.h]. A client may send to its own QPs without a binding.
  * @param from  the client that sent the frame; NULL if it comes from the wire
  */
 static bool
@@ -245,10 +246,10 @@ data_deliver_all(struct data *data, const struct client *from, const struct fram
 }
 
 /*
- * Send a client a WAKE message, because its rings down have frames. Sending the message takes as
- * long as many frames. So the time is charged to the receiving client, in its own turn, and the
- * client gets one WAKE for all of its rings. If the socket is full, the WAKE message is not needed,
- * because the client still has earlier WAKE messages to read.
+ * Send a client a WAKE message, because rings to this client have frames. Sending the message takes
+ * as long as forwarding many frames. So the time is charged to the receiving client, in its own
+ * turn, and the client gets one WAKE for all of its rings. If the socket is full, the WAKE message
+ * is not needed, because the client still has earlier WAKE messages to read.
  */
 static void
 wake(const struct data *data, struct client *client)
@@ -286,8 +287,8 @@ data_publish(struct data *data)
 /* --- up: from clients ---------------------------------------------------------------------------- */
 
 /*
- * The result for a descriptor: its frame was forwarded or dropped, or its barrier was passed
- * (GONE), or the descriptor stays in the ring (WAITS).
+ * What became of a descriptor in a client's ring: its frame was forwarded or dropped, or its
+ * barrier was passed (GONE), or the descriptor stays in the ring (WAITS).
  */
 enum forward_verdict {
 	GONE,
@@ -300,18 +301,19 @@ enum forward_verdict {
 };
 
 /*
- * FRAME_NS is added to the wait budget of a client for each frame that it takes. Senders begin to
- * wait for a client when its wait budget exceeds WAIT_BUDGET_MIN_NS. A round takes at most
- * ROUND_MAX_NS off a wait budget, since another thread may have had the CPU during the round.
+ * The wait budget of a client is the time for which senders may wait for the client, while its ring
+ * is full. FRAME_NS is added to the budget for each frame that the client takes. Senders begin to
+ * wait for a client when its budget exceeds WAIT_BUDGET_MIN_NS. A round takes at most ROUND_MAX_NS
+ * off a budget, since another thread may have had the CPU during the round.
  */
 #define FRAME_NS           UINT64_C(100000)
 #define WAIT_BUDGET_MIN_NS (DATA_STALL_NS / 20)
 #define ROUND_MAX_NS       (DATA_STALL_NS / 20)
 
 /*
- * Decide whether senders wait for a client whose ring down is full. The waiting time is bounded:
- * the time in which senders waited is taken off the client's wait budget. The budget grows with
- * each frame that the client takes, and slowly with time.
+ * Decide whether senders of frames wait for a client whose ring is full. The waiting time is
+ * bounded: the time in which senders waited is taken off the client's wait budget. The budget grows
+ * with each frame that the client takes, and slowly with time.
  */
 static __attribute__((noinline)) bool
 has_wait_budget(const struct data *data, struct client_down *down)
@@ -334,8 +336,8 @@ has_wait_budget(const struct data *data, struct client_down *down)
 }
 
 /*
- * Check whether a frame has to wait: the ring of its receiver has no room, and the wait budget of
- * this receiver is not used up.
+ * Check whether a frame has to wait in the ring of its sender: the ring to its receiver has no
+ * room, and the wait budget of this receiver is not used up.
  */
 static bool
 is_awaited(struct data *data, struct client *to, uint32_t qpn)
@@ -348,7 +350,7 @@ is_awaited(struct data *data, struct client *to, uint32_t qpn)
 
 /*
  * Send a frame to the wire. A multicast frame is also delivered to the clients. On the port `udp` a
- * report of a multicast group is not sent: the kernel joins the group instead.
+ * report of a multicast group (IGMP, MLD) is not sent: the kernel joins the group instead.
  */
 static enum frame_drop
 send_away(struct data *data, const struct client *from, const struct frame *frame,
@@ -364,8 +366,8 @@ send_away(struct data *data, const struct client *from, const struct frame *fram
 }
 
 /*
- * Check a datagram from a client. It is dropped if its source QP does not belong to the sender, or
- * if the user of the sender may not use the Q_Key.
+ * Check a UD datagram from a client. It is dropped if its source QP does not belong to the sender,
+ * or if the user of the sender may not use the Q_Key.
  */
 static enum frame_drop
 classify_datagram(const struct data *data, const struct client *from, const struct frame *frame)
@@ -395,8 +397,9 @@ classify_frame(const struct data *data, const struct client *from, const struct 
 /* --- barriers ------------------------------------------------------------------------------------ */
 
 /*
- * Mark the frames that a client has in its rings, for the barriers that were reached since its
- * rings were marked last. A ring with an impossible index counts as empty.
+ * Mark the frames that a client has in its rings to uroced. Barriers of other clients that the data
+ * path has reached since the last marking wait for these frames. A ring with an impossible index
+ * counts as empty.
  */
 static void
 mark_rings(const struct data *data, struct client *client)
@@ -434,9 +437,9 @@ check_marks(struct client *client)
 }
 
 /*
- * Check whether all frames that a client had in its rings when another client's barrier was reached
- * have been taken. Frames behind a newer barrier of the client itself do not count: otherwise two
- * clients could wait for each other.
+ * Check whether all frames that a client had in its rings to uroced, when another client's barrier
+ * was reached, have been taken. Frames behind a newer barrier of the client itself do not count:
+ * otherwise two clients could wait for each other.
  */
 static bool
 has_passed(const struct client *client, uint64_t number)
@@ -466,11 +469,11 @@ have_others_passed(const struct data *data, const struct client *from, uint64_t 
 }
 
 /*
- * Handle a barrier in a ring up. The barrier is passed when three conditions are true. The
- * doorbells were polled, so that all clients with frames have turns. The frames that other clients
- * had in their rings when the barrier was reached have been taken. The wire was found empty. A
- * client that fills its rings faster than its turns allow delays the barriers of other clients by
- * BARRIER_ROUNDS_MAX rounds at most.
+ * Handle a barrier in a ring from a client. The barrier is passed when three conditions are true.
+ * The doorbells were polled, so that all clients with frames have turns. The frames that other
+ * clients had in their rings when the barrier was reached have been taken. The port was found to
+ * have no more received frames. A client that fills its rings faster than its turns allow delays
+ * the barriers of other clients by BARRIER_ROUNDS_MAX rounds at most.
  */
 static enum forward_verdict
 wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_end *up)
@@ -502,7 +505,7 @@ wait_at_barrier(struct data *data, struct client *from, const struct uroce_spsc_
 /* --- up: frames ---------------------------------------------------------------------------------- */
 
 /*
- * Forward a frame.
+ * Forward a frame of a client, or drop it.
  * @param head  a copy of the first bytes of the frame, on which all decisions are made
  */
 static enum forward_verdict
@@ -563,7 +566,7 @@ copy_heads(struct data *data, const struct item *item, uint32_t nb)
 }
 
 /*
- * Take a batch of descriptors from a ring up, and forward the frames.
+ * Take a batch of descriptors from a ring of a client, and forward the frames.
  * @return the number of descriptors that were taken from the ring
  */
 static unsigned
@@ -603,8 +606,8 @@ take_batch(struct data *data, struct client *client, struct uroce_spsc_end *up)
 }
 
 /*
- * Take batches from the rings of a client in turn, until the time of its turn is used up or the
- * rings are empty.
+ * Take batches from the rings of a client, one ring after the other, until the time of the client's
+ * turn is used up or the rings are empty.
  * @return the number of descriptors that were taken
  */
 static unsigned
@@ -643,8 +646,9 @@ take_turn(struct data *data, struct client *client)
 }
 
 /*
- * Run one round. The round begins with the first client whose turn is to be continued. If there is
- * no such client, the round begins with the client behind the one that began the last round.
+ * Run one round of the data path: each client that has turns gets its turn. The round begins with
+ * the first client whose turn is to be continued. If there is no such client, it begins with the
+ * client behind the one that began the last round.
  */
 unsigned
 data_round(struct data *data)
@@ -665,12 +669,12 @@ data_round(struct data *data)
 			has_next = true;
 		}
 		/*
-		 * a pending barrier or WAKE message of the client counts as work, so that the next
-		 * round begins soon
+		 * a barrier that waits to be passed, or a WAKE message that is due, counts as work,
+		 * so that the next round begins soon
 		 */
 		nb += data->runq[at]->nb_barriers + data->runq[at]->is_wake_due;
 		/*
-		 * The wire is polled after each client that has sent frames, since the RX ring of
+		 * The port is polled after each client that has sent frames, since the RX ring of
 		 * the port is short.
 		 */
 		if (n > 0)

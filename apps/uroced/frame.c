@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the headers of a frame once and checks each length. Then the frame is accepted or dropped.
+ * Parses the headers of a frame from a client or from the wire once, and checks each length. Then
+ * the frame is accepted or dropped.
  */
 
 #include "frame.h"
@@ -44,14 +45,14 @@ struct arp {
 	uint8_t sender_mac[6], sender_ip[4], target_mac[6], target_ip[4];
 };
 
-/* A message of IGMPv2. */
+/* An IGMPv2 message. */
 struct igmp {
 	uint8_t type, max_resp;
 	be16 checksum;
 	uint8_t group[4];
 };
 
-/* The fields of a message of MLDv1 that follow its type. */
+/* The fields of an MLDv1 message that follow its type. */
 struct mld_rest {
 	uint8_t code;
 	be16 checksum, max_resp, reserved;
@@ -59,8 +60,8 @@ struct mld_rest {
 };
 
 /*
- * A neighbour solicitation with the option "source link-layer address", which is the only allowed
- * option.
+ * An IPv6 neighbour solicitation with the option "source link-layer address", which is the only
+ * option that is allowed.
  */
 struct solicit {
 	uint8_t type, code;
@@ -103,7 +104,9 @@ struct rest {
 	uint32_t len;
 };
 
-/* Take the next `len` bytes of a frame. @return NULL if the frame has fewer bytes */
+/*
+ * Take the next `len` bytes of a frame that is being parsed. @return NULL if there are fewer bytes
+ */
 static const void *
 take(struct rest *rest, uint32_t len)
 {
@@ -212,7 +215,8 @@ read_icmpv6(struct rest rest, uint32_t len, struct frame *frame)
 }
 
 /*
- * Parse an MLD message behind 8 bytes of hop-by-hop options, which contain the option Router Alert.
+ * Parse an MLD message behind the IPv6 header and 8 bytes of hop-by-hop options, which contain the
+ * option Router Alert.
  */
 static void
 read_mld(struct rest rest, struct frame *frame)
@@ -293,8 +297,8 @@ is_our_ip(const struct frame_host *host, const uint8_t *ip, bool is_ipv6)
 }
 
 /*
- * Check whether a frame is a report from the unspecified address. A host without a link-local
- * address sends reports of MLD from the unspecified address [RFC 3590].
+ * Check whether a frame is a multicast report from the unspecified address. A host without a
+ * link-local address sends MLD reports from the unspecified address [RFC 3590].
  */
 static bool
 is_anonymous_report(const struct frame *frame)
@@ -316,8 +320,8 @@ is_by_us(const struct frame *frame, const struct frame_host *host)
 }
 
 /*
- * Check whether the destination QPN of a frame fits its MAC: exactly the frames with the multicast
- * QPN have a multicast MAC.
+ * Check whether the destination QPN of a frame fits its destination MAC: only frames with the
+ * multicast QPN have a multicast MAC, and all of them have one.
  */
 static bool
 has_fitting_mac(const struct frame *frame)
@@ -326,9 +330,9 @@ has_fitting_mac(const struct frame *frame)
 }
 
 /*
- * Check the QPNs of a frame from a client. QP 1 sends to QP 1 only, and no other QP sends to QP 1.
- * QP 0 does not exist in RoCE. Whether the client has QP 1 is checked together with the other
- * source QPNs.
+ * Check the QPNs of a RoCE frame that a client sends. QP 1 sends to QP 1 only, and no other QP
+ * sends to QP 1. QP 0 does not exist in RoCE. Another function, which checks all source QPNs, finds
+ * out whether the client has QP 1.
  */
 static bool
 may_leave(const struct frame *frame)
@@ -338,7 +342,7 @@ may_leave(const struct frame *frame)
 	return frame->qpn != QPN_SMI && frame->src_qpn != QPN_SMI && has_fitting_mac(frame);
 }
 
-/* Check the QPN of a frame from the wire. Only datagrams are for QP 1. */
+/* Check the destination QPN of a RoCE frame from the wire. Only datagrams are for QP 1. */
 static bool
 may_enter(const struct frame *frame)
 {
@@ -365,8 +369,8 @@ frame_filter_up(const struct frame *frame, const struct frame_host *host)
 	if (!is_by_us(frame, host))
 		return FRAME_DROP_SOURCE;
 	/*
-	 * a frame that is not RoCE must be for other hosts: it is an address request or a multicast
-	 * report
+	 * a frame of a client that is not RoCE is an address request or a multicast report, and
+	 * must be for other hosts
 	 */
 	if (frame->kind != FRAME_ROCE)
 		return frame_is_to_us(frame, host) ? FRAME_DROP_KIND : FRAME_PASSES;
@@ -381,8 +385,9 @@ frame_filter_wire(const struct frame *frame, const struct frame_host *host)
 	if (frame->kind == FRAME_REPORT)
 		return FRAME_DROP_KIND;
 	/*
-	 * a frame with the source address of this host is dropped, since clients trust this
-	 * address: the port has returned a frame of this host, or another host has forged the frame
+	 * a frame from the wire with the source address of this host is dropped, since clients
+	 * trust this address: the port has returned a frame of this host, or another host has
+	 * forged the frame
 	 */
 	if (memcmp(eth->src, host->mac, sizeof(host->mac)) == 0 ||
 	    (frame->kind != FRAME_OTHER && is_our_ip(host, frame->sip, frame->is_ipv6)))

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The groups are few, so they are in an array without order. */
+/*
+ * The multicast groups of the port `udp`. The groups are few, so they are in an array without
+ * order.
+ */
 
 #include "groups.h"
 
@@ -12,7 +15,10 @@
 #include "datapath/port/port.h"
 #include "log_line.h"
 
-/* Number of lines about refused reports at once, and the time after which one more is written. */
+/*
+ * Number of log lines about refused reports that may be written at once, and the time in
+ * nanoseconds after which one more may be written.
+ */
 #define LINES_BURST 5u
 #define LINE_NS     UINT64_C(1000000000)
 
@@ -24,7 +30,10 @@ groups_init(struct groups *groups, const struct uroce_port *port, struct client 
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* The groups of which a user is a member, and those of which only other users are members. */
+/*
+ * The number of groups of which a user is a member, and the number of groups of which only other
+ * users are members.
+ */
 struct usage {
 	unsigned nb_own;
 	unsigned nb_others;
@@ -52,7 +61,10 @@ has_member_of(const struct group *group, const struct slot_set *slots)
 	return common != 0;
 }
 
-/* Count the groups, without the group that the user wants to join. */
+/*
+ * Count the multicast groups, without the group that the user wants to join.
+ * @param slots  the clients of the user
+ */
 static struct usage
 count_groups(const struct groups *groups, const struct group *wanted, const struct slot_set *slots)
 {
@@ -70,9 +82,9 @@ count_groups(const struct groups *groups, const struct group *wanted, const stru
 }
 
 /*
- * Check whether a user may join a group.
+ * Check whether a user may join a multicast group.
  * @param wanted  the group; NULL if it has no members yet
- * @param[out] usage  the other groups, for the log
+ * @param[out] usage  the number of the user's other groups and of other users' groups, for the log
  */
 static bool
 may_join(const struct groups *groups, const struct group *wanted, uid_t uid, struct usage *usage)
@@ -116,7 +128,10 @@ find_group(struct groups *groups, const uint8_t gid[16])
 	return NULL;
 }
 
-/* Make the kernel join a group. @return NULL, and a line in the log, if the kernel refuses */
+/*
+ * Make the kernel join a multicast group. @return NULL, and a line in the log, if the kernel
+ * refuses
+ */
 static struct group *
 add_group(struct groups *groups, const uint8_t gid[16], uid_t uid, uint64_t now_ns)
 {
@@ -148,7 +163,10 @@ remove_group(struct groups *groups, struct group *group)
 	*group = groups->group[--groups->nb];
 }
 
-/* End a membership. @return whether the group has lost its last member, and was removed */
+/*
+ * End a client's membership in a multicast group.
+ * @return whether the group has lost its last member, and was removed
+ */
 static bool
 leave_group(struct groups *groups, struct group *group, uint16_t slot)
 {
@@ -161,7 +179,7 @@ leave_group(struct groups *groups, struct group *group, uint16_t slot)
 	return true;
 }
 
-/* Handle the report of a group of which a client is no member. */
+/* Handle a client's report of a multicast group of which the client is not a member yet. */
 static enum frame_drop
 join_group(struct groups *groups, struct group *group, const uint8_t gid[16], uint16_t slot,
 	   uint64_t now_ns)

@@ -16,8 +16,8 @@
 #include "log_line.h"
 
 /*
- * `in` is the message that is handled, `out` the message that is sent. Only the control thread uses
- * them.
+ * `in` is the message of a client that is being handled, `out` the message that is being sent to a
+ * client. Only the control thread uses them.
  */
 static union uroce_mux_message in, out;
 
@@ -130,8 +130,8 @@ refuse_second(struct control *control, struct client *client)
 }
 
 /*
- * Give a reader the job to seal the shared memory of a client, which is mapped already. The ATTACH
- * message is kept until the reader has replied.
+ * Give a reader process the job to seal the shared memory of a client, which is mapped already. The
+ * ATTACH message of the client is kept until the reader has replied.
  */
 static void
 seal_shm(struct control *control, struct client *client, int fd)
@@ -213,7 +213,8 @@ handle_attach(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Complete an ATTACH when the reader that had to seal the shared memory has replied.
+ * Complete the ATTACH of a client when the reader process that had to seal the shared memory has
+ * replied.
  * @param wrong  why the reader refuses the shared memory; an empty string if it accepts the memory
  */
 static void
@@ -235,7 +236,7 @@ finish_attach(struct control *control, struct client *client, const char *wrong)
 /* --- leases -------------------------------------------------------------------------------------- */
 
 /*
- * Lease blocks to a client and send the reply LEASED.
+ * Lease blocks of QP numbers to a client and send the reply LEASED.
  * @return false if the leases have to wait: uroced has just started, or the socket has no room
  */
 static bool
@@ -353,7 +354,8 @@ handle_message(struct control *control, struct client *client, int fd)
 }
 
 /*
- * Handle a message of a client that uroced or a reader has received, or an error of its reception.
+ * Handle a message of a client that uroced or a reader process has received, or handle an error of
+ * the receive call.
  * @param ret  the result of uroce_mux_receive()
  */
 static void

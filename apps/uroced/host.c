@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Opens a port as a uroce device would, but without a device, and describes the port to clients. */
+/*
+ * Opens the port of uroced as a uroce device would, but without a device, and describes the port to
+ * clients.
+ */
 
 #include "host.h"
 
@@ -24,8 +27,8 @@
 #define PATH_MTU_MIN 256u
 
 /*
- * The keys that the specification of uroced's port (PORT,key=value,...) may have. The other keys of
- * a device are refused here, because each client sets them for its own device.
+ * The keys that the specification of uroced's port (PORT,key=value,...) may have. Other keys of a
+ * device are refused, because each client sets them for its own device.
  */
 static const char *const keys[] = { "addr", "gw", "vlan", "mtu", "icrc", "iface" };
 
@@ -115,9 +118,9 @@ describe(const struct host *host, struct uroce_mux_host *told)
 }
 
 /*
- * Prepare replies to ARP and neighbour discovery for addresses that the kernel does not own. Keep
- * the kernel from replying to RoCE frames for addresses that it owns; on the port `udp` the sockets
- * of the port already prevent such replies.
+ * Prepare replies to ARP and neighbour discovery for addresses of the port that the kernel does not
+ * own. Keep the kernel from replying to RoCE frames for addresses that it owns; on the port `udp`
+ * the sockets of the port already prevent such replies.
  */
 static int
 settle(struct host *host)
@@ -143,8 +146,9 @@ settle(struct host *host)
 }
 
 /*
- * Make the interface of the port accept all multicast frames, since the kernel does not know which
- * groups clients join. A failure is logged. On the port `udp` the kernel joins these groups.
+ * Make the kernel's interface of the port accept all multicast frames, since the kernel does not
+ * know which multicast groups clients join. A failure is logged. On the port `udp` the kernel joins
+ * the groups itself.
  */
 static void
 open_groups(struct host *host)
@@ -161,9 +165,9 @@ open_groups(struct host *host)
 }
 
 /*
- * Check whether the MAC of a port may differ at each start. Drivers of virtual ports choose a
- * random MAC, unless the device arguments give one. The MAC of the port `udp` is that of its first
- * address.
+ * Check whether the MAC address of a port may differ at each start. Drivers of virtual ports choose
+ * a random MAC, unless the device arguments give one. The port `udp` computes its MAC from its
+ * first IP address, which may change, too.
  */
 static bool
 has_drawn_mac(const struct uroce_port *port)
@@ -186,8 +190,9 @@ has_drawn_mac(const struct uroce_port *port)
 }
 
 /*
- * Set a MAC that stays the same after a restart, because the neighbours of clients have learnt the
- * MAC. The function does nothing if the driver does not choose a random MAC.
+ * Give the port a MAC address that is the same after each restart, because neighbours have learnt
+ * the MAC. The function does nothing if the driver does not choose a random MAC.
+ * @param seed  number from which the MAC is computed
  */
 static void
 keep_mac(struct uroce_port *port, uint64_t seed)
@@ -214,7 +219,10 @@ host_check_spec(const char *spec, struct uroce_dev_conf *conf)
 	return -1;
 }
 
-/* Open the port. @return 0, or -1 after one line of the log: the caller has to close the host */
+/*
+ * Open the port of uroced. @return 0, or -1 after one line of the log: the caller has to close the
+ * host
+ */
 static int
 open_port(struct host *host, const char *spec)
 {
@@ -274,8 +282,8 @@ host_link_fd(const struct host *host)
 }
 
 /*
- * Get a descriptor that is readable when addresses may have changed. The result is -1 for addresses
- * that were configured, because they do not change.
+ * Get a descriptor that is readable when IP addresses of the port may have changed. The result is
+ * -1 for addresses that were configured, because they do not change.
  */
 int
 host_addrs_fd(const struct host *host)
@@ -296,8 +304,8 @@ host_look(struct host *host)
 	if (host_addrs_fd(host) >= 0)
 		(void)uroce_netif_has_changed(&host->port->netif);
 	/*
-	 * if an interface has no address for a while, describe() fails, and the message HOST keeps
-	 * the last addresses
+	 * if the interface of the port has no address for a while, describe() fails, and the
+	 * message HOST keeps the last addresses
 	 */
 	if (describe(host, &told) < 0 || memcmp(&told, &host->told, sizeof(told)) == 0)
 		return false;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * All clients appear to the network as one host. struct host has the port of that host, and its
- * addresses.
+ * All clients of uroced appear to the network as one host. struct host has the port of that host,
+ * and its addresses.
  */
 
 #include <stdbool.h>
@@ -22,36 +22,38 @@ struct host {
 	struct uroce_event_queue *events;
 	struct uroce_port *port;
 	/*
-	 * responder for ARP and neighbour discovery for the addresses that the kernel does not own;
-	 * NULL if the kernel owns all addresses
+	 * responder for ARP and neighbour discovery for the port's addresses that the kernel does
+	 * not own; NULL if the kernel owns all addresses
 	 */
 	struct uroce_neigh *neigh;
-	/* contents of the message HOST, by which clients learn the properties of the host */
+	/*
+	 * contents of the message HOST, by which clients learn the port, its addresses and its link
+	 */
 	struct uroce_mux_host told;
 	/*
-	 * a socket that makes the kernel's interface accept all multicast frames; -1 if there is
-	 * none
+	 * a socket that makes the kernel's interface of the port accept all multicast frames; -1 if
+	 * there is none
 	 */
 	int groups_fd;
 };
 
 /**
- * Open the port of a specification. If the driver would choose another MAC at each start, the MAC
- * is computed from `mac_seed`, and stays the same.
+ * Open the port of a specification (PORT,key=value,...). If the driver would choose another MAC at
+ * each start, the MAC is computed from `mac_seed`, and stays the same.
  * @return 0, or -1 after one line of the log
  */
 int host_open(struct host *host, const char *spec, uint64_t mac_seed);
 
 /**
- * Open the port of a specification for a moment, to find out whether that is possible. Unlike
- * host_open(), host_probe() changes neither the MAC, nor the replies of the kernel, nor the frames
- * that the kernel receives.
+ * Open the port of a specification (PORT,key=value,...) for a moment, to find out whether that is
+ * possible. Unlike host_open(), host_probe() changes neither the MAC, nor the replies of the
+ * kernel, nor the frames that the kernel receives.
  * @return 0, or -1 after one line of the log
  */
 int host_probe(struct host *host, const char *spec);
 
 /**
- * Check the keys of a specification without opening its port.
+ * Check the keys of a port specification (PORT,key=value,...) without opening the port.
  * @return 0, or -1 after one line of the log
  */
 int host_check_spec(const char *spec, struct uroce_dev_conf *conf);
@@ -60,16 +62,17 @@ int host_check_spec(const char *spec, struct uroce_dev_conf *conf);
 void host_close(struct host *host);
 
 /**
- * Get a descriptor that is readable when the link may have changed (host_link_fd()), or when the
- * addresses may have changed (host_addrs_fd()). The result is -1 if the port has no such events.
+ * host_link_fd() gets a descriptor that is readable when the link of the port may have changed, and
+ * host_addrs_fd() one that is readable when its addresses may have changed. The result is -1 if the
+ * port has no such events.
  */
 int host_link_fd(const struct host *host);
 int host_addrs_fd(const struct host *host);
 
 /**
- * Read the state of the link and the addresses.
+ * Read the state of the port's link and its addresses.
  * @return whether the contents of the message HOST, by which clients learn the addresses and the
- *         link of the port, have changed
+ *         link, have changed
  */
 bool host_look(struct host *host);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Writes the option --lcores, with the list of the CPUs of the process. */
+/* Writes EAL's option --lcores with the list of the CPUs of the process. */
 
 #include "lcores.h"
 

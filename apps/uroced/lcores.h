@@ -4,12 +4,13 @@
 
 /**
  * @file
- * The EAL lcore of a process of uroced, which may run on all CPUs of the process.
+ * The option of EAL for processes of uroced, which have one lcore that may run on all CPUs of the
+ * process.
  */
 
 /**
  * Get the option of EAL for one lcore that may run on all CPUs of the process.
- * @return a string that stays valid; NULL if the CPUs are not known
+ * @return a string that stays valid until the process ends; NULL if the CPUs are not known
  */
 const char *lcores_option(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The table of blocks of QP numbers. The control thread needs only some tens of microseconds to
- * examine all blocks, so there are no lists of free or owned blocks.
+ * The table of leases: which client holds which block of QP numbers. The control thread needs only
+ * some tens of microseconds to examine all blocks, so there are no lists of free or owned blocks.
  */
 
 #include "lease.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* number of random block numbers that are tried before all blocks are examined */
+/* number of blocks, chosen at random, that are tried before all blocks are examined */
 #define DRAWS 32u
 
 static bool
@@ -72,12 +72,12 @@ lease_give_management(struct lease_table *table, const struct lessee *lessee)
 
 /* --- limits -------------------------------------------------------------------------------------- */
 
-/* The numbers of blocks that a user has, and that all other users have together. */
+/* The numbers of blocks of QP numbers that a user has, and that all other users have together. */
 struct holding {
 	uint32_t user_max;
 	uint32_t nb_owned;
-	uint32_t nb_resting; /* number of blocks of the user that are in quarantine */
-	uint32_t nb_others;  /* number of blocks of other users, including those in quarantine */
+	uint32_t nb_resting; /* number of the user's blocks that are in quarantine */
+	uint32_t nb_others;  /* number of other users' blocks, including those in quarantine */
 };
 
 static struct holding
@@ -105,15 +105,16 @@ lease_count(const struct lease_table *table, uint32_t uid)
 }
 
 /*
- * Check whether a user may get another block. If so, count the block.
+ * Check whether a user may get another block of QP numbers. If so, count the block.
+ * @param is_resting  the block is in quarantine, and the user takes it back
  * @return false if the user may not get the block
  */
 static bool
 count_block(struct holding *holding, bool is_resting)
 {
 	/*
-	 * the limit that depends on `nb_others` is not applied to blocks that are taken back from
-	 * quarantine: a file of leases may have any number of such blocks
+	 * the second limit, which depends on `nb_others`, is not applied to blocks that are taken
+	 * back from quarantine: a file of leases may have any number of such blocks
 	 */
 	if (holding->nb_owned >= holding->user_max ||
 	    (!is_resting && holding->nb_owned + holding->nb_resting >=
@@ -126,7 +127,10 @@ count_block(struct holding *holding, bool is_resting)
 
 /* --- new leases ---------------------------------------------------------------------------------- */
 
-/* A stock of random bytes. One system call fills it with enough bytes for hundreds of leases. */
+/*
+ * A stock of random bytes, for block numbers and tokens. One system call fills it with enough bytes
+ * for hundreds of leases.
+ */
 struct random_pool {
 	size_t nb_left;
 	uint8_t bytes[4096];
@@ -152,21 +156,21 @@ take_random(struct random_pool *pool, void *to, size_t len)
 }
 
 /*
- * A search for free blocks. Random numbers are tried first. If none of the tried blocks is free,
- * all blocks are examined, beginning with a random one. The first pass skips the blocks that
- * clients of the former uroced process may take back. A search continues where it found the last
- * block, so the blocks of one LEASE message take two passes at most.
+ * A search for free blocks of QP numbers. Random block numbers are tried first. If none of the
+ * tried blocks is free, all blocks are examined, beginning with a random one. The first pass skips
+ * the blocks that clients of the former uroced process may take back. A search continues where it
+ * found the last block, so the blocks of one LEASE message take two passes at most.
  */
 struct search {
 	struct random_pool pool;
 	bool is_thorough;
 	bool with_awaited;
 	uint16_t from;
-	uint32_t nb_seen; /* number of blocks that the present pass has examined */
+	uint32_t nb_seen; /* number of blocks that the current pass has examined */
 };
 
 /*
- * Try DRAWS random block numbers.
+ * Search for a free block of QP numbers among DRAWS blocks that are chosen at random.
  * @return a free block; 0 if none of these blocks is free
  */
 static uint32_t
@@ -185,7 +189,10 @@ draw_block(const struct lease_table *table, struct search *search, uint64_t now_
 	return 0;
 }
 
-/* Find the next free block of the present pass. @return 0 if the pass has found no free block */
+/*
+ * Find the next free block of QP numbers in the current pass of a search.
+ * @return 0 if the pass has found no free block
+ */
 static uint32_t
 next_block(const struct lease_table *table, struct search *search, uint64_t now_ns)
 {
@@ -200,7 +207,7 @@ next_block(const struct lease_table *table, struct search *search, uint64_t now_
 }
 
 /*
- * Find a free block, first at random, then by passes through all blocks.
+ * Find a free block of QP numbers, first at random, then by passes through all blocks.
  * @return 0 if no block is free
  */
 static uint32_t

@@ -2,7 +2,7 @@
 
 /*
  * The file of leases is locked by a POSIX lock, which belongs to the process: a child that inherits
- * the descriptor neither keeps nor loses the lock. The mark at the beginning of a new file is
+ * the descriptor neither keeps nor releases the lock. The mark at the beginning of a new file is
  * written last, so a file that begins with zeros is not complete.
  */
 
@@ -64,8 +64,8 @@ check_lease_file(int fd)
 	if (wrong)
 		return wrong;
 	/*
-	 * The pages of an existing file are allocated, too. Otherwise a store to a page for which
-	 * the file system has no room would raise SIGBUS.
+	 * The pages of an existing file of leases are allocated, too. Otherwise a store to a mapped
+	 * page for which the file system has no room would raise SIGBUS.
 	 */
 	error = posix_fallocate(fd, 0, sizeof(struct lease_file_image));
 	return error == 0 ? NULL : strerror(error);
@@ -92,9 +92,7 @@ map_image(struct lease_file *file)
 	if (image == MAP_FAILED)
 		return strerror(errno);
 	file->image = image;
-	/*
-	 * the tokens in the file must not be in the memory of a child process, nor in a core file
-	 */
+	/* the tokens of leases must not be in the memory of a child process, nor in a core file */
 	(void)madvise(image, sizeof(*image), MADV_DONTFORK);
 	(void)madvise(image, sizeof(*image), MADV_DONTDUMP);
 	file->is_new = memcmp(image->mark, none, sizeof(none)) == 0;
@@ -138,7 +136,10 @@ lease_file_map(int fd)
 	return image->record;
 }
 
-/* Check the beginning of a file. @return NULL, or the reason why it is no file of leases */
+/*
+ * Check the mark at the beginning of a file of leases.
+ * @return NULL, or the reason why it is no file of leases
+ */
 static const char *
 check_mark(int fd)
 {

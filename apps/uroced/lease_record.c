@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Writes and reads the records of leases. Each store is a release, so no store becomes visible
- * before an earlier one. If a process is killed between two stores, its record marks the block as
- * held by nobody.
+ * Writes and reads the records of leases, which are in a mapped file. Each store is a release, so
+ * no store becomes visible before an earlier one. If a process is killed between two stores, its
+ * record marks the block of QP numbers as held by nobody.
  */
 
 #include "lease_record.h"

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Writes the log. A line is written by one call, so that lines of several threads do not mix. */
+/*
+ * Writes the log of uroced. A line is written by one call, so that lines of several threads do not
+ * mix.
+ */
 
 #include "log_line.h"
 
@@ -10,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINES_MAX 50u /* maximum number of lines about clients in a second */
+#define LINES_MAX 50u /* maximum number of log lines about clients in a second */
 
 static void
 put(const char *format, va_list args)

@@ -5,15 +5,15 @@
 /**
  * @file
  * The log of uroced: lines on standard error, one for each client that connects or leaves, and one
- * for each fault.
+ * for each error.
  */
 
-/** Write a line to the log. Any thread may call this function. */
+/** Write a line to the log of uroced. Any thread may call this function. */
 __attribute__((format(printf, 1, 2))) void log_line(const char *format, ...);
 
 /**
- * Write a line to the log that a client caused. Only a limited number of such lines is written in a
- * second, and further lines are counted. Only the control thread calls this function.
+ * Write a line to the log of uroced about a client. Only a limited number of such lines is written
+ * in a second, and further lines are counted. Only the control thread calls this function.
  */
 __attribute__((format(printf, 1, 2))) void log_client_line(const char *format, ...);
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The loop of rounds, and the idle policy. When no frame moves, the thread spins for a while, then
- * sleeps for growing times, then sleeps until a wake-up. Before it sleeps until a wake-up, the
- * thread stores `sleeps` in each ring and reads the ring once more (W2 in mux/spsc_ring.h). The
- * thread also arms the RX wake-up of the port (datapath/port/rx_wakeup.h), and polls the port once
- * more after a short sleep. A port without RX wake-up is polled each 1 to 5 ms.
+ * The loop of the data path, and the idle policy. When no frame moves, the thread spins for a
+ * while, then sleeps for growing times, then sleeps until a wake-up. Before it sleeps until a
+ * wake-up, the thread sets the flag `sleeps` in each ring from a client and reads the ring once
+ * more (W2 in mux/spsc_ring.h). The thread also arms the RX wake-up of the port
+ * (datapath/port/rx_wakeup.h), and polls the port once more after a short sleep. A port without RX
+ * wake-up is polled each 1 to 5 ms.
  *
- * To give a command, the control thread stores a command, then loads `is_asleep`. Before it sleeps,
- * the data path stores `is_asleep`, then loads the command. So at least one of the two threads sees
- * what the other one stored.
+ * To give a command to the data path, the control thread stores the command, then loads
+ * `is_asleep`. Before it sleeps, the data path stores `is_asleep`, then loads the command. So at
+ * least one of the two threads sees what the other one stored.
  */
 
 #include <errno.h>
@@ -29,26 +30,30 @@
 #include "log_line.h"
 
 /*
- * time of a sleep between two polls of a port without RX wake-up, when no frame has moved for
+ * time in nanoseconds between two polls of a port without RX wake-up, when no frame has moved for
  * LONG_NS
  */
 #define TIMED_SLEEP_LONG_NS UINT64_C(2000000)
 #define LONG_NS             UINT64_C(100000000)
 
-/* time between two polls of the doorbells, while the thread does not sleep */
+/*
+ * time in nanoseconds between two polls of the clients' doorbells, while the data path does not
+ * sleep
+ */
 #define DOORBELLS_NS UINT64_C(30000)
-#define LINK_NS      UINT64_C(100000000) /* time between two checks of the link */
+#define LINK_NS      UINT64_C(100000000) /* time in ns between two checks of the link */
 
 #define EVENTS       16
 /*
- * the data of an epoll event is the slot of the client that rang its doorbell, or CMDS for an event
- * of `wake_fd`
+ * the data of an epoll event is client.slot of the client that rang its doorbell, or CMDS for an
+ * event of `wake_fd`, by which the control thread wakes the data path
  */
 #define CMDS CLIENTS_MAX
 
 /*
  * Watch a descriptor by the epoll of the data path.
- * @param of  slot of the client to which the doorbell `fd` belongs, or CMDS if `fd` is `wake_fd`
+ * @param of  client.slot of the client to which the doorbell `fd` belongs, or CMDS if `fd` is
+ *         `wake_fd`
  */
 static int
 watch(struct data *data, int fd, uint32_t events, uint32_t of)
@@ -144,7 +149,8 @@ run_link(struct data *data, void *arg)
 	struct client *client = newcomer->client;
 
 	/*
-	 * the doorbell is an eventfd that is never read: with EPOLLET each write to it is an event
+	 * the doorbell of a client is an eventfd that is never read: with EPOLLET each write to it
+	 * is an event
 	 */
 	newcomer->ret = watch(data, client->doorbell, EPOLLIN | EPOLLET, client->slot);
 	if (newcomer->ret < 0)
@@ -163,8 +169,8 @@ data_link(struct data *data, struct client *client)
 }
 
 /*
- * Remove a client. The doorbell of the client is removed from the epoll explicitly: close() would
- * not do so, because the client has a descriptor of the same eventfd.
+ * Remove a client from the data path. The doorbell of the client is removed from the epoll
+ * explicitly: close() would not do so, because the client has a descriptor of the same eventfd.
  */
 static void
 run_unlink(struct data *data, void *arg)
@@ -212,7 +218,8 @@ data_end(struct data *data)
 /* --- sleep --------------------------------------------------------------------------------------- */
 
 /*
- * Handle the epoll events of doorbells and of `wake_fd`. The eventfd of a doorbell is never read.
+ * Handle the epoll events of the clients' doorbells and of `wake_fd`, by which the control thread
+ * wakes the data path. The eventfd of a doorbell is never read.
  */
 static void
 take_events(struct data *data)
@@ -234,8 +241,8 @@ take_events(struct data *data)
 }
 
 /*
- * Poll the doorbells, and take the turns from idle clients. Polling doorbells is a system call, so
- * it is done only every DOORBELLS_NS, or when a barrier waits.
+ * Poll the clients' doorbells, and take the turns from idle clients. Polling doorbells is a system
+ * call, so it is done only every DOORBELLS_NS, or when a barrier waits.
  */
 static void
 update_runq(struct data *data)
@@ -249,7 +256,8 @@ update_runq(struct data *data)
 }
 
 /*
- * Sleep until a doorbell, a command, or an RX wake-up of the port, for at most `max_ns`.
+ * Sleep until a client's doorbell, a command of the control thread, or an RX wake-up of the port,
+ * for at most `max_ns`.
  * @return whether the port raised its RX wake-up
  */
 static bool
@@ -283,8 +291,9 @@ disarm_wakeup(struct data *data)
 }
 
 /*
- * Store `sleeps` in all rings, and arm the RX wake-up of the port.
- * @return whether all rings up are empty
+ * Prepare for a sleep until a wake-up: set the flag `sleeps` in all rings from clients, and arm the
+ * RX wake-up of the port.
+ * @return whether these rings are empty
  */
 static bool
 arm_wakeup(struct data *data, bool *has_notices)
@@ -297,7 +306,7 @@ arm_wakeup(struct data *data, bool *has_notices)
 	return data_may_sleep(data);
 }
 
-/* The state of the idle policy. */
+/* The state of the idle policy, which decides whether the data path spins or sleeps. */
 struct idle_state {
 	uint64_t active_ns, sleep_ns;
 	bool has_notices; /* the RX wake-up is armed, and the port has not been polled since then */
@@ -346,16 +355,16 @@ wait_idle(struct data *data, struct idle_state *self)
 	self->has_notices = false;
 	disarm_wakeup(data);
 	/*
-	 * A frame waits for room. So the sleep is short, and the client that has to make room may
-	 * get the CPU.
+	 * A frame waits for room in the port or in the ring of its receiver. So the sleep is short,
+	 * and the client that has to make room may get the CPU.
 	 */
 	if (data_waits(data))
 		self->sleep_ns = UROCE_IDLE_TIMED_MIN_NS;
 }
 
 /*
- * Check the link every LINK_NS, and restart a port whose link is lost. Also copy the counters of
- * the port.
+ * Check the link of the port every LINK_NS, and restart the port if its link is lost. Also copy the
+ * counters of the port `udp`.
  */
 static void
 watch_link(struct wire *wire, uint64_t now_ns)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * uroced: shares one port between any number of processes, each with an engine of its own.
+ * uroced: shares one port between any number of processes, each with a RoCE engine of its own.
  *
- *	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
- *	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
- *	       [--log=LEVELS] [--no-cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
+ * 	uroced [EAL options] -- [--socket=PATH] [--mode=MODE] [--group=NAME] [--leases=FILE]
+ * 	       [--user-clients=N] [--user-pairs=N] [--user-memory=MIB] [--user-blocks=N]
+ * 	       [--log=LEVELS] [--no-cm] [--no-sandbox] [--config=FILE] [--check] PORT[,key=value...]
  *
  * There are three threads: the data path, which is the main thread, the control thread, and the
  * mapper [doc/design/multiplexer.md].
@@ -38,16 +38,16 @@
 #include "mux/cm_message.h"
 
 /*
- * maximum number of attempts to connect to a former connection manager, and the time between two
- * attempts
+ * maximum number of attempts to connect to the connection manager of a former uroced, which has to
+ * end, and the time in microseconds between two attempts
  */
 #define CM_TRIES   500u
 #define CM_WAIT_US 10000u
 
 /*
- * Block the signals that the control thread reads from a descriptor. Raise the limit of
- * descriptors. Open the socket to the service manager, after all processes were forked, so that
- * uroced alone has it.
+ * Prepare the process for its threads. Block the signals that the control thread reads from a
+ * descriptor. Raise the limit of descriptors. Open the socket to the service manager, after all
+ * child processes were forked, so that only uroced has it.
  */
 static void
 prepare(struct control *control)
@@ -62,7 +62,7 @@ prepare(struct control *control)
 }
 
 /*
- * Make a listening socket, with the owner, the group and the mode that clients need.
+ * Make a listening socket at a path, with the owner, the group and the mode that clients need.
  * @return its descriptor, or -1 after one line of the log
  */
 static int
@@ -125,8 +125,8 @@ run(struct control *control, const struct options *opt, int listener)
 }
 
 /*
- * Make the listening sockets, that of uroced last: a client that finds uroced also finds the
- * connection manager.
+ * Make the listening sockets: first the socket of the connection manager, then that of uroced. So a
+ * client that finds uroced also finds the connection manager.
  * @return the socket of uroced, or -1 after one line of the log
  */
 static int
@@ -167,8 +167,8 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 		listener = listen_at_all(control, opt, cm_path);
 	if (listener >= 0) {
 		/*
-		 * no block is leased before `lease_ns`, so that clients of the former uroced
-		 * process can take back their blocks
+		 * no block of QP numbers is leased before `lease_ns`, so that clients of the former
+		 * uroced process can take back their blocks
 		 */
 		control->lease_ns = file->is_new ? 0 : control_now_ns() + LEASE_QUARANTINE_NS;
 		stats_begin(control);
@@ -184,9 +184,9 @@ serve(struct control *control, const struct options *opt, const struct lease_fil
 }
 
 /*
- * Create the folder of the default socket and of its file of leases, which systemd creates for a
- * service. A fresh system does not have this folder. A failure becomes the error of the first file
- * in the folder.
+ * Create the default folder of the socket and of the file of leases. systemd creates this folder
+ * for a service, but a fresh system does not have it. If the folder cannot be created, the error is
+ * reported when the first file in it is made.
  */
 static void
 make_socket_folder(const struct options *opt)
@@ -199,7 +199,8 @@ make_socket_folder(const struct options *opt)
 }
 
 /*
- * Fork the processes that start readers and connection managers, before uroced has threads.
+ * Fork the processes that start reader processes and connection managers, before uroced has
+ * threads.
  * @return a socket for readers_init(), or -1 after one line of the log
  */
 static int
@@ -232,7 +233,7 @@ read_subuids(void)
 }
 
 /*
- * Share the port between clients until a signal ends uroced.
+ * Share the port between clients of uroced until a signal ends uroced.
  * @param nb_eal  number of the first arguments, which are for EAL
  * @return the exit status
  */

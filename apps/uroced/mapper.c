@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The mapper has a list of users, and for each user a queue of areas, which are mappings of the
- * shared memory of clients. The thread takes the first user that has a queued area, and puts this
- * user behind all other users. The thread takes the first area of the user's queue, and does a step
- * without the mapper's lock. An area with work left goes to the end of its user's queue.
+ * The mapper enters shared memory of clients into the page table, and unmaps it. It has a list of
+ * users, and for each user a queue of areas, which are mappings of the shared memory of clients.
+ * The thread of the mapper takes the first user that has a queued area, and puts this user behind
+ * all other users. The thread takes the first area of the user's queue, and does a step without the
+ * mapper's lock. An area with work left goes to the end of its user's queue.
  *
  * madvise() holds the lock of the address space for the time of a step, and mmap() in the control
  * thread waits for this lock. That is why a step is small.
@@ -19,21 +20,22 @@
 
 struct mapper_area {
 	/*
-	 * the mapping, whose pages the thread enters or unmaps. If shm.mem is NULL, the area has no
-	 * mapping, and the thread only closes `fd`
+	 * the mapping, whose pages the mapper's thread enters or unmaps. If shm.mem is NULL, there
+	 * is no mapping, and the thread only closes `fd`
 	 */
 	struct uroce_shm shm;
 	int fd;
 	struct mapper_user *user;
 	TAILQ_ENTRY(mapper_area) next;
 	/*
-	 * offset in the area up to which the pages have been entered or, if is_removed is set,
+	 * offset in the mapping up to which the pages have been entered or, if `is_removed` is set,
 	 * unmapped
 	 */
 	uint64_t at;
-	/* the area is in the queue of its user, or the thread does a step for the area */
+	/* the area is in the queue of its user, or the mapper's thread does a step for it */
 	bool is_queued;
-	bool is_removed; /* no other thread uses the area any more, so it has to be unmapped */
+	/* no other thread uses the area any more, so the mapper has to unmap it */
+	bool is_removed;
 };
 
 struct mapper_user {
@@ -58,7 +60,7 @@ find_user(struct mapper *mapper, uid_t uid)
 	return NULL;
 }
 
-/* Find the record of a user, or make one. @return NULL if there is no memory */
+/* Find the record that the mapper has of a user, or make one. @return NULL if there is no memory */
 static struct mapper_user *
 provide_user(struct mapper *mapper, uid_t uid)
 {
@@ -110,7 +112,7 @@ queue_area(struct mapper *mapper, struct mapper_area *area)
 }
 
 /*
- * Take the next area from its queue, and put its user behind all other users.
+ * Take the next area from the queues of the mapper, and put its user behind all other users.
  * @return NULL if no area is queued
  */
 static struct mapper_area *
@@ -135,7 +137,8 @@ pop_area(struct mapper *mapper)
 /* --- the thread ---------------------------------------------------------------------------------- */
 
 /*
- * Enter or unmap the pages of one step, or close the descriptor of an area without a mapping.
+ * Enter or unmap the pages of one step of the mapper. If the area has no mapping, close its
+ * descriptor.
  * @return whether the area has pages left
  */
 static bool
@@ -153,8 +156,8 @@ step_area(struct mapper_area *area, uint64_t at, bool is_removed)
 }
 
 /*
- * Do a step for the next area. The caller has the lock of the mapper, which is released during the
- * step.
+ * Do one step of the mapper for the next area. The caller has the lock of the mapper, which is
+ * released during the step.
  * @return false if no area is queued
  */
 static bool

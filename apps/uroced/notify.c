@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The protocol of sd_notify(3). The protocol is documented, stable and short, so uroced needs no
- * library of systemd. Each message names the address again, because a service manager that starts
- * again makes another socket with the same name.
+ * Sends messages to the service manager by the protocol of sd_notify(3). The protocol is
+ * documented, stable and short, so uroced needs no library of systemd. Each message is sent to the
+ * address of the socket by name, because a service manager that starts again makes another socket
+ * with the same name.
  */
 
 #include "notify.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Parses the arguments behind `--`, and the lines of the configuration file. A wrong argument or
- * line is refused with a message that names the file if there is one, the option, the reason, and
- * what is allowed. Arguments are parsed twice: the first time for the configuration file alone,
- * whose lines are set before the arguments.
+ * Parses the arguments of uroced behind `--`, and the lines of its configuration file. A wrong
+ * argument or line is refused with a message that names the file if there is one, the option, the
+ * reason, and what is allowed. Arguments are parsed twice: the first time only to find the
+ * configuration file, whose lines are set before the arguments.
  */
 
 #include "options.h"
@@ -51,8 +51,8 @@ const char options_usage[] =
 	"  --version      print the versions of uroce, DPDK and rdma-core, and exit\n";
 
 /*
- * For an option that sets a limit, getopt_long() returns LIMIT_OPTION plus the enum user_limit.
- * LIMIT_OPTION is above the values of all letters.
+ * The value that getopt_long() returns for an option that sets a limit of a user is LIMIT_OPTION
+ * plus the enum user_limit. LIMIT_OPTION is above the values of all letters.
  */
 #define LIMIT_OPTION 256
 
@@ -208,7 +208,7 @@ find_flag(struct options *opt, int letter)
 	return NULL;
 }
 
-/* Get the value that an option gives to its flag. */
+/* Get the value that an option without a value gives to its flag, such as false for --no-cm. */
 static bool
 get_flag_value(int letter)
 {
@@ -218,8 +218,8 @@ get_flag_value(int letter)
 /* --- the configuration file ---------------------------------------------------------------------- */
 
 /*
- * Set an option from yes or no. In the configuration file, such values stand for options that have
- * no value on the command line.
+ * Set the flag of an option from "yes" or "no". In the configuration file, these values stand for
+ * options that have no value on the command line.
  */
 static int
 set_flag(const struct options *opt, bool *flag, const struct option *option, const char *value)
@@ -267,9 +267,9 @@ read_config(struct options *opt)
 /* --- the command line ---------------------------------------------------------------------------- */
 
 /*
- * Find the configuration file among the arguments. Wrong arguments are refused later. getopt_long()
- * changes the order of the arguments, and a wrong order would give an option a wrong value. So
- * getopt_long() gets a copy of the arguments.
+ * Find the name of the configuration file among the arguments. Wrong arguments are refused later.
+ * getopt_long() changes the order of the arguments, and a wrong order would give an option a wrong
+ * value. So getopt_long() gets a copy of the arguments.
  */
 static int
 find_config(struct options *opt, int argc, char **argv)

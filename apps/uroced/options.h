@@ -22,13 +22,13 @@ struct options {
 	unsigned mode;
 	/* the name of the group that owns the socket; "" for the group of the process */
 	char group[64];
-	gid_t gid;         /* number of the group `group`, after options_find_group() */
+	gid_t gid;         /* group ID of `group`, after options_find_group() */
 	char leases[4096]; /* the path of the file of leases */
 	const char *spec;  /* specification of the port: its name, and keys with values */
 	struct user_limits limits;
 	/*
-	 * levels of the log in the form of the environment variable UROCE_LOG; "" if the value of
-	 * this variable applies
+	 * levels of the log in the form of the environment variable UROCE_LOG; "" if UROCE_LOG
+	 * applies
 	 */
 	char log[256];
 	/* option --no-sandbox: uroced keeps its privileges, and may make all system calls */
@@ -39,7 +39,8 @@ struct options {
 	 */
 	bool is_check;
 	/*
-	 * name of the file whose line is being read, with ": " behind it; "" for the command line
+	 * name of the file whose line is being read, with ": " behind it, for error messages; ""
+	 * for the command line
 	 */
 	char origin[4096 + 2];
 };
@@ -47,13 +48,13 @@ struct options {
 extern const char options_usage[];
 
 /**
- * Parse the arguments, and the configuration file that they name.
+ * Parse the arguments of uroced, and the configuration file that they name.
  * @return 0, or -1 after one line of the log
  */
 int options_parse(struct options *opt, int argc, char **argv);
 
 /**
- * Find the number of the group that owns the socket: (gid_t)-1 for the group of the process.
+ * Find the group ID of the group that owns the socket: (gid_t)-1 for the group of the process.
  * @return 0, or -1 after one line of the log
  */
 int options_find_group(struct options *opt);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Readers, closers, and the process that forks them. These processes ignore the signals that end
- * uroced. They end with uroced: either because their socket hangs up, or by the SIGKILL that the
- * kernel sends when their parent has ended. SIGALRM ends a reader whose job takes too long, unless
- * the reader is in an uninterruptible sleep.
+ * Reader processes, closer processes, and the process that forks them. These processes ignore the
+ * signals that end uroced. They end with uroced: either because their socket hangs up, or by the
+ * SIGKILL that the kernel sends when their parent has ended. SIGALRM ends a reader whose job takes
+ * too long, unless the reader is in an uninterruptible sleep.
  */
 
 #include "reader.h"
@@ -22,10 +22,14 @@
 #include "child.h"
 #include "fd_message.h"
 
-/* maximum time of a job in seconds; it is longer than the time that uroced waits for the reply */
+/*
+ * maximum time of a job of a reader process, in seconds; it is not shorter than READERS_TIMEOUT_NS,
+ * the time that uroced waits for the reply
+ */
 #define JOB_S 5u
 /*
- * maximum number of sockets that a child of a closer closes; its exit status can express the number
+ * maximum number of sockets that a child of a closer process closes; the exit status of the child
+ * is the number of its sockets
  */
 #define BATCH_MAX 64
 /* microseconds after which a failed fork() is repeated */
@@ -35,8 +39,8 @@
 enum make { MAKE_READER, MAKE_CLOSER };
 
 /*
- * Messages to a closer: a socket, and the notice that uroced has closed its own descriptor of the
- * socket.
+ * Messages to a closer process: a socket, and the notice that uroced has closed its own descriptor
+ * of the socket.
  */
 enum pass { PASS_SOCKET, PASS_NOTICE };
 
@@ -50,7 +54,8 @@ set_why(struct reader_answer *answer, const char *why)
 }
 
 /*
- * Receive a message of a client, and check the file of shared memory that comes with it.
+ * Receive a message of a client in a reader process, and check the file of shared memory that comes
+ * with the message.
  * @return the file; -1 if the message has none
  */
 static int
@@ -101,7 +106,10 @@ act(int uroced, const struct reader_job *job, int fd)
 	const int file = reader_do(job, fd, &answer);
 
 	answer_with(uroced, &answer, file);
-	/* the file is closed after the reply was sent, so that uroced does not wait for close() */
+	/*
+	 * the file that came with the message is closed after the reply was sent, so that uroced
+	 * does not wait for close()
+	 */
 	if (file >= 0)
 		(void)close(file);
 	(void)close(fd);
@@ -123,8 +131,9 @@ read_on(int uroced)
 /* --- the closer ---------------------------------------------------------------------------------- */
 
 /*
- * Receive sockets without closing them, and wait for the notices that uroced has closed its
- * descriptors of them: if uroced had the last descriptor of a socket, its close() would wait.
+ * Receive the sockets that a closer process has to close, without closing them. Wait for the
+ * notices that uroced has closed its own descriptors of the sockets: if uroced had the last
+ * descriptor of a socket, the close() of uroced would wait.
  * @return the number of sockets
  */
 static int
@@ -154,8 +163,9 @@ fork_patiently(void)
 }
 
 /*
- * Let a child receive sockets and end, which closes them. The kernel reports the end of the child
- * when it has closed all files, those in the messages of the sockets included.
+ * Let a child of the closer process receive sockets and end, which closes them. The kernel reports
+ * the end of the child when it has closed all files, including those in the messages of the
+ * sockets.
  * @return the number of the sockets; 0 if there were none, or the child was killed
  */
 static uint32_t
@@ -178,8 +188,8 @@ close_on(int uroced)
 	uint32_t nb;
 
 	/*
-	 * restore SIGCHLD: while it is ignored, this process does not get the exit status of its
-	 * children
+	 * restore SIGCHLD: while the signal is ignored, the closer process does not get the exit
+	 * status of its children
 	 */
 	(void)signal(SIGCHLD, SIG_DFL);
 	while (poll(&fd, 1, -1) == 1 && (nb = close_batch(uroced)) > 0)
@@ -196,8 +206,8 @@ make_on(int uroced)
 
 	while (fd_message_receive(uroced, &what, sizeof(what), &fd, 0) > 0) {
 		/*
-		 * fork() must succeed: if no child had this socket, close() would also close the
-		 * descriptors of the jobs that wait in it
+		 * fork() must succeed: if no child had this socket, close() of it would also close
+		 * the descriptors of the jobs that wait in the socket
 		 */
 		if (fork_patiently() == 0) {
 			(void)close(uroced);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A table of readers and closers. The socket of a reader that was given up stays open: its hang-up
- * shows that the reader has ended.
+ * A table of reader and closer processes. The socket of a reader that was given up stays open: its
+ * hang-up shows that the reader has ended.
  */
 
 #include "readers.h"
@@ -20,7 +20,10 @@ readers_init(struct readers *readers, int start)
 		readers->of[i].socket = -1;
 }
 
-/* Find the reader or the closer of a user. @return READERS_MAX if the user has none */
+/*
+ * Find the reader process of a user or, with is_closer, the closer process.
+ * @return READERS_MAX if the user has none
+ */
 static unsigned
 find(const struct readers *readers, uid_t uid, bool is_closer)
 {
@@ -37,9 +40,10 @@ find(const struct readers *readers, uid_t uid, bool is_closer)
 }
 
 /*
- * Find a free entry of the table for a user.
- * @param stuck_max  if the user has this number of given-up readers (closers, with is_closer), it
- *         gets no entry
+ * Find a free entry of the table for a reader process or, with is_closer, a closer process of a
+ * user.
+ * @param stuck_max  if this number of such processes of the user were given up, the user gets no
+ *         entry
  * @return READERS_MAX if no entry is free, or the user may get no further one
  */
 static unsigned
@@ -62,7 +66,8 @@ find_free(const struct readers *readers, uid_t uid, bool is_closer, unsigned stu
 }
 
 /*
- * Find the reader or the closer of a user, or make one.
+ * Find the reader process of a user or, with is_closer, the closer process. If there is none, make
+ * one.
  * @return the index in the table; -EBUSY if the user may have no further reader or closer; another
  *         -errno if the new process cannot be requested
  */
@@ -100,8 +105,8 @@ readers_ask(struct readers *readers, uid_t uid, struct reader_job *job, int fd, 
 		one = &readers->of[i];
 		ret = reader_ask(one->socket, job, fd);
 		/*
-		 * EPIPE means that the reader has ended, and its hang-up was not handled yet. So
-		 * another reader is made.
+		 * EPIPE means that the reader process has ended, and its hang-up was not handled
+		 * yet. So another reader is made for the job.
 		 */
 		if (ret == -EPIPE && one->nb_jobs == 0)
 			readers_end(readers, (unsigned)i);
@@ -189,8 +194,8 @@ readers_are_due(const struct readers *readers)
 /* --- closers ------------------------------------------------------------------------------------- */
 
 /*
- * Give up a closer: it gets no further socket. Until the closer has closed its sockets, the closer
- * keeps its entry of the table, and its sockets count for the limits.
+ * Give up a closer process: it gets no further socket. Until it has closed its sockets, it keeps
+ * its entry of the table, and its sockets count for the limits.
  */
 static void
 give_up_closer(struct readers_one *closer)
@@ -199,8 +204,8 @@ give_up_closer(struct readers_one *closer)
 }
 
 /*
- * Send a closer the notices that are due. The closer closes a socket only after the notice for this
- * socket.
+ * Send a closer process the notices, that uroced has closed its own descriptors of sockets, which
+ * are not sent yet. The closer closes a socket only after the notice for this socket.
  */
 static void
 notify(struct readers_one *closer)
@@ -250,7 +255,7 @@ readers_nb_closing(const struct readers *readers, uid_t uid)
 	return nb;
 }
 
-/* Receive the reports of a closer. @return false if the closer has ended */
+/* Receive the reports of a closer process. @return false if the closer has ended */
 static bool
 collect(struct readers_one *closer, uint64_t now_ns)
 {

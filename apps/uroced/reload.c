@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Compares the options that were read again with those with which uroced runs. A table has the
- * options that cannot change while uroced runs, with the reason.
+ * Compares the options that were read again, at a reload of the configuration, with those with
+ * which uroced runs. A table has the options that cannot change while uroced runs, with the reason.
  */
 
 #include "reload.h"
@@ -65,7 +65,8 @@ static const struct {
 };
 
 /*
- * Log each option that differs and cannot change.
+ * Log each option that differs after a reload of the configuration, and that cannot change while
+ * uroced runs.
  * @return whether there is such an option
  */
 static bool

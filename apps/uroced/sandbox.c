@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The order of the steps that enter the sandbox matters. The first step sets PR_SET_NO_NEW_PRIVS,
- * which the filter of system calls requires. Then core files and tracing are forbidden, because
- * frames and tokens of clients are in memory, and capabilities are given up. The filter is the last
- * step, because it forbids the system calls by which the other steps could be undone.
+ * Enters the sandbox of uroced. The order of the steps matters. The first step sets
+ * PR_SET_NO_NEW_PRIVS, which the filter of system calls requires. Then core files and tracing are
+ * forbidden, because frames and tokens of clients are in memory, and capabilities are given up. The
+ * filter is the last step, because it forbids the system calls by which the other steps could be
+ * undone.
  */
 
 #include "sandbox.h"
@@ -22,13 +23,16 @@
 #include "log_line.h"
 #include "syscall_filter.h"
 
-/* The capabilities and system calls that a driver needs when its port is stopped. */
+/* The capabilities and system calls that the driver of a port needs when the port is stopped. */
 static const struct need {
 	const char *driver;
 	uint64_t capabilities;
 	enum syscall_filter filter;
 } needs[] = {
-	/* when the port is stopped, the driver detaches its XDP program from the interface */
+	/*
+	 * when the port is stopped, the driver net_af_xdp detaches its XDP program from the
+	 * interface
+	 */
 	{ "net_af_xdp",
 	  CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_NET_ADMIN) | CAPABILITY(CAP_NET_RAW) |
 		  CAPABILITY(39 /* CAP_BPF */),

@@ -10,8 +10,8 @@
  */
 
 /**
- * Enter the sandbox with all threads; no thread can leave it. The function must be called before
- * the control thread starts.
+ * Enter the sandbox of uroced with all threads; no thread can leave it. The function must be called
+ * before the control thread starts.
  * @param driver  the driver of the port; NULL if the driver is unknown
  * @return 0, or -1 after one line of the log
  */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Decides when a report to the service manager is due. A report for which the manager has no room
- * is sent later, because a READY=1 that is lost would let the start of the service fail.
+ * Decides when a report to the service manager is due. A report for which the service manager has
+ * no room is sent later, because a READY=1 that is lost would let the start of the service fail.
  *
- * WATCHDOG=1 is sent twice in the time that the manager allows. If the data path makes no progress,
- * WATCHDOG=1 is not sent, and the manager ends uroced when the allowed time is over.
+ * WATCHDOG=1 is sent twice in the time that the service manager allows. If the data path makes no
+ * progress, WATCHDOG=1 is not sent, and the service manager ends uroced when the allowed time is
+ * over.
  */
 
 #include "service.h"
@@ -84,7 +85,7 @@ service_report(struct service *service, unsigned nb_clients, uint64_t progress, 
 	report_progress(service, progress, now_ns);
 }
 
-/* Get the time until `due_ns`, but at least SERVICE_RETRY_NS. */
+/* Get the time in ns until `due_ns`, but at least SERVICE_RETRY_NS. */
 static uint64_t
 get_time_left(uint64_t due_ns, uint64_t now_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Adds uroced's defaults to the user's options of EAL. */
+/* Adds the default EAL options of uroced to the user's EAL options. */
 
 #include "start_eal.h"
 
@@ -8,7 +8,7 @@
 #include "eal/eal.h"
 #include "lcores.h"
 
-#define MIB 256u /* size in MiB of ordinary memory for mbufs, if there are no hugepages */
+#define MIB 256u /* size in MiB of the ordinary memory for mbufs, if there are no hugepages */
 
 int
 start_eal(int argc, char **argv, bool has_telemetry)

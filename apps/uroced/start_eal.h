@@ -4,7 +4,7 @@
 
 /**
  * @file
- * Starts EAL for uroced, with its defaults.
+ * Starts EAL for uroced, with uroced's default options.
  */
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Replies to telemetry requests. The telemetry threads of EAL hold `lock` while they read what
+ * Replies to telemetry requests. The telemetry threads of EAL hold `lock` while they read data that
  * belongs to the control thread. The control thread holds this lock while it adds or removes a
- * client. A telemetry thread that waits for the connection manager holds `ask_lock` alone.
+ * client. A telemetry thread that waits for the connection manager holds only `ask_lock`.
  */
 
 #include "stats.h"
@@ -20,9 +20,9 @@
 #include "datapath/dpdk.h"
 
 /*
- * Maximum number of requests to the connection manager for one reply, while the requested parts of
- * the list have no id. This number times UROCE_CM_LIST_SCAN is more than the connection manager has
- * ids.
+ * Maximum number of requests to the connection manager for one telemetry reply, while the requested
+ * parts of the list of ids are empty. This number times UROCE_CM_LIST_SCAN is more than the number
+ * of ids that the connection manager may have.
  */
 #define EMPTY_PARTS_MAX 64u
 
@@ -54,7 +54,10 @@ add_counters(struct rte_tel_data *answer, const struct counters *counters)
 	}
 }
 
-/* Add the counters that only the port `udp` has. They are up to 100 ms old. */
+/*
+ * Add the counters of the port `udp` to a telemetry reply. They are up to 100 ms old. Other ports
+ * do not have them.
+ */
 static void
 add_udp_counters(struct rte_tel_data *answer, const struct wire *wire)
 {
@@ -64,8 +67,8 @@ add_udp_counters(struct rte_tel_data *answer, const struct wire *wire)
 }
 
 /*
- * List the clients after the one that the parameter names, or the first clients. An array of a
- * reply has room for fewer clients than uroced may have.
+ * List the attached clients: those after the client that the parameter names, or the first ones. An
+ * array of a telemetry reply has room for fewer clients than uroced may have.
  */
 static int
 list_clients(const char *cmd, const char *params, struct rte_tel_data *answer)
@@ -118,7 +121,7 @@ tell_client(const char *cmd, const char *params, struct rte_tel_data *answer)
 	return ret;
 }
 
-/* Check whether a slot has the first client of its user. */
+/* Check whether the client in a slot is the first one of its user in the table of clients. */
 static bool
 is_first_of_user(unsigned slot)
 {
@@ -145,8 +148,8 @@ list_users(const char *cmd, const char *params, struct rte_tel_data *answer)
 }
 
 /*
- * Add the sums over the clients of a user to a reply. Rings and leases are counted for attached
- * clients only, because the control thread owns these fields of other clients.
+ * Add the sums over the clients of a user to a telemetry reply. Rings and leases are counted for
+ * attached clients only, because the control thread owns these fields of other clients.
  */
 static void
 add_user(struct rte_tel_data *answer, uid_t uid)
@@ -236,8 +239,8 @@ tell_host(const char *cmd, const char *params, struct rte_tel_data *answer)
 /* --- the connection manager ---------------------------------------------------------------------- */
 
 /*
- * Get a descriptor of the socket to the connection manager. It is a duplicate, because the control
- * thread may close its own descriptor meanwhile.
+ * Get a descriptor of the socket to the connection manager. The descriptor is a duplicate, because
+ * the control thread may close its own descriptor meanwhile.
  * @return the descriptor; -1 if there is no connection manager, or no free descriptor
  */
 static int

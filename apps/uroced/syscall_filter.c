@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * This file makes the seccomp filter of uroced: a program of classic BPF. It has a list of system
- * calls that are allowed with any arguments, and rules for system calls that are allowed only with
- * certain arguments. The kernel (5.11 and newer) evaluates the program once for each system call of
- * the list, and caches the result. So the length of the list costs the data path nothing.
+ * Makes the seccomp filter of uroced: a program of classic BPF. It has a list of system calls that
+ * are allowed with any arguments, and rules for system calls that are allowed only with certain
+ * arguments. The kernel (5.11 and newer) evaluates the program once for each system call of the
+ * list, and caches the result. So the length of the list costs the data path nothing.
  *
  * The list has the system calls that a trace of uroced showed on the ports memif, ring, null, tap
  * and AF_PACKET, while clients came and went, links and addresses changed, telemetry was requested,
@@ -46,9 +46,10 @@
 #define VALUES_MAX     12u
 #define CONDITIONS_MAX 3u
 #define PROGRAM_MAX    1024u
-#define SOCKET_TYPES   0xfu /* the bits of a socket's type that are no flags */
+/* the bits of a socket's type without the flags SOCK_CLOEXEC and SOCK_NONBLOCK */
+#define SOCKET_TYPES 0xfu
 
-/* System calls that are allowed with any arguments. */
+/* System calls that the seccomp filter allows with any arguments. */
 static const int calls[] = {
 	/* The next system calls of the list wait, or wake other threads. */
 	SYS_futex,
@@ -189,7 +190,7 @@ static const int calls[] = {
 };
 
 /*
- * System calls of the list that are refused to the connection manager, which has all of its
+ * System calls that uroced may make, but the connection manager may not. It has all of its
  * descriptors when it enters the sandbox.
  */
 static const int not_for_cm[] = {
@@ -201,8 +202,8 @@ static const int not_for_cm[] = {
 };
 
 /*
- * A condition of a rule holds if argument `arg` of the system call, masked, has one of these
- * values.
+ * A condition of a seccomp rule. It holds if argument `arg` of the system call, masked, has one of
+ * these values.
  */
 struct condition {
 	uint32_t arg;
@@ -211,7 +212,9 @@ struct condition {
 	uint32_t value[VALUES_MAX];
 };
 
-/* A rule matches a system call for which all conditions of the rule hold. */
+/*
+ * A rule of the seccomp filter. It matches a system call for which all conditions of the rule hold.
+ */
 struct rule {
 	int call;
 	uint32_t nb;
@@ -220,8 +223,8 @@ struct rule {
 
 static const struct rule rules[] = {
 	/*
-	 * only threads may be created: telemetry has one for each connection, and uroced makes no
-	 * process after its start
+	 * clone() may create only threads: telemetry has one for each connection, and uroced makes
+	 * no process after its start
 	 */
 	{ SYS_clone, 1, { { 0, CLONE_THREAD, 1, { CLONE_THREAD } } } },
 	/* mmap() and mprotect() must not make memory both writable and executable */
@@ -261,13 +264,13 @@ static const struct rule rules[] = {
 	{ SYS_fcntl, 2, { { 1, UINT32_MAX, 1, { F_SETFL } }, { 2, O_ASYNC, 1, { 0 } } } },
 };
 
-/* Rules for uroced, and not for the connection manager. */
+/* Rules of the seccomp filter for uroced, and not for the connection manager. */
 static const struct rule uroced_rules[] = {
 	/* a thread may choose its own CPUs, but not those of a thread of another process */
 	{ SYS_sched_setaffinity, 1, { { 0, UINT32_MAX, 1, { 0 } } } },
 };
 
-/* Rules for the connection manager alone. */
+/* Rules of the seccomp filter for the connection manager, and not for uroced. */
 static const struct rule cm_rules[] = {
 	/*
 	 * EAL sets the CPUs of a new thread by its thread ID, and the connection manager starts
@@ -288,13 +291,13 @@ static const struct rule xdp_rules[] = {
 };
 
 /*
- * ioctl() is allowed with all requests except those of these rules, because each driver has
- * requests of its own.
+ * Rules for requests of ioctl() that are refused. All other requests are allowed, because each
+ * driver has requests of its own.
  */
 static const struct rule refused_requests[] = {
 	/*
 	 * requests that set the owner of a descriptor, or let the kernel send the owner signals, as
-	 * fcntl() does
+	 * some commands of fcntl() do
 	 */
 	{ SYS_ioctl, 1, { { 1, UINT32_MAX, 3, { FIOSETOWN, SIOCSPGRP, FIOASYNC } } } },
 	/*
@@ -344,8 +347,8 @@ emit_return(struct program *program, uint32_t verdict)
 }
 
 /*
- * Add instructions that return `verdict` if the loaded word equals `call`. The word is the number
- * of the system call, or an argument.
+ * Add instructions to the BPF program that return `verdict` if the loaded word equals `call`. The
+ * word is the number of the system call, or an argument.
  */
 static void
 emit_call(struct program *program, int call, uint32_t verdict)
@@ -360,7 +363,7 @@ has_upper_half(const struct condition *condition)
 	return condition->mask > UINT32_MAX;
 }
 
-/* Get the number of instructions that a condition needs. */
+/* Get the number of BPF instructions that a condition needs. */
 static uint32_t
 length_of(const struct condition *condition)
 {
@@ -368,8 +371,9 @@ length_of(const struct condition *condition)
 }
 
 /*
- * Add the instructions of a condition. If the condition does not hold, they jump over the next
- * `rest` instructions behind them. The upper half of an argument that is checked must be 0.
+ * Add the BPF instructions of a condition to the program. If the condition does not hold, they jump
+ * over the next `rest` instructions behind them. The upper half of an argument that is checked must
+ * be 0.
  */
 static void
 emit_condition(struct program *program, const struct condition *condition, uint32_t rest)
@@ -390,13 +394,13 @@ emit_condition(struct program *program, const struct condition *condition, uint3
 }
 
 /*
- * Add the instructions of a rule. The number of the system call is loaded before them, and is
- * loaded again at their end.
+ * Add the BPF instructions of a rule to the program. The number of the system call is in the
+ * accumulator when these instructions begin, and is loaded again at their end.
  */
 static void
 emit_rule(struct program *program, const struct rule *rule, uint32_t verdict)
 {
-	uint32_t rest = 1; /* 1 for the instruction that returns the verdict */
+	uint32_t rest = 1; /* 1 for the instruction that returns the verdict of the rule */
 
 	for (uint32_t i = 0; i < rule->nb; i++)
 		rest += length_of(&rule->condition[i]);
@@ -419,7 +423,7 @@ emit_rules(struct program *program, const struct rule *rule, size_t nb, uint32_t
 #define EMIT_RULES(program, rules, verdict)                                                        \
 	emit_rules(program, rules, sizeof(rules) / sizeof((rules)[0]), verdict)
 
-/* Add the rules that depend on the kind of program: uroced or the connection manager. */
+/* Add the rules that apply only to one kind of program: uroced or the connection manager. */
 static void
 emit_rules_of(struct program *program, enum syscall_filter filter)
 {
@@ -437,7 +441,7 @@ emit_rules_of(struct program *program, enum syscall_filter filter)
 static void
 write_program(struct program *program, enum syscall_filter filter)
 {
-	/* uroced may send a signal to its own process, as abort() does */
+	/* abort() sends a signal to its own process, so a signal to this process is allowed */
 	const struct rule self = { SYS_tgkill,
 				   1,
 				   { { 0, UINT32_MAX, 1, { (uint32_t)getpid() } } } };

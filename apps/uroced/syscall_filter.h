@@ -10,7 +10,7 @@
  * to change its limits, to get privileges, and to make executable memory.
  */
 
-/** The kinds of filters: which system calls are allowed. */
+/** The kinds of seccomp filters: which system calls are allowed. */
 enum syscall_filter {
 	SYSCALL_FILTER_UROCED,
 	/*
@@ -26,7 +26,7 @@ enum syscall_filter {
 };
 
 /**
- * Restrict all threads of the process to the allowed system calls; this cannot be undone. The
+ * Restrict all threads of the process to the system calls of a filter; this cannot be undone. The
  * caller has set PR_SET_NO_NEW_PRIVS.
  * @return 0; -EBUSY if a thread has another filter; another -errno
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Transmits to the port and receives from it. Frames that the port does not take are pending, and
- * clients that send to the wire wait. Frames for a port that takes nothing for DATA_STALL_NS, or
- * whose link is down, are dropped, so that clients can still send to each other.
+ * Transmits frames to the port of uroced and receives frames from it. Frames that the port does not
+ * take are pending, and clients that send to the wire wait. Frames for a port that takes nothing
+ * for DATA_STALL_NS, or whose link is down, are dropped, so that clients can still send to each
+ * other.
  */
 
 #include <string.h>
@@ -109,8 +110,8 @@ bytes_of(struct rte_mbuf *const *mbufs, unsigned nb)
 }
 
 /*
- * Transmit the first `nb` pending frames. Frames that the kernel refuses on the port `udp` count as
- * transmitted and as dropped.
+ * Transmit the first `nb` frames of those that wait for the port. Frames that the kernel refuses on
+ * the port `udp` count as transmitted and as dropped.
  */
 static unsigned
 transmit(struct wire *wire, uint16_t nb)
@@ -145,8 +146,8 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 	bytes = bytes_of(wire->pending, nb);
 	nb_sent = transmit(wire, (uint16_t)nb);
 	/*
-	 * A result above `nb` means that the fault guard has caught a fault: the process at the
-	 * other end of the port has ended, and the frames are lost.
+	 * A number of sent frames above `nb` means that the fault guard has caught a fault: the
+	 * process at the other end of the port has ended, and the frames are lost.
 	 */
 	if (nb_sent > nb) {
 		wire->nb_pending = 0;
@@ -165,7 +166,8 @@ wire_flush(struct wire *wire, uint64_t now_ns)
 }
 
 /*
- * Reply to an ARP request, a neighbour solicitation or a ping, if uroced owns the address.
+ * Reply to an ARP request, a neighbour solicitation or a ping, if uroced, and not the kernel,
+ * responds for the address.
  * @return whether the mbuf is transmitted as the reply
  */
 static bool
@@ -250,7 +252,7 @@ fill_up(struct rte_mbuf *mbuf)
 
 /*
  * Deliver a received frame to clients, answer it, or drop it.
- * @param[out] is_sent  true if the mbuf is transmitted as a reply, so it must not be freed
+ * @param[out] is_sent  true if the mbuf is transmitted as a reply, so the caller must not free it
  * @return FRAME_PASSES, or why the frame is dropped
  */
 static enum frame_drop
@@ -280,8 +282,9 @@ see_to(struct data *data, struct rte_mbuf *mbuf, bool *is_sent)
 }
 
 /*
- * Receive from the port `udp`, whose burst is one message of each socket. The bursts are repeated,
- * so that fewer frames than UROCE_BURST mean here, too, that the port had no more.
+ * Receive frames from the port `udp`. A receive burst of this port takes at most one message of
+ * each socket. So bursts are repeated until one is empty or there are UROCE_BURST frames. As with
+ * other ports, fewer than UROCE_BURST frames then mean that the port had no more frames.
  */
 static uint16_t
 receive_datagrams(const struct uroce_port *port, struct rte_mbuf **mbufs)
